@@ -1,0 +1,43 @@
+-- Leases the worker id that has been free for longest; the same token gets its lease again.
+-- ARGV     6 token, 7 nonce, 8 lowest and 9 highest worker id, 10 shortest range ms, 11 label
+-- Answer   'ok' as above | 'none-free', wait | 'wait', wait
+local token, workerMin, workerMax = ARGV[6], tonumber(ARGV[8]), tonumber(ARGV[9])
+local ceiling = now + ttl
+
+local held = redis.call('HGET', key, 'k' .. token)
+if held then
+  local owner = readOwner(held)
+  if owner.era == era then
+    ceiling = math.max(tonumber(redis.call('HGET', key, 'c' .. held)), ceiling)
+    store(held, ceiling, owner)
+    return grant(tonumber(held), owner.floor, ceiling)
+  end
+  forget(held, owner)
+end
+
+-- unpack() takes some 8,000 values at most, so wide layouts are read in chunks.
+local CHUNK = 4096
+local worker, last
+for first = workerMin, workerMax, CHUNK do
+  local fields = {}
+  for id = first, math.min(first + CHUNK - 1, workerMax) do fields[#fields + 1] = 'c' .. id end
+  for index, value in ipairs(redis.call('HMGET', key, unpack(fields))) do
+    local id, free = first + index - 1, tonumber(value or 0)
+    if not last or free < last then worker, last = id, free end
+    if last == 0 then break end
+  end
+  if last == 0 then break end
+end
+if last > now then return answer('none-free', last - now) end
+
+-- Never max(now, floor) + ttl: a ceiling further than one ttl ahead could outlive its quarantine.
+local floor = math.max(last, safeFloor)
+local wait = floor + tonumber(ARGV[10]) - ceiling
+if wait > 0 then return answer('wait', wait) end
+
+local before = readOwner(worker)
+if before then forget(worker, before) end
+redis.call('HSET', key, 'k' .. token, worker)
+store(worker, ceiling,
+  { token = token, nonce = ARGV[7], floor = floor, era = era, since = now, label = ARGV[11] })
+return grant(worker, floor, ceiling)

@@ -1,0 +1,126 @@
+/**
+ * The contract between this library and whatever hands out worker ids.
+ *
+ * A lease is not "you own worker id 7 until noon" but "worker id 7, for ids whose time lies in
+ * [floor, ceiling)". Ranges of one worker id never overlap; that is all uniqueness rests on.
+ * docs/guides/writing-a-support.md gives the rules; static.support.ts is the shortest example.
+ */
+
+/** Token under which Nest injects the support: `@Inject(IDistributedSupport)`. */
+export const IDistributedSupport: unique symbol = Symbol.for(
+  'nestjs-snowflake:IDistributedSupport',
+) as never;
+
+/**
+ * Hands each process a worker id. All times are Unix milliseconds by the store's clock, and every
+ * operation is atomic and may be repeated: a lost answer is asked for again.
+ * A store that cannot be reached throws; that is not an answer and changes nothing.
+ */
+export interface IDistributedSupport {
+  /** Leases a free worker id; the same token gets the same lease again. */
+  getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer>;
+  /** Prolongs a lease, only for the holder of its token. */
+  refreshAlive(lease: WorkerLease): Promise<LeaseAnswer>;
+  /** Gives the worker id back; the next holder starts after the last id that was issued. */
+  release?(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void>;
+  /** Who holds what, for the operator. */
+  workers?(): Promise<WorkerRecord[]>;
+  /** What the operator should change in the store, one sentence each; asked once after the start. */
+  advice?(): Promise<string[]>;
+  /** Closes what the support opened itself. */
+  close?(): Promise<void>;
+  /**
+   * How much longer than a lease a store that lost data keeps new ranges away from forgotten ones:
+   * the time an old server may go on answering after a failover, plus the clock difference.
+   */
+  readonly lossWindowMs?: number;
+}
+
+/** What the holder asks for, the same at every call. */
+export interface LeaseTerms {
+  /** Bits, unit and epoch of the ids; the store refuses another one in the same namespace. */
+  readonly fingerprint: string;
+  /** How far ahead of the store's clock a ceiling is set. */
+  readonly ttlMs: number;
+  /** A shorter range is not worth granting; the answer is then 'wait' or 'hold'. */
+  readonly minRangeMs: number;
+  /** True when an absent registry is known to be new, so that nothing can have been forgotten. */
+  readonly trustsFreshRegistry: boolean;
+}
+
+export interface LeaseRequest extends LeaseTerms {
+  /** Random, new for every lease, never derived from the host. */
+  readonly token: string;
+  readonly nonce: string;
+  readonly workerIdMin: number;
+  /** Inclusive. */
+  readonly workerIdMax: number;
+  readonly holder: HolderLabel;
+}
+
+/** What the operator sees of a holder. */
+export interface HolderLabel {
+  readonly host: string;
+  readonly pid: number;
+  readonly application: string;
+}
+
+/** How a holder recognises that the store forgot something it had acknowledged. */
+export interface RegistryMark {
+  /** Random text written when the registry was created; equal in the whole fleet. */
+  readonly incarnation: string;
+  /** Identity of the server that answered. */
+  readonly server: string;
+  /** Operations run so far. */
+  readonly operations: number;
+}
+
+export interface WorkerLease extends LeaseTerms {
+  readonly workerId: number;
+  readonly token: string;
+  /** The nonce the store should know, and the one it shall know next. */
+  readonly nonce: string;
+  readonly nonceNext: string;
+  /** The highest ceiling this holder was ever answered. */
+  readonly haveMs: number;
+  readonly mark: RegistryMark;
+}
+
+export interface LeaseGrant {
+  readonly status: 'ok';
+  readonly workerId: number;
+  /** Inclusive; -Infinity where no store knows any better. */
+  readonly floorMs: number;
+  /** Exclusive; Infinity for a worker id owned without end. */
+  readonly ceilingMs: number;
+  /** The store's clock; absent where there is none. */
+  readonly nowMs?: number;
+  readonly mark?: RegistryMark;
+}
+
+export type LeaseAnswer =
+  | LeaseGrant
+  /** Every worker id is held; the next one is free after `waitMs`. */
+  | { readonly status: 'none-free'; readonly waitMs: number }
+  /** After a loss of data: a range worth having can be granted after `waitMs`. */
+  | { readonly status: 'wait'; readonly waitMs: number }
+  /** The same, at a renewal: the range held lasts, its continuation comes after `waitMs`. */
+  | { readonly status: 'hold'; readonly waitMs: number }
+  /** Somebody else holds the worker id now; the range held stays ours to its end. */
+  | { readonly status: 'fenced' }
+  /** Nobody holds the worker id; the range held stays ours to its end. */
+  | { readonly status: 'unknown' }
+  /** A copy of this process is alive: both must drop everything. */
+  | { readonly status: 'cloned' }
+  /** The namespace is in use with another layout. */
+  | { readonly status: 'layout-mismatch'; readonly fingerprint: string };
+
+/** One worker id in the operator's view. */
+export interface WorkerRecord {
+  readonly workerId: number;
+  readonly ceilingMs: number;
+  /** Until it can be leased again, 0 when it is free now. */
+  readonly freeInMs: number;
+  /** Absent where nobody holds it. */
+  readonly holder?: HolderLabel & { readonly sinceMs: number };
+}

@@ -1,0 +1,78 @@
+/**
+ * One lease in the hands of its holder.
+ *
+ * Promise: an answer, however late or doubled, is applied only to the lease it was asked for, and
+ * raises only the range whose floor it names. The nonces form a chain: the store sees a copy of
+ * this process as a broken chain.
+ */
+import type { SeatedRange, WorkerSeat } from '../core/worker-seat.js';
+import type { LeaseGrant, RegistryMark, WorkerLease } from './distributed-support.js';
+
+/** The mark of a support that has no store. */
+export const NO_REGISTRY: RegistryMark = { incarnation: '', server: '', operations: 0 };
+
+export class HeldLease {
+  /** The process that took it: a fork must not go on with its parent's lease. */
+  readonly pid = process.pid;
+  private range: SeatedRange;
+  private wasEntered = false;
+
+  constructor(
+    private readonly seat: WorkerSeat,
+    /** What the support is asked to prolong or to take back. */
+    public asked: WorkerLease,
+    private floorMs: number,
+    rewinds: boolean,
+  ) {
+    const { workerId, haveMs: ceilingMs } = asked;
+    const range = { workerId, floorMs, ceilingMs };
+    this.range = rewinds ? seat.rewindTo(range) : seat.grant(range);
+  }
+
+  get workerId(): number {
+    return this.asked.workerId;
+  }
+
+  /** A renewal was granted; `asked` is the lease as it was sent. */
+  apply(grant: LeaseGrant, asked: WorkerLease, freshNonce: () => string): void {
+    const haveMs = Math.max(this.asked.haveMs, grant.ceilingMs);
+    const isNews = asked.nonceNext === this.asked.nonceNext;
+    this.asked = isNews
+      ? {
+          ...asked,
+          haveMs,
+          nonce: asked.nonceNext,
+          nonceNext: freshNonce(),
+          mark: grant.mark ?? asked.mark,
+        }
+      : { ...this.asked, haveMs };
+    if (grant.floorMs === this.floorMs) {
+      this.seat.raise(this.range, grant.ceilingMs);
+    } else if (grant.floorMs > this.floorMs) {
+      // The store lost data since: the old range is used to its end, then this one is entered.
+      this.floorMs = grant.floorMs;
+      this.range = this.seat.grant({ ...grant, workerId: this.workerId });
+    }
+  }
+
+  /** Seats the range again after the seat was vacated without giving up the lease. */
+  takeSeat(): void {
+    const { workerId, haveMs: ceilingMs } = this.asked;
+    this.range = this.seat.grant({ workerId, floorMs: this.floorMs, ceilingMs });
+  }
+
+  entered(range: SeatedRange): boolean {
+    if (range === this.range) this.wasEntered = true;
+    return range === this.range;
+  }
+
+  /** The time of the last id made under this lease, Unix ms. */
+  get lastIssuedMs(): number | undefined {
+    return this.wasEntered ? this.seat.layout.msOf(this.seat.lastTick) : undefined;
+  }
+
+  /** True when the ids are ahead of the clock because the range begins there. */
+  isAhead(nowMs: number): boolean {
+    return this.floorMs > nowMs;
+  }
+}

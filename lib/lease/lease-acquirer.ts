@@ -1,0 +1,154 @@
+/**
+ * Getting a worker id: asks, waits as the answer says, asks again.
+ *
+ * Promise: one token per lease however often it is asked for, so that a lost answer costs no
+ * worker id. Says once per cause why it waits; an error that cannot pass ends it at once.
+ */
+import { SnowflakeError } from '../errors.js';
+import type { LeaseAnswer, LeaseGrant, LeaseRequest, WorkerLease } from './distributed-support.js';
+import { HeldLease, NO_REGISTRY } from './held-lease.js';
+import type { KeeperParts } from './lease-keeper.js';
+import { MIN_RANGE_MS, type LeaseOptions } from './lease-options.js';
+import { RetryDelay } from './retry-delay.js';
+import type { SupportCaller } from './support-caller.js';
+import { pause } from './timers.js';
+
+type StartLimits = Pick<LeaseOptions, 'startTimeoutMs' | 'onNoWorkerFree'>;
+
+/** A grant that is not yet used. */
+export interface Acquired {
+  readonly grant: LeaseGrant;
+  readonly sentAtMs: number;
+  /** Seats its range, behind those in use or (rewinding) in their place. */
+  lease(rewinds: boolean): HeldLease;
+  /** What to give back when it is not wanted. */
+  readonly asked: WorkerLease;
+}
+
+type Refused = { readonly error: SnowflakeError; readonly waitMs?: number };
+
+export class LeaseAcquirer {
+  constructor(
+    private readonly parts: KeeperParts,
+    private readonly caller: SupportCaller,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** Waits for a worker id: for ever, or within the limits of a start. */
+  async acquire(limits?: StartLimits): Promise<Acquired> {
+    const { timers, random, onNews } = this.parts;
+    const request = this.request();
+    const delay = new RetryDelay(random);
+    let isOver = limits?.startTimeoutMs === 0;
+    const timer = limits && timers.after(limits.startTimeoutMs, () => (isOver = true));
+    let toldCode: string | undefined;
+    try {
+      for (;;) {
+        const outcome = await this.ask(request);
+        if (!('error' in outcome)) return outcome;
+        const { error, waitMs } = outcome;
+        const failsAtOnce = limits?.onNoWorkerFree === 'fail' && error.code === 'NO_WORKER_FREE';
+        if (!error.retryable || failsAtOnce) throw error;
+        if (isOver) throw gaveUp(limits!.startTimeoutMs, error);
+        if (toldCode !== error.code) onNews(`Waiting for a worker id. ${error.message}`);
+        toldCode = error.code;
+        await pause(timers, waitMs ?? delay.next(), this.signal);
+      }
+    } finally {
+      timers.cancel(timer);
+    }
+  }
+
+  /** One try; undefined when there is no worker id to be had now. */
+  async acquireOnce(): Promise<Acquired | undefined> {
+    const outcome = await this.ask(this.request());
+    return 'error' in outcome ? undefined : outcome;
+  }
+
+  private request(): LeaseRequest {
+    const { terms, options, holder, workerIds } = this.parts;
+    return {
+      ...terms,
+      // 'wait' asks for a whole lease at least, which there is once the clock has reached its floor.
+      minRangeMs: options.onFreshRegistry === 'wait' ? terms.ttlMs : MIN_RANGE_MS,
+      token: holder.randomText(),
+      nonce: holder.randomText(),
+      workerIdMin: workerIds.min,
+      workerIdMax: workerIds.max,
+      holder: holder.label(),
+    };
+  }
+
+  private async ask(request: LeaseRequest): Promise<Acquired | Refused> {
+    const { support, hostClock, seat, holder, terms } = this.parts;
+    const sentAtMs = hostClock.now();
+    // A grant that comes too late is not lost: the next try, with the same token, gets it again.
+    const ignoreLate = () => undefined;
+    try {
+      const answer = await this.caller.call(() => support.getNextWorkId(request), ignoreLate);
+      if (answer.status !== 'ok') return refused(answer, terms.fingerprint);
+      const { workerId, ceilingMs: haveMs, mark = NO_REGISTRY } = answer;
+      const nonceNext = holder.randomText();
+      const asked = { ...terms, ...request, workerId, haveMs, mark, nonceNext };
+      const lease = (rewinds: boolean) => new HeldLease(seat, asked, answer.floorMs, rewinds);
+      return { grant: answer, sentAtMs, asked, lease };
+    } catch (error) {
+      return { error: error as SnowflakeError };
+    }
+  }
+}
+
+/** Asked again after this at the latest, however long the answer says. */
+const WAIT_MS_MAX = 2000;
+
+function refused(answer: Exclude<LeaseAnswer, LeaseGrant>, fingerprint: string): Refused {
+  switch (answer.status) {
+    case 'none-free':
+      // Without a wait of its own: somebody may give a worker id back at any time.
+      return { error: noneFree(answer.waitMs) };
+    case 'wait':
+    case 'hold':
+      return { error: quarantined(answer.waitMs), waitMs: Math.min(answer.waitMs, WAIT_MS_MAX) };
+    case 'layout-mismatch':
+      return { error: otherLayout(answer.fingerprint, fingerprint) };
+    default:
+      return { error: unexpected(answer.status) };
+  }
+}
+
+function gaveUp(startTimeoutMs: number, error: SnowflakeError): SnowflakeError {
+  const message = `No worker id could be had within ${startTimeoutMs} ms. ${error.message}`;
+  return new SnowflakeError(error.code, message, { details: error.details, cause: error });
+}
+
+function noneFree(waitMs: number): SnowflakeError {
+  return new SnowflakeError(
+    'NO_WORKER_FREE',
+    `Every worker id is leased; the next one is free in ${waitMs} ms at the latest. Stop processes ` +
+      `that are not needed, shorten leaseTtlMs, or use a layout with more worker bits.`,
+    { details: { waitMs } },
+  );
+}
+
+function quarantined(waitMs: number): SnowflakeError {
+  return new SnowflakeError(
+    'NOT_READY',
+    `The registry is new or lost data, so ids begin behind everything that could have been ` +
+      `forgotten, in ${waitMs} ms.`,
+    { details: { waitMs } },
+  );
+}
+
+function otherLayout(theirs: string, ours: string): SnowflakeError {
+  return new SnowflakeError(
+    'LAYOUT_MISMATCH',
+    `The namespace holds worker ids of layout ${theirs}, this application uses ${ours}; their ids ` +
+      `could be equal, so no worker id was leased. Use the same layout, epoch and unit, or another ` +
+      `namespace for another id space.`,
+    { details: { theirs, ours } },
+  );
+}
+
+function unexpected(status: string): SnowflakeError {
+  return new SnowflakeError('STORE_UNAVAILABLE', `The support answered '${status}' to an acquire.`);
+}

@@ -1,0 +1,335 @@
+/**
+ * The keeper: gets the lease, keeps it fresh, gives it back, and seats the generator.
+ *
+ * Promise: the seat holds only ranges that the support has acknowledged. An error of the store
+ * changes nothing but the state shown; no timer has to fire for ids to stay unique.
+ * When it is called, and what is logged, is left to the caller (the nest room).
+ */
+import type { AnchoredClock, Clock } from '../core/clock.js';
+import type { SeatWatch, SeatedRange, WorkerSeat } from '../core/worker-seat.js';
+import { SnowflakeError } from '../errors.js';
+import { ClockSkew } from './clock-skew.js';
+import type {
+  IDistributedSupport,
+  LeaseAnswer,
+  LeaseGrant,
+  LeaseTerms,
+  WorkerLease,
+} from './distributed-support.js';
+import { HeldLease } from './held-lease.js';
+import type { Holder } from './holder.js';
+import { LeaseAcquirer, type Acquired } from './lease-acquirer.js';
+import type { LeaseOptions } from './lease-options.js';
+import { nextState, type LeaseEvent, type LeaseState } from './lease-states.js';
+import { RetryDelay } from './retry-delay.js';
+import { SupportCaller } from './support-caller.js';
+import type { TimerHandle, Timers } from './timers.js';
+
+/** One change of state, for the log. */
+export interface LeaseChange {
+  readonly from: LeaseState;
+  readonly to: LeaseState;
+  readonly workerId: number | undefined;
+  /** Why, in words. */
+  readonly reason: string;
+}
+
+export interface KeeperParts {
+  readonly support: IDistributedSupport;
+  readonly seat: WorkerSeat;
+  readonly options: LeaseOptions;
+  readonly terms: LeaseTerms;
+  /** The worker ids that may be leased, inclusive on both sides. */
+  readonly workerIds: { readonly min: number; readonly max: number };
+  readonly holder: Holder;
+  readonly hostClock: Clock;
+  /** The clock the generator reads; the keeper moves it when the host's clock is far off. */
+  readonly idClock: AnchoredClock;
+  readonly timers: Timers;
+  readonly random: () => number;
+  readonly onChange: (change: LeaseChange) => void;
+  /** News that is no change of state: why the start waits, a skewed clock. */
+  readonly onNews: (text: string) => void;
+}
+
+/** Between the news that half a range is used and the renewal: many ids may follow at once. */
+const HALF_USED_DELAY_MS = 20;
+/** Shutdown does not wait longer for the store; the worker id is free after one ttl anyway. */
+const RELEASE_TIMEOUT_MS = 1000;
+
+export class LeaseKeeper implements SeatWatch {
+  state: LeaseState = 'unassigned';
+  lease: HeldLease | undefined;
+  /** Renewals and leases granted since the start. */
+  grantCount = 0;
+  readonly skew: ClockSkew;
+  private readonly caller: SupportCaller;
+  private readonly acquirer: LeaseAcquirer;
+  private readonly retryDelay: RetryDelay;
+  private readonly stopping = new AbortController();
+  private refreshing: Promise<void> | undefined;
+  private retry: TimerHandle;
+  private told = '';
+
+  constructor(private readonly parts: KeeperParts) {
+    this.skew = new ClockSkew(parts.hostClock, parts.idClock, parts.options);
+    this.caller = new SupportCaller(parts.timers, parts.options.callTimeoutMs);
+    this.retryDelay = new RetryDelay(parts.random);
+    this.acquirer = new LeaseAcquirer(parts, this.caller, this.stopping.signal);
+    parts.seat.watch = this;
+  }
+
+  /**
+   * Gets the first lease.
+   * @throws SnowflakeError what kept it from one for startTimeoutMs, or at once what cannot pass.
+   */
+  async start(): Promise<void> {
+    if (this.parts.holder.isSnapshot()) {
+      throw new SnowflakeError(
+        'NOT_READY',
+        'A startup snapshot is being built, and a lease taken now would be in every copy of it. ' +
+          'Start the application after the snapshot was restored.',
+        { retryable: false },
+      );
+    }
+    const { startTimeoutMs, onNoWorkerFree } = this.parts.options;
+    await this.takeLease(await this.acquirer.acquire({ startTimeoutMs, onNoWorkerFree }));
+    const { refusal } = this.skew;
+    if (refusal === undefined) return;
+    await this.stop();
+    throw refusal;
+  }
+
+  /** When the last range held ends, Unix ms; undefined without one. */
+  get endMs(): number | undefined {
+    return this.parts.seat.endMs;
+  }
+
+  /** Renews the lease, or gets another one where it was lost. One call is under way at most. */
+  refresh(): Promise<void> {
+    if (this.state === 'released' || this.stopping.signal.aborted) return Promise.resolve();
+    this.refreshing ??= this.refreshOnce().finally(() => (this.refreshing = undefined));
+    return this.refreshing;
+  }
+
+  /** Stops making ids, gives the worker id back and closes what the support opened. */
+  async stop(): Promise<void> {
+    if (this.stopping.signal.aborted) return;
+    const { support, seat, timers } = this.parts;
+    this.stopping.abort(new SnowflakeError('NOT_READY', 'The application is shutting down.'));
+    timers.cancel(this.retry);
+    const lease = this.lease;
+    this.lease = undefined;
+    seat.vacate(stopped);
+    await this.refreshing?.catch(() => undefined);
+    if (lease !== undefined) await this.giveBack(lease.asked, lease.lastIssuedMs);
+    this.change('released', 'The application is shutting down.');
+    await support.close?.();
+  }
+
+  entered(range: SeatedRange): void {
+    if (this.lease?.entered(range)) this.change('entered', 'Ids come from the new range now.');
+  }
+
+  halfUsed(): void {
+    this.refreshIn(HALF_USED_DELAY_MS);
+  }
+
+  exhausted(): void {
+    this.change('exhausted', 'The leased range is used up; ids come back when the store answers.');
+    this.refreshIn(HALF_USED_DELAY_MS);
+  }
+
+  private async refreshOnce(): Promise<void> {
+    const { lease } = this;
+    if (lease === undefined) return this.replaceLease();
+    if (lease.pid !== process.pid) return this.drop('This process is a fork of the lease holder.');
+    const { asked } = lease;
+    const sentAtMs = this.skew.hostNowMs;
+    const apply = (answer: LeaseAnswer) => this.apply(lease, answer, asked, sentAtMs);
+    try {
+      await apply(await this.caller.call(() => this.parts.support.refreshAlive(asked), apply));
+    } catch (error) {
+      this.failed((error as Error).message);
+    }
+  }
+
+  /** An answer counts only for the lease it was asked for, however late it comes. */
+  private async apply(
+    lease: HeldLease,
+    answer: LeaseAnswer,
+    asked: WorkerLease,
+    sentAtMs: number,
+  ): Promise<void> {
+    if (lease !== this.lease) return;
+    switch (answer.status) {
+      case 'ok':
+        lease.apply(answer, asked, this.parts.holder.randomText);
+        return this.renewed(lease, answer, sentAtMs);
+      case 'hold':
+        this.change(
+          'renewal-failed',
+          `The registry is new or changed servers; ${holdText(answer)}`,
+        );
+        return this.refreshIn(answer.waitMs);
+      case 'fenced':
+      case 'unknown':
+        this.lease = undefined;
+        this.change('fenced', `The registry answered ${answer.status.toUpperCase()}.`);
+        return this.replaceLease();
+      case 'cloned':
+        return this.drop('A copy of this process renewed the same lease.');
+      default:
+        return this.failed(`The registry answered ${JSON.stringify(answer)}.`);
+    }
+  }
+
+  private async renewed(lease: HeldLease, grant: LeaseGrant, sentAtMs: number): Promise<void> {
+    this.grantCount++;
+    this.retryDelay.reset();
+    this.skew.measure(grant.nowMs, sentAtMs);
+    this.change('renewed', 'The store answers again.');
+    this.checkClock();
+    if (this.isDrifting(lease)) await this.switchBack(lease);
+  }
+
+  /** The clock was set back and the store agrees with it: only the time in the ids is wrong. */
+  private isDrifting(lease: HeldLease): boolean {
+    const nowMs = this.parts.idClock.now();
+    if (lease.asked.mark.incarnation === '' || this.skew.isSkewed || lease.isAhead(nowMs))
+      return false;
+    return (lease.lastIssuedMs ?? -Infinity) - nowMs > this.parts.options.maxDriftMs;
+  }
+
+  /** ICH's cure for a rollback: another worker id, whose ids begin at the right time. */
+  private async switchBack(old: HeldLease): Promise<void> {
+    const acquired = await this.acquirer.acquireOnce();
+    if (acquired === undefined) return;
+    const lastMs = old.lastIssuedMs!;
+    if (acquired.grant.floorMs + this.parts.options.maxDriftMs > lastMs) {
+      return this.giveBack(acquired.asked, undefined);
+    }
+    this.hold(acquired.lease(true));
+    this.tell(
+      `Moved from worker id ${old.workerId} to ${acquired.grant.workerId}: the clock was set back ` +
+        `and ids were running ahead of it.`,
+    );
+    await this.giveBack(old.asked, lastMs);
+  }
+
+  private async replaceLease(): Promise<void> {
+    try {
+      await this.takeLease(await this.acquirer.acquire());
+    } catch (error) {
+      this.tell(`No worker id could be leased. ${(error as Error).message}`);
+      this.failed((error as Error).message);
+    }
+  }
+
+  private async takeLease(acquired: Acquired): Promise<void> {
+    // Granted while the application was closing: nobody will use it.
+    if (this.stopping.signal.aborted) return this.giveBack(acquired.asked, undefined);
+    this.skew.measure(acquired.grant.nowMs, acquired.sentAtMs);
+    this.hold(acquired.lease(false));
+    this.change('leased', grantText(acquired.grant));
+    this.checkClock();
+  }
+
+  private drop(reason: string): Promise<void> {
+    this.lease = undefined;
+    this.parts.seat.vacate(() => dropped(reason));
+    this.change('dropped', reason);
+    return this.replaceLease();
+  }
+
+  private hold(lease: HeldLease): void {
+    this.lease = lease;
+    this.grantCount++;
+    this.retryDelay.reset();
+  }
+
+  private async giveBack(lease: WorkerLease, lastMs: number | undefined): Promise<void> {
+    const { support } = this.parts;
+    const release = async () => support.release?.(lease, lastMs);
+    try {
+      await this.caller.call(release, () => undefined, RELEASE_TIMEOUT_MS);
+    } catch (error) {
+      this.parts.onNews(
+        `Worker id ${lease.workerId} could not be given back and is free in ` +
+          `${lease.ttlMs} ms at the latest: ${(error as Error).message}`,
+      );
+    }
+  }
+
+  private failed(reason: string): void {
+    if (this.stopping.signal.aborted) return;
+    const { idClock, options, seat } = this.parts;
+    this.change('renewal-failed', reason);
+    const endMs = seat.endMs;
+    if (endMs !== undefined && idClock.now() >= endMs - options.reserveMs) {
+      this.change('reserve-entered', `The range ends; ids are made from its last part. ${reason}`);
+    }
+    this.refreshIn(this.retryDelay.next());
+  }
+
+  /** A rejected clock empties the seat; a good one seats the lease again. */
+  private checkClock(): void {
+    const { isSkewed, refusal, text } = this.skew;
+    if (isSkewed) this.tell(text);
+    if (refusal !== undefined) {
+      this.parts.seat.vacate(() => refusal);
+      this.change('dropped', text);
+    } else if (this.lease !== undefined && this.parts.seat.current === undefined) {
+      this.lease.takeSeat();
+      this.change('leased', 'The clock of this host agrees with the store again.');
+    }
+  }
+
+  private refreshIn(delayMs: number): void {
+    const { timers } = this.parts;
+    if (this.stopping.signal.aborted) return;
+    timers.cancel(this.retry);
+    this.retry = timers.after(delayMs, () => void this.refresh());
+  }
+
+  /** Says a thing once, however often it is found again. */
+  private tell(text: string): void {
+    if (text !== this.told && !this.stopping.signal.aborted) this.parts.onNews(text);
+    this.told = text;
+  }
+
+  private change(event: LeaseEvent, reason: string): void {
+    const from = this.state;
+    this.state = nextState(from, event);
+    if (from === this.state) return;
+    this.parts.onChange({ from, to: this.state, workerId: this.lease?.workerId, reason });
+  }
+}
+
+function grantText(grant: LeaseGrant): string {
+  if (grant.ceilingMs === Infinity) return `Worker id ${grant.workerId} without end.`;
+  const aheadMs = grant.floorMs - (grant.nowMs ?? grant.floorMs);
+  const ahead = aheadMs > 0 ? ` Ids start ${aheadMs} ms ahead of the clock.` : '';
+  return `Worker id ${grant.workerId} until ${new Date(grant.ceilingMs).toISOString()}.${ahead}`;
+}
+
+function holdText({ waitMs }: { waitMs: number }): string {
+  return `the lease goes on in ${waitMs} ms, behind everything that could have been forgotten.`;
+}
+
+function stopped(): SnowflakeError {
+  return new SnowflakeError(
+    'NOT_READY',
+    'The worker id was given back at shutdown, so no id was made. Make ids before the application ' +
+      'closes: onApplicationShutdown of other providers may run after ours.',
+    { retryable: false },
+  );
+}
+
+function dropped(reason: string): SnowflakeError {
+  return new SnowflakeError(
+    'LEASE_LOST',
+    `${reason} Its range was dropped at once and another worker id is being leased; use ` +
+      `nextIdAsync() to wait.`,
+  );
+}

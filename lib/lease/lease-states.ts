@@ -1,0 +1,64 @@
+/**
+ * The states of a lease and what leads from one to the next, as a table.
+ *
+ * | state      | meaning                                            | nextId()                  |
+ * | unassigned | no lease: before the start, after a clone was seen | throws NOT_READY          |
+ * | active     | the ceiling is ahead                               | issues                    |
+ * | degraded   | renewals fail                                      | issues                    |
+ * | stretched  | only the reserve is left                           | issues, time stands still |
+ * | exhausted  | nothing is left                                    | throws LEASE_LOST         |
+ * | fenced     | the worker id went to somebody else                | issues its own range      |
+ * | switching  | another worker id is ready behind the fenced range | issues                    |
+ * | released   | shut down                                          | throws NOT_READY          |
+ */
+export type LeaseState =
+  | 'unassigned'
+  | 'active'
+  | 'degraded'
+  | 'stretched'
+  | 'exhausted'
+  | 'fenced'
+  | 'switching'
+  | 'released';
+
+export type LeaseEvent =
+  | 'leased'
+  | 'entered'
+  | 'renewed'
+  | 'renewal-failed'
+  | 'reserve-entered'
+  | 'exhausted'
+  | 'fenced'
+  | 'dropped'
+  | 'released';
+
+/** Out of every state that holds a lease. */
+const ALWAYS = { fenced: 'fenced', dropped: 'unassigned', released: 'released' } as const;
+
+/** An event that a state does not name leaves it as it is. */
+export const LEASE_STATES: {
+  readonly [state in LeaseState]: { readonly [event in LeaseEvent]?: LeaseState };
+} = {
+  unassigned: { leased: 'active', released: 'released' },
+  active: {
+    ...ALWAYS,
+    'renewal-failed': 'degraded',
+    'reserve-entered': 'stretched',
+    exhausted: 'exhausted',
+  },
+  degraded: {
+    ...ALWAYS,
+    renewed: 'active',
+    'reserve-entered': 'stretched',
+    exhausted: 'exhausted',
+  },
+  stretched: { ...ALWAYS, renewed: 'active', exhausted: 'exhausted' },
+  exhausted: { ...ALWAYS, renewed: 'active', leased: 'switching' },
+  fenced: { ...ALWAYS, leased: 'switching', exhausted: 'exhausted' },
+  switching: { ...ALWAYS, entered: 'active', exhausted: 'exhausted' },
+  released: {},
+};
+
+export function nextState(state: LeaseState, event: LeaseEvent): LeaseState {
+  return LEASE_STATES[state][event] ?? state;
+}

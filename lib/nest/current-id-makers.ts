@@ -1,0 +1,30 @@
+/**
+ * The generators of the applications running in this process, for code that has no injector:
+ * entity listeners. Filled at start, emptied at shutdown; the application started last comes first.
+ */
+import { SnowflakeError } from '../errors.js';
+import type { IdMaker } from './id-maker.js';
+
+const running: { readonly name: string | undefined; readonly maker: IdMaker }[] = [];
+
+export function addIdMaker(name: string | undefined, maker: IdMaker): void {
+  running.push({ name, maker });
+}
+
+export function removeIdMaker(maker: IdMaker): void {
+  const at = running.findIndex((entry) => entry.maker === maker);
+  if (at >= 0) running.splice(at, 1);
+}
+
+/** @throws SnowflakeError NOT_READY when no application that runs has a generator of this name. */
+export function currentIdMaker(name?: string): IdMaker {
+  const entry = running.findLast((candidate) => candidate.name === name);
+  if (entry !== undefined) return entry.maker;
+  const wanted = name === undefined ? 'No generator' : `No generator named '${name}'`;
+  const option = name === undefined ? '' : ` with name: '${name}'`;
+  throw new SnowflakeError(
+    'NOT_READY',
+    `${wanted} is running, so no id was made. Import SnowflakeModule.forRoot(...)${option} in the ` +
+      `application, and make ids after its onModuleInit.`,
+  );
+}

@@ -1,0 +1,23 @@
+/**
+ * Injection of named generators.
+ */
+import { Inject } from '@nestjs/common';
+import { getIdMakerToken } from './tokens.js';
+
+/**
+ * Injects the generator that `SnowflakeModule.forRoot({ name })` registered.
+ *
+ * @example
+ * ```ts
+ * import { Injectable } from '@nestjs/common';
+ * import { IdMaker, InjectIdMaker } from 'nestjs-snowflake';
+ *
+ * @Injectable()
+ * export class Invoices {
+ *   constructor(@InjectIdMaker('orders') private readonly ids: IdMaker) {}
+ * }
+ * ```
+ */
+export function InjectIdMaker(name?: string): PropertyDecorator & ParameterDecorator {
+  return Inject(getIdMakerToken(name));
+}

@@ -1,0 +1,128 @@
+/**
+ * What an application injects: ids, and what can be read out of them.
+ *
+ * Promise: every call is one line to the generator or the layout. The lease behind it is had
+ * before other modules' onModuleInit and given back after HTTP has stopped.
+ */
+import type { BitLayout, SnowflakeParts } from '../core/bit-layout.js';
+import type { CallFields, SnowflakeGenerator } from '../core/snowflake-generator.js';
+import { isSnowflakeError } from '../errors.js';
+import type { LeaseKeeper } from '../lease/lease-keeper.js';
+import type { LeaseState } from '../lease/lease-states.js';
+import { pause, type Timers } from '../lease/timers.js';
+
+/** How the generator stands, for health checks and metrics. */
+export interface IdMakerStatus {
+  readonly state: LeaseState;
+  readonly workerId: number | undefined;
+  /** When the range now leased ends; undefined without a lease or for one without end. */
+  readonly leaseEndsAt: Date | undefined;
+  /** The registry's incarnation; it must be equal in the whole fleet. */
+  readonly incarnation: string | undefined;
+  /** The store's clock minus this host's, at the last renewal. */
+  readonly clockSkewMs: number;
+  readonly issuedCount: number;
+  /** How often a tick's sequence and the run-ahead were spent and an id waited for the clock. */
+  readonly waitCount: number;
+  readonly rollbackCount: number;
+}
+
+/** nextIdAsync tries again after 1 ms, doubling up to this. */
+const PAUSE_MS_MAX = 100;
+
+/**
+ * Makes ids. Inject it.
+ *
+ * @example
+ * ```ts
+ * import { Injectable } from '@nestjs/common';
+ * import { IdMaker } from 'nestjs-snowflake';
+ *
+ * @Injectable()
+ * export class Orders {
+ *   constructor(private readonly ids: IdMaker) {}
+ *
+ *   newOrderId(): string {
+ *     return this.ids.nextIdString();
+ *   }
+ * }
+ * ```
+ */
+export class IdMaker {
+  constructor(
+    private readonly generator: SnowflakeGenerator,
+    private readonly keeper: LeaseKeeper,
+    private readonly timers: Timers,
+  ) {}
+
+  /**
+   * One id.
+   * @throws SnowflakeError NOT_READY, LEASE_LOST, SEQUENCE_SPENT, CLOCK_BACKWARDS (retryable),
+   * TIME_EXHAUSTED, or ID_INVALID for a call field that does not fit.
+   */
+  nextId(fields?: CallFields): bigint {
+    return this.generator.nextId(fields);
+  }
+
+  /** One id as decimal text, for JSON and TypeORM. Throws as nextId does. */
+  nextIdString(fields?: CallFields): string {
+    return this.generator.nextIdString(fields);
+  }
+
+  /** One id as a number, for layouts of at most 53 bits; CONFIG_INVALID on a wider one. */
+  nextIdNumber(fields?: CallFields): number {
+    return this.generator.nextIdNumber(fields);
+  }
+
+  /** `count` ids in rising order. Throws as nextId does. */
+  nextIds(count: number, fields?: CallFields): bigint[] {
+    return this.generator.nextIds(count, fields);
+  }
+
+  /** Fills an array with ids in rising order. Throws as nextId does. */
+  fill(target: BigUint64Array | BigInt64Array, fields?: CallFields): void {
+    this.generator.fill(target, fields);
+  }
+
+  /** One id; waits where nextId() would throw a retryable error. */
+  async nextIdAsync(options: { signal?: AbortSignal; fields?: CallFields } = {}): Promise<bigint> {
+    for (let pauseMs = 1; ; pauseMs = Math.min(PAUSE_MS_MAX, pauseMs * 2)) {
+      options.signal?.throwIfAborted();
+      try {
+        return this.nextId(options.fields);
+      } catch (error) {
+        if (!isSnowflakeError(error) || !error.retryable) throw error;
+      }
+      await pause(this.timers, pauseMs, options.signal);
+    }
+  }
+
+  /** Takes an id apart. Throws ID_INVALID for anything that is not an id of this layout. */
+  parse(id: bigint | string): SnowflakeParts {
+    return this.layout.parse(id);
+  }
+
+  /** The ids of a span of time, both dates inclusive, for `WHERE id BETWEEN first AND last`. */
+  idRange(from: Date, to: Date): { readonly first: bigint; readonly last: bigint } {
+    return this.layout.idRange(from, to);
+  }
+
+  get layout(): BitLayout {
+    return this.generator.layout;
+  }
+
+  get status(): IdMakerStatus {
+    const { keeper, generator } = this;
+    const endMs = keeper.endMs;
+    return {
+      state: keeper.state,
+      workerId: keeper.lease?.workerId,
+      leaseEndsAt: endMs === undefined || endMs === Infinity ? undefined : new Date(endMs),
+      incarnation: keeper.lease?.asked.mark.incarnation || undefined,
+      clockSkewMs: keeper.skew.skewMs,
+      issuedCount: generator.issuedCount,
+      waitCount: generator.waitCount,
+      rollbackCount: generator.rollbackCount,
+    };
+  }
+}

@@ -1,0 +1,224 @@
+/**
+ * The options of the module and their one door: resolveOptions() checks and completes them.
+ *
+ * Promise: every fault is found and reported at start, all at once, each with the value given.
+ */
+import { BitLayout } from '../core/bit-layout.js';
+import { systemClock, type Clock } from '../core/clock.js';
+import type { Epoch } from '../core/epoch.js';
+import type { FieldSpec } from '../core/layout-fields.js';
+import { layouts } from '../core/layouts.js';
+import { AHEAD_MS_MAX_DEFAULT } from '../core/snowflake-generator.js';
+import { workerRange, type WorkerIdRange } from '../core/worker-range.js';
+import { SnowflakeError, isSnowflakeError, shown } from '../errors.js';
+import type { IDistributedSupport } from '../lease/distributed-support.js';
+import { LEASE_DEFAULTS, leaseFaults, renewalFault } from '../lease/lease-options.js';
+import type { LeaseOptions } from '../lease/lease-options.js';
+import { StaticSupport, staticWorkerFault } from '../lease/static.support.js';
+import { systemTimers, type Timers } from '../lease/timers.js';
+import { toSupport } from './support-url.js';
+
+/** Options of SnowflakeModule; docs/reference/options.md describes each. */
+export interface SnowflakeModuleOptions extends Partial<Omit<LeaseOptions, 'ttlMs'>> {
+  /** Where the worker id comes from: a URL ('static:7', 'redis://...') or a support. */
+  readonly support?: IDistributedSupport | string;
+  /** Short for a StaticSupport. */
+  readonly workerId?: number;
+  /** A layout, or its fields from the most significant. Default layouts.snowflake(). */
+  readonly layout?: BitLayout | readonly FieldSpec[];
+  /** The moment ids count from. Default that of the layout, 2024-01-01T00:00:00Z. */
+  readonly epoch?: Epoch;
+  /** Worker fields fixed by the configuration, e.g. { datacenter: 3 }; the rest is leased. */
+  readonly workerFields?: Readonly<Record<string, number>>;
+  /** How far ahead of the store's clock a lease reaches. 10 s to 10 min, default 60 s. */
+  readonly leaseTtlMs?: number;
+  /** How far ids may run ahead of the clock when a tick's sequence is spent. Default 1000. */
+  readonly aheadMsMax?: number;
+  /** Where the sequence of a new tick starts: 'zero', or 'random' for even `id % n`. */
+  readonly sequenceStart?: 'zero' | 'random';
+  /** Start without a worker id and get one in the background. Default false. */
+  readonly lazy?: boolean;
+  /** What the operator sees beside host and pid. Default: the name in package.json, as npm sets it. */
+  readonly application?: string;
+  /** Where the time comes from; for tests. */
+  readonly clock?: Clock;
+  /** What waits; for tests. */
+  readonly timers?: Timers;
+}
+
+export interface SnowflakeConfig {
+  readonly layout: BitLayout;
+  readonly support: IDistributedSupport;
+  readonly workerIds: WorkerIdRange;
+  readonly lease: LeaseOptions;
+  readonly aheadMsMax: number;
+  readonly sequenceStart: 'zero' | 'random';
+  readonly lazy: boolean;
+  readonly application: string;
+  readonly clock: Clock;
+  readonly timers: Timers;
+}
+
+/** A registry looks through the ceilings of its worker ids: more than 4096 would make it slow. */
+const LEASED_WORKER_ID_MAX = 4095;
+const AHEAD_MS_LIMIT = 3_600_000;
+/** Stands in while other options are checked, so that one fault does not hide the rest. */
+const UNKNOWN_SUPPORT = { lossWindowMs: 0 } as unknown as IDistributedSupport;
+
+const OTHER_NAMES = [
+  ...['support', 'workerId', 'layout', 'epoch', 'workerFields', 'leaseTtlMs', 'aheadMsMax'],
+  ...['sequenceStart', 'lazy', 'application', 'clock', 'timers'],
+];
+
+/** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`. */
+export async function resolveOptions(
+  options: SnowflakeModuleOptions,
+  hasScheduler: boolean,
+): Promise<SnowflakeConfig> {
+  const faults: string[] = hasScheduler ? [] : [SCHEDULER_FAULT];
+  if (typeof options !== 'object' || options === null) {
+    throw invalid([...faults, `Expected the options to be an object, got ${shown(options)}.`]);
+  }
+  const layout = resolveLayout(options, faults);
+  const support = await resolveSupport(options, faults);
+  const lease = resolveLease(options, support.lossWindowMs ?? 0, faults);
+  const workerIds = resolveWorkerIds(options, layout, support, faults);
+  const config = {
+    layout,
+    support,
+    workerIds,
+    lease,
+    aheadMsMax: options.aheadMsMax ?? AHEAD_MS_MAX_DEFAULT,
+    sequenceStart: options.sequenceStart ?? 'zero',
+    lazy: options.lazy ?? false,
+    application: options.application ?? process.env['npm_package_name'] ?? 'unnamed',
+    clock: options.clock ?? systemClock,
+    timers: options.timers ?? systemTimers,
+  };
+  faults.push(...otherFaults(options, config));
+  if (faults.length > 0) throw invalid(faults);
+  return config;
+}
+
+function resolveLayout(options: SnowflakeModuleOptions, faults: string[]): BitLayout {
+  const { layout, epoch } = options;
+  return collect(faults, layouts.snowflake(), () => {
+    if (layout === undefined) return layouts.snowflake({ epoch });
+    if (Array.isArray(layout)) return new BitLayout({ epoch, fields: layout as FieldSpec[] });
+    if (!(layout instanceof BitLayout)) {
+      throw invalid([`Expected \`layout\` to be a BitLayout or its fields, got ${shown(layout)}.`]);
+    }
+    return epoch === undefined ? layout : layout.withEpoch(epoch);
+  });
+}
+
+async function resolveSupport(
+  options: SnowflakeModuleOptions,
+  faults: string[],
+): Promise<IDistributedSupport> {
+  const { support, workerId } = options;
+  if ((support === undefined) === (workerId === undefined)) {
+    faults.push(
+      support === undefined
+        ? 'Neither `support` nor `workerId` is given, and no worker id is a safe default. Give ' +
+            "`support: 'redis://host:6379?namespace=shop'`, or `workerId: 7` with another number " +
+            'for each process.'
+        : 'Both `support` and `workerId` are given; give one of them.',
+    );
+    return UNKNOWN_SUPPORT;
+  }
+  try {
+    return workerId === undefined ? await toSupport(support) : new StaticSupport(workerId);
+  } catch (error) {
+    faults.push(...faultsOf(error));
+    return UNKNOWN_SUPPORT;
+  }
+}
+
+function resolveLease(
+  options: SnowflakeModuleOptions,
+  lossWindowMs: number,
+  faults: string[],
+): LeaseOptions {
+  const given = Object.entries({ ...options, ttlMs: options.leaseTtlMs }).filter(
+    ([name, value]) => name in LEASE_DEFAULTS && value !== undefined,
+  );
+  const lease = { ...LEASE_DEFAULTS, ...Object.fromEntries(given) };
+  const found = leaseFaults(lease);
+  const relation = found.length === 0 ? renewalFault(lease, lossWindowMs) : undefined;
+  faults.push(...found, ...(relation === undefined ? [] : [relation]));
+  return lease;
+}
+
+function resolveWorkerIds(
+  options: SnowflakeModuleOptions,
+  layout: BitLayout,
+  support: IDistributedSupport,
+  faults: string[],
+): WorkerIdRange {
+  const range = workerRange(layout, options.workerFields ?? {});
+  if ('faults' in range) {
+    faults.push(...range.faults);
+    return { min: 0, max: 0 };
+  }
+  if (support instanceof StaticSupport) {
+    const fault = staticWorkerFault(support.workerId, range.min, range.max);
+    if (fault !== undefined) faults.push(fault);
+    return range;
+  }
+  return { min: range.min, max: Math.min(range.max, range.min + LEASED_WORKER_ID_MAX) };
+}
+
+function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): string[] {
+  const faults = Object.keys(options)
+    .filter(
+      (name) => !OTHER_NAMES.includes(name) && (name === 'ttlMs' || !(name in LEASE_DEFAULTS)),
+    )
+    .map((name) => `The option \`${name}\` is unknown; see docs/reference/options.md.`);
+  const { aheadMsMax, sequenceStart, lazy, layout, clock } = config;
+  if (!Number.isInteger(aheadMsMax) || aheadMsMax < 0 || aheadMsMax > AHEAD_MS_LIMIT) {
+    faults.push(
+      `Expected \`aheadMsMax\` to be an integer from 0 to ${AHEAD_MS_LIMIT}, got ${shown(aheadMsMax)}.`,
+    );
+  }
+  if (sequenceStart !== 'zero' && sequenceStart !== 'random') {
+    faults.push(
+      `Expected \`sequenceStart\` to be 'zero' or 'random', got ${shown(sequenceStart)}.`,
+    );
+  }
+  if (typeof lazy !== 'boolean')
+    faults.push(`Expected \`lazy\` to be a boolean, got ${shown(lazy)}.`);
+  if (layout.lastDate.getTime() < clock.now()) {
+    faults.push(
+      `The layout ${layout.fingerprint} ran out on ${layout.lastDate.toISOString()}. Use a later ` +
+        `\`epoch\` in a new id space, or a layout with more timestamp bits.`,
+    );
+  }
+  return faults;
+}
+
+/** Runs a step; its faults are noted and the stand-in is used, so that the rest is checked too. */
+function collect<T>(faults: string[], standIn: T, step: () => T): T {
+  try {
+    return step();
+  } catch (error) {
+    faults.push(...faultsOf(error));
+    return standIn;
+  }
+}
+
+function faultsOf(error: unknown): string[] {
+  if (!isSnowflakeError(error)) throw error;
+  return (error.details['faults'] as string[] | undefined) ?? [error.message];
+}
+
+const SCHEDULER_FAULT =
+  'ScheduleModule is not imported, and RefreshAlive runs as one of its jobs. Add ' +
+  '`ScheduleModule.forRoot()` from @nestjs/schedule to the imports of your root module.';
+
+function invalid(faults: readonly string[]): SnowflakeError {
+  const list = faults.length === 1 ? faults[0]! : `\n  - ${faults.join('\n  - ')}`;
+  return new SnowflakeError('CONFIG_INVALID', `SnowflakeModule cannot start. ${list}`, {
+    details: { faults },
+  });
+}

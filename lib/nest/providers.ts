@@ -1,0 +1,123 @@
+/**
+ * One generator as Nest providers: options -> config -> support -> keeper -> IdMaker -> lifecycle.
+ */
+import { Logger, type InjectionToken, type Provider } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
+import { SchedulerRegistry } from '@nestjs/schedule';
+import { AnchoredClock } from '../core/clock.js';
+import { SnowflakeGenerator } from '../core/snowflake-generator.js';
+import { WorkerSeat } from '../core/worker-seat.js';
+import type { IDistributedSupport } from '../lease/distributed-support.js';
+import { systemHolder } from '../lease/holder.js';
+import { LeaseKeeper, type LeaseChange } from '../lease/lease-keeper.js';
+import { MIN_RANGE_MS } from '../lease/lease-options.js';
+import { IdMaker } from './id-maker.js';
+import { SnowflakeLifecycle } from './lifecycle.js';
+import { resolveOptions, type SnowflakeConfig, type SnowflakeModuleOptions } from './options.js';
+import { RefreshAlive } from './refresh-alive.job.js';
+import {
+  SNOWFLAKE_CONFIG,
+  SNOWFLAKE_OPTIONS,
+  getDistributedSupportToken,
+  getIdMakerToken,
+  getRefreshAliveToken,
+} from './tokens.js';
+
+/** The parts of a generator that belong together; nobody else sees them. */
+interface Engine {
+  readonly keeper: LeaseKeeper;
+  readonly idMaker: IdMaker;
+  readonly logger: Logger;
+}
+
+const ENGINE = Symbol.for('nestjs-snowflake:engine');
+
+export function snowflakeProviders(name: string | undefined): Provider[] {
+  const supportToken = getDistributedSupportToken(name);
+  const idMakerToken = getIdMakerToken(name);
+  const refreshAliveToken = getRefreshAliveToken(name);
+  return [
+    provide(
+      SNOWFLAKE_CONFIG,
+      (options: SnowflakeModuleOptions, scheduler?: SchedulerRegistry) =>
+        resolveOptions(options, scheduler !== undefined),
+      [SNOWFLAKE_OPTIONS, { token: SchedulerRegistry, optional: true }],
+    ),
+    provide(supportToken, (config: SnowflakeConfig) => config.support, [SNOWFLAKE_CONFIG]),
+    provide(
+      ENGINE,
+      (config: SnowflakeConfig, support: IDistributedSupport) =>
+        createEngine(config, support, name),
+      [SNOWFLAKE_CONFIG, supportToken],
+    ),
+    provide(idMakerToken, (engine: Engine) => engine.idMaker, [ENGINE]),
+    provide(
+      refreshAliveToken,
+      (scheduler: SchedulerRegistry, engine: Engine, config: SnowflakeConfig) =>
+        new RefreshAlive(scheduler, engine.keeper, config, name),
+      [SchedulerRegistry, ENGINE, SNOWFLAKE_CONFIG],
+    ),
+    provide(
+      SnowflakeLifecycle,
+      (
+        engine: Engine,
+        config: SnowflakeConfig,
+        support: IDistributedSupport,
+        ...[refreshAlive, discovery]: [RefreshAlive, DiscoveryService]
+      ) => new SnowflakeLifecycle({ ...engine, name, config, support, refreshAlive, discovery }),
+      [ENGINE, SNOWFLAKE_CONFIG, supportToken, refreshAliveToken, DiscoveryService],
+    ),
+  ];
+}
+
+function createEngine(
+  config: SnowflakeConfig,
+  support: IDistributedSupport,
+  name: string | undefined,
+): Engine {
+  const { layout, lease, clock, timers, workerIds, application } = config;
+  const logger = new Logger(name === undefined ? 'Snowflake' : `Snowflake:${name}`);
+  const seat = new WorkerSeat(layout, lease.reserveMs);
+  const idClock = new AnchoredClock(clock);
+  const keeper = new LeaseKeeper({
+    support,
+    seat,
+    options: lease,
+    terms: {
+      fingerprint: layout.fingerprint,
+      ttlMs: lease.ttlMs,
+      minRangeMs: MIN_RANGE_MS,
+      trustsFreshRegistry: lease.onFreshRegistry === 'trust',
+    },
+    workerIds,
+    holder: systemHolder(application),
+    hostClock: clock,
+    idClock,
+    timers,
+    random: Math.random,
+    onChange: (change) => logChange(logger, change),
+    onNews: (text) => logger.warn(text),
+  });
+  const { aheadMsMax, sequenceStart } = config;
+  const generator = new SnowflakeGenerator(seat, { clock: idClock, aheadMsMax, sequenceStart });
+  return { keeper, logger, idMaker: new IdMaker(generator, keeper, timers) };
+}
+
+/** What an operator has to look at is a warning; ids that stop are an error. */
+function logChange(logger: Logger, { from, to, workerId, reason }: LeaseChange): void {
+  const who = workerId === undefined ? '' : `Worker id ${workerId}: `;
+  const line = `${who}${from} -> ${to}. ${reason}`;
+  if (to === 'exhausted' || (to === 'unassigned' && from !== 'released')) logger.error(line);
+  else if (to === 'active' || to === 'released') logger.log(line);
+  else logger.warn(line);
+}
+
+type Dependency = InjectionToken | { readonly token: InjectionToken; readonly optional: boolean };
+
+function provide(
+  token: InjectionToken,
+  useFactory: (...dependencies: never[]) => unknown,
+  inject: Dependency[],
+): Provider {
+  return { provide: token, useFactory, inject } as Provider;
+}

@@ -1,0 +1,47 @@
+/**
+ * From the option `support` to the support itself.
+ *
+ * Promise: a backend is loaded only when its URL is used, so that this package runs without the
+ * clients of the others. An unknown URL is refused with the ones that are known.
+ */
+import { SnowflakeError, shown } from '../errors.js';
+import type { IDistributedSupport } from '../lease/distributed-support.js';
+import { StaticSupport } from '../lease/static.support.js';
+
+const REDIS = /^rediss?(\+sentinel|\+cluster)?:\/\//;
+const STATIC = /^static:(\d{1,10})$/;
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export async function toSupport(support: unknown): Promise<IDistributedSupport> {
+  if (isSupport(support)) return support;
+  if (typeof support === 'string') return fromUrl(support);
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    `Expected \`support\` to be a URL or an object with getNextWorkId and refreshAlive, got ` +
+      `${shown(support)}.`,
+  );
+}
+
+async function fromUrl(url: string): Promise<IDistributedSupport> {
+  const workerId = STATIC.exec(url)?.[1];
+  if (workerId !== undefined) return new StaticSupport(Number(workerId));
+  if (REDIS.test(url)) {
+    const { supportFromUrl } = await import('../backends/redis/index.js');
+    return supportFromUrl(url);
+  }
+  const safe = url.replace(/\/\/[^@/]*@/, '//***@');
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    `The support ${JSON.stringify(safe)} is unknown. Known are static:7, ` +
+      `redis://host:6379/0?namespace=shop, rediss://, redis+sentinel:// and redis+cluster://.`,
+  );
+}
+
+function isSupport(value: unknown): value is IDistributedSupport {
+  const candidate = value as Partial<IDistributedSupport> | null | undefined;
+  return (
+    typeof candidate === 'object' &&
+    typeof candidate?.getNextWorkId === 'function' &&
+    typeof candidate.refreshAlive === 'function'
+  );
+}

@@ -1,0 +1,68 @@
+/**
+ * An id on its way between an entity and the database: always decimal text in the entity.
+ *
+ * Promise: the digits are the same on both sides, or a SnowflakeError says why they are not.
+ * Who makes the id is not known here.
+ */
+import type { ValueTransformer } from 'typeorm';
+import { SnowflakeError, shown } from '../../errors.js';
+
+/** Canonical, so that the text found in the entity is the text the database gives back. */
+const DECIMAL = /^(0|[1-9]\d{0,18})$/;
+
+/** The largest value of a signed 64-bit column. */
+const MAX_ID = (1n << 63n) - 1n;
+
+/**
+ * The transformer of `@SnowflakeId()`, for columns that hold an id but must not be given a new
+ * one, such as a foreign key column that you declare yourself.
+ *
+ * @example
+ * ```ts
+ * import { idText } from 'nestjs-snowflake/typeorm';
+ * import { Column } from 'typeorm';
+ *
+ * class Order {
+ *   @Column({ type: 'bigint', transformer: idText })
+ *   customerId: string;
+ * }
+ * ```
+ */
+export const idText: ValueTransformer = { to: toDatabase, from: fromDatabase };
+
+function toDatabase(value: unknown): unknown {
+  if (value === null || value === undefined) return value;
+  // `Any([...])` hands its list over whole; every other operator goes value by value.
+  if (Array.isArray(value)) return value.map(toDatabase);
+  // `values({ id: () => 'SQL' })` is an expression for the database.
+  if (typeof value === 'function') return value;
+  const text = textOf(value);
+  if (DECIMAL.test(text) && BigInt(text) <= MAX_ID) return text;
+  throw new SnowflakeError(
+    'ID_INVALID',
+    `Expected an id as decimal text or bigint from 0 to ${MAX_ID}, got ${shown(value)}. ` +
+      'Nothing was sent to the database. Keep ids as strings, in JSON too: a number is not exact ' +
+      'beyond 2^53.',
+    { details: { value } },
+  );
+}
+
+/** An unsafe number has lost its digits already, and gets no text. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return typeof value === 'bigint' || Number.isSafeInteger(value) ? String(value) : '';
+}
+
+function fromDatabase(value: unknown): unknown {
+  if (typeof value !== 'number' || Number.isSafeInteger(value)) {
+    return value === null || value === undefined ? value : String(value);
+  }
+  throw new SnowflakeError(
+    'ID_INVALID',
+    `The database driver returned an id as the number ${value}, which has lost its last digits. ` +
+      'The row was not loaded. Make the driver return text: PostgreSQL without `parseInt8: true`; ' +
+      'MySQL and MariaDB with `supportBigNumbers: true`; on SQLite declare the column as ' +
+      "`@SnowflakeId({ type: 'varchar' })`.",
+    { details: { value } },
+  );
+}

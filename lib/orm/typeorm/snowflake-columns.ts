@@ -1,0 +1,56 @@
+/**
+ * Which properties are filled with ids: what `@SnowflakeId()` wrote down, and how to find it again
+ * from TypeORM's metadata.
+ *
+ * Promise: a column is found by the class that was decorated, so that base classes, single-table
+ * children and embedded classes work, while junction tables and foreign keys are left alone.
+ */
+import type { EntityMetadata } from 'typeorm';
+import { currentIdMaker } from '../../nest/current-id-makers.js';
+
+export type ColumnMetadata = EntityMetadata['columns'][number];
+
+/** A column that is filled on insert, and the name of the generator that does it. */
+export interface SnowflakeColumn {
+  readonly column: ColumnMetadata;
+  readonly maker: string | undefined;
+}
+
+/** Decorated class -> property -> name of the generator. */
+const decorated = new WeakMap<object, Map<string, string | undefined>>();
+const found = new WeakMap<EntityMetadata, readonly SnowflakeColumn[]>();
+
+export function rememberColumn(target: object, property: string, maker: string | undefined): void {
+  const properties = decorated.get(target) ?? new Map<string, string | undefined>();
+  decorated.set(target, properties.set(property, maker));
+}
+
+export function snowflakeColumns(metadata: EntityMetadata): readonly SnowflakeColumn[] {
+  const known = found.get(metadata);
+  if (known !== undefined) return known;
+  const columns = metadata.columns.flatMap((column) => snowflakeColumn(column, metadata));
+  found.set(metadata, columns);
+  return columns;
+}
+
+function snowflakeColumn(column: ColumnMetadata, metadata: EntityMetadata): SnowflakeColumn[] {
+  const { target, propertyName } = column;
+  if (typeof target !== 'function' || isOfChild(target, metadata.target)) return [];
+  const properties = decorated.get(target);
+  if (!properties?.has(propertyName)) return [];
+  return [{ column, maker: properties.get(propertyName) }];
+}
+
+/** The table of single-table inheritance has its children's columns; the parent's rows have not. */
+function isOfChild(target: Function, entity: EntityMetadata['target']): boolean {
+  return typeof entity === 'function' && target.prototype instanceof entity;
+}
+
+/**
+ * What the property holds in the inserted row: a new id where there is none, else what is there,
+ * as text, because that is what a later read gives.
+ */
+export function idForInsert(value: unknown, maker: string | undefined): unknown {
+  if (value === null || value === undefined) return currentIdMaker(maker).nextIdString();
+  return typeof value === 'bigint' ? String(value) : value;
+}

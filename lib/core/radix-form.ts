@@ -175,3 +175,32 @@ export function shownShort(value: unknown): string {
     return `a value (${typeof value})`;
   }
 }
+
+/** For each ASCII code its digit, or -1. */
+function readingTable(base: Base): Int8Array {
+  const table = new Int8Array(128).fill(-1);
+  const spell = (character: string, digit: number) => (table[character.charCodeAt(0)] = digit);
+  for (const [digit, character] of [...base.alphabet].entries()) {
+    spell(character, digit);
+    if (base.anyCase) spell(character.toLowerCase(), digit);
+    if (base.anyCase) spell(character.toUpperCase(), digit);
+  }
+  for (const [character, digit] of Object.entries(base.readAs ?? {})) {
+    spell(character.toUpperCase(), base.alphabet.indexOf(digit));
+    spell(character.toLowerCase(), base.alphabet.indexOf(digit));
+  }
+  return table;
+}
+
+function pairsOf(alphabet: string): string[] {
+  return [...alphabet].flatMap((first) => [...alphabet].map((second) => first + second));
+}
+
+function quoted(text: string): string {
+  const start = JSON.stringify(text.slice(0, QUOTE_LENGTH));
+  return text.length > QUOTE_LENGTH ? `${start}... (${text.length} characters)` : start;
+}
+
+function named(text: string, at: number): string {
+  return JSON.stringify(String.fromCodePoint(text.codePointAt(at)!));
+}

@@ -1,0 +1,101 @@
+// Finds the servers on this machine, or installs them where that is allowed.
+//
+// Promise: where a server is missing and cannot be installed, one error lists everything missing
+// with the commands that help. Nothing is ever skipped in silence.
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, existsSync, readdirSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+const SERVERS = {
+  redis: { debian: 'redis-server', brew: 'redis', names: ['redis-server', 'valkey-server'] },
+  postgres: { debian: 'postgresql', brew: 'postgresql@17', names: ['initdb'] },
+  mariadb: { debian: 'mariadb-server', brew: 'mariadb', names: ['mariadbd', 'mysqld'] },
+};
+
+const DOCKER = [
+  'docker run -d -p 6379:6379 redis:7',
+  'docker run -d -p 5432:5432 -e POSTGRES_HOST_AUTH_METHOD=trust postgres:17',
+  'docker run -d -p 3306:3306 -e MARIADB_ALLOW_EMPTY_ROOT_PASSWORD=1 -e MARIADB_DATABASE=test mariadb:11',
+  'export REDIS_URL=redis://localhost:6379 DATABASE_URL=postgres://postgres@localhost:5432/postgres MYSQL_URL=mysql://root@localhost:3306/test',
+];
+
+/** @typedef {{ redis?: string, postgres?: string, mariadb?: string }} Binaries */
+
+/** Folders that hold servers although they are often not on PATH. */
+function extraFolders(root = '/usr/lib/postgresql') {
+  const versions = existsSync(root) ? readdirSync(root) : [];
+  const newestFirst = versions.toSorted((a, b) => Number(b) - Number(a));
+  const homebrew = ['postgresql@17', 'postgresql@16', 'redis', 'mariadb'];
+  return [
+    ...newestFirst.map((version) => join(root, version, 'bin')),
+    '/usr/sbin',
+    '/usr/local/sbin',
+    ...homebrew.map((name) => `/opt/homebrew/opt/${name}/bin`),
+  ];
+}
+
+function isExecutable(path) {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Looks for the servers. @returns {Binaries} full paths; those missing are absent */
+export function findServers(path = process.env.PATH ?? '', extra = extraFolders()) {
+  const folders = [...path.split(delimiter).filter(Boolean), ...extra];
+  const found = {};
+  for (const [server, { names }] of Object.entries(SERVERS)) {
+    const candidates = names.flatMap((name) => folders.map((folder) => join(folder, name)));
+    const hit = candidates.find(isExecutable);
+    if (hit !== undefined) found[server] = hit;
+  }
+  return found;
+}
+
+/** What to tell somebody whose machine lacks servers. */
+export function missingServersMessage(missing) {
+  const list = (kind) => missing.map((server) => SERVERS[server][kind]).join(' ');
+  return [
+    `The tests run against real servers, and this machine lacks: ${missing.join(', ')}. Install them:`,
+    `  Debian, Ubuntu:  sudo apt-get install -y ${list('debian')}`,
+    `  macOS:           brew install ${list('brew')}`,
+    `  Docker:          ${DOCKER.join('\n                   ')}`,
+  ].join('\n');
+}
+
+/** True for root on Debian or Ubuntu. */
+export function mayInstall(uid = process.getuid?.(), hasApt = existsSync('/usr/bin/apt-get')) {
+  return uid === 0 && hasApt;
+}
+
+function aptInstall(missing) {
+  const packages = missing.map((server) => SERVERS[server].debian);
+  process.stdout.write(`[servers] installing ${packages.join(', ')} with apt-get\n`);
+  const apt = (...args) =>
+    spawnSync('apt-get', ['-qq', ...args], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      // RUNLEVEL=1 keeps the packages from starting their services: the tests start their own.
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
+    });
+  apt('update');
+  apt('install', '-y', '--no-install-recommends', ...packages);
+}
+
+/**
+ * The servers asked for, installed where they are missing and that is allowed.
+ * @param {(keyof Binaries)[]} wanted
+ * @returns {Required<Binaries>}
+ */
+export function requireServers(wanted) {
+  const missingFrom = (found) => wanted.filter((server) => found[server] === undefined);
+  let found = findServers();
+  if (missingFrom(found).length > 0 && mayInstall()) {
+    aptInstall(missingFrom(found));
+    found = findServers();
+  }
+  if (missingFrom(found).length > 0) throw new Error(missingServersMessage(missingFrom(found)));
+  return /** @type {Required<Binaries>} */ (found);
+}

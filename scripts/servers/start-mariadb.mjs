@@ -1,0 +1,58 @@
+// A MariaDB of our own: fresh data, loopback, free port, root without a password, database `test`.
+import { spawnSync } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { requireServers } from './binaries.mjs';
+import { freePort } from './free-port.mjs';
+import { serverFolder, startProcess, unprivileged } from './server-process.mjs';
+import { firstReply } from './tcp.mjs';
+
+const INIT_SQL = `CREATE DATABASE IF NOT EXISTS test;
+CREATE USER IF NOT EXISTS root@'127.0.0.1';
+GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;
+`;
+
+/** mariadb-install-db lies in bin/ where the server may lie in sbin/. */
+function installer(server) {
+  const folders = [dirname(server), '/usr/bin', '/usr/local/bin'];
+  const paths = folders.map((folder) => join(folder, 'mariadb-install-db'));
+  return paths.find((path) => existsSync(path)) ?? paths[0];
+}
+
+/** @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>} */
+export async function startMariadb() {
+  const { mariadb } = requireServers(['mariadb']);
+  const user = unprivileged();
+  const folder = serverFolder('mariadb', user);
+  const data = join(folder, 'data');
+  const install = [
+    '--no-defaults',
+    `--datadir=${data}`,
+    '--auth-root-authentication-method=normal',
+  ];
+  const options = { cwd: folder, ...user, encoding: 'utf8' };
+  const made = spawnSync(installer(mariadb), [...install, '--skip-test-db'], options);
+  if (made.status !== 0)
+    throw new Error(`mariadb-install-db failed:\n${made.stderr || made.error}`);
+  const initFile = join(folder, 'init.sql');
+  writeFileSync(initFile, INIT_SQL, { mode: 0o644 });
+  const port = await freePort();
+  const { pid, stop } = await startProcess({
+    command: mariadb,
+    args: [
+      '--no-defaults',
+      `--datadir=${data}`,
+      `--port=${port}`,
+      '--bind-address=127.0.0.1',
+      '--skip-name-resolve',
+      `--socket=${join(folder, 'mysql.sock')}`,
+      `--init-file=${initFile}`,
+      '--innodb-flush-log-at-trx-commit=0',
+    ],
+    folder,
+    user,
+    // The greeting names the version; an error packet while starting does not.
+    isReady: async () => (await firstReply(port)).includes('MariaDB'),
+  });
+  return { url: `mysql://root@127.0.0.1:${port}/test`, port, pid, stop };
+}

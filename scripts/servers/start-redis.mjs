@@ -1,0 +1,24 @@
+// A redis-server of our own: loopback, free port, nothing written to disk unless asked for.
+import { requireServers } from './binaries.mjs';
+import { freePort } from './free-port.mjs';
+import { serverFolder, startProcess } from './server-process.mjs';
+import { firstReply } from './tcp.mjs';
+
+/**
+ * @param {{ port?: number, args?: string[] }} options `args` as on the command line of redis-server
+ * @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>}
+ */
+export async function startRedis({ port, args = [] } = {}) {
+  const { redis } = requireServers(['redis']);
+  const chosen = port ?? (await freePort());
+  const folder = serverFolder('redis');
+  const base = ['--port', String(chosen), '--bind', '127.0.0.1', '--save', '', '--dir', folder];
+  const { pid, stop } = await startProcess({
+    command: redis,
+    args: [...base, '--appendonly', 'no', ...args],
+    folder,
+    // A server that asks for a password is up as well.
+    isReady: async () => /^(\+PONG|-NOAUTH)/.test(await firstReply(chosen, 'PING\r\n')),
+  });
+  return { url: `redis://127.0.0.1:${chosen}`, port: chosen, pid, stop };
+}

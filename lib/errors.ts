@@ -84,7 +84,10 @@ export function isSnowflakeError(error: unknown): error is SnowflakeError {
   return typeof error === 'object' && error !== null && BRAND in error;
 }
 
-/** How a wrong value is shown in a message: the value itself and its type, never `[object Object]`. */
+/**
+ * How a wrong value is shown in a message: the value itself and its type, never `[object
+ * Object]`.
+ */
 export function shown(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (typeof value === 'string') return `${JSON.stringify(value)} (string)`;
@@ -92,5 +95,17 @@ export function shown(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'boolean') return `${value} (${typeof value})`;
   if (typeof value === 'function') return `a function`;
   if (value instanceof Date) return `${String(value)} (Date)`;
-  return `${JSON.stringify(value) ?? 'a value'} (${Array.isArray(value) ? 'array' : typeof value})`;
+  const kind = Array.isArray(value) ? 'array' : typeof value;
+  return `${jsonOf(value)} (${kind})`;
+}
+
+/** JSON, with bigint as text; never an error of its own. */
+function jsonOf(value: unknown): string {
+  try {
+    const bigintAsText = (_: string, part: unknown) =>
+      typeof part === 'bigint' ? `${part}n` : part;
+    return JSON.stringify(value, bigintAsText) ?? 'a value';
+  } catch {
+    return 'a value';
+  }
 }

@@ -1,7 +1,23 @@
 /**
  * The front door: everything but the clients of stores and ORMs, which have entries of their own.
  */
-export * from './core/index.js';
+export { SnowflakeError, isSnowflakeError } from './errors.js';
+export type { SnowflakeErrorCode, SnowflakeErrorOptions } from './errors.js';
+export { BitLayout } from './core/bit-layout.js';
+export type { BitLayoutOptions, ComposeParts, SnowflakeParts } from './core/bit-layout.js';
+export { systemClock } from './core/clock.js';
+export type { Clock } from './core/clock.js';
+export type { Epoch } from './core/epoch.js';
+export type { FieldRole, LayoutField } from './core/layout-field.js';
+export type { FieldSpec } from './core/layout-fields.js';
+export { layouts } from './core/layouts.js';
+export type { IchLayoutOptions, LayoutOptions } from './core/layouts.js';
+export { SnowflakeGenerator } from './core/snowflake-generator.js';
+export type { CallFields, GeneratorOptions } from './core/snowflake-generator.js';
+export { idFromBytes, idToBytes, textForms } from './core/snowflake-text.js';
+export type { TextForm } from './core/snowflake-text.js';
+export { WorkerSeat } from './core/worker-seat.js';
+export type { SeatWatch, SeatedRange, WorkerRange } from './core/worker-seat.js';
 export { MemoryRegistry, MemorySupport } from './backends/memory/index.js';
 export type { MemorySupportOptions } from './backends/memory/index.js';
 export { IDistributedSupport } from './lease/distributed-support.js';

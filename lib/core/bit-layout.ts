@@ -58,7 +58,13 @@ const LAST_DATE_MS = 8.64e15;
  *
  * const layout = new BitLayout({
  *   epoch: '2024-01-01T00:00:00Z',
- *   fields: [['timestamp', 39], ['room', 2], ['machine', 7], ['business', 4, 'call'], ['sequence', 7]],
+ *   fields: [
+ *     ['timestamp', 39],
+ *     ['room', 2],
+ *     ['machine', 7],
+ *     ['business', 4, 'call'],
+ *     ['sequence', 7],
+ *   ],
  * });
  * const id = layout.compose({ timestampMs: Date.parse('2026-03-01T00:00:00Z'), workerId: 300 });
  * layout.parse(id).fields.room; // 2
@@ -219,7 +225,8 @@ export class BitLayout {
    * The smallest and the largest id of a span of time, both dates inclusive, for
    * `WHERE id BETWEEN first AND last`. A span that lies wholly outside the layout's lifetime
    * gives the empty range 1 to 0.
-   * @throws SnowflakeError ID_INVALID for an invalid date, or a layout that does not begin with time.
+   * @throws SnowflakeError ID_INVALID for an invalid date, or a layout that does not begin with
+   * time.
    */
   idRange(from: Date, to: Date): { readonly first: bigint; readonly last: bigint } {
     const first = Math.max(0, this.tickOf(this.checkedDate('from', from)));
@@ -249,7 +256,8 @@ export class BitLayout {
     if (typeof value === 'bigint' && value >= 0n && value <= this.idMax) return value;
     throw new SnowflakeError(
       'ID_INVALID',
-      `Expected an id of this layout, 0 to ${this.idMax} as bigint or decimal text, got ${shown(id)}. ` +
+      `Expected an id of this layout, 0 to ${this.idMax} as bigint or decimal text, got ` +
+        `${shown(id)}. ` +
         `A JavaScript number has already lost digits: keep ids as text or bigint.`,
       { details: { value: id } },
     );

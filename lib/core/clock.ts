@@ -16,7 +16,10 @@ export interface Clock {
  */
 export const systemClock: Clock = { now: Date.now };
 
-/** A clock moved by an offset, which the lease sets when the host's clock is far from the registry's. */
+/**
+ * A clock moved by an offset, which the lease sets when the host's clock is far from the
+ * registry's.
+ */
 export class AnchoredClock implements Clock {
   offsetMs = 0;
 

@@ -2,7 +2,8 @@
  * The epoch: the moment from which a layout counts its ticks.
  *
  * Promise: one fixed number of Unix milliseconds from a Date, an ISO text or a number, or a
- * message that says what is wrong with it. Never "now", never the zone of the machine that reads it.
+ * message that says what is wrong with it. Never "now", never the zone of the machine that reads
+ * it.
  */
 import { shown } from '../errors.js';
 

@@ -65,7 +65,10 @@ export const layouts = {
   /** bwmarrin/snowflake's: 41 timestamp, 10 node, 12 step, from Twitter's epoch. */
   bwmarrin: ({ epoch = TWITTER_EPOCH_MS }: LayoutOptions = {}) => split(10, 12, epoch),
 
-  /** Sonyflake's: 39 timestamp of 10 ms, 8 sequence, 16 machine in the lowest bits, from 2014-09-01. */
+  /**
+   * Sonyflake's: 39 timestamp of 10 ms, 8 sequence, 16 machine in the lowest bits, from
+   * 2014-09-01.
+   */
   sonyflake: ({ epoch = SONYFLAKE_EPOCH_MS }: LayoutOptions = {}) =>
     new BitLayout({
       epoch,
@@ -77,7 +80,10 @@ export const layouts = {
       ],
     }),
 
-  /** hengyunabc/redis-id-generator's: 41 timestamp since 1970, 12 shard, 10 sequence; ends in 2039. */
+  /**
+   * hengyunabc/redis-id-generator's: 41 timestamp since 1970, 12 shard, 10 sequence; ends in
+   * 2039.
+   */
   redisIdGenerator: ({ epoch = 0 }: LayoutOptions = {}) =>
     new BitLayout({
       epoch,
@@ -88,7 +94,9 @@ export const layouts = {
       ],
     }),
 
-  /** Baidu uid-generator's: 28 timestamp of 1 s, 22 worker, 13 sequence; 8.5 years from the epoch. */
+  /**
+   * Baidu uid-generator's: 28 timestamp of 1 s, 22 worker, 13 sequence; 8.5 years from the epoch.
+   */
   baidu: ({ epoch }: LayoutOptions = {}) =>
     new BitLayout({
       epoch,
@@ -112,7 +120,10 @@ export const layouts = {
       ],
     }),
 
-  /** Instagram's: timestamp, 13 shard, 10 sequence, from 2011-08-24; the signed 64 bits end in 2046. */
+  /**
+   * Instagram's: timestamp, 13 shard, 10 sequence, from 2011-08-24; the signed 64 bits end in
+   * 2046.
+   */
   instagram: ({ epoch = INSTAGRAM_EPOCH_MS }: LayoutOptions = {}) =>
     new BitLayout({
       epoch,

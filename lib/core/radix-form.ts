@@ -139,15 +139,27 @@ export class RadixForm implements TextForm {
     // Only as far as an id can reach: the rest of a megabyte changes nothing.
     for (let at = 0; at < Math.min(text.length, this.width + 1); at++) {
       if ((this.digitOf[text.charCodeAt(at)] ?? -1) >= 0) continue;
-      return `, whose character ${at + 1} is ${named(text, at)}. The digits of this form are ${this.base.alphabet}.`;
+      return (
+        `, whose character ${at + 1} is ${named(text, at)}. The digits of this form are ` +
+        `${this.base.alphabet}.`
+      );
     }
     if (this.isFixedWidth && text.length !== this.width) {
-      return `, which has ${text.length} characters. This form has exactly ${this.width}, filled up with leading "${this.zero}".`;
+      return (
+        `, which has ${text.length} characters. This form has exactly ${this.width}, ` +
+        `filled up with leading "${this.zero}".`
+      );
     }
     if (!this.isFixedWidth && this.digitOf[text.charCodeAt(0)] === 0) {
-      return `, which begins with the zero digit. Leave it out: an id has one spelling, and only the sortable forms are filled up.`;
+      return (
+        `, which begins with the zero digit. Leave it out: an id has one spelling, and ` +
+        `only the sortable forms are filled up.`
+      );
     }
-    return `, which is larger than 2^63 - 1 ("${this.encode(ID_MAX)}"). Check that nothing was added to the id.`;
+    return (
+      `, which is larger than 2^63 - 1 ("${this.encode(ID_MAX)}"). Check that nothing ` +
+      `was added to the id.`
+    );
   }
 }
 
@@ -180,7 +192,7 @@ export function shownShort(value: unknown): string {
 function readingTable(base: Base): Int8Array {
   const table = new Int8Array(128).fill(-1);
   const spell = (character: string, digit: number) => (table[character.charCodeAt(0)] = digit);
-  for (const [digit, character] of [...base.alphabet].entries()) {
+  for (const [digit, character] of base.alphabet.split('').entries()) {
     spell(character, digit);
     if (base.anyCase) spell(character.toLowerCase(), digit);
     if (base.anyCase) spell(character.toUpperCase(), digit);
@@ -193,7 +205,8 @@ function readingTable(base: Base): Int8Array {
 }
 
 function pairsOf(alphabet: string): string[] {
-  return [...alphabet].flatMap((first) => [...alphabet].map((second) => first + second));
+  const digits = alphabet.split('');
+  return digits.flatMap((first) => digits.map((second) => first + second));
 }
 
 function quoted(text: string): string {

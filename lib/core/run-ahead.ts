@@ -55,7 +55,8 @@ export class RunAhead {
     }
     throw new SnowflakeError(
       'SEQUENCE_SPENT',
-      `All ${this.layout.sequence.max + 1} ids of a tick of ${this.layout.unitMs} ms are spent and ` +
+      `All ${this.layout.sequence.max + 1} ids of a tick of ${this.layout.unitMs} ms are ` +
+        `spent and ` +
         `ids already run ${this.aheadMsMax} ms ahead of the clock, so no id was made. Use ` +
         `nextIdAsync() to wait, or a layout with more sequence bits.`,
       { details: { aheadMsMax: this.aheadMsMax, unitMs: this.layout.unitMs } },

@@ -9,6 +9,7 @@ import { SnowflakeError, shown } from '../errors.js';
 import { checkedPart, type BitLayout } from './bit-layout.js';
 import { systemClock, type Clock } from './clock.js';
 import { DecimalText } from './decimal-text.js';
+import { beforeEpoch, timeExhausted, unknownField } from './generator-errors.js';
 import { HIGH_WORD, IdWords, LOW_WORD } from './id-words.js';
 import type { LayoutField } from './layout-field.js';
 import { RunAhead } from './run-ahead.js';
@@ -20,7 +21,10 @@ export type CallFields = Readonly<Record<string, number>>;
 export interface GeneratorOptions {
   /** How far ids may run ahead of the clock when a tick's sequence is spent. Default 1000. */
   readonly aheadMsMax?: number;
-  /** Where the sequence of a new tick starts: at 0, or at random for even `id % n`. Default 'zero'. */
+  /**
+   * Where the sequence of a new tick starts: at 0, or at random for even `id % n`. Default
+   * 'zero'.
+   */
   readonly sequenceStart?: 'zero' | 'random';
   readonly clock?: Clock;
   /** A number from 0 (inclusive) to 1 (exclusive). Default Math.random. */
@@ -156,7 +160,9 @@ export class SnowflakeGenerator {
     return Array.from(ids);
   }
 
-  /** Fills an array with ids, in rising order; the clock is read once per tick. Throws as nextId. */
+  /**
+   * Fills an array with ids, in rising order; the clock is read once per tick. Throws as nextId.
+   */
   fill(target: BigUint64Array | BigInt64Array, fields?: CallFields): void {
     const call = this.callWords(fields);
     const words = new Uint32Array(target.buffer, target.byteOffset, target.length * 2);
@@ -266,31 +272,8 @@ export class SnowflakeGenerator {
   }
 
   private checkTime(tick: number): void {
-    const { layout } = this;
-    if (tick > layout.timestamp.max) {
-      throw new SnowflakeError(
-        'TIME_EXHAUSTED',
-        `The ${layout.timestamp.bits} timestamp bits of layout ${layout.fingerprint} ended on ` +
-          `${layout.lastDate.toISOString()}, so no id was made. Move to a layout with more ` +
-          `timestamp bits or a later epoch.`,
-      );
-    }
+    if (tick > this.layout.timestamp.max) throw timeExhausted(this.layout);
     // Written so that a clock that answers NaN is refused too.
-    if (!(tick >= 0)) {
-      throw new SnowflakeError(
-        'CLOCK_BACKWARDS',
-        `The clock reads ${this.clock.now()} ms, before the epoch ${layout.epochMs} of layout ` +
-          `${layout.fingerprint}, so no id was made. Set the clock of this host.`,
-      );
-    }
+    if (!(tick >= 0)) throw beforeEpoch(this.layout, this.clock.now());
   }
-}
-
-function unknownField(layout: BitLayout, name: string): SnowflakeError {
-  const known = layout.callFields.map((field) => `\`${field.name}\``).join(', ') || 'none';
-  return new SnowflakeError(
-    'ID_INVALID',
-    `\`${name}\` is not a field that a call may fill. Call fields of layout ` +
-      `${layout.fingerprint}: ${known}. Mark a field with 'call' in the layout to fill it here.`,
-  );
 }

@@ -25,7 +25,9 @@ export interface IDistributedSupport {
   release?(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void>;
   /** Who holds what, for the operator. */
   workers?(): Promise<WorkerRecord[]>;
-  /** What the operator should change in the store, one sentence each; asked once after the start. */
+  /**
+   * What the operator should change in the store, one sentence each; asked once after the start.
+   */
   advice?(): Promise<string[]>;
   /** Closes what the support opened itself. */
   close?(): Promise<void>;

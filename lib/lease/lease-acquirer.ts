@@ -69,7 +69,8 @@ export class LeaseAcquirer {
     const { terms, options, holder, workerIds } = this.parts;
     return {
       ...terms,
-      // 'wait' asks for a whole lease at least, which there is once the clock has reached its floor.
+      // 'wait' asks for a whole lease at least, which there is once the clock has reached its
+      // floor.
       minRangeMs: options.onFreshRegistry === 'wait' ? terms.ttlMs : MIN_RANGE_MS,
       token: holder.randomText(),
       nonce: holder.randomText(),
@@ -124,7 +125,8 @@ function gaveUp(startTimeoutMs: number, error: SnowflakeError): SnowflakeError {
 function noneFree(waitMs: number): SnowflakeError {
   return new SnowflakeError(
     'NO_WORKER_FREE',
-    `Every worker id is leased; the next one is free in ${waitMs} ms at the latest. Stop processes ` +
+    `Every worker id is leased; the next one is free in ${waitMs} ms at the latest. Stop ` +
+      `processes ` +
       `that are not needed, shorten leaseTtlMs, or use a layout with more worker bits.`,
     { details: { waitMs } },
   );
@@ -142,8 +144,10 @@ function quarantined(waitMs: number): SnowflakeError {
 function otherLayout(theirs: string, ours: string): SnowflakeError {
   return new SnowflakeError(
     'LAYOUT_MISMATCH',
-    `The namespace holds worker ids of layout ${theirs}, this application uses ${ours}; their ids ` +
-      `could be equal, so no worker id was leased. Use the same layout, epoch and unit, or another ` +
+    `The namespace holds worker ids of layout ${theirs}, this application uses ${ours}; ` +
+      `their ids ` +
+      `could be equal, so no worker id was leased. Use the same layout, epoch and unit, or ` +
+      `another ` +
       `namespace for another id space.`,
     { details: { theirs, ours } },
   );

@@ -7,7 +7,6 @@
  */
 import type { AnchoredClock, Clock } from '../core/clock.js';
 import type { SeatWatch, SeatedRange, WorkerSeat } from '../core/worker-seat.js';
-import { SnowflakeError } from '../errors.js';
 import { ClockSkew } from './clock-skew.js';
 import type {
   IDistributedSupport,
@@ -21,6 +20,7 @@ import type { Holder } from './holder.js';
 import { LeaseAcquirer, type Acquired } from './lease-acquirer.js';
 import type { LeaseOptions } from './lease-options.js';
 import { nextState, type LeaseEvent, type LeaseState } from './lease-states.js';
+import { dropped, grantText, holdText, inSnapshot, stopped } from './lease-texts.js';
 import { RetryDelay } from './retry-delay.js';
 import { SupportCaller } from './support-caller.js';
 import type { TimerHandle, Timers } from './timers.js';
@@ -60,8 +60,6 @@ const RELEASE_TIMEOUT_MS = 1000;
 export class LeaseKeeper implements SeatWatch {
   state: LeaseState = 'unassigned';
   lease: HeldLease | undefined;
-  /** Renewals and leases granted since the start. */
-  grantCount = 0;
   readonly skew: ClockSkew;
   private readonly caller: SupportCaller;
   private readonly acquirer: LeaseAcquirer;
@@ -84,14 +82,7 @@ export class LeaseKeeper implements SeatWatch {
    * @throws SnowflakeError what kept it from one for startTimeoutMs, or at once what cannot pass.
    */
   async start(): Promise<void> {
-    if (this.parts.holder.isSnapshot()) {
-      throw new SnowflakeError(
-        'NOT_READY',
-        'A startup snapshot is being built, and a lease taken now would be in every copy of it. ' +
-          'Start the application after the snapshot was restored.',
-        { retryable: false },
-      );
-    }
+    if (this.parts.holder.isSnapshot()) throw inSnapshot();
     const { startTimeoutMs, onNoWorkerFree } = this.parts.options;
     await this.takeLease(await this.acquirer.acquire({ startTimeoutMs, onNoWorkerFree }));
     const { refusal } = this.skew;
@@ -116,7 +107,7 @@ export class LeaseKeeper implements SeatWatch {
   async stop(): Promise<void> {
     if (this.stopping.signal.aborted) return;
     const { support, seat, timers } = this.parts;
-    this.stopping.abort(new SnowflakeError('NOT_READY', 'The application is shutting down.'));
+    this.stopping.abort(stopped());
     timers.cancel(this.retry);
     const lease = this.lease;
     this.lease = undefined;
@@ -147,8 +138,9 @@ export class LeaseKeeper implements SeatWatch {
     const { asked } = lease;
     const sentAtMs = this.skew.hostNowMs;
     const apply = (answer: LeaseAnswer) => this.apply(lease, answer, asked, sentAtMs);
+    const late = (answer: LeaseAnswer) => void apply(answer);
     try {
-      await apply(await this.caller.call(() => this.parts.support.refreshAlive(asked), apply));
+      await apply(await this.caller.call(() => this.parts.support.refreshAlive(asked), late));
     } catch (error) {
       this.failed((error as Error).message);
     }
@@ -164,7 +156,7 @@ export class LeaseKeeper implements SeatWatch {
     if (lease !== this.lease) return;
     switch (answer.status) {
       case 'ok':
-        lease.apply(answer, asked, this.parts.holder.randomText);
+        lease.apply(answer, asked, () => this.parts.holder.randomText());
         return this.renewed(lease, answer, sentAtMs);
       case 'hold':
         this.change(
@@ -185,7 +177,6 @@ export class LeaseKeeper implements SeatWatch {
   }
 
   private async renewed(lease: HeldLease, grant: LeaseGrant, sentAtMs: number): Promise<void> {
-    this.grantCount++;
     this.retryDelay.reset();
     this.skew.measure(grant.nowMs, sentAtMs);
     this.change('renewed', 'The store answers again.');
@@ -211,7 +202,8 @@ export class LeaseKeeper implements SeatWatch {
     }
     this.hold(acquired.lease(true));
     this.tell(
-      `Moved from worker id ${old.workerId} to ${acquired.grant.workerId}: the clock was set back ` +
+      `Moved from worker id ${old.workerId} to ${acquired.grant.workerId}: the clock was set ` +
+        `back ` +
         `and ids were running ahead of it.`,
     );
     await this.giveBack(old.asked, lastMs);
@@ -244,7 +236,6 @@ export class LeaseKeeper implements SeatWatch {
 
   private hold(lease: HeldLease): void {
     this.lease = lease;
-    this.grantCount++;
     this.retryDelay.reset();
   }
 
@@ -304,32 +295,4 @@ export class LeaseKeeper implements SeatWatch {
     if (from === this.state) return;
     this.parts.onChange({ from, to: this.state, workerId: this.lease?.workerId, reason });
   }
-}
-
-function grantText(grant: LeaseGrant): string {
-  if (grant.ceilingMs === Infinity) return `Worker id ${grant.workerId} without end.`;
-  const aheadMs = grant.floorMs - (grant.nowMs ?? grant.floorMs);
-  const ahead = aheadMs > 0 ? ` Ids start ${aheadMs} ms ahead of the clock.` : '';
-  return `Worker id ${grant.workerId} until ${new Date(grant.ceilingMs).toISOString()}.${ahead}`;
-}
-
-function holdText({ waitMs }: { waitMs: number }): string {
-  return `the lease goes on in ${waitMs} ms, behind everything that could have been forgotten.`;
-}
-
-function stopped(): SnowflakeError {
-  return new SnowflakeError(
-    'NOT_READY',
-    'The worker id was given back at shutdown, so no id was made. Make ids before the application ' +
-      'closes: onApplicationShutdown of other providers may run after ours.',
-    { retryable: false },
-  );
-}
-
-function dropped(reason: string): SnowflakeError {
-  return new SnowflakeError(
-    'LEASE_LOST',
-    `${reason} Its range was dropped at once and another worker id is being leased; use ` +
-      `nextIdAsync() to wait.`,
-  );
 }

@@ -1,6 +1,9 @@
 /**
  * The states of a lease and what leads from one to the next, as a table.
- *
+ * Promise: a state is only what is shown; whether an id may be made is decided by the seat.
+ */
+
+/**
  * | state      | meaning                                            | nextId()                  |
  * | unassigned | no lease: before the start, after a clone was seen | throws NOT_READY          |
  * | active     | the ceiling is ahead                               | issues                    |

@@ -40,7 +40,8 @@ export class SupportCaller {
 function timedOut(timeoutMs: number): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `The store did not answer within ${timeoutMs} ms. The range already leased lasts; the call is ` +
+    `The store did not answer within ${timeoutMs} ms. The range already leased lasts; the ` +
+      `call is ` +
       `repeated. Check that the store is up and reachable from this host.`,
     { details: { timeoutMs } },
   );

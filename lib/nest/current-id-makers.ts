@@ -24,7 +24,8 @@ export function currentIdMaker(name?: string): IdMaker {
   const option = name === undefined ? '' : ` with name: '${name}'`;
   throw new SnowflakeError(
     'NOT_READY',
-    `${wanted} is running, so no id was made. Import SnowflakeModule.forRoot(...)${option} in the ` +
+    `${wanted} is running, so no id was made. Import SnowflakeModule.forRoot(...)${option} ` +
+      `in the ` +
       `application, and make ids after its onModuleInit.`,
   );
 }

@@ -1,5 +1,7 @@
 /**
  * Injection of named generators.
+ *
+ * The one without a name is injected by its class, IdMaker.
  */
 import { Inject } from '@nestjs/common';
 import { getIdMakerToken } from './tokens.js';

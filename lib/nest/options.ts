@@ -38,7 +38,10 @@ export interface SnowflakeModuleOptions extends Partial<Omit<LeaseOptions, 'ttlM
   readonly sequenceStart?: 'zero' | 'random';
   /** Start without a worker id and get one in the background. Default false. */
   readonly lazy?: boolean;
-  /** What the operator sees beside host and pid. Default: the name in package.json, as npm sets it. */
+  /**
+   * What the operator sees beside host and pid. Default: the name in package.json, as npm sets
+   * it.
+   */
   readonly application?: string;
   /** Where the time comes from; for tests. */
   readonly clock?: Clock;
@@ -65,10 +68,21 @@ const AHEAD_MS_LIMIT = 3_600_000;
 /** Stands in while other options are checked, so that one fault does not hide the rest. */
 const UNKNOWN_SUPPORT = { lossWindowMs: 0 } as unknown as IDistributedSupport;
 
-const OTHER_NAMES = [
-  ...['support', 'workerId', 'layout', 'epoch', 'workerFields', 'leaseTtlMs', 'aheadMsMax'],
-  ...['sequenceStart', 'lazy', 'application', 'clock', 'timers'],
-];
+/** The options that are not those of the lease; the compiler keeps the list complete. */
+const OWN_NAMES: Record<Exclude<keyof SnowflakeModuleOptions, keyof LeaseOptions>, true> = {
+  support: true,
+  workerId: true,
+  layout: true,
+  epoch: true,
+  workerFields: true,
+  leaseTtlMs: true,
+  aheadMsMax: true,
+  sequenceStart: true,
+  lazy: true,
+  application: true,
+  clock: true,
+  timers: true,
+};
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`. */
 export async function resolveOptions(
@@ -171,14 +185,13 @@ function resolveWorkerIds(
 
 function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): string[] {
   const faults = Object.keys(options)
-    .filter(
-      (name) => !OTHER_NAMES.includes(name) && (name === 'ttlMs' || !(name in LEASE_DEFAULTS)),
-    )
+    .filter((name) => !(name in OWN_NAMES) && (name === 'ttlMs' || !(name in LEASE_DEFAULTS)))
     .map((name) => `The option \`${name}\` is unknown; see docs/reference/options.md.`);
   const { aheadMsMax, sequenceStart, lazy, layout, clock } = config;
   if (!Number.isInteger(aheadMsMax) || aheadMsMax < 0 || aheadMsMax > AHEAD_MS_LIMIT) {
     faults.push(
-      `Expected \`aheadMsMax\` to be an integer from 0 to ${AHEAD_MS_LIMIT}, got ${shown(aheadMsMax)}.`,
+      `Expected \`aheadMsMax\` to be an integer from 0 to ${AHEAD_MS_LIMIT}, got ` +
+        `${shown(aheadMsMax)}.`,
     );
   }
   if (sequenceStart !== 'zero' && sequenceStart !== 'random') {

@@ -1,5 +1,7 @@
 /**
  * One generator as Nest providers: options -> config -> support -> keeper -> IdMaker -> lifecycle.
+ *
+ * Promise: replacing the support with overrideProvider replaces all that touches a store.
  */
 import { Logger, type InjectionToken, type Provider } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
@@ -30,6 +32,9 @@ interface Engine {
   readonly logger: Logger;
 }
 
+/** Optional, so that a missing ScheduleModule is told in our words together with other faults. */
+const SCHEDULER = { token: SchedulerRegistry, optional: true };
+
 const ENGINE = Symbol.for('nestjs-snowflake:engine');
 
 export function snowflakeProviders(name: string | undefined): Provider[] {
@@ -41,7 +46,7 @@ export function snowflakeProviders(name: string | undefined): Provider[] {
       SNOWFLAKE_CONFIG,
       (options: SnowflakeModuleOptions, scheduler?: SchedulerRegistry) =>
         resolveOptions(options, scheduler !== undefined),
-      [SNOWFLAKE_OPTIONS, { token: SchedulerRegistry, optional: true }],
+      [SNOWFLAKE_OPTIONS, SCHEDULER],
     ),
     provide(supportToken, (config: SnowflakeConfig) => config.support, [SNOWFLAKE_CONFIG]),
     provide(
@@ -55,7 +60,7 @@ export function snowflakeProviders(name: string | undefined): Provider[] {
       refreshAliveToken,
       (scheduler: SchedulerRegistry, engine: Engine, config: SnowflakeConfig) =>
         new RefreshAlive(scheduler, engine.keeper, config, name),
-      [SchedulerRegistry, ENGINE, SNOWFLAKE_CONFIG],
+      [SCHEDULER, ENGINE, SNOWFLAKE_CONFIG],
     ),
     provide(
       SnowflakeLifecycle,

@@ -1,5 +1,7 @@
 /**
  * The module applications import.
+ *
+ * It only names what belongs together; providers.ts builds it, lifecycle.ts starts and stops it.
  */
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';

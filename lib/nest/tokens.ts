@@ -1,5 +1,7 @@
 /**
  * Under which tokens Nest knows our providers; each named generator has its own set.
+ *
+ * Symbols are from the global registry, so that two copies of the package share them.
  */
 import type { InjectionToken } from '@nestjs/common';
 import { IDistributedSupport } from '../lease/distributed-support.js';

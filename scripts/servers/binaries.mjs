@@ -15,8 +15,11 @@ const SERVERS = {
 const DOCKER = [
   'docker run -d -p 6379:6379 redis:7',
   'docker run -d -p 5432:5432 -e POSTGRES_HOST_AUTH_METHOD=trust postgres:17',
-  'docker run -d -p 3306:3306 -e MARIADB_ALLOW_EMPTY_ROOT_PASSWORD=1 -e MARIADB_DATABASE=test mariadb:11',
-  'export REDIS_URL=redis://localhost:6379 DATABASE_URL=postgres://postgres@localhost:5432/postgres MYSQL_URL=mysql://root@localhost:3306/test',
+  'docker run -d -p 3306:3306 -e MARIADB_ALLOW_EMPTY_ROOT_PASSWORD=1 \\',
+  '  -e MARIADB_DATABASE=test mariadb:11',
+  'export REDIS_URL=redis://localhost:6379',
+  'export DATABASE_URL=postgres://postgres@localhost:5432/postgres',
+  'export MYSQL_URL=mysql://root@localhost:3306/test',
 ];
 
 /** @typedef {{ redis?: string, postgres?: string, mariadb?: string }} Binaries */
@@ -59,7 +62,8 @@ export function findServers(path = process.env.PATH ?? '', extra = extraFolders(
 export function missingServersMessage(missing) {
   const list = (kind) => missing.map((server) => SERVERS[server][kind]).join(' ');
   return [
-    `The tests run against real servers, and this machine lacks: ${missing.join(', ')}. Install them:`,
+    `The tests run against real servers, and this machine lacks: ${missing.join(', ')}. ` +
+      `Install them:`,
     `  Debian, Ubuntu:  sudo apt-get install -y ${list('debian')}`,
     `  macOS:           brew install ${list('brew')}`,
     `  Docker:          ${DOCKER.join('\n                   ')}`,

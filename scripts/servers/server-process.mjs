@@ -35,7 +35,8 @@ export function serverFolder(name, user = {}) {
 
 /**
  * Starts a server and waits until `isReady` says yes.
- * @param {{ command: string, args: string[], folder: string, user?: object, isReady: () => Promise<boolean> }} parts
+ * @typedef {{ command: string, args: string[], folder: string, user?: object }} ServerParts
+ * @param {ServerParts & { isReady: () => Promise<boolean> }} parts
  * @returns {Promise<{ pid: number, stop: () => Promise<void> }>}
  */
 export async function startProcess({ command, args, folder, user = {}, isReady }) {

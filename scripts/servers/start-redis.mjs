@@ -5,17 +5,19 @@ import { serverFolder, startProcess } from './server-process.mjs';
 import { firstReply } from './tcp.mjs';
 
 /**
- * @param {{ port?: number, args?: string[] }} options `args` as on the command line of redis-server
+ * @param {{ port?: number, args?: string[], config?: string }} options `args` as on the command
+ *   line of redis-server; with the path of a `config` it runs as a Sentinel
  * @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>}
  */
-export async function startRedis({ port, args = [] } = {}) {
+export async function startRedis({ port, args = [], config } = {}) {
   const { redis } = requireServers(['redis']);
   const chosen = port ?? (await freePort());
   const folder = serverFolder('redis');
-  const base = ['--port', String(chosen), '--bind', '127.0.0.1', '--save', '', '--dir', folder];
+  const base = ['--port', String(chosen), '--bind', '127.0.0.1', '--dir', folder];
+  const store = [...base, '--save', '', '--appendonly', 'no', ...args];
   const { pid, stop } = await startProcess({
     command: redis,
-    args: [...base, '--appendonly', 'no', ...args],
+    args: config === undefined ? store : [config, '--sentinel', ...base, ...args],
     folder,
     // A server that asks for a password is up as well.
     isReady: async () => /^(\+PONG|-NOAUTH)/.test(await firstReply(chosen, 'PING\r\n')),

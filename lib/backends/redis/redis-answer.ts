@@ -1,5 +1,7 @@
 /**
  * The one place where the flat arrays of the scripts become answers and records.
+ *
+ * Promise: no other file of this backend knows in which order a script answers.
  */
 import type { HolderLabel, LeaseAnswer, WorkerRecord } from '../../lease/distributed-support.js';
 

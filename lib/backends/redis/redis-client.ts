@@ -1,11 +1,16 @@
 /**
- * What this backend needs of an ioredis client, known by shape so that the package itself is only
- * loaded when a client has to be built from a URL.
+ * Our client: built from a URL or after the pattern of the application's.
+ *
+ * Clients are known by shape, so that ioredis itself is only loaded where a URL asks for it.
+ * Promise: the application's client is neither used for commands nor closed.
  */
+import { SnowflakeError } from '../../errors.js';
+import type { RedisUrl } from './redis-url.js';
+
 export interface RedisClient {
   readonly status: string;
   readonly isCluster?: boolean;
-  readonly options?: { readonly sentinels?: unknown };
+  readonly options?: object;
   connect(): Promise<void>;
   disconnect(): void;
   quit(): Promise<unknown>;
@@ -43,4 +48,36 @@ export function duplicateClient(client: GivenClient): RedisClient {
   const { maxRetriesPerRequest, ...clusterOptions } = CONNECTION_OPTIONS;
   if (!client.isCluster) return given.duplicate(CONNECTION_OPTIONS);
   return given.duplicate([], { ...clusterOptions, redisOptions: { maxRetriesPerRequest } });
+}
+
+/** Builds the client, not yet connected. @throws SnowflakeError CONFIG_INVALID without ioredis. */
+export async function clientFromUrl(url: RedisUrl): Promise<RedisClient> {
+  const { Redis, Cluster } = await loadIoredis();
+  const { username, password, db } = url;
+  const login = { username, password, ...(url.isTls && { tls: {} }) };
+  if (url.kind === 'cluster') {
+    const { maxRetriesPerRequest, ...options } = CONNECTION_OPTIONS;
+    const redisOptions = { ...login, maxRetriesPerRequest };
+    return new Cluster([...url.hosts], { ...options, redisOptions }) as unknown as RedisClient;
+  }
+  if (url.kind === 'sentinel') {
+    const sentinels = [...url.hosts];
+    const options = { ...CONNECTION_OPTIONS, ...login, db, sentinels, name: url.masterName! };
+    return new Redis(options) as unknown as RedisClient;
+  }
+  const [{ host, port } = { host: 'localhost', port: 6379 }] = url.hosts;
+  return new Redis({ ...CONNECTION_OPTIONS, ...login, db, host, port }) as unknown as RedisClient;
+}
+
+async function loadIoredis(): Promise<Pick<typeof import('ioredis'), 'Redis' | 'Cluster'>> {
+  try {
+    return await import('ioredis');
+  } catch (cause) {
+    throw new SnowflakeError(
+      'CONFIG_INVALID',
+      'A Redis support needs the package ioredis, which could not be loaded. Run: npm ' +
+        'install ioredis',
+      { cause },
+    );
+  }
 }

@@ -13,6 +13,7 @@ type Script = (typeof SCRIPTS)[keyof typeof SCRIPTS];
 export class RedisConnection {
   private client: RedisClient | undefined;
   private opening: Promise<RedisClient> | undefined;
+  private settling: Promise<void> | undefined;
   private lastError: Error | undefined;
 
   constructor(
@@ -53,8 +54,9 @@ export class RedisConnection {
       throw error;
     });
     if (client.status === 'ready') return client;
-    if (client.status === 'wait' || client.status === 'end') await client.connect();
-    else await settled(client);
+    if (client.status === 'wait' || client.status === 'end')
+      await (this.settling ??= client.connect().finally(() => (this.settling = undefined)));
+    else await (this.settling ??= settled(client).finally(() => (this.settling = undefined)));
     return client;
   }
 
@@ -67,7 +69,9 @@ export class RedisConnection {
   }
 }
 
-/** A connection under way comes up or breaks; commands sent before that would fail for no reason. */
+/**
+ * A connection under way comes up or breaks; commands sent before that would fail for no reason.
+ */
 function settled(client: RedisClient): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -1,5 +1,7 @@
 /**
  * What Redis and its client say when they refuse, in our words: what happened and what to do.
+ *
+ * Promise: what only waiting can cure is retryable, what a person must cure is not.
  */
 import { SnowflakeError, isSnowflakeError } from '../../errors.js';
 
@@ -19,7 +21,8 @@ const REFUSALS: readonly Refusal[] = [
   {
     starts: /^NOPERM/,
     advice:
-      'The user lacks a permission. The registry needs EVAL, EVALSHA, HSET, HGET, HMGET, HGETALL, ' +
+      'The user lacks a permission. The registry needs EVAL, EVALSHA, HSET, HGET, HMGET, ' +
+      'HGETALL, ' +
       'HDEL, TIME and INFO on its one key.',
     retryable: false,
   },

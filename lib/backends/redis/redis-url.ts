@@ -1,5 +1,5 @@
 /**
- * The Redis a URL names, and the client built from it.
+ * The Redis a URL names.
  *
  *     redis://user:password@host:6379/0?namespace=shop        rediss:// for TLS
  *     redis+sentinel://:password@host:26379,host:26379/mymaster/0
@@ -8,7 +8,6 @@
  * Promise: a URL that cannot be meant so is refused with its fault, without showing a password.
  */
 import { SnowflakeError, shown } from '../../errors.js';
-import { CONNECTION_OPTIONS, type RedisClient } from './redis-client.js';
 
 export interface RedisUrl {
   readonly kind: 'standalone' | 'sentinel' | 'cluster';
@@ -85,35 +84,4 @@ export function invalidUrl(url: string, fault: string): SnowflakeError {
     'CONFIG_INVALID',
     `The support URL ${JSON.stringify(safe)} cannot be used: ${fault}.`,
   );
-}
-
-/** Builds the client, not yet connected. @throws SnowflakeError CONFIG_INVALID without ioredis. */
-export async function clientFromUrl(url: RedisUrl): Promise<RedisClient> {
-  const { Redis, Cluster } = await loadIoredis();
-  const { username, password, db } = url;
-  const login = { username, password, ...(url.isTls && { tls: {} }) };
-  if (url.kind === 'cluster') {
-    const { maxRetriesPerRequest, ...options } = CONNECTION_OPTIONS;
-    const redisOptions = { ...login, maxRetriesPerRequest };
-    return new Cluster([...url.hosts], { ...options, redisOptions }) as unknown as RedisClient;
-  }
-  if (url.kind === 'sentinel') {
-    const sentinels = [...url.hosts];
-    const options = { ...CONNECTION_OPTIONS, ...login, db, sentinels, name: url.masterName! };
-    return new Redis(options) as unknown as RedisClient;
-  }
-  const [{ host, port } = { host: 'localhost', port: 6379 }] = url.hosts;
-  return new Redis({ ...CONNECTION_OPTIONS, ...login, db, host, port }) as unknown as RedisClient;
-}
-
-async function loadIoredis(): Promise<Pick<typeof import('ioredis'), 'Redis' | 'Cluster'>> {
-  try {
-    return await import('ioredis');
-  } catch (cause) {
-    throw new SnowflakeError(
-      'CONFIG_INVALID',
-      'A Redis support needs the package ioredis, which could not be loaded. Run: npm install ioredis',
-      { cause },
-    );
-  }
 }

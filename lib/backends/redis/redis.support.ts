@@ -15,9 +15,9 @@ import type {
   WorkerRecord,
 } from '../../lease/distributed-support.js';
 import { leaseAnswer, workerRecords } from './redis-answer.js';
-import { duplicateClient, type GivenClient } from './redis-client.js';
+import { clientFromUrl, duplicateClient, type GivenClient } from './redis-client.js';
 import { RedisConnection } from './redis-connection.js';
-import { clientFromUrl, invalidUrl, parseRedisUrl, type RedisUrl } from './redis-url.js';
+import { invalidUrl, parseRedisUrl, type RedisUrl } from './redis-url.js';
 import { SCRIPTS } from './scripts.generated.js';
 
 export interface RedisSupportOptions {
@@ -104,8 +104,10 @@ export class RedisSupport implements IDistributedSupport {
     const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? '';
     if (!policy.startsWith('allkeys')) return [];
     return [
-      `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also the registry of ` +
-        `worker ids. Ids stay unique, but run ahead for a while after each loss. Use volatile-lru ` +
+      `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also the ` +
+        `registry of ` +
+        `worker ids. Ids stay unique, but run ahead for a while after each loss. Use ` +
+        `volatile-lru ` +
         `or noeviction.`,
     ];
   }
@@ -183,7 +185,10 @@ function fromClient(client: RedisSupportOptions['redis']): RedisConnection {
 
 function isReplicatedClient(client: RedisSupportOptions['redis']): boolean {
   if (typeof client !== 'object' || client === null) return false;
-  return client.isCluster === true || Boolean(client.options?.sentinels);
+  return (
+    client.isCluster === true ||
+    Boolean((client.options as { sentinels?: unknown } | undefined)?.sentinels)
+  );
 }
 
 function nameFaults(name: string, value: unknown): string[] {

@@ -4,7 +4,7 @@
  * Promise: the digits are the same on both sides, or a SnowflakeError says why they are not.
  * Who makes the id is not known here.
  */
-import type { ValueTransformer } from 'typeorm';
+import { InstanceChecker, type ValueTransformer } from 'typeorm';
 import { SnowflakeError, shown } from '../../errors.js';
 
 /** Canonical, so that the text found in the entity is the text the database gives back. */
@@ -34,6 +34,11 @@ function toDatabase(value: unknown): unknown {
   if (value === null || value === undefined) return value;
   // `Any([...])` hands its list over whole; every other operator goes value by value.
   if (Array.isArray(value)) return value.map(toDatabase);
+  // TypeORM 0.3 hands the operators inside `And()` and `Or()` over, TypeORM 1 their values.
+  if (InstanceChecker.isFindOperator(value)) {
+    value.transformValue(idText);
+    return value;
+  }
   // `values({ id: () => 'SQL' })` is an expression for the database.
   if (typeof value === 'function') return value;
   const text = textOf(value);
@@ -47,22 +52,22 @@ function toDatabase(value: unknown): unknown {
   );
 }
 
-/** An unsafe number has lost its digits already, and gets no text. */
-function textOf(value: unknown): string {
-  if (typeof value === 'string') return value;
-  return typeof value === 'bigint' || Number.isSafeInteger(value) ? String(value) : '';
-}
-
 function fromDatabase(value: unknown): unknown {
-  if (typeof value !== 'number' || Number.isSafeInteger(value)) {
-    return value === null || value === undefined ? value : String(value);
-  }
+  if (value === null || value === undefined) return value;
+  const text = textOf(value);
+  if (text !== '') return text;
   throw new SnowflakeError(
     'ID_INVALID',
-    `The database driver returned an id as the number ${value}, which has lost its last digits. ` +
-      'The row was not loaded. Make the driver return text: PostgreSQL without `parseInt8: true`; ' +
-      'MySQL and MariaDB with `supportBigNumbers: true`; on SQLite declare the column as ' +
+    `The database driver returned an id as ${shown(value)}, which is not exact. The row was not ` +
+      'loaded. Make the driver return text: PostgreSQL without `parseInt8: true`; MySQL and ' +
+      'MariaDB with `supportBigNumbers: true`; on SQLite declare the column as ' +
       "`@SnowflakeId({ type: 'varchar' })`.",
     { details: { value } },
   );
+}
+
+/** Empty for what has no exact text: an unsafe number has lost its digits already. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return typeof value === 'bigint' || Number.isSafeInteger(value) ? String(value) : '';
 }

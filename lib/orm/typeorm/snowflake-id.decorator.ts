@@ -4,18 +4,22 @@
  * Promise: loading an entity touches no database and needs no application; the id is made when the
  * row is inserted. Plain objects have no listeners: they are the subscriber's.
  */
-import { BeforeInsert, Column, PrimaryColumn, type ColumnOptions } from 'typeorm';
-import { SnowflakeError } from '../../errors.js';
+import { BeforeInsert, Column, type ColumnOptions } from 'typeorm';
 import { addIntegration } from '../../nest/integrations.js';
 import { hookDataSources } from './hook-data-source.js';
 import { idText } from './id-text.js';
+import { refuseDeclaration } from './refuse-declaration.js';
 import { idForInsert, rememberColumn } from './snowflake-columns.js';
 
 /** The column options that `@SnowflakeId()` decides itself. */
 type Decided = 'type' | 'primary' | 'transformer' | 'default' | 'generated' | 'array';
 
 export interface SnowflakeIdOptions extends Omit<ColumnOptions, Decided> {
-  /** `'bigint'` unless the driver loses digits there, as those of SQLite do: then `'varchar'`. */
+  /**
+   * `'bigint'`, unless the driver loses digits there, as those of SQLite do: then `'varchar'`.
+   * A database compares text from the left, so such ids sort by time only while they have the
+   * same number of digits.
+   */
   readonly type?: 'bigint' | 'varchar';
   /** `false` makes an ordinary column. */
   readonly primary?: boolean;
@@ -38,8 +42,12 @@ addIntegration(hookDataSources);
  * Where TypeORM calls no listeners (`save(x, { listeners: false })`, `query()`) the id is yours
  * to set: without one the database refuses the row.
  *
+ * In an entity, hold an embedded class that has such a column as an instance, as
+ * `repository.create()` does: TypeORM calls its listener. Wholly plain objects may be nested.
+ *
  * After an `upsert` that met an existing row, the object holds an id that was made for it and not
- * used: read the row's id from the database.
+ * used: read the row's id from the database. TypeORM 0.3 would give the row that id if you
+ * upserted the same object again, so pass a new one; TypeORM 1 leaves the row's id alone.
  *
  * @example
  * ```ts
@@ -64,12 +72,12 @@ export function SnowflakeId(options: SnowflakeIdOptions = {}): PropertyDecorator
   const length = type === 'varchar' ? { length: TEXT_LENGTH } : {};
   // A row keeps its identity: upserting an object that holds an unused id must not re-key it.
   const update = primary ? { update: false } : {};
-  const column = { ...length, ...update, ...passedOn, type, transformer: idText };
+  const column = { ...length, ...update, ...passedOn, type, primary, transformer: idText };
 
   return (prototype, key) => {
     const property = String(key);
-    refuseInexactProperty(prototype, property);
-    (primary ? PrimaryColumn(column) : Column(column))(prototype, property);
+    refuseDeclaration(prototype, property, column);
+    Column(column)(prototype, property);
     rememberColumn(prototype.constructor, property, maker);
     addListener(prototype, property, maker);
   };
@@ -85,18 +93,4 @@ function addListener(prototype: object, property: string, maker: string | undefi
     },
   });
   BeforeInsert()(prototype, name);
-}
-
-/** Told by the compiler through `emitDecoratorMetadata`; without it nothing is checked. */
-function refuseInexactProperty(prototype: object, property: string): void {
-  const reflect = Reflect as { getMetadata?: (...of: [string, object, string]) => unknown };
-  const declared = reflect.getMetadata?.('design:type', prototype, property);
-  if (declared !== Number && declared !== BigInt) return;
-  const where = `${prototype.constructor.name}.${property}`;
-  throw new SnowflakeError(
-    'CONFIG_INVALID',
-    `@SnowflakeId(): ${where} is declared as ${declared.name.toLowerCase()}, but TypeORM gives it ` +
-      'a string: a number is not exact beyond 2^53, and TypeORM cannot use bigint keys. Declare ' +
-      `it as \`${property}: string\`.`,
-  );
 }

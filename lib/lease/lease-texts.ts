@@ -1,0 +1,45 @@
+/**
+ * What the keeper says: the words behind a change of state, and the errors of an empty seat.
+ *
+ * Promise: what happened, what was done, what to do; no decision is taken here.
+ */
+import { SnowflakeError } from '../errors.js';
+import type { LeaseGrant } from './distributed-support.js';
+
+export function grantText(grant: LeaseGrant): string {
+  if (grant.ceilingMs === Infinity) return `Worker id ${grant.workerId} without end.`;
+  const aheadMs = grant.floorMs - (grant.nowMs ?? grant.floorMs);
+  const ahead = aheadMs > 0 ? ` Ids start ${aheadMs} ms ahead of the clock.` : '';
+  return `Worker id ${grant.workerId} until ${new Date(grant.ceilingMs).toISOString()}.${ahead}`;
+}
+
+export function holdText({ waitMs }: { waitMs: number }): string {
+  return `the lease goes on in ${waitMs} ms, behind everything that could have been forgotten.`;
+}
+
+export function stopped(): SnowflakeError {
+  return new SnowflakeError(
+    'NOT_READY',
+    'The worker id was given back at shutdown, so no id was made. Make ids before the ' +
+      'application ' +
+      'closes: onApplicationShutdown of other providers may run after ours.',
+    { retryable: false },
+  );
+}
+
+export function dropped(reason: string): SnowflakeError {
+  return new SnowflakeError(
+    'LEASE_LOST',
+    `${reason} Its range was dropped at once and another worker id is being leased; use ` +
+      `nextIdAsync() to wait.`,
+  );
+}
+
+export function inSnapshot(): SnowflakeError {
+  return new SnowflakeError(
+    'NOT_READY',
+    'A startup snapshot is being built, and a lease taken now would be in every copy of it. ' +
+      'Start the application after the snapshot was restored.',
+    { retryable: false },
+  );
+}

@@ -1,0 +1,303 @@
+/**
+ * The Redis support against real servers: the one of the test run, and ones started here that
+ * refuse, lose data, fail over or are clusters.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Cluster, Redis } from 'ioredis';
+import { randomUUID } from 'node:crypto';
+import { redisSupport, supportFromUrl, type RedisSupport } from '../../lib/backends/redis/index.js';
+import type {
+  LeaseAnswer,
+  LeaseGrant,
+  LeaseRequest,
+  WorkerLease,
+} from '../../lib/lease/distributed-support.js';
+import { startRedis } from '../../scripts/servers/start-redis.mjs';
+
+const URL = process.env['REDIS_URL']!;
+/** A node that has met no other does not know its own address. */
+const CLUSTER = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'];
+const open: RedisSupport[] = [];
+const servers: { stop(): Promise<void> }[] = [];
+
+function support(options: Partial<Parameters<typeof redisSupport>[0]> = {}): RedisSupport {
+  const made = redisSupport({ redis: URL, namespace: randomUUID(), ...options });
+  open.push(made);
+  return made;
+}
+
+async function server(...args: string[]) {
+  const started = await startRedis({ args });
+  servers.push(started);
+  return started;
+}
+
+function request(given: Partial<LeaseRequest> = {}): LeaseRequest {
+  return {
+    fingerprint: 'f',
+    ttlMs: 60_000,
+    minRangeMs: 50,
+    trustsFreshRegistry: true,
+    token: randomUUID(),
+    nonce: 'n0',
+    workerIdMin: 0,
+    workerIdMax: 1023,
+    holder: { host: 'host|with|bars', pid: 7, application: 'shop' },
+    ...given,
+  };
+}
+
+function held(asked: LeaseRequest, answer: LeaseAnswer): WorkerLease {
+  const { workerId, ceilingMs, mark } = answer as LeaseGrant;
+  return { ...asked, workerId, haveMs: ceilingMs, mark: mark!, nonceNext: 'n1' };
+}
+
+afterAll(async () => {
+  await Promise.all(open.map((made) => made.close()));
+  await Promise.all(servers.map((started) => started.stop()));
+});
+
+describe('the Redis support', () => {
+  it('leases, renews, shows and takes back a worker id', async () => {
+    const redis = support();
+    const asked = request();
+    const leased = await redis.getNextWorkId(asked);
+    expect(leased).toMatchObject({ status: 'ok', workerId: 0 });
+    expect(await redis.getNextWorkId(asked)).toMatchObject({ status: 'ok', workerId: 0 });
+    const lease = held(asked, leased);
+    const renewed = (await redis.refreshAlive(lease)) as LeaseGrant;
+    expect(renewed.ceilingMs).toBeGreaterThanOrEqual(lease.haveMs);
+    const [record] = await redis.workers();
+    expect(record).toMatchObject({ workerId: 0, holder: { host: 'host|with|bars', pid: 7 } });
+    await redis.release({ ...lease, nonce: 'n1' }, (leased as LeaseGrant).floorMs + 5);
+    const [free] = await redis.workers();
+    expect(free).toEqual({
+      workerId: 0,
+      ceilingMs: (leased as LeaseGrant).floorMs + 6,
+      freeInMs: 0,
+    });
+  });
+
+  it('gives every one of many processes at once another worker id', async () => {
+    const namespace = randomUUID();
+    const processes = Array.from({ length: 16 }, () => support({ namespace }));
+    const answers = await Promise.all(
+      Array.from({ length: 1024 }, (_, n) => processes[n % 16]!.getNextWorkId(request())),
+    );
+    const workers = new Set(answers.map((answer) => (answer as LeaseGrant).workerId));
+    expect(workers.size).toBe(1024);
+    const full = await processes[0]!.getNextWorkId(request());
+    expect(full.status).toBe('none-free');
+    expect((full as { waitMs: number }).waitMs).toBeGreaterThan(50_000);
+  });
+
+  it('refuses another layout in the same namespace and names the one stored', async () => {
+    const redis = support();
+    await redis.getNextWorkId(request());
+    expect(await redis.getNextWorkId(request({ fingerprint: 'other' }))).toEqual({
+      status: 'layout-mismatch',
+      fingerprint: 'f',
+    });
+  });
+
+  it('goes on when the server has forgotten the scripts', async () => {
+    const redis = support();
+    await redis.getNextWorkId(request());
+    const admin = new Redis(URL);
+    await admin.script('FLUSH');
+    expect((await redis.getNextWorkId(request())).status).toBe('ok');
+    await admin.quit();
+  });
+
+  it('closes its own connection and never the one it was given', async () => {
+    const given = new Redis(URL);
+    const redis = support({ redis: given });
+    await redis.getNextWorkId(request());
+    await redis.close();
+    expect(await given.ping()).toBe('PONG');
+    await given.quit();
+  });
+
+  it('gives back the worker id also after the application has closed its client', async () => {
+    const namespace = randomUUID();
+    const given = new Redis(URL);
+    const redis = support({ redis: given, namespace });
+    const asked = request();
+    const lease = held(asked, await redis.getNextWorkId(asked));
+    await given.quit();
+    await redis.release(lease, undefined);
+    expect((await redis.workers())[0]).not.toHaveProperty('holder');
+  });
+
+  it('shares one registry between clients with different key prefixes', async () => {
+    const namespace = randomUUID();
+    const [one, two] = ['a:', 'b:'].map((keyPrefix) => new Redis(URL, { keyPrefix }));
+    const first = await support({ redis: one!, namespace }).getNextWorkId(request());
+    const second = await support({ redis: two!, namespace }).getNextWorkId(request());
+    expect([first, second]).toMatchObject([{ workerId: 0 }, { workerId: 1 }]);
+    await Promise.all([one!.quit(), two!.quit()]);
+  });
+
+  it('quarantines what a restart without data could have forgotten', async () => {
+    const { port, stop } = await server();
+    const redis = support({ redis: `redis://127.0.0.1:${port}` });
+    const asked = request();
+    const lease = held(asked, await redis.getNextWorkId(asked));
+    await stop();
+    await expect(redis.refreshAlive(lease)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    servers.push(await startRedis({ port }));
+    let renewed: LeaseAnswer | undefined;
+    for (let attempt = 0; renewed === undefined && attempt < 100; attempt++) {
+      renewed = await redis.refreshAlive({ ...lease, trustsFreshRegistry: false }).catch(() => {
+        return new Promise<undefined>((resolve) => setTimeout(resolve, 50, undefined));
+      });
+    }
+    expect(renewed).toEqual({ status: 'unknown' });
+    const next = await redis.getNextWorkId(request());
+    expect(next.status === 'wait' || (next as LeaseGrant).floorMs >= lease.haveMs).toBe(true);
+  });
+});
+
+describe('a Redis that refuses', () => {
+  const refused = async (redis: RedisSupport) => {
+    const error = await redis.getNextWorkId(request()).catch((caught: unknown) => caught);
+    return error as { code: string; message: string; retryable: boolean };
+  };
+
+  it('is down', async () => {
+    const { port, stop } = await server();
+    await stop();
+    const error = await refused(support({ redis: `redis://127.0.0.1:${port}` }));
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+    expect(error.message).toContain(`127.0.0.1:${port}`);
+    expect(error.message).toContain('ECONNREFUSED');
+  });
+
+  it('wants another password, which trying again cannot cure', async () => {
+    const { port } = await server('--requirepass', 'right');
+    for (const login of [':wrong@', '']) {
+      const error = await refused(support({ redis: `redis://${login}127.0.0.1:${port}` }));
+      expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
+      expect(error.message).toContain('password');
+      expect(error.message).not.toContain('wrong@');
+    }
+    const right = support({ redis: `redis://:right@127.0.0.1:${port}` });
+    expect((await right.getNextWorkId(request())).status).toBe('ok');
+  });
+
+  it('is a read-only replica', async () => {
+    const master = await server('--repl-diskless-sync-delay', '0');
+    const { port } = await server('--replicaof', '127.0.0.1', String(master.port));
+    const admin = new Redis(port);
+    while (!(await admin.info('replication')).includes('master_link_status:up')) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    await admin.quit();
+    const error = await refused(support({ redis: `redis://127.0.0.1:${port}` }));
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+    expect(error.message).toContain('read-only replica');
+  });
+
+  it('is out of memory', async () => {
+    const { port } = await server('--maxmemory', '1', '--maxmemory-policy', 'noeviction');
+    const error = await refused(support({ redis: `redis://127.0.0.1:${port}` }));
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+    expect(error.message).toContain('out of memory');
+  });
+
+  it('may evict the registry, which it is advised against', async () => {
+    const { port } = await server('--maxmemory-policy', 'allkeys-lru');
+    const redis = support({ redis: `redis://127.0.0.1:${port}` });
+    expect((await redis.advice()).join()).toContain('allkeys-lru');
+    expect(await support().advice()).toEqual([]);
+  });
+
+  it('forbids INFO: leases all the same and advises', async () => {
+    const { port } = await server('--user', 'app', 'on', '>pw', '~*', '+@all', '-info');
+    const redis = support({ redis: `redis://app:pw@127.0.0.1:${port}` });
+    const answer = (await redis.getNextWorkId(request())) as LeaseGrant;
+    expect(answer.mark?.server).toBe('?:?');
+    expect((await redis.advice()).join()).toContain('+info');
+  });
+});
+
+describe('Redis in other forms', () => {
+  it('is a cluster', async () => {
+    const { port } = await server(...CLUSTER);
+    const admin = new Redis(port);
+    await admin.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+    while (!((await admin.call('CLUSTER', 'INFO')) as string).includes('cluster_state:ok')) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    await admin.quit();
+    const byUrl = support({ redis: `redis+cluster://127.0.0.1:${port}` });
+    expect(byUrl.lossWindowMs).toBe(16_000);
+    expect((await byUrl.getNextWorkId(request())).status).toBe('ok');
+    const given = new Cluster([{ host: '127.0.0.1', port }]);
+    const byClient = support({ redis: given });
+    expect(byClient.lossWindowMs).toBe(16_000);
+    expect((await byClient.getNextWorkId(request())).status).toBe('ok');
+    await given.quit();
+  }, 20_000);
+
+  it('is behind Sentinel', async () => {
+    const master = await server();
+    const monitor = ['--sentinel', 'monitor', 'mymaster', '127.0.0.1', String(master.port), '1'];
+    const { port } = await sentinel(monitor);
+    const byUrl = support({ redis: `redis+sentinel://127.0.0.1:${port}/mymaster` });
+    expect(byUrl.lossWindowMs).toBe(16_000);
+    expect((await byUrl.getNextWorkId(request())).status).toBe('ok');
+    const given = new Redis({ sentinels: [{ host: '127.0.0.1', port }], name: 'mymaster' });
+    expect((await support({ redis: given }).getNextWorkId(request())).status).toBe('ok');
+    await given.quit();
+  }, 20_000);
+});
+
+describe('a support URL', () => {
+  let redis: RedisSupport;
+  beforeAll(() => {
+    redis = supportFromUrl(`${URL}/0?namespace=${randomUUID()}&failoverWindowMs=3000`);
+    open.push(redis);
+  });
+
+  it('carries namespace and windows', async () => {
+    expect(redis.lossWindowMs).toBe(3000);
+    expect(redis.key).toMatch(/^snowflake:\{[\w-]+\}:registry$/);
+    expect((await redis.getNextWorkId(request())).status).toBe('ok');
+  });
+
+  it.each([
+    ['redis://', 'host'],
+    ['redis://localhost:99999', '99999'],
+    ['redis://localhost/shop', '/shop'],
+    ['redis://a,b', 'several hosts'],
+    ['redis+sentinel://a:26379', 'names its master'],
+    ['redis+cluster://a:7000/3', 'number of a database'],
+    ['redis://localhost?name=shop', '"name"'],
+    ['redis://localhost?namespace={a}', '{a}'],
+    ['redis://localhost?failoverWindowMs=soon', 'failoverWindowMs'],
+    ['redis://localhost?failoverWindowMs=-1', '-1'],
+  ])('%s is refused with its fault', (url, fault) => {
+    expect(() => supportFromUrl(url)).toThrow(
+      expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.stringContaining(fault) }),
+    );
+  });
+
+  it('is never shown with its password', () => {
+    expect(() => supportFromUrl('redis://user:secret@localhost/shop')).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining('secret') }),
+    );
+  });
+});
+
+/** A Sentinel is a redis-server that must write its own configuration file. */
+async function sentinel(monitor: string[]) {
+  const { mkdtempSync, writeFileSync } = await import('node:fs');
+  const { tmpdir } = await import('node:os');
+  const folder = mkdtempSync(`${tmpdir()}/snowflake-sentinel-`);
+  const file = `${folder}/sentinel.conf`;
+  writeFileSync(file, `${monitor.join(' ').replace('--sentinel', 'sentinel')}\n`);
+  const started = await startRedis({ config: file });
+  servers.push(started);
+  return started;
+}

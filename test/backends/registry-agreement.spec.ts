@@ -1,0 +1,134 @@
+/**
+ * The rules stand twice, in TypeScript and in Lua. Random walks must get the same answers from
+ * both, and leave both with the same memory.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Redis } from 'ioredis';
+import type {
+  LeaseAnswer,
+  LeaseRequest,
+  WorkerLease,
+} from '../../lib/lease/distributed-support.js';
+import { RegistryTwin } from './registry-twin.js';
+
+/** Mostly `usual`, sometimes one of the rest. */
+const mostly = <T>(usual: fc.Arbitrary<T>, ...rest: T[]) =>
+  fc.oneof({ weight: 9, arbitrary: usual }, { weight: 1, arbitrary: fc.constantFrom(...rest) });
+
+/** One step of a walk: who does what, after which time, on which server. */
+const step = fc.record({
+  op: fc.constantFrom('acquire', 'renew', 'renew', 'renew', 'release', 'forget'),
+  holder: fc.nat(3),
+  elapsedMs: mostly(fc.nat(20_000), -90_000, -7000, 50_000, 90_000),
+  server: mostly(fc.constant('same'), 'one', 'two'),
+  ttlMs: fc.constantFrom(10_000, 60_000),
+  breaksNonce: mostly(fc.constant(false), true),
+  claimsMs: mostly(fc.constant(0), 5000, 90_000_000),
+  fingerprint: fc.nat(40).map((n) => (n === 0 ? 'other' : 'f')),
+});
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+/** Four holders on three worker ids of both registries. */
+class Walk {
+  private readonly leases = new Map<number, WorkerLease>();
+  private count = 0;
+
+  constructor(private readonly twin: RegistryTwin) {}
+
+  /** What was done and what was answered, for the list of what the walks have seen. */
+  async take(step: Step): Promise<string> {
+    this.count++;
+    this.twin.timeMs += step.elapsedMs;
+    if (step.server !== 'same') this.twin.server = step.server;
+    const lease = this.leases.get(step.holder);
+    if (step.op === 'forget') this.leases.delete(step.holder);
+    if (step.op === 'forget') return 'forget';
+    if (step.op === 'acquire' || lease === undefined) return this.acquire(step, lease);
+    if (step.op === 'renew') return this.renew(step, lease);
+    const lastMs = this.count % 5 === 0 ? undefined : lease.haveMs - 7000;
+    await this.twin.release(this.asked(step, lease), lastMs);
+    this.leases.delete(step.holder);
+    return 'release';
+  }
+
+  private async acquire(step: Step, lease: WorkerLease | undefined): Promise<string> {
+    const request: LeaseRequest = {
+      ...terms(step),
+      token: lease?.token ?? `t${this.count}`,
+      nonce: 'n',
+      workerIdMin: 0,
+      workerIdMax: 2,
+      holder: { host: 'h', pid: 1, application: 'a' },
+    };
+    const answer = await this.twin.acquire(request);
+    this.hold(step, { ...request, nonceNext: '', haveMs: 0 }, answer);
+    return `acquire ${answer.status}`;
+  }
+
+  private async renew(step: Step, lease: WorkerLease): Promise<string> {
+    const asked = this.asked(step, lease);
+    const answer = await this.twin.renew(asked);
+    this.hold(step, { ...asked, nonce: asked.nonceNext }, answer);
+    return `renew ${answer.status}`;
+  }
+
+  private hold(step: Step, asked: Omit<WorkerLease, 'workerId' | 'mark'>, answer: LeaseAnswer) {
+    if (answer.status !== 'ok') return;
+    const { workerId, ceilingMs, mark } = answer;
+    const haveMs = Math.max(asked.haveMs, ceilingMs);
+    this.leases.set(step.holder, { ...asked, workerId, haveMs, mark: mark! });
+  }
+
+  private asked(step: Step, lease: WorkerLease): WorkerLease {
+    const nonce = step.breaksNonce ? 'broken' : lease.nonce;
+    const nonceNext = step.breaksNonce ? 'broken too' : `n${this.count}`;
+    return { ...lease, ...terms(step), nonce, nonceNext, haveMs: lease.haveMs + step.claimsMs };
+  }
+}
+
+function terms({ fingerprint, ttlMs }: Step) {
+  return { fingerprint, ttlMs, minRangeMs: 50, trustsFreshRegistry: false };
+}
+
+describe('the two registries', () => {
+  let redis: Redis;
+  beforeAll(() => {
+    redis = new Redis(process.env['REDIS_URL']!);
+  });
+  afterAll(() => redis.quit());
+
+  it('give the same answers to the same operations', async () => {
+    const seen = new Set<string>();
+    let walkCount = 0;
+    const walks = fc.asyncProperty(
+      fc.array(step, { minLength: 20, maxLength: 60 }),
+      async (steps) => {
+        const key = `agreement:{${walkCount++}}`;
+        await redis.del(key);
+        const twin = new RegistryTwin(redis, key);
+        const walk = new Walk(twin);
+        for (const taken of steps) seen.add(await walk.take(taken));
+        expect(twin.fromRedis).toEqual(twin.fromMemory);
+        const [inMemory, inRedis] = await twin.states();
+        expect(inRedis).toEqual(inMemory);
+      },
+    );
+    await fc.assert(walks, { numRuns: 300 });
+    // The walks must have seen every answer there is, or they prove little.
+    expect([...seen].toSorted()).toEqual([
+      'acquire layout-mismatch',
+      'acquire none-free',
+      'acquire ok',
+      'acquire wait',
+      'forget',
+      'release',
+      'renew cloned',
+      'renew fenced',
+      'renew hold',
+      'renew layout-mismatch',
+      'renew ok',
+      'renew unknown',
+    ]);
+  }, 60_000);
+});

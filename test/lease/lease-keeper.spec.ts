@@ -1,0 +1,296 @@
+import { describe, expect, it } from '@jest/globals';
+import type { SnowflakeError } from '../../lib/errors.js';
+import { process, World } from './world.js';
+
+function codeOf(run: () => unknown): string {
+  try {
+    run();
+  } catch (error) {
+    return (error as SnowflakeError).code;
+  }
+  return 'none';
+}
+
+describe('the keeper', () => {
+  it('refuses ids before the start and after the shutdown', async () => {
+    const world = new World();
+    const { keeper, generator } = process(world);
+    expect(codeOf(() => generator.nextId())).toBe('NOT_READY');
+    await keeper.start();
+    expect(generator.nextId()).toBeGreaterThan(0n);
+    await keeper.stop();
+    expect(codeOf(() => generator.nextId())).toBe('NOT_READY');
+    expect(world.time.timerCount).toBe(0);
+  });
+
+  it('gives the worker id back with the time of the last id, free at once', async () => {
+    const world = new World();
+    const first = process(world);
+    await first.keeper.start();
+    await world.time.advance(1000);
+    const last = first.seat.layout.parse(first.generator.nextId());
+    await first.keeper.stop();
+    expect(world.released).toEqual([last.timestampMs]);
+    expect(world.registry.state!.ceilings.get(0)).toBe(last.timestampMs + 1);
+  });
+
+  it('gives back an unused worker id without a time', async () => {
+    const world = new World();
+    const { keeper } = process(world);
+    await keeper.start();
+    await keeper.stop();
+    expect(world.released).toEqual([undefined]);
+  });
+
+  it('goes on through an outage: degraded, stretched, exhausted, and back', async () => {
+    const world = new World();
+    const { keeper, generator, states } = process(world, { reserveMs: 2 });
+    await keeper.start();
+    world.isDown = true;
+    await keeper.refresh();
+    expect(keeper.state).toBe('degraded');
+    await world.time.advance(61_000);
+    expect(keeper.state).toBe('stretched');
+    const ids = new Set(generator.nextIds(4096 * 2));
+    expect(ids.size).toBe(4096 * 2);
+    expect(codeOf(() => generator.nextId())).toBe('LEASE_LOST');
+    expect(keeper.state).toBe('exhausted');
+    world.isDown = false;
+    await world.time.advance(3000);
+    expect(keeper.state).toBe('active');
+    expect(ids.has(generator.nextId())).toBe(false);
+    expect(states()).toEqual(['active', 'degraded', 'stretched', 'exhausted', 'active']);
+  });
+
+  it('keeps its range when it is fenced, and enters another worker id behind it', async () => {
+    const world = new World();
+    const { keeper, generator, seat, states } = process(world);
+    await keeper.start();
+    const before = seat.layout.parse(generator.nextId());
+    const owner = world.registry.state!.owners.get(0)!;
+    world.registry.state!.owners.set(0, { ...owner, token: 'somebody else' });
+    await keeper.refresh();
+    expect(states()).toEqual(['active', 'fenced', 'switching']);
+    expect(seat.layout.parse(generator.nextId()).workerId).toBe(before.workerId);
+    await world.time.advance(60_000);
+    const after = seat.layout.parse(generator.nextId());
+    expect(after.workerId).not.toBe(before.workerId);
+    expect(keeper.state).toBe('active');
+  });
+
+  it('drops everything at once when it has been cloned', async () => {
+    const world = new World();
+    const { keeper, generator, seat, states } = process(world);
+    await keeper.start();
+    const last = generator.nextId();
+    world.isSlow = true;
+    const owner = world.registry.state!.owners.get(0)!;
+    world.registry.state!.owners.set(0, { ...owner, nonce: 'of the copy' });
+    const refreshing = keeper.refresh();
+    world.deliver();
+    await world.time.advance(0);
+    expect(codeOf(() => generator.nextId())).toBe('LEASE_LOST');
+    world.isSlow = false;
+    world.deliver();
+    await refreshing;
+    expect(states()).toEqual(['active', 'unassigned', 'active']);
+    expect(seat.layout.parse(generator.nextId()).workerId).not.toBe(0);
+    expect(generator.nextId()).toBeGreaterThan(last);
+  });
+
+  it('applies a late answer to the lease it was asked for, and to no other', async () => {
+    const world = new World();
+    const { keeper, seat } = process(world);
+    await keeper.start();
+    const first = seat.current!;
+    world.isSlow = true;
+    const refreshing = keeper.refresh();
+    await world.time.advance(2000);
+    await refreshing;
+    expect(keeper.state).toBe('degraded');
+    world.isSlow = false;
+    const ceilingTick = first.ceilingTick;
+    // The worker id passes to a new lease before the answer arrives.
+    const owner = world.registry.state!.owners.get(0)!;
+    world.registry.state!.owners.set(0, { ...owner, token: 'somebody else' });
+    await keeper.refresh();
+    const second = keeper.lease!.asked;
+    world.deliver();
+    await world.time.advance(0);
+    expect(keeper.lease!.asked).toEqual(second);
+    expect(first.ceilingTick).toBe(ceilingTick);
+  });
+
+  it('takes a late answer to its own lease as what it is: time it owns', async () => {
+    const world = new World();
+    const { keeper, seat } = process(world);
+    await keeper.start();
+    await world.time.advance(5000);
+    world.isSlow = true;
+    const refreshing = keeper.refresh();
+    await world.time.advance(2000);
+    await refreshing;
+    const before = seat.current!.ceilingTick;
+    world.deliver();
+    await world.time.advance(0);
+    expect(seat.current!.ceilingTick).toBe(before + 5000);
+    expect(keeper.state).toBe('active');
+  });
+
+  it('after a change of servers ends its range and goes on behind the quarantine', async () => {
+    const world = new World();
+    const { keeper, generator, seat } = process(world);
+    await keeper.start();
+    const ceilingTick = seat.current!.ceilingTick;
+    world.server = 'two';
+    await keeper.refresh();
+    expect(keeper.state).toBe('degraded');
+    await world.time.advance(100);
+    expect(keeper.state).toBe('active');
+    expect(seat.current!.ceilingTick).toBe(ceilingTick);
+    await world.time.advance(59_900);
+    const tick = seat.layout.parse(generator.nextId()).fields['timestamp']!;
+    expect(tick).toBeGreaterThanOrEqual(ceilingTick);
+  });
+
+  it('serves at once from a fresh registry, ahead of the clock by at most one ttl', async () => {
+    const world = new World();
+    const { keeper, generator, seat } = process(world, { onFreshRegistry: 'runAhead' });
+    const starting = keeper.start();
+    await world.time.advance(200);
+    await starting;
+    const aheadMs = seat.layout.parse(generator.nextId()).timestampMs - world.time.now();
+    expect(aheadMs).toBeGreaterThan(0);
+    expect(aheadMs).toBeLessThanOrEqual(60_000);
+  });
+
+  it("with 'wait' starts when the times are exact", async () => {
+    const world = new World();
+    const { keeper, generator, seat } = process(world, {
+      onFreshRegistry: 'wait',
+      startTimeoutMs: 90_000,
+    });
+    const startedMs = world.time.now();
+    const starting = keeper.start();
+    await world.time.advance(64_000);
+    await starting;
+    expect(world.time.now() - startedMs).toBeGreaterThanOrEqual(60_000);
+    expect(seat.layout.parse(generator.nextId()).timestampMs).toBe(world.time.now());
+  });
+
+  it('says once why it waits, then fails with the reason', async () => {
+    const world = new World();
+    world.isDown = true;
+    const { keeper, news } = process(world, { startTimeoutMs: 10_000 });
+    const starting = keeper.start().catch((error: SnowflakeError) => error);
+    await world.time.advance(15_000);
+    const error = (await starting) as SnowflakeError;
+    expect(error.code).toBe('STORE_UNAVAILABLE');
+    expect(error.message).toMatch(/within 10000 ms.*ECONNREFUSED/);
+    expect(news).toHaveLength(1);
+  });
+
+  it('says until when all worker ids are taken, and takes one that is given back', async () => {
+    const world = new World();
+    const holders = [0, 1, 2, 3].map(() => process(world));
+    for (const { keeper } of holders) await keeper.start();
+    const failing = process(world, { onNoWorkerFree: 'fail' });
+    await expect(failing.keeper.start()).rejects.toMatchObject({
+      code: 'NO_WORKER_FREE',
+      details: { waitMs: 60_000 },
+    });
+    const waiting = process(world);
+    const starting = waiting.keeper.start();
+    await world.time.advance(3000);
+    await holders[2]!.keeper.stop();
+    await world.time.advance(3000);
+    await starting;
+    expect(waiting.keeper.lease?.workerId).toBe(2);
+  });
+
+  it('follows the store when the clock of the host is far off', async () => {
+    const world = new World();
+    world.storeAheadMs = 3_600_000;
+    const { keeper, generator, seat, news } = process(world);
+    await keeper.start();
+    const { timestampMs } = seat.layout.parse(generator.nextId());
+    expect(timestampMs).toBe(world.time.now() + 3_600_000);
+    expect(news.join()).toContain('3600000 ms behind');
+  });
+
+  it("with 'reject' makes no id while the clock is far off", async () => {
+    const world = new World();
+    world.storeAheadMs = 3_600_000;
+    const failing = process(world, { onClockSkew: 'reject' });
+    await expect(failing.keeper.start()).rejects.toMatchObject({ code: 'CLOCK_BACKWARDS' });
+    world.storeAheadMs = 0;
+    await world.time.advance(7_200_000);
+    const { keeper, generator } = process(world, { onClockSkew: 'reject' });
+    await keeper.start();
+    generator.nextId();
+    world.time.wallMs += 10_000;
+    world.storeAheadMs = -10_000;
+    await keeper.refresh();
+    expect(codeOf(() => generator.nextId())).toBe('CLOCK_BACKWARDS');
+    world.time.wallMs -= 10_000;
+    world.storeAheadMs = 0;
+    await keeper.refresh();
+    expect(codeOf(() => generator.nextId())).toBe('none');
+  });
+
+  it('moves to another worker id when host and store were set back alike', async () => {
+    const world = new World();
+    const { keeper, generator, seat, news } = process(world);
+    await keeper.start();
+    await world.time.advance(40_000);
+    const before = seat.layout.parse(generator.nextId());
+    // The registry was last asked 40 s ago, so a step back by 30 s is no step back to it.
+    world.time.wallMs -= 30_000;
+    await keeper.refresh();
+    const after = seat.layout.parse(generator.nextId());
+    expect(after.workerId).not.toBe(before.workerId);
+    expect(after.timestampMs).toBe(world.time.now());
+    expect(news.join()).toContain('the clock was set back');
+    expect(world.registry.state!.ceilings.get(before.workerId)).toBe(before.timestampMs + 1);
+  });
+
+  it('stays on its worker id when the registry keeps its clock from going back', async () => {
+    const world = new World();
+    const { keeper, generator, seat } = process(world);
+    await keeper.start();
+    await world.time.advance(40_000);
+    await keeper.refresh();
+    const before = generator.nextId();
+    world.time.wallMs -= 30_000;
+    await keeper.refresh();
+    const after = generator.nextId();
+    expect(after).toBeGreaterThan(before);
+    expect(seat.layout.parse(after).workerId).toBe(seat.layout.parse(before).workerId);
+  });
+
+  it('leases anew after a fork', async () => {
+    const world = new World();
+    const { keeper, states } = process(world);
+    await keeper.start();
+    Object.defineProperty(keeper.lease, 'pid', { value: -1 });
+    await keeper.refresh();
+    expect(states()).toEqual(['active', 'unassigned', 'active']);
+    expect(keeper.lease?.workerId).toBe(1);
+  });
+
+  it('gives back a worker id that arrives while it stops', async () => {
+    const world = new World();
+    world.isSlow = true;
+    const { keeper } = process(world);
+    const starting = keeper.start();
+    await world.time.advance(0);
+    const stopping = keeper.stop();
+    world.isSlow = false;
+    world.deliver();
+    await starting;
+    await stopping;
+    await world.time.advance(0);
+    expect(world.calls).toEqual(['acquire', 'release']);
+    expect(world.registry.state!.owners.size).toBe(0);
+  });
+});

@@ -1,0 +1,98 @@
+/**
+ * A small world for the keeper: the real keeper, seat and generator on the reference registry,
+ * with time that a test moves and a store that a test can break.
+ */
+import { MemoryRegistry } from '../../lib/backends/memory/index.js';
+import { AnchoredClock } from '../../lib/core/clock.js';
+import { layouts } from '../../lib/core/layouts.js';
+import { SnowflakeGenerator } from '../../lib/core/snowflake-generator.js';
+import { WorkerSeat } from '../../lib/core/worker-seat.js';
+import type {
+  IDistributedSupport,
+  LeaseAnswer,
+  LeaseRequest,
+  WorkerLease,
+} from '../../lib/lease/distributed-support.js';
+import { LeaseKeeper, type LeaseChange } from '../../lib/lease/lease-keeper.js';
+import { LEASE_DEFAULTS, type LeaseOptions } from '../../lib/lease/lease-options.js';
+import { ManualTime } from '../support/manual-time.js';
+
+/** The registry behind a wire that a test can cut or slow down, on a server with its own clock. */
+export class World implements IDistributedSupport {
+  readonly registry = new MemoryRegistry();
+  readonly time = new ManualTime();
+  server = 'one';
+  /** The store's clock minus the hosts'. */
+  storeAheadMs = 0;
+  isDown = false;
+  /** Answers are held back until `deliver`. */
+  isSlow = false;
+  calls: string[] = [];
+  released: (number | undefined)[] = [];
+  private held: (() => void)[] = [];
+
+  async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
+    return this.wire('acquire', () => this.registry.acquire(request, this.reading()));
+  }
+
+  async refreshAlive(lease: WorkerLease): Promise<LeaseAnswer> {
+    return this.wire('renew', () => this.registry.renew(lease, this.reading()));
+  }
+
+  async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
+    this.released.push(lastIssuedMs);
+    await this.wire('release', () => this.registry.release(lease, lastIssuedMs, this.reading()));
+  }
+
+  deliver(): void {
+    for (const answer of this.held.splice(0)) answer();
+  }
+
+  private async wire<T>(name: string, run: () => T): Promise<T> {
+    this.calls.push(name);
+    if (this.isDown) throw new Error('connect ECONNREFUSED');
+    const answer = run();
+    if (this.isSlow) await new Promise<void>((resolve) => this.held.push(resolve));
+    return answer;
+  }
+
+  private reading() {
+    const timeMs = this.time.now() + this.storeAheadMs;
+    return { timeMs, server: this.server, random: `i${timeMs}`, lossWindowMs: 0 };
+  }
+}
+
+/** One process in a world. */
+export function process(world: World, given: Partial<LeaseOptions> = {}, support = world) {
+  const options: LeaseOptions = { ...LEASE_DEFAULTS, onFreshRegistry: 'trust', ...given };
+  const seat = new WorkerSeat(layouts.snowflake(), options.reserveMs);
+  const idClock = new AnchoredClock(world.time);
+  const changes: LeaseChange[] = [];
+  const news: string[] = [];
+  let text = 0;
+  const keeper = new LeaseKeeper({
+    support,
+    seat,
+    options,
+    terms: {
+      fingerprint: seat.layout.fingerprint,
+      ttlMs: options.ttlMs,
+      minRangeMs: 50,
+      trustsFreshRegistry: options.onFreshRegistry === 'trust',
+    },
+    workerIds: { min: 0, max: 3 },
+    holder: {
+      label: () => ({ host: 'host', pid: 1, application: 'test' }),
+      randomText: () => `${Math.random()}-${text++}`,
+      isSnapshot: () => false,
+    },
+    hostClock: world.time,
+    idClock,
+    timers: world.time,
+    random: () => 0.5,
+    onChange: (change) => changes.push(change),
+    onNews: (line) => news.push(line),
+  });
+  const generator = new SnowflakeGenerator(seat, { clock: idClock });
+  return { keeper, seat, generator, changes, news, states: () => changes.map(({ to }) => to) };
+}

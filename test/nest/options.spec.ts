@@ -1,0 +1,159 @@
+/**
+ * Bad options: each gives CONFIG_INVALID with the value in it, and all of them are found at once.
+ */
+import { describe, expect, it } from '@jest/globals';
+import { BitLayout, layouts } from '../../lib/core/index.js';
+import type { SnowflakeError } from '../../lib/errors.js';
+import { resolveOptions, type SnowflakeModuleOptions } from '../../lib/nest/options.js';
+
+async function faultsOf(options: unknown, hasScheduler = true): Promise<string[]> {
+  try {
+    await resolveOptions(options as SnowflakeModuleOptions, hasScheduler);
+  } catch (error) {
+    const { code, details } = error as SnowflakeError;
+    return code === 'CONFIG_INVALID' ? (details['faults'] as string[]) : [`code ${code}`];
+  }
+  return [];
+}
+
+const WRONG: readonly [name: string, options: object, shown: string][] = [
+  ['leaseTtlMs', { leaseTtlMs: 9999 }, '9999'],
+  ['leaseTtlMs', { leaseTtlMs: 600_001 }, '600001'],
+  ['leaseTtlMs', { leaseTtlMs: '60000' }, '"60000" (string)'],
+  ['leaseTtlMs', { leaseTtlMs: Number.NaN }, 'NaN'],
+  ['refreshAliveIntervalMs', { refreshAliveIntervalMs: 0 }, '0'],
+  ['callTimeoutMs', { callTimeoutMs: -1 }, '-1'],
+  ['reserveMs', { reserveMs: 1.5 }, '1.5'],
+  ['reserveMs', { reserveMs: 60_000 }, '60000'],
+  ['maxClockSkewMs', { maxClockSkewMs: 0 }, '0'],
+  ['maxDriftMs', { maxDriftMs: null }, 'null'],
+  ['startTimeoutMs', { startTimeoutMs: Infinity }, 'Infinity'],
+  ['onClockSkew', { onClockSkew: 'ignore' }, '"ignore"'],
+  ['onFreshRegistry', { onFreshRegistry: true }, 'true'],
+  ['onNoWorkerFree', { onNoWorkerFree: 'random' }, '"random"'],
+  ['aheadMsMax', { aheadMsMax: -1 }, '-1'],
+  ['aheadMsMax', { aheadMsMax: '1' }, '"1"'],
+  ['sequenceStart', { sequenceStart: 'one' }, '"one"'],
+  ['lazy', { lazy: 'yes' }, '"yes"'],
+  ['workerId', { workerId: 1024 }, '1024'],
+  ['workerId', { workerId: -1 }, '-1'],
+  ['workerId', { workerId: 1.5 }, '1.5'],
+  ['workerId', { workerId: '7' }, '"7"'],
+  ['epoch', { epoch: '2124-01-01T00:00:00Z' }, '2124-01-01'],
+  ['epoch', { epoch: '2024-01-01T00:00:00' }, '"2024-01-01T00:00:00"'],
+  ['epoch', { epoch: 'yesterday' }, '"yesterday"'],
+  ['layout', { layout: 'twitter' }, '"twitter"'],
+  [
+    'bits',
+    {
+      layout: [
+        ['timestamp', 41],
+        ['worker', 12],
+        ['sequence', 12],
+      ],
+    },
+    '65',
+  ],
+  [
+    'bits',
+    {
+      layout: [
+        ['timestamp', 27],
+        ['worker', 10],
+        ['sequence', 12],
+      ],
+    },
+    '27',
+  ],
+  ['workerFields', { workerFields: { room: 1 } }, 'room'],
+  ['workerFields', { workerFields: { worker: 1024 } }, '1024'],
+  ['unknown', { leaseTtl: 1 }, 'leaseTtl'],
+  ['ran out', { epoch: 0, layout: layouts.baidu() }, '1978'],
+];
+
+describe('options', () => {
+  it.each(WRONG)('%s in %j is refused, showing the value', async (name, options, value) => {
+    const [fault, ...more] = await faultsOf({ workerId: 7, ...options });
+    expect(fault).toContain(name);
+    expect(fault).toContain(value);
+    expect(more).toEqual([]);
+  });
+
+  it.each([
+    ['mysql://localhost', 'mysql://localhost'],
+    ['static:x', 'static:x'],
+    ['static:-1', 'static:-1'],
+    ['', '""'],
+    ['rabbit://user:secret@host', '***@host'],
+    ['redis://localhost/shop', '/shop'],
+    [{}, 'object'],
+    [7, '7 (number)'],
+    [null, 'null'],
+  ])('the support %j is refused', async (support, shown) => {
+    const faults = await faultsOf({ support });
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toContain(shown);
+    expect(faults[0]).not.toContain('secret');
+  });
+
+  it('a worker id must be given, one way', async () => {
+    expect(await faultsOf({})).toEqual([expect.stringContaining('Neither `support`')]);
+    expect(await faultsOf({ workerId: 0, support: 'static:1' })).toEqual([
+      expect.stringContaining('Both `support`'),
+    ]);
+  });
+
+  it('the ttl must outlast two renewals and a failover', async () => {
+    const faults = await faultsOf({ workerId: 1, leaseTtlMs: 20_000 });
+    expect(faults).toEqual([expect.stringContaining('exceed 22000')]);
+    const support = 'redis+cluster://127.0.0.1:7000';
+    expect(await faultsOf({ support, leaseTtlMs: 30_000 })).toEqual([
+      expect.stringContaining('exceed 38000'),
+    ]);
+  });
+
+  it('every fault is reported at once', async () => {
+    const options = { leaseTtlMs: 1, aheadMsMax: -1, epoch: 'x', support: 'nope', wrong: 1 };
+    expect(await faultsOf(options, false)).toHaveLength(6);
+  });
+
+  it.each([undefined, null, 'redis://x'])('options that are %j are refused', async (options) => {
+    expect(await faultsOf(options)).toHaveLength(1);
+  });
+
+  it('0 is a worker id like any other', async () => {
+    const config = await resolveOptions({ workerId: 0, aheadMsMax: 0, reserveMs: 0 }, true);
+    expect(config.workerIds).toEqual({ min: 0, max: 1023 });
+    expect([config.aheadMsMax, config.lease.reserveMs]).toEqual([0, 0]);
+  });
+
+  it('fixed worker fields leave the rest to be leased', async () => {
+    const layout = layouts.twitter();
+    const workerFields = { datacenter: 3 };
+    const support = 'redis://127.0.0.1:1';
+    const config = await resolveOptions({ layout, workerFields, support }, true);
+    expect(config.workerIds).toEqual({ min: 96, max: 127 });
+    expect(await faultsOf({ layout, workerFields, workerId: 7 })).toEqual([
+      expect.stringContaining('96 to 127, got 7'),
+    ]);
+    expect(await faultsOf({ layout, support, workerFields: { worker: 3 } })).toEqual([
+      expect.stringContaining('a field before it is not'),
+    ]);
+  });
+
+  it('an epoch of its own moves a preset', async () => {
+    const epoch = '2025-06-01T00:00:00Z';
+    const fromPreset = await resolveOptions(
+      { workerId: 1, layout: layouts.twitter(), epoch },
+      true,
+    );
+    expect(fromPreset.layout.epochMs).toBe(Date.parse(epoch));
+    const layout = new BitLayout({
+      fields: [
+        ['timestamp', 41],
+        ['sequence', 12],
+      ],
+    });
+    expect((await resolveOptions({ workerId: 0, layout }, true)).layout).toBe(layout);
+  });
+});

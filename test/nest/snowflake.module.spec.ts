@@ -1,0 +1,341 @@
+/**
+ * The module in real Nest applications: injection, lifecycle, several generators, both platforms.
+ */
+import { describe, expect, it } from '@jest/globals';
+import {
+  Controller,
+  Get,
+  Inject,
+  Injectable,
+  Module,
+  type OnApplicationShutdown,
+  type OnModuleDestroy,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { Test } from '@nestjs/testing';
+import { Redis } from 'ioredis';
+import { randomUUID } from 'node:crypto';
+import {
+  IDistributedSupport,
+  IdMaker,
+  InjectIdMaker,
+  MemoryRegistry,
+  MemorySupport,
+  RefreshAlive,
+  SnowflakeModule,
+  getDistributedSupportToken,
+  getIdMakerToken,
+  layouts,
+  type SnowflakeModuleOptions,
+} from 'nestjs-snowflake';
+import { redisSupport } from 'nestjs-snowflake/redis';
+
+const REDIS_URL = process.env['REDIS_URL']!;
+const SILENT = { logger: false } as const;
+const redisUrl = () => `${REDIS_URL}?namespace=${randomUUID()}`;
+
+function appOf(options: SnowflakeModuleOptions, ...imports: never[]) {
+  return Test.createTestingModule({
+    imports: [ScheduleModule.forRoot(), SnowflakeModule.forRoot(options), ...imports],
+  }).compile();
+}
+
+@Injectable()
+class OptionsFactory {
+  createSnowflakeOptions(): SnowflakeModuleOptions {
+    return { workerId: 5 };
+  }
+}
+
+@Module({ providers: [OptionsFactory], exports: [OptionsFactory] })
+class OptionsModule {}
+
+describe('registration', () => {
+  it.each([
+    ['useFactory', { useFactory: async () => ({ workerId: 5 }) }],
+    ['useClass', { useClass: OptionsFactory }],
+    ['useExisting', { useExisting: OptionsFactory, imports: [OptionsModule] }],
+    [
+      'inject',
+      {
+        imports: [OptionsModule],
+        inject: [OptionsFactory],
+        useFactory: (factory: OptionsFactory) => factory.createSnowflakeOptions(),
+      },
+    ],
+  ])('takes its options by %s', async (_, options) => {
+    const app = await Test.createTestingModule({
+      imports: [ScheduleModule.forRoot(), SnowflakeModule.forRootAsync(options)],
+    }).compile();
+    await app.init();
+    const ids = app.get(IdMaker);
+    expect(ids.parse(ids.nextId()).workerId).toBe(5);
+    await app.close();
+  });
+
+  it('is global by default, and only where imported when told so', async () => {
+    @Injectable()
+    class Orders {
+      constructor(readonly ids: IdMaker) {}
+    }
+    @Module({ providers: [Orders] })
+    class Shop {}
+    const build = (isGlobal: boolean) =>
+      Test.createTestingModule({
+        imports: [
+          ScheduleModule.forRoot(),
+          SnowflakeModule.forRoot({ workerId: 5, isGlobal }),
+          Shop,
+        ],
+      }).compile();
+    expect((await build(true)).get(Orders, { strict: false }).ids).toBeInstanceOf(IdMaker);
+    await expect(build(false)).rejects.toThrow(/dependencies of the Orders/);
+  });
+
+  it('keeps several named generators apart, each with its own lease', async () => {
+    @Injectable()
+    class Both {
+      constructor(
+        readonly plain: IdMaker,
+        @InjectIdMaker('orders') readonly orders: IdMaker,
+        @Inject(getDistributedSupportToken('orders')) readonly support: IDistributedSupport,
+      ) {}
+    }
+    const support = redisUrl();
+    const app = await Test.createTestingModule({
+      imports: [
+        ScheduleModule.forRoot(),
+        SnowflakeModule.forRoot({ support, onFreshRegistry: 'trust' }),
+        SnowflakeModule.forRoot({ name: 'orders', support, onFreshRegistry: 'trust' }),
+      ],
+      providers: [Both],
+    }).compile();
+    await app.init();
+    const { plain, orders } = app.get(Both);
+    expect(orders).toBe(app.get(getIdMakerToken('orders')));
+    expect(orders.status.workerId).not.toBe(plain.status.workerId);
+    expect([...app.get(SchedulerRegistry).getIntervals()].toSorted()).toEqual([
+      'snowflake:refresh-alive',
+      'snowflake:refresh-alive:orders',
+    ]);
+    await app.close();
+  });
+
+  it('refuses one static worker id for two generators of a process', async () => {
+    const app = await Test.createTestingModule({
+      imports: [
+        ScheduleModule.forRoot(),
+        SnowflakeModule.forRoot({ workerId: 9 }),
+        SnowflakeModule.forRoot({ name: 'orders', support: 'static:9' }),
+      ],
+    }).compile();
+    await expect(app.init()).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    await app.close();
+  });
+
+  it('touches no store when the support is overridden', async () => {
+    const app = await Test.createTestingModule({
+      imports: [
+        ScheduleModule.forRoot(),
+        SnowflakeModule.forRoot({ support: 'redis://127.0.0.1:1', onFreshRegistry: 'trust' }),
+      ],
+    })
+      .overrideProvider(IDistributedSupport)
+      .useValue(new MemorySupport())
+      .compile();
+    await app.init();
+    expect(app.get(IdMaker).nextId()).toBeGreaterThan(0n);
+    await app.close();
+  });
+});
+
+describe('the lifecycle', () => {
+  it('refuses ids before the start and after the shutdown', async () => {
+    const app = await appOf({ workerId: 1 });
+    const ids = app.get(IdMaker);
+    const notReady = expect.objectContaining({ code: 'NOT_READY' });
+    expect(() => ids.nextId()).toThrow(notReady);
+    await app.init();
+    expect(ids.nextIdString()).toMatch(/^\d+$/);
+    await app.close();
+    expect(() => ids.nextIdString()).toThrow(notReady);
+    await expect(ids.nextIdAsync()).rejects.toEqual(notReady);
+  });
+
+  it.each([true, false])('has ids ready for other onModuleInit, global: %s', async (isGlobal) => {
+    const made: string[] = [];
+    const snowflake = SnowflakeModule.forRoot({ support: redisUrl(), isGlobal });
+    @Injectable()
+    class Seeds implements OnModuleInit {
+      constructor(private readonly ids: IdMaker) {}
+      onModuleInit() {
+        made.push(this.ids.nextIdString());
+      }
+    }
+    @Module({ imports: isGlobal ? [] : [snowflake], providers: [Seeds] })
+    class Shop {}
+    const app = await Test.createTestingModule({
+      imports: [Shop, ScheduleModule.forRoot(), snowflake],
+    }).compile();
+    await app.init();
+    expect(made).toHaveLength(1);
+    await app.close();
+  });
+
+  it('makes ids while other modules shut down, then gives the worker id back', async () => {
+    const made: string[] = [];
+    const registry = new MemoryRegistry();
+    @Injectable()
+    class Orders implements OnModuleDestroy {
+      constructor(private readonly ids: IdMaker) {}
+      onModuleDestroy() {
+        made.push(this.ids.nextIdString());
+      }
+    }
+    const app = await Test.createTestingModule({
+      imports: [
+        ScheduleModule.forRoot(),
+        SnowflakeModule.forRoot({
+          support: new MemorySupport({ registry }),
+          onFreshRegistry: 'trust',
+        }),
+      ],
+      providers: [Orders],
+    }).compile();
+    await app.init();
+    expect(registry.state!.owners.size).toBe(1);
+    await app.close();
+    expect(made).toHaveLength(1);
+    expect(registry.state!.owners.size).toBe(0);
+  });
+
+  it.each(['onModuleDestroy', 'onApplicationShutdown'] as const)(
+    'gives the worker id back although the application closes its client in %s',
+    async (hook) => {
+      const redis = new Redis(REDIS_URL);
+      const namespace = randomUUID();
+      @Injectable()
+      class Owner implements OnModuleDestroy, OnApplicationShutdown {
+        async onModuleDestroy() {
+          if (hook === 'onModuleDestroy') await redis.quit();
+        }
+        async onApplicationShutdown() {
+          if (hook === 'onApplicationShutdown') await redis.quit();
+        }
+      }
+      const app = await Test.createTestingModule({
+        imports: [
+          ScheduleModule.forRoot(),
+          SnowflakeModule.forRoot({ support: redisSupport({ redis, namespace }) }),
+        ],
+        providers: [Owner],
+      }).compile();
+      await app.init();
+      await app.close();
+      const view = redisSupport({ redis: REDIS_URL, namespace });
+      expect((await view.workers())[0]).not.toHaveProperty('holder');
+      await view.close();
+    },
+  );
+
+  it('registers RefreshAlive, which renews the lease, and leaves no timer behind', async () => {
+    const app = await appOf({ support: redisUrl(), refreshAliveIntervalMs: 100 });
+    await app.init();
+    const ids = app.get(IdMaker);
+    const before = ids.status.leaseEndsAt!;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(ids.status.leaseEndsAt!.getTime()).toBeGreaterThan(before.getTime());
+    expect(ids.status).toMatchObject({ state: 'active', workerId: 0 });
+    expect(ids.status.incarnation).toMatch(/^[\w-]{36}$/);
+    await app.get(RefreshAlive).run();
+    await app.close();
+    expect(app.get(SchedulerRegistry).getIntervals()).toEqual([]);
+  });
+
+  it('does not make jobs of the application run twice', async () => {
+    const runs: string[] = [];
+    @Injectable()
+    class Jobs {
+      @Interval(50)
+      interval() {
+        runs.push('interval');
+      }
+      @Cron('0 0 1 1 *', { name: 'yearly' })
+      cron() {}
+    }
+    const app = await Test.createTestingModule({
+      imports: [ScheduleModule.forRoot(), SnowflakeModule.forRoot({ workerId: 3 })],
+      providers: [Jobs],
+    }).compile();
+    await app.init();
+    await new Promise((resolve) => setTimeout(resolve, 130));
+    await app.close();
+    expect(runs).toHaveLength(2);
+  });
+
+  it('fails with what to add when ScheduleModule is missing', async () => {
+    const building = Test.createTestingModule({
+      imports: [SnowflakeModule.forRoot({ workerId: 1 })],
+    }).compile();
+    await expect(building).rejects.toThrow('ScheduleModule.forRoot()');
+  });
+
+  it('fails the start with the reason when Redis is down, and leaves nothing open', async () => {
+    const app = await appOf({ support: 'redis://127.0.0.1:1', startTimeoutMs: 300 });
+    await expect(app.init()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+    await app.close();
+  });
+
+  it('lazy: starts without Redis and gets a worker id when it comes', async () => {
+    const { startRedis } = await import('../../scripts/servers/start-redis.mjs');
+    const { port, stop } = await startRedis();
+    await stop();
+    const support = `redis://127.0.0.1:${port}`;
+    const app = await appOf({ support, lazy: true, onFreshRegistry: 'trust' });
+    await app.init();
+    const ids = app.get(IdMaker);
+    expect(ids.status.state).toBe('unassigned');
+    await expect(ids.nextIdAsync({ signal: AbortSignal.timeout(50) })).rejects.toThrow(/timeout/);
+    const waiting = ids.nextIdAsync();
+    const server = await startRedis({ port });
+    expect(await waiting).toBeGreaterThan(0n);
+    await app.close();
+    await server.stop();
+  }, 15_000);
+});
+
+describe('platforms', () => {
+  @Controller()
+  class Ids {
+    constructor(private readonly ids: IdMaker) {}
+    @Get('id')
+    id(): string {
+      return this.ids.nextIdString();
+    }
+  }
+  @Module({
+    imports: [ScheduleModule.forRoot(), SnowflakeModule.forRoot({ workerId: 11 })],
+    controllers: [Ids],
+  })
+  class App {}
+
+  it.each(['express', 'fastify'])('serves ids under %s', async (platform) => {
+    const app =
+      platform === 'express'
+        ? await NestFactory.create(App, SILENT)
+        : await NestFactory.create(App, new FastifyAdapter(), SILENT);
+    await app.listen(0, '127.0.0.1');
+    const response = await fetch(`${await app.getUrl()}/id`);
+    expect(layouts.snowflake().parse(await response.text()).workerId).toBe(11);
+    await app.close();
+  });
+
+  it('works in a standalone application context', async () => {
+    const app = await NestFactory.createApplicationContext(App, SILENT);
+    expect(app.get(IdMaker).nextId()).toBeGreaterThan(0n);
+    await app.close();
+  });
+});

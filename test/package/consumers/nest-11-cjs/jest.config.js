@@ -1,0 +1,7 @@
+/** As `nest new` of Nest 11 sets it up: CommonJS through ts-jest. */
+module.exports = {
+  testEnvironment: 'node',
+  testMatch: ['<rootDir>/src/**/*.spec.ts'],
+  setupFiles: ['reflect-metadata'],
+  transform: { '^.+\\.ts$': 'ts-jest' },
+};

@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { IdMaker } from 'nestjs-snowflake';
+import { getMetadataArgsStorage } from 'typeorm';
+import { AppModule } from './app.module.js';
+import { Invoice, registry, layout } from './entries.js';
+import { Orders } from './orders.js';
+
+describe('an application of nestjs-snowflake', () => {
+  let app: TestingModule;
+
+  beforeAll(async () => {
+    app = await Test.createTestingModule({ imports: [AppModule] }).compile();
+    await app.init();
+  });
+
+  afterAll(() => app.close());
+
+  it('injects one IdMaker', () => {
+    expect(app.get(Orders).idMaker).toBe(app.get(IdMaker));
+  });
+
+  it('makes rising ids of its worker id', () => {
+    const orders = app.get(Orders);
+    const [first, second] = [orders.place(), orders.place()];
+    expect(second > first).toBe(true);
+    expect(orders.idMaker.parse(first).workerId).toBe(7);
+  });
+
+  it('loads every entry', () => {
+    const columns = getMetadataArgsStorage().columns.filter(({ target }) => target === Invoice);
+    expect(columns.map(({ propertyName }) => propertyName)).toContain('id');
+    expect(typeof registry).toBe('function');
+    expect(layout.fields).toHaveLength(3);
+  });
+});

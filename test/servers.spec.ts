@@ -1,0 +1,51 @@
+/**
+ * The servers behind the tests: found, started, gone afterwards; and a clear word where they lack.
+ */
+import { describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import mysql from 'mysql2/promise';
+import { existsSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import pg from 'pg';
+import { findServers, mayInstall, missingServersMessage } from '../scripts/servers/binaries.mjs';
+import { startRedis } from '../scripts/servers/start-redis.mjs';
+
+describe('the servers of the tests', () => {
+  it('are a Redis, a PostgreSQL and a MariaDB that answer', async () => {
+    const redis = new Redis(process.env['REDIS_URL']!);
+    expect(await redis.ping()).toBe('PONG');
+    await redis.quit();
+    const postgres = new pg.Client({ connectionString: process.env['DATABASE_URL'] });
+    await postgres.connect();
+    expect((await postgres.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+    await postgres.end();
+    const mariadb = await mysql.createConnection(process.env['MYSQL_URL']!);
+    expect((await mariadb.query('SELECT 1 AS one'))[0]).toEqual([{ one: 1 }]);
+    await mariadb.end();
+  });
+
+  it('leave neither process nor folder behind', async () => {
+    const folders = () =>
+      readdirSync(tmpdir()).filter((name) => name.startsWith('snowflake-redis'));
+    const before = folders();
+    const { pid, stop } = await startRedis({ args: ['--requirepass', 'secret'] });
+    expect(folders()).not.toEqual(before);
+    await stop();
+    expect(existsSync(`/proc/${pid}`)).toBe(false);
+  });
+
+  it('are missed with the commands for Debian, macOS and Docker', () => {
+    expect(findServers('/nowhere', [])).toEqual({});
+    const message = missingServersMessage(['redis', 'postgres', 'mariadb']);
+    expect(message).toContain('apt-get install -y redis-server postgresql mariadb-server');
+    expect(message).toContain('brew install redis');
+    expect(message).toContain('docker run');
+    expect(message).toContain('export REDIS_URL=');
+  });
+
+  it('are installed for root on Debian alone', () => {
+    expect(mayInstall(0, true)).toBe(true);
+    expect(mayInstall(1000, true)).toBe(false);
+    expect(mayInstall(0, false)).toBe(false);
+  });
+});

@@ -1,0 +1,67 @@
+/**
+ * Style is a test. Each rule of the house is one check from test/tidy, applied to the files it is
+ * about; that the checks find what they should is tested beside them.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it, test } from '@jest/globals';
+import { checkArrows, checkFrontDoor, checkSampleApp } from './tidy/arrows.js';
+import { findingsOf, type Check, type TextFile } from './tidy/check.js';
+import { exportedNames } from './tidy/exported-names.js';
+import { checkFileNames, checkFolderNames, checkHeads } from './tidy/names.js';
+import { checkColumns, checkFileSizes, checkFunctions } from './tidy/sizes.js';
+import { checkFresh, checkTraces } from './tidy/traces.js';
+import { ROOT, readTree } from './tidy/tree.js';
+import { checkCodeWords, checkCommentWords, checkDeadCode } from './tidy/words.js';
+
+const TREE = readTree();
+const SOURCES = TREE.filter(({ path }) => /^(lib|sample-app\/src|test|scripts)\//.test(path));
+
+const RULES: readonly [rule: string, check: Check, files: readonly TextFile[]][] = [
+  ['rooms import only what the table of arrows allows', checkArrows, SOURCES],
+  ['the front door only passes names on', checkFrontDoor, SOURCES],
+  ['the sample app knows the library by its package name', checkSampleApp, SOURCES],
+  ['code holds no forbidden word', checkCodeWords, SOURCES],
+  ['comments hold no bare TODO', checkCommentWords, SOURCES],
+  ['comments hold no code', checkDeadCode, SOURCES],
+  ['files stay below their wall', checkFileSizes, SOURCES],
+  ['lines stay within 100 columns', checkColumns, SOURCES],
+  ['functions stay short and take at most four parameters', checkFunctions, SOURCES],
+  ['files and folders have kebab-case names', checkFileNames, SOURCES],
+  ['no folder is a drawer for anything', checkFolderNames, SOURCES],
+  ['every file of lib says at its head what it promises', checkHeads, SOURCES],
+  ['nothing tells on which machine it was made', checkTraces(ROOT), TREE],
+];
+
+describe('style', () => {
+  test.each(RULES)('%s', (_rule, check, files) => {
+    expect(findingsOf(check, files)).toEqual([]);
+  });
+
+  it('reads the tree it is about', () => {
+    expect(TREE.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(['package.json', 'lib/errors.ts', 'test/tidy.spec.ts']),
+    );
+  });
+});
+
+describe('generated files', () => {
+  it('lib/backends/redis/scripts.generated.ts holds the Lua files as they are', async () => {
+    const generator = `${ROOT}/scripts/embed-lua.mjs`;
+    const { generateScripts } = (await import(generator)) as { generateScripts: () => string };
+    const path = 'lib/backends/redis/scripts.generated.ts';
+    const check = checkFresh(path, generateScripts(), 'npm run build:lua');
+    expect(findingsOf(check, TREE)).toEqual([]);
+  });
+});
+
+describe('public interface', () => {
+  // After a change that is meant: UPDATE_EXPORTED_NAMES=1 npm test -- test/tidy.spec.ts
+  const list = `${ROOT}/test/tidy/exported-names.json`;
+  const names = `${JSON.stringify(exportedNames(TREE), null, 2)}\n`;
+
+  it('exports the committed names (UPDATE_EXPORTED_NAMES=1 rewrites the list)', () => {
+    if (process.env['UPDATE_EXPORTED_NAMES']) writeFileSync(list, names);
+    const committed = existsSync(list) ? readFileSync(list, 'utf8') : 'no list is committed';
+    expect(names).toBe(committed);
+  });
+});

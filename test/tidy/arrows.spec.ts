@@ -1,0 +1,134 @@
+/** The checks of arrows find planted violations and let clean files pass. */
+import { describe, expect, it, test } from '@jest/globals';
+import { checkArrows, checkFrontDoor, checkSampleApp } from './arrows.js';
+import { findingsOf } from './check.js';
+
+const arrowsIn = (path: string, ...lines: string[]): string[] =>
+  findingsOf(checkArrows, [{ path, text: lines.join('\n') }]);
+
+describe('arrows between rooms', () => {
+  test.each([
+    ['lib/core/x.ts', `import { a } from '../errors.js';`],
+    ['lib/core/x.ts', `import { a } from './y.js';`],
+    ['lib/lease/x.ts', `import type { A } from '../core/clock.js';`],
+    ['lib/lease/holder.ts', `import { hostname } from 'node:os';`],
+    ['lib/backends/redis/x.ts', `import { A } from '../../lease/distributed-support.js';`],
+    ['lib/backends/redis/redis-client.ts', `const load = () => import('ioredis');`],
+    ['lib/nest/x.ts', `const load = () => import('../backends/redis/index.js');`],
+    ['lib/orm/typeorm/x.ts', `import { A } from '../../nest/id-maker.js';`],
+    ['lib/health/x.ts', `import type { A } from '../lease/lease-keeper.js';`],
+    ['lib/index.ts', `export { A } from './orm/typeorm/index.js';`],
+    ['test/core/x.spec.ts', `import { a } from '../../lib/lease/holder.js';`],
+  ])('%s may hold %s', (path, text) => {
+    expect(arrowsIn(path, text)).toEqual([]);
+  });
+
+  test.each([
+    ['import', `import { a } from '../lease/holder.js';`],
+    ['import type', `import type { A } from '../lease/holder.js';`],
+    ['a bare import', `import '../lease/holder.js';`],
+    ['export from', `export { a } from '../lease/holder.js';`],
+    ['export type from', `export type { A } from '../lease/holder.js';`],
+    ['export all', `export * from '../lease/holder.js';`],
+    ['a dynamic import', `const load = () => import('../lease/holder.js');`],
+    ['an import type expression', `type A = import('../lease/holder.js').Holder;`],
+    ['require', `const a = require('../lease/holder.js');`],
+  ])('%s is an arrow', (_name, text) => {
+    expect(arrowsIn('lib/core/x.ts', '', text)).toEqual([
+      'lib/core/x.ts:2 imports lib/lease/holder.ts; core may import errors',
+    ]);
+  });
+
+  test.each([
+    ['lib/errors.ts', '../core/x.js', 'imports core/x.ts, not a room'],
+    ['lib/lease/x.ts', '../nest/y.js', 'imports lib/nest/y.ts; lease may import core, errors'],
+    ['lib/core/x.ts', '../index.js', 'imports lib/index.ts, not a room'],
+    ['lib/core/x.ts', '../../test/y.js', 'imports test/y.ts, not a room'],
+    [
+      'lib/backends/memory/x.ts',
+      '../redis/y.js',
+      'imports lib/backends/redis/y.ts; backends/memory may import lease, errors',
+    ],
+    [
+      'lib/nest/x.ts',
+      '../backends/redis/index.js',
+      'imports lib/backends/redis/index.ts; ' +
+        'nest may import core, lease, errors, backends by import()',
+    ],
+    [
+      'lib/health/x.ts',
+      '../core/y.js',
+      'imports lib/core/y.ts; health may import nest, types of lease, types of core',
+    ],
+  ])('%s may not import %s', (path, specifier, message) => {
+    expect(arrowsIn(path, `import { a } from '${specifier}';`)).toEqual([`${path}:1 ${message}`]);
+  });
+
+  test.each([
+    ['lib/core/x.ts', 'node:fs', 'core', 'nothing'],
+    ['lib/lease/lease-keeper.ts', 'node:os', 'lease', 'nothing'],
+    ['lib/lease/holder.ts', 'node:fs', 'lease', 'node:crypto, node:os, node:v8'],
+    ['lib/backends/redis/redis-client.ts', 'ioredis', 'backends/redis', 'nothing'],
+    ['lib/nest/x.ts', 'rxjs', 'nest', '@nestjs/common, @nestjs/core, @nestjs/schedule'],
+    ['lib/orm/typeorm/x.ts', 'pg', 'orm/typeorm', 'typeorm, @nestjs/common, @nestjs/core'],
+  ])('%s may not know %s', (path, specifier, room, known) => {
+    expect(arrowsIn(path, '', `import { a } from '${specifier}';`)).toEqual([
+      `${path}:2 imports ${specifier}; from outside, ${room} may import ${known}`,
+    ]);
+  });
+
+  it('an import of a computed name could be any, so it is none of the allowed', () => {
+    expect(arrowsIn('lib/lease/x.ts', 'const load = (name: string) => import(name);')).toEqual([
+      'lib/lease/x.ts:1 imports a computed name; from outside, lease may import nothing',
+    ]);
+  });
+
+  it('a second file of a room that loads a backend is found', () => {
+    const text = `const load = () => import('../backends/redis/index.js');`;
+    const files = ['lib/nest/a.ts', 'lib/nest/b.ts'].map((path) => ({ path, text }));
+    expect(findingsOf(checkArrows, files)).toEqual([
+      'lib/nest/b.ts:1 loads another room by import(); nest already does so in lib/nest/a.ts',
+    ]);
+  });
+
+  it('a folder that is no room is found', () => {
+    expect(arrowsIn('lib/attic/x.ts', '')).toEqual([
+      'lib/attic/x.ts lies in no room of the table in test/tidy/rooms.ts',
+    ]);
+  });
+});
+
+describe('the front door', () => {
+  const doorOf = (text: string): string[] =>
+    findingsOf(checkFrontDoor, [{ path: 'lib/index.ts', text }]);
+
+  it('may pass names on', () => {
+    expect(doorOf(`export { a } from './a.js';\nexport type { B } from './b.js';`)).toEqual([]);
+  });
+
+  test.each([`export * from './a.js';`, `export const a = 1;`, `import './a.js';`, `start();`])(
+    'may not hold %s',
+    (text) => {
+      expect(doorOf(text)).toEqual([
+        'lib/index.ts:1 does more than pass names on; ' +
+          'the front door holds `export { X } from` alone',
+      ]);
+    },
+  );
+});
+
+describe('the sample app', () => {
+  const findings = (text: string): string[] =>
+    findingsOf(checkSampleApp, [{ path: 'sample-app/src/orders/order.ts', text }]);
+
+  it('may import itself and packages', () => {
+    expect(findings(`import '../main.js';\nimport 'nestjs-snowflake/typeorm';`)).toEqual([]);
+  });
+
+  it('may not reach into lib', () => {
+    expect(findings(`import { IdMaker } from '../../../lib/index.js';`)).toEqual([
+      'sample-app/src/orders/order.ts:1 imports ../../../lib/index.js; ' +
+        'the sample app knows the library by its package name',
+    ]);
+  });
+});

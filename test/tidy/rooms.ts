@@ -1,0 +1,82 @@
+/**
+ * The rooms of the house and the arrows between them, as data. A room may always import itself;
+ * everything a line does not allow is forbidden. The reasons are in docs/internals/architecture.
+ */
+
+export interface Room {
+  /** A folder of lib, or a file without its ending. `backends` speaks for each `backends/X`. */
+  readonly room: string;
+  /** Rooms it may import. */
+  readonly imports: readonly string[];
+  /** Rooms of which it may import types alone. */
+  readonly typesOf?: readonly string[];
+  /** Rooms that one file of it may load by dynamic import. */
+  readonly loads?: readonly string[];
+  /** Packages and node modules it may know. */
+  readonly outside: readonly string[];
+}
+
+export const ROOMS: readonly Room[] = [
+  { room: 'errors', imports: [], outside: [] },
+  { room: 'core', imports: ['errors'], outside: [] },
+  { room: 'lease', imports: ['core', 'errors'], outside: [] },
+  // The store's clock of a registry in this process is the clock of this process.
+  { room: 'backends/memory', imports: ['lease', 'core', 'errors'], outside: [] },
+  { room: 'backends', imports: ['lease', 'errors'], outside: [] },
+  {
+    room: 'nest',
+    imports: ['core', 'lease', 'errors'],
+    loads: ['backends'],
+    outside: ['@nestjs/common', '@nestjs/core', '@nestjs/schedule'],
+  },
+  {
+    room: 'orm/typeorm',
+    imports: ['nest', 'core', 'errors'],
+    outside: ['typeorm', '@nestjs/common', '@nestjs/core'],
+  },
+  { room: 'http', imports: ['core', 'errors'], outside: ['@nestjs/common', '@nestjs/swagger'] },
+  {
+    room: 'health',
+    imports: ['nest'],
+    typesOf: ['lease', 'core'],
+    outside: ['@nestjs/common', '@nestjs/terminus'],
+  },
+  {
+    room: 'metrics',
+    imports: ['nest'],
+    typesOf: ['lease', 'core'],
+    outside: ['@nestjs/common'],
+  },
+  { room: 'cli', imports: ['core', 'lease', 'backends', 'errors'], outside: ['node:process'] },
+  { room: 'testing', imports: ['core', 'lease', 'errors'], outside: [] },
+];
+
+/** Single files that may know more of the outside world than their room. */
+export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
+  'lib/backends/redis/redis.support.ts': ['node:crypto'],
+  'lib/lease/holder.ts': ['node:crypto', 'node:os', 'node:v8'],
+};
+
+/** Single files that may load a package by import() when it is needed, and name its types. */
+export const FILES_THAT_LOAD: Readonly<Record<string, readonly string[]>> = {
+  'lib/backends/redis/redis-client.ts': ['ioredis'],
+};
+
+/** The front door may name every room, because it only passes names on. */
+export const FRONT_DOOR = 'lib/index.ts';
+
+/** The room a file of lib lies in, e.g. `core`, `backends/redis`. */
+export function roomOf(path: string): string {
+  const [, first = '', second = ''] = path.replace(/\.\w+$/, '').split('/');
+  return first === 'backends' || first === 'orm' ? `${first}/${second}` : first;
+}
+
+/** The line of the table that speaks for a room. */
+export function rulesOf(room: string): Room | undefined {
+  return ROOMS.find((rules) => isRoom(rules.room, room));
+}
+
+/** True when the name in the table means this room: itself, or all rooms below it. */
+export function isRoom(named: string, room: string): boolean {
+  return room === named || room.startsWith(`${named}/`);
+}

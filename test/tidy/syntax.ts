@@ -1,0 +1,113 @@
+/**
+ * Reads a source file with the TypeScript compiler: its tree, its imports, and two views of its
+ * text, one without comments and string contents and one of the comments alone. Words are then
+ * looked for where they mean something. Positions are the same in both views and in the text.
+ */
+import ts from 'typescript';
+import type { TextFile } from './check.js';
+
+const trees = new WeakMap<TextFile, ts.SourceFile>();
+
+/** The syntax tree of a file, parsed once however many checks ask. */
+export function treeOf(file: TextFile): ts.SourceFile {
+  let tree = trees.get(file);
+  if (!tree) {
+    tree = ts.createSourceFile(file.path, file.text, ts.ScriptTarget.ESNext, true);
+    trees.set(file, tree);
+  }
+  return tree;
+}
+
+export function lineOf(node: ts.Node): number {
+  const tree = node.getSourceFile();
+  return tree.getLineAndCharacterOfPosition(node.getStart(tree)).line + 1;
+}
+
+/** Calls `visit` for the node and everything below it. */
+export function walk(node: ts.Node, visit: (node: ts.Node) => void): void {
+  visit(node);
+  ts.forEachChild(node, (child) => walk(child, visit));
+}
+
+export interface Import {
+  readonly specifier: string;
+  readonly line: number;
+  readonly kind: 'value' | 'type' | 'dynamic';
+}
+
+/** Every module a file names: import, import type, export from, import(), require(). */
+export function importsOf(file: TextFile): Import[] {
+  const found: Import[] = [];
+  walk(treeOf(file), (node) => {
+    const named = moduleNamedBy(node);
+    if (!named) return;
+    const specifier = ts.isStringLiteralLike(named) ? named.text : `a computed name`;
+    found.push({ specifier, line: lineOf(node), kind: kindOf(node) });
+  });
+  return found;
+}
+
+function moduleNamedBy(node: ts.Node): ts.Node | undefined {
+  if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return node.moduleSpecifier;
+  if (ts.isExternalModuleReference(node)) return node.expression;
+  if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument))
+    return node.argument.literal;
+  return isLoad(node) ? node.arguments[0] : undefined;
+}
+
+/** `import(name)` or `require(name)`. */
+function isLoad(node: ts.Node): node is ts.CallExpression {
+  if (!ts.isCallExpression(node)) return false;
+  const { expression: callee } = node;
+  const isRequire = ts.isIdentifier(callee) && callee.text === 'require';
+  return isRequire || callee.kind === ts.SyntaxKind.ImportKeyword;
+}
+
+function kindOf(node: ts.Node): Import['kind'] {
+  if (isLoad(node)) return 'dynamic';
+  if (ts.isImportTypeNode(node)) return 'type';
+  if (ts.isExportDeclaration(node)) return node.isTypeOnly ? 'type' : 'value';
+  if (!ts.isImportDeclaration(node)) return 'value';
+  return node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword ? 'type' : 'value';
+}
+
+/** The text with comments and the contents of strings, templates and patterns blanked out. */
+export function codeOf(file: TextFile): string {
+  return view(file, (token, text) => (isText(token) ? blank(text) : text), blank);
+}
+
+/** The text with everything but the comments blanked out. */
+export function commentsOf(file: TextFile): string {
+  return view(
+    file,
+    (_token, text) => blank(text),
+    (trivia) => trivia,
+  );
+}
+
+function view(
+  file: TextFile,
+  ofToken: (token: ts.Node, text: string) => string,
+  ofTrivia: (text: string) => string,
+): string {
+  const tree = treeOf(file);
+  let seen = '';
+  const visit = (node: ts.Node): void => {
+    if (ts.isJSDoc(node)) return;
+    const children = node.getChildren(tree);
+    if (children.length > 0) return children.forEach(visit);
+    const start = Math.max(node.getStart(tree), seen.length);
+    const end = Math.max(node.getEnd(), start);
+    seen += ofTrivia(file.text.slice(seen.length, start));
+    seen += ofToken(node, file.text.slice(start, end));
+  };
+  visit(tree);
+  return seen + ofTrivia(file.text.slice(seen.length));
+}
+
+const isText = (token: ts.Node): boolean =>
+  ts.isStringLiteral(token) ||
+  ts.isRegularExpressionLiteral(token) ||
+  ts.isTemplateLiteralToken(token);
+
+const blank = (text: string): string => text.replace(/[^\n]/g, ' ');

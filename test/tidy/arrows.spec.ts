@@ -47,7 +47,7 @@ describe('arrows between rooms', () => {
     [
       'lib/backends/memory/x.ts',
       '../redis/y.js',
-      'imports lib/backends/redis/y.ts; backends/memory may import lease, errors',
+      'imports lib/backends/redis/y.ts; backends/memory may import lease, core, errors',
     ],
     [
       'lib/nest/x.ts',

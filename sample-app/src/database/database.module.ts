@@ -1,0 +1,59 @@
+/**
+ * The connection: the PostgreSQL of DATABASE_URL, or the embedded one.
+ */
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { DataSource, type DataSourceOptions } from 'typeorm';
+import { readConfig } from '../config.js';
+import { Customer } from '../customers/customer.entity.js';
+import { OrderLine } from '../orders/order-line.entity.js';
+import { Order } from '../orders/order.entity.js';
+import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded-postgres.js';
+
+/** Any number, as long as nothing else in the database uses it for an advisory lock. */
+const SCHEMA_LOCK = 20_240_101;
+
+let embedded: EmbeddedPostgres | undefined;
+
+async function connectionOptions(): Promise<DataSourceOptions> {
+  const { databaseUrl, dataDir } = readConfig();
+  embedded = databaseUrl === undefined ? await startEmbeddedPostgres(dataDir) : undefined;
+  return {
+    type: 'postgres',
+    url: databaseUrl ?? embedded!.url,
+    entities: [Customer, Order, OrderLine],
+    poolSize: embedded === undefined ? 10 : 2,
+  };
+}
+
+/** Replicas that start together make the schema one after the other. Use migrations for real. */
+async function connect(options?: DataSourceOptions): Promise<DataSource> {
+  const dataSource = await new DataSource(options!).initialize();
+  const runner = dataSource.createQueryRunner();
+  await runner.query('SELECT pg_advisory_lock($1)', [SCHEMA_LOCK]);
+  try {
+    await dataSource.synchronize();
+  } finally {
+    await runner.query('SELECT pg_advisory_unlock($1)', [SCHEMA_LOCK]);
+    await runner.release();
+  }
+  return dataSource;
+}
+
+@Module({
+  imports: [
+    TypeOrmModule.forRootAsync({ useFactory: connectionOptions, dataSourceFactory: connect }),
+  ],
+})
+export class DatabaseModule implements OnApplicationShutdown {
+  constructor(private readonly moduleRef: ModuleRef) {}
+
+  /** The embedded server goes after the last connection to it. */
+  async onApplicationShutdown(): Promise<void> {
+    if (embedded === undefined) return;
+    const dataSource = this.moduleRef.get(DataSource, { strict: false });
+    if (dataSource.isInitialized) await dataSource.destroy();
+    await embedded.stop();
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * The first page: what there is to try.
+ */
+import { Controller, Get, Req } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import { IdMaker } from 'nestjs-snowflake';
+
+@ApiExcludeController()
+@Controller()
+export class HomeController {
+  constructor(private readonly ids: IdMaker) {}
+
+  @Get()
+  index(@Req() request: { protocol: string; get(header: 'host'): string | undefined }) {
+    const url = `${request.protocol}://${request.get('host')}`;
+    const post = (path: string, body: object) =>
+      `curl -X POST ${url}${path} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
+    const lines = [{ product: 'tea', quantity: 2, priceCents: 450 }];
+    return {
+      worker: this.ids.status,
+      try: {
+        'click through it': `${url}/docs`,
+        'create a customer': post('/customers', { name: 'Ada' }),
+        'create an order': post('/orders', { customerId: '<id of the customer>', lines }),
+        'list orders, page by page': `${url}/orders?limit=20&after=<last id of the page before>`,
+        'list orders of a day': `${url}/orders?from=2026-01-01T00:00:00Z&to=2026-01-01T23:59:59.999Z`,
+        'read what an id says': `${url}/ids/${this.ids.nextIdString()}`,
+      },
+    };
+  }
+}

@@ -1,0 +1,27 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { SnowflakeId } from 'nestjs-snowflake/typeorm';
+import { Column, Entity, Index, ManyToOne, type Relation } from 'typeorm';
+import { Order } from './order.entity.js';
+
+@Entity()
+export class OrderLine {
+  @SnowflakeId()
+  @ApiProperty({ type: String, example: '382366441078288384' })
+  id: string;
+
+  @Index()
+  @ManyToOne(() => Order, (order) => order.lines, { nullable: false })
+  order?: Relation<Order>;
+
+  @Column()
+  @ApiProperty({ example: 'tea' })
+  product: string;
+
+  @Column('int')
+  @ApiProperty({ example: 2 })
+  quantity: number;
+
+  @Column('int')
+  @ApiProperty({ example: 450 })
+  priceCents: number;
+}

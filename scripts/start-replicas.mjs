@@ -1,0 +1,86 @@
+// Three replicas of the shop on one Redis and one PostgreSQL, without Docker: three worker ids,
+// given out by the registry. With --check it shows them, stops and says by its exit code if all is well.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from './servers/free-port.mjs';
+import { startPostgres } from './servers/start-postgres.mjs';
+import { startRedis } from './servers/start-redis.mjs';
+
+const REPLICA_COUNT = 3;
+const MAIN = 'dist/sample-app/sample-app/src/main.js';
+
+function say(text) {
+  process.stdout.write(`${text}\n`);
+}
+
+async function startReplica(redis, postgres) {
+  const port = await freePort();
+  const env = {
+    ...process.env,
+    PORT: String(port),
+    SNOWFLAKE_SUPPORT: `${redis.url}?namespace=shop`,
+    DATABASE_URL: postgres.url,
+  };
+  const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  return { child, url: `http://localhost:${port}` };
+}
+
+async function post(url, body) {
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  return response.json();
+}
+
+async function ready({ child, url }) {
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`The replica at ${url} ended; see above.`);
+    const response = await fetch(url).catch(() => undefined);
+    if (response?.ok) return response.json();
+    await sleep(100);
+  }
+}
+
+/** One order through a replica; its id says which worker made it. */
+async function visit({ url }, customerId) {
+  const lines = [{ product: 'tea', quantity: 1, priceCents: 450 }];
+  const { id } = await post(`${url}/orders`, { customerId, lines });
+  const { workerId } = await (await fetch(`${url}/ids/${id}`)).json();
+  return { url, workerId, orderId: id };
+}
+
+async function stop({ child }) {
+  if (child.exitCode !== null) return;
+  child.kill('SIGTERM');
+  await once(child, 'exit');
+}
+
+const build = spawnSync('npx', ['nest', 'build', 'sample-app'], { stdio: 'inherit' });
+if (build.status !== 0) process.exit(1);
+const [redis, postgres] = await Promise.all([startRedis(), startPostgres()]);
+const replicas = await Promise.all(
+  Array.from({ length: REPLICA_COUNT }, () => startReplica(redis, postgres)),
+);
+await Promise.all(replicas.map(ready));
+const { id } = await post(`${replicas[0].url}/customers`, { name: 'Ada' });
+const visits = await Promise.all(replicas.map((replica) => visit(replica, id)));
+say(`\nRedis ${redis.url}, PostgreSQL ${postgres.url}\n`);
+say('replica                  worker id  an order it made');
+for (const { url, workerId, orderId } of visits) {
+  say(`${url.padEnd(24)} ${String(workerId).padEnd(10)} ${orderId}`);
+}
+
+async function end(code) {
+  await Promise.all(replicas.map(stop));
+  await Promise.all([redis.stop(), postgres.stop()]);
+  process.exit(code);
+}
+
+if (process.argv.includes('--check')) {
+  const areDistinct = new Set(visits.map(({ workerId }) => workerId)).size === REPLICA_COUNT;
+  await end(areDistinct ? 0 : 1);
+}
+say('\nAll three answer. Stop them with Ctrl-C.');
+process.removeAllListeners('SIGINT');
+process.removeAllListeners('SIGTERM');
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void end(0));

@@ -1,0 +1,202 @@
+/**
+ * The sample app as its users run it: one process on embedded defaults, and three on one Redis and
+ * one PostgreSQL.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { redisSupport } from '../../lib/backends/redis/index.js';
+import { layouts } from '../../lib/core/layouts.js';
+import { buildShop, ShopProcess } from './shop-process.js';
+
+const LINES = [
+  { product: 'tea', quantity: 2, priceCents: 450 },
+  { product: 'cup', quantity: 1, priceCents: 1200 },
+];
+const SLOW_MS = 120_000;
+
+beforeAll(buildShop, SLOW_MS);
+
+describe('the shop on embedded defaults', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'snowflake-shop-'));
+  let shop: ShopProcess;
+  let customerId: string;
+
+  beforeAll(async () => {
+    shop = await ShopProcess.start({ DATA_DIR: join(folder, 'data') });
+    const { body } = await shop.post('/customers', { name: 'Ada' });
+    customerId = (body as { id: string }).id;
+  }, SLOW_MS);
+  afterAll(async () => {
+    await shop.stop();
+    rmSync(folder, { recursive: true });
+  }, SLOW_MS);
+
+  it('creates an order with its lines, all ids text and in order', async () => {
+    const { status, body } = await shop.post('/orders', { customerId, lines: LINES });
+    const order = body as { id: string; lines: { id: string }[] };
+    expect(status).toBe(201);
+    const ids = [customerId, order.id, ...order.lines.map((line) => line.id)];
+    expect(ids).toEqual(ids.map(String).toSorted());
+    expect((await shop.get(`/orders/${order.id}`)).body).toEqual({
+      id: order.id,
+      customerId,
+      lines: expect.arrayContaining(order.lines),
+    });
+  });
+
+  it('pages by id without gap or overlap, and by time', async () => {
+    const made = (await shop.post('/orders/bulk', { customerId, count: 25 })).body as string[];
+    const before = String(BigInt(made[0]!) - 1n);
+    const pages: string[][] = [];
+    for (let after = before; pages.at(-1)?.length !== 0; after = pages.at(-1)!.at(-1) ?? after) {
+      const { body } = await shop.get(`/orders?after=${after}&limit=10`);
+      pages.push((body as { id: string }[]).map(({ id }) => id));
+    }
+    expect(pages.map((page) => page.length)).toEqual([10, 10, 5, 0]);
+    expect(pages.flat()).toEqual(made);
+    const from = layouts.snowflake().parse(made[0]!).date.toISOString();
+    const inSpan = (await shop.get(`/orders?from=${from}&limit=1000`)).body as { id: string }[];
+    expect(inSpan.map(({ id }) => id)).toEqual(expect.arrayContaining(made));
+    expect((await shop.get('/orders?from=2020-01-01&to=2021-01-01')).body).toEqual([]);
+  });
+
+  it('reads what an id says', async () => {
+    const { body } = await shop.get(`/ids/${customerId}`);
+    expect(body).toMatchObject({ id: customerId, workerId: 1 });
+  });
+
+  it.each([
+    { path: '/ids/abc' },
+    { path: '/ids/-1' },
+    { path: '/ids/99999999999999999999' },
+    { path: '/orders/1e3' },
+    { path: '/customers/%20' },
+    { path: '/orders?after=x' },
+    { path: '/orders?limit=0' },
+    { path: '/orders?from=yesterday' },
+    { path: '/customers', sent: { name: '' } },
+    { path: '/orders', sent: { customerId: 7, lines: LINES } },
+    { path: '/orders', sent: { customerId: '7', lines: LINES } },
+    { path: '/orders', sent: { customerId: '99999999999999999999', lines: LINES } },
+    { path: '/orders', sent: { customerId: '7', lines: [] } },
+    { path: '/orders/bulk', sent: { customerId: '7', count: 10_001 } },
+  ])('$path with $sent answers 400 with a reason', async ({ path, sent }) => {
+    const { status, body } = await (sent === undefined ? shop.get(path) : shop.post(path, sent));
+    expect(status).toBe(400);
+    expect(String((body as { message: unknown }).message)).not.toBe('');
+  });
+
+  it('describes ids as text in its OpenAPI document', async () => {
+    const { body } = await shop.get('/docs-json');
+    const { components } = body as { components: { schemas: Record<string, unknown> } };
+    const text = { type: 'string', example: '382366441078288384' };
+    expect(components.schemas['Order']).toMatchObject({ properties: { id: text } });
+    expect((await fetch(`${shop.url}/docs`)).status).toBe(200);
+  });
+
+  it(
+    'keeps its data and ends well when it is stopped',
+    async () => {
+      const { signal, output } = await shop.stop();
+      expect(signal).toBe('SIGTERM');
+      expect(output).toContain('active -> released');
+      expect(output).not.toContain('ERROR');
+      shop = await ShopProcess.start({ DATA_DIR: join(folder, 'data') });
+      expect((await shop.get(`/customers/${customerId}`)).body).toEqual({
+        id: customerId,
+        name: 'Ada',
+      });
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'says so when its port is taken',
+    async () => {
+      const { port } = new URL(shop.url);
+      const starting = ShopProcess.start({ DATA_DIR: join(folder, 'other') }, Number(port));
+      await expect(starting).rejects.toThrow(`Port ${port} is taken`);
+    },
+    SLOW_MS,
+  );
+});
+
+describe('three replicas on one Redis and one PostgreSQL', () => {
+  const ORDER_COUNT = 100_000;
+  const BATCH_COUNT = 1000;
+  const namespace = randomUUID();
+  const database = `shop_${namespace.replaceAll('-', '')}`;
+  const registry = redisSupport({ redis: process.env['REDIS_URL']!, namespace });
+  let admin: pg.Client;
+  let replicas: ShopProcess[];
+
+  beforeAll(async () => {
+    admin = new pg.Client({ connectionString: process.env['DATABASE_URL'] });
+    await admin.connect();
+    await admin.query(`CREATE DATABASE ${database}`);
+    const env = {
+      SNOWFLAKE_SUPPORT: `${process.env['REDIS_URL']}?namespace=${namespace}`,
+      DATABASE_URL: urlOf(database),
+    };
+    replicas = await Promise.all([1, 2, 3].map(() => ShopProcess.start(env)));
+  }, SLOW_MS);
+  afterAll(async () => {
+    await Promise.all(replicas.map((replica) => replica.stop()));
+    await admin.query(`DROP DATABASE ${database} WITH (FORCE)`);
+    await admin.end();
+    await registry.close();
+  }, SLOW_MS);
+
+  it(
+    'insert 100,000 orders at once, and no two ids are equal',
+    async () => {
+      const { body } = await replicas[0]!.post('/customers', { name: 'Ada' });
+      const customerId = (body as { id: string }).id;
+      const orders = { customerId, count: BATCH_COUNT };
+      const batches = Array.from({ length: ORDER_COUNT / BATCH_COUNT }, (_, n) => n);
+      const answers = await Promise.all(
+        batches.map((n) => replicas[n % 3]!.post('/orders/bulk', orders)),
+      );
+      const ids = answers.flatMap((answer) => answer.body as string[]);
+      expect(ids).toHaveLength(ORDER_COUNT);
+      expect(new Set(ids).size).toBe(ORDER_COUNT);
+      const layout = layouts.snowflake();
+      const workers = new Set(ids.map((id) => layout.parse(id).workerId));
+      expect([...workers].toSorted()).toEqual([0, 1, 2]);
+      const counted = new pg.Client({ connectionString: urlOf(database) });
+      await counted.connect();
+      const sql = 'SELECT count(*)::int AS all, count(DISTINCT id)::int AS distinct FROM orders';
+      expect((await counted.query(sql)).rows).toEqual([
+        { all: ORDER_COUNT, distinct: ORDER_COUNT },
+      ]);
+      await counted.end();
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'give their worker ids back when they are stopped',
+    async () => {
+      const holders = (await registry.workers()).filter(({ holder }) => holder !== undefined);
+      expect(holders.map(({ holder }) => holder!.application)).toEqual(['shop', 'shop', 'shop']);
+      const ends = await Promise.all(replicas.map((replica) => replica.stop()));
+      expect(ends.map(({ output }) => output.includes('active -> released'))).toEqual([
+        true,
+        true,
+        true,
+      ]);
+      expect((await registry.workers()).filter(({ holder }) => holder !== undefined)).toEqual([]);
+    },
+    SLOW_MS,
+  );
+});
+
+function urlOf(database: string): string {
+  const url = new URL(process.env['DATABASE_URL']!);
+  url.pathname = database;
+  return url.href;
+}

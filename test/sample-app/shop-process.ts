@@ -1,0 +1,62 @@
+/**
+ * The built sample app as a process of its own, driven over HTTP.
+ */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { freePort } from '../../scripts/servers/free-port.mjs';
+
+const MAIN = 'dist/sample-app/sample-app/src/main.js';
+
+export function buildShop(): void {
+  const built = spawnSync('npx', ['nest', 'build', 'sample-app'], { encoding: 'utf8' });
+  if (built.status !== 0) throw new Error(`The sample app does not build:\n${built.stdout}`);
+}
+
+export class ShopProcess {
+  private output = '';
+
+  private constructor(
+    private readonly child: ChildProcess,
+    readonly url: string,
+  ) {
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.on('data', (text: Buffer) => (this.output += text.toString()));
+    }
+  }
+
+  static async start(env: Record<string, string>, wanted?: number): Promise<ShopProcess> {
+    const port = wanted ?? (await freePort());
+    const child = spawn(process.execPath, [MAIN], {
+      env: { ...process.env, DATABASE_URL: undefined, NO_COLOR: '1', ...env, PORT: String(port) },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const shop = new ShopProcess(child, `http://localhost:${port}`);
+    while (!shop.output.includes('Ready.')) {
+      if (child.exitCode !== null) throw new Error(`The shop ended:\n${shop.output}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    return shop;
+  }
+
+  async get(path: string): Promise<{ status: number; body: unknown }> {
+    const response = await fetch(this.url + path);
+    return { status: response.status, body: await response.json() };
+  }
+
+  async post(path: string, body: object): Promise<{ status: number; body: unknown }> {
+    const headers = { 'content-type': 'application/json' };
+    const init = { method: 'POST', headers, body: JSON.stringify(body) };
+    const response = await fetch(this.url + path, init);
+    return { status: response.status, body: await response.json() };
+  }
+
+  /** As an orchestrator stops it. Nest ends its process by the signal it was sent. */
+  async stop(): Promise<{ signal: string | null; output: string }> {
+    const { child } = this;
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    }
+    return { signal: child.signalCode, output: this.output };
+  }
+}

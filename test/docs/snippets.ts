@@ -48,7 +48,10 @@ export function snippetFaults(snippets: readonly Snippet[], root = process.cwd()
   const program = ts.createProgram([...files.keys()], rules, host);
   return [...files.keys()].flatMap((path) => {
     const file = program.getSourceFile(path)!;
-    const found = [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)];
+    const found = [
+      ...program.getSyntacticDiagnostics(file),
+      ...program.getSemanticDiagnostics(file),
+    ];
     return found.map(
       ({ messageText }) =>
         `${places.get(path)}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`,

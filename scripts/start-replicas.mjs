@@ -1,5 +1,6 @@
 // Three replicas of the shop on one Redis and one PostgreSQL, without Docker: three worker ids,
-// given out by the registry. With --check it shows them, stops and says by its exit code if all is well.
+// given out by the registry. With --check it shows them, stops, and says by its exit code whether
+// they were distinct.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -23,7 +23,7 @@ export class HomeController {
         'create a customer': post('/customers', { name: 'Ada' }),
         'create an order': post('/orders', { customerId: '<id of the customer>', lines }),
         'list orders, page by page': `${url}/orders?limit=20&after=<last id of the page before>`,
-        'list orders of a day': `${url}/orders?from=2026-01-01T00:00:00Z&to=2026-01-01T23:59:59.999Z`,
+        'list orders since a moment': `${url}/orders?from=2026-01-01T00:00:00Z`,
         'read what an id says': `${url}/ids/${this.ids.nextIdString()}`,
       },
     };

@@ -204,7 +204,7 @@ describe('the generator, whatever clock and lease do', () => {
   it('parses what it composed', () => {
     const value = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
     fc.assert(
-      fc.property(layouts, value, value, value, value, (layout, t, w, k, s) => {
+      fc.property(layouts, fc.tuple(value, value, value, value), (layout, [t, w, k, s]) => {
         const parts = {
           timestampMs: layout.msOf(Math.floor(t * (layout.timestamp.max + 1))),
           workerId: Math.floor(w * (layout.workerIdMax + 1)),

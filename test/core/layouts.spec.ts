@@ -44,7 +44,8 @@ function codeOf(run: () => unknown): string {
 }
 
 describe('layouts', () => {
-  it.each(VECTORS)('read and write the ids of %s', (_, layout, id, date, workerId, sequence) => {
+  it.each(VECTORS)('read and write the ids of %s', (...vector) => {
+    const [, layout, id, date, workerId, sequence] = vector;
     expect(layout.parse(id)).toMatchObject({ date: new Date(date), workerId, sequence });
     expect(layout.parse(String(id))).toEqual(layout.parse(id));
     expect(layout.compose({ timestampMs: Date.parse(date), workerId, sequence })).toBe(id);

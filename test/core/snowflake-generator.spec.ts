@@ -192,7 +192,7 @@ describe('the generator', () => {
     const random = () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
     const { clock, seat, generator } = world(undefined, { sequenceStart: 'random', random });
     seat.grant(ENDLESS);
-    const counts = new Array<number>(8).fill(0);
+    const counts = Array.from({ length: 8 }, () => 0);
     for (let n = 0; n < 8000; n++, clock.ms++) counts[Number(generator.nextId() % 8n)]!++;
     expect(Math.min(...counts)).toBeGreaterThan(850);
   });

@@ -1,11 +1,12 @@
 /**
- * The documents say what the code does: snippets compile, links lead somewhere, tables are complete.
+ * The documents say what the code does: snippets compile, links lead somewhere, and tables are
+ * complete.
  */
 import { describe, expect, it } from '@jest/globals';
-import { existsSync, globSync } from './glob.js';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { LEASE_DEFAULTS } from '../../lib/lease/lease-options.js';
-import { linksOf, read, snippetFaults, snippetsOf } from './snippets.js';
+import { globSync, linksOf, read, snippetFaults, snippetsOf } from './snippets.js';
 
 const markdown = [...globSync('docs', '.md'), 'README.md', 'README.zh-CN.md', 'CONTRIBUTING.md'];
 const sources = globSync('lib', '.ts');

@@ -89,6 +89,11 @@ describe.each(CONSUMERS)('in an application of %s', (name) => {
           core: ['BitLayout', 'BitLayout'],
         });
         await app().typecheck('tsconfig.without-clients.json');
+        // A Redis URL is then refused with the package to install.
+        expect(await app().probe('redis-without-client')).toEqual({
+          code: 'CONFIG_INVALID',
+          message: expect.stringContaining('npm install ioredis'),
+        });
       });
     },
     SLOW,

@@ -13,7 +13,7 @@ export class CustomersController {
 
   @Post()
   create(@Body() dto: CreateCustomerDto): Promise<Customer> {
-    return this.customers.save({ ...dto } as Customer);
+    return this.customers.save(this.customers.create(dto));
   }
 
   @Get()

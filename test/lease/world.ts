@@ -63,15 +63,16 @@ export class World implements IDistributedSupport {
 }
 
 /** One process in a world. */
-export function process(world: World, given: Partial<LeaseOptions> = {}, support = world) {
+export function process(world: World, given: Partial<LeaseOptions> = {}, clockAheadMs = 0) {
   const options: LeaseOptions = { ...LEASE_DEFAULTS, onFreshRegistry: 'trust', ...given };
   const seat = new WorkerSeat(layouts.snowflake(), options.reserveMs);
-  const idClock = new AnchoredClock(world.time);
+  const hostClock = { now: () => world.time.now() + clockAheadMs };
+  const idClock = new AnchoredClock(hostClock);
   const changes: LeaseChange[] = [];
   const news: string[] = [];
   let text = 0;
   const keeper = new LeaseKeeper({
-    support,
+    support: world,
     seat,
     options,
     terms: {
@@ -86,7 +87,7 @@ export function process(world: World, given: Partial<LeaseOptions> = {}, support
       randomText: () => `${Math.random()}-${text++}`,
       isSnapshot: () => false,
     },
-    hostClock: world.time,
+    hostClock,
     idClock,
     timers: world.time,
     random: () => 0.5,

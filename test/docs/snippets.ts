@@ -74,7 +74,7 @@ export class SnippetProgram {
 
   constructor(snippets: readonly Snippet[]) {
     this.byPath = new Map(snippets.map((snippet, n) => [join(ROOT, `snippet-${n}.ts`), snippet]));
-    const config = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile);
+    const config = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => ts.sys.readFile(path));
     const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, ROOT);
     // An example may name a result that it does not use.
     const rules = { ...options, noEmit: true, noUnusedLocals: false };

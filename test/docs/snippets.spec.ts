@@ -126,6 +126,11 @@ describe('tables', () => {
     expect(named('docs/concepts/lease.md', 'state')).toEqual(states);
   });
 
+  it('name everything that a status shows', () => {
+    const names = program.namesOf('lib/index.ts', 'IdMakerStatus');
+    expect(named('docs/concepts/lease.md', 'status')).toEqual(names);
+  });
+
   it('name every layout, with its epoch and its end', () => {
     const presets = rows('docs/concepts/layout.md', 'preset');
     const said = [...presets].map(([preset, [, , epoch, end]]) => [

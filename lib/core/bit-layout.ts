@@ -9,6 +9,7 @@ import { systemClock, type Clock } from './clock.js';
 import { DEFAULT_EPOCH_MS, readEpoch, type Epoch } from './epoch.js';
 import { IdWords } from './id-words.js';
 import { LayoutField } from './layout-field.js';
+import { shownShort } from './radix-form.js';
 import { fieldsFaults, placeFields, type FieldSpec } from './layout-fields.js';
 
 export interface BitLayoutOptions {
@@ -257,7 +258,7 @@ export class BitLayout {
     throw new SnowflakeError(
       'ID_INVALID',
       `Expected an id of this layout, 0 to ${this.idMax} as bigint or decimal text, got ` +
-        `${shown(id)}. ` +
+        `${shownShort(id)}. ` +
         `A JavaScript number has already lost digits: keep ids as text or bigint.`,
       { details: { value: id } },
     );

@@ -1,7 +1,8 @@
 /**
  * The ways of writing an id: bases as data, and eight bytes.
  *
- * Promise: plain forms have one spelling for each id, so that a URL or a cache key cannot name one
+ * Promise: plain forms have one spelling for each id (but for the case of letters where either is
+ * read), so that a URL or a cache key cannot name one
  * id twice; sortable forms are filled up with zeros, so that text order is id order.
  */
 import { SnowflakeError } from '../errors.js';

@@ -112,7 +112,7 @@ export type LeaseAnswer =
   | { readonly status: 'fenced' }
   /** Nobody holds the worker id; the range held stays ours to its end. */
   | { readonly status: 'unknown' }
-  /** A copy of this process is alive: both must drop everything. */
+  /** Another copy of this process renewed the lease: drop everything at once. */
   | { readonly status: 'cloned' }
   /** The namespace is in use with another layout. */
   | { readonly status: 'layout-mismatch'; readonly fingerprint: string };

@@ -90,7 +90,8 @@ export class LeaseAcquirer {
       if (answer.status !== 'ok') return refused(answer, terms.fingerprint);
       const { workerId, ceilingMs: haveMs, mark = NO_REGISTRY } = answer;
       const nonceNext = holder.randomText();
-      const asked = { ...terms, ...request, workerId, haveMs, mark, nonceNext };
+      // The terms come last: what a first range must have does not hold for renewals.
+      const asked = { ...request, ...terms, workerId, haveMs, mark, nonceNext };
       const lease = (rewinds: boolean) => new HeldLease(seat, asked, answer.floorMs, rewinds);
       return { grant: answer, sentAtMs, asked, lease };
     } catch (error) {

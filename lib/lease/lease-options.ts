@@ -94,6 +94,17 @@ export function leaseFaults(options: LeaseOptions): string[] {
   return faults;
 }
 
+/** A fresh registry gives exact times after one quarantine; a start that waits must last longer. */
+export function waitFault(options: LeaseOptions, lossWindowMs: number): string | undefined {
+  const least = options.ttlMs + lossWindowMs;
+  if (options.onFreshRegistry !== 'wait' || options.startTimeoutMs > least) return undefined;
+  return (
+    `Expected \`startTimeoutMs\` to exceed ${least} with \`onFreshRegistry: 'wait'\`, which is ` +
+    `leaseTtlMs (${options.ttlMs}) + the time a failover takes (${lossWindowMs}), got ` +
+    `${shown(options.startTimeoutMs)}.`
+  );
+}
+
 /** A lease must outlast two missed renewals and what a failover takes. */
 export function renewalFault(options: LeaseOptions, lossWindowMs: number): string | undefined {
   const least = 2 * options.refreshAliveIntervalMs + options.callTimeoutMs + lossWindowMs;

@@ -12,7 +12,7 @@ import { AHEAD_MS_MAX_DEFAULT } from '../core/snowflake-generator.js';
 import { workerRange, type WorkerIdRange } from '../core/worker-range.js';
 import { SnowflakeError, isSnowflakeError, shown } from '../errors.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
-import { LEASE_DEFAULTS, leaseFaults, renewalFault } from '../lease/lease-options.js';
+import { LEASE_DEFAULTS, leaseFaults, renewalFault, waitFault } from '../lease/lease-options.js';
 import type { LeaseOptions } from '../lease/lease-options.js';
 import { StaticSupport, staticWorkerFault } from '../lease/static.support.js';
 import { systemTimers, type Timers } from '../lease/timers.js';
@@ -32,7 +32,10 @@ export interface SnowflakeModuleOptions extends Partial<Omit<LeaseOptions, 'ttlM
   readonly workerFields?: Readonly<Record<string, number>>;
   /** How far ahead of the store's clock a lease reaches. 10 s to 10 min, default 60 s. */
   readonly leaseTtlMs?: number;
-  /** How far ids may run ahead of the clock when a tick's sequence is spent. Default 1000. */
+  /**
+   * How far ids may run ahead of the clock when a tick's sequence is spent. Default 1000, or 0 with
+   * a static worker id.
+   */
   readonly aheadMsMax?: number;
   /** Where the sequence of a new tick starts: 'zero', or 'random' for even `id % n`. */
   readonly sequenceStart?: 'zero' | 'random';
@@ -102,7 +105,8 @@ export async function resolveOptions(
     support,
     workerIds,
     lease,
-    aheadMsMax: options.aheadMsMax ?? AHEAD_MS_MAX_DEFAULT,
+    // Without a registry only the clock keeps ids of a restarted process behind the old ones.
+    aheadMsMax: options.aheadMsMax ?? (support instanceof StaticSupport ? 0 : AHEAD_MS_MAX_DEFAULT),
     sequenceStart: options.sequenceStart ?? 'zero',
     lazy: options.lazy ?? false,
     application: options.application ?? process.env['npm_package_name'] ?? 'unnamed',
@@ -159,8 +163,8 @@ function resolveLease(
   );
   const lease = { ...LEASE_DEFAULTS, ...Object.fromEntries(given) };
   const found = leaseFaults(lease);
-  const relation = found.length === 0 ? renewalFault(lease, lossWindowMs) : undefined;
-  faults.push(...found, ...(relation === undefined ? [] : [relation]));
+  const relations = [renewalFault(lease, lossWindowMs), waitFault(lease, lossWindowMs)];
+  faults.push(...(found.length > 0 ? found : relations.filter((fault) => fault !== undefined)));
   return lease;
 }
 

@@ -29,7 +29,7 @@ async function fromUrl(url: string): Promise<IDistributedSupport> {
     const { supportFromUrl } = await import('../backends/redis/index.js');
     return supportFromUrl(url);
   }
-  const safe = url.replace(/\/\/[^@/]*@/, '//***@');
+  const safe = url.replace(/\/\/.*@/, '//***@');
   throw new SnowflakeError(
     'CONFIG_INVALID',
     `The support ${JSON.stringify(safe)} is unknown. Known are static:7, ` +

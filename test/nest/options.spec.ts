@@ -112,6 +112,17 @@ describe('options', () => {
     ]);
   });
 
+  it('a start that waits for exact times must be given the time', async () => {
+    expect(await faultsOf({ support: 'redis://h', onFreshRegistry: 'wait' })).toEqual([
+      expect.stringContaining('`startTimeoutMs` to exceed 60000'),
+    ]);
+  });
+
+  it('ids of a static worker id stay within the tick of the clock by default', async () => {
+    expect((await resolveOptions({ workerId: 1 }, true)).aheadMsMax).toBe(0);
+    expect((await resolveOptions({ support: 'redis://h' }, true)).aheadMsMax).toBe(1000);
+  });
+
   it('every fault is reported at once', async () => {
     const options = { leaseTtlMs: 1, aheadMsMax: -1, epoch: 'x', support: 'nope', wrong: 1 };
     expect(await faultsOf(options, false)).toHaveLength(6);

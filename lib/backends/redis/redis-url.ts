@@ -28,6 +28,9 @@ const PORTS = { standalone: 6379, sentinel: 26_379, cluster: 6379 };
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function parseRedisUrl(url: string): RedisUrl {
+  if (/\/\/[^?]*[/@][^?]*@/.test(url)) {
+    throw invalidUrl(url, 'a / or @ in its user or password must be written %2F or %40');
+  }
   const parts = URL_PARTS.exec(url);
   if (parts === null)
     throw invalidUrl(url, 'it has not the form redis://host:port/db?namespace=name');
@@ -79,7 +82,7 @@ function decode(text: string): string {
 }
 
 export function invalidUrl(url: string, fault: string): SnowflakeError {
-  const safe = url.replace(/\/\/[^@/]*@/, '//***@');
+  const safe = url.replace(/\/\/.*@/, '//***@');
   return new SnowflakeError(
     'CONFIG_INVALID',
     `The support URL ${JSON.stringify(safe)} cannot be used: ${fault}.`,

@@ -24,7 +24,11 @@ async function startReplica(redis, postgres) {
     DATABASE_URL: postgres.url,
   };
   const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'ignore', 'inherit'] });
-  return { child, url: `http://localhost:${port}` };
+  // However this process ends, no replica stays behind.
+  process.on('exit', () => child.kill('SIGTERM'));
+  const replica = { child, url: `http://localhost:${port}` };
+  await ready(replica);
+  return replica;
 }
 
 async function post(url, body) {
@@ -33,11 +37,15 @@ async function post(url, body) {
   return response.json();
 }
 
+function hasEnded({ exitCode, signalCode }) {
+  return exitCode !== null || signalCode !== null;
+}
+
 async function ready({ child, url }) {
   for (;;) {
-    if (child.exitCode !== null) throw new Error(`The replica at ${url} ended; see above.`);
+    if (hasEnded(child)) throw new Error(`The replica at ${url} ended; see above.`);
     const response = await fetch(url).catch(() => undefined);
-    if (response?.ok) return response.json();
+    if (response?.ok) return;
     await sleep(100);
   }
 }
@@ -51,7 +59,7 @@ async function visit({ url }, customerId) {
 }
 
 async function stop({ child }) {
-  if (child.exitCode !== null) return;
+  if (hasEnded(child)) return;
   child.kill('SIGTERM');
   await once(child, 'exit');
 }
@@ -62,7 +70,6 @@ const [redis, postgres] = await Promise.all([startRedis(), startPostgres()]);
 const replicas = await Promise.all(
   Array.from({ length: REPLICA_COUNT }, () => startReplica(redis, postgres)),
 );
-await Promise.all(replicas.map(ready));
 const { id } = await post(`${replicas[0].url}/customers`, { name: 'Ada' });
 const visits = await Promise.all(replicas.map((replica) => visit(replica, id)));
 say(`\nRedis ${redis.url}, PostgreSQL ${postgres.url}\n`);

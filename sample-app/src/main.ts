@@ -5,6 +5,7 @@ import 'reflect-metadata';
 import { Logger, ValidationPipe } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+import { IdMaker } from 'nestjs-snowflake';
 import { AppModule } from './app.module.js';
 import { readConfig } from './config.js';
 import { SnowflakeErrorFilter } from './ids/snowflake-error.filter.js';
@@ -13,8 +14,11 @@ async function main(): Promise<void> {
   const logger = new Logger('Shop');
   const { port } = readConfig();
   const app = await NestFactory.create(AppModule);
-  app.enableShutdownHooks();
-  app.useGlobalPipes(new ValidationPipe({ whitelist: true, transform: true }));
+  // It ends by an exit code: in a container, a signal to itself does not end process 1.
+  app.enableShutdownHooks([], { useProcessExit: true });
+  app.useGlobalPipes(
+    new ValidationPipe({ whitelist: true, forbidNonWhitelisted: true, transform: true }),
+  );
   app.useGlobalFilters(new SnowflakeErrorFilter());
   const description = new DocumentBuilder().setTitle('Shop').setVersion('1.0').build();
   SwaggerModule.setup('docs', app, () => SwaggerModule.createDocument(app, description));
@@ -28,7 +32,8 @@ async function main(): Promise<void> {
     return;
   }
   const url = (await app.getUrl()).replace('[::1]', 'localhost');
-  logger.log(`Ready. Try ${url} for a list of what there is, or ${url}/docs to click through it.`);
+  logger.log(`Ready. Try ${url} for a list of what there is, or click through it at ${url}/docs`);
+  logger.log(`Orders: ${url}/orders - what an id says: ${url}/ids/${app.get(IdMaker).nextId()}`);
 }
 
 await main();

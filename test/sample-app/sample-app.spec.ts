@@ -3,6 +3,7 @@
  * one PostgreSQL.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -64,6 +65,16 @@ describe('the shop on embedded defaults', () => {
     expect((await shop.get('/orders?from=2020-01-01&to=2021-01-01')).body).toEqual([]);
   });
 
+  it('answers each of many requests at once with its own rows', async () => {
+    const names = Array.from({ length: 100 }, (_, n) => `customer ${n}`);
+    const made = await Promise.all(names.map((name) => shop.post('/customers', { name })));
+    const ids = made.map(({ body }) => (body as { id: string }).id);
+    const bulk = shop.post('/orders/bulk', { customerId, count: 5000 });
+    const found = await Promise.all(ids.map((id) => shop.get(`/customers/${id}`)));
+    expect(found.map(({ body }) => body)).toEqual(ids.map((id, n) => ({ id, name: names[n] })));
+    expect((await bulk).status).toBe(201);
+  });
+
   it('reads what an id says', async () => {
     const { body } = await shop.get(`/ids/${customerId}`);
     expect(body).toMatchObject({ id: customerId, workerId: 1 });
@@ -78,11 +89,17 @@ describe('the shop on embedded defaults', () => {
     { path: '/orders?after=x' },
     { path: '/orders?limit=0' },
     { path: '/orders?from=yesterday' },
+    { path: '/orders?from=5' },
+    { path: '/orders?form=2026-01-01' },
     { path: '/customers', sent: { name: '' } },
+    { path: '/customers', sent: { name: 'A\ta' } },
+    { path: '/customers', sent: { name: 'Ada', id: '7' } },
     { path: '/orders', sent: { customerId: 7, lines: LINES } },
     { path: '/orders', sent: { customerId: '7', lines: LINES } },
     { path: '/orders', sent: { customerId: '99999999999999999999', lines: LINES } },
     { path: '/orders', sent: { customerId: '7', lines: [] } },
+    { path: '/orders', sent: { customerId: '7', lines: [LINES] } },
+    { path: '/orders', sent: { customerId: '7', lines: [{ ...LINES[0], quantity: 2 ** 31 }] } },
     { path: '/orders/bulk', sent: { customerId: '7', count: 10_001 } },
   ])('$path with $sent answers 400 with a reason', async ({ path, sent }) => {
     const { status, body } = await (sent === undefined ? shop.get(path) : shop.post(path, sent));
@@ -101,8 +118,10 @@ describe('the shop on embedded defaults', () => {
   it(
     'keeps its data and ends well when it is stopped',
     async () => {
-      const { signal, output } = await shop.stop();
-      expect(signal).toBe('SIGTERM');
+      const stoppedAt = performance.now();
+      const { code, output } = await shop.stop();
+      expect(code).toBe(0);
+      expect(performance.now() - stoppedAt).toBeLessThan(5000);
       expect(output).toContain('active -> released');
       expect(output).not.toContain('ERROR');
       shop = await ShopProcess.start({ DATA_DIR: join(folder, 'data') });
@@ -110,6 +129,18 @@ describe('the shop on embedded defaults', () => {
         id: customerId,
         name: 'Ada',
       });
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'shares its database with no other process, and takes it over from one that was killed',
+    async () => {
+      const second = ShopProcess.start({ DATA_DIR: join(folder, 'data') });
+      await expect(second).rejects.toThrow('is in use, perhaps by another `npm start`');
+      await shop.kill();
+      shop = await ShopProcess.start({ DATA_DIR: join(folder, 'data') });
+      expect((await shop.get(`/customers/${customerId}`)).status).toBe(200);
     },
     SLOW_MS,
   );
@@ -194,6 +225,19 @@ describe('three replicas on one Redis and one PostgreSQL', () => {
     SLOW_MS,
   );
 });
+
+it(
+  '`npm run start:replicas` shows three replicas with three worker ids',
+  () => {
+    const args = ['scripts/start-replicas.mjs', '--check'];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: expect.not.stringMatching(/error/i) });
+    const rows = stdout.matchAll(/^http\S+ +(?<workerId>\d+) +\d{17,19}$/gm);
+    const workerIds = Array.from(rows, ({ groups }) => groups!['workerId']);
+    expect(new Set(workerIds)).toEqual(new Set(['0', '1', '2']));
+  },
+  SLOW_MS,
+);
 
 function urlOf(database: string): string {
   const url = new URL(process.env['DATABASE_URL']!);

@@ -32,7 +32,8 @@ export class ShopProcess {
     });
     const shop = new ShopProcess(child, `http://localhost:${port}`);
     while (!shop.output.includes('Ready.')) {
-      if (child.exitCode !== null) throw new Error(`The shop ended:\n${shop.output}`);
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw new Error(`The shop ended:\n${shop.output}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     return shop;
@@ -50,13 +51,21 @@ export class ShopProcess {
     return { status: response.status, body: await response.json() };
   }
 
-  /** As an orchestrator stops it. Nest ends its process by the signal it was sent. */
-  async stop(): Promise<{ signal: string | null; output: string }> {
+  /** As an orchestrator stops it; again is harmless. */
+  async stop(): Promise<{ code: number | null; output: string }> {
+    await this.end('SIGTERM');
+    return { code: this.child.exitCode, output: this.output };
+  }
+
+  /** As a machine that fails. */
+  kill(): Promise<void> {
+    return this.end('SIGKILL');
+  }
+
+  private async end(signal: NodeJS.Signals): Promise<void> {
     const { child } = this;
-    if (child.exitCode === null && child.signalCode === null) {
-      child.kill('SIGTERM');
-      await once(child, 'exit');
-    }
-    return { signal: child.signalCode, output: this.output };
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill(signal);
+    await once(child, 'exit');
   }
 }

@@ -1,9 +1,8 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IsString, Length } from 'class-validator';
+import { IsLabel } from '../is-label.decorator.js';
 
 export class CreateCustomerDto {
-  @IsString()
-  @Length(1, 200)
+  @IsLabel()
   @ApiProperty({ example: 'Ada' })
   name: string;
 }

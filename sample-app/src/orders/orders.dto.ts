@@ -6,30 +6,31 @@ import { Type } from 'class-transformer';
 import {
   ArrayMaxSize,
   ArrayMinSize,
-  IsDate,
   IsInt,
+  IsISO8601,
   IsNumberString,
+  IsObject,
   IsOptional,
-  IsString,
-  Length,
   Max,
   Min,
   ValidateNested,
 } from 'class-validator';
+import { IsLabel } from '../is-label.decorator.js';
 
 export class OrderLineDto {
-  @IsString()
-  @Length(1, 200)
+  @IsLabel()
   @ApiProperty({ example: 'tea' })
   product: string;
 
   @IsInt()
   @Min(1)
+  @Max(1_000_000)
   @ApiProperty({ example: 2 })
   quantity: number;
 
   @IsInt()
   @Min(0)
+  @Max(1_000_000_000)
   @ApiProperty({ example: 450 })
   priceCents: number;
 }
@@ -39,6 +40,7 @@ export class CreateOrderDto {
   @ApiProperty({ example: '382366441078288384' })
   customerId: string;
 
+  @IsObject({ each: true })
   @ValidateNested({ each: true })
   @Type(() => OrderLineDto)
   @ArrayMinSize(1)
@@ -66,16 +68,14 @@ export class ListOrdersQuery {
   after?: string;
 
   @IsOptional()
-  @Type(() => Date)
-  @IsDate()
-  @ApiPropertyOptional({ type: String, example: '2026-01-01T00:00:00Z' })
-  from?: Date;
+  @IsISO8601({ strict: true })
+  @ApiPropertyOptional({ example: '2026-01-01T00:00:00Z' })
+  from?: string;
 
   @IsOptional()
-  @Type(() => Date)
-  @IsDate()
-  @ApiPropertyOptional({ type: String, example: '2026-01-31T23:59:59.999Z' })
-  to?: Date;
+  @IsISO8601({ strict: true })
+  @ApiPropertyOptional({ example: '2026-01-31T23:59:59.999Z' })
+  to?: string;
 
   @Type(() => Number)
   @IsInt()

@@ -4,10 +4,13 @@
 import { BadRequestException, Injectable, NotFoundException } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { IdMaker } from 'nestjs-snowflake';
-import { And, Between, LessThanOrEqual, MoreThan, Repository, type FindOperator } from 'typeorm';
+import { And, Between, MoreThan, Repository, type FindOperator } from 'typeorm';
 import { Customer } from '../customers/customer.entity.js';
 import { Order } from './order.entity.js';
 import type { CreateOrderDto, CreateOrdersDto, ListOrdersQuery } from './orders.dto.js';
+
+/** The last moment a Date can hold. "Now" would hide the ids of hosts whose clocks are ahead. */
+const END_OF_TIME = 8.64e15;
 
 @Injectable()
 export class OrdersService {
@@ -35,8 +38,8 @@ export class OrdersService {
     const bounds: FindOperator<string>[] = [];
     if (after !== undefined) bounds.push(MoreThan(this.checked(after)));
     if (from !== undefined || to !== undefined) {
-      const { first, last } = this.ids.idRange(from ?? new Date(0), to ?? new Date());
-      bounds.push(last < first ? LessThanOrEqual('0') : Between(`${first}`, `${last}`));
+      const span = this.ids.idRange(new Date(from ?? 0), new Date(to ?? END_OF_TIME));
+      bounds.push(Between(`${span.first}`, `${span.last}`));
     }
     const where = bounds.length === 0 ? {} : { id: And(...bounds) };
     return this.orders.find({ where, order: { id: 'ASC' }, take: limit });

@@ -92,4 +92,17 @@ describe('the registry', () => {
     const next = registry.acquire(request('d', { workerIdMax: 2 }), at(T0 + 30));
     expect(next).toMatchObject({ workerId: 2 });
   });
+
+  it('sends both copies of a process away, the first that breaks the chain and the other', () => {
+    const registry = new MemoryRegistry();
+    const asked = request('a');
+    const held = lease(asked, registry.acquire(asked, at(T0)));
+    const statusOf = (nonce: string, nonceNext: string) =>
+      registry.renew({ ...held, nonce, nonceNext }, at(T0 + 1)).status;
+    const [nonce, shared] = [held.nonce, 'both know this one'];
+    expect([statusOf(nonce, shared), statusOf(nonce, shared)]).toEqual(['ok', 'ok']);
+    expect(statusOf(shared, 'one')).toBe('ok');
+    expect(statusOf(shared, 'two')).toBe('cloned');
+    expect(statusOf('one', 'three')).toBe('cloned');
+  });
 });

@@ -68,7 +68,11 @@ export class MemoryRegistry {
     }
     const isNewEra = owner.era !== state.era;
     const knowsNonce = owner.nonce === lease.nonce || owner.nonce === lease.nonceNext;
-    if (!knowsNonce && !(isNewEra && haveMs >= lastMs)) return { status: 'cloned' };
+    if (!knowsNonce && !(isNewEra && haveMs >= lastMs)) {
+      // No copy knows this nonce, so that the other one is told at its next renewal too.
+      this.store(workerId, lastMs, { ...owner, nonce: '' });
+      return { status: 'cloned' };
+    }
     const next = { ...owner, nonce: lease.nonceNext };
     if (!isNewEra) {
       this.store(workerId, Math.max(lastMs, haveMs, nowMs + lease.ttlMs), next);

@@ -24,7 +24,11 @@ end
 -- Only the first contact of an era may break the chain: the registry may have forgotten a link.
 local isNewEra = owner.era ~= era
 local knowsNonce = owner.nonce == ARGV[7] or owner.nonce == ARGV[8]
-if not knowsNonce and not (isNewEra and have >= last) then return answer('cloned') end
+if not knowsNonce and not (isNewEra and have >= last) then
+  owner.nonce = '' -- no copy knows it, so that the other one is told at its next renewal too
+  store(worker, last, owner)
+  return answer('cloned')
+end
 owner.nonce = ARGV[8]
 
 local ceiling = now + ttl

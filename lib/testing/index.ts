@@ -1,0 +1,2 @@
+/** The entry `nestjs-snowflake/testing`: the contract of a support, settable time, simulation. */
+export {};

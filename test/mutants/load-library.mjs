@@ -1,0 +1,88 @@
+/**
+ * Loads the rooms below Nest from their sources, as they are or with a mutant's edits.
+ *
+ * A mutant is a change of a line or two of the real source, so the library needs no hooks for its
+ * own attackers. An edit that no longer finds its text, or finds it twice, is a loud failure.
+ */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { transformSync } from '@swc/core';
+
+/**
+ * @typedef {object} Edit One text of a source file and what stands there instead.
+ * @property {string} file below lib
+ * @property {string} find
+ * @property {string} put
+ */
+
+const LIB = fileURLToPath(new URL('../../lib/', import.meta.url));
+/** What a simulation needs: no Nest, no Redis. */
+const ROOMS = ['errors.ts', 'core', 'lease', 'backends/memory', 'testing'];
+
+const paths = ROOMS.flatMap((room) => (room.endsWith('.ts') ? [room] : filesOf(room)));
+
+/** @returns {string[]} */
+function filesOf(/** @type {string} */ room) {
+  const found = readdirSync(join(LIB, room), { recursive: true, withFileTypes: true });
+  return found
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => relative(LIB, join(entry.parentPath, entry.name)));
+}
+
+/** @type {Map<string, string>} */
+const unchanged = new Map();
+
+/** @param {string} text */
+function compiled(text) {
+  return transformSync(text, {
+    configFile: false,
+    swcrc: false,
+    jsc: { parser: { syntax: 'typescript' }, target: 'es2023' },
+    module: { type: 'es6' },
+    sourceMaps: false,
+  }).code;
+}
+
+/** The source of a file after a mutant's edits. */
+export function edited(/** @type {string} */ file, /** @type {readonly Edit[]} */ edits) {
+  let text = readFileSync(join(LIB, file), 'utf8');
+  for (const { find, put } of edits.filter((edit) => edit.file === file)) {
+    const count = text.split(find).length - 1;
+    if (count !== 1) {
+      throw new Error(`lib/${file} holds ${count} times, not once, the text to change:\n${find}`);
+    }
+    text = text.replace(find, () => put);
+  }
+  return text;
+}
+
+/** @type {string[]} */
+const folders = [];
+process.once('exit', () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+/**
+ * @param {readonly Edit[]} [edits]
+ * @param {string} [entry] the file of lib to import
+ * @returns {Promise<any>} the module, of whatever shape the entry has
+ */
+export async function loadLibrary(edits = [], entry = 'testing/index.ts') {
+  const folder = mkdtempSync(join(tmpdir(), 'snowflake-mutant-'));
+  folders.push(folder);
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+  for (const file of new Set(edits.map((edit) => edit.file))) {
+    if (!paths.includes(file)) throw new Error(`A mutant changes lib/${file}, which is not there.`);
+  }
+  for (const path of paths) {
+    const isEdited = edits.some((edit) => edit.file === path);
+    if (!unchanged.has(path)) unchanged.set(path, compiled(edited(path, [])));
+    const code = isEdited ? compiled(edited(path, edits)) : unchanged.get(path);
+    const target = join(folder, path.replace(/\.ts$/, '.js'));
+    mkdirSync(dirname(target), { recursive: true });
+    writeFileSync(target, String(code));
+  }
+  return import(pathToFileURL(join(folder, entry.replace(/\.ts$/, '.js'))).href);
+}

@@ -13,6 +13,7 @@ export default {
     '^nestjs-snowflake$': '<rootDir>/lib/index.ts',
     '^nestjs-snowflake/core$': '<rootDir>/lib/core/index.ts',
     '^nestjs-snowflake/redis$': '<rootDir>/lib/backends/redis/index.ts',
+    '^nestjs-snowflake/testing$': '<rootDir>/lib/testing/index.ts',
     '^nestjs-snowflake/typeorm$': '<rootDir>/lib/orm/typeorm/index.ts',
   },
   globalSetup: '<rootDir>/test/support/global-setup.mjs',

@@ -13,7 +13,7 @@ import { RetryDelay } from './retry-delay.js';
 import type { SupportCaller } from './support-caller.js';
 import { pause } from './timers.js';
 
-type StartLimits = Pick<LeaseOptions, 'startTimeoutMs' | 'onNoWorkerFree'>;
+export type StartLimits = Pick<LeaseOptions, 'startTimeoutMs' | 'onNoWorkerFree'>;
 
 /** A grant that is not yet used. */
 export interface Acquired {

@@ -17,10 +17,10 @@ import type {
 } from './distributed-support.js';
 import { HeldLease } from './held-lease.js';
 import type { Holder } from './holder.js';
-import { LeaseAcquirer, type Acquired } from './lease-acquirer.js';
+import { LeaseAcquirer, type Acquired, type StartLimits } from './lease-acquirer.js';
 import type { LeaseOptions } from './lease-options.js';
 import { nextState, type LeaseEvent, type LeaseState } from './lease-states.js';
-import { dropped, grantText, holdText, inSnapshot, stopped } from './lease-texts.js';
+import { dropped, grantText, holdText, inSnapshot, movedText, stopped } from './lease-texts.js';
 import { RetryDelay } from './retry-delay.js';
 import { SupportCaller } from './support-caller.js';
 import type { TimerHandle, Timers } from './timers.js';
@@ -66,6 +66,7 @@ export class LeaseKeeper implements SeatWatch {
   private readonly retryDelay: RetryDelay;
   private readonly stopping = new AbortController();
   private refreshing: Promise<void> | undefined;
+  private acquiring: Promise<void> | undefined;
   private retry: TimerHandle;
   private told = '';
 
@@ -83,8 +84,7 @@ export class LeaseKeeper implements SeatWatch {
    */
   async start(): Promise<void> {
     if (this.parts.holder.isSnapshot()) throw inSnapshot();
-    const { startTimeoutMs, onNoWorkerFree } = this.parts.options;
-    await this.takeLease(await this.acquirer.acquire({ startTimeoutMs, onNoWorkerFree }));
+    await this.acquire(this.parts.options);
     const { refusal } = this.skew;
     if (refusal === undefined) return;
     await this.stop();
@@ -112,7 +112,7 @@ export class LeaseKeeper implements SeatWatch {
     const lease = this.lease;
     this.lease = undefined;
     seat.vacate(stopped);
-    await this.refreshing?.catch(() => undefined);
+    await Promise.allSettled([this.refreshing, this.acquiring]);
     if (lease !== undefined) await this.giveBack(lease.asked, lease.lastIssuedMs);
     this.change('released', 'The application is shutting down.');
     await support.close?.();
@@ -201,21 +201,23 @@ export class LeaseKeeper implements SeatWatch {
       return this.giveBack(acquired.asked, undefined);
     }
     this.hold(acquired.lease(true));
-    this.tell(
-      `Moved from worker id ${old.workerId} to ${acquired.grant.workerId}: the clock was set ` +
-        `back ` +
-        `and ids were running ahead of it.`,
-    );
+    this.tell(movedText(old.workerId, acquired.grant.workerId));
     await this.giveBack(old.asked, lastMs);
   }
 
   private async replaceLease(): Promise<void> {
     try {
-      await this.takeLease(await this.acquirer.acquire());
+      await this.acquire();
     } catch (error) {
       this.tell(`No worker id could be leased. ${(error as Error).message}`);
       this.failed((error as Error).message);
     }
+  }
+
+  /** One at a time, whoever asks: a late answer and a renewal may both find the lease lost. */
+  private acquire(limits?: StartLimits): Promise<void> {
+    const take = async () => this.takeLease(await this.acquirer.acquire(limits));
+    return (this.acquiring ??= take().finally(() => (this.acquiring = undefined)));
   }
 
   private async takeLease(acquired: Acquired): Promise<void> {

@@ -17,6 +17,13 @@ export function holdText({ waitMs }: { waitMs: number }): string {
   return `the lease goes on in ${waitMs} ms, behind everything that could have been forgotten.`;
 }
 
+export function movedText(from: number, to: number): string {
+  return (
+    `Moved from worker id ${from} to ${to}: the clock was set back and ids were running ahead ` +
+    `of it.`
+  );
+}
+
 export function stopped(): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',

@@ -20,6 +20,11 @@ export const systemTimers: Timers = {
   cancel: (timer) => clearTimeout(timer as NodeJS.Timeout),
 };
 
+/** The next turn of the event loop: every promise that can go on has done so by then. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 /** Resolves after `ms`, or rejects with the signal's reason when it is aborted first. */
 export function pause(timers: Timers, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

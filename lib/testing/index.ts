@@ -1,2 +1,3 @@
 /** The entry `nestjs-snowflake/testing`: the contract of a support, settable time, simulation. */
-export {};
+export { SettableTime } from './settable-time.js';
+export * from './simulation/index.js';

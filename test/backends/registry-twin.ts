@@ -5,29 +5,13 @@
 import type { Redis } from 'ioredis';
 import { MemoryRegistry } from '../../lib/backends/memory/index.js';
 import { leaseAnswer } from '../../lib/backends/redis/redis-answer.js';
-import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
 import type {
   LeaseAnswer,
   LeaseRequest,
-  LeaseTerms,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
-
-/** The scripts with time and server taken from the last two arguments. */
-function scripted(lua: string): string {
-  const timed = lua
-    .replace(/time = tonumber\(time\[1\]\).*\n/, 'time = tonumber(ARGV[#ARGV - 1])\n')
-    .replace(/local server = info\(.*\)\n/, 'local server = ARGV[#ARGV]\n');
-  const isGiven = timed.includes('time = tonumber(ARGV') && timed.includes('server = ARGV');
-  if (!isGiven) throw new Error('The scripts have another beginning than this test knows.');
-  return timed;
-}
-
-const LUA = {
-  acquire: scripted(SCRIPTS.acquire.lua),
-  renew: scripted(SCRIPTS.renew.lua),
-  release: scripted(SCRIPTS.release.lua),
-};
+import type { StoreCall } from '../../lib/testing/index.js';
+import { TIMED_LUA, timedArguments } from './timed-scripts.js';
 
 export const LOSS_WINDOW_MS = 16_000;
 
@@ -45,24 +29,18 @@ export class RegistryTwin {
   ) {}
 
   async acquire(request: LeaseRequest): Promise<LeaseAnswer> {
-    const { token, nonce, workerIdMin, workerIdMax, minRangeMs, holder } = request;
-    const args = [token, nonce, workerIdMin, workerIdMax, minRangeMs, JSON.stringify(holder)];
-    const reply = await this.run('acquire', request, args);
+    const reply = await this.run({ op: 'acquire', request });
     return this.keep(this.memory.acquire(request, this.reading()), leaseAnswer(reply));
   }
 
   async renew(lease: WorkerLease): Promise<LeaseAnswer> {
-    const { token, nonce, nonceNext, workerId, haveMs, mark, minRangeMs } = lease;
-    const seen = [haveMs, mark.incarnation, mark.server, mark.operations, minRangeMs];
-    const reply = await this.run('renew', lease, [token, nonce, nonceNext, workerId, ...seen]);
+    const reply = await this.run({ op: 'renew', lease });
     return this.keep(this.memory.renew(lease, this.reading()), leaseAnswer(reply));
   }
 
-  async release(lease: WorkerLease, lastMs: number | undefined): Promise<void> {
-    const { token, nonce, nonceNext, workerId } = lease;
-    const usedMs = lastMs === undefined ? 0 : lastMs + 1;
-    await this.run('release', lease, [token, nonce, nonceNext, workerId, usedMs]);
-    this.memory.release(lease, lastMs, this.reading());
+  async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
+    await this.run({ op: 'release', lease, lastIssuedMs });
+    this.memory.release(lease, lastIssuedMs, this.reading());
   }
 
   /** What both remember: first memory, then Redis. */
@@ -84,14 +62,10 @@ export class RegistryTwin {
     return { timeMs, server, random: `r${count}`, lossWindowMs: LOSS_WINDOW_MS };
   }
 
-  private async run(
-    name: keyof typeof LUA,
-    terms: LeaseTerms,
-    args: readonly (string | number)[],
-  ): Promise<unknown[]> {
-    const first = [terms.fingerprint, terms.ttlMs, LOSS_WINDOW_MS, 0, `r${++this.count}`];
-    const given = [...first, ...args, this.timeMs, this.server];
-    return (await this.redis.eval(LUA[name], 1, this.key, ...given)) as unknown[];
+  private async run(call: StoreCall): Promise<unknown[]> {
+    this.count++;
+    const given = timedArguments(call, this.reading());
+    return (await this.redis.eval(TIMED_LUA[call.op], 1, this.key, ...given)) as unknown[];
   }
 
   private keep(ours: LeaseAnswer, theirs: LeaseAnswer): LeaseAnswer {

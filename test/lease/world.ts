@@ -15,12 +15,12 @@ import type {
 } from '../../lib/lease/distributed-support.js';
 import { LeaseKeeper, type LeaseChange } from '../../lib/lease/lease-keeper.js';
 import { LEASE_DEFAULTS, type LeaseOptions } from '../../lib/lease/lease-options.js';
-import { ManualTime } from '../support/manual-time.js';
+import { SettableTime } from '../../lib/testing/settable-time.js';
 
 /** The registry behind a wire that a test can cut or slow down, on a server with its own clock. */
 export class World implements IDistributedSupport {
   readonly registry = new MemoryRegistry();
-  readonly time = new ManualTime();
+  readonly time = new SettableTime();
   server = 'one';
   /** The store's clock minus the hosts'. */
   storeAheadMs = 0;

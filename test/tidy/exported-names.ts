@@ -13,6 +13,7 @@ export const ENTRIES: Readonly<Record<string, string>> = {
   'nestjs-snowflake': 'lib/index.ts',
   'nestjs-snowflake/core': 'lib/core/index.ts',
   'nestjs-snowflake/redis': 'lib/backends/redis/index.ts',
+  'nestjs-snowflake/testing': 'lib/testing/index.ts',
   'nestjs-snowflake/typeorm': 'lib/orm/typeorm/index.ts',
 };
 

@@ -1,0 +1,94 @@
+/**
+ * The numbers of one run, drawn from its seed: a small world, in which worker ids and sequences
+ * are few, leases short and faults frequent, so that what can go wrong does so soon.
+ */
+import { BitLayout } from '../../core/bit-layout.js';
+import { LEASE_DEFAULTS, type LeaseOptions } from '../../lease/lease-options.js';
+import type { FaultName, Scenario } from './scenarios.js';
+import type { SeededRandom } from './seeded-random.js';
+
+export interface Plan {
+  readonly scenario: Scenario;
+  readonly durationMs: number;
+  readonly workerCount: number;
+  readonly hostCount: number;
+  readonly layout: BitLayout;
+  readonly lease: LeaseOptions;
+  readonly aheadMsMax: number;
+  readonly sequenceStart: 'zero' | 'random';
+  /** How long an old server goes on answering, and how far behind a new one's clock may be. */
+  readonly failoverWindowMs: number;
+  readonly clockDifferenceMs: number;
+  /** Mean time between two askings for ids of one process, and between two faults. */
+  readonly mintEveryMs: number;
+  readonly faultEveryMs: number;
+  readonly faults: readonly FaultName[];
+  readonly messages: MessageFaults;
+}
+
+/** Probabilities. */
+export interface MessageFaults {
+  readonly lost: number;
+  readonly doubled: number;
+  readonly late: number;
+}
+
+const WORKER_BITS = 3;
+const NEVER_MS = 86_400_000;
+
+export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
+  const ttlMs = random.between(10, 60) * 100;
+  const workerCount = random.between(2, 5);
+  const hostCount = scenario.isCrowded
+    ? workerCount + random.between(1, 3)
+    : random.between(2, workerCount + 1);
+  const loses = scenario.losesMessages === true;
+  const isReplicated = scenario.faults.includes('split brain') || random.chance(0.3);
+  const rate = () => (loses && random.chance(0.8) ? random.next() * 0.3 : 0);
+  return {
+    scenario,
+    durationMs: 12 * ttlMs,
+    workerCount,
+    hostCount,
+    layout: layoutWith(random.between(1, 3)),
+    lease: drawLease(ttlMs, scenario, random),
+    aheadMsMax: random.chance(0.1) ? 0 : random.pick([20, 200, 1000]),
+    sequenceStart: random.chance(0.3) ? 'random' : 'zero',
+    failoverWindowMs: isReplicated ? random.between(1, 4) * Math.floor(ttlMs / 16) : 0,
+    clockDifferenceMs: isReplicated ? random.between(0, 500) : 0,
+    mintEveryMs: random.between(20, 120),
+    faultEveryMs: Math.ceil(ttlMs / random.between(1, 6)),
+    faults: scenario.drawsFaults ? someOf(scenario.faults, random) : scenario.faults,
+    messages: { lost: rate(), doubled: rate(), late: rate() },
+  };
+}
+
+function drawLease(ttlMs: number, scenario: Scenario, random: SeededRandom): LeaseOptions {
+  return {
+    ...LEASE_DEFAULTS,
+    ttlMs,
+    refreshAliveIntervalMs: Math.floor(ttlMs / 6),
+    callTimeoutMs: Math.floor(ttlMs / random.between(8, 20)),
+    reserveMs: random.chance(0.5) ? Math.floor(ttlMs / 6) : 0,
+    maxClockSkewMs: Math.floor(ttlMs / 2),
+    // What a copied process gives back before it is noticed could harm others: see guarantees.md.
+    maxDriftMs: scenario.faults.includes('clone') ? NEVER_MS : random.pick([100, ttlMs]),
+    startTimeoutMs: 3 * ttlMs,
+  };
+}
+
+function layoutWith(sequenceBits: number): BitLayout {
+  return new BitLayout({
+    epoch: '2024-01-01T00:00:00Z',
+    fields: [
+      ['timestamp', 41],
+      ['worker', WORKER_BITS],
+      ['sequence', sequenceBits],
+    ],
+  });
+}
+
+/** Two to five of them. */
+function someOf(faults: readonly FaultName[], random: SeededRandom): FaultName[] {
+  return Array.from({ length: random.between(2, 5) }, () => random.pick(faults));
+}

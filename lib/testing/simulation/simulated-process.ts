@@ -1,0 +1,231 @@
+/**
+ * One process of a simulation: the real keeper, seat and generator, on a host whose clock may be
+ * wrong, behind a wire that may fail.
+ *
+ * Promise: while it is paused nothing of it runs, and all that came in the meantime runs when it
+ * goes on; once it is gone nothing of it ever runs.
+ */
+import { AnchoredClock, type Clock } from '../../core/clock.js';
+import { SnowflakeGenerator } from '../../core/snowflake-generator.js';
+import { WorkerSeat, type SeatedRange, type WorkerRange } from '../../core/worker-seat.js';
+import { isSnowflakeError } from '../../errors.js';
+import type { Holder } from '../../lease/holder.js';
+import { LeaseKeeper, type KeeperParts } from '../../lease/lease-keeper.js';
+import { MIN_RANGE_MS } from '../../lease/lease-options.js';
+import type { Timers } from '../../lease/timers.js';
+import type { SettableTime } from '../settable-time.js';
+import { copyOf } from './copy-process.js';
+import type { Claim, Oracle, Witness } from './oracle.js';
+import type { Plan } from './plan.js';
+import type { SeededRandom } from './seeded-random.js';
+import type { SimulatedStore } from './simulated-store.js';
+import { Wire } from './wire.js';
+
+/** What all processes of a simulation share. */
+export interface Surroundings {
+  readonly plan: Plan;
+  readonly time: SettableTime;
+  readonly random: SeededRandom;
+  readonly store: SimulatedStore;
+  readonly oracle: Oracle;
+  /** True from the moment on when everything must come back to order. */
+  areFaultsOver: boolean;
+  readonly count: (fault: string) => void;
+  readonly note: (who: string, text: string) => void;
+}
+
+/** A machine: its clock outlives the processes on it. */
+export interface Host {
+  readonly name: string;
+  aheadMs: number;
+  process: SimulatedProcess | undefined;
+}
+
+/** How often a busy loop reads the clock in a millisecond; a real one does so oftener. */
+const READS_PER_MS = 64;
+
+/** Tells the oracle of every range it is given. */
+class WatchedSeat extends WorkerSeat {
+  onRange: (range: SeatedRange) => void = () => undefined;
+
+  override grant(range: WorkerRange): SeatedRange {
+    return this.told(super.grant(range));
+  }
+
+  override rewindTo(range: WorkerRange): SeatedRange {
+    return this.told(super.rewindTo(range));
+  }
+
+  private told(range: SeatedRange): SeatedRange {
+    this.onRange(range);
+    return range;
+  }
+}
+
+export class SimulatedProcess implements Witness {
+  readonly claims: Claim[] = [];
+  lastKey = -Infinity;
+  isPaused = false;
+  pauseCount = 0;
+  isGone = false;
+  /** Ids made since this was last set to 0. */
+  recentIdCount = 0;
+  readonly wire: Wire;
+  readonly parts: KeeperParts;
+  /** Replaced when this process is made a copy of another. */
+  keeper: LeaseKeeper;
+  generator: SnowflakeGenerator;
+  private readonly seat: WatchedSeat;
+  private deferred: (() => void)[] = [];
+  private textCount = 0;
+
+  constructor(
+    readonly name: string,
+    readonly host: Host,
+    private readonly around: Surroundings,
+  ) {
+    const { plan, random } = around;
+    const hostClock = this.hostClock();
+    const idClock = new AnchoredClock(hostClock);
+    const { lease, layout, aheadMsMax, sequenceStart } = plan;
+    this.seat = new WatchedSeat(layout, lease.reserveMs);
+    this.seat.onRange = (range) => this.around.oracle.rangeHeld(this, range);
+    const deliver = (run: () => void) => this.wake(run);
+    this.wire = new Wire(around, deliver, (text) => this.note(text));
+    this.parts = {
+      support: this.supportTold(),
+      seat: this.seat,
+      options: lease,
+      terms: {
+        fingerprint: layout.fingerprint,
+        ttlMs: lease.ttlMs,
+        minRangeMs: MIN_RANGE_MS,
+        trustsFreshRegistry: false,
+      },
+      workerIds: { min: 0, max: plan.workerCount - 1 },
+      holder: this.holder(),
+      hostClock,
+      idClock,
+      timers: this.timers(),
+      random: () => random.next(),
+      onChange: ({ from, to, reason }) => this.note(`${from} -> ${to}: ${reason}`),
+      onNews: (text) => this.note(text),
+    };
+    this.keeper = new LeaseKeeper(this.parts);
+    const clock = idClock;
+    const options = { aheadMsMax, sequenceStart, clock, random: () => random.next() };
+    this.generator = new SnowflakeGenerator(this.seat, options);
+  }
+
+  /** Asks for ids in one of the ways there are, and shows them to the oracle. */
+  mint(count: number): void {
+    if (this.isPaused || this.isGone) return;
+    const { oracle, random } = this.around;
+    try {
+      const way = random.between(0, 3);
+      if (way === 0) {
+        const batch = new BigUint64Array(count);
+        this.generator.fill(batch);
+        for (const id of batch) this.show(id);
+        return;
+      }
+      for (let n = 0; n < count; n++) {
+        this.show(way === 1 ? BigInt(this.generator.nextIdString()) : this.generator.nextId());
+      }
+    } catch (error) {
+      oracle.refusedCount++;
+      if (!isSnowflakeError(error)) oracle.violated('error', `${this.name}: ${String(error)}`);
+    }
+  }
+
+  /** Another process with the same memory, or nothing while a call of this one is under way. */
+  cloned(name: string, host: Host): SimulatedProcess | undefined {
+    const { refreshing } = this.keeper as unknown as { refreshing: unknown };
+    if (refreshing !== undefined || this.keeper.lease === undefined) return undefined;
+    const clone = new SimulatedProcess(name, host, this.around);
+    const twins = new Map<unknown, unknown>([[this.seat.onRange, clone.seat.onRange]]);
+    for (const name of ['support', 'holder', 'hostClock', 'timers', 'onChange', 'onNews'] as const)
+      twins.set(this.parts[name], clone.parts[name]);
+    const { keeper, generator } = copyOf({ keeper: this.keeper, generator: this.generator }, twins);
+    clone.keeper = keeper;
+    clone.generator = generator;
+    clone.lastKey = this.lastKey;
+    for (const claim of this.claims) {
+      const range = twins.get(claim.range) as SeatedRange | undefined;
+      if (range) this.around.oracle.rangeHeld(clone, range, claim.family);
+    }
+    return clone;
+  }
+
+  /** Stands still; a pause may begin wherever the process waits, and its clocks go on. */
+  pause(): void {
+    this.isPaused = true;
+    this.pauseCount++;
+  }
+
+  goOn(): void {
+    this.isPaused = false;
+    const { time } = this.around;
+    for (const run of this.deferred.splice(0)) time.after(0, () => this.wake(run));
+  }
+
+  note(text: string): void {
+    this.around.note(this.name, text);
+  }
+
+  private show(id: bigint): void {
+    this.recentIdCount++;
+    this.around.oracle.idMade(this, id);
+  }
+
+  private wake(run: () => void): void {
+    if (this.isGone) return;
+    if (this.isPaused) this.deferred.push(run);
+    else run();
+  }
+
+  /** Whoever gives a worker id back says that no more ids of it will be made. */
+  private supportTold(): KeeperParts['support'] {
+    const { wire, around } = this;
+    const { layout } = around.plan;
+    return {
+      getNextWorkId: (request) => wire.getNextWorkId(request),
+      refreshAlive: (lease) => wire.refreshAlive(lease),
+      release: (lease, lastMs) => {
+        const lastTick = lastMs === undefined ? -Infinity : layout.tickOf(lastMs);
+        around.oracle.givenBack(this, lease.workerId, lastTick);
+        return wire.release(lease, lastMs);
+      },
+    };
+  }
+
+  /** Goes on while a loop reads it, so that waiting for the next tick in place comes to an end. */
+  private hostClock(): Clock {
+    const { time } = this.around;
+    let seenMs = -1;
+    let readCount = 0;
+    const now = () => {
+      readCount = time.passedMs === seenMs ? readCount + 1 : 0;
+      seenMs = time.passedMs;
+      return time.now() + this.host.aheadMs + Math.floor(readCount / READS_PER_MS);
+    };
+    return { now };
+  }
+
+  private holder(): Holder {
+    return {
+      label: () => ({ host: this.host.name, pid: 1, application: 'simulation' }),
+      randomText: () => `${this.name}#${++this.textCount}`,
+      isSnapshot: () => false,
+    };
+  }
+
+  private timers(): Timers {
+    const { time } = this.around;
+    return {
+      after: (ms, run) => time.after(ms, () => this.wake(run)),
+      every: (ms, run) => time.every(ms, () => this.wake(run)),
+      cancel: (timer) => time.cancel(timer),
+    };
+  }
+}

@@ -1,0 +1,80 @@
+// Attacks the library in simulated fleets: `npm run simulate -- --seeds 1-3000 --scenario all`.
+// With --trace a single seed tells what happens in it; with --mutants the attack itself is tested.
+import { parseArgs } from 'node:util';
+import { loadLibrary } from '../test/mutants/load-library.mjs';
+import { judgeMutants, runsOf } from '../test/simulation/judge-mutants.mjs';
+import { runSimulations } from '../test/simulation/run-simulations.mjs';
+import { Tally } from '../test/simulation/tally.mjs';
+
+const HELP = `Usage: npm run simulate -- [options]
+  --seeds 1-3000     which seeds, one or a range (default 1-100)
+  --scenario all     one of the scenarios, or all
+  --trace            tell all that happens; for a single seed and scenario
+  --mutants          try every broken variant of the protocol until a seed kills it
+  --mutant <name>    only variants whose name contains this
+`;
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '1-100' },
+    scenario: { type: 'string', default: 'all' },
+    trace: { type: 'boolean', default: false },
+    mutants: { type: 'boolean', default: false },
+    mutant: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+const { SCENARIOS, simulate } = await loadLibrary();
+/** @type {string[]} */
+const known = SCENARIOS.map((/** @type {{ name: string }} */ { name }) => name);
+
+/** @returns {number[]} */
+function seedsOf(/** @type {string} */ text) {
+  const [, first, last = first] = /^(\d+)(?:-(\d+))?$/.exec(text) ?? [];
+  const count = Number(last) - Number(first) + 1;
+  if (!(count > 0)) return stop(`Expected --seeds to be like 7 or 1-3000, got ${text}.`);
+  return Array.from({ length: count }, (_, n) => Number(first) + n);
+}
+
+/** @returns {never} */
+function stop(/** @type {string} */ message) {
+  console.error(`${message}\n\n${HELP}`);
+  process.exit(2);
+}
+
+async function attack(/** @type {{ seed: number, scenario: string }[]} */ runs) {
+  const tally = new Tally();
+  await runSimulations(runs, { onReport: (report) => tally.add(report) });
+  console.log(tally.text());
+  if (tally.violationCount > 0) process.exitCode = 1;
+}
+
+async function attackMutants(/** @type {{ seed: number, scenario: string }[]} */ runs) {
+  console.log('variant                                                          tried  verdict');
+  let isSound = true;
+  await judgeMutants(
+    runs,
+    ({ name, isKilled, isAsExpected, triedCount, killedBy, seen }) => {
+      isSound &&= isAsExpected;
+      const verdict = isKilled ? `killed by ${killedBy} (${seen})` : 'lives, as it should';
+      const words = isAsExpected ? verdict : `NOT EXPECTED: ${isKilled ? verdict : 'lives'}`;
+      console.log(`${name.padEnd(64)} ${String(triedCount).padStart(5)}  ${words}`);
+    },
+    (name) => values.mutant === undefined || name.includes(values.mutant),
+  );
+  if (!isSound) process.exitCode = 1;
+}
+
+if (values.help) {
+  console.log(HELP + known.map((name) => `\n  ${name}`).join(''));
+} else {
+  const scenarios = values.scenario === 'all' ? known : [values.scenario];
+  const unknown = scenarios.find((name) => !known.includes(name));
+  if (unknown) stop(`Expected --scenario to be all or one of ${known.join(', ')}, got ${unknown}.`);
+  const runs = runsOf(scenarios, seedsOf(values.seeds));
+  if (values.trace && runs.length > 1) stop('--trace tells of one seed and one scenario.');
+  if (values.trace) console.log(await simulate({ ...runs[0], trace: console.log }));
+  else if (values.mutants || values.mutant) await attackMutants(runs);
+  else await attack(runs);
+}

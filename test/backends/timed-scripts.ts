@@ -1,0 +1,51 @@
+/**
+ * The Lua scripts as the library runs them, but for one thing: time and server are given as the
+ * last two arguments instead of being asked of Redis, so that a test decides them.
+ */
+import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
+import type { StoreReading } from '../../lib/backends/memory/registry-state.js';
+import type { StoreCall } from '../../lib/testing/index.js';
+
+function timed(lua: string): string {
+  const changed = lua
+    .replace(/time = tonumber\(time\[1\]\).*\n/, 'time = tonumber(ARGV[#ARGV - 1])\n')
+    .replace(/local server = info\(.*\)\n/, 'local server = ARGV[#ARGV]\n');
+  const isGiven = changed.includes('time = tonumber(ARGV') && changed.includes('server = ARGV');
+  if (!isGiven) throw new Error('The scripts have another beginning than this test knows.');
+  return changed;
+}
+
+export const TIMED_LUA = {
+  acquire: timed(SCRIPTS.acquire.lua),
+  renew: timed(SCRIPTS.renew.lua),
+  release: timed(SCRIPTS.release.lua),
+};
+
+/** What a script is given, in the order of redis.support.ts. */
+export function timedArguments(call: StoreCall, reading: StoreReading): (string | number)[] {
+  const terms = call.op === 'acquire' ? call.request : call.lease;
+  const trusts = terms.trustsFreshRegistry ? 1 : 0;
+  return [
+    terms.fingerprint,
+    terms.ttlMs,
+    reading.lossWindowMs,
+    trusts,
+    reading.random,
+    ...ownArguments(call),
+    reading.timeMs,
+    reading.server,
+  ];
+}
+
+function ownArguments(call: StoreCall): (string | number)[] {
+  if (call.op === 'acquire') {
+    const { token, nonce, workerIdMin, workerIdMax, minRangeMs, holder } = call.request;
+    return [token, nonce, workerIdMin, workerIdMax, minRangeMs, JSON.stringify(holder)];
+  }
+  const { token, nonce, nonceNext, workerId, haveMs, mark, minRangeMs } = call.lease;
+  const lease = [token, nonce, nonceNext, workerId];
+  if (call.op === 'renew') {
+    return [...lease, haveMs, mark.incarnation, mark.server, mark.operations, minRangeMs];
+  }
+  return [...lease, call.lastIssuedMs === undefined ? 0 : call.lastIssuedMs + 1];
+}

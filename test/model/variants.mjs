@@ -1,0 +1,227 @@
+// @ts-check
+/**
+ * What the model is asked: the protocol as it is, within several bounds, and each broken variant
+ * within bounds that are large enough for its counterexample.
+ *
+ * A broken variant is a mutant of the registry's source or a fault of the abstract holders. The
+ * safe variants look broken and are not: the proof needs nothing of what they leave out.
+ */
+import { HOLDER_FAULTS } from './holder.mjs';
+import { REGISTRY_MUTANTS } from '../mutants/registry-mutants.mjs';
+/** @import { Bounds } from './world.mjs' */
+
+/**
+ * @typedef {object} Variant
+ * @property {string} name
+ * @property {Bounds} bounds
+ * @property {readonly import('../mutants/load-library.mjs').Edit[]} [edits] of the registry
+ * @property {string} [fault] of the holders
+ */
+
+const PAIR = { processes: 2, workers: 1, runs: 1, time: 4 };
+const TRIO = { ...PAIR, processes: 3 };
+
+/** The protocol as it is: no two leases may overlap. */
+/** @type {readonly Variant[]} */
+export const CORRECT = [
+  { name: 'no loss', bounds: { ...PAIR, requests: 4, runs: 2 } },
+  { name: 'no loss, one more request', bounds: { ...PAIR, requests: 5 } },
+  { name: 'no loss, two worker ids', bounds: { ...PAIR, workers: 2, requests: 3, runs: 2 } },
+  { name: 'no loss, clock steps', bounds: { ...PAIR, requests: 4, clockSteps: 2 } },
+  { name: 'three processes', bounds: { ...TRIO, requests: 5 } },
+  {
+    name: 'three processes, two worker ids',
+    bounds: { ...TRIO, workers: 2, requests: 4, time: 5 },
+  },
+  { name: 'one loss', bounds: { ...PAIR, requests: 3, runs: 2, losses: 1 } },
+  { name: 'one loss, one more request', bounds: { ...PAIR, requests: 4, losses: 1 } },
+  {
+    name: 'one loss, two worker ids, a clock behind',
+    bounds: { ...PAIR, workers: 2, requests: 3, time: 5, losses: 1, lossWindow: 1 },
+  },
+  {
+    name: 'two losses, a clock behind',
+    bounds: { ...PAIR, requests: 3, losses: 2, lossWindow: 1 },
+  },
+  {
+    name: 'one loss, the old server goes on',
+    bounds: { ...PAIR, requests: 3, losses: 1, lossWindow: 1, splits: true },
+  },
+  {
+    name: 'two losses, late copies of requests',
+    bounds: { ...PAIR, requests: 2, runs: 2, time: 6, losses: 2, lossWindow: 1 },
+  },
+  { name: 'a copied process', bounds: { ...TRIO, requests: 4, runs: 2, time: 3, clones: 1 } },
+  { name: 'a copied process and a loss', bounds: { ...TRIO, requests: 4, losses: 1, clones: 1 } },
+];
+
+/** The same within bounds that take seconds. */
+/** @type {readonly Variant[]} */
+export const CORRECT_QUICK = [
+  { name: 'no loss', bounds: { ...PAIR, requests: 3, runs: 2 } },
+  { name: 'no loss, clock steps', bounds: { ...PAIR, requests: 3, clockSteps: 2 } },
+  { name: 'three processes', bounds: { ...TRIO, workers: 2, requests: 3 } },
+  { name: 'one loss', bounds: { ...PAIR, requests: 2, runs: 2, losses: 1, lossWindow: 1 } },
+  { name: 'two losses', bounds: { ...PAIR, requests: 2, losses: 2, lossWindow: 1 } },
+  {
+    name: 'the old server goes on',
+    bounds: { ...PAIR, requests: 2, losses: 1, lossWindow: 1, splits: true },
+  },
+  { name: 'a copied process', bounds: { ...TRIO, requests: 4, clones: 1 } },
+];
+
+const STAYS = { ...PAIR, requests: 3 };
+const LOSES = { ...PAIR, requests: 2, losses: 1 };
+
+/** The bounds of a broken variant that needs others than STAYS. */
+/** @type {Readonly<Record<string, Bounds>>} */
+const NEEDED = {
+  'renew without token check': {
+    ...LOSES,
+    requests: 3,
+    runs: 2,
+    time: 3,
+    without: ['releases', 'crashes'],
+  },
+  'release without token check': { ...STAYS, requests: 4 },
+  'renew may lower the ceiling': { ...STAYS, clockSteps: 1 },
+  'release is not clamped to its own grant': { ...STAYS, requests: 4 },
+  'no quarantine of a new registry': LOSES,
+  'quarantine shorter than a lease': LOSES,
+  'server change ignored': LOSES,
+  'range extended across an era': { ...LOSES, requests: 3 },
+  'ceiling = max(now, floor) + ttl': { ...LOSES, losses: 2 },
+  'safe floor kept but not applied': LOSES,
+  'new floor in a renew answer ignored': { ...STAYS, requests: 4 },
+  'an answer applied to another lease than it was asked for': {
+    ...STAYS,
+    workers: 2,
+    requests: 4,
+    time: 3,
+    without: ['releases'],
+  },
+};
+
+const REGISTRY = 'backends/memory/memory-registry.ts';
+const STATE = 'backends/memory/registry-state.ts';
+
+/** @type {Variant['edits']} */
+const WITHOUT_WINDOW = [
+  {
+    file: STATE,
+    find: 'const quarantineMs = terms.ttlMs + store.lossWindowMs;',
+    put: 'const quarantineMs = terms.ttlMs;',
+  },
+  {
+    file: STATE,
+    find: 'Math.max(state.quarantineMs, terms.ttlMs + store.lossWindowMs)',
+    put: 'Math.max(state.quarantineMs, terms.ttlMs)',
+  },
+];
+
+/** Broken variants that only an exhaustive search is sure to meet. */
+/** @type {readonly Variant[]} */
+const RARE = [
+  {
+    // A late copy of an acquire leases to the same token again, behind the ids of others; then a
+    // late copy of the release takes the ceiling back to the first lease's last id.
+    name: 'release is clamped only when no id was made',
+    edits: [
+      {
+        file: REGISTRY,
+        find: 'Math.max(usedMs, owner.floorMs)',
+        put: 'lastIssuedMs === undefined ? owner.floorMs : usedMs',
+      },
+    ],
+    bounds: { ...PAIR, requests: 4, runs: 2, time: 3, without: ['crashes', 'asksAgain'] },
+  },
+  {
+    name: 'quarantine without the clock difference',
+    edits: WITHOUT_WINDOW,
+    bounds: { ...LOSES, runs: 2, lossWindow: 1 },
+  },
+  {
+    name: 'quarantine without the failover window',
+    edits: WITHOUT_WINDOW,
+    bounds: { ...LOSES, runs: 2, lossWindow: 1, splits: true },
+  },
+];
+
+/**
+ * Mutants whose duplicates lie between a process and its copy alone, which the model does not hold
+ * against them: it shows instead that nobody else is harmed. The simulation counts their ids.
+ */
+const AMONG_COPIES = new Set(['no nonce although processes are cloned']);
+
+/** @type {readonly Variant[]} */
+export const BROKEN = [
+  ...REGISTRY_MUTANTS.filter(({ name }) => !AMONG_COPIES.has(name)).map(({ name, edits }) => ({
+    name,
+    edits,
+    bounds: NEEDED[name] ?? STAYS,
+  })),
+  ...RARE,
+  ...HOLDER_FAULTS.map((fault) => ({ name: fault, fault, bounds: NEEDED[fault] ?? STAYS })),
+];
+
+/** Expected safe: what they leave out serves exactness or fairness, not uniqueness. */
+/** @type {readonly Variant[]} */
+export const SAFE = [
+  {
+    name: 'renew without have',
+    edits: [
+      {
+        file: REGISTRY,
+        find: 'const { workerId, haveMs } = lease;',
+        put: 'const { workerId } = lease; const haveMs = 0;',
+      },
+    ],
+    bounds: { ...PAIR, requests: 3, losses: 1, lossWindow: 1 },
+  },
+  {
+    name: 'the worker id that was freed last',
+    edits: [
+      {
+        file: REGISTRY,
+        find: 'if (ceilingMs < state.ceilings.get(best)!) best = workerId;',
+        put: `const isFree = ceilingMs <= nowOf(state);
+    if (isFree && ceilingMs > state.ceilings.get(best)!) best = workerId;`,
+      },
+    ],
+    bounds: { ...PAIR, workers: 2, requests: 4 },
+  },
+  {
+    name: 'raw time, not slewed',
+    edits: [
+      {
+        file: STATE,
+        find: 'return state.lastTimeMs + state.slewMs;',
+        put: 'return state.lastTimeMs;',
+      },
+    ],
+    bounds: { ...PAIR, requests: 4, clockSteps: 2 },
+  },
+  ...REGISTRY_MUTANTS.filter(({ name }) => AMONG_COPIES.has(name)).map(({ name, edits }) => ({
+    name,
+    edits,
+    bounds: { ...TRIO, requests: 4, clones: 1 },
+  })),
+];
+
+/** @type {readonly Variant[]} */
+export const SAFE_QUICK = SAFE.map(({ bounds, ...variant }) => ({
+  ...variant,
+  bounds: { ...bounds, requests: bounds.requests - 1 },
+}));
+
+/**
+ * Known limits: what no registry can prevent. A copy that has not spoken since it was made is
+ * unknown to the store, so what the other one gives back may still be in use.
+ */
+/** @type {readonly Variant[]} */
+export const LIMITS = [
+  {
+    name: 'a copied process releases while its copy runs',
+    bounds: { ...TRIO, requests: 3, clones: 1, copiesRelease: true },
+  },
+];

@@ -1,0 +1,190 @@
+/**
+ * The broken variants of the protocol that lie on the holder's side, as edits of the real keeper,
+ * seat and generator.
+ */
+/** @import { Mutant } from './mutants.mjs' */
+
+const KEEPER = 'lease/lease-keeper.ts';
+const LEASE = 'lease/held-lease.ts';
+const ACQUIRER = 'lease/lease-acquirer.ts';
+const SEAT = 'core/worker-seat.ts';
+const GENERATOR = 'core/snowflake-generator.ts';
+
+const ceilingCheck = 'while (tick >= range.ceilingTick) {';
+const firstTick = 'return Math.max(this.seat.follow(range, nowTick), range.floorTick, least);';
+const seatLease = 'new HeldLease(seat, asked, answer.floorMs, rewinds)';
+const sameLease = '    if (lease !== this.lease) return;\n';
+const failure = 'this.failed((error as Error).message);\n    }\n  }\n\n  /** An answer counts';
+const fencedCase = "      case 'fenced':\n      case 'unknown':\n";
+const asksRenewal = 'const apply = (answer: LeaseAnswer) =>';
+
+/** Prolongs the range by what the holder believes it will be answered. */
+const believes =
+  'this.parts.seat.raise(lease.range, this.skew.hostNowMs + this.parts.options.ttlMs);';
+
+/** The lease ends at 90 % of its ttl by the holder's own clock, and no range is known. */
+const localDeadline = [
+  {
+    file: ACQUIRER,
+    find: seatLease,
+    put: 'new HeldLease(seat, asked, -Infinity, rewinds, sentAtMs)',
+  },
+  { file: LEASE, find: 'rewinds: boolean,\n', put: 'rewinds: boolean,\n    sentAtMs = 0,\n' },
+  {
+    file: LEASE,
+    find: 'const { workerId, haveMs: ceilingMs } = asked;\n    const range',
+    put: 'const { workerId } = asked;\n    const ceilingMs = sentAtMs + asked.ttlMs * 0.9;\n    const range',
+  },
+  {
+    file: LEASE,
+    find: 'if (grant.floorMs === this.floorMs) {\n      this.seat.raise(this.range, grant.ceilingMs);',
+    put: 'if (true) {\n      this.seat.raise(this.range, sentAtMs + asked.ttlMs * 0.9);',
+  },
+  {
+    file: LEASE,
+    find: 'freshNonce: () => string)',
+    put: 'freshNonce: () => string, sentAtMs: number)',
+  },
+  {
+    file: KEEPER,
+    find: 'lease.apply(answer, asked, () => this.parts.holder.randomText());',
+    put: 'lease.apply(answer, asked, () => this.parts.holder.randomText(), sentAtMs);',
+  },
+];
+
+/** A lease in the usual sense: the clock decides, ids know no range. */
+const ttlLease = [
+  {
+    file: SEAT,
+    find: 'const { workerId } = range;\n    return',
+    put: 'const { workerId } = range;\n    this.reserveTicks = 0;\n    return',
+  },
+  { file: GENERATOR, find: firstTick, put: 'return Math.max(nowTick, least);' },
+];
+
+/** @type {readonly Mutant[]} */
+export const CLIENT_MUTANTS = [
+  {
+    name: "floor = acquirer's clock",
+    edits: [
+      { file: ACQUIRER, find: seatLease, put: 'new HeldLease(seat, asked, sentAtMs, rewinds)' },
+    ],
+  },
+  {
+    name: 'ceiling used before it is stored',
+    edits: [{ file: KEEPER, find: asksRenewal, put: `${believes}\n    ${asksRenewal}` }],
+  },
+  {
+    name: 'renew timeout taken as success',
+    edits: [{ file: KEEPER, find: failure, put: `${believes}\n      ${failure}` }],
+  },
+  {
+    name: 'ceiling inclusive',
+    edits: [{ file: GENERATOR, find: ceilingCheck, put: 'while (tick > range.ceilingTick) {' }],
+  },
+  {
+    name: "ceiling compared with the clock instead of the id's time",
+    edits: [{ file: GENERATOR, find: ceilingCheck, put: 'while (nowTick >= range.ceilingTick) {' }],
+  },
+  {
+    name: 'no ceiling check',
+    edits: [{ file: GENERATOR, find: ceilingCheck, put: 'while (false) {' }],
+  },
+  {
+    name: 'release stores the wall clock',
+    edits: [
+      {
+        file: KEEPER,
+        find: 'await this.giveBack(lease.asked, lease.lastIssuedMs);',
+        put: 'await this.giveBack(lease.asked, this.skew.hostNowMs);',
+      },
+    ],
+  },
+  {
+    name: 'ids after release',
+    edits: [{ file: KEEPER, find: '    seat.vacate(stopped);\n', put: '' }],
+  },
+  {
+    name: 'an answer applied to another lease than it was asked for',
+    edits: [
+      {
+        file: KEEPER,
+        find: sameLease,
+        put: '    if (this.lease === undefined) return;\n    lease = this.lease;\n',
+      },
+      {
+        file: LEASE,
+        find: 'const isNews = asked.nonceNext === this.asked.nonceNext;',
+        put: 'const isNews = false;',
+      },
+    ],
+  },
+  {
+    name: 'late answer applied after a switch',
+    tryFirst: { scenario: 'split-brain', seed: 23 },
+    edits: [{ file: KEEPER, find: sameLease, put: '' }],
+  },
+  {
+    name: 'FENCED ignored',
+    edits: [
+      {
+        file: KEEPER,
+        find: fencedCase,
+        put: `      case 'fenced':\n        ${believes}\n        return;\n      case 'unknown':\n`,
+      },
+    ],
+  },
+  {
+    name: 'token derived from the host',
+    edits: [
+      { file: ACQUIRER, find: 'token: holder.randomText(),', put: 'token: holder.label().host,' },
+      { file: ACQUIRER, find: 'nonce: holder.randomText(),', put: "nonce: 'always the same'," },
+    ],
+  },
+  {
+    name: 'local time allowed to go back',
+    edits: [
+      {
+        file: GENERATOR,
+        find: firstTick,
+        put: 'return Math.max(this.seat.follow(range, nowTick), range.floorTick);',
+      },
+    ],
+  },
+  {
+    name: 'holder ignores the floor',
+    edits: [
+      {
+        file: GENERATOR,
+        find: firstTick,
+        put: 'return Math.max(this.seat.follow(range, nowTick), least);',
+      },
+    ],
+  },
+  {
+    name: 'new floor in a renew answer ignored',
+    edits: [{ file: LEASE, find: 'if (grant.floorMs === this.floorMs) {', put: 'if (true) {' }],
+  },
+  {
+    name: '`last` reset when the next lease arrives instead of when it is entered',
+    edits: [
+      {
+        file: GENERATOR,
+        find: 'const least = range === this.range ? this.tick : next;',
+        put: 'const isNextThere = this.seat.following.length > 0;\n    const least = range !== this.range || isNextThere ? -Infinity : this.tick;',
+      },
+    ],
+  },
+  {
+    name: 'TTL lease, client stops at its local deadline',
+    edits: [
+      ...localDeadline,
+      ...ttlLease,
+      { file: GENERATOR, find: ceilingCheck, put: 'while (nowTick >= range.ceilingTick) {' },
+    ],
+  },
+  {
+    name: 'TTL lease, client never stops',
+    edits: [...ttlLease, { file: GENERATOR, find: ceilingCheck, put: 'while (false) {' }],
+  },
+];

@@ -1,0 +1,21 @@
+/**
+ * Every broken variant of the protocol that the tests must catch, by name, and the variants that
+ * are safe and must pass: a mutant that lives where it should die means a test that is blind, and
+ * one that dies where it should live means a test that cries wolf.
+ */
+import { CLIENT_MUTANTS } from './client-mutants.mjs';
+import { REGISTRY_MUTANTS } from './registry-mutants.mjs';
+import { SAFE_VARIANTS } from './safe-variants.mjs';
+
+/** @import { Edit } from './load-library.mjs' */
+/**
+ * @typedef {object} Mutant
+ * @property {string} name as the protocol names it
+ * @property {readonly Edit[]} edits
+ * @property {{ scenario: string, seed: number }} [tryFirst] a simulation that has killed it, where
+ *   few do
+ */
+
+export const BROKEN_VARIANTS = [...REGISTRY_MUTANTS, ...CLIENT_MUTANTS];
+
+export { CLIENT_MUTANTS, REGISTRY_MUTANTS, SAFE_VARIANTS };

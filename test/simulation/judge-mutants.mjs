@@ -1,0 +1,65 @@
+/**
+ * Tries mutants in the simulation: a broken variant must be seen to break the promise of
+ * uniqueness, a safe one must not be.
+ */
+import { BROKEN_VARIANTS, SAFE_VARIANTS } from '../mutants/mutants.mjs';
+import { runSimulations } from './run-simulations.mjs';
+
+/** @import { Mutant } from '../mutants/mutants.mjs' */
+/** @import { Run } from './simulation-worker.mjs' */
+
+/**
+ * @typedef {object} Verdict
+ * @property {string} name
+ * @property {boolean} isKilled
+ * @property {boolean} isAsExpected
+ * @property {number} triedCount runs up to the one that killed it
+ * @property {string} killedBy the run
+ * @property {string} seen which violation
+ */
+
+/** Without ids for a while, a fleet is not happy, but no id was made twice. */
+const HARMLESS = new Set(['liveness']);
+
+/** Seed by seed through all scenarios, so that each kind of fault comes early. */
+export function runsOf(/** @type {readonly string[]} */ scenarios, /** @type {number[]} */ seeds) {
+  return seeds.flatMap((seed) => scenarios.map((scenario) => ({ seed, scenario })));
+}
+
+/**
+ * @param {readonly Run[]} runs
+ * @param {(verdict: Verdict) => void} onVerdict
+ * @param {(name: string) => boolean} [isWanted]
+ */
+export async function judgeMutants(runs, onVerdict, isWanted = () => true) {
+  for (const mutant of BROKEN_VARIANTS.filter(({ name }) => isWanted(name))) {
+    onVerdict(await judge(mutant, [...(mutant.tryFirst ? [mutant.tryFirst] : []), ...runs], true));
+  }
+  for (const mutant of SAFE_VARIANTS.filter(({ name }) => isWanted(name))) {
+    const fair = runs.filter(({ scenario }) => !mutant.skips?.includes(scenario));
+    onVerdict(await judge(mutant, fair, false));
+  }
+}
+
+/**
+ * @param {Mutant} mutant
+ * @param {readonly Run[]} runs
+ * @param {boolean} shouldDie
+ * @returns {Promise<Verdict>}
+ */
+async function judge({ name, edits }, runs, shouldDie) {
+  let triedCount = 0;
+  let killedBy = '';
+  let seen = '';
+  await runSimulations(runs, {
+    edits,
+    onReport({ scenario, seed, violations }) {
+      triedCount++;
+      const violation = violations.find(({ kind }) => !HARMLESS.has(kind));
+      if (violation) [killedBy, seen] = [`${scenario} ${seed}`, violation.kind];
+      return violation !== undefined;
+    },
+  });
+  const isKilled = killedBy !== '';
+  return { name, isKilled, isAsExpected: isKilled === shouldDie, triedCount, killedBy, seen };
+}

@@ -1,0 +1,69 @@
+/**
+ * Replays what a simulation did to its registries against the Lua on a real Redis: the same calls,
+ * the same clock and server, the same losses; and compares answer by answer.
+ */
+import { createHash } from 'node:crypto';
+import type { ChainableCommander, Redis } from 'ioredis';
+import { leaseAnswer } from '../../lib/backends/redis/redis-answer.js';
+import type { StoreEvent } from '../../lib/testing/index.js';
+import { TIMED_LUA, timedArguments } from '../backends/timed-scripts.js';
+
+type CallEvent = StoreEvent & { kind: 'call' };
+
+const sha1 = (lua: string) => createHash('sha1').update(lua).digest('hex');
+const SHA1 = {
+  acquire: sha1(TIMED_LUA.acquire),
+  renew: sha1(TIMED_LUA.renew),
+  release: sha1(TIMED_LUA.release),
+};
+
+/** Where the two registries answer differently, each with the call. */
+export async function replay(redis: Redis, prefix: string, events: readonly StoreEvent[]) {
+  for (const lua of Object.values(TIMED_LUA)) await redis.script('LOAD', lua);
+  const pipeline = redis.pipeline();
+  for (const event of events) repeat(pipeline, prefix, event);
+  const replies = (await pipeline.exec())!;
+  await redis.unlink(...new Set(events.flatMap((event) => keysOf(prefix, event))));
+  return events.flatMap((event, at) => {
+    const [error, reply] = replies[at]!;
+    if (error) throw error;
+    if (event.kind !== 'call' || event.call.op === 'release') return [];
+    return differenceOf(event, reply);
+  });
+}
+
+function differenceOf(event: CallEvent, reply: unknown) {
+  const answer = leaseAnswer(reply as unknown[]);
+  const isSame = JSON.stringify(sorted(answer)) === JSON.stringify(sorted(event.answer));
+  return isSame ? [] : [{ call: event.call, inMemory: event.answer, inRedis: answer }];
+}
+
+/** The order in which an answer names its members means nothing. */
+const sorted = (answer: object | undefined) => Object.entries(answer ?? {}).toSorted();
+
+function repeat(pipeline: ChainableCommander, prefix: string, event: StoreEvent): void {
+  switch (event.kind) {
+    case 'call': {
+      const given = timedArguments(event.call, event.reading);
+      pipeline.evalsha(SHA1[event.call.op], 1, keyOf(prefix, event.registry), ...given);
+      return;
+    }
+    case 'wiped':
+      pipeline.del(keyOf(prefix, event.registry));
+      return;
+    case 'copied': {
+      const [from, to] = [keyOf(prefix, event.from), keyOf(prefix, event.to)];
+      // A registry that is not there is copied by not being there.
+      pipeline.eval(COPY, 2, from, to);
+    }
+  }
+}
+
+const COPY = "redis.call('DEL', KEYS[2]) return redis.call('COPY', KEYS[1], KEYS[2])";
+
+const keyOf = (prefix: string, registry: number) => `${prefix}:${registry}`;
+
+function keysOf(prefix: string, event: StoreEvent): string[] {
+  if (event.kind === 'copied') return [keyOf(prefix, event.from), keyOf(prefix, event.to)];
+  return [keyOf(prefix, event.registry)];
+}

@@ -10,6 +10,7 @@ const SERVERS = {
   redis: { debian: 'redis-server', brew: 'redis', names: ['redis-server', 'valkey-server'] },
   postgres: { debian: 'postgresql', brew: 'postgresql@17', names: ['initdb'] },
   mariadb: { debian: 'mariadb-server', brew: 'mariadb', names: ['mariadbd', 'mysqld'] },
+  faketime: { debian: 'faketime', brew: 'libfaketime', names: ['faketime'] },
 };
 
 const DOCKER = [
@@ -22,7 +23,8 @@ const DOCKER = [
   'export MYSQL_URL=mysql://root@localhost:3306/test',
 ];
 
-/** @typedef {{ redis?: string, postgres?: string, mariadb?: string }} Binaries */
+/** @typedef {'redis' | 'postgres' | 'mariadb' | 'faketime'} Server */
+/** @typedef {Partial<Record<Server, string>>} Binaries */
 
 /** Folders that hold servers although they are often not on PATH. */
 function extraFolders(root = '/usr/lib/postgresql') {
@@ -102,4 +104,16 @@ export function requireServers(wanted) {
   }
   if (missingFrom(found).length > 0) throw new Error(missingServersMessage(missingFrom(found)));
   return /** @type {Required<Binaries>} */ (found);
+}
+
+/** The library that gives a process another wall clock; installed as a server is. */
+export function libfaketime() {
+  requireServers(['faketime']);
+  const folders = ['/usr/lib', '/usr/local/lib', '/opt/homebrew/lib'].filter(existsSync);
+  const inside = folders.flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)));
+  const places = [...folders, ...inside].map((folder) => join(folder, 'faketime'));
+  const found = places.map((folder) => join(folder, 'libfaketime.so.1')).find(existsSync);
+  if (found === undefined)
+    throw new Error(`libfaketime.so.1 lies in none of: ${places.join(', ')}`);
+  return found;
 }

@@ -33,11 +33,14 @@ const localDeadline = [
   {
     file: LEASE,
     find: 'const { workerId, haveMs: ceilingMs } = asked;\n    const range',
-    put: 'const { workerId } = asked;\n    const ceilingMs = sentAtMs + asked.ttlMs * 0.9;\n    const range',
+    put: `const { workerId } = asked;
+    const ceilingMs = sentAtMs + asked.ttlMs * 0.9;
+    const range`,
   },
   {
     file: LEASE,
-    find: 'if (grant.floorMs === this.floorMs) {\n      this.seat.raise(this.range, grant.ceilingMs);',
+    find: `if (grant.floorMs === this.floorMs) {
+      this.seat.raise(this.range, grant.ceilingMs);`,
     put: 'if (true) {\n      this.seat.raise(this.range, sentAtMs + asked.ttlMs * 0.9);',
   },
   {
@@ -121,7 +124,7 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: 'late answer applied after a switch',
-    tryFirst: { scenario: 'split-brain', seed: 23 },
+    tryFirst: { scenario: 'losses', seed: 24 },
     edits: [{ file: KEEPER, find: sameLease, put: '' }],
   },
   {
@@ -163,6 +166,7 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: 'new floor in a renew answer ignored',
+    tryFirst: { scenario: 'split-brain', seed: 26 },
     edits: [{ file: LEASE, find: 'if (grant.floorMs === this.floorMs) {', put: 'if (true) {' }],
   },
   {
@@ -171,7 +175,8 @@ export const CLIENT_MUTANTS = [
       {
         file: GENERATOR,
         find: 'const least = range === this.range ? this.tick : next;',
-        put: 'const isNextThere = this.seat.following.length > 0;\n    const least = range !== this.range || isNextThere ? -Infinity : this.tick;',
+        put: `const isNextThere = this.seat.following.length > 0;
+    const least = range !== this.range || isNextThere ? -Infinity : this.tick;`,
       },
     ],
   },

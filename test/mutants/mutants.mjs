@@ -14,6 +14,7 @@ import { SAFE_VARIANTS } from './safe-variants.mjs';
  * @property {readonly Edit[]} edits
  * @property {{ scenario: string, seed: number }} [tryFirst] a simulation that has killed it, where
  *   few do
+ * @property {readonly string[]} [skips] scenarios in which it is not safe
  */
 
 export const BROKEN_VARIANTS = [...REGISTRY_MUTANTS, ...CLIENT_MUTANTS];

@@ -11,6 +11,8 @@ const floorAtRegrant = 'const floorMs = Math.max(lastMs, state.safeFloorMs);';
 const floorAtRenewal = 'const floorMs = Math.max(lastMs, haveMs, state.safeFloorMs);';
 const renewedCeiling = 'this.store(workerId, Math.max(lastMs, haveMs, nowMs + lease.ttlMs), next);';
 const holderAtRenewal = 'owner !== undefined && owner.token === lease.token';
+const refusedAtAcquire = `?? 0;
+    if (lastMs > nowMs) return { status: 'none-free'`;
 const released = 'Math.min(lastMs, Math.max(usedMs, owner.floorMs))';
 
 /** @type {readonly Mutant[]} */
@@ -84,8 +86,8 @@ export const REGISTRY_MUTANTS = [
       },
       {
         file: REGISTRY,
-        find: "const lastMs = state.ceilings.get(workerId) ?? 0;\n    if (lastMs > nowMs) return { status: 'none-free'",
-        put: "const lastMs = seen.ceilings.get(workerId) ?? 0;\n    if (lastMs > nowMs) return { status: 'none-free'",
+        find: `const lastMs = state.ceilings.get(workerId) ${refusedAtAcquire}`,
+        put: `const lastMs = seen.ceilings.get(workerId) ${refusedAtAcquire}`,
       },
     ],
   },

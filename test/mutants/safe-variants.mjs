@@ -5,7 +5,7 @@
 
 const REGISTRY = 'backends/memory/memory-registry.ts';
 
-/** @type {readonly (Mutant & { skips?: readonly string[] })[]} */
+/** @type {readonly Mutant[]} */
 export const SAFE_VARIANTS = [
   {
     name: 'random choice among the free worker ids',

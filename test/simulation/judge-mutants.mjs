@@ -33,11 +33,10 @@ export function runsOf(/** @type {readonly string[]} */ scenarios, /** @type {nu
  */
 export async function judgeMutants(runs, onVerdict, isWanted = () => true) {
   for (const mutant of BROKEN_VARIANTS.filter(({ name }) => isWanted(name))) {
-    onVerdict(await judge(mutant, [...(mutant.tryFirst ? [mutant.tryFirst] : []), ...runs], true));
+    onVerdict(await judgeMutant(mutant, runs, true));
   }
   for (const mutant of SAFE_VARIANTS.filter(({ name }) => isWanted(name))) {
-    const fair = runs.filter(({ scenario }) => !mutant.skips?.includes(scenario));
-    onVerdict(await judge(mutant, fair, false));
+    onVerdict(await judgeMutant(mutant, runs, false));
   }
 }
 
@@ -47,11 +46,12 @@ export async function judgeMutants(runs, onVerdict, isWanted = () => true) {
  * @param {boolean} shouldDie
  * @returns {Promise<Verdict>}
  */
-async function judge({ name, edits }, runs, shouldDie) {
+export async function judgeMutant({ name, edits, tryFirst, skips = [] }, runs, shouldDie) {
+  const fair = runs.filter(({ scenario }) => !skips.includes(scenario));
   let triedCount = 0;
   let killedBy = '';
   let seen = '';
-  await runSimulations(runs, {
+  await runSimulations(tryFirst ? [tryFirst, ...fair] : fair, {
     edits,
     onReport({ scenario, seed, violations }) {
       triedCount++;

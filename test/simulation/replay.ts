@@ -39,7 +39,8 @@ function differenceOf(event: CallEvent, reply: unknown) {
 }
 
 /** The order in which an answer names its members means nothing. */
-const sorted = (answer: object | undefined) => Object.entries(answer ?? {}).toSorted();
+const sorted = (answer: object | undefined) =>
+  Object.entries(answer ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1));
 
 function repeat(pipeline: ChainableCommander, prefix: string, event: StoreEvent): void {
   switch (event.kind) {

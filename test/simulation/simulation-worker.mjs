@@ -1,14 +1,21 @@
 /**
  * A thread that runs simulations of the library as it is, or of a mutant of it.
- * It answers each message with one report.
+ * It answers each message with the report, and with what the registry was asked, where wanted.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { loadLibrary } from '../mutants/load-library.mjs';
 
+/** @import { StoreEvent } from '../../lib/testing/index.js' */
 /** @typedef {{ seed: number, scenario: string }} Run */
 
 const { simulate } = await loadLibrary(workerData.edits);
 
-parentPort?.on('message', async (/** @type {Run} */ run) => {
-  parentPort?.postMessage(await simulate(run));
-});
+async function answer(/** @type {Run} */ run) {
+  /** @type {StoreEvent[]} */
+  const events = [];
+  const keep = (/** @type {StoreEvent} */ event) => void events.push(event);
+  const record = workerData.records ? keep : undefined;
+  parentPort?.postMessage({ report: await simulate({ ...run, record }), events });
+}
+
+parentPort?.on('message', (run) => void answer(run));

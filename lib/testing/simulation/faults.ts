@@ -1,5 +1,7 @@
 /**
  * What befalls a simulated fleet, as a table: each fault by its name, and what it does.
+ *
+ * Promise: no fault here goes beyond what the library promises to survive.
  */
 import type { Fleet } from './fleet.js';
 import type { FaultName } from './scenarios.js';

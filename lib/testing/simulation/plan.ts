@@ -57,7 +57,8 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
     failoverWindowMs: isReplicated ? random.between(1, 4) * Math.floor(ttlMs / 16) : 0,
     clockDifferenceMs: isReplicated ? random.between(0, 500) : 0,
     mintEveryMs: random.between(20, 120),
-    faultEveryMs: Math.ceil(ttlMs / random.between(1, 6)),
+    // A loss hides what the one before it would have shown, so that some runs have few.
+    faultEveryMs: Math.ceil(ttlMs / random.pick([0.5, 1, 2, 4, 6])),
     faults: scenario.drawsFaults ? someOf(scenario.faults, random) : scenario.faults,
     messages: { lost: rate(), doubled: rate(), late: rate() },
   };

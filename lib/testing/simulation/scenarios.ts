@@ -67,6 +67,7 @@ export const SCENARIOS: readonly Scenario[] = [
     about: 'the registry wiped, restarted, restored from old snapshots',
     faults: [...LOSSES, 'crash', 'pause', 'release', 'rolling restart', 'burst'],
     losesMessages: true,
+    drawsFaults: true,
   },
   {
     name: 'split-brain',

@@ -1,0 +1,68 @@
+/**
+ * Reads what the processes wrote down, and counts what must not be: ids made twice, ids of one
+ * process that go back without a change of worker id.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * A stretch without ids. `error` is what the calls were answered: `none` where the process did not
+ * even ask, `starting` from its birth to its first id.
+ * @typedef {{ place: string, fromMs: number, toMs: number, error: string }} Gap
+ */
+
+const WORKER_AND_SEQUENCE_BITS = 15n;
+const SEQUENCE_BITS = 12n;
+
+/** @param {string} folder @returns everything that was seen in it */
+export function checkFolder(folder) {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.ids'));
+  const lists = names.map((name) => idsOf(join(folder, name)));
+  const events = names.flatMap((name) => eventsOf(join(folder, name.replace('.ids', '.events'))));
+  const all = new BigUint64Array(lists.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const list of lists) {
+    all.set(list, at);
+    at += list.length;
+  }
+  all.sort();
+  const duplicates = all.filter((id, index) => index > 0 && id === all[index - 1]);
+  return {
+    idCount: all.length,
+    duplicateCount: duplicates.length,
+    duplicates: [...duplicates.subarray(0, 5)].map((id) => textOf(id)),
+    disorderCount: lists.reduce((sum, list) => sum + disorderOf(list), 0),
+    leaseCount: events.filter(({ kind }) => kind === 'lease').length,
+    /** @type {Gap[]} */
+    gaps: events.filter(({ kind }) => kind === 'gap'),
+  };
+}
+
+/** A process that was killed may have written half an id last. */
+function idsOf(/** @type {string} */ path) {
+  const bytes = readFileSync(path);
+  const length = Math.floor(bytes.length / 8);
+  return new BigUint64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + length * 8));
+}
+
+/** @returns {any[]} */
+function eventsOf(/** @type {string} */ path) {
+  const lines = readFileSync(path, 'utf8').split('\n');
+  return lines.filter((line) => line.endsWith('}')).map((line) => JSON.parse(line));
+}
+
+/** Going back is meant where a clock was set back and another worker id was taken for it. */
+function disorderOf(/** @type {BigUint64Array} */ ids) {
+  let count = 0;
+  for (let at = 1; at < ids.length; at++) {
+    const [id, before] = [ids[at] ?? 0n, ids[at - 1] ?? 0n];
+    if (id <= before && workerOf(id) === workerOf(before)) count++;
+  }
+  return count;
+}
+
+const workerOf = (/** @type {bigint} */ id) => (id >> SEQUENCE_BITS) & 7n;
+
+function textOf(/** @type {bigint} */ id) {
+  return `${id} (worker ${workerOf(id)}, ${id >> WORKER_AND_SEQUENCE_BITS} ms after the epoch)`;
+}

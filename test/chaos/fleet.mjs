@@ -1,0 +1,102 @@
+/**
+ * The processes under attack: as many as were asked for, each replaced when it ends.
+ *
+ * Promise: after stop() none is left, whatever was done to them.
+ */
+import { fork } from 'node:child_process';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** @import { ChildProcess } from 'node:child_process' */
+/** @typedef {ChildProcess & { clockFile: string, place: string }} Member */
+
+/** Clocks that differ, but by less than what the library corrects (5 s). */
+const OFFSETS_S = [4, -4, 0, 2, -2];
+
+export class Fleet {
+  /** @type {Set<Member>} */
+  members = new Set();
+  startedCount = 0;
+  /** How processes ended that nobody ended. @type {Record<string, number>} */
+  exits = {};
+  #isOver = false;
+
+  /**
+   * @param {object} parts
+   * @param {string} parts.app where worker.mjs lies
+   * @param {string} parts.folder for what processes write down
+   * @param {string} parts.support the URL they are given
+   * @param {string} parts.libfaketime
+   * @param {number} parts.size how many processes
+   */
+  constructor(parts) {
+    this.parts = parts;
+    for (let place = 0; place < parts.size; place++) this.#start(place);
+  }
+
+  /** One that runs and is not stopped. */
+  any(/** @type {() => number} */ random) {
+    const list = [...this.members];
+    return list[Math.floor(random() * list.length)];
+  }
+
+  async stop() {
+    this.#isOver = true;
+    const ends = [...this.members].map(
+      (member) => new Promise((resolve) => member.once('exit', resolve)),
+    );
+    for (const member of this.members) {
+      member.kill('SIGCONT');
+      member.kill('SIGTERM');
+    }
+    const timer = setTimeout(() => this.kill(), 5000);
+    await Promise.all(ends);
+    clearTimeout(timer);
+  }
+
+  kill() {
+    this.#isOver = true;
+    for (const member of this.members) member.kill('SIGKILL');
+  }
+
+  #start(/** @type {number} */ place) {
+    const { app, folder, support, libfaketime } = this.parts;
+    const file = join(folder, `process-${++this.startedCount}`);
+    const clockFile = `${file}.clock`;
+    setClock(clockFile, OFFSETS_S[place % OFFSETS_S.length] ?? 0);
+    const log = openSync(`${file}.log`, 'a');
+    const member = /** @type {Member} */ (
+      fork(join(app, 'worker.mjs'), {
+        execArgv: [],
+        stdio: ['ignore', log, log, 'ipc'],
+        env: {
+          ...process.env,
+          CHAOS_SUPPORT: support,
+          CHAOS_FILE: file,
+          CHAOS_PLACE: String(place),
+          CHAOS_BORN_MS: String(process.hrtime.bigint() / 1_000_000n),
+          LD_PRELOAD: libfaketime,
+          FAKETIME_TIMESTAMP_FILE: clockFile,
+          FAKETIME_CACHE_DURATION: '1',
+          FAKETIME_DONT_FAKE_MONOTONIC: '1',
+          DONT_FAKE_MONOTONIC: '1',
+        },
+      })
+    );
+    closeSync(log);
+    member.clockFile = clockFile;
+    member.place = String(place);
+    this.members.add(member);
+    member.once('exit', (code, signal) => {
+      this.members.delete(member);
+      const how = signal ?? `exit ${code}`;
+      this.exits[how] = (this.exits[how] ?? 0) + 1;
+      if (!this.#isOver) this.#start(place);
+    });
+  }
+}
+
+/** What libfaketime adds to the wall clock of the process that reads this file. */
+export function setClock(/** @type {string} */ clockFile, /** @type {number} */ offsetS) {
+  writeFileSync(clockFile, `${offsetS < 0 ? '-' : '+'}${Math.abs(offsetS)}\n`);
+}

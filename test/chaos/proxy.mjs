@@ -1,0 +1,67 @@
+/**
+ * A TCP proxy on the loopback interface between the processes and Redis, as bad as a network is.
+ *
+ * Modes: open; cut (nobody gets through); half-open (connections stand, nothing moves); replies
+ * lost (Redis hears, nobody hears Redis); slow (each piece waits).
+ */
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+
+/** @typedef {'open' | 'cut' | 'half-open' | 'replies lost' | 'slow'} Mode */
+
+const SLOW_MS_MAX = 700;
+
+export class Proxy {
+  /** @type {Mode} */
+  mode = 'open';
+  port = 0;
+  #server = createServer((client) => this.#join(client));
+  /** @type {Set<import('node:net').Socket>} */
+  #sockets = new Set();
+
+  async listen(/** @type {() => number} */ targetPort) {
+    this.targetPort = targetPort;
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    this.port = /** @type {import('node:net').AddressInfo} */ (this.#server.address()).port;
+  }
+
+  /** Connections that were half open stay dead; what comes new is as the mode says. */
+  set(/** @type {Mode} */ mode) {
+    if (mode === 'cut' || this.mode !== 'open') this.#dropAll();
+    this.mode = mode;
+  }
+
+  close() {
+    this.#server.close();
+    this.#dropAll();
+  }
+
+  #dropAll() {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #join(/** @type {import('node:net').Socket} */ client) {
+    if (this.mode === 'cut' || this.targetPort === undefined) return client.destroy();
+    const server = connect(this.targetPort(), '127.0.0.1');
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ]) {
+      this.#sockets.add(from);
+      from.on('error', () => to.destroy());
+      from.on('close', () => {
+        this.#sockets.delete(from);
+        to.destroy();
+      });
+      from.on('data', (data) => this.#pass(data, to, from === server));
+    }
+  }
+
+  #pass(/** @type {Buffer} */ data, to, /** @type {boolean} */ isReply) {
+    if (this.mode === 'half-open' || (this.mode === 'replies lost' && isReply)) return;
+    const delayMs = this.mode === 'slow' ? Math.random() * SLOW_MS_MAX : 0;
+    if (delayMs === 0) to.write(data);
+    else setTimeout(() => to.writable && to.write(data), delayMs);
+  }
+}

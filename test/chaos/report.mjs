@@ -1,0 +1,63 @@
+/**
+ * What a run of the chaos found, in words and figures, and whether it is good.
+ */
+
+/** A run that made fewer proves nothing. */
+const LEAST = { ids: 1000, leases: 8 };
+
+/** @typedef {Awaited<ReturnType<typeof import('./run-topology.mjs').runTopology>>} Result */
+
+export function reportText(/** @type {readonly Result[]} */ results) {
+  return results.map((result) => textOf(result)).join('\n');
+}
+
+function textOf(/** @type {Result} */ result) {
+  const { topology, seconds, processCount, leaseCount, idCount, exits, faults } = result;
+  const ends = Object.entries(exits).map(([how, count]) => `${how} ${count}`);
+  const rows = faults.map(({ name, count, longestGapMs }) => {
+    const gap = longestGapMs === 0 ? 'none' : `${(longestGapMs / 1000).toFixed(1)} s`;
+    return `  ${name.padEnd(32)} ${String(count).padStart(5)}  ${gap}`;
+  });
+  return [
+    '',
+    `${topology}, ${seconds} s: ${processCount} processes, ${leaseCount} leases, ` +
+      `${idCount.toLocaleString('en-US')} ids, ends: ${ends.join(', ')}`,
+    `  ${'fault'.padEnd(32)} times  longest without ids, of one process`,
+    ...rows,
+    `  duplicates ${result.duplicateCount}, out of order ${result.disorderCount}`,
+    ...result.duplicates.map((text) => `    twice: ${text}`),
+  ].join('\n');
+}
+
+/** With a rule taken out, a run that finds nothing would be blind. */
+export function verdictOf(
+  /** @type {readonly Result[]} */ results,
+  /** @type {boolean} */ isControl,
+) {
+  const sum = (/** @type {(result: Result) => number} */ of) =>
+    results.reduce((total, result) => total + of(result), 0);
+  const duplicates = sum(({ duplicateCount }) => duplicateCount);
+  if (isControl) {
+    return duplicates > 0
+      ? {
+          isGood: true,
+          text: `\nWithout the floor ${duplicates} ids were made twice, as expected.`,
+        }
+      : { isGood: false, text: '\nWithout the floor NO DUPLICATE was found: the check is blind.' };
+  }
+  const disorder = sum(({ disorderCount }) => disorderCount);
+  if (duplicates + disorder > 0) {
+    return { isGood: false, text: `\n${duplicates} DUPLICATES, ${disorder} OUT OF ORDER` };
+  }
+  const missing = results.flatMap(({ topology, faults }) =>
+    faults.filter(({ count }) => count === 0).map(({ name }) => `${topology}: ${name}`),
+  );
+  const isThin = results.some(
+    ({ idCount, leaseCount }) => idCount < LEAST.ids || leaseCount < LEAST.leases,
+  );
+  if (isThin || missing.length > 0) {
+    const what = missing.length > 0 ? `never happened: ${missing.join(', ')}` : 'too few ids';
+    return { isGood: false, text: `\nNo id was made twice, but this proves little: ${what}.` };
+  }
+  return { isGood: true, text: '\nNo id was made twice, and none went back.' };
+}

@@ -1,3 +1,14 @@
 /** The entry `nestjs-snowflake/testing`: the contract of a support, settable time, simulation. */
+export type {
+  BenchParts,
+  ClockControl,
+  ContractNeed,
+  Expect,
+  LossControl,
+} from './contract/bench.js';
+export {
+  describeDistributedSupport,
+  type SupportContract,
+} from './describe-distributed-support.js';
 export { SettableTime } from './settable-time.js';
 export * from './simulation/index.js';

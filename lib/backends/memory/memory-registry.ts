@@ -61,16 +61,19 @@ export class MemoryRegistry {
     const lastMs = state.ceilings.get(workerId) ?? 0;
     const owner = state.owners.get(workerId);
     const isHolder = owner !== undefined && owner.token === lease.token;
-    if (provesLoss(state, lease.mark, isHolder && haveMs > lastMs)) noteLoss(state);
-    if (!isHolder) {
-      if (haveMs > lastMs && haveMs < nowMs + SANE_MS) state.ceilings.set(workerId, haveMs);
-      return { status: owner === undefined ? 'unknown' : 'fenced' };
+    if (provesLoss(state, lease.mark, isHolder && haveMs > lastMs)) {
+      noteLoss(state);
+      // What was proved once must not be proved again by the same holder, or nobody gets on.
+      state.operations = Math.max(state.operations, lease.mark.operations);
     }
+    const believedMs = haveMs < nowMs + SANE_MS ? Math.max(lastMs, haveMs) : lastMs;
+    if (believedMs > lastMs) state.ceilings.set(workerId, believedMs);
+    if (!isHolder) return { status: owner === undefined ? 'unknown' : 'fenced' };
     const isNewEra = owner.era !== state.era;
     const knowsNonce = owner.nonce === lease.nonce || owner.nonce === lease.nonceNext;
     if (!knowsNonce && !(isNewEra && haveMs >= lastMs)) {
       // No copy knows this nonce, so that the other one is told at its next renewal too.
-      this.store(workerId, lastMs, { ...owner, nonce: '' });
+      this.store(workerId, believedMs, { ...owner, nonce: '' });
       return { status: 'cloned' };
     }
     const next = { ...owner, nonce: lease.nonceNext };

@@ -12,21 +12,21 @@ local isHolder = owner and owner.token == ARGV[6]
 -- The holder was answered something that this registry does not remember.
 local isSameServer = ARGV[11] == incarnation and ARGV[12] == server
 local forgot = operations - 1 < tonumber(ARGV[13]) or (isHolder and have > last)
-if isSameServer and forgot then noteLoss() end
-
-if not isHolder then
-  if have > last and have < now + SANE_MS then
-    redis.call('HSET', key, 'c' .. worker, text(have))
-  end
-  return answer(owner and 'fenced' or 'unknown')
+if isSameServer and forgot then
+  noteLoss()
+  -- What was proved once must not be proved again by the same holder, or nobody gets on.
+  operations = math.max(operations, tonumber(ARGV[13]))
 end
+local believed = have < now + SANE_MS and math.max(last, have) or last
+if believed > last then redis.call('HSET', key, 'c' .. worker, text(believed)) end
+if not isHolder then return answer(owner and 'fenced' or 'unknown') end
 
 -- Only the first contact of an era may break the chain: the registry may have forgotten a link.
 local isNewEra = owner.era ~= era
 local knowsNonce = owner.nonce == ARGV[7] or owner.nonce == ARGV[8]
 if not knowsNonce and not (isNewEra and have >= last) then
   owner.nonce = '' -- no copy knows it, so that the other one is told at its next renewal too
-  store(worker, last, owner)
+  store(worker, believed, owner)
   return answer('cloned')
 end
 owner.nonce = ARGV[8]

@@ -1,0 +1,125 @@
+/**
+ * What a support must do when a worker id is asked for.
+ */
+import type { Bench, ContractCase } from './bench.js';
+import { granted, TERMS } from './tenant.js';
+
+const PARALLEL_COUNT = 30;
+
+export const ACQUIRE_CASES: readonly ContractCase[] = [
+  {
+    name: 'leases a worker id within the bounds asked for, both included',
+    needs: [],
+    async run(bench: Bench) {
+      const seen: number[] = [];
+      for (let n = 0; n < 3; n++) {
+        const { grant } = await bench.holder({ workerIdMin: 3, workerIdMax: 5 });
+        seen.push(grant.workerId);
+      }
+      bench.expect(seen.toSorted()).toEqual([3, 4, 5]);
+    },
+  },
+  {
+    name: 'answers a repeated acquire with the same lease, and takes no second worker id',
+    needs: [],
+    async run(bench) {
+      const terms = { workerIdMax: 1 };
+      const { tenant, grant } = await bench.holder(terms);
+      const again = granted(await tenant.acquire());
+      bench.expect([again.workerId, again.floorMs]).toEqual([grant.workerId, grant.floorMs]);
+      bench.expect(again.ceilingMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+      bench.expect((await bench.holder(terms)).grant.workerId).toEqual(1 - grant.workerId);
+    },
+  },
+  {
+    name: `gives ${PARALLEL_COUNT} who ask at once as many different worker ids`,
+    needs: [],
+    async run(bench) {
+      const terms = { workerIdMax: PARALLEL_COUNT - 1 };
+      const all = Array.from({ length: PARALLEL_COUNT }, () => bench.holder(terms));
+      const ids = (await Promise.all(all)).map(({ grant }) => grant.workerId);
+      bench.expect(new Set(ids).size).toEqual(PARALLEL_COUNT);
+    },
+  },
+  {
+    name: 'says that none is free, and for how long at most, when every worker id is leased',
+    needs: [],
+    async run(bench) {
+      const { grant } = await bench.holder();
+      const answer = await (await bench.tenant()).acquire();
+      bench.expect(answer.status).toEqual('none-free');
+      const { waitMs } = answer as { waitMs: number };
+      bench.expect(waitMs).toBeGreaterThanOrEqual(1);
+      bench.expect(grant.ceilingMs - grant.nowMs!).toBeGreaterThanOrEqual(waitMs);
+    },
+  },
+  {
+    name: 'sets no ceiling further ahead of its clock than one ttl',
+    needs: [],
+    async run(bench) {
+      const { grant } = await bench.holder();
+      bench.expect(grant.nowMs! + TERMS.ttlMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+      bench.expect(grant.ceilingMs).toBeGreaterThanOrEqual(grant.floorMs + TERMS.minRangeMs);
+    },
+  },
+  {
+    name: 'refuses another layout in the same registry, naming the one it knows',
+    needs: [],
+    async run(bench) {
+      const { tenant } = await bench.holder();
+      const other = await bench.tenant({ fingerprint: 'other', workerIdMax: 9 });
+      const refusal = { status: 'layout-mismatch', fingerprint: TERMS.fingerprint };
+      bench.expect(await other.acquire()).toEqual(refusal);
+      bench.expect(await tenant.renew({ fingerprint: 'other' })).toEqual(refusal);
+      granted(await tenant.renew());
+    },
+  },
+  {
+    name: 'keeps a worker id from others to the last millisecond of its range, and no longer',
+    needs: ['clock'],
+    async run(bench) {
+      const { grant } = await bench.holder();
+      const next = await bench.tenant();
+      await bench.advance(grant.ceilingMs - bench.nowMs - 1);
+      bench.expect(await next.acquire()).toEqual({ status: 'none-free', waitMs: 1 });
+      await bench.advance(1);
+      granted(await next.acquire());
+    },
+  },
+  {
+    name: 'starts a new holder where the range of the last one ended, not before',
+    needs: ['clock'],
+    async run(bench) {
+      const { grant } = await bench.holder();
+      await bench.advance(TERMS.ttlMs);
+      const next = await bench.holder();
+      bench.expect(next.grant.floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+    },
+  },
+  {
+    name: 'takes the worker id that has been free for longest',
+    needs: ['clock', 'release', 'longest free'],
+    async run(bench) {
+      const terms = { workerIdMax: 1 };
+      const [first, second] = [await bench.holder(terms), await bench.holder(terms)];
+      await second.tenant.release(second.grant.floorMs);
+      await bench.advance(5);
+      await first.tenant.release(first.grant.floorMs + 3);
+      const { grant } = await bench.holder(terms);
+      bench.expect(grant.workerId).toEqual(second.grant.workerId);
+    },
+  },
+  {
+    name: 'lists who holds what, and what is free',
+    needs: ['workers', 'release'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      const list = async () => (await tenant.support.workers!()).find(isOurs);
+      const isOurs = ({ workerId }: { workerId: number }) => workerId === grant.workerId;
+      bench.expect((await list())?.holder?.application).toEqual('contract');
+      bench.expect((await list())?.ceilingMs).toEqual(grant.ceilingMs);
+      await tenant.release(undefined);
+      bench.expect((await list())?.holder).toEqual(undefined);
+    },
+  },
+];

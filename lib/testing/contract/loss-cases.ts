@@ -1,0 +1,144 @@
+/**
+ * What a support must do when acknowledged writes may be gone: another server, an absent registry,
+ * a holder that knows more than the store.
+ */
+import type { Bench, ContractCase } from './bench.js';
+import { granted, TERMS, type Tenant } from './tenant.js';
+
+const LONG_TTL_MS = 600_000;
+
+export const LOSS_CASES: readonly ContractCase[] = [
+  {
+    name: 'starts at once in a registry that is known to be new',
+    needs: [],
+    async run(bench) {
+      const { grant } = await bench.holder();
+      bench.expect(grant.nowMs).toBeGreaterThanOrEqual(grant.floorMs);
+    },
+  },
+  {
+    name: 'starts behind everything a registry could have forgotten that is not known to be new',
+    needs: ['clock'],
+    async run(bench) {
+      const beganMs = bench.nowMs;
+      const tenant = await bench.tenant({ trustsFreshRegistry: false });
+      const grant = await bench.patiently(() => tenant.acquire());
+      const quarantineMs = TERMS.ttlMs + (tenant.support.lossWindowMs ?? 0);
+      bench.expect(grant.floorMs).toBeGreaterThanOrEqual(beganMs + quarantineMs);
+    },
+  },
+  {
+    name: 'starts behind every forgotten range after the registry was wiped',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const { grant } = await bench.holder();
+      await bench.happen('wipe');
+      const next = await distrustful(bench);
+      const { floorMs } = await bench.patiently(() => next.acquire());
+      bench.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+    },
+  },
+  {
+    name: 'keeps ranges apart when the registry is wiped twice within one lease',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      await bench.holder();
+      await bench.happen('wipe');
+      const first = await distrustful(bench);
+      const grant = await bench.patiently(() => first.acquire());
+      bench.expect(grant.nowMs! + TERMS.ttlMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+      await bench.happen('wipe');
+      const second = await distrustful(bench);
+      const { floorMs } = await bench.patiently(() => second.acquire());
+      bench.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+    },
+  },
+  {
+    name: 'grants nothing before a quarantine when another server answers',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      await bench.holder({ workerIdMax: 1 });
+      await bench.happen('restart');
+      const changedMs = bench.nowMs;
+      const next = await bench.tenant({ workerIdMax: 1 });
+      const { floorMs } = await bench.patiently(() => next.acquire());
+      bench.expect(floorMs).toBeGreaterThanOrEqual(changedMs + TERMS.ttlMs);
+    },
+  },
+  {
+    name: 'remembers the longest ttl ever granted for its quarantine',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      await bench.holder({ workerIdMax: 1, ttlMs: LONG_TTL_MS });
+      await bench.happen('restart');
+      const changedMs = bench.nowMs;
+      const next = await bench.tenant({ workerIdMax: 1 });
+      const { floorMs } = await bench.patiently(() => next.acquire());
+      bench.expect(floorMs).toBeGreaterThanOrEqual(changedMs + LONG_TTL_MS);
+    },
+  },
+  {
+    name: 'never extends a range across a change of servers: the holder gets another, behind it',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      await bench.happen('restart');
+      const changedMs = bench.nowMs;
+      const { floorMs } = await bench.patiently(() => tenant.renew());
+      bench.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+      bench.expect(floorMs).toBeGreaterThanOrEqual(changedMs + TERMS.ttlMs);
+    },
+  },
+  {
+    name: 'keeps a holder that it remembers from before behind those it has forgotten',
+    needs: ['clock', 'losses', 'release'],
+    async run(bench) {
+      const old = await bench.holder();
+      await bench.happen('remember');
+      await old.tenant.release(old.grant.floorMs);
+      await bench.advance(5);
+      const forgotten = await bench.holder();
+      await bench.happen('restore');
+      const { floorMs } = await bench.patiently(() => old.tenant.renew());
+      bench.expect(floorMs).toBeGreaterThanOrEqual(forgotten.grant.ceilingMs);
+    },
+  },
+  {
+    name: 'takes an operation it does not remember for a proof that writes were lost',
+    needs: ['clock'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      const { mark } = tenant.lease!;
+      const ahead = { mark: { ...mark, operations: mark.operations + 100 } };
+      const { floorMs } = await bench.patiently(() => tenant.renew(ahead));
+      bench.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+    },
+  },
+  {
+    name: 'takes a ceiling it does not remember for a proof that writes were lost',
+    needs: ['clock'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      const haveMs = grant.ceilingMs + 5000;
+      const { floorMs } = await bench.patiently(() => tenant.renew({ haveMs }));
+      bench.expect(floorMs).toBeGreaterThanOrEqual(haveMs);
+    },
+  },
+  {
+    name: 'does not take the late renewal of a former holder for a proof of anything',
+    needs: ['clock', 'release'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder({ workerIdMax: 1 });
+      await tenant.release(grant.floorMs);
+      const other = await bench.holder({ workerIdMax: 1 });
+      await tenant.renew();
+      const renewed = granted(await other.tenant.renew());
+      bench.expect(renewed.floorMs).toEqual(other.grant.floorMs);
+    },
+  },
+];
+
+/** Somebody who does not know whether the registry is new. */
+function distrustful(bench: Bench): Promise<Tenant> {
+  return bench.tenant({ trustsFreshRegistry: false });
+}

@@ -1,0 +1,96 @@
+/**
+ * What a support must do when a worker id is given back.
+ */
+import type { ContractCase } from './bench.js';
+import { granted } from './tenant.js';
+
+export const RELEASE_CASES: readonly ContractCase[] = [
+  {
+    name: 'starts the next holder right behind the last id that was made',
+    needs: ['release', 'clock'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      await bench.advance(10);
+      const lastMs = grant.floorMs + 3;
+      await tenant.release(lastMs);
+      bench.expect((await bench.holder()).grant.floorMs).toEqual(lastMs + 1);
+    },
+  },
+  {
+    name: 'takes an unused lease back whole',
+    needs: ['release'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      await tenant.release(undefined);
+      bench.expect((await bench.holder()).grant.floorMs).toEqual(grant.floorMs);
+    },
+  },
+  {
+    name: 'never lowers a ceiling below the floor of the lease given back',
+    needs: ['release'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      await tenant.release(grant.floorMs - 5000);
+      bench.expect((await bench.holder()).grant.floorMs).toBeGreaterThanOrEqual(grant.floorMs);
+    },
+  },
+  {
+    name: 'never raises a ceiling by a release',
+    needs: ['release', 'clock'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      await tenant.release(grant.ceilingMs + 90_000);
+      await bench.advance(grant.ceilingMs - bench.nowMs);
+      bench.expect((await bench.holder()).grant.floorMs).toEqual(grant.ceilingMs);
+    },
+  },
+  {
+    name: 'takes a worker id back only from the token that holds it',
+    needs: ['release'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      await tenant.release(grant.floorMs, { token: 'a stranger' });
+      bench.expect((await (await bench.tenant()).acquire()).status).toEqual('none-free');
+      granted(await tenant.renew());
+    },
+  },
+  {
+    name: 'takes a worker id back only from whoever knows the nonce',
+    needs: ['release'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      await tenant.release(grant.floorMs, { nonce: 'a copy', nonceNext: 'of the process' });
+      bench.expect((await (await bench.tenant()).acquire()).status).toEqual('none-free');
+    },
+  },
+  {
+    name: 'does nothing at a release that comes again when somebody else holds the worker id',
+    needs: ['release'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      await tenant.release(undefined);
+      const next = await bench.holder();
+      await tenant.release(grant.floorMs);
+      bench.expect((await (await bench.tenant()).acquire()).status).toEqual('none-free');
+      bench.expect(granted(await next.tenant.renew()).floorMs).toEqual(next.grant.floorMs);
+    },
+  },
+  {
+    name: 'keeps later holders apart when acquire and release of an old one come again',
+    needs: ['release', 'clock'],
+    async run(bench) {
+      const old = await bench.holder();
+      const lastMs = old.grant.floorMs + 5;
+      await bench.advance(10);
+      await old.tenant.release(lastMs);
+      const lease = old.tenant.lease!;
+      const between = await bench.holder();
+      await bench.advance(200);
+      const usedMs = between.grant.floorMs + 100;
+      await between.tenant.release(usedMs);
+      granted(await old.tenant.acquire());
+      await old.tenant.support.release!(lease, lastMs);
+      bench.expect((await bench.holder()).grant.floorMs).toBeGreaterThanOrEqual(usedMs + 1);
+    },
+  },
+];

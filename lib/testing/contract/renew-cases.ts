@@ -1,0 +1,136 @@
+/**
+ * What a support must do when a lease is to be prolonged.
+ */
+import type { ContractCase } from './bench.js';
+import { granted, TERMS } from './tenant.js';
+
+const HOUR_MS = 3_600_000;
+
+export const RENEW_CASES: readonly ContractCase[] = [
+  {
+    name: 'raises the ceiling of a lease, and remembers it',
+    needs: ['clock'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      await bench.advance(TERMS.ttlMs / 2);
+      const renewed = granted(await tenant.renew());
+      bench.expect(renewed.floorMs).toEqual(grant.floorMs);
+      bench.expect(renewed.ceilingMs).toEqual(grant.ceilingMs + TERMS.ttlMs / 2);
+      const next = await bench.tenant();
+      await bench.advance(TERMS.ttlMs / 2);
+      bench.expect((await next.acquire()).status).toEqual('none-free');
+      await bench.advance(TERMS.ttlMs / 2);
+      const floorMs = granted(await next.acquire()).floorMs;
+      bench.expect(floorMs).toBeGreaterThanOrEqual(renewed.ceilingMs);
+    },
+  },
+  {
+    name: 'never lowers a ceiling, and never turns its clock back, when the host clock steps back',
+    needs: ['clock'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      await bench.advance(-HOUR_MS);
+      const renewed = granted(await tenant.renew());
+      bench.expect(renewed.ceilingMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+      bench.expect(renewed.nowMs).toBeGreaterThanOrEqual(grant.nowMs!);
+    },
+  },
+  {
+    name: 'goes on raising ceilings after its clock stepped back',
+    needs: ['clock'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      await bench.advance(-HOUR_MS);
+      granted(await tenant.renew());
+      await bench.advance(TERMS.ttlMs);
+      const renewed = granted(await tenant.renew());
+      bench.expect(renewed.ceilingMs).toBeGreaterThanOrEqual(grant.ceilingMs + 1);
+    },
+  },
+  {
+    name: 'prolongs a lease that ran out as long as nobody else has the worker id',
+    needs: ['clock'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      await bench.advance(10 * TERMS.ttlMs);
+      bench.expect(granted(await tenant.renew()).floorMs).toEqual(grant.floorMs);
+    },
+  },
+  {
+    name: 'prolongs only for the token that holds the worker id',
+    needs: [],
+    async run(bench) {
+      const { tenant } = await bench.holder();
+      bench.expect((await tenant.renew({ token: 'a stranger' })).status).toEqual('fenced');
+      granted(await tenant.renew());
+    },
+  },
+  {
+    name: 'tells a holder that came too late that somebody else has its worker id',
+    needs: ['clock'],
+    async run(bench) {
+      const { tenant } = await bench.holder();
+      await bench.advance(TERMS.ttlMs);
+      const next = await bench.holder();
+      bench.expect((await tenant.renew()).status).toEqual('fenced');
+      bench.expect(granted(await next.tenant.renew()).floorMs).toEqual(next.grant.floorMs);
+    },
+  },
+  {
+    name: 'accepts the same renewal again, because its answer may have been lost',
+    needs: [],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      const { nonce, nonceNext } = tenant.lease!;
+      granted(await tenant.renew());
+      const again = granted(await tenant.renew({ nonce, nonceNext }));
+      bench.expect(again.floorMs).toEqual(grant.floorMs);
+    },
+  },
+  {
+    name: 'tells both copies of a process that they are copies',
+    needs: [],
+    async run(bench) {
+      const { tenant } = await bench.holder();
+      const { nonce: first, nonceNext: shared } = tenant.lease!;
+      const statusOf = async (nonce: string, nonceNext: string) =>
+        (await tenant.support.refreshAlive({ ...tenant.lease!, nonce, nonceNext })).status;
+      bench.expect(await statusOf(first, shared)).toEqual('ok');
+      bench.expect(await statusOf(first, shared)).toEqual('ok');
+      bench.expect(await statusOf(shared, 'of one')).toEqual('ok');
+      bench.expect(await statusOf(shared, 'of the other')).toEqual('cloned');
+      bench.expect(await statusOf('of one', 'of one again')).toEqual('cloned');
+    },
+  },
+  {
+    name: 'answers UNKNOWN where nobody holds the worker id',
+    needs: ['release'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      await tenant.release(grant.floorMs);
+      bench.expect((await tenant.renew()).status).toEqual('unknown');
+    },
+  },
+  {
+    name: 'keeps others behind a ceiling that a former holder was answered',
+    needs: ['release'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      await tenant.release(grant.floorMs);
+      const haveMs = grant.ceilingMs + 5000;
+      bench.expect((await tenant.renew({ haveMs })).status).toEqual('unknown');
+      bench.expect((await (await bench.tenant()).acquire()).status).toEqual('none-free');
+    },
+  },
+  {
+    name: 'does not believe a ceiling further than a day ahead',
+    needs: ['release'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      await tenant.release(undefined);
+      const haveMs = grant.ceilingMs + 48 * HOUR_MS;
+      bench.expect((await tenant.renew({ haveMs })).status).toEqual('unknown');
+      granted(await (await bench.tenant()).acquire());
+    },
+  },
+];

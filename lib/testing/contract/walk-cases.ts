@@ -1,0 +1,120 @@
+/**
+ * Random walks: whatever a few tenants do, and whatever befalls the store, the ranges that were
+ * acknowledged for one worker id never overlap.
+ */
+import { SeededRandom } from '../simulation/seeded-random.js';
+import type { Bench, ContractCase, LossControl } from './bench.js';
+import type { Tenant } from './tenant.js';
+
+interface Claim {
+  readonly workerId: number;
+  readonly floorMs: number;
+  ceilingMs: number;
+}
+
+const WORKER_ID_MAX = 2;
+const TENANT_COUNT = 5;
+const STEP_COUNT = 250;
+const LOSSES: readonly (keyof LossControl)[] = ['wipe', 'restart', 'remember', 'restore'];
+
+export const WALK_CASES: readonly ContractCase[] = [
+  {
+    name: 'keeps ranges apart on a random walk of tenants and clocks',
+    needs: ['clock', 'release'],
+    run: (bench) => new Walk(bench, 1, []).run(),
+  },
+  {
+    name: 'keeps ranges apart on a random walk with losses of data',
+    needs: ['clock', 'release', 'losses'],
+    run: (bench) => new Walk(bench, 2, LOSSES).run(),
+  },
+];
+
+class Walk {
+  private readonly random: SeededRandom;
+  private readonly claims: Claim[] = [];
+  /** What each tenant that lives was granted. */
+  private readonly held = new Map<Tenant, Claim[]>();
+
+  constructor(
+    private readonly bench: Bench,
+    seed: number,
+    private readonly losses: readonly (keyof LossControl)[],
+  ) {
+    this.random = new SeededRandom(seed);
+  }
+
+  async run(): Promise<void> {
+    if (this.losses.length > 0) await this.bench.happen('remember');
+    for (let step = 0; step < STEP_COUNT; step++) {
+      await this.bench.advance(this.random.between(0, 9000));
+      if (this.losses.length > 0 && this.random.chance(0.05)) {
+        await this.bench.happen(this.random.pick(this.losses));
+      }
+      // Within one run of a server the clock may do what it wants.
+      if (this.losses.length === 0 && this.random.chance(0.05)) {
+        await this.bench.advance(this.random.between(-90_000, 90_000));
+      }
+      await this.act();
+    }
+    this.bench.expect(overlaps(this.claims)).toEqual([]);
+  }
+
+  private async act(): Promise<void> {
+    const tenants = [...this.held.keys()];
+    if (tenants.length < TENANT_COUNT && this.random.chance(0.3)) return this.start();
+    if (tenants.length === 0) return;
+    const tenant = this.random.pick(tenants);
+    const act = this.random.next();
+    if (act < 0.7) return this.renew(tenant);
+    if (act < 0.9) await this.release(tenant);
+    this.held.delete(tenant);
+  }
+
+  private async start(): Promise<void> {
+    const terms = { workerIdMax: WORKER_ID_MAX, trustsFreshRegistry: false };
+    const tenant = await this.bench.tenant(terms);
+    this.held.set(tenant, []);
+    const answer = await tenant.acquire();
+    if (answer.status === 'ok') this.note(tenant, answer);
+    else this.held.delete(tenant);
+  }
+
+  private async renew(tenant: Tenant): Promise<void> {
+    const answer = await tenant.renew();
+    if (answer.status === 'ok') this.note(tenant, answer);
+    else if (answer.status !== 'hold') this.held.delete(tenant);
+  }
+
+  /** Its ids ended somewhere in its range; those of a second range are not begun yet. */
+  private async release(tenant: Tenant): Promise<void> {
+    const claims = this.held.get(tenant)!;
+    const last = claims.at(-1)!;
+    const lastMs = this.random.between(last.floorMs, last.ceilingMs - 1);
+    last.ceilingMs = lastMs + 1;
+    await tenant.release(lastMs);
+  }
+
+  private note(tenant: Tenant, grant: Claim): void {
+    const claims = this.held.get(tenant)!;
+    const { workerId, floorMs, ceilingMs } = grant;
+    const same = claims.find((claim) => claim.workerId === workerId && claim.floorMs === floorMs);
+    if (same) {
+      same.ceilingMs = Math.max(same.ceilingMs, ceilingMs);
+      return;
+    }
+    const claim = { workerId, floorMs, ceilingMs };
+    claims.push(claim);
+    this.claims.push(claim);
+  }
+}
+
+function overlaps(claims: readonly Claim[]): string[] {
+  const sorted = claims.toSorted((a, b) => a.floorMs - b.floorMs);
+  return sorted.flatMap((one, at) =>
+    sorted
+      .slice(at + 1)
+      .filter((two) => two.workerId === one.workerId && two.floorMs < one.ceilingMs)
+      .map((two) => `${JSON.stringify(one)} and ${JSON.stringify(two)}`),
+  );
+}

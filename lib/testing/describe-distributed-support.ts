@@ -1,0 +1,77 @@
+/**
+ * The contract of a support as a suite of tests, for any test runner and any store.
+ *
+ * Promise: everything that the lease protocol demands of a store is tried. What cannot be tried for
+ * want of a control is left out only where `leaveOut` says so.
+ */
+import { ACQUIRE_CASES } from './contract/acquire-cases.js';
+import { Bench, type BenchParts, type ContractNeed } from './contract/bench.js';
+import { LOSS_CASES } from './contract/loss-cases.js';
+import { RELEASE_CASES } from './contract/release-cases.js';
+import { RENEW_CASES } from './contract/renew-cases.js';
+import { WALK_CASES } from './contract/walk-cases.js';
+
+export interface SupportContract extends BenchParts {
+  /** `it` or `test` of the runner. */
+  readonly test: (name: string, run: () => Promise<void>) => void;
+  /**
+   * What the support or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
+   * `lossControl`), 'release', 'workers' (methods it has not), 'longest free' (any free worker id
+   * is taken, which is safe).
+   */
+  readonly leaveOut?: readonly ContractNeed[];
+}
+
+export const CONTRACT_CASES = [
+  ...ACQUIRE_CASES,
+  ...RENEW_CASES,
+  ...RELEASE_CASES,
+  ...LOSS_CASES,
+  ...WALK_CASES,
+];
+
+let registryCount = 0;
+
+/**
+ * Adds a test for each demand on a support.
+ *
+ * @throws TypeError at once, when a control is missing and `leaveOut` does not say so.
+ * @example
+ * ```ts
+ * import { describe, expect, it } from '@jest/globals';
+ * import { MemoryRegistry, MemorySupport } from 'nestjs-snowflake';
+ * import { describeDistributedSupport, SettableTime } from 'nestjs-snowflake/testing';
+ *
+ * const clock = new SettableTime();
+ * const registries = new Map<string, MemoryRegistry>();
+ *
+ * describe('MemorySupport', () => {
+ *   describeDistributedSupport({
+ *     test: it,
+ *     expect,
+ *     createSupport(name) {
+ *       const registry = registries.get(name) ?? new MemoryRegistry();
+ *       registries.set(name, registry);
+ *       return new MemorySupport({ registry, clock });
+ *     },
+ *     clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
+ *     leaveOut: ['losses'],
+ *   });
+ * });
+ * ```
+ */
+export function describeDistributedSupport(contract: SupportContract): void {
+  const { test, leaveOut = [], clockControl, lossControl } = contract;
+  const controls = { clock: clockControl, losses: lossControl } as const;
+  for (const [need, control] of Object.entries(controls)) {
+    if (control !== undefined || leaveOut.includes(need as ContractNeed)) continue;
+    throw new TypeError(
+      `Expected \`${need === 'clock' ? 'clockControl' : 'lossControl'}\`, got nothing. Give it, ` +
+        `or say with \`leaveOut: ['${need}']\` that what needs it is not tried.`,
+    );
+  }
+  for (const { name, needs, run } of CONTRACT_CASES) {
+    if (needs.some((need) => leaveOut.includes(need))) continue;
+    test(name, () => run(new Bench(contract, `contract-${++registryCount}`)));
+  }
+}

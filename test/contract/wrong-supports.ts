@@ -1,0 +1,79 @@
+/**
+ * Supports as they are written elsewhere, each wrong in its own way.
+ */
+import type {
+  IDistributedSupport,
+  LeaseAnswer,
+  LeaseRequest,
+  WorkerLease,
+} from '../../lib/lease/distributed-support.js';
+import { SettableTime, type BenchParts } from '../../lib/testing/index.js';
+
+type Store = Omit<BenchParts, 'expect'>;
+
+/** What the processes on one registry share. */
+interface Shared {
+  count: number;
+  readonly holders: Map<number, { token: string; endMs: number }>;
+}
+
+function storeOf(build: (shared: Shared, clock: SettableTime) => IDistributedSupport): Store {
+  const clock = new SettableTime();
+  const registries = new Map<string, Shared>();
+  return {
+    clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
+    createSupport(name) {
+      if (!registries.has(name)) registries.set(name, { count: 0, holders: new Map() });
+      return build(registries.get(name)!, clock);
+    },
+    lossControl: {
+      wipe: (name) => registries.get(name)?.holders.clear(),
+      restart: () => undefined,
+      remember: () => undefined,
+      restore: () => undefined,
+    },
+  };
+}
+
+/** INCR, modulo the number of worker ids: after so many starts it lands on somebody alive. */
+const counterThatWraps = () =>
+  storeOf((shared) => ({
+    async getNextWorkId({ workerIdMin, workerIdMax }: LeaseRequest): Promise<LeaseAnswer> {
+      const workerId = workerIdMin + (shared.count++ % (workerIdMax - workerIdMin + 1));
+      return { status: 'ok', workerId, floorMs: -Infinity, ceilingMs: Infinity };
+    },
+    async refreshAlive({ workerId }: WorkerLease): Promise<LeaseAnswer> {
+      return { status: 'ok', workerId, floorMs: -Infinity, ceilingMs: Infinity };
+    },
+  }));
+
+/** SET NX PX and a renewal by the owner: the usual lease, which knows no ranges. */
+const leaseWithoutRanges = () =>
+  storeOf(({ holders }, clock) => {
+    const grant = (workerId: number, token: string, ttlMs: number): LeaseAnswer => {
+      const nowMs = clock.now();
+      holders.set(workerId, { token, endMs: nowMs + ttlMs });
+      return { status: 'ok', workerId, floorMs: nowMs, ceilingMs: nowMs + ttlMs, nowMs };
+    };
+    return {
+      async getNextWorkId({ token, ttlMs, workerIdMin, workerIdMax }: LeaseRequest) {
+        for (let workerId = workerIdMin; workerId <= workerIdMax; workerId++) {
+          const endMs = holders.get(workerId)?.endMs ?? 0;
+          if (endMs <= clock.now()) return grant(workerId, token, ttlMs);
+        }
+        return { status: 'none-free', waitMs: ttlMs } as const;
+      },
+      async refreshAlive({ workerId, token, ttlMs }: WorkerLease): Promise<LeaseAnswer> {
+        if (holders.get(workerId)?.token !== token) return { status: 'fenced' };
+        return grant(workerId, token, ttlMs);
+      },
+      async release({ workerId, token }: WorkerLease) {
+        if (holders.get(workerId)?.token === token) holders.delete(workerId);
+      },
+    };
+  });
+
+export const WRONG_SUPPORTS: readonly { readonly name: string; readonly build: () => Store }[] = [
+  { name: 'a counter that wraps (INCR % n)', build: counterThatWraps },
+  { name: 'a lease without ranges (SET NX PX)', build: leaseWithoutRanges },
+];

@@ -47,7 +47,7 @@ describe.each(CONSUMERS)('in an application of %s', (name) => {
   const app = (): ConsumerApp => apps.get(name)!;
 
   it(
-    'types of all four entries resolve',
+    'types of all five entries resolve',
     async () => {
       expect(await app().script('build')).toContain('> tsc');
     },

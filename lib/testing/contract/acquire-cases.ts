@@ -1,5 +1,7 @@
 /**
  * What a support must do when a worker id is asked for.
+ *
+ * Promise: each case is one property, in words, and needs only what it says it needs.
  */
 import type { Bench, ContractCase } from './bench.js';
 import { granted, TERMS } from './tenant.js';
@@ -16,7 +18,7 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
         const { grant } = await bench.holder({ workerIdMin: 3, workerIdMax: 5 });
         seen.push(grant.workerId);
       }
-      bench.expect(seen.toSorted()).toEqual([3, 4, 5]);
+      bench.expect(new Set(seen)).toEqual(new Set([3, 4, 5]));
     },
   },
   {

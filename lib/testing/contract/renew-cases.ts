@@ -1,5 +1,7 @@
 /**
  * What a support must do when a lease is to be prolonged.
+ *
+ * Promise: each case is one property, in words, and needs only what it says it needs.
  */
 import type { ContractCase } from './bench.js';
 import { granted, TERMS } from './tenant.js';

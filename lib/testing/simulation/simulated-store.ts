@@ -39,6 +39,8 @@ interface Server {
   name: string;
   readonly registry: MemoryRegistry;
   aheadMs: number;
+  /** Since it lost data: only then is its clock within one run of a server. */
+  hasAnswered: boolean;
 }
 
 export interface LossWindow {
@@ -71,7 +73,9 @@ export class SimulatedStore {
   }
 
   execute(call: StoreCall): LeaseAnswer | undefined {
-    const { id, registry, name, aheadMs } = this.random.pick(this.servers);
+    const server = this.random.pick(this.servers);
+    const { id, registry, name, aheadMs } = server;
+    server.hasAnswered = true;
     const reading: StoreReading = {
       timeMs: this.time.now() + aheadMs,
       server: name,
@@ -88,8 +92,8 @@ export class SimulatedStore {
 
   /** A step of the clock within the run of a server: nothing is lost. */
   jumpBy(ms: number): void {
-    if (this.isSplit) return;
-    this.servers[0]!.aheadMs += ms;
+    const [server] = this.servers as [Server];
+    if (!this.isSplit && server.hasAnswered) server.aheadMs += ms;
   }
 
   /** FLUSHALL, DEL, eviction; the server runs on. */
@@ -149,13 +153,20 @@ export class SimulatedStore {
   /** Across a loss the clock of the registry is behind by the difference allowed at most. */
   private setClock(server: Server): void {
     const { clockDifferenceMs } = this.window;
+    server.hasAnswered = false;
     server.aheadMs += this.random.between(-clockDifferenceMs, clockDifferenceMs);
     const leastMs = this.latestMs - clockDifferenceMs - this.time.now();
     if (server.aheadMs < leastMs) server.aheadMs = leastMs;
   }
 
   private newServer(registry: MemoryRegistry, aheadMs: number): Server {
-    return { id: ++this.registryCount, name: this.newName(), registry, aheadMs };
+    return {
+      id: ++this.registryCount,
+      name: this.newName(),
+      registry,
+      aheadMs,
+      hasAnswered: false,
+    };
   }
 
   private newName(): string {

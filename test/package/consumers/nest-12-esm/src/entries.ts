@@ -3,6 +3,7 @@ import type { Cluster as Cluster6, Redis as Redis6 } from 'ioredis-6';
 import { type IDistributedSupport, type IdMaker } from 'nestjs-snowflake';
 import { BitLayout } from 'nestjs-snowflake/core';
 import { redisSupport } from 'nestjs-snowflake/redis';
+import { SettableTime } from 'nestjs-snowflake/testing';
 import { SnowflakeId } from 'nestjs-snowflake/typeorm';
 import { Entity } from 'typeorm';
 
@@ -33,5 +34,7 @@ export const notAny = (idMaker: IdMaker): string => idMaker.nextId();
 export const notAnyRedis = (redis: Redis) => redisSupport({ redis, namespace: 7 });
 // @ts-expect-error A layout has no such member: the same proof for the core entry.
 export const notAnyCore = (): unknown => layout.absent;
+// @ts-expect-error Time is a number: the same proof for the testing entry.
+export const notAnyTesting = (): unknown => new SettableTime('now');
 // @ts-expect-error The decorator takes options: the same proof for the TypeORM entry.
 export const notAnyTypeorm = () => SnowflakeId(7);

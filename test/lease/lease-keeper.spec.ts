@@ -121,6 +121,28 @@ describe('the keeper', () => {
     expect(first.ceilingTick).toBe(ceilingTick);
   });
 
+  it('leases one worker id, however many find that it has none', async () => {
+    const world = new World();
+    const { keeper } = process(world);
+    const starting = keeper.start();
+    await Promise.all([starting, keeper.refresh()]);
+    const owners = world.registry.state!.owners;
+    expect(owners.size).toBe(1);
+    owners.set(0, { ...owners.get(0)!, token: 'somebody else' });
+    world.isSlow = true;
+    // Two renewals are answered FENCED: the first too late, the second in time.
+    const late = keeper.refresh();
+    await world.time.advance(2000);
+    await late;
+    const inTime = keeper.refresh();
+    world.deliver();
+    await inTime;
+    const joining = keeper.refresh();
+    world.deliver();
+    await joining;
+    expect([...owners.keys()]).toEqual([0, 1]);
+  });
+
   it('takes a late answer to its own lease as what it is: time it owns', async () => {
     const world = new World();
     const { keeper, seat } = process(world);

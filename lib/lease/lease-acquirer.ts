@@ -1,5 +1,5 @@
 /**
- * Getting a worker id: asks, waits as the answer says, asks again.
+ * Getting a worker id: asks, waits as the answer says, asks again. And giving one back.
  *
  * Promise: one token per lease however often it is asked for, so that a lost answer costs no
  * worker id. Says once per cause why it waits; an error that cannot pass ends it at once.
@@ -24,6 +24,9 @@ export interface Acquired {
   /** What to give back when it is not wanted. */
   readonly asked: WorkerLease;
 }
+
+/** Shutdown does not wait longer for the store. */
+const RELEASE_TIMEOUT_MS = 1000;
 
 type Refused = { readonly error: SnowflakeError; readonly waitMs?: number };
 
@@ -63,6 +66,20 @@ export class LeaseAcquirer {
   async acquireOnce(): Promise<Acquired | undefined> {
     const outcome = await this.ask(this.request());
     return 'error' in outcome ? undefined : outcome;
+  }
+
+  /** Once, since the worker id is free after one ttl anyway. */
+  async giveBack(lease: WorkerLease, lastMs: number | undefined): Promise<void> {
+    const { support, onNews } = this.parts;
+    const release = async () => support.release?.(lease, lastMs);
+    try {
+      await this.caller.call(release, () => undefined, RELEASE_TIMEOUT_MS);
+    } catch (error) {
+      onNews(
+        `Worker id ${lease.workerId} could not be given back and is free in ` +
+          `${lease.ttlMs} ms at the latest: ${(error as Error).message}`,
+      );
+    }
   }
 
   private request(): LeaseRequest {

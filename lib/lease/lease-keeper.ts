@@ -54,8 +54,6 @@ export interface KeeperParts {
 
 /** Between the news that half a range is used and the renewal: many ids may follow at once. */
 const HALF_USED_DELAY_MS = 20;
-/** Shutdown does not wait longer for the store; the worker id is free after one ttl anyway. */
-const RELEASE_TIMEOUT_MS = 1000;
 
 export class LeaseKeeper implements SeatWatch {
   state: LeaseState = 'unassigned';
@@ -113,7 +111,7 @@ export class LeaseKeeper implements SeatWatch {
     this.lease = undefined;
     seat.vacate(stopped);
     await Promise.allSettled([this.refreshing, this.acquiring]);
-    if (lease !== undefined) await this.giveBack(lease.asked, lease.lastIssuedMs);
+    if (lease !== undefined) await this.acquirer.giveBack(lease.asked, lease.lastIssuedMs);
     this.change('released', 'The application is shutting down.');
     await support.close?.();
   }
@@ -198,11 +196,11 @@ export class LeaseKeeper implements SeatWatch {
     if (acquired === undefined) return;
     const lastMs = old.lastIssuedMs!;
     if (acquired.grant.floorMs + this.parts.options.maxDriftMs > lastMs) {
-      return this.giveBack(acquired.asked, undefined);
+      return this.acquirer.giveBack(acquired.asked, undefined);
     }
     this.hold(acquired.lease(true));
     this.tell(movedText(old.workerId, acquired.grant.workerId));
-    await this.giveBack(old.asked, lastMs);
+    await this.acquirer.giveBack(old.asked, lastMs);
   }
 
   private async replaceLease(): Promise<void> {
@@ -222,7 +220,7 @@ export class LeaseKeeper implements SeatWatch {
 
   private async takeLease(acquired: Acquired): Promise<void> {
     // Granted while the application was closing: nobody will use it.
-    if (this.stopping.signal.aborted) return this.giveBack(acquired.asked, undefined);
+    if (this.stopping.signal.aborted) return this.acquirer.giveBack(acquired.asked, undefined);
     this.skew.measure(acquired.grant.nowMs, acquired.sentAtMs);
     this.hold(acquired.lease(false));
     this.change('leased', grantText(acquired.grant));
@@ -239,19 +237,6 @@ export class LeaseKeeper implements SeatWatch {
   private hold(lease: HeldLease): void {
     this.lease = lease;
     this.retryDelay.reset();
-  }
-
-  private async giveBack(lease: WorkerLease, lastMs: number | undefined): Promise<void> {
-    const { support } = this.parts;
-    const release = async () => support.release?.(lease, lastMs);
-    try {
-      await this.caller.call(release, () => undefined, RELEASE_TIMEOUT_MS);
-    } catch (error) {
-      this.parts.onNews(
-        `Worker id ${lease.workerId} could not be given back and is free in ` +
-          `${lease.ttlMs} ms at the latest: ${(error as Error).message}`,
-      );
-    }
   }
 
   private failed(reason: string): void {

@@ -98,8 +98,8 @@ export const CLIENT_MUTANTS = [
     edits: [
       {
         file: KEEPER,
-        find: 'await this.giveBack(lease.asked, lease.lastIssuedMs);',
-        put: 'await this.giveBack(lease.asked, this.skew.hostNowMs);',
+        find: 'await this.acquirer.giveBack(lease.asked, lease.lastIssuedMs);',
+        put: 'await this.acquirer.giveBack(lease.asked, this.skew.hostNowMs);',
       },
     ],
   },

@@ -14,9 +14,10 @@ import { Fleet } from './fleet.mjs';
 /** @import { Gap } from './checker.mjs' */
 /** @typedef {{ fault: Fault, place?: string, fromMs: number, toMs: number }} Entry */
 
-const PROCESS_COUNT = 5;
+/** As many as there are worker ids, so that each goes to the next process as soon as it is free. */
+const PROCESS_COUNT = 8;
 /** A process that is told to stop, or killed, leaves the rest some time to live on. */
-const PAUSE_MS = { process: 700, store: 300 };
+const PAUSE_MS = { process: 600, store: 300 };
 /** The first processes have their leases by then. */
 const WARM_UP_MS = 2500;
 /** A fault of a process shows within this time. */
@@ -68,7 +69,7 @@ async function attack(level, world, endMs, /** @type {Entry[]} */ log) {
   /** @type {Fault[]} */
   let deck = [];
   while (monotonicMs() < endMs) {
-    if (deck.length === 0) deck = shuffled(known, world.random);
+    if (deck.length === 0) deck = shuffled(known.flatMap(cardsOf), world.random);
     const fault = /** @type {Fault} */ (deck.pop());
     /** @type {Entry} */
     const entry = { fault, fromMs: monotonicMs(), toMs: Infinity };
@@ -85,6 +86,9 @@ async function attack(level, world, endMs, /** @type {Entry[]} */ log) {
 
 const faultsOf = (/** @type {string} */ topology) =>
   FAULTS.filter(({ only }) => only === undefined || only.includes(topology));
+
+/** @returns {Fault[]} */
+const cardsOf = (/** @type {Fault} */ fault) => Array(fault.cardCount ?? 1).fill(fault);
 
 /** For each fault how often it was applied, and the longest time without ids that it caused. */
 function faultRows(/** @type {string} */ topology, /** @type {Entry[]} */ log, gaps) {

@@ -12,7 +12,8 @@ import { IdMaker, SnowflakeModule } from 'nestjs-snowflake';
 import { BitLayout } from 'nestjs-snowflake/core';
 
 const { CHAOS_SUPPORT = '', CHAOS_FILE = '', CHAOS_BORN_MS = '0', CHAOS_PLACE } = process.env;
-const TICK_MS = 10;
+/** So often that few milliseconds stay without an id: equal times of two processes then show. */
+const TICK_MS = 2;
 /** Shorter stretches without ids are what a busy machine does anyway. */
 const GAP_MS = 200;
 
@@ -62,10 +63,10 @@ setInterval(mint, TICK_MS);
 
 function mint() {
   // Mostly a few; at times so many that ids run ahead of the clock.
-  const count = Math.random() < 0.01 ? 10_000 : 1 + Math.floor(Math.random() * 8);
+  const count = Math.random() < 0.002 ? 10_000 : 1 + Math.floor(Math.random() * 4);
   const made = new BigUint64Array(count);
   try {
-    if (count > 8) idMaker.fill(made);
+    if (count > 4) idMaker.fill(made);
     else for (let at = 0; at < count; at++) made[at] = idMaker.nextId();
     writeSync(ids, made);
   } catch (error) {

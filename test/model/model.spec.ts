@@ -30,7 +30,7 @@ describe('the lease protocol, in every order of events', () => {
     ['no loss', 37_677],
     ['no loss, clock steps', 18_332],
     ['three processes', 4_675],
-    ['one loss', 47_671],
+    ['one loss', 47_435],
     ['two losses', 22_142],
     ['the old server goes on', 6_842],
     ['a copied process', 52_698],

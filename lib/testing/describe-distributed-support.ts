@@ -6,9 +6,11 @@
  */
 import { ACQUIRE_CASES } from './contract/acquire-cases.js';
 import { Bench, type BenchParts, type ContractNeed } from './contract/bench.js';
+import { ERA_CASES } from './contract/era-cases.js';
 import { LOSS_CASES } from './contract/loss-cases.js';
 import { RELEASE_CASES } from './contract/release-cases.js';
 import { RENEW_CASES } from './contract/renew-cases.js';
+import { REPEAT_CASES } from './contract/repeat-cases.js';
 import { WALK_CASES } from './contract/walk-cases.js';
 
 export interface SupportContract extends BenchParts {
@@ -26,7 +28,9 @@ export const CONTRACT_CASES = [
   ...ACQUIRE_CASES,
   ...RENEW_CASES,
   ...RELEASE_CASES,
+  ...REPEAT_CASES,
   ...LOSS_CASES,
+  ...ERA_CASES,
   ...WALK_CASES,
 ];
 

@@ -18,7 +18,7 @@ import { REGISTRY } from './topologies.mjs';
  * @property {string} name
  * @property {'process' | 'store'} level
  * @property {string} [gap] the stretch without ids that it causes in its process, by its error
- * @property {number} [cardCount] how often it is in the deck: rolling restarts are what happens most
+ * @property {number} [cardCount] how often it is in the deck: restarts are what happens most
  * @property {boolean} [changesServer] new ranges then begin behind the quarantine
  * @property {readonly string[]} [only] topologies that can have it; default all
  * @property {(world: World) => unknown} apply answers the process it befell, if it is one

@@ -22,6 +22,36 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
     },
   },
   {
+    name: 'keeps pools of worker ids apart: what one lacks is not taken from another',
+    needs: [],
+    async run(bench) {
+      const [low, high] = [
+        { workerIdMin: 0, workerIdMax: 1 },
+        { workerIdMin: 2, workerIdMax: 3 },
+      ];
+      const first = [await bench.holder(low), await bench.holder(low)];
+      bench.expect((await (await bench.tenant(low)).acquire()).status).toEqual('none-free');
+      const second = [await bench.holder(high), await bench.holder(high)];
+      const ids = [...first, ...second].map(({ grant }) => grant.workerId);
+      bench.expect(new Set(ids)).toEqual(new Set([0, 1, 2, 3]));
+    },
+  },
+  {
+    name: 'says in each answer which registry it is, and counts its operations',
+    needs: [],
+    async run(bench) {
+      const first = await bench.holder({ workerIdMax: 1 });
+      const second = await bench.holder({ workerIdMax: 1 });
+      const marks = [first, second].map(({ grant }) => grant.mark!);
+      marks.push(granted(await first.tenant.renew()).mark!);
+      bench.expect(new Set(marks.map(({ incarnation }) => incarnation)).size).toEqual(1);
+      bench.expect(new Set(marks.map(({ server }) => server)).size).toEqual(1);
+      const [one, two, three] = marks.map(({ operations }) => operations);
+      bench.expect(two).toBeGreaterThanOrEqual(one! + 1);
+      bench.expect(three).toBeGreaterThanOrEqual(two! + 1);
+    },
+  },
+  {
     name: 'answers a repeated acquire with the same lease, and takes no second worker id',
     needs: [],
     async run(bench) {
@@ -89,6 +119,21 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
     },
   },
   {
+    name: 'says how long it is until the first of several worker ids is free',
+    needs: ['clock'],
+    async run(bench) {
+      const terms = { workerIdMax: 1 };
+      const first = await bench.holder(terms);
+      await bench.advance(5000);
+      await bench.holder(terms);
+      const next = await bench.tenant(terms);
+      const waitMs = first.grant.ceilingMs - bench.nowMs;
+      bench.expect(await next.acquire()).toEqual({ status: 'none-free', waitMs });
+      await bench.advance(waitMs);
+      bench.expect(granted(await next.acquire()).workerId).toEqual(first.grant.workerId);
+    },
+  },
+  {
     name: 'starts a new holder where the range of the last one ended, not before',
     needs: ['clock'],
     async run(bench) {
@@ -120,8 +165,10 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
       const isOurs = ({ workerId }: { workerId: number }) => workerId === grant.workerId;
       bench.expect((await list())?.holder?.application).toEqual('contract');
       bench.expect((await list())?.ceilingMs).toEqual(grant.ceilingMs);
+      bench.expect((await list())?.freeInMs).toBeGreaterThanOrEqual(1);
       await tenant.release(undefined);
       bench.expect((await list())?.holder).toEqual(undefined);
+      bench.expect((await list())?.freeInMs).toEqual(0);
     },
   },
 ];

@@ -23,8 +23,7 @@ export const LOSS_CASES: readonly ContractCase[] = [
       const beganMs = bench.nowMs;
       const tenant = await bench.tenant({ trustsFreshRegistry: false });
       const grant = await bench.patiently(() => tenant.acquire());
-      const quarantineMs = TERMS.ttlMs + (tenant.support.lossWindowMs ?? 0);
-      bench.expect(grant.floorMs).toBeGreaterThanOrEqual(beganMs + quarantineMs);
+      bench.expect(grant.floorMs).toBeGreaterThanOrEqual(beganMs + tenant.quarantineMs);
     },
   },
   {
@@ -62,19 +61,25 @@ export const LOSS_CASES: readonly ContractCase[] = [
       const changedMs = bench.nowMs;
       const next = await bench.tenant({ workerIdMax: 1 });
       const { floorMs } = await bench.patiently(() => next.acquire());
-      bench.expect(floorMs).toBeGreaterThanOrEqual(changedMs + TERMS.ttlMs);
+      bench.expect(floorMs).toBeGreaterThanOrEqual(changedMs + next.quarantineMs);
     },
   },
   {
     name: 'remembers the longest ttl ever granted for its quarantine',
     needs: ['clock', 'losses'],
     async run(bench) {
-      await bench.holder({ workerIdMax: 1, ttlMs: LONG_TTL_MS });
-      await bench.happen('restart');
-      const changedMs = bench.nowMs;
-      const next = await bench.tenant({ workerIdMax: 1 });
-      const { floorMs } = await bench.patiently(() => next.acquire());
-      bench.expect(floorMs).toBeGreaterThanOrEqual(changedMs + LONG_TTL_MS);
+      await bench.holder({ workerIdMax: 2 });
+      const { tenant } = await bench.holder({ workerIdMax: 2, ttlMs: LONG_TTL_MS });
+      await expectQuarantine(bench, tenant.quarantineMs);
+    },
+  },
+  {
+    name: 'remembers for its quarantine also a longer ttl that came with a renewal',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const { tenant } = await bench.holder({ workerIdMax: 2 });
+      granted(await tenant.renew({ ttlMs: LONG_TTL_MS }));
+      await expectQuarantine(bench, tenant.quarantineMs - TERMS.ttlMs + LONG_TTL_MS);
     },
   },
   {
@@ -86,7 +91,7 @@ export const LOSS_CASES: readonly ContractCase[] = [
       const changedMs = bench.nowMs;
       const { floorMs } = await bench.patiently(() => tenant.renew());
       bench.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
-      bench.expect(floorMs).toBeGreaterThanOrEqual(changedMs + TERMS.ttlMs);
+      bench.expect(floorMs).toBeGreaterThanOrEqual(changedMs + tenant.quarantineMs);
     },
   },
   {
@@ -115,6 +120,19 @@ export const LOSS_CASES: readonly ContractCase[] = [
     },
   },
   {
+    name: 'believes that operations were lost also one who holds nothing any more',
+    needs: ['clock', 'release'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder({ workerIdMax: 1 });
+      await tenant.release(grant.floorMs);
+      const other = await bench.holder({ workerIdMax: 1 });
+      const { mark } = tenant.lease!;
+      await tenant.renew({ mark: { ...mark, operations: mark.operations + 100 } });
+      const { floorMs } = await bench.patiently(() => other.tenant.renew());
+      bench.expect(floorMs).toBeGreaterThanOrEqual(other.grant.ceilingMs);
+    },
+  },
+  {
     name: 'takes a ceiling it does not remember for a proof that writes were lost',
     needs: ['clock'],
     async run(bench) {
@@ -137,6 +155,15 @@ export const LOSS_CASES: readonly ContractCase[] = [
     },
   },
 ];
+
+/** Another server answers; nothing is granted that begins sooner than `ms` from there. */
+async function expectQuarantine(bench: Bench, ms: number): Promise<void> {
+  await bench.happen('restart');
+  const changedMs = bench.nowMs;
+  const next = await bench.tenant({ workerIdMax: 2 });
+  const { floorMs } = await bench.patiently(() => next.acquire());
+  bench.expect(floorMs).toBeGreaterThanOrEqual(changedMs + ms);
+}
 
 /** Somebody who does not know whether the registry is new. */
 function distrustful(bench: Bench): Promise<Tenant> {

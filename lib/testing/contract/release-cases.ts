@@ -63,6 +63,7 @@ export const RELEASE_CASES: readonly ContractCase[] = [
       const { tenant, grant } = await bench.holder();
       await tenant.release(grant.floorMs, { nonce: 'a copy', nonceNext: 'of the process' });
       bench.expect((await (await bench.tenant()).acquire()).status).toEqual('none-free');
+      granted(await tenant.renew());
     },
   },
   {

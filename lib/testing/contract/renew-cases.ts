@@ -50,6 +50,31 @@ export const RENEW_CASES: readonly ContractCase[] = [
     },
   },
   {
+    name: 'never turns its clock back, however often the host clock steps to and fro',
+    needs: ['clock'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      let nowMs = grant.nowMs!;
+      for (const stepMs of [-HOUR_MS, 1000, -HOUR_MS, 5000, -1000]) {
+        await bench.advance(stepMs);
+        const renewed = granted(await tenant.renew());
+        bench.expect(renewed.nowMs).toBeGreaterThanOrEqual(nowMs);
+        nowMs = renewed.nowMs!;
+      }
+    },
+  },
+  {
+    name: 'comes back to the host clock some time after that stepped back',
+    needs: ['clock'],
+    async run(bench) {
+      const { tenant } = await bench.holder();
+      await bench.advance(-HOUR_MS);
+      granted(await tenant.renew());
+      await bench.advance(4 * HOUR_MS);
+      bench.expect(granted(await tenant.renew()).nowMs).toEqual(bench.nowMs);
+    },
+  },
+  {
     name: 'prolongs a lease that ran out as long as nobody else has the worker id',
     needs: ['clock'],
     async run(bench) {

@@ -24,7 +24,8 @@ export const TERMS = {
 export class Tenant {
   /** The lease as it would be asked to be prolonged now. */
   lease: WorkerLease | undefined;
-  private readonly request: LeaseRequest;
+  /** What it asks for; sent again it is a repeated acquire. */
+  readonly request: LeaseRequest;
   private nonceCount = 0;
 
   constructor(
@@ -58,6 +59,11 @@ export class Tenant {
 
   async release(lastIssuedMs: number | undefined, changes: Partial<WorkerLease> = {}) {
     await this.support.release!({ ...this.lease!, ...changes }, lastIssuedMs);
+  }
+
+  /** After a loss no range begins sooner than this: all that was forgotten has ended by then. */
+  get quarantineMs(): number {
+    return this.request.ttlMs + (this.support.lossWindowMs ?? 0);
   }
 
   private nonce(): string {

@@ -1,6 +1,6 @@
 /**
  * Random walks: whatever a few tenants do, and whatever befalls the store, the ranges that were
- * acknowledged for one worker id never overlap.
+ * acknowledged for one worker id never overlap. Messages come again, long after they were sent.
  */
 import { SeededRandom } from '../simulation/seeded-random.js';
 import type { Bench, ContractCase, LossControl } from './bench.js';
@@ -15,6 +15,8 @@ interface Claim {
 const WORKER_ID_MAX = 2;
 const TENANT_COUNT = 5;
 const STEP_COUNT = 250;
+/** Messages under way that may come again. */
+const LATE_COUNT = 12;
 const LOSSES: readonly (keyof LossControl)[] = ['wipe', 'restart', 'remember', 'restore'];
 
 export const WALK_CASES: readonly ContractCase[] = [
@@ -35,10 +37,12 @@ class Walk {
   private readonly claims: Claim[] = [];
   /** What each tenant that lives was granted. */
   private readonly held = new Map<Tenant, Claim[]>();
+  /** What the network may deliver once more; the answers find nobody. */
+  private readonly late: (() => Promise<unknown>)[] = [];
 
   constructor(
     private readonly bench: Bench,
-    seed: number,
+    private readonly seed: number,
     private readonly losses: readonly (keyof LossControl)[],
   ) {
     this.random = new SeededRandom(seed);
@@ -57,16 +61,19 @@ class Walk {
       }
       await this.act();
     }
-    this.bench.expect(overlaps(this.claims)).toEqual([]);
+    const { seed } = this;
+    this.bench.expect({ seed, overlaps: overlaps(this.claims) }).toEqual({ seed, overlaps: [] });
   }
 
   private async act(): Promise<void> {
+    if (this.late.length > 0 && this.random.chance(0.15)) await this.random.pick(this.late)();
     const tenants = [...this.held.keys()];
     if (tenants.length < TENANT_COUNT && this.random.chance(0.3)) return this.start();
     if (tenants.length === 0) return;
     const tenant = this.random.pick(tenants);
     const act = this.random.next();
-    if (act < 0.7) return this.renew(tenant);
+    if (act < 0.65) return this.renew(tenant);
+    if (act < 0.75) return this.acquire(tenant);
     if (act < 0.9) await this.release(tenant);
     this.held.delete(tenant);
   }
@@ -75,12 +82,20 @@ class Walk {
     const terms = { workerIdMax: WORKER_ID_MAX, trustsFreshRegistry: false };
     const tenant = await this.bench.tenant(terms);
     this.held.set(tenant, []);
+    this.mayComeAgain(() => tenant.support.getNextWorkId(tenant.request));
+    return this.acquire(tenant);
+  }
+
+  /** The first time, or again because the answer seemed lost. */
+  private async acquire(tenant: Tenant): Promise<void> {
     const answer = await tenant.acquire();
     if (answer.status === 'ok') this.note(tenant, answer);
     else this.held.delete(tenant);
   }
 
   private async renew(tenant: Tenant): Promise<void> {
+    const lease = tenant.lease!;
+    this.mayComeAgain(() => tenant.support.refreshAlive(lease));
     const answer = await tenant.renew();
     if (answer.status === 'ok') this.note(tenant, answer);
     else if (answer.status !== 'hold') this.held.delete(tenant);
@@ -92,7 +107,14 @@ class Walk {
     const last = claims.at(-1)!;
     const lastMs = this.random.between(last.floorMs, last.ceilingMs - 1);
     last.ceilingMs = lastMs + 1;
+    const lease = tenant.lease!;
+    this.mayComeAgain(() => tenant.support.release!(lease, lastMs));
     await tenant.release(lastMs);
+  }
+
+  private mayComeAgain(send: () => Promise<unknown>): void {
+    this.late.push(send);
+    if (this.late.length > LATE_COUNT) this.late.shift();
   }
 
   private note(tenant: Tenant, grant: Claim): void {

@@ -45,7 +45,14 @@ function stop(/** @type {string} */ message) {
 
 async function attack(/** @type {{ seed: number, scenario: string }[]} */ runs) {
   const tally = new Tally();
-  await runSimulations(runs, { onReport: (report) => tally.add(report) });
+  let count = 0;
+  await runSimulations(runs, {
+    onReport(report) {
+      tally.add(report);
+      if (++count % 1000 > 0) return;
+      console.error(`${count} of ${runs.length} runs, ${tally.violationCount} violations`);
+    },
+  });
   console.log(tally.text());
   if (tally.violationCount > 0) process.exitCode = 1;
 }

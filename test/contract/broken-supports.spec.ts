@@ -1,9 +1,10 @@
 /**
- * The contract suite attacked: supports that are wrong on purpose must be rejected by at least one
- * case, and those that are right in another way must pass.
+ * The contract suite attacked: supports that are wrong on purpose must be rejected, each by the
+ * case that is about its fault; those that are right in another way must pass.
  */
-import { describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { MemoryRegistry } from '../../lib/backends/memory/index.js';
+import { CONTRACT_CASES } from '../../lib/testing/describe-distributed-support.js';
 import {
   describeDistributedSupport,
   type BenchParts,
@@ -11,11 +12,18 @@ import {
 } from '../../lib/testing/index.js';
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { REGISTRY_MUTANTS, SAFE_VARIANTS } from '../mutants/mutants.mjs';
+import { MUTANT_REJECTED_BY } from './mutant-rejected-by.js';
+import { REGISTRY_FAULTS } from './registry-faults.js';
 import { memoryStore } from './settable-stores.js';
 import { WRONG_SUPPORTS } from './wrong-supports.js';
 
+const LOADING_MS = 60_000;
+
 /** The cases of the suite that a support fails. */
-async function failuresOf(store: Omit<BenchParts, 'expect'>, leaveOut: ContractNeed[] = []) {
+async function failuresOf(
+  store: Omit<BenchParts, 'expect'>,
+  leaveOut: readonly ContractNeed[] = [],
+): Promise<string[]> {
   const cases: { name: string; run: () => Promise<void> }[] = [];
   const test = (name: string, run: () => Promise<void>) => void cases.push({ name, run });
   describeDistributedSupport({ test, expect, leaveOut, ...store });
@@ -32,12 +40,34 @@ async function mutated(edits: Parameters<typeof loadLibrary>[0]) {
 }
 
 describe('the contract suite', () => {
-  it.each(REGISTRY_MUTANTS)('rejects: $name', async ({ edits }) => {
-    expect(await failuresOf(await mutated(edits))).not.toEqual([]);
+  /** By the name of what is broken: the cases that reject it. */
+  const rejections = new Map<string, string[]>();
+
+  beforeAll(async () => {
+    for (const { name, edits } of [...REGISTRY_MUTANTS, ...REGISTRY_FAULTS])
+      rejections.set(name, await failuresOf(await mutated(edits)));
+    for (const { name, build, leaveOut } of WRONG_SUPPORTS)
+      rejections.set(name, await failuresOf(build(), leaveOut));
+  }, LOADING_MS);
+
+  it.each(REGISTRY_MUTANTS)('rejects the mutant: $name', ({ name }) => {
+    expect(rejections.get(name)).not.toEqual([]);
+    expect(rejections.get(name)).toEqual(
+      expect.arrayContaining([...(MUTANT_REJECTED_BY[name] ?? [])]),
+    );
   });
 
-  it.each(WRONG_SUPPORTS)('rejects: $name', async ({ build }) => {
-    expect(await failuresOf(build(), ['workers'])).not.toEqual([]);
+  it.each(REGISTRY_FAULTS)('rejects the fault: $name', ({ name, by }) => {
+    expect(rejections.get(name)).toContain(by);
+  });
+
+  it.each(WRONG_SUPPORTS)('rejects: $name', ({ name, by }) => {
+    expect(rejections.get(name)).toContain(by);
+  });
+
+  it('has no case that rejects nothing', () => {
+    const useful = new Set([...rejections.values()].flat());
+    expect(CONTRACT_CASES.map(({ name }) => name).filter((name) => !useful.has(name))).toEqual([]);
   });
 
   it('passes the registry as it is', async () => {
@@ -46,6 +76,9 @@ describe('the contract suite', () => {
 
   it('passes a random choice among the free worker ids, where that is said', async () => {
     const { edits } = SAFE_VARIANTS.find(({ name }) => name.startsWith('random choice'))!;
+    expect(await failuresOf(await mutated(edits))).toEqual([
+      'takes the worker id that has been free for longest',
+    ]);
     expect(await failuresOf(await mutated(edits), ['longest free'])).toEqual([]);
   });
 });

@@ -1,14 +1,15 @@
 /**
  * Stores whose clock and losses are in the hands of a test: the registry in memory (as it is, or a
- * mutant of it), and the Lua scripts on a real Redis.
+ * mutant of it), and the Redis support as it is, on a client that gives its scripts the time.
  */
-import type { Redis } from 'ioredis';
-import { workerRecords, leaseAnswer } from '../../lib/backends/redis/redis-answer.js';
-import type { RegistryState } from '../../lib/backends/memory/index.js';
-import type { MemoryRegistry } from '../../lib/backends/memory/index.js';
-import type { IDistributedSupport, LeaseAnswer } from '../../lib/lease/distributed-support.js';
-import { SettableTime, type BenchParts, type StoreCall } from '../../lib/testing/index.js';
-import { TIMED_LUA, timedArguments } from '../backends/timed-scripts.js';
+import { randomUUID } from 'node:crypto';
+import type { Redis, RedisOptions } from 'ioredis';
+import { RedisSupport } from '../../lib/backends/redis/index.js';
+import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
+import type { MemoryRegistry, RegistryState } from '../../lib/backends/memory/index.js';
+import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
+import { SettableTime, type BenchParts } from '../../lib/testing/index.js';
+import { TIMED_LUA } from '../backends/timed-scripts.js';
 
 type Store = Omit<BenchParts, 'expect'>;
 
@@ -66,30 +67,24 @@ export function memoryStore(Registry: new () => MemoryRegistry): Store {
   };
 }
 
-/** The scripts as the library runs them, but for time and server. */
-export function redisStore(redis: () => Redis): Store {
+/** The Redis support with all that it sends; `opened` is to be closed after each test. */
+export function redisStore(redis: () => Redis, opened: RedisSupport[]): Store {
   const readings = new Readings();
-  const keyOf = (name: string) => `contract:{${name}}`;
-  const run = async (name: string, call: StoreCall): Promise<LeaseAnswer> => {
-    const given = timedArguments(call, readings.of(name));
-    return leaseAnswer((await redis().eval(TIMED_LUA[call.op], 1, keyOf(name), ...given)) as []);
-  };
+  const prefix = `${randomUUID()}:`;
+  const keyOf = (name: string) => `${prefix}{${name}}:registry`;
   return {
     clockControl: readings.control,
-    createSupport: (name): IDistributedSupport => ({
-      lossWindowMs: LOSS_WINDOW_MS,
-      getNextWorkId: (request) => run(name, { op: 'acquire', request }),
-      refreshAlive: (lease) => run(name, { op: 'renew', lease }),
-      async release(lease, lastIssuedMs) {
-        const call = { op: 'release', lease, lastIssuedMs } as const;
-        const given = timedArguments(call, readings.of(name));
-        await redis().eval(TIMED_LUA.release, 1, keyOf(name), ...given);
-      },
-      async workers() {
-        const fields = Object.entries(await redis().hgetall(keyOf(name))).flat();
-        return workerRecords([readings.clock.now(), ...fields]);
-      },
-    }),
+    createSupport(name) {
+      const client = timedClient(redis(), () => readings.of(name));
+      const support = new RedisSupport({
+        redis: client,
+        namespace: name,
+        prefix,
+        failoverWindowMs: LOSS_WINDOW_MS,
+      });
+      opened.push(support);
+      return support;
+    },
     lossControl: {
       wipe: async (name) => void (await redis().del(keyOf(name))),
       restart: (name) => readings.changeServer(name),
@@ -98,6 +93,33 @@ export function redisStore(redis: () => Redis): Store {
         await copy(redis(), `${keyOf(name)}:kept`, keyOf(name));
         readings.changeServer(name);
       },
+    },
+  };
+}
+
+const ASKS_TIME = "local time = redis.call('TIME')";
+const GIVEN_TIME = 'local time = { math.floor(ARGV[1] / 1000), ARGV[1] % 1000 * 1000 }';
+
+/** By the hash that the support knows: the text that is told time and server. */
+const TIMED_TEXTS = new Map<string, string>([
+  [SCRIPTS.acquire.sha1, TIMED_LUA.acquire],
+  [SCRIPTS.renew.sha1, TIMED_LUA.renew],
+  [SCRIPTS.release.sha1, TIMED_LUA.release],
+  [SCRIPTS.workers.sha1, SCRIPTS.workers.lua.replace(ASKS_TIME, GIVEN_TIME)],
+]);
+
+/** A client of the application whose duplicates give each script time and server at its end. */
+function timedClient(redis: Redis, reading: () => { timeMs: number; server: string }) {
+  return {
+    status: redis.status,
+    options: redis.options,
+    duplicate(options: RedisOptions) {
+      const client = redis.duplicate(options);
+      const evalsha = (sha1: string, keyCount: number, ...args: (string | number)[]) => {
+        const { timeMs, server } = reading();
+        return client.eval(TIMED_TEXTS.get(sha1)!, keyCount, ...args, timeMs, server);
+      };
+      return Object.assign(client, { evalsha });
     },
   };
 }

@@ -1,13 +1,14 @@
 /**
- * Supports as they are written elsewhere, each wrong in its own way.
+ * Supports as they are written elsewhere, each wrong in its own way, and the case that says so.
  */
+import { MemoryRegistry, type StoreReading } from '../../lib/backends/memory/index.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,
   LeaseRequest,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
-import { SettableTime, type BenchParts } from '../../lib/testing/index.js';
+import { SettableTime, type BenchParts, type ContractNeed } from '../../lib/testing/index.js';
 
 type Store = Omit<BenchParts, 'expect'>;
 
@@ -73,7 +74,57 @@ const leaseWithoutRanges = () =>
     };
   });
 
-export const WRONG_SUPPORTS: readonly { readonly name: string; readonly build: () => Store }[] = [
-  { name: 'a counter that wraps (INCR % n)', build: counterThatWraps },
-  { name: 'a lease without ranges (SET NX PX)', build: leaseWithoutRanges },
+/** Loads the registry, takes a step and stores it, without a lock or a transaction. */
+function rowWithoutLock(): Store {
+  const clock = new SettableTime();
+  const rows = new Map<string, MemoryRegistry['state']>();
+  const reading = { server: 'one', random: 'text', lossWindowMs: 0 };
+  return {
+    clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
+    createSupport(name) {
+      const step = async <T>(
+        run: (registry: MemoryRegistry, at: StoreReading) => T,
+      ): Promise<T> => {
+        const registry = new MemoryRegistry();
+        registry.state = structuredClone(rows.get(name));
+        await Promise.resolve();
+        const answer = run(registry, { ...reading, timeMs: clock.now() });
+        await Promise.resolve();
+        rows.set(name, registry.state);
+        return answer;
+      };
+      return {
+        getNextWorkId: (request) => step((registry, at) => registry.acquire(request, at)),
+        refreshAlive: (lease) => step((registry, at) => registry.renew(lease, at)),
+        release: (lease, lastMs) => step((registry, at) => registry.release(lease, lastMs, at)),
+      };
+    },
+  };
+}
+
+export const WRONG_SUPPORTS: readonly {
+  readonly name: string;
+  /** The case of the suite that is about it. */
+  readonly by: string;
+  readonly build: () => Store;
+  readonly leaveOut: readonly ContractNeed[];
+}[] = [
+  {
+    name: 'a counter that wraps (INCR % n)',
+    by: 'says that none is free, and for how long at most, when every worker id is leased',
+    build: counterThatWraps,
+    leaveOut: ['release', 'workers'],
+  },
+  {
+    name: 'a lease without ranges (SET NX PX)',
+    by: 'starts the next holder right behind the last id that was made',
+    build: leaseWithoutRanges,
+    leaveOut: ['workers'],
+  },
+  {
+    name: 'a row read and written without a lock',
+    by: 'gives 30 who ask at once as many different worker ids',
+    build: rowWithoutLock,
+    leaveOut: ['losses', 'workers'],
+  },
 ];

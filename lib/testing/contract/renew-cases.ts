@@ -93,6 +93,17 @@ export const RENEW_CASES: readonly ContractCase[] = [
     },
   },
   {
+    name: 'prolongs nothing for a stranger, also where it only answers that it will not',
+    needs: ['clock'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder();
+      await bench.advance(TERMS.ttlMs / 2);
+      bench.expect((await tenant.renew({ token: 'a stranger' })).status).toEqual('fenced');
+      await bench.advance(TERMS.ttlMs / 2);
+      bench.expect((await bench.holder()).grant.floorMs).toEqual(grant.ceilingMs);
+    },
+  },
+  {
     name: 'tells a holder that came too late that somebody else has its worker id',
     needs: ['clock'],
     async run(bench) {
@@ -143,7 +154,8 @@ export const RENEW_CASES: readonly ContractCase[] = [
     needs: ['release'],
     async run(bench) {
       const { tenant, grant } = await bench.holder();
-      await tenant.release(grant.floorMs);
+      // Unused, so that it would be free at once.
+      await tenant.release(undefined);
       const haveMs = grant.ceilingMs + 5000;
       bench.expect((await tenant.renew({ haveMs })).status).toEqual('unknown');
       bench.expect((await (await bench.tenant()).acquire()).status).toEqual('none-free');

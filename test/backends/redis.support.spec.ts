@@ -171,6 +171,16 @@ describe('a Redis that refuses', () => {
     expect(error.message).toContain('ECONNREFUSED');
   });
 
+  it('hangs: the support is closed all the same', async () => {
+    const server = await startRedis();
+    const support = supportFromUrl(server.url);
+    await support.workers();
+    globalThis.process.kill(server.pid, 'SIGSTOP');
+    await support.close();
+    globalThis.process.kill(server.pid, 'SIGCONT');
+    await expect(server.stop()).resolves.toBeUndefined();
+  });
+
   it('wants another password, which trying again cannot cure', async () => {
     const { port } = await server('--requirepass', 'right');
     for (const login of [':wrong@', '']) {

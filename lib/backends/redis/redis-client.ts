@@ -13,7 +13,6 @@ export interface RedisClient {
   readonly options?: object;
   connect(): Promise<void>;
   disconnect(): void;
-  quit(): Promise<unknown>;
   evalsha(sha1: string, keyCount: number, ...args: (string | number)[]): Promise<unknown>;
   eval(lua: string, keyCount: number, ...args: (string | number)[]): Promise<unknown>;
   info(section: string): Promise<string>;

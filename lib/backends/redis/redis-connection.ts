@@ -42,9 +42,8 @@ export class RedisConnection {
   async close(): Promise<void> {
     const { client } = this;
     this.client = this.opening = undefined;
-    if (client === undefined) return;
-    if (client.status === 'ready') await client.quit().catch(() => undefined);
-    client.disconnect();
+    // Not QUIT: a server that hangs would never answer it, and nothing is under way any more.
+    client?.disconnect();
   }
 
   private async ready(): Promise<RedisClient> {

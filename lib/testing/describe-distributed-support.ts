@@ -8,6 +8,7 @@ import { ACQUIRE_CASES } from './contract/acquire-cases.js';
 import { Bench, type BenchParts, type ContractNeed } from './contract/bench.js';
 import { ERA_CASES } from './contract/era-cases.js';
 import { LOSS_CASES } from './contract/loss-cases.js';
+import { RACE_CASES } from './contract/race-cases.js';
 import { RELEASE_CASES } from './contract/release-cases.js';
 import { RENEW_CASES } from './contract/renew-cases.js';
 import { REPEAT_CASES } from './contract/repeat-cases.js';
@@ -29,6 +30,7 @@ export const CONTRACT_CASES = [
   ...RENEW_CASES,
   ...RELEASE_CASES,
   ...REPEAT_CASES,
+  ...RACE_CASES,
   ...LOSS_CASES,
   ...ERA_CASES,
   ...WALK_CASES,

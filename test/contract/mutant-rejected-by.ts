@@ -37,3 +37,26 @@ export const MUTANT_REJECTED_BY: Readonly<Record<string, readonly string[]>> = {
     'starts behind every forgotten range after the registry was wiped',
   ],
 };
+
+/**
+ * What each safe variant is without, and nothing else: the suite demands more than uniqueness
+ * needs, so that times stay accurate, copies are noticed and a loss is proved sooner.
+ */
+export const SAFE_VARIANT_IS_WITHOUT: Readonly<Record<string, readonly string[]>> = {
+  'random choice among the free worker ids': ['takes the worker id that has been free for longest'],
+  'raw TIME without slewing': [
+    'never lowers a ceiling, and never turns its clock back, when the host clock steps back',
+    'goes on raising ceilings after its clock stepped back',
+    'never turns its clock back, however often the host clock steps to and fro',
+  ],
+  'renew without `have`': [
+    'keeps others behind a ceiling that a former holder was answered',
+    'keeps others behind such a ceiling also where somebody else has the worker id by now',
+    'takes a ceiling it does not remember for a proof that writes were lost',
+    'goes on with a holder of whose nonces it has forgotten some',
+  ],
+  'no nonce where there are no clones': [
+    'tells both copies of a process that they are copies',
+    'tells a copy that knows less than the store that it is one, also after a loss',
+  ],
+};

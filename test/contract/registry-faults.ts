@@ -304,6 +304,28 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
     ],
   },
   {
+    name: 'no former holder is believed where somebody else holds the worker id',
+    by: 'keeps others behind such a ceiling also where somebody else has the worker id by now',
+    edits: [
+      inRegistry(
+        'if (believedMs > lastMs) state',
+        'if ((isHolder || owner === undefined) && believedMs > lastMs) state',
+      ),
+    ],
+  },
+  {
+    name: 'release in another layout',
+    by: 'takes nothing back for another layout',
+    edits: [
+      inRegistry(
+        `const state = this.open(lease, store);
+    const owner = state?.owners`,
+        `const state = this.open({ ...lease, ...this.state }, store);
+    const owner = state?.owners`,
+      ),
+    ],
+  },
+  {
     name: 'a lease that ran out is gone',
     by: 'prolongs a lease that ran out as long as nobody else has the worker id',
     edits: [inRegistry('if (!isHolder) return', 'if (!isHolder || lastMs < nowMs) return')],

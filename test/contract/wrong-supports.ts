@@ -74,8 +74,10 @@ const leaseWithoutRanges = () =>
     };
   });
 
-/** Loads the registry, takes a step and stores it, without a lock or a transaction. */
-function rowWithoutLock(): Store {
+type Operation = 'acquire' | 'renew' | 'release';
+
+/** Loads the registry, takes a step and stores it; what is named does so without a lock. */
+function rowWithoutLock(...unlocked: readonly Operation[]): Store {
   const clock = new SettableTime();
   const rows = new Map<string, MemoryRegistry['state']>();
   const reading = { server: 'one', random: 'text', lossWindowMs: 0 };
@@ -83,20 +85,24 @@ function rowWithoutLock(): Store {
     clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
     createSupport(name) {
       const step = async <T>(
+        operation: Operation,
         run: (registry: MemoryRegistry, at: StoreReading) => T,
       ): Promise<T> => {
+        const isUnlocked = unlocked.includes(operation);
         const registry = new MemoryRegistry();
         registry.state = structuredClone(rows.get(name));
-        await Promise.resolve();
+        if (isUnlocked) await Promise.resolve();
         const answer = run(registry, { ...reading, timeMs: clock.now() });
-        await Promise.resolve();
+        if (isUnlocked) await Promise.resolve();
         rows.set(name, registry.state);
         return answer;
       };
       return {
-        getNextWorkId: (request) => step((registry, at) => registry.acquire(request, at)),
-        refreshAlive: (lease) => step((registry, at) => registry.renew(lease, at)),
-        release: (lease, lastMs) => step((registry, at) => registry.release(lease, lastMs, at)),
+        getNextWorkId: (request) =>
+          step('acquire', (registry, at) => registry.acquire(request, at)),
+        refreshAlive: (lease) => step('renew', (registry, at) => registry.renew(lease, at)),
+        release: (lease, lastMs) =>
+          step('release', (registry, at) => registry.release(lease, lastMs, at)),
       };
     },
   };
@@ -124,7 +130,19 @@ export const WRONG_SUPPORTS: readonly {
   {
     name: 'a row read and written without a lock',
     by: 'gives 30 who ask at once as many different worker ids',
-    build: rowWithoutLock,
+    build: () => rowWithoutLock('acquire', 'renew', 'release'),
+    leaveOut: ['losses', 'workers'],
+  },
+  {
+    name: 'a renewal that reads and writes without a lock',
+    by: 'gives a worker id to one of two when its holder and a new one come at once',
+    build: () => rowWithoutLock('renew'),
+    leaveOut: ['losses', 'workers'],
+  },
+  {
+    name: 'a release that reads and writes without a lock',
+    by: 'loses no new lease to a release that comes at once',
+    build: () => rowWithoutLock('release'),
     leaveOut: ['losses', 'workers'],
   },
 ];

@@ -70,6 +70,17 @@ export const RELEASE_CASES: readonly ContractCase[] = [
     },
   },
   {
+    name: 'takes nothing back for another layout',
+    needs: ['release'],
+    async run(bench) {
+      const { tenant } = await bench.holder();
+      // There is no answer to say so; an error is as good as none.
+      await tenant.release(undefined, { fingerprint: 'other' }).catch(() => undefined);
+      bench.expect((await (await bench.tenant()).acquire()).status).toEqual('none-free');
+      granted(await tenant.renew());
+    },
+  },
+  {
     name: 'does nothing at a release that comes again when somebody else holds the worker id',
     needs: ['release'],
     async run(bench) {

@@ -162,6 +162,19 @@ export const RENEW_CASES: readonly ContractCase[] = [
     },
   },
   {
+    name: 'keeps others behind such a ceiling also where somebody else has the worker id by now',
+    needs: ['clock'],
+    async run(bench) {
+      const old = await bench.holder();
+      await bench.advance(TERMS.ttlMs);
+      const { grant } = await bench.holder();
+      const haveMs = grant.ceilingMs + 5000;
+      bench.expect((await old.tenant.renew({ haveMs })).status).toEqual('fenced');
+      await bench.advance(haveMs - bench.nowMs);
+      bench.expect((await bench.holder()).grant.floorMs).toBeGreaterThanOrEqual(haveMs);
+    },
+  },
+  {
     name: 'does not believe a ceiling further than a day ahead',
     needs: ['release'],
     async run(bench) {

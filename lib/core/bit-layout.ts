@@ -7,10 +7,11 @@
 import { SnowflakeError, shown } from '../errors.js';
 import { systemClock, type Clock } from './clock.js';
 import { DEFAULT_EPOCH_MS, readEpoch, type Epoch } from './epoch.js';
+import { readDecimal } from './decimal-text.js';
 import { IdWords } from './id-words.js';
-import { LayoutField } from './layout-field.js';
+import { LayoutField, checkedPart, invalidPart } from './layout-field.js';
 import { shownShort } from './radix-form.js';
-import { fieldsFaults, placeFields, type FieldSpec } from './layout-fields.js';
+import { fieldsFaults, fingerprintOf, placeFields, type FieldSpec } from './layout-fields.js';
 
 export interface BitLayoutOptions {
   /** The moment counted from. Default 2024-01-01T00:00:00Z; never change it once ids exist. */
@@ -80,11 +81,16 @@ export class BitLayout {
   readonly workerFields: readonly LayoutField[];
   readonly callFields: readonly LayoutField[];
   readonly totalBits: number;
+  /** The largest id, inclusive. */
+  readonly idMax: bigint;
   /** The largest worker id, inclusive: 1023 for 10 bits. */
   readonly workerIdMax: number;
   /** Bits, unit and epoch as short text; two layouts with equal fingerprints share an id space. */
   readonly fingerprint: string;
   private readonly words = new IdWords();
+  /** How many values the words of an id have. */
+  private readonly highCount: number;
+  private readonly lowCount: number;
 
   constructor(
     private readonly options: BitLayoutOptions,
@@ -103,6 +109,9 @@ export class BitLayout {
     this.workerFields = this.fields.filter((field) => field.role === 'worker');
     this.callFields = this.fields.filter((field) => field.role === 'call');
     this.totalBits = this.fields.reduce((sum, field) => sum + field.bits, 0);
+    this.highCount = 2 ** Math.max(0, this.totalBits - 32);
+    this.lowCount = 2 ** Math.min(32, this.totalBits);
+    this.idMax = 2n ** BigInt(this.totalBits) - 1n;
     this.workerIdMax = this.workerFields.reduce((count, f) => count * 2 ** f.bits, 1) - 1;
     this.fingerprint = fingerprintOf(this.fields, unitMs, epochMs);
   }
@@ -110,11 +119,6 @@ export class BitLayout {
   /** The same bits counted from another moment. */
   withEpoch(epoch: Epoch): BitLayout {
     return new BitLayout({ ...this.options, epoch });
-  }
-
-  /** The largest id this layout can hold, inclusive. */
-  get idMax(): bigint {
-    return 2n ** BigInt(this.totalBits) - 1n;
   }
 
   /** For how long ids can be made, from the epoch on. */
@@ -154,18 +158,26 @@ export class BitLayout {
    * @throws SnowflakeError ID_INVALID for anything that is not an id of this layout.
    */
   parse(id: bigint | string): SnowflakeParts {
-    this.words.id = this.checkedId(id);
+    const { high, low } = this.read(id);
     const fields: Record<string, number> = {};
-    for (const field of this.fields)
-      fields[field.name] = field.read(this.words.high, this.words.low);
+    let workerId = 0;
+    for (const field of this.fields) {
+      const value = field.read(high, low);
+      fields[field.name] = value;
+      if (field.role === 'worker') workerId = workerId * (field.max + 1) + value;
+    }
     const timestampMs = this.msOf(fields[this.timestamp.name]!);
-    return {
-      timestampMs,
-      date: new Date(timestampMs),
-      workerId: this.workerIdOf(fields),
-      sequence: fields[this.sequence.name]!,
-      fields,
-    };
+    const sequence = fields[this.sequence.name]!;
+    return { timestampMs, date: new Date(timestampMs), workerId, sequence, fields };
+  }
+
+  /**
+   * The time of an id alone, Unix ms, ten times as fast as parse().
+   * @throws SnowflakeError ID_INVALID for anything that is not an id of this layout.
+   */
+  timestampMsOf(id: bigint | string): number {
+    const { high, low } = this.read(id);
+    return this.msOf(this.timestamp.read(high, low));
   }
 
   /**
@@ -252,10 +264,16 @@ export class BitLayout {
     );
   }
 
-  private checkedId(id: bigint | string): bigint {
-    const value = typeof id === 'string' && /^\d{1,20}$/.test(id) ? BigInt(id) : id;
-    if (typeof value === 'bigint' && value >= 0n && value <= this.idMax) return value;
-    throw new SnowflakeError(
+  private read(id: bigint | string): IdWords {
+    const { words } = this;
+    if (typeof id === 'bigint' && id >= 0n && id <= this.idMax) words.id = id;
+    else if (typeof id !== 'string' || !readDecimal(id, words)) throw this.notAnId(id);
+    if (words.high < this.highCount && words.low < this.lowCount) return words;
+    throw this.notAnId(id);
+  }
+
+  private notAnId(id: unknown) {
+    return new SnowflakeError(
       'ID_INVALID',
       `Expected an id of this layout, 0 to ${this.idMax} as bigint or decimal text, got ` +
         `${shownShort(id)}. ` +
@@ -263,32 +281,6 @@ export class BitLayout {
       { details: { value: id } },
     );
   }
-}
-
-/** Like t41-w10-s12/1ms@1704067200000; neighbouring worker fields count as one. */
-function fingerprintOf(fields: readonly LayoutField[], unitMs: number, epochMs: number): string {
-  const runs: { letter: string; bits: number }[] = [];
-  for (const field of fields) {
-    const letter = field.role[0]!;
-    const last = runs.at(-1);
-    if (letter === 'w' && last?.letter === 'w') last.bits += field.bits;
-    else runs.push({ letter, bits: field.bits });
-  }
-  return `${runs.map((run) => run.letter + run.bits).join('-')}/${unitMs}ms@${epochMs}`;
-}
-
-/** The value, if it fits its field. */
-export function checkedPart(field: LayoutField, value: number): number {
-  if (Number.isInteger(value) && value >= 0 && value <= field.max) return value;
-  throw invalidPart(field.name, field.max, value);
-}
-
-function invalidPart(name: string, max: number, value: unknown): SnowflakeError {
-  return new SnowflakeError(
-    'ID_INVALID',
-    `Expected \`${name}\` to be an integer from 0 to ${max}, got ${shown(value)}.`,
-    { details: { name, max, value } },
-  );
 }
 
 function invalidLayout(faults: readonly string[]): SnowflakeError {

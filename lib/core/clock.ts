@@ -5,6 +5,8 @@
  * No decision is taken here: ids stay unique whatever a clock says (the seat's ranges see to it).
  */
 
+import { SeatMemory } from './seat-memory.js';
+
 /** Where the time comes from: milliseconds since 1970-01-01T00:00:00Z, whole numbers. */
 export interface Clock {
   now(): number;
@@ -18,14 +20,23 @@ export const systemClock: Clock = { now: Date.now };
 
 /**
  * A clock moved by an offset, which the lease sets when the host's clock is far from the
- * registry's.
+ * registry's. The offset lies in the memory of the seat, so that every thread on it is moved.
  */
 export class AnchoredClock implements Clock {
-  offsetMs = 0;
+  constructor(
+    private readonly source: Clock,
+    private readonly memory = new SeatMemory(),
+  ) {}
 
-  constructor(private readonly source: Clock) {}
+  get offsetMs(): number {
+    return this.memory.clockOffsetMs;
+  }
+
+  set offsetMs(offsetMs: number) {
+    this.memory.clockOffsetMs = offsetMs;
+  }
 
   now(): number {
-    return this.source.now() + this.offsetMs;
+    return this.source.now() + this.memory.clockOffsetMs;
   }
 }

@@ -12,6 +12,8 @@ export type { FieldRole, LayoutField } from './layout-field.js';
 export type { FieldSpec } from './layout-fields.js';
 export { layouts } from './layouts.js';
 export type { IchLayoutOptions, LayoutOptions } from './layouts.js';
+export { joinSharedLease } from './shared-lease.js';
+export type { SharedLease } from './shared-lease.js';
 export { SnowflakeGenerator } from './snowflake-generator.js';
 export type { CallFields, GeneratorOptions } from './snowflake-generator.js';
 export { idFromBytes, idToBytes, textForms } from './snowflake-text.js';

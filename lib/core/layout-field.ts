@@ -6,6 +6,7 @@
  *
  * Promise: values are whole numbers from 0 to `max`; no BigInt is touched.
  */
+import { SnowflakeError, shown } from '../errors.js';
 
 /** What fills a field: the clock, the counter, the lease, or the caller of nextId(). */
 export type FieldRole = 'timestamp' | 'sequence' | 'worker' | 'call';
@@ -49,4 +50,18 @@ export class LayoutField {
     const highPart = Math.floor(high / this.highUnit) % this.highCount;
     return highPart * this.lowCount + lowPart;
   }
+}
+
+/** The value, if it fits its field. */
+export function checkedPart(field: LayoutField, value: number): number {
+  if (Number.isInteger(value) && value >= 0 && value <= field.max) return value;
+  throw invalidPart(field.name, field.max, value);
+}
+
+export function invalidPart(name: string, max: number, value: unknown): SnowflakeError {
+  return new SnowflakeError(
+    'ID_INVALID',
+    `Expected \`${name}\` to be an integer from 0 to ${max}, got ${shown(value)}.`,
+    { details: { name, max, value } },
+  );
 }

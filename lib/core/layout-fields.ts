@@ -89,3 +89,19 @@ export function placeFields(specs: readonly FieldSpec[]): LayoutField[] {
     return new LayoutField(name, isOwn ? (name as FieldRole) : role, bits, shift);
   });
 }
+
+/** Like t41-w10-s12/1ms@1704067200000; neighbouring worker fields count as one. */
+export function fingerprintOf(
+  fields: readonly LayoutField[],
+  unitMs: number,
+  epochMs: number,
+): string {
+  const runs: { letter: string; bits: number }[] = [];
+  for (const field of fields) {
+    const letter = field.role[0]!;
+    const last = runs.at(-1);
+    if (letter === 'w' && last?.letter === 'w') last.bits += field.bits;
+    else runs.push({ letter, bits: field.bits });
+  }
+  return `${runs.map((run) => run.letter + run.bits).join('-')}/${unitMs}ms@${epochMs}`;
+}

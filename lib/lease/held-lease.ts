@@ -15,7 +15,8 @@ export class HeldLease {
   /** The process that took it: a fork must not go on with its parent's lease. */
   readonly pid = process.pid;
   private range: SeatedRange;
-  private wasEntered = false;
+  /** The time of the last id made in ranges before this one. */
+  private earlierMs: number | undefined;
 
   constructor(
     private readonly seat: WorkerSeat,
@@ -50,25 +51,28 @@ export class HeldLease {
       this.seat.raise(this.range, grant.ceilingMs);
     } else if (grant.floorMs > this.floorMs) {
       // The store lost data since: the old range is used to its end, then this one is entered.
+      this.earlierMs = this.lastIssuedMs;
       this.floorMs = grant.floorMs;
       this.range = this.seat.grant({ ...grant, workerId: this.workerId });
     }
   }
 
-  /** Seats the range again after the seat was vacated without giving up the lease. */
+  /** Seats what is left of the range again after the seat was vacated. */
   takeSeat(): void {
     const { workerId, haveMs: ceilingMs } = this.asked;
-    this.range = this.seat.grant({ workerId, floorMs: this.floorMs, ceilingMs });
+    this.earlierMs = this.lastIssuedMs;
+    const floorMs = Math.max(this.floorMs, (this.earlierMs ?? -Infinity) + 1);
+    this.range = this.seat.grant({ workerId, floorMs, ceilingMs });
   }
 
   entered(range: SeatedRange): boolean {
-    if (range === this.range) this.wasEntered = true;
-    return range === this.range;
+    return range.number === this.range.number;
   }
 
   /** The time of the last id made under this lease, Unix ms. */
   get lastIssuedMs(): number | undefined {
-    return this.wasEntered ? this.seat.layout.msOf(this.seat.lastTick) : undefined;
+    const tick = this.seat.lastTickOf(this.range);
+    return tick === undefined ? this.earlierMs : this.seat.layout.msOf(tick);
   }
 
   /** True when the ids are ahead of the clock because the range begins there. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { DecimalText } from '../../lib/core/decimal-text.js';
+import { DecimalText, readDecimal } from '../../lib/core/decimal-text.js';
+import { IdWords } from '../../lib/core/id-words.js';
 
 describe('DecimalText', () => {
   it('writes what toString writes, whatever was written before', () => {
@@ -22,4 +23,33 @@ describe('DecimalText', () => {
       expect(text).toBe(value.toString());
     },
   );
+});
+
+describe('readDecimal', () => {
+  const words = new IdWords();
+
+  it('reads what toString writes, zeros before it too', () => {
+    const id = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
+    fc.assert(
+      fc.property(id, fc.nat(20), (value, length) => {
+        expect(readDecimal(value.toString().padStart(length, '0'), words)).toBe(true);
+        expect(words.id).toBe(value);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it.each([
+    ['', 'nothing'],
+    ['9223372036854775808', '2^63'],
+    ['18446744073709551616', '2^64'],
+    ['99999999999999999999', 'twenty nines'],
+    ['000000000000000000001', '21 digits'],
+    ['12a', 'a letter'],
+    ['-1', 'a sign'],
+    ['1 ', 'a space'],
+    ['１２', 'digits of another script'],
+  ])('refuses %j: %s', (text) => {
+    expect(readDecimal(text, words)).toBe(false);
+  });
 });

@@ -8,9 +8,9 @@ const KEEPER = 'lease/lease-keeper.ts';
 const LEASE = 'lease/held-lease.ts';
 const ACQUIRER = 'lease/lease-acquirer.ts';
 const SEAT = 'core/worker-seat.ts';
-const GENERATOR = 'core/snowflake-generator.ts';
+const TAKER = 'core/block-taker.ts';
 
-const ceilingCheck = 'while (tick >= range.ceilingTick) {';
+const ceilingCheck = 'if (tick >= range.ceilingTick) {';
 const firstTick = 'return Math.max(this.seat.follow(range, nowTick), range.floorTick, least);';
 const seatLease = 'new HeldLease(seat, asked, answer.floorMs, rewinds)';
 const sameLease = '    if (lease !== this.lease) return;\n';
@@ -55,14 +55,18 @@ const localDeadline = [
   },
 ];
 
+/** The ids of a range begin where the clock is, not at its floor. */
+const beginsAnywhere = { file: SEAT, find: 'return Math.max(0, floorTick);', put: 'return 0;' };
+
 /** A lease in the usual sense: the clock decides, ids know no range. */
 const ttlLease = [
   {
     file: SEAT,
-    find: 'const { workerId } = range;\n    return',
-    put: 'const { workerId } = range;\n    this.reserveTicks = 0;\n    return',
+    find: 'const { workerId, floorMs, ceilingMs } = range;\n',
+    put: 'const { workerId, floorMs, ceilingMs } = range;\n    this.reserveTicks = 0;\n',
   },
-  { file: GENERATOR, find: firstTick, put: 'return Math.max(nowTick, least);' },
+  beginsAnywhere,
+  { file: TAKER, find: firstTick, put: 'return Math.max(nowTick, least);' },
 ];
 
 /** @type {readonly Mutant[]} */
@@ -83,15 +87,15 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: 'ceiling inclusive',
-    edits: [{ file: GENERATOR, find: ceilingCheck, put: 'while (tick > range.ceilingTick) {' }],
+    edits: [{ file: TAKER, find: ceilingCheck, put: 'if (tick > range.ceilingTick) {' }],
   },
   {
     name: "ceiling compared with the clock instead of the id's time",
-    edits: [{ file: GENERATOR, find: ceilingCheck, put: 'while (nowTick >= range.ceilingTick) {' }],
+    edits: [{ file: TAKER, find: ceilingCheck, put: 'if (nowTick >= range.ceilingTick) {' }],
   },
   {
     name: 'no ceiling check',
-    edits: [{ file: GENERATOR, find: ceilingCheck, put: 'while (false) {' }],
+    edits: [{ file: TAKER, find: ceilingCheck, put: 'if (false) {' }],
   },
   {
     name: 'release stores the wall clock',
@@ -148,7 +152,7 @@ export const CLIENT_MUTANTS = [
     name: 'local time allowed to go back',
     edits: [
       {
-        file: GENERATOR,
+        file: TAKER,
         find: firstTick,
         put: 'return Math.max(this.seat.follow(range, nowTick), range.floorTick);',
       },
@@ -158,10 +162,11 @@ export const CLIENT_MUTANTS = [
     name: 'holder ignores the floor',
     edits: [
       {
-        file: GENERATOR,
+        file: TAKER,
         find: firstTick,
         put: 'return Math.max(this.seat.follow(range, nowTick), least);',
       },
+      beginsAnywhere,
     ],
   },
   {
@@ -173,10 +178,10 @@ export const CLIENT_MUTANTS = [
     name: '`last` reset when the next lease arrives instead of when it is entered',
     edits: [
       {
-        file: GENERATOR,
-        find: 'const least = range === this.range ? this.tick : next;',
-        put: `const isNextThere = this.seat.following.length > 0;
-    const least = range !== this.range || isNextThere ? -Infinity : this.tick;`,
+        file: TAKER,
+        find: 'const least = range === block.range ? block.tick : next;',
+        put: `const isNextThere = this.seat.memory.newest > range.number;
+    const least = range !== block.range || isNextThere ? -Infinity : block.tick;`,
       },
     ],
   },
@@ -185,11 +190,11 @@ export const CLIENT_MUTANTS = [
     edits: [
       ...localDeadline,
       ...ttlLease,
-      { file: GENERATOR, find: ceilingCheck, put: 'while (nowTick >= range.ceilingTick) {' },
+      { file: TAKER, find: ceilingCheck, put: 'if (nowTick >= range.ceilingTick) {' },
     ],
   },
   {
     name: 'TTL lease, client never stops',
-    edits: [...ttlLease, { file: GENERATOR, find: ceilingCheck, put: 'while (false) {' }],
+    edits: [...ttlLease, { file: TAKER, find: ceilingCheck, put: 'if (false) {' }],
   },
 ];

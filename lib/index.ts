@@ -12,6 +12,8 @@ export type { FieldRole, LayoutField } from './core/layout-field.js';
 export type { FieldSpec } from './core/layout-fields.js';
 export { layouts } from './core/layouts.js';
 export type { IchLayoutOptions, LayoutOptions } from './core/layouts.js';
+export { joinSharedLease } from './core/shared-lease.js';
+export type { SharedLease } from './core/shared-lease.js';
 export { SnowflakeGenerator } from './core/snowflake-generator.js';
 export type { CallFields, GeneratorOptions } from './core/snowflake-generator.js';
 export { idFromBytes, idToBytes, textForms } from './core/snowflake-text.js';

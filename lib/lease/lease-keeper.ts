@@ -17,9 +17,10 @@ import type {
 } from './distributed-support.js';
 import { HeldLease } from './held-lease.js';
 import type { Holder } from './holder.js';
+import type { Keeper } from './keeper.js';
 import { LeaseAcquirer, type Acquired, type StartLimits } from './lease-acquirer.js';
 import type { LeaseOptions } from './lease-options.js';
-import { nextState, type LeaseEvent, type LeaseState } from './lease-states.js';
+import { nextState, numberOf, type LeaseEvent, type LeaseState } from './lease-states.js';
 import { dropped, grantText, holdText, inSnapshot, movedText, stopped } from './lease-texts.js';
 import { RetryDelay } from './retry-delay.js';
 import { SupportCaller } from './support-caller.js';
@@ -55,10 +56,10 @@ export interface KeeperParts {
 /** Between the news that half a range is used and the renewal: many ids may follow at once. */
 const HALF_USED_DELAY_MS = 20;
 
-export class LeaseKeeper implements SeatWatch {
+export class LeaseKeeper implements Keeper, SeatWatch {
   state: LeaseState = 'unassigned';
   lease: HeldLease | undefined;
-  readonly skew: ClockSkew;
+  private readonly skew: ClockSkew;
   private readonly caller: SupportCaller;
   private readonly acquirer: LeaseAcquirer;
   private readonly retryDelay: RetryDelay;
@@ -76,10 +77,6 @@ export class LeaseKeeper implements SeatWatch {
     parts.seat.watch = this;
   }
 
-  /**
-   * Gets the first lease.
-   * @throws SnowflakeError what kept it from one for startTimeoutMs, or at once what cannot pass.
-   */
   async start(): Promise<void> {
     if (this.parts.holder.isSnapshot()) throw inSnapshot();
     await this.acquire(this.parts.options);
@@ -89,12 +86,22 @@ export class LeaseKeeper implements SeatWatch {
     throw refusal;
   }
 
-  /** When the last range held ends, Unix ms; undefined without one. */
+  get workerId(): number | undefined {
+    return this.lease?.workerId;
+  }
+
   get endMs(): number | undefined {
     return this.parts.seat.endMs;
   }
 
-  /** Renews the lease, or gets another one where it was lost. One call is under way at most. */
+  get incarnation(): string | undefined {
+    return this.lease?.asked.mark.incarnation || undefined;
+  }
+
+  get clockSkewMs(): number {
+    return this.skew.skewMs;
+  }
+
   refresh(): Promise<void> {
     if (this.state === 'released' || this.stopping.signal.aborted) return Promise.resolve();
     this.refreshing ??= this.refreshOnce().finally(() => (this.refreshing = undefined));
@@ -200,7 +207,8 @@ export class LeaseKeeper implements SeatWatch {
     }
     this.hold(acquired.lease(true));
     this.tell(movedText(old.workerId, acquired.grant.workerId));
-    await this.acquirer.giveBack(old.asked, lastMs);
+    // Asked only now: until the seat was left, other threads went on in the old range.
+    await this.acquirer.giveBack(old.asked, old.lastIssuedMs);
   }
 
   private async replaceLease(): Promise<void> {
@@ -280,6 +288,7 @@ export class LeaseKeeper implements SeatWatch {
     const from = this.state;
     this.state = nextState(from, event);
     if (from === this.state) return;
+    this.parts.seat.memory.state = numberOf(this.state);
     this.parts.onChange({ from, to: this.state, workerId: this.lease?.workerId, reason });
   }
 }

@@ -65,3 +65,14 @@ export const LEASE_STATES: {
 export function nextState(state: LeaseState, event: LeaseEvent): LeaseState {
   return LEASE_STATES[state][event] ?? state;
 }
+
+const NAMES = Object.keys(LEASE_STATES) as LeaseState[];
+
+/** A state as a number, for memory that threads share. */
+export function numberOf(state: LeaseState): number {
+  return NAMES.indexOf(state);
+}
+
+export function stateOf(number: number): LeaseState {
+  return NAMES[number]!;
+}

@@ -5,9 +5,10 @@
  * before other modules' onModuleInit and given back after HTTP has stopped.
  */
 import type { BitLayout, SnowflakeParts } from '../core/bit-layout.js';
+import type { SharedLease } from '../core/shared-lease.js';
 import type { CallFields, SnowflakeGenerator } from '../core/snowflake-generator.js';
-import { isSnowflakeError } from '../errors.js';
-import type { LeaseKeeper } from '../lease/lease-keeper.js';
+import { SnowflakeError, isSnowflakeError } from '../errors.js';
+import type { Keeper } from '../lease/keeper.js';
 import type { LeaseState } from '../lease/lease-states.js';
 import { pause, type Timers } from '../lease/timers.js';
 
@@ -51,8 +52,9 @@ const PAUSE_MS_MAX = 100;
 export class IdMaker {
   constructor(
     private readonly generator: SnowflakeGenerator,
-    private readonly keeper: LeaseKeeper,
+    private readonly keeper: Keeper,
     private readonly timers: Timers,
+    private readonly shared: SharedLease | undefined,
   ) {}
 
   /**
@@ -79,17 +81,25 @@ export class IdMaker {
     return this.generator.nextIds(count, fields);
   }
 
+  /** `count` ids in rising order as decimal text, for inserts in bulk. Throws as nextId does. */
+  nextIdStrings(count: number, fields?: CallFields): string[] {
+    return this.generator.nextIdStrings(count, fields);
+  }
+
   /** Fills an array with ids in rising order. Throws as nextId does. */
   fill(target: BigUint64Array | BigInt64Array, fields?: CallFields): void {
     this.generator.fill(target, fields);
   }
 
-  /** One id; waits where nextId() would throw a retryable error. */
+  /**
+   * One id; waits where nextId() would throw a retryable error or wait for the clock in place. The
+   * event loop goes on meanwhile.
+   */
   async nextIdAsync(options: { signal?: AbortSignal; fields?: CallFields } = {}): Promise<bigint> {
     for (let pauseMs = 1; ; pauseMs = Math.min(PAUSE_MS_MAX, pauseMs * 2)) {
       options.signal?.throwIfAborted();
       try {
-        return this.nextId(options.fields);
+        return this.generator.nextIdAtOnce(options.fields);
       } catch (error) {
         if (!isSnowflakeError(error) || !error.retryable) throw error;
       }
@@ -107,6 +117,16 @@ export class IdMaker {
     return this.layout.idRange(from, to);
   }
 
+  /**
+   * The lease of this generator for worker_threads of this process: hand it over by `workerData`
+   * or `postMessage`, and give it as `support` there, or to joinSharedLease().
+   * @throws SnowflakeError CONFIG_INVALID without the option `sharesLease: true`.
+   */
+  get sharedLease(): SharedLease {
+    if (this.shared === undefined) throw notShareable();
+    return this.shared;
+  }
+
   get layout(): BitLayout {
     return this.generator.layout;
   }
@@ -116,13 +136,21 @@ export class IdMaker {
     const endMs = keeper.endMs;
     return {
       state: keeper.state,
-      workerId: keeper.lease?.workerId,
+      workerId: keeper.workerId,
       leaseEndsAt: endMs === undefined || endMs === Infinity ? undefined : new Date(endMs),
-      incarnation: keeper.lease?.asked.mark.incarnation || undefined,
-      clockSkewMs: keeper.skew.skewMs,
+      incarnation: keeper.incarnation,
+      clockSkewMs: keeper.clockSkewMs,
       issuedCount: generator.issuedCount,
       waitCount: generator.waitCount,
       rollbackCount: generator.rollbackCount,
     };
   }
+}
+
+function notShareable(): SnowflakeError {
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    'The lease of this generator is not in shared memory. Give SnowflakeModule the option ' +
+      '`sharesLease: true`.',
+  );
 }

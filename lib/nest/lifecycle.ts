@@ -6,7 +6,8 @@
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
-import type { LeaseKeeper } from '../lease/lease-keeper.js';
+import { JoinedLease } from '../lease/joined-lease.js';
+import type { Keeper } from '../lease/keeper.js';
 import { addIdMaker, removeIdMaker } from './current-id-makers.js';
 import type { IdMaker } from './id-maker.js';
 import { runIntegrations } from './integrations.js';
@@ -17,7 +18,7 @@ export interface LifecycleParts {
   readonly name: string | undefined;
   readonly config: SnowflakeConfig;
   readonly support: IDistributedSupport;
-  readonly keeper: LeaseKeeper;
+  readonly keeper: Keeper;
   readonly idMaker: IdMaker;
   readonly refreshAlive: RefreshAlive;
   readonly discovery: DiscoveryService;
@@ -38,7 +39,8 @@ export class SnowflakeLifecycle implements OnModuleInit, OnApplicationShutdown {
     }
     addIdMaker(name, idMaker);
     runIntegrations(discovery.getProviders().map(({ instance }) => instance as unknown));
-    refreshAlive.start();
+    // A lease is renewed once, by the thread that holds it.
+    if (!(keeper instanceof JoinedLease)) refreshAlive.start();
     void this.advise();
   }
 

@@ -8,10 +8,12 @@ import { systemClock, type Clock } from '../core/clock.js';
 import type { Epoch } from '../core/epoch.js';
 import type { FieldSpec } from '../core/layout-fields.js';
 import { layouts } from '../core/layouts.js';
+import { sharedLayout, type SharedLease } from '../core/shared-lease.js';
 import { AHEAD_MS_MAX_DEFAULT } from '../core/snowflake-generator.js';
 import { workerRange, type WorkerIdRange } from '../core/worker-range.js';
 import { SnowflakeError, isSnowflakeError, shown } from '../errors.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
+import { JoinedSupport } from '../lease/joined.support.js';
 import { LEASE_DEFAULTS, leaseFaults, renewalFault, waitFault } from '../lease/lease-options.js';
 import type { LeaseOptions } from '../lease/lease-options.js';
 import { StaticSupport, staticWorkerFault } from '../lease/static.support.js';
@@ -20,8 +22,11 @@ import { toSupport } from './support-url.js';
 
 /** Options of SnowflakeModule; docs/reference/options.md describes each. */
 export interface SnowflakeModuleOptions extends Partial<Omit<LeaseOptions, 'ttlMs'>> {
-  /** Where the worker id comes from: a URL ('static:7', 'redis://...') or a support. */
-  readonly support?: IDistributedSupport | string;
+  /**
+   * Where the worker id comes from: a URL ('static:7', 'redis://...') or a support; in a worker
+   * thread also the `sharedLease` of another thread's IdMaker.
+   */
+  readonly support?: IDistributedSupport | SharedLease | string;
   /** Short for a StaticSupport. */
   readonly workerId?: number;
   /** A layout, or its fields from the most significant. Default layouts.snowflake(). */
@@ -39,6 +44,8 @@ export interface SnowflakeModuleOptions extends Partial<Omit<LeaseOptions, 'ttlM
   readonly aheadMsMax?: number;
   /** Where the sequence of a new tick starts: 'zero', or 'random' for even `id % n`. */
   readonly sequenceStart?: 'zero' | 'random';
+  /** Lets worker_threads of this process make ids under this lease: IdMaker.sharedLease. */
+  readonly sharesLease?: boolean;
   /** Start without a worker id and get one in the background. Default false. */
   readonly lazy?: boolean;
   /**
@@ -59,6 +66,7 @@ export interface SnowflakeConfig {
   readonly lease: LeaseOptions;
   readonly aheadMsMax: number;
   readonly sequenceStart: 'zero' | 'random';
+  readonly sharesLease: boolean;
   readonly lazy: boolean;
   readonly application: string;
   readonly clock: Clock;
@@ -81,6 +89,7 @@ const OWN_NAMES: Record<Exclude<keyof SnowflakeModuleOptions, keyof LeaseOptions
   leaseTtlMs: true,
   aheadMsMax: true,
   sequenceStart: true,
+  sharesLease: true,
   lazy: true,
   application: true,
   clock: true,
@@ -96,8 +105,10 @@ export async function resolveOptions(
   if (typeof options !== 'object' || options === null) {
     throw invalid([...faults, `Expected the options to be an object, got ${shown(options)}.`]);
   }
-  const layout = resolveLayout(options, faults);
+  const ownLayout = resolveLayout(options, faults);
   const support = await resolveSupport(options, faults);
+  const shared = support instanceof JoinedSupport ? support.shared : undefined;
+  const layout = shared === undefined ? ownLayout : joinLayout(options, shared, ownLayout, faults);
   const lease = resolveLease(options, support.lossWindowMs ?? 0, faults);
   const workerIds = resolveWorkerIds(options, layout, support, faults);
   const config = {
@@ -105,9 +116,9 @@ export async function resolveOptions(
     support,
     workerIds,
     lease,
-    // Without a registry only the clock keeps ids of a restarted process behind the old ones.
-    aheadMsMax: options.aheadMsMax ?? (support instanceof StaticSupport ? 0 : AHEAD_MS_MAX_DEFAULT),
-    sequenceStart: options.sequenceStart ?? 'zero',
+    aheadMsMax: options.aheadMsMax ?? shared?.aheadMsMax ?? aheadMsMaxOf(support),
+    sequenceStart: options.sequenceStart ?? shared?.sequenceStart ?? 'zero',
+    sharesLease: options.sharesLease ?? false,
     lazy: options.lazy ?? false,
     application: options.application ?? process.env['npm_package_name'] ?? 'unnamed',
     clock: options.clock ?? systemClock,
@@ -128,6 +139,29 @@ function resolveLayout(options: SnowflakeModuleOptions, faults: string[]): BitLa
     }
     return epoch === undefined ? layout : layout.withEpoch(epoch);
   });
+}
+
+/** A thread that shares a lease makes ids of that lease's layout, whatever it does not say. */
+function joinLayout(
+  options: SnowflakeModuleOptions,
+  shared: SharedLease,
+  ownLayout: BitLayout,
+  faults: string[],
+): BitLayout {
+  const layout = sharedLayout(shared);
+  const isNamed = options.layout !== undefined || options.epoch !== undefined;
+  if (isNamed && ownLayout.fingerprint !== layout.fingerprint) {
+    faults.push(
+      `The shared lease is for ids of layout ${layout.fingerprint}, this thread is configured ` +
+        `for ${ownLayout.fingerprint}. Leave \`layout\` and \`epoch\` out, or give the same.`,
+    );
+  }
+  return layout;
+}
+
+/** Without a registry only the clock keeps ids of a restarted process behind the old ones. */
+function aheadMsMaxOf(support: IDistributedSupport): number {
+  return support instanceof StaticSupport ? 0 : AHEAD_MS_MAX_DEFAULT;
 }
 
 async function resolveSupport(
@@ -191,7 +225,7 @@ function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): 
   const faults = Object.keys(options)
     .filter((name) => !(name in OWN_NAMES) && (name === 'ttlMs' || !(name in LEASE_DEFAULTS)))
     .map((name) => `The option \`${name}\` is unknown; see docs/reference/options.md.`);
-  const { aheadMsMax, sequenceStart, lazy, layout, clock } = config;
+  const { aheadMsMax, sequenceStart, lazy, sharesLease, layout, clock } = config;
   if (!Number.isInteger(aheadMsMax) || aheadMsMax < 0 || aheadMsMax > AHEAD_MS_LIMIT) {
     faults.push(
       `Expected \`aheadMsMax\` to be an integer from 0 to ${AHEAD_MS_LIMIT}, got ` +
@@ -203,8 +237,10 @@ function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): 
       `Expected \`sequenceStart\` to be 'zero' or 'random', got ${shown(sequenceStart)}.`,
     );
   }
-  if (typeof lazy !== 'boolean')
-    faults.push(`Expected \`lazy\` to be a boolean, got ${shown(lazy)}.`);
+  for (const [name, value] of Object.entries({ lazy, sharesLease })) {
+    if (typeof value !== 'boolean')
+      faults.push(`Expected \`${name}\` to be a boolean, got ${shown(value)}.`);
+  }
   if (layout.lastDate.getTime() < clock.now()) {
     faults.push(
       `The layout ${layout.fingerprint} ran out on ${layout.lastDate.toISOString()}. Use a later ` +

@@ -7,9 +7,14 @@ import { Logger, type InjectionToken, type Provider } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { AnchoredClock } from '../core/clock.js';
+import { SeatMemory } from '../core/seat-memory.js';
+import { hearThreads, joinSeat, shareSeat } from '../core/shared-lease.js';
 import { SnowflakeGenerator } from '../core/snowflake-generator.js';
 import { WorkerSeat } from '../core/worker-seat.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
+import { JoinedLease } from '../lease/joined-lease.js';
+import { JoinedSupport } from '../lease/joined.support.js';
+import type { Keeper } from '../lease/keeper.js';
 import { systemHolder } from '../lease/holder.js';
 import { LeaseKeeper, type LeaseChange } from '../lease/lease-keeper.js';
 import { MIN_RANGE_MS } from '../lease/lease-options.js';
@@ -27,7 +32,7 @@ import {
 
 /** The parts of a generator that belong together; nobody else sees them. */
 interface Engine {
-  readonly keeper: LeaseKeeper;
+  readonly keeper: Keeper;
   readonly idMaker: IdMaker;
   readonly logger: Logger;
 }
@@ -80,11 +85,37 @@ function createEngine(
   support: IDistributedSupport,
   name: string | undefined,
 ): Engine {
-  const { layout, lease, clock, timers, workerIds, application } = config;
+  const { layout, lease, clock, timers, aheadMsMax, sequenceStart } = config;
   const logger = new Logger(name === undefined ? 'Snowflake' : `Snowflake:${name}`);
-  const seat = new WorkerSeat(layout, lease.reserveMs);
-  const idClock = new AnchoredClock(clock);
-  const keeper = new LeaseKeeper({
+  const isJoined = support instanceof JoinedSupport;
+  const memory = config.sharesLease ? SeatMemory.shared() : new SeatMemory();
+  const seat = isJoined
+    ? joinSeat(support.shared)
+    : new WorkerSeat(layout, lease.reserveMs, memory);
+  const idClock = new AnchoredClock(clock, seat.memory);
+  const { startTimeoutMs } = lease;
+  const keeper = isJoined
+    ? new JoinedLease({ seat, clock: idClock, timers, startTimeoutMs })
+    : createKeeper(config, support, { seat, idClock, logger });
+  const generator = new SnowflakeGenerator(seat, { clock: idClock, aheadMsMax, sequenceStart });
+  const shared = shareSeat(seat, { aheadMsMax, sequenceStart });
+  return { keeper, logger, idMaker: new IdMaker(generator, keeper, timers, shared) };
+}
+
+interface KeeperSurroundings {
+  readonly seat: WorkerSeat;
+  readonly idClock: AnchoredClock;
+  readonly logger: Logger;
+}
+
+function createKeeper(
+  config: SnowflakeConfig,
+  support: IDistributedSupport,
+  { seat, idClock, logger }: KeeperSurroundings,
+): LeaseKeeper {
+  const { layout, lease, clock, timers, workerIds, application } = config;
+  if (config.sharesLease) void hearThreads(seat);
+  return new LeaseKeeper({
     support,
     seat,
     options: lease,
@@ -103,9 +134,6 @@ function createEngine(
     onChange: (change) => logChange(logger, change),
     onNews: (text) => logger.warn(text),
   });
-  const { aheadMsMax, sequenceStart } = config;
-  const generator = new SnowflakeGenerator(seat, { clock: idClock, aheadMsMax, sequenceStart });
-  return { keeper, logger, idMaker: new IdMaker(generator, keeper, timers) };
 }
 
 /** What an operator has to look at is a warning; ids that stop are an error. */

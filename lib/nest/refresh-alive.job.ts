@@ -5,7 +5,7 @@
  * fails changes the state of the lease and is tried again by the keeper.
  */
 import type { SchedulerRegistry } from '@nestjs/schedule';
-import type { LeaseKeeper } from '../lease/lease-keeper.js';
+import type { Keeper } from '../lease/keeper.js';
 import type { SnowflakeConfig } from './options.js';
 
 /** Part of the interval by which processes differ, to both sides. */
@@ -17,7 +17,7 @@ export class RefreshAlive {
 
   constructor(
     private readonly scheduler: SchedulerRegistry,
-    private readonly keeper: LeaseKeeper,
+    private readonly keeper: Keeper,
     private readonly config: Pick<SnowflakeConfig, 'lease' | 'timers'>,
     name?: string,
   ) {

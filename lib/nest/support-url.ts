@@ -4,8 +4,10 @@
  * Promise: a backend is loaded only when its URL is used, so that this package runs without the
  * clients of the others. An unknown URL is refused with the ones that are known.
  */
+import { isSharedLease } from '../core/shared-lease.js';
 import { SnowflakeError, shown } from '../errors.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
+import { JoinedSupport } from '../lease/joined.support.js';
 import { StaticSupport } from '../lease/static.support.js';
 
 const REDIS = /^rediss?(\+sentinel|\+cluster)?:\/\//;
@@ -14,6 +16,7 @@ const STATIC = /^static:(\d{1,10})$/;
 /** @throws SnowflakeError CONFIG_INVALID */
 export async function toSupport(support: unknown): Promise<IDistributedSupport> {
   if (isSupport(support)) return support;
+  if (isSharedLease(support)) return new JoinedSupport(support);
   if (typeof support === 'string') return fromUrl(support);
   throw new SnowflakeError(
     'CONFIG_INVALID',

@@ -1,0 +1,77 @@
+/**
+ * The lease of another thread of this process, as a thread that shares it sees it.
+ *
+ * Promise: nothing is asked of a store, and stopping concerns this thread alone. The thread that
+ * holds the lease renews it and gives it back.
+ */
+import type { AnchoredClock } from '../core/clock.js';
+import type { WorkerSeat } from '../core/worker-seat.js';
+import { SnowflakeError } from '../errors.js';
+import type { Keeper } from './keeper.js';
+import { stateOf, type LeaseState } from './lease-states.js';
+import { stopped } from './lease-texts.js';
+import { pause, type Timers } from './timers.js';
+
+export interface JoinedParts {
+  readonly seat: WorkerSeat;
+  readonly clock: AnchoredClock;
+  readonly timers: Timers;
+  readonly startTimeoutMs: number;
+}
+
+const LOOK_AGAIN_MS = 20;
+
+export class JoinedLease implements Keeper {
+  private hasStopped = false;
+
+  constructor(private readonly parts: JoinedParts) {}
+
+  get state(): LeaseState {
+    return this.hasStopped ? 'released' : stateOf(this.parts.seat.memory.state);
+  }
+
+  get workerId(): number | undefined {
+    return this.parts.seat.current?.workerId;
+  }
+
+  get endMs(): number | undefined {
+    return this.parts.seat.endMs;
+  }
+
+  /** Known to the thread that holds the lease alone. */
+  get incarnation(): undefined {
+    return undefined;
+  }
+
+  get clockSkewMs(): number {
+    return this.parts.clock.offsetMs;
+  }
+
+  /** Waits until the other thread holds a worker id. */
+  async start(): Promise<void> {
+    const { seat, timers, startTimeoutMs } = this.parts;
+    for (let waitedMs = 0; seat.current === undefined; waitedMs += LOOK_AGAIN_MS) {
+      if (seat.memory.isClosed || waitedMs >= startTimeoutMs) throw noLease(waitedMs);
+      await pause(timers, LOOK_AGAIN_MS);
+    }
+  }
+
+  /** Asks the thread that holds the lease to renew it. */
+  async refresh(): Promise<void> {
+    this.parts.seat.watch.halfUsed();
+  }
+
+  async stop(): Promise<void> {
+    this.hasStopped = true;
+    this.parts.seat.leave(stopped);
+  }
+}
+
+function noLease(waitedMs: number): SnowflakeError {
+  return new SnowflakeError(
+    'NOT_READY',
+    `The thread that holds the shared lease had no worker id within ${waitedMs} ms. Start its ` +
+      `application first, and its threads after that.`,
+    { details: { waitedMs } },
+  );
+}

@@ -1,0 +1,182 @@
+/**
+ * Real worker_threads, real forked processes and a real Redis: each leases a worker id of its own
+ * without any set-up, or several threads share one lease.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { fork, type ChildProcess } from 'node:child_process';
+import cluster from 'node:cluster';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { layouts } from 'nestjs-snowflake';
+import type {
+  IDistributedSupport,
+  IdMaker,
+  SharedLease,
+  SnowflakeModuleOptions,
+} from 'nestjs-snowflake';
+import { compileLibrary } from './compiled-library.js';
+
+const REDIS_URL = process.env['REDIS_URL']!;
+const layout = layouts.snowflake();
+
+let folder: string;
+beforeAll(async () => {
+  folder = await compileLibrary('application.mjs');
+}, 60_000);
+afterAll(() => {
+  if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+const script = () => join(folder, 'application.mjs');
+
+/** A thread or a process, asked one thing at a time. */
+interface Peer {
+  ask(question: { kind: string; count?: number }): Promise<unknown>;
+  end(): Promise<unknown>;
+}
+
+async function startThread(options: unknown): Promise<Peer> {
+  const worker = new Worker(script(), { workerData: { options } });
+  const [message] = (await once(worker, 'message')) as unknown[];
+  expect(message).toBe('started');
+  return {
+    ask: async (question) => {
+      worker.postMessage(question);
+      return ((await once(worker, 'message')) as unknown[])[0];
+    },
+    end: () => worker.terminate(),
+  };
+}
+
+async function startFork(options: SnowflakeModuleOptions): Promise<Peer> {
+  cluster.setupPrimary({ exec: script(), execArgv: [] });
+  const worker = cluster.fork({ OPTIONS: JSON.stringify(options) });
+  const child = worker.process as unknown as ChildProcess;
+  const [message] = (await once(child, 'message')) as unknown[];
+  expect(message).toBe('started');
+  return {
+    ask: async (question) => {
+      worker.send(question);
+      return ((await once(child, 'message')) as unknown[])[0];
+    },
+    end: async () => {
+      child.kill();
+      await once(child, 'exit');
+    },
+  };
+}
+
+interface Started {
+  application: { close(): Promise<void> };
+  ids: IdMaker;
+  support: IDistributedSupport;
+}
+
+/** In a thread of its own as well, whose event loop is not Jest's: imported outside of its VM. */
+async function startHere(options: SnowflakeModuleOptions): Promise<Started> {
+  const { start } = (await import(pathToFileURL(script()).href)) as {
+    start: (options: SnowflakeModuleOptions) => Promise<Started>;
+  };
+  return start(options);
+}
+
+const support = () => `${REDIS_URL}?namespace=${randomUUID()}`;
+
+describe('threads and forks without set-up', () => {
+  it('lease a worker id each, and give it back', async () => {
+    const options = { support: support(), onFreshRegistry: 'trust' } as const;
+    const peers = await Promise.all([
+      ...[1, 2, 3].map(() => startThread(options)),
+      ...[1, 2].map(() => startFork(options)),
+    ]);
+    const held = (await Promise.all(peers.map((peer) => peer.ask({ kind: 'status' })))) as {
+      workerId: number;
+    }[];
+    expect(new Set(held.map(({ workerId }) => workerId)).size).toBe(5);
+    const made = await Promise.all(peers.map((peer) => peer.ask({ kind: 'fill', count: 4000 })));
+    expect(new Set(made.flat()).size).toBe(5 * 4000);
+    await Promise.all(peers.map((peer) => peer.ask({ kind: 'close' })));
+    await Promise.all(peers.map((peer) => peer.end()));
+    const { application, ids, support: registry } = await startHere(options);
+    const workers = await registry.workers!();
+    const taken = workers.filter(({ freeInMs }) => freeInMs > 0);
+    expect(taken.map(({ workerId }) => workerId)).toEqual([ids.status.workerId]);
+    await application.close();
+  }, 60_000);
+});
+
+describe('threads that share a lease', () => {
+  it('make different ids of one worker id, given back behind the last of them', async () => {
+    const options: SnowflakeModuleOptions = {
+      support: support(),
+      onFreshRegistry: 'trust',
+      sharesLease: true,
+      // Two worker ids, of which one is never used before: the next two holders have both.
+      layout: [
+        ['timestamp', 41],
+        ['worker', 1],
+        ['sequence', 12],
+      ],
+    };
+    const owner = await startHere(options);
+    const { workerId } = owner.ids.status;
+    const threads = await Promise.all(
+      [1, 2, 3, 4].map(() => startThread({ support: owner.ids.sharedLease })),
+    );
+    const asked = threads.map((thread) => thread.ask({ kind: 'fill', count: 200_000 }));
+    const own = Array.from({ length: 20_000 }, () => owner.ids.nextIdString());
+    const made = [own, ...((await Promise.all(asked)) as string[][])].map((ids) => ids.map(BigInt));
+    for (const ids of made) expect(ids.every((id, at) => at === 0 || id > ids[at - 1]!)).toBe(true);
+    const all = made.flat();
+    expect(new Set(all).size).toBe(820_000);
+    expect(new Set(all.map((id) => (id >> 12n) & 1n))).toEqual(new Set([BigInt(workerId!)]));
+    const states = await Promise.all(threads.map((thread) => thread.ask({ kind: 'status' })));
+    expect(states).toEqual(
+      states.map(() => expect.objectContaining({ workerId, state: 'active' })),
+    );
+    await owner.application.close();
+    const stopped = await threads[0]!.ask({ kind: 'status' });
+    expect(stopped).toMatchObject({ state: 'released', workerId: undefined });
+    await Promise.all(threads.map((thread) => thread.end()));
+    const next = [await startHere(options), await startHere(options)];
+    const heir = next.find(({ ids }) => ids.status.workerId === workerId)!;
+    const greatest = all.reduce((a, b) => (a > b ? a : b));
+    expect(heir.ids.nextId()).toBeGreaterThan(greatest);
+    await Promise.all(next.map(({ application }) => application.close()));
+  }, 60_000);
+
+  it('close without taking the lease from the others', async () => {
+    const owner = await startHere({ workerId: 900, sharesLease: true });
+    const [one, other] = await Promise.all(
+      [1, 2].map(() => startThread({ support: owner.ids.sharedLease, epoch: layout.epochMs })),
+    );
+    expect(await one!.ask({ kind: 'close' })).toBe('closed');
+    expect(await one!.ask({ kind: 'status' })).toMatchObject({ state: 'released' });
+    expect(await other!.ask({ kind: 'fill', count: 2000 })).toHaveLength(2000);
+    expect(owner.ids.status).toMatchObject({ state: 'active', workerId: 900 });
+    await Promise.all([one!.end(), other!.end()]);
+    await owner.application.close();
+  }, 60_000);
+
+  it('refuse another layout, and a lease that was sent to another process', async () => {
+    const owner = await startHere({ workerId: 901, sharesLease: true });
+    const { sharedLease } = owner.ids;
+    await expect(startHere({ support: sharedLease, epoch: '2020-01-01' })).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringMatching(/shared lease is for ids of layout/) as unknown,
+    });
+    const sent = JSON.parse(JSON.stringify(sharedLease)) as SharedLease;
+    await expect(startHere({ support: sent })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    const child = fork(script(), { serialization: 'advanced' });
+    expect(() => child.send({ sharedLease } as never)).toThrow(/could not be cloned/);
+    child.kill();
+    await owner.application.close();
+    const alone = await startHere({ workerId: 901 });
+    expect(() => alone.ids.sharedLease).toThrow(/sharesLease/);
+    await alone.application.close();
+  }, 60_000);
+});

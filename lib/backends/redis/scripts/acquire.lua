@@ -16,7 +16,7 @@ if held then
 end
 
 -- unpack() takes some 8,000 values at most, so wide layouts are read in chunks.
-local CHUNK = 4096
+local CHUNK = 256
 local worker, last
 for first = workerMin, workerMax, CHUNK do
   local fields = {}

@@ -187,14 +187,35 @@ describe('the generator', () => {
     expect(codeOf(() => wide.generator.nextIdNumber())).toBe('CONFIG_INVALID');
   });
 
-  it('spreads id % n when the sequence starts at random', () => {
-    let seed = 1;
-    const random = () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
-    const { clock, seat, generator } = world(undefined, { sequenceStart: 'random', random });
+  it('waits in place for a bounded number of looks at a clock that stands still', () => {
+    let reads = 0;
+    const clock = { now: () => (reads++, EPOCH_MS + 1000) };
+    const { seat, generator } = world(undefined, { clock, aheadMsMax: 0 });
     seat.grant(ENDLESS);
-    const counts = Array.from({ length: 8 }, () => 0);
-    for (let n = 0; n < 8000; n++, clock.ms++) counts[Number(generator.nextId() % 8n)]!++;
-    expect(Math.min(...counts)).toBeGreaterThan(850);
+    generator.nextIds(4096);
+    reads = 0;
+    expect(codeOf(() => generator.nextId())).toBe('SEQUENCE_SPENT');
+    // A tick of 1 ms, at 60 ns for each look; and no look at all where waiting is not wanted.
+    expect(reads).toBeGreaterThan(16_000);
+    expect(reads).toBeLessThan(17_000);
+    reads = 0;
+    expect(codeOf(() => generator.nextIdAtOnce())).toBe('SEQUENCE_SPENT');
+    expect(reads).toBe(1);
+    expect(generator.waitCount).toBe(2);
+  });
+
+  it('ends its wait in place as soon as the clock moves, and counts it once', () => {
+    let looks = 0;
+    const clock = { now: () => EPOCH_MS + 1000 + (looks++ > 100 ? 1 : 0) };
+    const { seat, generator, layout } = world(undefined, { clock, aheadMsMax: 0 });
+    seat.grant(ENDLESS);
+    generator.nextIds(4096);
+    expect(layout.parse(generator.nextId())).toMatchObject({
+      timestampMs: EPOCH_MS + 1001,
+      sequence: 0,
+    });
+    expect(looks).toBeLessThan(110);
+    expect(generator.waitCount).toBe(1);
   });
 
   it.each([-1, 1.5, Number.NaN, Infinity, '3'])('refuses a batch of %p', (count) => {

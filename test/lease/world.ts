@@ -5,6 +5,7 @@
 import { MemoryRegistry } from '../../lib/backends/memory/index.js';
 import { AnchoredClock } from '../../lib/core/clock.js';
 import { layouts } from '../../lib/core/layouts.js';
+import { SeatMemory } from '../../lib/core/seat-memory.js';
 import { SnowflakeGenerator } from '../../lib/core/snowflake-generator.js';
 import { WorkerSeat } from '../../lib/core/worker-seat.js';
 import type {
@@ -63,11 +64,16 @@ export class World implements IDistributedSupport {
 }
 
 /** One process in a world. */
-export function process(world: World, given: Partial<LeaseOptions> = {}, clockAheadMs = 0) {
+export function process(
+  world: World,
+  given: Partial<LeaseOptions> = {},
+  clockAheadMs = 0,
+  memory = new SeatMemory(),
+) {
   const options: LeaseOptions = { ...LEASE_DEFAULTS, onFreshRegistry: 'trust', ...given };
-  const seat = new WorkerSeat(layouts.snowflake(), options.reserveMs);
+  const seat = new WorkerSeat(layouts.snowflake(), options.reserveMs, memory);
   const hostClock = { now: () => world.time.now() + clockAheadMs };
-  const idClock = new AnchoredClock(hostClock);
+  const idClock = new AnchoredClock(hostClock, memory);
   const changes: LeaseChange[] = [];
   const news: string[] = [];
   let text = 0;

@@ -2,7 +2,7 @@
  * The oracle: sees every id and every range, and says what must not have happened.
  *
  * No id twice; no two leases with overlapping ranges of one worker id (which fires long before two
- * ids are equal); no id outside the ranges held; the ids of one process strictly rising. Twins,
+ * ids are equal); no id outside the ranges held; the ids of one thread strictly rising. Twins,
  * which is what copies of one process are, may clash with each other and with nobody else.
  */
 import type { BitLayout } from '../../core/bit-layout.js';
@@ -15,7 +15,7 @@ export type ViolationKind =
   | 'overlap'
   /** An id was made outside every range its process held. */
   | 'outside'
-  /** A process made an id below its last one. */
+  /** A thread made an id below its last one. */
   | 'order'
   /** Copies of a process went on with one lease for longer than two renewals. */
   | 'twins'
@@ -44,12 +44,18 @@ export interface Claim extends Maker {
   cutTick: number;
 }
 
-/** What the oracle remembers of a process. */
+/** What the oracle remembers of a thread of a process. */
 export interface Witness {
+  /** Of the process: threads of one process are no twins of each other. */
   readonly name: string;
+  /** Of the process. */
   readonly claims: Claim[];
   lastKey: number;
+  /** Which of the claims the last id lay in. */
+  lastClaim: number;
 }
+
+type WitnessOfProcess = Pick<Witness, 'name' | 'claims'>;
 
 const VIOLATIONS_SHOWN_MAX = 20;
 
@@ -81,7 +87,7 @@ export class Oracle {
     return this.claims.length;
   }
 
-  rangeHeld(witness: Witness, range: SeatedRange, family = this.claims.length): void {
+  rangeHeld(witness: WitnessOfProcess, range: SeatedRange, family = this.claims.length): void {
     const claim = {
       name: witness.name,
       range,
@@ -94,7 +100,7 @@ export class Oracle {
   }
 
   /** The process asks for this worker id to be taken back, all its ids being made. */
-  givenBack(witness: Witness, workerId: number, lastTick: number): void {
+  givenBack(witness: WitnessOfProcess, workerId: number, lastTick: number): void {
     for (const claim of witness.claims) {
       if (claim.range.workerId === workerId && claim.cutTick === Infinity) {
         claim.cutTick = Math.max(lastTick + 1, claim.range.floorTick);
@@ -112,11 +118,14 @@ export class Oracle {
     if (claim === undefined) {
       this.violated('outside', `${witness.name} made ${id}: worker ${workerId}, tick ${tick}`);
     }
-    const goesBack = claim !== undefined && claim.range.rewinds && claim.lastTick === -Infinity;
+    const at = claim === undefined ? witness.lastClaim : witness.claims.indexOf(claim);
+    const passed = witness.claims.slice(witness.lastClaim + 1, at + 1);
+    const goesBack = passed.some(({ range }) => range.rewinds);
     if (key <= witness.lastKey && !goesBack) {
       this.violated('order', `${witness.name} made ${id} after a greater id`);
     }
     witness.lastKey = key;
+    witness.lastClaim = at;
     if (claim) claim.lastTick = Math.max(claim.lastTick, tick);
     const maker = { name: witness.name, family: claim?.family };
     const other = this.issued.get(key);

@@ -6,6 +6,7 @@
  * goes on; once it is gone nothing of it ever runs.
  */
 import { AnchoredClock, type Clock } from '../../core/clock.js';
+import { SeatMemory } from '../../core/seat-memory.js';
 import { SnowflakeGenerator } from '../../core/snowflake-generator.js';
 import { WorkerSeat, type SeatedRange, type WorkerRange } from '../../core/worker-seat.js';
 import { isSnowflakeError } from '../../errors.js';
@@ -62,9 +63,17 @@ class WatchedSeat extends WorkerSeat {
   }
 }
 
-export class SimulatedProcess implements Witness {
+/** A thread that makes ids under the lease of its process. */
+interface Thread {
+  readonly witness: Witness;
+  readonly generator: SnowflakeGenerator;
+}
+
+/** Every second process shares its lease with two more threads. */
+const EXTRA_THREAD_COUNT = 2;
+
+export class SimulatedProcess {
   readonly claims: Claim[] = [];
-  lastKey = -Infinity;
   isPaused = false;
   pauseCount = 0;
   isGone = false;
@@ -74,8 +83,9 @@ export class SimulatedProcess implements Witness {
   readonly parts: KeeperParts;
   /** Replaced when this process is made a copy of another. */
   keeper: LeaseKeeper;
-  generator: SnowflakeGenerator;
+  private threads: readonly Thread[];
   private readonly seat: WatchedSeat;
+  private turnCount = 0;
   private deferred: (() => void)[] = [];
   private textCount = 0;
 
@@ -88,7 +98,9 @@ export class SimulatedProcess implements Witness {
     const hostClock = this.hostClock();
     const idClock = new AnchoredClock(hostClock);
     const { lease, layout, aheadMsMax, sequenceStart } = plan;
-    this.seat = new WatchedSeat(layout, lease.reserveMs);
+    const isShared = Number(name.slice(1)) % 2 === 0;
+    const memory = isShared ? SeatMemory.shared() : new SeatMemory();
+    this.seat = new WatchedSeat(layout, lease.reserveMs, memory);
     this.seat.onRange = (range) => this.around.oracle.rangeHeld(this, range);
     const deliver = (run: () => void) => this.wake(run);
     this.wire = new Wire(around, deliver, (text) => this.note(text));
@@ -114,23 +126,41 @@ export class SimulatedProcess implements Witness {
     this.keeper = new LeaseKeeper(this.parts);
     const clock = idClock;
     const options = { aheadMsMax, sequenceStart, clock, random: () => random.next() };
-    this.generator = new SnowflakeGenerator(this.seat, options);
+    const thread = (seat: WorkerSeat): Thread => {
+      const witness = { name, claims: this.claims, lastKey: -Infinity, lastClaim: -1 };
+      return { witness, generator: new SnowflakeGenerator(seat, options) };
+    };
+    this.threads = [this.seat, ...this.joinedSeats(isShared)].map(thread);
+  }
+
+  /** What other threads have; they tell the keeper at once, as messages would a little later. */
+  private joinedSeats(isShared: boolean): WorkerSeat[] {
+    const { layout, reserveMs, memory } = this.seat;
+    const count = isShared ? EXTRA_THREAD_COUNT : 0;
+    return Array.from({ length: count }, () => {
+      const seat = new WorkerSeat(layout, reserveMs, memory);
+      seat.watch = this.keeper;
+      return seat;
+    });
   }
 
   /** Asks for ids in one of the ways there are, and shows them to the oracle. */
   mint(count: number): void {
     if (this.isPaused || this.isGone) return;
     const { oracle, random } = this.around;
+    const thread = () => this.threads[this.turnCount++ % this.threads.length]!;
     try {
       const way = random.between(0, 3);
       if (way === 0) {
         const batch = new BigUint64Array(count);
-        this.generator.fill(batch);
-        for (const id of batch) this.show(id);
+        const { generator, witness } = thread();
+        generator.fill(batch);
+        for (const id of batch) this.show(id, witness);
         return;
       }
       for (let n = 0; n < count; n++) {
-        this.show(way === 1 ? BigInt(this.generator.nextIdString()) : this.generator.nextId());
+        const { generator, witness } = thread();
+        this.show(way === 1 ? BigInt(generator.nextIdString()) : generator.nextId(), witness);
       }
     } catch (error) {
       oracle.refusedCount++;
@@ -146,10 +176,14 @@ export class SimulatedProcess implements Witness {
     const twins = new Map<unknown, unknown>([[this.seat.onRange, clone.seat.onRange]]);
     for (const name of ['support', 'holder', 'hostClock', 'timers', 'onChange', 'onNews'] as const)
       twins.set(this.parts[name], clone.parts[name]);
-    const { keeper, generator } = copyOf({ keeper: this.keeper, generator: this.generator }, twins);
-    clone.keeper = keeper;
-    clone.generator = generator;
-    clone.lastKey = this.lastKey;
+    const generators = this.threads.map(({ generator }) => generator);
+    const copy = copyOf({ keeper: this.keeper, generators }, twins);
+    clone.keeper = copy.keeper;
+    clone.threads = copy.generators.map((generator, at) => {
+      // The claims made before are the original's.
+      const { lastKey } = this.threads[at]!.witness;
+      return { generator, witness: { name, claims: clone.claims, lastKey, lastClaim: -1 } };
+    });
     for (const claim of this.claims) {
       const range = twins.get(claim.range) as SeatedRange | undefined;
       if (range) this.around.oracle.rangeHeld(clone, range, claim.family);
@@ -173,9 +207,9 @@ export class SimulatedProcess implements Witness {
     this.around.note(this.name, text);
   }
 
-  private show(id: bigint): void {
+  private show(id: bigint, witness: Witness): void {
     this.recentIdCount++;
-    this.around.oracle.idMade(this, id);
+    this.around.oracle.idMade(witness, id);
   }
 
   private wake(run: () => void): void {

@@ -172,7 +172,7 @@ export class BitLayout {
   }
 
   /**
-   * The time of an id alone, Unix ms, ten times as fast as parse().
+   * The time of an id alone, Unix ms; about five times as fast as parse().
    * @throws SnowflakeError ID_INVALID for anything that is not an id of this layout.
    */
   timestampMsOf(id: bigint | string): number {

@@ -18,7 +18,11 @@ export class LayoutField {
   private readonly lowCount: number;
   private readonly lowUnit: number;
   private readonly highUnit: number;
-  private readonly highCount: number;
+  /** Shifts and masks of the parts of the field in the two words, for reading it. */
+  private readonly lowShift: number;
+  private readonly lowMask: number;
+  private readonly highShift: number;
+  private readonly highMask: number;
 
   constructor(
     readonly name: string,
@@ -32,7 +36,10 @@ export class LayoutField {
     this.lowCount = 2 ** lowBits;
     this.lowUnit = 2 ** Math.min(shift, 32);
     this.highUnit = 2 ** Math.max(0, shift - 32);
-    this.highCount = 2 ** (bits - lowBits);
+    this.lowShift = Math.min(shift, 31);
+    this.lowMask = 2 ** lowBits - 1;
+    this.highShift = Math.max(0, shift - 32);
+    this.highMask = 2 ** (bits - lowBits) - 1;
   }
 
   /** What this value adds to the low word. */
@@ -46,9 +53,8 @@ export class LayoutField {
   }
 
   read(high: number, low: number): number {
-    const lowPart = Math.floor(low / this.lowUnit) % this.lowCount;
-    const highPart = Math.floor(high / this.highUnit) % this.highCount;
-    return highPart * this.lowCount + lowPart;
+    const lowPart = ((low >>> this.lowShift) & this.lowMask) >>> 0;
+    return ((high >>> this.highShift) & this.highMask) * this.lowCount + lowPart;
   }
 }
 

@@ -5,7 +5,7 @@
 
 /**
  * | state      | meaning                                            | nextId()                  |
- * | unassigned | no lease: before the start, after a clone was seen | throws NOT_READY          |
+ * | unassigned | no lease: before the start, after a clone was seen | throws, saying which      |
  * | active     | the ceiling is ahead                               | issues                    |
  * | degraded   | renewals fail                                      | issues                    |
  * | stretched  | only the reserve is left                           | issues, time stands still |

@@ -38,7 +38,7 @@ export { StaticSupport } from './lease/static.support.js';
 export type { Timers } from './lease/timers.js';
 export { InjectIdMaker } from './nest/decorators.js';
 export { IdMaker } from './nest/id-maker.js';
-export type { IdMakerStatus } from './nest/id-maker.js';
+export type { IdMakerStatus, RenewalStatus } from './nest/id-maker.js';
 export type { SnowflakeModuleOptions } from './nest/options.js';
 export { RefreshAlive } from './nest/refresh-alive.job.js';
 export { SnowflakeModule } from './nest/snowflake.module.js';

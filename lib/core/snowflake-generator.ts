@@ -98,6 +98,11 @@ export class SnowflakeGenerator {
     return this.issuedBefore + this.block.sequence - this.block.first + 1;
   }
 
+  /** How far the time of the last id is ahead of the clock, ms; 0 where it is not. */
+  get aheadMs(): number {
+    return Math.max(0, this.layout.msOf(this.block.tick) - this.clock.now());
+  }
+
   /** How often an id had to wait for the clock because the run-ahead was spent. */
   get waitCount(): number {
     return this.taker.runAhead.waitCount;

@@ -47,6 +47,14 @@ export class JoinedLease implements Keeper {
     return this.parts.clock.offsetMs;
   }
 
+  get nowMs(): number {
+    return this.parts.clock.now();
+  }
+
+  get renewals(): undefined {
+    return undefined;
+  }
+
   /** Waits until the other thread holds a worker id. */
   async start(): Promise<void> {
     const { seat, timers, startTimeoutMs } = this.parts;

@@ -3,6 +3,7 @@
  * JoinedLease in a thread that shares the lease of another.
  */
 import type { LeaseState } from './lease-states.js';
+import type { RenewalRecord } from './renewal-record.js';
 
 export interface Keeper {
   readonly state: LeaseState;
@@ -12,6 +13,10 @@ export interface Keeper {
   readonly incarnation: string | undefined;
   /** The store's clock minus the host's, as far as this thread knows. */
   readonly clockSkewMs: number;
+  /** Now, by the clock of the ids. */
+  readonly nowMs: number;
+  /** Undefined in a thread that leaves them to another. */
+  readonly renewals: RenewalRecord | undefined;
   /**
    * Gets the first lease.
    * @throws SnowflakeError what kept it from one for startTimeoutMs, or at once what cannot pass.

@@ -7,7 +7,7 @@
 import { SnowflakeError } from '../errors.js';
 import type { LeaseAnswer, LeaseGrant, LeaseRequest, WorkerLease } from './distributed-support.js';
 import { HeldLease, NO_REGISTRY } from './held-lease.js';
-import type { KeeperParts } from './lease-keeper.js';
+import type { KeeperParts } from './keeper-parts.js';
 import { MIN_RANGE_MS, type LeaseOptions } from './lease-options.js';
 import { RetryDelay } from './retry-delay.js';
 import type { SupportCaller } from './support-caller.js';

@@ -5,53 +5,19 @@
  * changes nothing but the state shown; no timer has to fire for ids to stay unique.
  * When it is called, and what is logged, is left to the caller (the nest room).
  */
-import type { AnchoredClock, Clock } from '../core/clock.js';
-import type { SeatWatch, SeatedRange, WorkerSeat } from '../core/worker-seat.js';
+import type { SeatWatch, SeatedRange } from '../core/worker-seat.js';
 import { ClockSkew } from './clock-skew.js';
-import type {
-  IDistributedSupport,
-  LeaseAnswer,
-  LeaseGrant,
-  LeaseTerms,
-  WorkerLease,
-} from './distributed-support.js';
+import type { LeaseAnswer, LeaseGrant, WorkerLease } from './distributed-support.js';
 import { HeldLease } from './held-lease.js';
-import type { Holder } from './holder.js';
+import type { KeeperParts } from './keeper-parts.js';
 import type { Keeper } from './keeper.js';
 import { LeaseAcquirer, type Acquired, type StartLimits } from './lease-acquirer.js';
-import type { LeaseOptions } from './lease-options.js';
 import { nextState, numberOf, type LeaseEvent, type LeaseState } from './lease-states.js';
 import { dropped, grantText, holdText, inSnapshot, movedText, stopped } from './lease-texts.js';
+import { RenewalRecord } from './renewal-record.js';
 import { RetryDelay } from './retry-delay.js';
 import { SupportCaller } from './support-caller.js';
-import type { TimerHandle, Timers } from './timers.js';
-
-/** One change of state, for the log. */
-export interface LeaseChange {
-  readonly from: LeaseState;
-  readonly to: LeaseState;
-  readonly workerId: number | undefined;
-  /** Why, in words. */
-  readonly reason: string;
-}
-
-export interface KeeperParts {
-  readonly support: IDistributedSupport;
-  readonly seat: WorkerSeat;
-  readonly options: LeaseOptions;
-  readonly terms: LeaseTerms;
-  /** The worker ids that may be leased, inclusive on both sides. */
-  readonly workerIds: { readonly min: number; readonly max: number };
-  readonly holder: Holder;
-  readonly hostClock: Clock;
-  /** The clock the generator reads; the keeper moves it when the host's clock is far off. */
-  readonly idClock: AnchoredClock;
-  readonly timers: Timers;
-  readonly random: () => number;
-  readonly onChange: (change: LeaseChange) => void;
-  /** News that is no change of state: why the start waits, a skewed clock. */
-  readonly onNews: (text: string) => void;
-}
+import type { TimerHandle } from './timers.js';
 
 /** Between the news that half a range is used and the renewal: many ids may follow at once. */
 const HALF_USED_DELAY_MS = 20;
@@ -59,6 +25,7 @@ const HALF_USED_DELAY_MS = 20;
 export class LeaseKeeper implements Keeper, SeatWatch {
   state: LeaseState = 'unassigned';
   lease: HeldLease | undefined;
+  readonly renewals = new RenewalRecord();
   private readonly skew: ClockSkew;
   private readonly caller: SupportCaller;
   private readonly acquirer: LeaseAcquirer;
@@ -100,6 +67,10 @@ export class LeaseKeeper implements Keeper, SeatWatch {
 
   get clockSkewMs(): number {
     return this.skew.skewMs;
+  }
+
+  get nowMs(): number {
+    return this.parts.idClock.now();
   }
 
   refresh(): Promise<void> {
@@ -145,8 +116,11 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     const apply = (answer: LeaseAnswer) => this.apply(lease, answer, asked, sentAtMs);
     const late = (answer: LeaseAnswer) => void apply(answer);
     try {
-      await apply(await this.caller.call(() => this.parts.support.refreshAlive(asked), late));
+      const answer = await this.caller.call(() => this.parts.support.refreshAlive(asked), late);
+      this.renewals.note(answer.status, sentAtMs, this.skew.hostNowMs);
+      await apply(answer);
     } catch (error) {
+      this.renewals.note('error', sentAtMs, this.skew.hostNowMs);
       this.failed((error as Error).message);
     }
   }

@@ -10,6 +10,7 @@ import type { CallFields, SnowflakeGenerator } from '../core/snowflake-generator
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { LeaseState } from '../lease/lease-states.js';
+import type { RenewalRecord } from '../lease/renewal-record.js';
 import { pause, type Timers } from '../lease/timers.js';
 
 /** How the generator stands, for health checks and metrics. */
@@ -26,6 +27,21 @@ export interface IdMakerStatus {
   /** How often a tick's sequence and the run-ahead were spent and an id waited for the clock. */
   readonly waitCount: number;
   readonly rollbackCount: number;
+  /** When this was read, by the clock of the ids; `leaseEndsAt` is counted from it. */
+  readonly readAt: Date;
+  /** How far the time of the last id is ahead of the clock. */
+  readonly aheadMs: number;
+  /** What became of the renewals; undefined in a thread that shares the lease of another. */
+  readonly renewals: RenewalStatus | undefined;
+}
+
+export interface RenewalStatus {
+  /** `ok`, `hold`, `fenced` ... as the store answered, `error` where it did not. */
+  readonly countByAnswer: Readonly<Record<string, number>>;
+  /** All the time they took. */
+  readonly waitedMs: number;
+  /** When the store prolonged the lease last. */
+  readonly lastAt: Date | undefined;
 }
 
 /** nextIdAsync tries again after 1 ms, doubling up to this. */
@@ -143,8 +159,16 @@ export class IdMaker {
       issuedCount: generator.issuedCount,
       waitCount: generator.waitCount,
       rollbackCount: generator.rollbackCount,
+      readAt: new Date(keeper.nowMs),
+      aheadMs: generator.aheadMs,
+      renewals: keeper.renewals && renewalStatus(keeper.renewals),
     };
   }
+}
+
+function renewalStatus({ countByAnswer, waitedMs, lastMs }: RenewalRecord): RenewalStatus {
+  const lastAt = lastMs === undefined ? undefined : new Date(lastMs);
+  return { countByAnswer: { ...countByAnswer }, waitedMs, lastAt };
 }
 
 function notShareable(): SnowflakeError {

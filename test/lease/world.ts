@@ -14,7 +14,8 @@ import type {
   LeaseRequest,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
-import { LeaseKeeper, type LeaseChange } from '../../lib/lease/lease-keeper.js';
+import type { LeaseChange } from '../../lib/lease/keeper-parts.js';
+import { LeaseKeeper } from '../../lib/lease/lease-keeper.js';
 import { LEASE_DEFAULTS, type LeaseOptions } from '../../lib/lease/lease-options.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 

@@ -14,6 +14,12 @@ export const ENTRIES: Readonly<Record<string, string>> = {
   'nestjs-snowflake/core': 'lib/core/index.ts',
   'nestjs-snowflake/redis': 'lib/backends/redis/index.ts',
   'nestjs-snowflake/testing': 'lib/testing/index.ts',
+  'nestjs-snowflake/http': 'lib/http/index.ts',
+  'nestjs-snowflake/swagger': 'lib/http/swagger.ts',
+  'nestjs-snowflake/class-validator': 'lib/http/class-validator.ts',
+  'nestjs-snowflake/class-transformer': 'lib/http/class-transformer.ts',
+  'nestjs-snowflake/zod': 'lib/http/zod.ts',
+  'nestjs-snowflake/graphql': 'lib/http/graphql.ts',
   'nestjs-snowflake/typeorm': 'lib/orm/typeorm/index.ts',
 };
 

@@ -1,0 +1,79 @@
+/**
+ * An id out of a path, a query or a body.
+ *
+ * Promise: a handler gets an id or is not called. Whatever else a client sends is answered with 400
+ * and the reason, never with 500.
+ */
+import { BadRequestException, Injectable, Optional, type PipeTransform } from '@nestjs/common';
+import type { TextForm } from '../core/radix-form.js';
+import { isSnowflakeError } from '../errors.js';
+import { IdCheck, type SnowflakeIdChecks } from './check-id.js';
+
+export interface ParseSnowflakePipeOptions extends SnowflakeIdChecks {
+  /** What the handler gets: a bigint, or the id as decimal text in its one spelling. */
+  readonly as?: 'bigint' | 'text';
+  /**
+   * Text forms read beside decimal. They are tried in this order and decimal last, and the first
+   * that reads an id which passes the checks counts. Decimal ids of today have more digits than any
+   * other form has characters. Where small decimal numbers are ids too, list `textForms.decimal`
+   * first.
+   */
+  readonly forms?: readonly TextForm[];
+  /** Let a missing or empty value pass, as undefined. */
+  readonly optional?: boolean;
+}
+
+/**
+ * Checks an id and hands it over as bigint or text; answers 400 to everything else.
+ *
+ * @example
+ * ```ts
+ * import { Controller, Get, Param, Query } from '@nestjs/common';
+ * import { layouts } from 'nestjs-snowflake';
+ * import { ParseSnowflakePipe } from 'nestjs-snowflake/http';
+ *
+ * const after = new ParseSnowflakePipe({
+ *   as: 'text',
+ *   optional: true,
+ *   layout: layouts.snowflake(),
+ *   notInFuture: true,
+ * });
+ *
+ * @Controller('orders')
+ * class OrdersController {
+ *   @Get(':id')
+ *   one(@Param('id', ParseSnowflakePipe) id: bigint) {}
+ *
+ *   @Get()
+ *   page(@Query('after', after) after?: string) {}
+ * }
+ * ```
+ */
+@Injectable()
+export class ParseSnowflakePipe implements PipeTransform<unknown, bigint | string | undefined> {
+  private readonly check: IdCheck;
+  private readonly isText: boolean;
+  private readonly isOptional: boolean;
+
+  constructor(@Optional() options: ParseSnowflakePipeOptions = {}) {
+    this.check = new IdCheck(options, options.forms);
+    this.isText = options.as === 'text';
+    this.isOptional = options.optional ?? false;
+  }
+
+  transform(value: unknown): bigint | string | undefined {
+    const isMissing = value === undefined || value === null || value === '';
+    if (this.isOptional && isMissing) return undefined;
+    const id = this.idOf(value);
+    return this.isText ? id.toString() : id;
+  }
+
+  private idOf(value: unknown): bigint {
+    try {
+      return this.check.idOf(value);
+    } catch (error) {
+      if (!isSnowflakeError(error)) throw error;
+      throw new BadRequestException(error.message, { cause: error });
+    }
+  }
+}

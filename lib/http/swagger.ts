@@ -1,0 +1,98 @@
+/**
+ * `nestjs-snowflake/swagger`: ids in an OpenAPI document.
+ *
+ * Promise: an id is documented as the text it is, so that generated clients never read it as a
+ * number. Nothing is validated here.
+ */
+import { ApiParam, ApiProperty, ApiQuery } from '@nestjs/swagger';
+import { DECIMAL_PATTERN, EXAMPLE_ID } from './check-id.js';
+
+/** What a document may say about an id beside its form. */
+export interface ApiSnowflakeOptions {
+  readonly description?: string;
+  /** Default: an id of the default layout. */
+  readonly example?: string;
+  /** Default true. */
+  readonly required?: boolean;
+  readonly deprecated?: boolean;
+}
+
+export interface ApiSnowflakeQueryOptions extends ApiSnowflakeOptions {
+  /** Several ids, as `?id=1&id=2`. */
+  readonly isArray?: boolean;
+}
+
+export interface ApiSnowflakePropertyOptions extends ApiSnowflakeOptions {
+  /** A list of ids. */
+  readonly isArray?: boolean;
+  readonly nullable?: boolean;
+  readonly readOnly?: boolean;
+}
+
+const DESCRIPTION = 'A 64-bit id as decimal text. Keep it as text: a number would lose digits.';
+
+/**
+ * Documents a property that is an id.
+ *
+ * @example
+ * ```ts
+ * import { ApiSnowflakeProperty } from 'nestjs-snowflake/swagger';
+ *
+ * class Order {
+ *   @ApiSnowflakeProperty({ readOnly: true })
+ *   id: string;
+ *
+ *   @ApiSnowflakeProperty({ description: 'Who gets it', nullable: true })
+ *   receiverId: string | null;
+ * }
+ * ```
+ */
+export function ApiSnowflakeProperty(options: ApiSnowflakePropertyOptions = {}): PropertyDecorator {
+  const { description = DESCRIPTION, example, isArray, ...passedOn } = options;
+  const id = idSchema(example);
+  const schema = isArray ? { type: 'array' as const, items: id } : id;
+  return ApiProperty({ ...passedOn, ...schema, description });
+}
+
+/**
+ * Documents an id in the path.
+ *
+ * @example
+ * ```ts
+ * import { Controller, Get, Param } from '@nestjs/common';
+ * import { ParseSnowflakePipe } from 'nestjs-snowflake/http';
+ * import { ApiSnowflakeParam } from 'nestjs-snowflake/swagger';
+ *
+ * @Controller('orders')
+ * class OrdersController {
+ *   @Get(':id')
+ *   @ApiSnowflakeParam('id', { description: 'The order' })
+ *   one(@Param('id', ParseSnowflakePipe) id: bigint) {}
+ * }
+ * ```
+ */
+export function ApiSnowflakeParam(
+  name: string,
+  options: ApiSnowflakeOptions = {},
+): MethodDecorator & ClassDecorator {
+  const { description = DESCRIPTION, example, ...passedOn } = options;
+  return ApiParam({ ...passedOn, name, description, schema: idSchema(example) });
+}
+
+/** Documents an id, or several, in the query. */
+export function ApiSnowflakeQuery(
+  name: string,
+  options: ApiSnowflakeQueryOptions = {},
+): MethodDecorator & ClassDecorator {
+  const { description = DESCRIPTION, example, isArray, ...passedOn } = options;
+  const described = { ...passedOn, name, description };
+  const schema = idSchema(example);
+  if (!isArray) return ApiQuery({ ...described, schema });
+  // The type of the handler's parameter, Array, would win over a schema; it does not over a type.
+  const list = { type: String, isArray, example: [schema.example] };
+  return ApiQuery({ ...schema, ...described, ...list });
+}
+
+function idSchema(example = EXAMPLE_ID) {
+  return { type: 'string' as const, format: 'int64', pattern: DECIMAL_PATTERN, example };
+}

@@ -1,0 +1,38 @@
+/**
+ * What a keeper is made of: everything it touches comes in here, so that a simulation can give
+ * it other time, another store and other chance.
+ */
+import type { AnchoredClock, Clock } from '../core/clock.js';
+import type { WorkerSeat } from '../core/worker-seat.js';
+import type { IDistributedSupport, LeaseTerms } from './distributed-support.js';
+import type { Holder } from './holder.js';
+import type { LeaseOptions } from './lease-options.js';
+import type { LeaseState } from './lease-states.js';
+import type { Timers } from './timers.js';
+
+/** One change of state, for the log. */
+export interface LeaseChange {
+  readonly from: LeaseState;
+  readonly to: LeaseState;
+  readonly workerId: number | undefined;
+  /** Why, in words. */
+  readonly reason: string;
+}
+
+export interface KeeperParts {
+  readonly support: IDistributedSupport;
+  readonly seat: WorkerSeat;
+  readonly options: LeaseOptions;
+  readonly terms: LeaseTerms;
+  /** The worker ids that may be leased, inclusive on both sides. */
+  readonly workerIds: { readonly min: number; readonly max: number };
+  readonly holder: Holder;
+  readonly hostClock: Clock;
+  /** The clock the generator reads; the keeper moves it when the host's clock is far off. */
+  readonly idClock: AnchoredClock;
+  readonly timers: Timers;
+  readonly random: () => number;
+  readonly onChange: (change: LeaseChange) => void;
+  /** News that is no change of state: why the start waits, a skewed clock. */
+  readonly onNews: (text: string) => void;
+}

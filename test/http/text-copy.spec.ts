@@ -1,0 +1,174 @@
+/**
+ * The copy with text in place of bigint: JSON sees the same but for the bigints, and what has none
+ * is not copied at all.
+ */
+import { describe, expect, it } from '@jest/globals';
+import { StreamableFile } from '@nestjs/common';
+import fc from 'fast-check';
+import { Readable } from 'node:stream';
+import { bigintAsText } from '../../lib/http/index.js';
+import { textCopyOf } from '../../lib/http/text-copy.js';
+
+const ID = 382_366_441_078_288_384n;
+const TEXT = '382366441078288384';
+const jsonOf = (value: unknown) => JSON.stringify(value, bigintAsText);
+
+describe('a copy', () => {
+  it('is in JSON what a replacer would write, for every value', () => {
+    const options = { withBigInt: true, withDate: true, withNullPrototype: true, withMap: true };
+    fc.assert(
+      fc.property(fc.anything({ ...options, withSparseArray: true }), (v) => {
+        expect(JSON.stringify(textCopyOf(v))).toBe(jsonOf(v));
+      }),
+    );
+  });
+
+  it('is no copy where there is no bigint', () => {
+    fc.assert(
+      fc.property(fc.anything({ withDate: true, withNullPrototype: true, withMap: true }), (v) => {
+        expect(textCopyOf(v)).toBe(v);
+      }),
+    );
+  });
+
+  it('leaves the original untouched, and copies no part without a bigint', () => {
+    const lines = [{ id: 'text' }];
+    const order = Object.freeze({ id: ID, lines, at: new Date(0) });
+    const copy = textCopyOf(order) as typeof order;
+    expect(copy).toEqual({ id: TEXT, lines, at: new Date(0) });
+    expect(copy.lines).toBe(lines);
+    expect(copy.at).toBe(order.at);
+    expect(order.id).toBe(ID);
+  });
+
+  it('keeps the class, so that decorators still find it, and runs no setter', () => {
+    class Order {
+      id = ID;
+      set note(_: string) {
+        throw new Error('a setter ran');
+      }
+    }
+    const order = Object.defineProperty(new Order(), 'note', { value: ID, enumerable: true });
+    const copy = textCopyOf(order);
+    expect(copy).toBeInstanceOf(Order);
+    expect({ ...(copy as object) }).toEqual({ id: TEXT, note: TEXT });
+  });
+
+  it('keeps a key that is named like the prototype an ordinary key', () => {
+    const value = JSON.parse('{"__proto__":{"isAdmin":true},"id":1}') as Record<string, unknown>;
+    const copy = textCopyOf({ ...value, id: ID }) as Record<string, unknown>;
+    expect(copy['isAdmin']).toBeUndefined();
+    const hostile = Object.defineProperty({ id: ID }, '__proto__', { value: 1, enumerable: true });
+    expect(JSON.stringify(textCopyOf(hostile))).toBe(`{"id":"${TEXT}","__proto__":1}`);
+  });
+
+  it('makes text of arrays of bigints, which generators fill', () => {
+    expect(textCopyOf({ ids: new BigUint64Array([1n, ID]) })).toEqual({ ids: ['1', TEXT] });
+    expect(textCopyOf(new BigInt64Array([2n]))).toEqual(['2']);
+  });
+
+  it('copies an object once, however often it is named', () => {
+    const customer = { id: ID };
+    const copy = textCopyOf([customer, customer]) as unknown[];
+    expect(copy[0]).toBe(copy[1]);
+    let doubled: unknown = { id: ID };
+    for (let depth = 0; depth < 60; depth++) doubled = [doubled, doubled];
+    expect(textCopyOf(doubled)).not.toBe(doubled);
+  });
+});
+
+describe('toJSON', () => {
+  class Money {
+    constructor(private readonly cents: bigint) {}
+    toJSON(key: string) {
+      return { key, cents: this.cents };
+    }
+  }
+
+  it('is honoured, with the key that JSON.stringify gives', () => {
+    const value = { price: new Money(5n), list: [new Money(6n)] };
+    expect(textCopyOf(value)).toEqual({
+      price: { key: 'price', cents: '5' },
+      list: [{ key: '0', cents: '6' }],
+    });
+    expect(textCopyOf(new Money(7n))).toEqual({ key: '', cents: '7' });
+  });
+
+  it('may give a bigint, itself, or an object that has one too', () => {
+    expect(textCopyOf({ id: { toJSON: () => ID } })).toEqual({ id: TEXT });
+    const itself = {
+      id: ID,
+      toJSON() {
+        return this;
+      },
+    };
+    const nested = { toJSON: () => new Money(1n) };
+    for (const value of [itself, nested, { nested, itself }]) {
+      expect(JSON.stringify(textCopyOf(value))).toBe(jsonOf(value));
+    }
+  });
+
+  it('that gives no bigint leaves the object as it is', () => {
+    const value = { at: new Date(0), url: new URL('https://example.org/') };
+    expect(textCopyOf(value)).toBe(value);
+  });
+});
+
+describe('what is left alone', () => {
+  it.each([
+    ['a date', new Date(0)],
+    ['a buffer', Buffer.from('1')],
+    ['bytes', new Uint8Array([1])],
+    ['a Node stream', Readable.from([1n])],
+    ['a web stream', new ReadableStream()],
+    ['a file', new StreamableFile(Buffer.from('1'))],
+    ['a promise', Promise.resolve(1n)],
+    ['a map, which is {} in JSON', new Map([['id', 1n]])],
+    ['a set, which is {} in JSON', new Set([1n])],
+    ['an error', new Error('x')],
+  ])('%s', (_, value) => {
+    expect(textCopyOf(value)).toBe(value);
+    expect(textCopyOf({ value, id: ID })).toEqual({ value, id: TEXT });
+    expect((textCopyOf({ value, id: ID }) as { value: unknown }).value).toBe(value);
+  });
+});
+
+describe('a cycle', () => {
+  interface Node {
+    id: unknown;
+    self?: unknown;
+  }
+
+  it('ends, and stays a cycle of the copy, so that JSON.stringify can name it', () => {
+    const node: Node = { id: ID };
+    node.self = { node };
+    const copy = textCopyOf(node) as { id: string; self: { node: unknown } };
+    expect(copy.id).toBe(TEXT);
+    expect(copy.self.node).toBe(copy);
+    expect(() => JSON.stringify(copy)).toThrow(/circular/);
+  });
+
+  it('without a bigint is passed on as it is', () => {
+    const node: Node = { id: 'text' };
+    node.self = [node];
+    expect(textCopyOf(node)).toBe(node);
+  });
+
+  it('of objects with toJSON ends too', () => {
+    const node = { id: ID, toJSON: () => ({ node }) };
+    expect(() => textCopyOf(node)).not.toThrow();
+  });
+});
+
+describe('bigintAsText', () => {
+  it('is a replacer that changes bigints and nothing else', () => {
+    const value = { id: ID, n: 1, at: new Date(0), list: [1n, null] };
+    expect(jsonOf(value)).toBe(
+      `{"id":"${TEXT}","n":1,"at":"1970-01-01T00:00:00.000Z","list":["1",null]}`,
+    );
+  });
+
+  it('patches nothing: JSON.stringify without it still throws', () => {
+    expect(() => JSON.stringify({ id: ID })).toThrow(TypeError);
+  });
+});

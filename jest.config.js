@@ -20,6 +20,8 @@ export default {
     '^nestjs-snowflake/class-transformer$': '<rootDir>/lib/http/class-transformer.ts',
     '^nestjs-snowflake/zod$': '<rootDir>/lib/http/zod.ts',
     '^nestjs-snowflake/graphql$': '<rootDir>/lib/http/graphql.ts',
+    '^nestjs-snowflake/health$': '<rootDir>/lib/health/index.ts',
+    '^nestjs-snowflake/metrics$': '<rootDir>/lib/metrics/index.ts',
     '^nestjs-snowflake/typeorm$': '<rootDir>/lib/orm/typeorm/index.ts',
   },
   globalSetup: '<rootDir>/test/support/global-setup.mjs',

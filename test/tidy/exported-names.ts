@@ -20,6 +20,8 @@ export const ENTRIES: Readonly<Record<string, string>> = {
   'nestjs-snowflake/class-transformer': 'lib/http/class-transformer.ts',
   'nestjs-snowflake/zod': 'lib/http/zod.ts',
   'nestjs-snowflake/graphql': 'lib/http/graphql.ts',
+  'nestjs-snowflake/health': 'lib/health/index.ts',
+  'nestjs-snowflake/metrics': 'lib/metrics/index.ts',
   'nestjs-snowflake/typeorm': 'lib/orm/typeorm/index.ts',
 };
 

@@ -39,7 +39,7 @@ export const ROOMS: readonly Room[] = [
     room: 'health',
     imports: ['nest'],
     typesOf: ['lease', 'core'],
-    outside: ['@nestjs/common', '@nestjs/terminus'],
+    outside: ['@nestjs/common', '@nestjs/core', '@nestjs/terminus'],
   },
   {
     room: 'metrics',

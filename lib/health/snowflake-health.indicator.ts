@@ -1,0 +1,87 @@
+/**
+ * The health of a generator, as an indicator of @nestjs/terminus.
+ *
+ * Promise: a check reads what is known in this process and never asks the store, so it is
+ * answered at once, however often it is asked and whatever the store does.
+ */
+import { Injectable } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { HealthIndicatorService, type HealthIndicatorResult } from '@nestjs/terminus';
+import type { IdMaker } from '../nest/id-maker.js';
+import { getIdMakerToken } from '../nest/tokens.js';
+import { healthOf, type SnowflakeHealth, type SnowflakeHealthOptions } from './health-report.js';
+
+/**
+ * Up while ids can be made, down when not. While the store is away and the range still lasts it is
+ * `degraded`, or, before @nestjs/terminus 12, up; both answer 200, with the reason in `message`.
+ *
+ * List it in the providers of the module that imports TerminusModule.
+ *
+ * @example
+ * ```ts
+ * import { Controller, Get, Module } from '@nestjs/common';
+ * import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
+ * import { SnowflakeHealthIndicator } from 'nestjs-snowflake/health';
+ *
+ * @Controller('health')
+ * class HealthController {
+ *   constructor(
+ *     private readonly health: HealthCheckService,
+ *     private readonly snowflake: SnowflakeHealthIndicator,
+ *   ) {}
+ *
+ *   @Get('ready')
+ *   @HealthCheck()
+ *   ready() {
+ *     return this.health.check([
+ *       () => this.snowflake.isHealthy('ids'),
+ *       () => this.snowflake.isHealthy('tickets', { name: 'tickets', leaseMsMin: 5000 }),
+ *     ]);
+ *   }
+ * }
+ *
+ * @Module({
+ *   imports: [TerminusModule],
+ *   providers: [SnowflakeHealthIndicator],
+ *   controllers: [HealthController],
+ * })
+ * export class HealthModule {}
+ * ```
+ */
+@Injectable()
+export class SnowflakeHealthIndicator {
+  constructor(
+    private readonly indicators: HealthIndicatorService,
+    private readonly moduleRef: ModuleRef,
+  ) {}
+
+  /** @param key under which terminus shows the result */
+  isHealthy<const Key extends string>(
+    key: Key,
+    options: SnowflakeHealthOptions = {},
+  ): HealthIndicatorResult<Key> {
+    const session = this.indicators.check(key);
+    const ids = this.idMaker(options.name);
+    if (ids === undefined) return session.down(unknownGenerator(options.name));
+    const { status, health } = healthOf(ids, options);
+    if (status === 'down') return session.down<SnowflakeHealth>(health);
+    // Terminus 11 has no word between up and down.
+    const isKnown = status === 'degraded' && 'degraded' in session;
+    return isKnown
+      ? session.degraded<SnowflakeHealth>(health)
+      : session.up<SnowflakeHealth>(health);
+  }
+
+  private idMaker(name: string | undefined): IdMaker | undefined {
+    try {
+      return this.moduleRef.get<IdMaker>(getIdMakerToken(name), { strict: false });
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+function unknownGenerator(name: string | undefined): string {
+  const option = name === undefined ? '' : ` with \`name: '${name}'\``;
+  return `The application has no such generator. Import SnowflakeModule.forRoot(...)${option}.`;
+}

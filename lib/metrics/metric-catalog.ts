@@ -1,0 +1,220 @@
+/**
+ * Every metric there is: its two names, what it means, and where it is read.
+ *
+ * Promise: an OpenTelemetry name becomes the Prometheus name by the rules of an exporter, labels
+ * included, so that one dashboard serves both. docs/operating/monitoring.md says what to watch.
+ */
+import type { LeaseState } from '../lease/lease-states.js';
+import type { GeneratorReading } from './generator-reader.js';
+
+/** A value, one for each value of the metric's label, or nothing to show. */
+type Read = number | Readonly<Record<string, number>> | undefined;
+
+export interface Metric {
+  readonly prometheus: string;
+  readonly openTelemetry: string;
+  readonly kind: 'counter' | 'gauge';
+  /** UCUM, as OpenTelemetry wants it; empty for what is no amount. */
+  readonly unit: string;
+  readonly help: string;
+  /** Beside `generator`. */
+  readonly label?: 'state' | 'answer' | 'incarnation';
+  /** How prom-client makes one of those of several cluster workers. */
+  readonly aggregator: 'sum' | 'min' | 'max' | 'omit';
+  readonly read: (reading: GeneratorReading) => Read;
+}
+
+const STATES: { readonly [state in LeaseState]: 0 } = {
+  unassigned: 0,
+  active: 0,
+  degraded: 0,
+  stretched: 0,
+  exhausted: 0,
+  fenced: 0,
+  switching: 0,
+  released: 0,
+};
+
+/** Shown from the start, because a rate needs a first 0. */
+const ANSWERS = { ok: 0, hold: 0, fenced: 0, unknown: 0, cloned: 0, error: 0 };
+
+/** From `from` to `to` in seconds. */
+function secondsBetween(from: Date | undefined, to: Date | undefined): number | undefined {
+  return from && to && (to.getTime() - from.getTime()) / 1000;
+}
+
+function secondsOf(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : ms / 1000;
+}
+
+const IDS: readonly Metric[] = [
+  {
+    prometheus: 'snowflake_ids_issued_total',
+    openTelemetry: 'snowflake.ids.issued',
+    kind: 'counter',
+    unit: '{id}',
+    help: 'Ids made',
+    aggregator: 'sum',
+    read: ({ status }) => status.issuedCount,
+  },
+  {
+    prometheus: 'snowflake_ids_ahead_seconds',
+    openTelemetry: 'snowflake.ids.ahead',
+    kind: 'gauge',
+    unit: 's',
+    help: 'How far the time of the last id is ahead of the clock',
+    aggregator: 'max',
+    read: ({ status }) => secondsOf(status.aheadMs),
+  },
+  {
+    prometheus: 'snowflake_waits_total',
+    openTelemetry: 'snowflake.waits',
+    kind: 'counter',
+    unit: '{wait}',
+    help: 'How often an id waited for the clock, because a tick and the run-ahead were spent',
+    aggregator: 'sum',
+    read: ({ status }) => status.waitCount,
+  },
+  {
+    prometheus: 'snowflake_layout_remaining_seconds',
+    openTelemetry: 'snowflake.layout.remaining',
+    kind: 'gauge',
+    unit: 's',
+    help: 'Time until the timestamp bits of the layout run out',
+    aggregator: 'min',
+    read: ({ status, layout }) => secondsBetween(status.readAt, layout.lastDate),
+  },
+];
+
+const CLOCK: readonly Metric[] = [
+  {
+    prometheus: 'snowflake_clock_rollbacks_total',
+    openTelemetry: 'snowflake.clock.rollbacks',
+    kind: 'counter',
+    unit: '{rollback}',
+    help: 'How often the clock was found to have gone back',
+    aggregator: 'sum',
+    read: ({ status }) => status.rollbackCount,
+  },
+  {
+    prometheus: 'snowflake_clock_skew_seconds',
+    openTelemetry: 'snowflake.clock.skew',
+    kind: 'gauge',
+    unit: 's',
+    help: 'Clock of the store minus clock of the host, at the last renewal',
+    aggregator: 'max',
+    read: ({ status }) => secondsOf(status.clockSkewMs),
+  },
+];
+
+const LEASE: readonly Metric[] = [
+  {
+    prometheus: 'snowflake_lease_state',
+    openTelemetry: 'snowflake.lease.state',
+    kind: 'gauge',
+    unit: '',
+    help: 'State of the lease: 1 for the one it is in, 0 for all others',
+    label: 'state',
+    aggregator: 'sum',
+    read: ({ status }) => ({ ...STATES, [status.state]: 1 }),
+  },
+  {
+    prometheus: 'snowflake_lease_remaining_seconds',
+    openTelemetry: 'snowflake.lease.remaining',
+    kind: 'gauge',
+    unit: 's',
+    help: 'Time until the leased range ends, negative when it is over; absent if it has no end',
+    aggregator: 'min',
+    read: ({ status }) => secondsBetween(status.readAt, status.leaseEndsAt),
+  },
+  {
+    prometheus: 'snowflake_worker_id',
+    openTelemetry: 'snowflake.worker.id',
+    kind: 'gauge',
+    unit: '',
+    help: 'Worker id held; absent without one',
+    aggregator: 'omit',
+    read: ({ status }) => status.workerId,
+  },
+  {
+    prometheus: 'snowflake_registry_info',
+    openTelemetry: 'snowflake.registry.info',
+    kind: 'gauge',
+    unit: '',
+    help: 'Incarnation of the registry, always 1; it must be equal in the whole fleet',
+    label: 'incarnation',
+    aggregator: 'max',
+    read: ({ status: { incarnation } }) =>
+      incarnation === undefined ? undefined : { [incarnation]: 1 },
+  },
+];
+
+const RENEWALS: readonly Metric[] = [
+  {
+    prometheus: 'snowflake_renewals_total',
+    openTelemetry: 'snowflake.renewals',
+    kind: 'counter',
+    unit: '{renewal}',
+    help: 'Renewals by what the store answered; error where it did not',
+    label: 'answer',
+    aggregator: 'sum',
+    read: ({ status: { renewals } }) => renewals && { ...ANSWERS, ...renewals.countByAnswer },
+  },
+  {
+    prometheus: 'snowflake_renewal_duration_seconds_total',
+    openTelemetry: 'snowflake.renewal.duration',
+    kind: 'counter',
+    unit: 's',
+    help: 'Time that renewals took, together; divide its rate by that of the renewals',
+    aggregator: 'sum',
+    read: ({ status }) => secondsOf(status.renewals?.waitedMs),
+  },
+  {
+    prometheus: 'snowflake_last_renewal_timestamp_seconds',
+    openTelemetry: 'snowflake.last_renewal.timestamp',
+    kind: 'gauge',
+    unit: 's',
+    help: 'When the store prolonged the lease last, Unix time',
+    aggregator: 'min',
+    read: ({ status }) => secondsOf(status.renewals?.lastAt?.getTime()),
+  },
+];
+
+const WORKERS: readonly Metric[] = [
+  {
+    prometheus: 'snowflake_workers_in_use',
+    openTelemetry: 'snowflake.workers.in_use',
+    kind: 'gauge',
+    unit: '{worker}',
+    help: 'Worker ids of the namespace that cannot be leased now',
+    aggregator: 'max',
+    read: ({ workers }) => workers?.inUse,
+  },
+  {
+    prometheus: 'snowflake_workers_free',
+    openTelemetry: 'snowflake.workers.free',
+    kind: 'gauge',
+    unit: '{worker}',
+    help: 'Worker ids of the namespace that can be leased now',
+    aggregator: 'min',
+    read: ({ workers }) => workers?.free,
+  },
+];
+
+export const METRICS: readonly Metric[] = [...IDS, ...CLOCK, ...LEASE, ...RENEWALS, ...WORKERS];
+
+export interface Sample {
+  readonly labels: Record<string, string>;
+  readonly value: number;
+}
+
+/** What a metric says of a generator. */
+export function samplesOf(metric: Metric, name: string, reading: GeneratorReading): Sample[] {
+  const read = metric.read(reading);
+  if (read === undefined) return [];
+  if (typeof read === 'number') return [{ labels: { generator: name }, value: read }];
+  return Object.entries(read).map(([is, value]) => ({
+    labels: { generator: name, [metric.label!]: is },
+    value,
+  }));
+}

@@ -1,0 +1,119 @@
+/**
+ * The metrics in a registry of prom-client.
+ *
+ * Promise: prom-client is handed in and never loaded from here. Values are read when the registry
+ * is scraped; the metrics of one registry are made once, however many generators join them.
+ */
+import { GeneratorReader, type MeasuredGenerator } from './generator-reader.js';
+import { METRICS, samplesOf, type Metric } from './metric-catalog.js';
+
+/** prom-client, as far as it is needed: `import * as client from 'prom-client'`. */
+export interface PromClient {
+  readonly Counter: new (configuration: PromConfiguration) => PromCounter;
+  readonly Gauge: new (configuration: PromConfiguration) => PromGauge;
+  readonly register: PromRegistry;
+}
+
+export interface PromRegistry {
+  getSingleMetric(name: string): unknown;
+}
+
+export interface PromConfiguration {
+  name: string;
+  help: string;
+  labelNames?: string[];
+  // A registry of the caller's own release of prom-client; it goes back as it came.
+  registers?: never[];
+  aggregator?: Metric['aggregator'];
+  collect?: () => void;
+}
+
+export interface PromCounter {
+  reset(): void;
+  inc(labels: Record<string, string>, value?: number): void;
+}
+
+export interface PromGauge {
+  reset(): void;
+  set(labels: Record<string, string>, value: number): void;
+}
+
+export interface PromOptions {
+  /** Default: the one that prom-client calls `register`. */
+  readonly registry?: PromRegistry;
+}
+
+/** The generators that are read at each scrape of a registry. */
+const readersOf = new WeakMap<object, Set<GeneratorReader>>();
+
+/**
+ * Adds the metrics of generators to a registry.
+ *
+ * @returns takes these generators out again
+ * @example
+ * ```ts
+ * import { Module } from '@nestjs/common';
+ * import { IdMaker, InjectIdMaker } from 'nestjs-snowflake';
+ * import { registerPrometheusMetrics } from 'nestjs-snowflake/metrics';
+ * import * as client from 'prom-client';
+ *
+ * @Module({})
+ * export class MetricsModule {
+ *   constructor(ids: IdMaker, @InjectIdMaker('tickets') tickets: IdMaker) {
+ *     registerPrometheusMetrics(client, [{ ids }, { name: 'tickets', ids: tickets }]);
+ *   }
+ * }
+ * ```
+ */
+export function registerPrometheusMetrics(
+  client: PromClient,
+  generators: readonly MeasuredGenerator[],
+  options: PromOptions = {},
+): () => void {
+  const registry = options.registry ?? client.register;
+  const readers = readersIn(registry, client);
+  const added = generators.map((generator) => new GeneratorReader(generator));
+  for (const reader of added) readers.add(reader);
+  return () => {
+    for (const reader of added) readers.delete(reader);
+  };
+}
+
+function readersIn(registry: PromRegistry, client: PromClient): Set<GeneratorReader> {
+  const known = readersOf.get(registry);
+  // A registry may have been emptied since.
+  const isThere = registry.getSingleMetric(METRICS[0]!.prometheus) !== undefined;
+  if (known !== undefined && isThere) return known;
+  const readers = new Set<GeneratorReader>();
+  for (const metric of METRICS) addMetric(metric, registry, client, readers);
+  readersOf.set(registry, readers);
+  return readers;
+}
+
+function addMetric(
+  metric: Metric,
+  registry: PromRegistry,
+  client: PromClient,
+  readers: ReadonlySet<GeneratorReader>,
+): void {
+  const { prometheus: name, help, label, aggregator } = metric;
+  const labelNames = label === undefined ? ['generator'] : ['generator', label];
+  const registers = [registry as never];
+  const samples = () =>
+    [...readers].flatMap((reader) => samplesOf(metric, reader.name, reader.read()));
+  const configuration = { name, help, labelNames, registers, aggregator };
+  if (metric.kind === 'counter') {
+    const collect = () => {
+      // A counter of prom-client cannot be set: it is filled anew from ours at each scrape.
+      counter.reset();
+      for (const { labels, value } of samples()) counter.inc(labels, value);
+    };
+    const counter = new client.Counter({ ...configuration, collect });
+  } else {
+    const collect = () => {
+      gauge.reset();
+      for (const { labels, value } of samples()) gauge.set(labels, value);
+    };
+    const gauge = new client.Gauge({ ...configuration, collect });
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * How many worker ids of a namespace are in use and free, asked from its support.
+ *
+ * Promise: the store is asked once in a period at most, and nobody waits for it. What it answered
+ * is shown until the next answer is due; when that fails or does not come, nothing is shown.
+ */
+import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
+
+export interface WorkerCount {
+  readonly inUse: number;
+  readonly free: number;
+}
+
+/** Inclusive on both sides. */
+export interface WorkerIds {
+  readonly min: number;
+  readonly max: number;
+}
+
+export class WorkerCensus {
+  private counted: WorkerCount | undefined;
+  private askedAtMs = -Infinity;
+  private isAnswered = true;
+
+  constructor(
+    private readonly support: Pick<IDistributedSupport, 'workers'>,
+    private readonly workerIds: WorkerIds,
+    private readonly everyMs: number,
+  ) {}
+
+  /** The count that is known; starts the next one where it is due. */
+  read(nowMs: number): WorkerCount | undefined {
+    // A clock that was set back must not put the next count off.
+    if (Math.abs(nowMs - this.askedAtMs) < this.everyMs) return this.counted;
+    if (!this.isAnswered) this.counted = undefined;
+    this.askedAtMs = nowMs;
+    this.isAnswered = false;
+    void this.ask();
+    return this.counted;
+  }
+
+  private async ask(): Promise<void> {
+    try {
+      const records = await this.support.workers?.();
+      this.counted = records && count(records, this.workerIds);
+    } catch {
+      // The renewals report a store that is away; here there is only nothing to show.
+      this.counted = undefined;
+    }
+    this.isAnswered = true;
+  }
+}
+
+/** Undefined where worker ids are not leased: nobody knows who else has one. */
+function count(records: readonly WorkerRecord[], { min, max }: WorkerIds): WorkerCount | undefined {
+  if (records.some(({ ceilingMs }) => ceilingMs === Infinity)) return undefined;
+  const held = records.filter(
+    ({ workerId, freeInMs }) => freeInMs > 0 && workerId >= min && workerId <= max,
+  );
+  return { inUse: held.length, free: max - min + 1 - held.length };
+}

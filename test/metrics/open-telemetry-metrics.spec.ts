@@ -1,0 +1,117 @@
+/**
+ * The metrics as instruments of the real OpenTelemetry SDK, collected by a reader in memory.
+ */
+import { describe, expect, it } from '@jest/globals';
+import { DataPointType, MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
+import { registerOpenTelemetryMetrics } from '../../lib/metrics/index.js';
+import { METRICS } from '../../lib/metrics/metric-catalog.js';
+import { saying, settled, startApp } from './measured-app.js';
+
+class ReaderInMemory extends MetricReader {
+  protected override async onForceFlush(): Promise<void> {}
+  protected override async onShutdown(): Promise<void> {}
+
+  /** Every metric that has a value, by its name. */
+  async read() {
+    const { resourceMetrics, errors } = await this.collect();
+    if (errors.length > 0) throw errors[0];
+    const metrics = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+    return new Map(
+      metrics
+        .filter(({ dataPoints }) => dataPoints.length > 0)
+        .map((metric) => [metric.descriptor.name, metric]),
+    );
+  }
+
+  /** The values of one metric, each behind its attributes. */
+  async valuesOf(name: string): Promise<Record<string, unknown>> {
+    const points = (await this.read()).get(name)?.dataPoints ?? [];
+    return Object.fromEntries(
+      points.map(({ attributes, value }) => [Object.values(attributes).join(' '), value]),
+    );
+  }
+}
+
+function createMeter() {
+  const reader = new ReaderInMemory();
+  const provider = new MeterProvider({ readers: [reader] });
+  return { reader, provider, meter: provider.getMeter('nestjs-snowflake') };
+}
+
+describe('a meter of OpenTelemetry', () => {
+  it('has every metric of the catalog, with its kind, unit and description', async () => {
+    const { app, time, store, ids } = await startApp();
+    const { reader, provider, meter } = createMeter();
+    registerOpenTelemetryMetrics(meter, [{ ids, support: store }]);
+    await time.advance(13_000);
+    ids.nextIds(4096 * 6);
+    await reader.read();
+    await settled();
+    const found = await reader.read();
+    expect([...found.keys()].toSorted()).toEqual(
+      METRICS.map(({ openTelemetry }) => openTelemetry).toSorted(),
+    );
+    for (const { openTelemetry, unit, help, kind } of METRICS) {
+      const { descriptor, dataPointType } = found.get(openTelemetry)!;
+      expect(descriptor).toMatchObject({ unit, description: help });
+      expect(dataPointType).toBe(kind === 'counter' ? DataPointType.SUM : DataPointType.GAUGE);
+    }
+    // Five ticks ahead; the time of the test has gone by in fractions of a ms.
+    const ahead = (await reader.valuesOf('snowflake.ids.ahead'))['default'] as number;
+    expect(Math.round(ahead * 200)).toBe(1);
+    expect(await reader.valuesOf('snowflake.workers.free')).toEqual({ default: 1023 });
+    await provider.shutdown();
+    await app.close();
+  });
+
+  it('shows what a generator does at the moment of the collection', async () => {
+    const { app, time, store, ids } = await startApp();
+    const { reader, provider, meter } = createMeter();
+    registerOpenTelemetryMetrics(meter, [{ ids }]);
+    ids.nextIds(5);
+    expect(await reader.valuesOf('snowflake.ids.issued')).toEqual({ default: 5 });
+    ids.nextIds(6);
+    expect(await reader.valuesOf('snowflake.ids.issued')).toEqual({ default: 11 });
+    expect(await reader.valuesOf('snowflake.worker.id')).toEqual({ default: ids.status.workerId });
+    store.isAway = true;
+    await time.advance(13_000);
+    expect(await reader.valuesOf('snowflake.lease.state')).toMatchObject({
+      'default degraded': 1,
+      'default active': 0,
+    });
+    await provider.shutdown();
+    await app.close();
+  });
+
+  it('keeps several generators apart, until they are taken out', async () => {
+    const [shop, stock] = [await startApp(), await startApp()];
+    const { reader, provider, meter } = createMeter();
+    registerOpenTelemetryMetrics(meter, [{ ids: shop.ids }]);
+    const remove = registerOpenTelemetryMetrics(meter, [{ name: 'stock', ids: stock.ids }]);
+    shop.ids.nextIds(3);
+    stock.ids.nextIds(4);
+    expect(await reader.valuesOf('snowflake.ids.issued')).toEqual({ default: 3, stock: 4 });
+    remove();
+    shop.ids.nextIds(1);
+    stock.ids.nextIds(1);
+    expect(await reader.valuesOf('snowflake.ids.issued')).toMatchObject({ default: 4 });
+    expect(await reader.valuesOf('snowflake.ids.issued')).not.toMatchObject({ stock: 5 });
+    await provider.shutdown();
+    await Promise.all([shop.app.close(), stock.app.close()]);
+  });
+});
+
+describe('reading', () => {
+  it('asks a generator once per collection, and never between two', async () => {
+    const { app, ids } = await startApp();
+    const { reader, provider, meter } = createMeter();
+    let readCount = 0;
+    registerOpenTelemetryMetrics(meter, [{ ids: saying(ids, () => (readCount++, {})) }]);
+    ids.nextIds(1000);
+    expect(readCount).toBe(0);
+    await reader.read();
+    expect(readCount).toBe(1);
+    await provider.shutdown();
+    await app.close();
+  });
+});

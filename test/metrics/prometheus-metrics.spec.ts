@@ -1,0 +1,219 @@
+/**
+ * The metrics in registries of the real prom-client.
+ */
+import { describe, expect, it } from '@jest/globals';
+import * as client from 'prom-client';
+import { registerPrometheusMetrics } from '../../lib/metrics/index.js';
+import { METRICS } from '../../lib/metrics/metric-catalog.js';
+import { saying, settled, startApp } from './measured-app.js';
+
+/** The samples of a scrape: `name{labels}` and the value. */
+async function scrape(registry: client.Registry): Promise<Map<string, number>> {
+  const lines = (await registry.metrics()).split('\n').filter((line) => /^\w/.test(line));
+  return new Map(
+    lines.map((line) => {
+      const [name, value] = [line.replace(/ \S+$/, ''), line.replace(/.* /, '')];
+      return [name, Number(value)];
+    }),
+  );
+}
+
+const of = (samples: Map<string, number>, name: string): Record<string, number> =>
+  Object.fromEntries([...samples].filter(([sample]) => sample.startsWith(name)));
+
+describe('a registry of prom-client', () => {
+  it('shows what a generator does at the moment of the scrape', async () => {
+    const { app, time, ids } = await startApp();
+    const registry = new client.Registry();
+    registerPrometheusMetrics(client, [{ ids }], { registry });
+    ids.nextIds(5);
+    const first = await scrape(registry);
+    expect(first.get('snowflake_ids_issued_total{generator="default"}')).toBe(5);
+    expect(first.get('snowflake_waits_total{generator="default"}')).toBe(0);
+    expect(first.get('snowflake_worker_id{generator="default"}')).toBe(ids.status.workerId);
+    time.wallMs -= 2000;
+    ids.nextIds(10_000);
+    const second = await scrape(registry);
+    expect(second.get('snowflake_ids_issued_total{generator="default"}')).toBe(10_005);
+    expect(second.get('snowflake_clock_rollbacks_total{generator="default"}')).toBe(1);
+    await app.close();
+  });
+
+  it('shows one state at a time, and no worker id without a lease', async () => {
+    const { app, time, store, ids } = await startApp();
+    const registry = new client.Registry();
+    registerPrometheusMetrics(client, [{ ids }], { registry });
+    const states = async () => {
+      const shown = Object.entries(of(await scrape(registry), 'snowflake_lease_state'));
+      expect(shown).toHaveLength(8);
+      return shown
+        .filter(([, value]) => value === 1)
+        .map(([name]) => /state="(\w+)"/.exec(name)![1]);
+    };
+    expect(await states()).toEqual(['active']);
+    store.isAway = true;
+    await time.advance(13_000);
+    expect(await states()).toEqual(['degraded']);
+    await app.close();
+    expect(await states()).toEqual(['released']);
+    expect(of(await scrape(registry), 'snowflake_worker_id')).toEqual({});
+  });
+
+  it('shows times in seconds, and every answer from a first 0', async () => {
+    const { app, time, ids } = await startApp();
+    const registry = new client.Registry();
+    const renewals = {
+      countByAnswer: { ok: 7, error: 2 },
+      waitedMs: 2500,
+      lastAt: new Date(time.now() - 4000),
+    };
+    const more = () => ({ readAt: new Date(time.now()), aheadMs: 250, renewals });
+    registerPrometheusMetrics(client, [{ ids: saying(ids, more) }], { registry });
+    const samples = await scrape(registry);
+    const value = (name: string, labels = '') =>
+      samples.get(`snowflake_${name}{generator="default"${labels}}`);
+    expect(value('lease_remaining_seconds')).toBe(60);
+    expect(value('ids_ahead_seconds')).toBe(0.25);
+    expect(value('renewal_duration_seconds_total')).toBe(2.5);
+    expect(value('last_renewal_timestamp_seconds')).toBe(time.now() / 1000 - 4);
+    expect(value('renewals_total', ',answer="ok"')).toBe(7);
+    expect(value('renewals_total', ',answer="error"')).toBe(2);
+    expect(value('renewals_total', ',answer="cloned"')).toBe(0);
+    const years = value('layout_remaining_seconds')! / (365.25 * 86_400);
+    expect(years).toBeCloseTo(67.7, 1);
+    await app.close();
+  });
+
+  it('leaves out what a generator does not know', async () => {
+    const { app, ids } = await startApp({ workerId: 811 });
+    const registry = new client.Registry();
+    registerPrometheusMetrics(client, [{ ids }], { registry });
+    const samples = await scrape(registry);
+    expect(of(samples, 'snowflake_lease_remaining_seconds')).toEqual({});
+    expect(of(samples, 'snowflake_registry_info')).toEqual({});
+    expect(of(samples, 'snowflake_workers')).toEqual({});
+    expect(samples.get('snowflake_worker_id{generator="default"}')).toBe(811);
+    await app.close();
+  });
+
+  it('shows the incarnation of the registry', async () => {
+    const { app, ids } = await startApp();
+    const registry = new client.Registry();
+    registerPrometheusMetrics(client, [{ ids }], { registry });
+    const name = `{generator="default",incarnation="${ids.status.incarnation}"}`;
+    expect((await scrape(registry)).get(`snowflake_registry_info${name}`)).toBe(1);
+    await app.close();
+  });
+
+  it('lists every metric of the catalog, with its help and kind', async () => {
+    const { app, ids } = await startApp();
+    const registry = new client.Registry();
+    registerPrometheusMetrics(client, [{ ids }], { registry });
+    const text = await registry.metrics();
+    for (const { prometheus, help, kind } of METRICS) {
+      expect(text).toContain(`# HELP ${prometheus} ${help}\n# TYPE ${prometheus} ${kind}`);
+    }
+    await app.close();
+  });
+});
+
+describe('several generators', () => {
+  it('share the metrics of a registry, each under its label, until taken out', async () => {
+    const [shop, stock] = [await startApp(), await startApp()];
+    const registry = new client.Registry();
+    registerPrometheusMetrics(client, [{ ids: shop.ids }], { registry });
+    const { ids } = stock;
+    const remove = registerPrometheusMetrics(client, [{ name: 'stock', ids }], { registry });
+    shop.ids.nextIds(3);
+    ids.nextIds(4);
+    expect(of(await scrape(registry), 'snowflake_ids_issued_total')).toEqual({
+      'snowflake_ids_issued_total{generator="default"}': 3,
+      'snowflake_ids_issued_total{generator="stock"}': 4,
+    });
+    remove();
+    expect(of(await scrape(registry), 'snowflake_ids_issued_total')).toEqual({
+      'snowflake_ids_issued_total{generator="default"}': 3,
+    });
+    await Promise.all([shop.app.close(), stock.app.close()]);
+  });
+
+  it('come back to a registry that was emptied', async () => {
+    const { app, ids } = await startApp();
+    const registry = new client.Registry();
+    registerPrometheusMetrics(client, [{ ids }], { registry });
+    registry.clear();
+    expect((await scrape(registry)).size).toBe(0);
+    registerPrometheusMetrics(client, [{ ids }], { registry });
+    expect(of(await scrape(registry), 'snowflake_worker_id')).not.toEqual({});
+    await app.close();
+  });
+
+  it('are in the default registry when none is named', async () => {
+    const { app, ids } = await startApp();
+    const remove = registerPrometheusMetrics(client, [{ ids }]);
+    expect((await scrape(client.register)).has('snowflake_waits_total{generator="default"}')).toBe(
+      true,
+    );
+    remove();
+    client.register.clear();
+    await app.close();
+  });
+});
+
+describe('worker ids in use and free', () => {
+  it('are asked once in a period, wait for nothing, and vanish without a store', async () => {
+    const { app, time, store, ids } = await startApp();
+    const registry = new client.Registry();
+    const generator = { ids, support: store, workersEveryMs: 30_000 };
+    registerPrometheusMetrics(client, [generator], { registry });
+    const shown = async () => {
+      const values = Object.values(of(await scrape(registry), 'snowflake_workers'));
+      await settled();
+      return values;
+    };
+    expect(await shown()).toEqual([]);
+    expect(await shown()).toEqual([1, 1023]);
+    expect(store.workersAsked).toBe(1);
+    store.isAway = true;
+    await time.advance(29_000);
+    expect(await shown()).toEqual([1, 1023]);
+    await time.advance(2000);
+    await shown();
+    expect(await shown()).toEqual([]);
+    expect(store.workersAsked).toBe(2);
+    await app.close();
+  });
+});
+
+describe('other ways to collect', () => {
+  it('a registry of OpenMetrics has the same names, however often it is scraped', async () => {
+    const { app, ids } = await startApp();
+    const registry = new client.Registry<client.OpenMetricsContentType>();
+    registry.setContentType(client.Registry.OPENMETRICS_CONTENT_TYPE);
+    registerPrometheusMetrics(client, [{ ids }], { registry });
+    ids.nextIds(3);
+    await registry.metrics();
+    registerPrometheusMetrics(client, [{ name: 'again', ids }], { registry });
+    expect(await registry.metrics()).toContain('snowflake_ids_issued_total{generator="again"} 3');
+    await app.close();
+  });
+
+  it('cluster workers become one: the sum of counts, the worst of measures', async () => {
+    const [one, two] = [await startApp(), await startApp()];
+    const parts = [one, two].map(async ({ ids }, at) => {
+      const registry = new client.Registry();
+      const more = () => ({
+        readAt: new Date(ids.status.leaseEndsAt!.getTime() - 1000 * (at + 1)),
+      });
+      registerPrometheusMetrics(client, [{ ids: saying(ids, more) }], { registry });
+      ids.nextIds(5);
+      return registry.getMetricsAsJSON();
+    });
+    const samples = await scrape(client.AggregatorRegistry.aggregate(await Promise.all(parts)));
+    expect(samples.get('snowflake_ids_issued_total{generator="default"}')).toBe(10);
+    expect(samples.get('snowflake_lease_remaining_seconds{generator="default"}')).toBe(1);
+    expect(samples.get('snowflake_lease_state{generator="default",state="active"}')).toBe(2);
+    expect(of(samples, 'snowflake_worker_id')).toEqual({});
+    await Promise.all([one.app.close(), two.app.close()]);
+  });
+});

@@ -26,6 +26,9 @@ const REWOUND = 2;
 const CLOSED = 3;
 const STATE = 4;
 const NEWS = 5;
+/** Which words there are and where; a version of the library that changes them changes this. */
+const FORM = 8;
+const FORM_NUMBER = 0x5ea70001;
 /** And a double, in the 64-bit word behind them. */
 const CLOCK_OFFSET = 3;
 /** Written once a tick: 32-bit words. */
@@ -61,11 +64,20 @@ export class SeatMemory {
     this.words = new BigInt64Array(memory);
     this.doubles = new Float64Array(memory);
     if (this.control[CURRENT] === 0) this.control[CURRENT] = 1;
+    this.control[FORM] = FORM_NUMBER;
   }
 
   /** New memory that can be handed to other threads. */
   static shared(): SeatMemory {
     return new SeatMemory(new SharedArrayBuffer(BYTE_COUNT));
+  }
+
+  /** Memory in which no range is and none will be: no range ever has that number. */
+  static closed(): SeatMemory {
+    const memory = new SeatMemory();
+    memory.isClosed = true;
+    memory.skipTo(2 ** 31 - 1);
+    return memory;
   }
 
   /** What other threads are given; undefined where this thread has the memory for itself. */
@@ -80,6 +92,11 @@ export class SeatMemory {
    */
   get current(): number {
     return this.control[CURRENT]!;
+  }
+
+  /** The same, in order with what else other threads write. */
+  get settled(): number {
+    return Atomics.load(this.control, CURRENT);
   }
 
   get newest(): number {
@@ -136,7 +153,8 @@ export class SeatMemory {
   }
 
   /** The number of the range, which is in use at once where nothing is before it. */
-  publish({ workerId, floorTick, ceilingTick }: StoredRange, cursor: bigint): number {
+  publish(range: StoredRange, cursor: bigint, isRewound: boolean): number {
+    const { workerId, floorTick, ceilingTick } = range;
     const number = this.newest + 1;
     // The place of the range in use is never written over: rather, its rest is given up.
     if (number - this.current === RANGE_COUNT) this.passOn(this.current);
@@ -144,6 +162,7 @@ export class SeatMemory {
     this.store(number, FLOOR, floorTick === -Infinity ? NO_FLOOR : BigInt(floorTick));
     this.raise(number, ceilingTick);
     Atomics.store(this.words, cursorOf(number), cursor);
+    if (isRewound) Atomics.store(this.control, REWOUND, number);
     Atomics.store(this.control, NEWEST, number);
     return number;
   }
@@ -191,8 +210,7 @@ export class SeatMemory {
   }
 
   /** Leaves every range before `number`, at once and for ever. */
-  skipTo(number: number, isRewound: boolean): void {
-    if (isRewound) Atomics.store(this.control, REWOUND, number);
+  skipTo(number: number): void {
     Atomics.store(this.control, CURRENT, number);
   }
 
@@ -234,6 +252,12 @@ export class SeatMemory {
 /** Told by its tag: memory from another realm is no instance of this one's SharedArrayBuffer. */
 export function isSharedMemory(value: unknown): value is SharedArrayBuffer {
   return Object.prototype.toString.call(value) === '[object SharedArrayBuffer]';
+}
+
+/** True for memory that this version of the library laid out. */
+export function isSeatMemory(value: unknown): value is SharedArrayBuffer {
+  if (!isSharedMemory(value) || value.byteLength !== BYTE_COUNT) return false;
+  return Atomics.load(new Int32Array(value), FORM) === FORM_NUMBER;
 }
 
 function cursorOf(number: number): number {

@@ -9,7 +9,7 @@ import { SnowflakeError, shown } from '../errors.js';
 import { BitLayout } from './bit-layout.js';
 import { AnchoredClock, systemClock, type Clock } from './clock.js';
 import type { FieldSpec } from './layout-fields.js';
-import { SeatMemory, isSharedMemory } from './seat-memory.js';
+import { SeatMemory, isSeatMemory } from './seat-memory.js';
 import { SnowflakeGenerator, type GeneratorOptions } from './snowflake-generator.js';
 import { WorkerSeat, type SeatWatch } from './worker-seat.js';
 
@@ -40,7 +40,7 @@ export function shareSeat(seat: WorkerSeat, options: SharedOptions): SharedLease
 /** True for what shareSeat() gave, also after its way to another thread. */
 export function isSharedLease(value: unknown): value is SharedLease {
   const candidate = value as Partial<SharedLease> | null | undefined;
-  return typeof candidate === 'object' && isSharedMemory(candidate?.memory);
+  return typeof candidate === 'object' && isSeatMemory(candidate?.memory);
 }
 
 export function sharedLayout({ epochMs, unitMs, fields }: SharedLease): BitLayout {
@@ -102,10 +102,16 @@ export async function hearThreads(seat: WorkerSeat): Promise<void> {
   const { memory } = seat;
   while (!memory.isClosed) {
     await memory.newsToCome();
-    const news = memory.takeNews();
-    const { current } = seat;
-    if (current && news & ENTERED) seat.watch.entered(current);
-    if (news & HALF_USED) seat.watch.halfUsed();
-    if (news & EXHAUSTED) seat.watch.exhausted();
+    try {
+      handOn(memory.takeNews(), seat);
+    } catch {
+      // The logger of an application may throw, and must not end the hearing.
+    }
   }
+}
+
+function handOn(news: number, { current, watch }: WorkerSeat): void {
+  if (current && news & ENTERED) watch.entered(current);
+  if (news & HALF_USED) watch.halfUsed();
+  if (news & EXHAUSTED) watch.exhausted();
 }

@@ -94,7 +94,7 @@ export class WorkerSeat {
   /** Replaces every range at once; the next id may be older than the last one. */
   rewindTo(range: WorkerRange): SeatedRange {
     const seated = this.publish(range, true);
-    this.memory.skipTo(seated.number, true);
+    this.memory.skipTo(seated.number);
     return seated;
   }
 
@@ -109,14 +109,14 @@ export class WorkerSeat {
   vacate(refusal: () => SnowflakeError): void {
     this.refusal = refusal;
     this.memory.isClosed = !refusal().retryable;
-    this.memory.skipTo(this.memory.newest + 1, false);
+    this.memory.skipTo(this.memory.newest + 1);
   }
 
   /** The same for this thread alone, which shares the memory with the one that holds the lease. */
   leave(refusal: () => SnowflakeError): void {
     this.refusal = refusal;
-    this.memory = new SeatMemory();
-    this.memory.skipTo(this.memory.newest + 2, false);
+    this.seated = undefined;
+    this.memory = SeatMemory.closed();
   }
 
   refuse(): never {
@@ -187,7 +187,8 @@ export class WorkerSeat {
     const { workerId, floorMs, ceilingMs } = range;
     const floorTick = Math.ceil((floorMs - this.layout.epochMs) / this.layout.unitMs);
     const stored = { workerId, floorTick, ceilingTick: this.ceilingTickOf(ceilingMs) };
-    const number = this.memory.publish(stored, this.cursorAt(beginningOf(stored), 0));
+    const cursor = this.cursorAt(beginningOf(stored), 0);
+    const number = this.memory.publish(stored, cursor, rewinds);
     const seated = seatedRange(number, stored, rewinds);
     this.granted = this.granted.filter((known) => known.number >= this.memory.current);
     this.granted.push(seated);
@@ -196,12 +197,16 @@ export class WorkerSeat {
 
   private sitDown(): SeatedRange | undefined {
     for (;;) {
-      const { current, newest, rewound } = this.memory;
+      const { settled: current, newest, rewound } = this.memory;
       if (current > newest) return (this.seated = undefined);
       const known = this.granted.find((range) => range.number === current);
       if (known !== undefined) return (this.seated = known);
       const stored = this.memory.read(current);
-      if (stored) return (this.seated = seatedRange(current, stored, current === rewound));
+      if (stored === undefined) continue;
+      const seated = seatedRange(current, stored, current === rewound);
+      // What is half of it now, not when it was granted: threads come late.
+      seated.halfTick = halfway(this.lastTickOf(seated) ?? stored.floorTick, stored.ceilingTick);
+      return (this.seated = seated);
     }
   }
 

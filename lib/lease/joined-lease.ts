@@ -27,7 +27,11 @@ export class JoinedLease implements Keeper {
   constructor(private readonly parts: JoinedParts) {}
 
   get state(): LeaseState {
-    return this.hasStopped ? 'released' : stateOf(this.parts.seat.memory.state);
+    if (this.hasStopped) return 'released';
+    const state = stateOf(this.parts.seat.memory.state);
+    // The thread that holds the lease may have ended without a word.
+    const isOver = this.endMs !== undefined && this.nowMs >= this.endMs;
+    return isOver ? 'exhausted' : state;
   }
 
   get workerId(): number | undefined {
@@ -59,7 +63,8 @@ export class JoinedLease implements Keeper {
   async start(): Promise<void> {
     const { seat, timers, startTimeoutMs } = this.parts;
     for (let waitedMs = 0; seat.current === undefined; waitedMs += LOOK_AGAIN_MS) {
-      if (seat.memory.isClosed || waitedMs >= startTimeoutMs) throw noLease(waitedMs);
+      if (seat.memory.isClosed) throw stopped();
+      if (waitedMs >= startTimeoutMs) throw noLease(waitedMs);
       await pause(timers, LOOK_AGAIN_MS);
     }
   }

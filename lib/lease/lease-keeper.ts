@@ -99,12 +99,12 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   }
 
   halfUsed(): void {
-    this.refreshIn(HALF_USED_DELAY_MS);
+    this.refreshSoon();
   }
 
   exhausted(): void {
     this.change('exhausted', 'The leased range is used up; ids come back when the store answers.');
-    this.refreshIn(HALF_USED_DELAY_MS);
+    this.refreshSoon();
   }
 
   private async refreshOnce(): Promise<void> {
@@ -175,6 +175,10 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   private async switchBack(old: HeldLease): Promise<void> {
     const acquired = await this.acquirer.acquireOnce();
     if (acquired === undefined) return;
+    // Granted while the application was closing, or the lease was lost meanwhile.
+    if (this.stopping.signal.aborted || this.lease !== old) {
+      return this.acquirer.giveBack(acquired.asked, undefined);
+    }
     const lastMs = old.lastIssuedMs!;
     if (acquired.grant.floorMs + this.parts.options.maxDriftMs > lastMs) {
       return this.acquirer.giveBack(acquired.asked, undefined);
@@ -245,11 +249,19 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     }
   }
 
+  /** Each of many refused ids asks: none may put off the call that would help. */
+  private refreshSoon(): void {
+    if (this.retry === undefined) this.refreshIn(HALF_USED_DELAY_MS);
+  }
+
   private refreshIn(delayMs: number): void {
     const { timers } = this.parts;
     if (this.stopping.signal.aborted) return;
     timers.cancel(this.retry);
-    this.retry = timers.after(delayMs, () => void this.refresh());
+    this.retry = timers.after(delayMs, () => {
+      this.retry = undefined;
+      void this.refresh();
+    });
   }
 
   /** Says a thing once, however often it is found again. */

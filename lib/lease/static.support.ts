@@ -9,12 +9,15 @@ import type {
   IDistributedSupport,
   LeaseAnswer,
   LeaseRequest,
+  LeaseTerms,
   WorkerLease,
   WorkerRecord,
 } from './distributed-support.js';
 
 /** Worker ids in use in this process, by layout; the value is the token of the holder. */
 const inUse = new Map<string, string>();
+/** Where the next generator of this process with such a worker id begins, Unix ms. */
+const floors = new Map<string, number>();
 
 /**
  * @throws SnowflakeError CONFIG_INVALID at start for a number outside the layout's worker ids or
@@ -39,28 +42,36 @@ export class StaticSupport implements IDistributedSupport {
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
     const fault = staticWorkerFault(this.workerId, request.workerIdMin, request.workerIdMax);
     if (fault !== undefined) throw new SnowflakeError('CONFIG_INVALID', fault);
-    const key = `${request.fingerprint} ${this.workerId}`;
+    const key = keyOf(request, this.workerId);
     const holder = inUse.get(key);
     if (holder !== undefined && holder !== request.token) throw usedTwice(this.workerId);
     inUse.set(key, request.token);
-    return this.grant();
+    return this.grant(key);
   }
 
-  async refreshAlive(): Promise<LeaseAnswer> {
-    return this.grant();
+  async refreshAlive(lease: WorkerLease): Promise<LeaseAnswer> {
+    return this.grant(keyOf(lease, this.workerId));
   }
 
-  async release(lease: WorkerLease): Promise<void> {
-    inUse.delete(`${lease.fingerprint} ${lease.workerId}`);
+  async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
+    const key = keyOf(lease, lease.workerId);
+    inUse.delete(key);
+    // Started again within the same tick, it would make the same ids.
+    if (lastIssuedMs !== undefined) floors.set(key, lastIssuedMs + 1);
   }
 
   async workers(): Promise<WorkerRecord[]> {
     return [{ workerId: this.workerId, ceilingMs: Infinity, freeInMs: Infinity }];
   }
 
-  private grant(): LeaseAnswer {
-    return { status: 'ok', workerId: this.workerId, floorMs: -Infinity, ceilingMs: Infinity };
+  private grant(key: string): LeaseAnswer {
+    const floorMs = floors.get(key) ?? -Infinity;
+    return { status: 'ok', workerId: this.workerId, floorMs, ceilingMs: Infinity };
   }
+}
+
+function keyOf({ fingerprint }: LeaseTerms, workerId: number): string {
+  return `${fingerprint} ${workerId}`;
 }
 
 /** The fault of a configured worker id, or undefined. */

@@ -156,6 +156,13 @@ function joinLayout(
         `for ${ownLayout.fingerprint}. Leave \`layout\` and \`epoch\` out, or give the same.`,
     );
   }
+  const { aheadMsMax = shared.aheadMsMax } = options;
+  if (aheadMsMax !== shared.aheadMsMax) {
+    faults.push(
+      `Expected \`aheadMsMax\` to be ${shared.aheadMsMax}, as in the thread that holds the ` +
+        `lease, got ${shown(aheadMsMax)}. Threads of one lease run ahead together; leave it out.`,
+    );
+  }
   return layout;
 }
 

@@ -17,6 +17,7 @@ import { hearThreads, joinSeat, shareSeat } from '../../lib/core/shared-lease.js
 
 const START_MS = 1_800_000_000_000;
 const layout = layouts.snowflake();
+const EVER = { floorMs: -Infinity, ceilingMs: Infinity };
 
 /** A lease in shared memory, and what takes part in it. */
 class Owner {
@@ -126,6 +127,36 @@ describe('a shared lease', () => {
     expect(() => thread.nextId()).toThrow(/given back/);
   });
 
+  it.each([1, 2, 3, 40])('is left for good by a thread that sat in range %s', (rangeCount) => {
+    const owner = new Owner();
+    for (let n = 1; n <= rangeCount; n++) owner.seat.rewindTo({ workerId: n, ...EVER });
+    const seat = joinSeat(owner.shared);
+    const thread = new SnowflakeGenerator(seat, { clock: owner.clock });
+    const ids = thread.nextIds(100);
+    seat.leave(() => Object.assign(new Error('left'), { code: 'NOT_READY' }) as SnowflakeError);
+    for (let n = 0; n < 100; n++) expect(codeOf(() => thread.nextId())).toBe('NOT_READY');
+    expect(codeOf(() => new SnowflakeGenerator(seat).nextId())).toBe('NOT_READY');
+    expect(ids).not.toContain(owner.join().nextId());
+  });
+
+  it('is renewed for half of what is left now, however late a thread comes', async () => {
+    const owner = new Owner();
+    let asked = 0;
+    owner.seat.watch = { entered() {}, halfUsed: () => asked++, exhausted() {} };
+    void hearThreads(owner.seat);
+    const range = owner.grant(1, 0, 60_000);
+    owner.nowMs += 600_000;
+    owner.seat.raise(range, owner.nowMs + 60_000);
+    owner.join().nextId();
+    owner.seat.raise(range, owner.nowMs + 60_000);
+    await new Promise((resolve) => setImmediate(resolve));
+    asked = 0;
+    for (let n = 0; n < 20; n++) owner.join().nextId();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(asked).toBe(0);
+    owner.close();
+  });
+
   it('goes back in time only where the owner says so, and in threads that were asleep', () => {
     const owner = new Owner();
     owner.grant(1, 0, 60_000);
@@ -217,12 +248,16 @@ describe('a shared lease', () => {
     expect(() => structuredClone(generator)).toThrow(/clone/);
   });
 
-  it.each([undefined, null, {}, { memory: new ArrayBuffer(8) }, 'static:7'])(
-    'is not %p',
-    (value) => {
-      expect(codeOf(() => joinSharedLease(value as unknown as SharedLease))).toBe('CONFIG_INVALID');
-    },
-  );
+  it.each([
+    undefined,
+    null,
+    {},
+    { memory: new ArrayBuffer(8) },
+    { memory: new SharedArrayBuffer(8192) },
+    'static:7',
+  ])('is not %p', (value) => {
+    expect(codeOf(() => joinSharedLease(value as unknown as SharedLease))).toBe('CONFIG_INVALID');
+  });
 });
 
 const step = fc.oneof(

@@ -97,4 +97,14 @@ describe('a thread that shares a lease', () => {
     expect(() => other.generator.nextId()).toThrow(/given back/);
     expect(other.lease.state).toBe('released');
   });
+
+  it('says that it is over when the thread that held the lease ended without a word', async () => {
+    const { world, owner, threads } = sharing();
+    await owner.keeper.start();
+    const [{ lease }] = threads;
+    world.time.wallMs += 120_000;
+    expect(lease.state).toBe('exhausted');
+    await owner.keeper.stop();
+    await expect(threads[1].lease.start()).rejects.toMatchObject({ retryable: false });
+  });
 });

@@ -169,6 +169,10 @@ describe('threads that share a lease', () => {
       code: 'CONFIG_INVALID',
       message: expect.stringMatching(/shared lease is for ids of layout/) as unknown,
     });
+    const ahead = startHere({ support: sharedLease, aheadMsMax: 5 });
+    await expect(ahead).rejects.toMatchObject({
+      message: expect.stringMatching(/`aheadMsMax` to be 0, as in the thread/) as unknown,
+    });
     const sent = JSON.parse(JSON.stringify(sharedLease)) as SharedLease;
     await expect(startHere({ support: sent })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
     const child = fork(script(), { serialization: 'advanced' });

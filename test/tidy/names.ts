@@ -47,9 +47,9 @@ function headFault(file: TextFile): string | undefined {
   return `has a head of ${said} lines; a head has ${HEAD.atLeast} to ${HEAD.atMost}`;
 }
 
-/** The lines of the comment a source file starts with. */
+/** The lines of the comment a source file starts with; a program has the shell's line before. */
 function headOf({ text }: TextFile): string[] {
-  const [head = ''] = /^(\/\*.*?\*\/|(\/\/[^\n]*\n)+)/s.exec(text) ?? [];
+  const [head = ''] = /^(\/\*.*?\*\/|(\/\/[^\n]*\n)+)/s.exec(text.replace(/^#!.*\n/, '')) ?? [];
   return linesOf(head);
 }
 

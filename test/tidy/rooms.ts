@@ -47,7 +47,11 @@ export const ROOMS: readonly Room[] = [
     typesOf: ['lease', 'core'],
     outside: ['@nestjs/common'],
   },
-  { room: 'cli', imports: ['core', 'lease', 'backends', 'errors'], outside: ['node:process'] },
+  {
+    room: 'cli',
+    imports: ['core', 'lease', 'backends', 'errors'],
+    outside: ['node:process', 'node:util', 'node:fs'],
+  },
   // Simulations lease from the reference registry.
   { room: 'testing', imports: ['core', 'lease', 'backends/memory', 'errors'], outside: [] },
 ];

@@ -1,0 +1,75 @@
+/**
+ * `snowflake decode`: takes ids apart.
+ *
+ * Promise: ids from standard input are answered chunk by chunk, in constant memory; one that
+ * cannot be read is named with its line, and the others are answered all the same.
+ */
+import type { BitLayout, TextForm } from '../../core/index.js';
+import { isSnowflakeError } from '../../errors.js';
+import { usageFault, type Call, type Command } from '../command.js';
+import { idLines, idRecord } from '../describe-id.js';
+import { FORM_OPTION, formFrom } from '../form-option.js';
+import { LAYOUT_OPTIONS, layoutFrom } from '../layout-option.js';
+import { lineChunks } from '../read-lines.js';
+import type { ExitCode } from '../surroundings.js';
+
+interface Reading {
+  readonly layout: BitLayout;
+  readonly form: TextForm;
+  readonly isJson: boolean;
+}
+
+export const decode: Command = {
+  name: 'decode',
+  summary: 'Takes ids apart: time, worker id, sequence and every field',
+  says: ['Without ids it reads them from standard input, one on each line.'],
+  words: { name: 'id', min: 0, max: Infinity },
+  options: {
+    ...LAYOUT_OPTIONS,
+    ...FORM_OPTION,
+    json: { says: 'one JSON object on each line, ids as text' },
+  },
+  examples: [
+    'snowflake decode 382366441078288384',
+    'snowflake decode --layout twitter 1427970479175499776',
+    'snowflake decode --form base58 --json < ids.txt',
+  ],
+  async run({ options, terminal }: Call): Promise<ExitCode> {
+    const isJson = options.flag('json');
+    const reading = { layout: layoutFrom(options), form: formFrom(options), isJson };
+    const { words } = options;
+    if (words.length === 0 && terminal.stdin.isTTY === true) {
+      throw usageFault('Give ids, or send them to standard input, one on each line.');
+    }
+    let lineNumber = 0;
+    let code: ExitCode = 0;
+    for await (const lines of words.length > 0 ? [words] : lineChunks(terminal.stdin)) {
+      const said: string[] = [];
+      const faults: string[] = [];
+      for (const line of lines) {
+        lineNumber++;
+        const text = line.trim();
+        if (text === '') continue;
+        const answer = answerTo(text, reading);
+        if (typeof answer !== 'string') said.push(...answer);
+        else faults.push(words.length > 0 ? answer : `line ${lineNumber}: ${answer}`);
+      }
+      await terminal.print(...said);
+      if (faults.length > 0) code = 1;
+      for (const fault of faults) await terminal.say(`snowflake: ${fault}\n`);
+    }
+    return code;
+  },
+};
+
+/** Lines of output, or the fault in words. */
+function answerTo(text: string, { layout, form, isJson }: Reading): string[] | string {
+  try {
+    const id = form.decode(text);
+    if (isJson) return [JSON.stringify({ ...idRecord(layout, id), text })];
+    return [...idLines(layout, id, text), ''];
+  } catch (error) {
+    if (isSnowflakeError(error)) return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * `snowflake doctor`: is this store, seen from this host, fit to lease worker ids?
+ *
+ * Promise: it only reads. Exit code 0 means that nothing is wrong; each warning says what it
+ * means for ids and what to do.
+ */
+import { isSnowflakeError } from '../../errors.js';
+import { GIVEN_LAYOUT_OPTIONS, layoutFrom, namesLayout } from '../layout-option.js';
+import type { Call, Command } from '../command.js';
+import { measured, registryFindings } from '../store/registry-findings.js';
+import type { Finding, Level, Store } from '../store/store.js';
+import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
+import type { ExitCode } from '../surroundings.js';
+import { saidHere } from '../said-here.js';
+import { printable, type Colour, type Terminal } from '../terminal.js';
+
+const COLOUR_OF: Readonly<Record<Level, Colour>> = {
+  ok: 'green',
+  note: 'dim',
+  warning: 'yellow',
+  fault: 'red',
+};
+
+export const doctor: Command = {
+  name: 'doctor',
+  summary: 'Checks a store: reachable, fast, clocks, settings, layout, free worker ids',
+  says: [
+    'It only reads. Exit code 0: nothing is wrong. 1: warnings or faults. 2: the command line ' +
+      'is wrong. A layout that is given is compared with the one of the registry.',
+  ],
+  options: {
+    ...SUPPORT_OPTIONS,
+    ...GIVEN_LAYOUT_OPTIONS,
+    json: { says: 'one JSON object for each finding' },
+  },
+  examples: [
+    `snowflake doctor --support 'redis://localhost:6379?namespace=shop'`,
+    `snowflake doctor --layout twitter --support 'redis+sentinel://host:26379/mymaster'`,
+  ],
+  run: (call: Call): Promise<ExitCode> =>
+    withStore(call, async (store) => {
+      const { terminal, options } = call;
+      const layout = namesLayout(options) ? layoutFrom(options) : undefined;
+      const found = await examined(store, layout?.fingerprint);
+      for (const finding of found) {
+        if (options.flag('json')) await terminal.printJson(finding);
+        else await terminal.print(lineOf(finding, terminal));
+      }
+      return found.some(({ level }) => level === 'warning' || level === 'fault') ? 1 : 0;
+    }),
+};
+
+async function examined(store: Store, fingerprint: string | undefined): Promise<Finding[]> {
+  try {
+    const { view, findings } = await measured(store);
+    return [...findings, ...(await store.findings()), ...registryFindings(view, fingerprint)];
+  } catch (error) {
+    // A store that cannot be asked is what the doctor was called for; a wrong URL is not.
+    if (!isSnowflakeError(error) || error.code === 'CONFIG_INVALID') throw error;
+    return [{ level: 'fault', topic: 'connection', text: saidHere(error.message) }];
+  }
+}
+
+function lineOf({ level, topic, text }: Finding, terminal: Terminal): string {
+  const mark = terminal.paint(COLOUR_OF[level], level.padEnd(7));
+  return `${mark}  ${topic.padEnd(11)}  ${printable(text)}`;
+}

@@ -1,0 +1,25 @@
+/**
+ * The commands there are, in the order the help shows them.
+ */
+import type { Command } from '../command.js';
+import { decode } from './decode.js';
+import { doctor } from './doctor.js';
+import { encode } from './encode.js';
+import { layout } from './layout.js';
+import { range } from './range.js';
+import { registryCreate } from './registry-create.js';
+import { registryInspect } from './registry-inspect.js';
+import { release } from './release.js';
+import { workers } from './workers.js';
+
+export const COMMANDS: readonly Command[] = [
+  decode,
+  encode,
+  range,
+  layout,
+  workers,
+  release,
+  registryCreate,
+  registryInspect,
+  doctor,
+];

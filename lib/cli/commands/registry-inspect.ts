@@ -1,0 +1,82 @@
+/**
+ * `snowflake registry inspect`: what the registry remembers besides its worker ids.
+ *
+ * Promise: one look that changes nothing.
+ */
+import { layoutFacts } from '../layout-facts.js';
+import { layoutOfFingerprint } from '../layout-option.js';
+import type { Call, Command } from '../command.js';
+import { occupancyOf, occupancyText } from '../store/occupancy.js';
+import type { RegistryFacts, RegistryView, Store } from '../store/store.js';
+import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
+import type { ExitCode } from '../surroundings.js';
+import { tableLines } from '../table.js';
+import { printable } from '../terminal.js';
+import { spanText, utcText } from '../time-text.js';
+
+export const registryInspect: Command = {
+  name: 'registry inspect',
+  summary: 'Layout, era and safety margins of the registry in a store',
+  options: { ...SUPPORT_OPTIONS, json: { says: 'a JSON object' } },
+  examples: [`snowflake registry inspect --support 'redis://localhost:6379?namespace=shop'`],
+  run: (call: Call): Promise<ExitCode> =>
+    withStore(call, async (store) => {
+      const { terminal, options } = call;
+      const view = await store.read();
+      if (options.flag('json')) await terminal.printJson(registryRecord(store, view));
+      else await terminal.print(...registryLines(store, view));
+      return view.facts === undefined ? 1 : 0;
+    }),
+};
+
+function registryRecord(store: Store, view: RegistryView): object {
+  const { key, where } = store;
+  const storeTime = utcText(view.storeMs);
+  return {
+    where,
+    key,
+    exists: view.facts !== undefined,
+    storeTime,
+    ...view.facts,
+    ...occupancyOf(view),
+  };
+}
+
+export function registryLines(store: Store, view: RegistryView): string[] {
+  const { facts } = view;
+  const place = [
+    ['where', store.where],
+    ['key', store.key],
+  ];
+  if (facts === undefined) return [...tableLines(place), 'There is no registry yet.'];
+  return tableLines([
+    ...place,
+    ['layout', `${printable(facts.fingerprint)}${lastDateOf(facts)}`],
+    ['protocol', printable(facts.version)],
+    ['incarnation', printable(facts.incarnation)],
+    [
+      'era',
+      `${facts.era}${facts.era > 1 ? ` (data lost or server changed ${facts.era - 1} times)` : ''}`,
+    ],
+    ['ranges start', startText(facts, view.nowMs)],
+    ['quarantine', `${spanText(facts.quarantineMs)} after a loss of data`],
+    ['clock', `${utcText(view.storeMs)}${slewText(facts)}`],
+    ['operations', String(facts.operations)],
+    ['worker ids', occupancyText(occupancyOf(view))],
+  ]);
+}
+
+function lastDateOf({ fingerprint }: RegistryFacts): string {
+  const layout = layoutOfFingerprint(fingerprint);
+  return layout === undefined ? '' : ` (until ${layoutFacts(layout).lastDate})`;
+}
+
+function startText({ safeFloorMs }: RegistryFacts, nowMs: number): string {
+  const aheadMs = safeFloorMs - nowMs;
+  if (aheadMs <= 0) return 'with the clock';
+  return `at ${utcText(safeFloorMs)}, ${spanText(aheadMs)} ahead, behind what may be forgotten`;
+}
+
+function slewText({ slewMs }: RegistryFacts): string {
+  return slewMs > 0 ? `, and ${slewMs} ms added since it was set back` : '';
+}

@@ -1,0 +1,149 @@
+/**
+ * `snowflake release`: makes the registry forget a holder.
+ *
+ * Promise: no id is made twice by it. The ceiling stands: nobody gets the worker id before the
+ * range of its holder has ended, whether that process is alive or not.
+ */
+import { MIN_RANGE_MS } from '../../lease/lease-options.js';
+import type { WorkerLease, WorkerRecord } from '../../lease/distributed-support.js';
+import type { Call, Command } from '../command.js';
+import { confirm } from '../confirm.js';
+import { readWhole } from '../options.js';
+import type { HolderProof, RegistryView, Store } from '../store/store.js';
+import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
+import type { ExitCode } from '../surroundings.js';
+import { printable } from '../terminal.js';
+import { spanText, utcText } from '../time-text.js';
+
+/**
+ * A release lowers the ceiling to the last id that was made. Only the holder knows which that was,
+ * so this one names a time behind every ceiling, and the ceiling stays where it is.
+ */
+const BEHIND_EVERY_CEILING_MS = 8.64e15;
+/** A renewal between the look and the release makes the release fail; it is tried again. */
+const TRIES = 5;
+
+export const release: Command = {
+  name: 'release',
+  summary: 'Makes the registry forget who holds a worker id; it is free when its range ends',
+  says: [
+    'The range of the holder stands, so nobody gets the worker id earlier. A holder that is ' +
+      'alive uses its range to the end and leases another worker id. For one that is dead ' +
+      'nothing is gained: its worker id is free at the same time without this.',
+  ],
+  words: { name: 'worker', min: 1, max: 1 },
+  options: { ...SUPPORT_OPTIONS, yes: { says: 'do not ask, for scripts' } },
+  examples: [`snowflake release 7 --support 'redis://localhost:6379?namespace=shop'`],
+  run: (call: Call): Promise<ExitCode> =>
+    withStore(call, async (store) => {
+      const { terminal, options } = call;
+      const workerId = readWhole('<worker>', options.words[0]!);
+      const view = await store.read();
+      const record = view.workers.find((each) => each.workerId === workerId);
+      const proof = view.proofOf(workerId);
+      if (record === undefined || record.freeInMs === 0 || proof === undefined) {
+        await terminal.print(nothingToDo(workerId, record, view));
+        return 0;
+      }
+      if (proof.nonce === '') {
+        await terminal.say(`snowflake: ${copiesSeen(record)}\n`);
+        return 1;
+      }
+      await terminal.say(`${meaningOf(record)}\n`);
+      const isMeant = options.flag('yes') || (await confirm(terminal, 'Release it?'));
+      if (!isMeant) {
+        await terminal.say('Nothing was changed.\n');
+        return 1;
+      }
+      const fault = await forgetHolder(store, workerId, proof.token);
+      if (fault !== undefined) {
+        await terminal.say(`snowflake: ${fault}\n`);
+        return 1;
+      }
+      await terminal.print(await outcomeOf(store, workerId));
+      return 0;
+    }),
+};
+
+/** The fault in words, or undefined when nobody holds the worker id by this token any more. */
+export async function forgetHolder(
+  store: Store,
+  workerId: number,
+  token: string,
+): Promise<string | undefined> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const view = await store.read();
+    const proof = view.proofOf(workerId);
+    if (proof === undefined || view.facts === undefined) return undefined;
+    if (proof.token !== token) {
+      return `Another process holds worker id ${workerId} by now. Nothing was changed.`;
+    }
+    if (proof.nonce === '') return copiesSeen({ workerId });
+    await store.release(leaseOf(workerId, proof, view, store), BEHIND_EVERY_CEILING_MS);
+    if ((await store.read()).proofOf(workerId)?.token !== token) return undefined;
+  }
+  return `The holder of worker id ${workerId} renewed each time in between. Try again.`;
+}
+
+function leaseOf(
+  workerId: number,
+  { token, nonce }: HolderProof,
+  { facts }: RegistryView,
+  { lossWindowMs }: Store,
+): WorkerLease {
+  const { fingerprint, incarnation, server, operations, quarantineMs } = facts!;
+  return {
+    fingerprint,
+    // If the registry is lost right now, this call begins a new one: it must keep as far away from
+    // forgotten ranges as the old one would have.
+    ttlMs: Math.max(0, quarantineMs - lossWindowMs),
+    trustsFreshRegistry: false,
+    minRangeMs: MIN_RANGE_MS,
+    workerId,
+    token,
+    nonce,
+    nonceNext: nonce,
+    haveMs: 0,
+    mark: { incarnation, server, operations },
+  };
+}
+
+function meaningOf({ workerId, ceilingMs, freeInMs, holder }: WorkerRecord): string {
+  const { host = '?', pid = '?', application = '?', sinceMs = Number.NaN } = holder ?? {};
+  const who = `${printable(application)} on ${printable(host)}, pid ${printable(String(pid))}`;
+  return (
+    `Worker id ${workerId} is held by ${who}, since ${utcText(sinceMs)}.\n` +
+    `Its range ends at ${utcText(ceilingMs)}, in ${spanText(freeInMs)}, and stands: nobody gets\n` +
+    `the worker id before that. After a release the holder can no longer prolong it.\n` +
+    `  A holder that is alive makes ids to the end of the range, then with another worker id.\n` +
+    `  For a holder that is dead nothing is gained; without a renewal the range ends as well.\n` +
+    `  Of a process that was copied while it ran, stop the copies instead: after a release they\n` +
+    `  are no longer told of each other.`
+  );
+}
+
+function copiesSeen({ workerId }: { readonly workerId: number }): string {
+  return (
+    `Worker id ${workerId} is not released: copies of its holder were noticed, and they are told ` +
+    `to drop it at their next renewal, which a release would prevent. Its range is not prolonged.`
+  );
+}
+
+function nothingToDo(
+  workerId: number,
+  record: WorkerRecord | undefined,
+  { facts }: RegistryView,
+): string {
+  if (facts === undefined) return 'There is no registry yet; nobody has leased anything.';
+  if (record === undefined) return `Worker id ${workerId} was never leased; it is free.`;
+  if (record.freeInMs === 0) {
+    return `Worker id ${workerId} is free; its last range ended at ${utcText(record.ceilingMs)}.`;
+  }
+  return `Nobody holds worker id ${workerId}; it is free from ${utcText(record.ceilingMs)} on.`;
+}
+
+async function outcomeOf(store: Store, workerId: number): Promise<string> {
+  const view = await store.read();
+  const record = view.workers.find((each) => each.workerId === workerId);
+  return nothingToDo(workerId, record, view);
+}

@@ -1,0 +1,73 @@
+/**
+ * `snowflake workers`: who holds which worker id, since when and until when.
+ *
+ * Promise: one look at the registry that changes nothing; texts of others cannot steer the
+ * terminal.
+ */
+import type { WorkerRecord } from '../../lease/distributed-support.js';
+import type { Call, Command } from '../command.js';
+import { occupancyOf, occupancyText } from '../store/occupancy.js';
+import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
+import type { ExitCode } from '../surroundings.js';
+import { tableLines } from '../table.js';
+import { printable } from '../terminal.js';
+import { spanText, utcText } from '../time-text.js';
+
+export const workers: Command = {
+  name: 'workers',
+  summary: 'Who holds which worker id, and how many are free',
+  options: {
+    ...SUPPORT_OPTIONS,
+    all: { says: 'also worker ids that were used once and are free now' },
+    json: { says: 'one JSON object on each line, then one with the counts' },
+  },
+  examples: [
+    `snowflake workers --support 'redis://localhost:6379?namespace=shop'`,
+    `SNOWFLAKE_SUPPORT='redis://:password@host' snowflake workers --json`,
+  ],
+  run: (call: Call): Promise<ExitCode> =>
+    withStore(call, async (store) => {
+      const view = await store.read();
+      const { terminal, options } = call;
+      const records = view.workers.filter(({ freeInMs }) => freeInMs > 0 || options.flag('all'));
+      const occupancy = occupancyOf(view);
+      if (options.flag('json')) {
+        const lines = [
+          ...records.map(recordOf),
+          { ...occupancy, storeTime: utcText(view.storeMs) },
+        ];
+        await terminal.print(...lines.map((line) => JSON.stringify(line)));
+        return 0;
+      }
+      if (view.facts === undefined) {
+        await terminal.print(
+          `There is no registry yet (${store.key}); nobody has leased anything.`,
+        );
+        return 0;
+      }
+      const head = ['worker', 'host', 'pid', 'application', 'since', 'until', 'free in'];
+      const table = tableLines([head, ...records.map(rowOf)], '', [0, 2]);
+      if (records.length > 0) await terminal.print(terminal.paint('bold', table[0]!));
+      await terminal.print(...(records.length > 0 ? [...table.slice(1), ''] : []));
+      await terminal.print(`${occupancyText(occupancy)} Time of the store: ${utcText(view.nowMs)}`);
+      return 0;
+    }),
+};
+
+function rowOf({ workerId, ceilingMs, freeInMs, holder }: WorkerRecord): string[] {
+  const { host = '-', pid = '-', application = '-', sinceMs } = holder ?? {};
+  return [
+    String(workerId),
+    printable(String(host)),
+    printable(String(pid)),
+    printable(String(application)),
+    sinceMs === undefined ? '-' : utcText(sinceMs),
+    utcText(ceilingMs),
+    freeInMs > 0 ? spanText(freeInMs) : 'now',
+  ];
+}
+
+function recordOf({ workerId, ceilingMs, freeInMs, holder }: WorkerRecord): object {
+  const since = holder && { ...holder, since: utcText(holder.sinceMs) };
+  return { workerId, ...since, until: utcText(ceilingMs), untilMs: ceilingMs, freeInMs };
+}

@@ -1,0 +1,63 @@
+/**
+ * The help texts, from the data of the commands.
+ *
+ * Promise: every command and every option is named; nothing is listed here by hand.
+ */
+import type { Command, OptionSpecs } from './command.js';
+import { HELP_OPTION } from './options.js';
+import { tableLines } from './table.js';
+import { wrapped } from './wrapped.js';
+
+const WIDTH = 90;
+const OPTION_WIDTH = 58;
+
+const EXIT_CODES =
+  'Results go to standard output, everything else to standard error. Exit codes: 0 fine, 1 ' +
+  'something was found wrong or failed, 2 the command line is wrong.';
+
+export function helpOf(command: Command): string[] {
+  const { name, words, says = [], examples } = command;
+  const behind = words === undefined ? '' : ` ${wordText(words)}`;
+  return [
+    `snowflake ${name} [options]${behind}`,
+    '',
+    `${command.summary}.`,
+    ...says.flatMap((paragraph) => ['', ...wrapped(paragraph, WIDTH)]),
+    '',
+    'Options',
+    ...tableLines(optionRows({ ...command.options, ...HELP_OPTION }), '  '),
+    '',
+    'Examples',
+    ...examples.map((example) => `  ${example}`),
+  ];
+}
+
+export function helpOfAll(commands: readonly Command[]): string[] {
+  return [
+    'snowflake <command> [options]',
+    '',
+    'Commands',
+    ...tableLines(
+      commands.map(({ name, summary }) => [name, summary]),
+      '  ',
+    ),
+    '',
+    '  snowflake <command> --help    options and examples of a command',
+    '  snowflake --version',
+    '',
+    ...wrapped(EXIT_CODES, WIDTH),
+  ];
+}
+
+function wordText({ name, min, max }: NonNullable<Command['words']>): string {
+  const text = `<${name}${max > 1 ? '...' : ''}>`;
+  return min === 0 ? `[${text}]` : text;
+}
+
+function optionRows(specs: OptionSpecs): string[][] {
+  return Object.entries(specs).flatMap(([name, { value, says, multiple }]) => {
+    const label = value === undefined ? `--${name}` : `--${name} <${value}>`;
+    const lines = wrapped(multiple ? `${says}; may be repeated` : says, OPTION_WIDTH);
+    return lines.map((line, at) => [at === 0 ? label : '', line]);
+  });
+}

@@ -1,0 +1,59 @@
+/**
+ * What a layout is good for, in numbers: how long, how many workers, how many ids.
+ *
+ * Promise: derived from the layout alone; only ranges that a store can lease count as workers.
+ */
+import type { BitLayout } from '../core/index.js';
+import { spanText } from './time-text.js';
+
+/** Of a layout with more worker ids a store leases the first of the span. */
+const LEASED_WORKERS_MAX = 4096;
+/** Above this a JavaScript number skips integers. */
+const NUMBER_BITS = 53;
+
+export interface LayoutFacts {
+  readonly fingerprint: string;
+  readonly bits: number;
+  readonly unitMs: number;
+  readonly epoch: string;
+  readonly lastDate: string;
+  readonly lifetimeMs: number;
+  readonly workers: number;
+  readonly workersLeased: number;
+  readonly idsPerSecondAndWorker: number;
+  readonly fitsNumber: boolean;
+}
+
+export function layoutFacts(layout: BitLayout): LayoutFacts {
+  const workers = layout.workerIdMax + 1;
+  return {
+    fingerprint: layout.fingerprint,
+    bits: layout.totalBits,
+    unitMs: layout.unitMs,
+    epoch: new Date(layout.epochMs).toISOString(),
+    lastDate: layout.lastDate.toISOString(),
+    lifetimeMs: layout.lifetimeMs,
+    workers,
+    workersLeased: Math.min(workers, LEASED_WORKERS_MAX),
+    idsPerSecondAndWorker: Math.floor(((layout.sequence.max + 1) * 1000) / layout.unitMs),
+    fitsNumber: layout.totalBits <= NUMBER_BITS,
+  };
+}
+
+/** The facts as cells, each under its label. */
+export function factRows(facts: LayoutFacts): (readonly [label: string, text: string])[] {
+  const count = (number: number) => number.toLocaleString('en-US');
+  const { workers, workersLeased, idsPerSecondAndWorker: rate } = facts;
+  const ofThem = workers > workersLeased ? ` (${count(workersLeased)} leased by a store)` : '';
+  return [
+    ['fingerprint', facts.fingerprint],
+    ['bits', `${facts.bits}${facts.fitsNumber ? ' (fits a JavaScript number)' : ''}`],
+    ['one tick', `${count(facts.unitMs)} ms`],
+    ['counted from', facts.epoch],
+    ['last date', facts.lastDate],
+    ['lifetime', spanText(facts.lifetimeMs)],
+    ['workers', count(workers) + ofThem],
+    ['ids per s and worker', count(rate)],
+    ['ids per s in all', count(rate * workers)],
+  ];
+}

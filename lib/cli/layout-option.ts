@@ -1,0 +1,102 @@
+/**
+ * The layout a command line names: a preset, a fingerprint, or fields written out.
+ *
+ * Promise: what is wrong is said by the layout itself, in its own words; a name that is unknown is
+ * answered with the nearest preset.
+ */
+import { BitLayout, layouts, type Epoch, type FieldSpec } from '../core/index.js';
+import { quoted, usageFault, type OptionSpecs } from './command.js';
+import { suggestion } from './nearest.js';
+import type { Options } from './options.js';
+
+const PRESETS = `${Object.keys(layouts).join(', ')}, or a fingerprint`;
+
+/** For commands that compare with a layout only where one is given. */
+export const GIVEN_LAYOUT_OPTIONS: OptionSpecs = {
+  layout: { value: 'preset', says: PRESETS },
+  fields: { value: 'fields', says: 'another layout, e.g. timestamp:41,worker:10,sequence:12' },
+  epoch: { value: 'time', says: 'moment the layout counts from; ISO text or Unix milliseconds' },
+  unit: { value: 'time', says: 'length of one tick with --fields, e.g. 10ms or 1s; default 1ms' },
+};
+
+export const LAYOUT_OPTIONS: OptionSpecs = {
+  ...GIVEN_LAYOUT_OPTIONS,
+  layout: { value: 'preset', says: `${PRESETS}; default snowflake` },
+};
+
+const FINGERPRINT = /^((?:[tswc]\d{1,2}-)*[tswc]\d{1,2})\/(\d{1,7})ms@(\d{1,15})$/;
+const FIELD_NAMES: Readonly<Record<string, string>> = {
+  t: 'timestamp',
+  s: 'sequence',
+  w: 'worker',
+  c: 'call',
+};
+
+/** True when the command line says which layout. */
+export function namesLayout(options: Options): boolean {
+  return options.text('layout') !== undefined || options.text('fields') !== undefined;
+}
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function layoutFrom(options: Options): BitLayout {
+  const [layout, fields] = [options.text('layout'), options.text('fields')];
+  const epoch = readEpochText(options.text('epoch'));
+  const unit = options.text('unit');
+  if (fields === undefined) {
+    if (unit !== undefined) throw usageFault('--unit belongs to --fields; presets have their own.');
+    return presetOf(layout ?? 'snowflake', epoch);
+  }
+  if (layout !== undefined) throw usageFault('Give --layout or --fields, not both.');
+  return new BitLayout({ epoch, unitMs: readUnit(unit ?? '1ms'), fields: readFields(fields) });
+}
+
+/** The layout of a fingerprint, with fields named after their role, or undefined. */
+export function layoutOfFingerprint(fingerprint: string): BitLayout | undefined {
+  const [, runs, unitMs, epochMs] = FINGERPRINT.exec(fingerprint) ?? [];
+  if (runs === undefined) return undefined;
+  const fields = runs.split('-').map((run, at, all): FieldSpec => {
+    const [letter, bits] = [run[0]!, Number(run.slice(1))];
+    const isSecond = all.findIndex((other) => other[0] === letter) < at;
+    const name = FIELD_NAMES[letter]! + (isSecond ? at : '');
+    return letter === 'c' ? [name, bits, 'call'] : [name, bits];
+  });
+  try {
+    return new BitLayout({ epoch: Number(epochMs), unitMs: Number(unitMs), fields });
+  } catch {
+    return undefined;
+  }
+}
+
+function presetOf(name: string, epoch: Epoch | undefined): BitLayout {
+  const names = Object.keys(layouts) as (keyof typeof layouts)[];
+  const meant = names.find((preset) => preset.toLowerCase() === name.toLowerCase());
+  if (meant !== undefined) return layouts[meant]({ epoch });
+  const layout = layoutOfFingerprint(name);
+  if (layout === undefined) {
+    throw usageFault(`There is no layout named ${quoted(name)}. ${suggestion(name, names)}`);
+  }
+  return epoch === undefined ? layout : layout.withEpoch(epoch);
+}
+
+function readEpochText(text: string | undefined): Epoch | undefined {
+  return text !== undefined && /^\d+$/.test(text) ? Number(text) : text;
+}
+
+function readUnit(text: string): number {
+  const [, count, unit = 'ms'] = /^(\d{1,7})\s?(ms|s)?$/.exec(text) ?? [];
+  if (count === undefined) {
+    throw usageFault(`Expected --unit to be like 1ms, 10ms or 1s, got ${quoted(text)}.`);
+  }
+  return Number(count) * (unit === 's' ? 1000 : 1);
+}
+
+/** `name:bits` or `name:bits:call`, from the highest field down; the layout checks the rest. */
+export function readFields(text: string): FieldSpec[] {
+  return text.split(',').map((part) => {
+    const [name = '', bits = '', ...roles] = part.trim().split(':');
+    if (!/^\d+$/.test(bits) || roles.length > 1) {
+      throw usageFault(`Expected a field to be like worker:10, got ${quoted(part)}.`);
+    }
+    return [name, Number(bits), ...roles] as unknown as FieldSpec;
+  });
+}

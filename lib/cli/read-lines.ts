@@ -1,0 +1,23 @@
+/**
+ * Standard input, line by line.
+ *
+ * Promise: memory holds one chunk and no more than the beginning of one line, however much comes.
+ */
+
+/** Longer than any spelling of an id; what is longer is refused by its beginning. */
+const LINE_LENGTH_MAX = 1000;
+
+/** The lines of each chunk as it comes, so that what is there is answered at once. */
+export async function* lineChunks(
+  input: AsyncIterable<string | Uint8Array>,
+): AsyncGenerator<readonly string[]> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of input) {
+    const text = typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
+    const lines = (rest + text).split('\n');
+    rest = lines.pop()!.slice(0, LINE_LENGTH_MAX);
+    if (lines.length > 0) yield lines;
+  }
+  if (rest !== '') yield [rest];
+}

@@ -1,0 +1,117 @@
+/**
+ * A registry in Redis, opened for a command.
+ *
+ * Promise: it is read in one step by the script that workers() uses, which changes nothing, and is
+ * changed by the operations of the support alone. Both connections are closed.
+ */
+import { workerRecords } from '../../backends/redis/redis-answer.js';
+import { clientFromUrl } from '../../backends/redis/redis-client.js';
+import { RedisConnection } from '../../backends/redis/redis-connection.js';
+import { supportFromUrl, type RedisSupport } from '../../backends/redis/redis.support.js';
+import { parseRedisUrl, type RedisUrl } from '../../backends/redis/redis-url.js';
+import { SCRIPTS } from '../../backends/redis/scripts.generated.js';
+import type { WorkerLease } from '../../lease/distributed-support.js';
+import { redisFindings } from './redis-findings.js';
+import type { Finding, HolderProof, RegistryFacts, RegistryView, Store } from './store.js';
+import { within } from './within.js';
+
+const SECTIONS = ['server', 'persistence', 'replication', 'memory', 'cluster'] as const;
+
+export class RedisStore implements Store {
+  readonly where: string;
+  readonly key: string;
+  readonly lossWindowMs: number;
+  private readonly url: RedisUrl;
+  private readonly support: RedisSupport;
+  private readonly reading: RedisConnection;
+
+  constructor(
+    url: string,
+    private readonly timeoutMs: number,
+  ) {
+    this.support = supportFromUrl(url);
+    this.url = parseRedisUrl(url);
+    this.where = this.url.hosts.map(({ host, port }) => `${host}:${port}`).join(',');
+    this.key = this.support.key;
+    this.lossWindowMs = this.support.lossWindowMs;
+    this.reading = new RedisConnection(() => clientFromUrl(this.url), this.where);
+  }
+
+  async read(): Promise<RegistryView> {
+    return registryView(await this.limited(this.reading.run(SCRIPTS.workers, this.key, [])));
+  }
+
+  async findings(): Promise<Finding[]> {
+    const advice = await this.limited(this.support.advice());
+    const reports: Record<string, string> = {};
+    for (const section of SECTIONS) {
+      // A user who may not ask is told so by the advice.
+      const told = this.limited(this.reading.info(section)).catch(() => '');
+      for (const [name, value] of reportLines(await told)) reports[name] = value;
+    }
+    const { kind } = this.url;
+    return redisFindings({ reports, advice, kind, lossWindowMs: this.lossWindowMs });
+  }
+
+  release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
+    return this.limited(this.support.release(lease, lastIssuedMs));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.support.close(), this.reading.close()]);
+  }
+
+  private limited<T>(asked: Promise<T>): Promise<T> {
+    return within(this.timeoutMs, asked, this.where);
+  }
+}
+
+/** token|nonce|floor|era|since|label */
+const PROOF = /^([^|]*)\|([^|]*)\|/;
+
+/** From the time and all fields of the registry, as docs/reference/keys.md lists them. */
+export function registryView(reply: readonly unknown[]): RegistryView {
+  const [time, ...pairs] = reply;
+  const fields = new Map<string, string>();
+  for (let at = 0; at < pairs.length; at += 2) fields.set(String(pairs[at]), String(pairs[at + 1]));
+  const facts = registryFacts(fields);
+  const storeMs = Number(time);
+  return {
+    storeMs,
+    nowMs: storeMs + (facts?.slewMs ?? 0),
+    ...(facts && { facts }),
+    workers: workerRecords(reply),
+    proofOf: (workerId) => proofIn(fields.get(`o${workerId}`)),
+  };
+}
+
+function registryFacts(fields: ReadonlyMap<string, string>): RegistryFacts | undefined {
+  const fingerprint = fields.get('fingerprint');
+  if (fingerprint === undefined) return undefined;
+  const text = (name: string) => fields.get(name) ?? '';
+  const number = (name: string) => Number(fields.get(name) ?? 0);
+  return {
+    version: text('version'),
+    fingerprint,
+    incarnation: text('incarnation'),
+    server: text('server'),
+    slewMs: number('slew'),
+    quarantineMs: number('quarantine'),
+    safeFloorMs: number('safeFloor'),
+    era: number('era'),
+    operations: number('operations'),
+  };
+}
+
+function proofIn(owner: string | undefined): HolderProof | undefined {
+  const [, token, nonce] = PROOF.exec(owner ?? '') ?? [];
+  return token === undefined || nonce === undefined ? undefined : { token, nonce };
+}
+
+/** The `name:value` lines of INFO. */
+function reportLines(info: string): [name: string, value: string][] {
+  return info.split(/\r?\n/).flatMap((line): [string, string][] => {
+    const [, name, value] = /^(\w+):(.*)$/.exec(line) ?? [];
+    return name === undefined || value === undefined ? [] : [[name, value]];
+  });
+}

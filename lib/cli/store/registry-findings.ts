@@ -1,0 +1,110 @@
+/**
+ * What is worth knowing about a registry and the way to it, for any store.
+ *
+ * Promise: judged from what was read; the measurement asks a few times and keeps the quickest
+ * answer, whose time is known best.
+ */
+import { systemClock } from '../../core/index.js';
+import { LEASE_DEFAULTS } from '../../lease/lease-options.js';
+import { layoutOfFingerprint } from '../layout-option.js';
+import { spanText, utcText } from '../time-text.js';
+import { occupancyOf, occupancyText, type Occupancy } from './occupancy.js';
+import type { Finding, Level, RegistryView, Store } from './store.js';
+
+const READS = 5;
+/** A quarter of what a call of an application may take: the rest is for a bad day. */
+const SLOW_MS = LEASE_DEFAULTS.callTimeoutMs / 4;
+/** Below this share of free worker ids a rollout, which doubles the processes, may find none. */
+const FREE_SHARE_MIN = 0.1;
+/** A store whose clock was set back by more than this has a fault of its own. */
+const SLEW_MS_MAX = 1000;
+
+export interface Measurement {
+  readonly view: RegistryView;
+  readonly findings: readonly Finding[];
+}
+
+export async function measured(store: Store): Promise<Measurement> {
+  // The first read opens the connection and is not counted.
+  await store.read();
+  const reads: { view: RegistryView; tookMs: number; skewMs: number }[] = [];
+  for (let count = 0; count < READS; count++) {
+    const sentAtMs = systemClock.now();
+    const view = await store.read();
+    const answeredAtMs = systemClock.now();
+    const skewMs = Math.round(view.storeMs - (sentAtMs + answeredAtMs) / 2);
+    reads.push({ view, tookMs: answeredAtMs - sentAtMs, skewMs });
+  }
+  const worstMs = Math.max(...reads.map(({ tookMs }) => tookMs));
+  const meanMs = reads.reduce((sum, { tookMs }) => sum + tookMs, 0) / READS;
+  const best = reads.toSorted((a, b) => a.tookMs - b.tookMs)[0]!;
+  const findings = [
+    latencyFinding(store.where, meanMs, worstMs),
+    clockFinding(best.skewMs, best.tookMs),
+  ];
+  return { view: reads.at(-1)!.view, findings };
+}
+
+/** @param fingerprint of the layout the registry should have, where one was named */
+export function registryFindings(view: RegistryView, fingerprint: string | undefined): Finding[] {
+  const { facts, nowMs } = view;
+  if (facts === undefined) {
+    return [finding('note', 'registry', 'None yet; the first process that starts begins it.')];
+  }
+  const found = [finding('ok', 'registry', `Layout ${facts.fingerprint}, era ${facts.era}.`)];
+  if (fingerprint !== undefined && fingerprint !== facts.fingerprint) {
+    const text = `The layout given is ${fingerprint}; processes that use it are refused here.`;
+    found.push(finding('fault', 'layout', text));
+  }
+  const warning = layoutOfFingerprint(facts.fingerprint)?.warningAt(nowMs);
+  if (warning !== undefined) found.push(finding('warning', 'layout', warning));
+  if (facts.safeFloorMs > nowMs) {
+    const why = facts.era > 1 ? 'A loss of data was noticed' : 'The registry is new';
+    const text =
+      `${why}: ranges start at ${utcText(facts.safeFloorMs)}, ` +
+      `${spanText(facts.safeFloorMs - nowMs)} ahead, behind what may be forgotten.`;
+    found.push(finding('note', 'registry', text));
+  }
+  if (facts.slewMs > SLEW_MS_MAX) {
+    const text =
+      `The clock of the store was set back; ${facts.slewMs} ms are added to it until it has ` +
+      `caught up, so ids run ahead by as much. Set its clock (NTP).`;
+    found.push(finding('warning', 'clock', text));
+  }
+  return [...found, workersFinding(occupancyOf(view))];
+}
+
+function latencyFinding(where: string, meanMs: number, worstMs: number): Finding {
+  const text = `${where} answers in ${meanMs.toFixed(1)} ms, at worst ${worstMs} ms.`;
+  if (worstMs <= SLOW_MS) return finding('ok', 'connection', text);
+  const advice = `A call of an application may take ${LEASE_DEFAULTS.callTimeoutMs} ms by default.`;
+  return finding('warning', 'connection', `${text} ${advice}`);
+}
+
+function clockFinding(skewMs: number, tookMs: number): Finding {
+  const side = skewMs < 0 ? 'behind' : 'ahead of';
+  const doubt = Math.ceil(tookMs / 2) + 1;
+  const text = `The store is ${Math.abs(skewMs)} ms ${side} this host (± ${doubt} ms).`;
+  const { maxClockSkewMs } = LEASE_DEFAULTS;
+  if (Math.abs(skewMs) <= maxClockSkewMs) return finding('ok', 'clock', text);
+  const advice = `That is more than maxClockSkewMs (${maxClockSkewMs}); set the clocks (NTP).`;
+  return finding('warning', 'clock', `${text} ${advice}`);
+}
+
+function workersFinding(occupancy: Occupancy): Finding {
+  const { free, workers = 0 } = occupancy;
+  const text = occupancyText(occupancy);
+  if (free === 0) {
+    const advice = 'A process that starts waits for one to be given back, then fails.';
+    return finding('fault', 'worker ids', `${text} ${advice}`);
+  }
+  if (free === undefined || free >= workers * FREE_SHARE_MIN) {
+    return finding('ok', 'worker ids', text);
+  }
+  const advice = 'A rollout that starts new processes before it ends old ones may run out.';
+  return finding('warning', 'worker ids', `${text} ${advice}`);
+}
+
+function finding(level: Level, topic: string, text: string): Finding {
+  return { level, topic, text };
+}

@@ -1,0 +1,63 @@
+/**
+ * From --support to an open store.
+ *
+ * Promise: a backend is loaded only when its URL is used; what was opened is closed, whatever
+ * happens in between; a message shows no password.
+ */
+import { SnowflakeError } from '../../errors.js';
+import { usageFault, type Call, type OptionSpecs } from '../command.js';
+import type { ExitCode } from '../surroundings.js';
+import type { Store } from './store.js';
+
+export const SUPPORT_OPTIONS: OptionSpecs = {
+  support: {
+    value: 'url',
+    says: 'as in the application, e.g. redis://host:6379?namespace=shop; or SNOWFLAKE_SUPPORT',
+  },
+  timeout: { value: 'ms', says: 'how long the store may take to answer; default 5000' },
+};
+
+const REDIS = /^rediss?(\+sentinel|\+cluster)?:\/\//;
+const TIMEOUT_MS = 5000;
+const TIMEOUT_MS_MAX = 600_000;
+
+/** Runs with the store that --support names. @throws SnowflakeError CONFIG_INVALID */
+export async function withStore(
+  call: Call,
+  use: (store: Store) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  // The environment keeps a password out of the list of processes.
+  const url = call.options.text('support') ?? call.env['SNOWFLAKE_SUPPORT'];
+  const timeoutMs = call.options.whole('timeout') ?? TIMEOUT_MS;
+  if (timeoutMs < 1 || timeoutMs > TIMEOUT_MS_MAX) {
+    throw usageFault(`Expected --timeout to be from 1 to ${TIMEOUT_MS_MAX}, got ${timeoutMs}.`);
+  }
+  if (url === undefined || url === '') {
+    throw usageFault(
+      'Which store? Give --support redis://host:6379?namespace=shop, or set SNOWFLAKE_SUPPORT.',
+    );
+  }
+  const store = await openStore(url, timeoutMs);
+  try {
+    return await use(store);
+  } finally {
+    await store.close();
+  }
+}
+
+async function openStore(url: string, timeoutMs: number): Promise<Store> {
+  if (REDIS.test(url)) {
+    const { RedisStore } = await import('./redis-store.js');
+    return new RedisStore(url, timeoutMs);
+  }
+  if (url.startsWith('static:')) {
+    throw usageFault(
+      'A static worker id has no store: nothing is leased, and nobody knows who uses which number.',
+    );
+  }
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    `The support ${JSON.stringify(url.replace(/\/\/.*@/, '//***@'))} is unknown. Known are ` +
+      `redis://host:6379/0?namespace=shop, rediss://, redis+sentinel:// and redis+cluster://.`,
+  );
+}

@@ -1,0 +1,76 @@
+/**
+ * Times as an operator writes and reads them.
+ *
+ * Promise: a time that is read has its zone, or is refused; a time that is shown says its zone.
+ */
+import { systemClock } from '../core/clock.js';
+import { quoted, usageFault } from './command.js';
+
+/** The first and the last millisecond of what was written: of a day, a minute, a second. */
+export interface WrittenTime {
+  readonly firstMs: number;
+  readonly lastMs: number;
+}
+
+const ISO =
+  /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}:\d{2})(:\d{2})?(\.\d{1,3})?(Z|[+-]\d{2}:\d{2}))?$/;
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const YEAR_MS = 365.25 * DAY_MS;
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function readTime(label: string, text: string): WrittenTime {
+  if (text === 'now') return moment(systemClock.now());
+  if (/^\d{1,15}$/.test(text)) return moment(Number(text));
+  const parts = ISO.exec(text);
+  const firstMs = Date.parse(text.replace(' ', 'T'));
+  if (parts === null || Number.isNaN(firstMs) || !isDayOfMonth(parts)) {
+    throw usageFault(
+      `Expected ${label} to be a time with its zone such as 2026-11-01T08:30:00Z, a date ` +
+        `(UTC), Unix milliseconds or now, got ${quoted(text)}.`,
+    );
+  }
+  const [, , , , time, seconds, fraction] = parts;
+  if (time === undefined) return { firstMs, lastMs: firstMs + DAY_MS - 1 };
+  if (fraction !== undefined) return moment(firstMs);
+  const spanMs = seconds === undefined ? MINUTE_MS : SECOND_MS;
+  return { firstMs, lastMs: firstMs + spanMs - 1 };
+}
+
+const moment = (ms: number): WrittenTime => ({ firstMs: ms, lastMs: ms });
+
+/** Date.parse takes the 30th of February for the 2nd of March. */
+function isDayOfMonth([, year, month, day]: readonly (string | undefined)[]): boolean {
+  const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)));
+  return date.getUTCDate() === Number(day);
+}
+
+/** A time far beyond what Date can show is shown as the number it is. */
+export function utcText(ms: number): string {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? `${ms} ms` : date.toISOString();
+}
+
+/** The same in the zone of this host: 2026-11-21 17:11:20.123 +08:00. */
+export function localText(ms: number): string {
+  const offsetMin = -new Date(ms).getTimezoneOffset();
+  const side = offsetMin < 0 ? '-' : '+';
+  const two = (number: number) => String(number).padStart(2, '0');
+  const minutes = Math.abs(offsetMin);
+  const zone = `${side}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
+  return `${utcText(ms + offsetMin * MINUTE_MS)
+    .replace('T', ' ')
+    .replace('Z', '')} ${zone}`;
+}
+
+/** About how long: 48 s, 12 min, 69.7 years. */
+export function spanText(ms: number): string {
+  if (ms < SECOND_MS) return `${Math.round(ms)} ms`;
+  if (ms < 2 * MINUTE_MS) return `${Math.round(ms / SECOND_MS)} s`;
+  if (ms < 2 * HOUR_MS) return `${Math.round(ms / MINUTE_MS)} min`;
+  if (ms < 2 * DAY_MS) return `${Math.round(ms / HOUR_MS)} h`;
+  if (ms < 2 * YEAR_MS) return `${Math.round(ms / DAY_MS)} days`;
+  return `${(ms / YEAR_MS).toFixed(1)} years`;
+}

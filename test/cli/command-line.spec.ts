@@ -1,0 +1,110 @@
+/**
+ * What all commands have in common: help, faults, exit codes, colour.
+ */
+import { describe, expect, it } from '@jest/globals';
+import { Readable, Writable } from 'node:stream';
+import { COMMANDS } from '../../lib/cli/commands/index.js';
+import { run } from '../../lib/cli/run.js';
+import { command } from './run-command.js';
+
+const NAMES = COMMANDS.map(({ name }) => name);
+
+describe('help', () => {
+  it('of all names every command', async () => {
+    const { code, out } = await command(['--help']);
+    expect(code).toBe(0);
+    for (const name of NAMES) expect(out).toContain(`  ${name} `);
+  });
+
+  it.each(NAMES)('of %s names every option and an example of it', async (name) => {
+    const { code, out, err } = await command([...name.split(' '), '--help']);
+    expect([code, err]).toEqual([0, '']);
+    const { options } = COMMANDS.find((each) => each.name === name)!;
+    for (const option of Object.keys(options)) expect(out).toContain(`--${option}`);
+    expect(out).toContain(`snowflake ${name}`);
+    expect(await command(['help', ...name.split(' ')])).toMatchObject({ code: 0, out });
+  });
+});
+
+describe('a command line that is wrong', () => {
+  it.each([
+    [['decoed', '1'], 'decode'],
+    [['worker'], 'workers'],
+    [['docter'], 'doctor'],
+    [['decode', '--jsom', '1'], '--json'],
+    [['decode', '--layout', 'twiter', '1'], 'twitter'],
+    [['decode', '--form', 'base85', '1'], 'base58'],
+  ])('%p is answered with what was meant', async (args, meant) => {
+    const { code, out, err } = await command(args);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toContain(`Did you mean ${meant}?`);
+  });
+
+  it.each([
+    [[], 'Commands'],
+    [['entirely-different'], 'Known are decode, encode'],
+    [['registry'], 'registry create, registry inspect'],
+    [['encode'], '--time'],
+    [['encode', '--time'], 'argument missing'],
+    [['layout', 'twitter'], 'too many'],
+    [['release'], '<worker>'],
+    [['workers'], '--support'],
+    [['workers', '--support', 'postgres://u:secret@h/d'], '***@h'],
+    [['workers', '--support', 'static:7'], 'no store'],
+    [['workers', '--support', 'redis://h?name=x'], 'namespace'],
+    [['workers', '--support', 'redis://h', '--timeout', '0'], '--timeout'],
+    [['decode', '--layout', 'ich', '--fields', 'a:1', '1'], 'not both'],
+    [['decode', '--fields', 'timestamp:41', '1'], 'sequence'],
+    [['decode', '--epoch', '2999-01-01', '1'], 'past'],
+    [['decode', '--unit', '1s', '1'], '--fields'],
+  ])('%p ends with 2 and says why', async (args, said) => {
+    const { code, out, err } = await command(args);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toContain(said);
+    expect(err).not.toContain('secret');
+    expect(err).not.toContain('    at ');
+  });
+});
+
+describe('colour', () => {
+  const bad = ['nonsense'];
+  it('is for terminals that want it', async () => {
+    const escape = '\u001b[';
+    expect((await command(bad, { isTTY: true })).err).toContain(escape);
+    expect((await command(bad, { isTTY: false })).err).not.toContain(escape);
+    const env = { NO_COLOR: '1' };
+    expect((await command(bad, { isTTY: true, env })).err).not.toContain(escape);
+  });
+});
+
+describe('a reader that has gone', () => {
+  it('ends the command in silence', async () => {
+    let err = '';
+    let chunks = 0;
+    async function* ids() {
+      for (; chunks < 1000; chunks++) yield '1\n'.repeat(100);
+    }
+    const stdout = new Writable({
+      write: (_chunk, _encoding, done) => done(Object.assign(new Error(), { code: 'EPIPE' })),
+    });
+    const stderr = new Writable({
+      write: (chunk, _encoding, done) => {
+        err += String(chunk);
+        done();
+      },
+    });
+    const world = { args: ['decode'], env: {}, stdin: Readable.from(ids()), stdout, stderr };
+    expect(await run(world)).toBe(0);
+    expect(err).toBe('');
+    expect(chunks).toBeLessThan(100);
+  });
+
+  it('is not confused with a disk that is full', async () => {
+    const full = new Writable({
+      write: (_chunk, _encoding, done) => done(Object.assign(new Error('x'), { code: 'ENOSPC' })),
+    });
+    const stderr = new Writable({ write: (_chunk, _encoding, done) => done() });
+    const world = { args: ['layout'], env: {}, stdin: Readable.from(['']), stdout: full, stderr };
+    expect(await run(world)).toBe(1);
+  });
+});

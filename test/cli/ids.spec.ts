@@ -1,0 +1,209 @@
+/**
+ * decode, encode, range and layout: commands that need no store.
+ */
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { BitLayout, layouts, textForms } from 'nestjs-snowflake/core';
+import { bitDiagram } from '../../lib/cli/bit-diagram.js';
+import { layoutOfFingerprint } from '../../lib/cli/layout-option.js';
+import { command } from './run-command.js';
+
+const ID = '382366441078288384';
+const parts = layouts.snowflake().parse(ID);
+
+describe('decode', () => {
+  it('says time, worker id, sequence and draws every bit', async () => {
+    const { code, out, err } = await command(['decode', ID]);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toContain(parts.date.toISOString());
+    expect(out).toMatch(new RegExp(`worker id +${parts.workerId}\\n`));
+    expect(out).toContain(BigInt(ID).toString(2).padStart(63, '0').slice(0, 41));
+  });
+
+  it('gives ids as text in JSON, and all fields', async () => {
+    const { lines } = await command(['decode', '--json', '--layout', 'twitter', ID, '1']);
+    const { fields, workerId } = layouts.twitter().parse(ID);
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      expect.objectContaining({ id: ID, fields, workerId, text: ID }),
+      expect.objectContaining({ id: '1', sequence: 1 }),
+    ]);
+  });
+
+  it.each(Object.keys(textForms) as (keyof typeof textForms)[])('reads %s', async (form) => {
+    const text = textForms[form].encode(BigInt(ID));
+    const { lines } = await command(['decode', '--json', '--form', form, text]);
+    expect(JSON.parse(lines[0]!)).toMatchObject({ id: ID, text });
+  });
+
+  it('takes layouts by fields and by fingerprint', async () => {
+    const spec = ['--fields', 'timestamp:39,room:2,machine:7,business:4:call,sequence:7'];
+    const own = await command(['decode', '--json', ...spec, '--unit', '10ms', ID]);
+    const read = JSON.parse(own.lines[0]!) as { fields: object };
+    expect(Object.keys(read.fields)).toEqual([
+      'timestamp',
+      'room',
+      'machine',
+      'business',
+      'sequence',
+    ]);
+    const { fingerprint } = layouts.sonyflake();
+    const [one, other] = await Promise.all(
+      [fingerprint, 'sonyflake'].map((name) => command(['decode', '--json', '--layout', name, ID])),
+    );
+    expect(JSON.parse(one!.lines[0]!)).toMatchObject({
+      timestampMs: (JSON.parse(other!.lines[0]!) as { timestampMs: number }).timestampMs,
+    });
+  });
+
+  it('answers the good ids of a stream and names the lines of the bad ones', async () => {
+    const stdin = `${ID}\r\n\nnonsense\n7`;
+    const { code, lines, err } = await command(['decode', '--json'], { stdin });
+    expect(code).toBe(1);
+    expect(lines.map((line) => (JSON.parse(line) as { id: string }).id)).toEqual([ID, '7']);
+    expect(err).toMatch(/^snowflake: line 3: .*nonsense/);
+    expect(err.trimEnd().split('\n')).toHaveLength(1);
+  });
+
+  it('refuses a line of any length without keeping it', async () => {
+    async function* endless() {
+      for (let at = 0; at < 1000; at++) yield '9'.repeat(10_000);
+    }
+    const { code, err } = await command(['decode'], { stdin: endless() });
+    expect(code).toBe(1);
+    expect(err.length).toBeLessThan(500);
+  });
+
+  it('does not wait at a terminal for ids nobody sends', async () => {
+    async function* never() {
+      yield await new Promise<string>(() => undefined);
+    }
+    const stdin = Object.assign(never(), { isTTY: true });
+    expect(await command(['decode'], { stdin })).toMatchObject({ code: 2, out: '' });
+  });
+});
+
+describe('encode', () => {
+  it('is the inverse of decode in every preset and form', async () => {
+    const names = Object.keys(layouts) as (keyof typeof layouts)[];
+    const forms = Object.keys(textForms);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...names),
+        fc.constantFrom(...forms),
+        fc.nat(),
+        fc.nat(),
+        async (name, form, time, worker) => {
+          const layout = layouts[name]();
+          const timestampMs = layout.msOf(time % (layout.timestamp.max + 1));
+          const workerId = worker % (layout.workerIdMax + 1);
+          const how = ['--layout', name, '--form', form];
+          const what = ['--time', String(timestampMs), '--worker', String(workerId)];
+          const encoded = await command(['encode', ...how, ...what, '--sequence', '5']);
+          const decoded = await command(['decode', ...how, '--json', encoded.lines[0]!]);
+          const read = JSON.parse(decoded.lines[0]!) as unknown;
+          expect(read).toMatchObject({ timestampMs, workerId, sequence: 5 });
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('fills single worker fields and call fields, and refuses others', async () => {
+    const how = ['encode', '--layout', 'discord', '--time', '2026-11-21', '--json'];
+    const { lines } = await command([...how, '--field', 'worker=3', '--field', 'process=4']);
+    expect(JSON.parse(lines[0]!)).toMatchObject({ workerId: 3 * 32 + 4 });
+    const unknown = await command([...how, '--field', 'room=1']);
+    expect(unknown.code).toBe(2);
+    expect(unknown.err).toContain('worker, process');
+    expect(await command([...how, '--field', 'worker=32'])).toMatchObject({ code: 1, out: '' });
+  });
+
+  it.each(['2026-02-30', '2026-11-21T09:00', 'yesterday', '', '21.11.2026'])(
+    'refuses the time %p',
+    async (time) => {
+      expect(await command(['encode', '--time', time])).toMatchObject({ code: 2, out: '' });
+    },
+  );
+});
+
+describe('range', () => {
+  const layout = layouts.snowflake();
+  const span = async (from: string, to: string) => {
+    const { lines } = await command(['range', '--from', from, '--to', to, '--json']);
+    return JSON.parse(lines[0]!) as { first: string; last: string; where: string };
+  };
+
+  it.each([
+    ['2026-11-01', '2026-11-30', '2026-11-01T00:00:00.000Z', '2026-11-30T23:59:59.999Z'],
+    ['2026-11-01T08:00Z', '2026-11-01T08:00Z', '2026-11-01T08:00:00Z', '2026-11-01T08:00:59.999Z'],
+    [
+      '2026-11-01 10:00:00+02:00',
+      '2026-11-01T08:00:00Z',
+      '2026-11-01T08:00:00.000Z',
+      '2026-11-01T08:00:00.999Z',
+    ],
+  ])('from %s to %s covers the whole of what is written', async (from, to, first, last) => {
+    const ids = layout.idRange(new Date(first), new Date(last));
+    expect(await span(from, to)).toMatchObject({ first: `${ids.first}`, last: `${ids.last}` });
+  });
+
+  it('gives a condition that can stand in a query', async () => {
+    const args = ['range', '--from', '2026-11-01', '--to', '2026-11-02', '--column', '"o"."id"'];
+    const { lines } = await command(args);
+    expect(lines.at(-1)).toMatch(/^WHERE "o"\."id" BETWEEN \d{18} AND \d{18}$/);
+    expect(await command([...args.slice(0, -1), 'id; DROP'])).toMatchObject({ code: 2, out: '' });
+  });
+
+  it('says so when no id can lie there', async () => {
+    const past = await command(['range', '--from', '2001-01-01', '--to', '2002-01-01']);
+    expect(past).toMatchObject({ code: 1, out: '' });
+    const turned = await command(['range', '--from', '2026-02-01', '--to', '2026-01-01']);
+    expect(turned.code).toBe(2);
+  });
+});
+
+describe('layout', () => {
+  it('says how long, how many workers and how many ids', async () => {
+    const { out } = await command(['layout']);
+    for (const said of ['2093', '69.7 years', '1,024', '4,096,000', '4,194,304,000']) {
+      expect(out).toContain(said);
+    }
+  });
+
+  it('sets other bits beside the first', async () => {
+    const args = ['layout', '--json', '--what-if', 'worker:12,sequence:10'];
+    const facts = (await command(args)).lines.map((line) => JSON.parse(line) as object);
+    expect(facts).toMatchObject([{ workers: 1024 }, { workers: 4096, bits: 63 }]);
+    const wide = await command(['layout', '--what-if', 'worker:12']);
+    expect(wide.code).toBe(2);
+    expect(wide.err).toContain('63 bits');
+    expect((await command(['layout', '--what-if', 'room:2'])).err).toContain('worker, sequence');
+  });
+
+  it('draws 64 bits for any layout', () => {
+    for (const preset of Object.values(layouts)) {
+      const [, , names] = bitDiagram(preset());
+      const counts = [...names!.matchAll(/(\d+) \w+/g)].map(([, bits]) => Number(bits));
+      const unnamed = preset().totalBits === 63 ? 1 : 0;
+      expect(counts.reduce((sum, bits) => sum + bits, unnamed)).toBe(64);
+    }
+  });
+
+  it('finds the layout of a fingerprint again', () => {
+    for (const preset of Object.values(layouts)) {
+      const { fingerprint } = preset();
+      expect(layoutOfFingerprint(fingerprint)?.fingerprint).toBe(fingerprint);
+    }
+    const split = new BitLayout({
+      fields: [
+        ['a', 2],
+        ['timestamp', 41],
+        ['b', 3],
+        ['c', 4, 'call'],
+        ['sequence', 8],
+      ],
+    });
+    expect(layoutOfFingerprint(split.fingerprint)?.fingerprint).toBe(split.fingerprint);
+    expect(layoutOfFingerprint('f')).toBeUndefined();
+  });
+});

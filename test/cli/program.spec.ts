@@ -1,0 +1,138 @@
+/**
+ * The real program as a process: exit codes, streams, a reader that goes, Ctrl-C.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { layouts } from 'nestjs-snowflake/core';
+import { ROOT } from '../tidy/tree.js';
+import { RunningProgram, compileProgram } from './compiled-program.js';
+
+const layout = layouts.snowflake();
+const timestampMs = Date.parse('2026-11-21T09:00:00Z');
+const idAt = (count: number) => layout.compose({ timestampMs: timestampMs + count, workerId: 7 });
+
+let folder: string;
+beforeAll(async () => {
+  folder = await compileProgram();
+}, 60_000);
+afterAll(() => {
+  if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+const start = (...args: string[]) => new RunningProgram(folder, args);
+
+function* ids(count: number) {
+  for (let at = 0; at < count; at++) yield `${idAt(at)}\n`;
+}
+
+describe('the program', () => {
+  it('starts with a line that names its interpreter', () => {
+    const main = readFileSync(join(folder, 'dist', 'esm', 'cli', 'main.js'), 'utf8');
+    expect(main.split('\n')[0]).toBe('#!/usr/bin/env node');
+  });
+
+  it('says its version', async () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+      version: string;
+    };
+    expect(await start('--version').listen().end()).toMatchObject({ out: `${version}\n` });
+  });
+
+  it('ends with 0, 1 and 2', async () => {
+    const support = `${process.env['REDIS_URL']}?namespace=${randomUUID()}`;
+    const codes = [
+      ['decode', String(idAt(0))],
+      ['workers', '--support', support],
+      ['decode', 'x'],
+      ['workers', '--support', 'redis://127.0.0.1:1'],
+      ['decoed'],
+      [],
+    ].map(
+      async (args) =>
+        (
+          await start(...args)
+            .listen()
+            .end()
+        ).code,
+    );
+    expect(await Promise.all(codes)).toEqual([0, 0, 1, 1, 2, 2]);
+  }, 30_000);
+
+  it('does not load the client of a store it is not asked for', async () => {
+    const flags = ['--import', `data:text/javascript,${encodeURIComponent(REFUSES_IOREDIS)}`];
+    const decoded = await new RunningProgram(folder, ['decode', '1'], flags).listen().end();
+    expect(decoded).toMatchObject({ code: 0, err: '' });
+    const args = ['workers', '--support', 'redis://127.0.0.1:1'];
+    const refused = await new RunningProgram(folder, args, flags).listen().end();
+    expect(refused.code).toBe(2);
+    expect(refused.err).toContain('npm install ioredis');
+  }, 30_000);
+});
+
+/** A resolver hook, by which ioredis is as good as not installed. */
+const REFUSES_IOREDIS = `
+  import { register } from 'node:module';
+  const hook = "export const resolve = (name, context, next) => {" +
+    "if (name === 'ioredis') throw new Error('not here'); return next(name, context); }";
+  register('data:text/javascript,' + encodeURIComponent(hook));
+`;
+
+describe('streams', () => {
+  it('answer 100,000 ids in little memory', async () => {
+    const small = ['--max-old-space-size=24'];
+    const program = new RunningProgram(folder, ['decode', '--json'], small).listen();
+    Readable.from(ids(100_000)).pipe(program.child.stdin);
+    const { code, out, err } = await program.end();
+    expect([code, err]).toEqual([0, '']);
+    const lines = out.trimEnd().split('\n');
+    expect(lines).toHaveLength(100_000);
+    expect(JSON.parse(lines.at(-1)!)).toMatchObject({ id: String(idAt(99_999)), workerId: 7 });
+  }, 60_000);
+
+  it('take no more than they can say', async () => {
+    let taken = 0;
+    function* counted() {
+      for (const id of ids(1_000_000)) {
+        taken++;
+        yield id;
+      }
+    }
+    const program = start('decode', '--json');
+    Readable.from(counted()).pipe(program.child.stdin);
+    await sleep(2000);
+    expect(taken).toBeGreaterThan(0);
+    expect(taken).toBeLessThan(100_000);
+    program.child.kill();
+    await program.end();
+  }, 30_000);
+
+  it('answer each id as it comes', async () => {
+    const program = start('decode', '--json').listen();
+    program.child.stdin.write(`${idAt(1)}\n`);
+    await once(program.child.stdout, 'data');
+    expect(JSON.parse(program.out)).toMatchObject({ id: String(idAt(1)) });
+    program.child.stdin.end();
+    expect(await program.end()).toMatchObject({ code: 0 });
+  }, 30_000);
+
+  it('end in silence when their reader goes', async () => {
+    const program = start('decode');
+    Readable.from(ids(100_000)).pipe(program.child.stdin);
+    await once(program.child.stdout, 'data');
+    program.child.stdout.destroy();
+    expect(await program.end()).toMatchObject({ code: 0, err: '' });
+  }, 30_000);
+
+  it('end by Ctrl-C without a trace', async () => {
+    const program = start('decode', '--json').listen();
+    program.child.stdin.write(`${idAt(1)}\n`);
+    await once(program.child.stdout, 'data');
+    program.child.kill('SIGINT');
+    expect(await program.end()).toMatchObject({ signal: 'SIGINT', err: '' });
+  }, 30_000);
+});

@@ -1,0 +1,244 @@
+/**
+ * A forced release never shortens a range: whoever gets the worker id starts behind it.
+ */
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { forgetHolder } from '../../lib/cli/commands/release.js';
+import { RedisStore } from '../../lib/cli/store/redis-store.js';
+import type { Store } from '../../lib/cli/store/store.js';
+import { command, typing } from './run-command.js';
+import { Tenants, type Held, type Tenant } from './tenants.js';
+
+const REDIS_URL = process.env['REDIS_URL']!;
+const tenants = new Tenants(REDIS_URL);
+const redis = new Redis(REDIS_URL);
+
+afterAll(async () => {
+  await tenants.close();
+  await redis.quit();
+});
+
+function world() {
+  const namespace = randomUUID();
+  const release = (worker: number, ...rest: string[]) => [
+    'release',
+    String(worker),
+    '--support',
+    `${REDIS_URL}?namespace=${namespace}`,
+    ...rest,
+  ];
+  const key = `snowflake:{${namespace}}:registry`;
+  const store = () => new RedisStore(`${REDIS_URL}?namespace=${namespace}`, 5000);
+  return { tenant: tenants.of(namespace), release, key, store };
+}
+
+/** The same store, with something happening between the look and the release, the first time. */
+async function disturbed(store: Store, disturb: () => Promise<unknown>, token: string) {
+  let isDone = false;
+  const disturbing: Store = {
+    where: store.where,
+    key: store.key,
+    lossWindowMs: store.lossWindowMs,
+    read: () => store.read(),
+    findings: () => store.findings(),
+    close: () => store.close(),
+    release: async (...given) => {
+      if (!isDone) await disturb();
+      isDone = true;
+      return store.release(...given);
+    },
+  };
+  const fault = await forgetHolder(disturbing, 0, token);
+  await store.close();
+  return fault;
+}
+
+describe('release', () => {
+  it('forgets the holder and leaves the ceiling where it is', async () => {
+    const { tenant, release, key } = world();
+    const held = await tenant.acquire();
+    const before = await redis.hgetall(key);
+    const answer = await command(release(0, '--yes'));
+    expect(answer).toMatchObject({ code: 0 });
+    expect(answer.out).toContain(new Date(held.ceilingMs).toISOString());
+    const { o0, c0, [`k${held.lease.token}`]: k } = await redis.hgetall(key);
+    expect([o0, k, c0]).toEqual([undefined, undefined, before['c0']]);
+    const { quarantine, safeFloor, era } = await redis.hgetall(key);
+    expect({ quarantine, safeFloor, era }).toMatchObject({
+      quarantine: before['quarantine'],
+      safeFloor: before['safeFloor'],
+      era: before['era'],
+    });
+  });
+
+  it('lets a living holder use up its range, and nobody else before that', async () => {
+    const { tenant, release } = world();
+    const held = await tenant.acquire({ ttlMs: 600 });
+    await command(release(0, '--yes'));
+    expect(await tenant.renew(held)).toEqual({ status: 'unknown' });
+    const only = { ttlMs: 600, workerIdMin: 0, workerIdMax: 0 };
+    expect(await tenant.ask(only).answer).toMatchObject({ status: 'none-free' });
+    await sleep(650);
+    const next = await tenant.acquire(only);
+    expect(next.floorMs).toBeGreaterThanOrEqual(held.ceilingMs);
+  });
+
+  it('keeps a ceiling that rises while the operator thinks', async () => {
+    const { tenant, release, key } = world();
+    const held = await tenant.acquire();
+    await sleep(20);
+    const renew = () => tenant.renew(held);
+    const answer = await command(release(0), { stdin: typing('yes', renew) });
+    expect(answer.code).toBe(0);
+    expect(held.lease.haveMs).toBeGreaterThan(held.ceilingMs);
+    expect(Number(await redis.hget(key, 'c0'))).toBe(held.lease.haveMs);
+  });
+
+  it('does not take the worker id from somebody else who got it meanwhile', async () => {
+    const { tenant, release, key } = world();
+    const only = { workerIdMax: 0, ttlMs: 300 };
+    await tenant.acquire(only);
+    const change = async () => {
+      await sleep(350);
+      await tenant.acquire({ ...only, ttlMs: 60_000 });
+    };
+    const answer = await command(release(0), { stdin: typing('yes', change) });
+    expect(answer).toMatchObject({ code: 1, out: '' });
+    expect(answer.err).toContain('Another process holds');
+    expect(await redis.hget(key, 'o0')).not.toBeNull();
+  });
+
+  it('changes nothing without a yes', async () => {
+    const { tenant, release, key } = world();
+    await tenant.acquire();
+    const before = await redis.hgetall(key);
+    expect((await command(release(0), { stdin: typing('no') })).code).toBe(1);
+    expect((await command(release(0))).code).toBe(2);
+    expect(await redis.hgetall(key)).toEqual(before);
+  });
+
+  it('leaves copies of a process to be told of each other', async () => {
+    const { tenant, release, key } = world();
+    const held = await tenant.acquire();
+    const copy = { ...held, lease: { ...held.lease, nonceNext: randomUUID() } };
+    await tenant.renew(held);
+    expect(await tenant.renew(copy)).toEqual({ status: 'cloned' });
+    const before = await redis.hgetall(key);
+    const answer = await command(release(0, '--yes'));
+    expect(answer).toMatchObject({ code: 1, out: '' });
+    expect(await redis.hgetall(key)).toEqual(before);
+    expect(await tenant.renew(held)).toEqual({ status: 'cloned' });
+  });
+
+  it('begins no registry where one was lost meanwhile', async () => {
+    const { tenant, release, key } = world();
+    await tenant.acquire();
+    const lose = () => redis.del(key);
+    await command(release(0), { stdin: typing('yes', lose) });
+    expect(await redis.exists(key)).toBe(0);
+  });
+
+  it('keeps a ceiling that a repeated renewal raises in the last moment', async () => {
+    const { tenant, key, store } = world();
+    const held = await tenant.acquire();
+    const sent = { ...held };
+    await tenant.renew(held);
+    await sleep(20);
+    // Its answer was lost: the same nonces once more, by which the chain does not go on.
+    const repeat = () => tenant.renew(sent);
+    expect(await disturbed(store(), repeat, held.lease.token)).toBeUndefined();
+    expect(sent.lease.haveMs).toBeGreaterThan(held.lease.haveMs);
+    const { c0, o0 } = await redis.hgetall(key);
+    expect([Number(c0), o0]).toEqual([sent.lease.haveMs, undefined]);
+  });
+
+  it('tries again when the holder renews in the last moment', async () => {
+    const { tenant, key, store } = world();
+    const held = await tenant.acquire();
+    const renew = () => tenant.renew(held);
+    expect(await disturbed(store(), renew, held.lease.token)).toBeUndefined();
+    const { c0, o0 } = await redis.hgetall(key);
+    expect([Number(c0), o0]).toEqual([held.lease.haveMs, undefined]);
+  });
+
+  it('keeps away from forgotten ranges when the registry is lost in the last moment', async () => {
+    const { tenant, key, store } = world();
+    const held = await tenant.acquire({ ttlMs: 300_000 });
+    expect(await disturbed(store(), () => redis.del(key), held.lease.token)).toBeUndefined();
+    const { safeFloor, quarantine, c0 } = await redis.hgetall(key);
+    expect([quarantine, c0]).toEqual(['300000', undefined]);
+    expect(Number(safeFloor)).toBeGreaterThanOrEqual(held.ceilingMs);
+  });
+
+  it.each([
+    [5, 'never leased'],
+    [1, 'is free'],
+  ])('of worker id %d, which nobody holds, has nothing to do', async (worker, said) => {
+    const { tenant, release, key } = world();
+    await tenant.acquire();
+    await tenant.release(await tenant.acquire());
+    await sleep(5);
+    const before = await redis.hgetall(key);
+    const answer = await command(release(worker, '--yes'));
+    expect(answer).toMatchObject({ code: 0, err: '' });
+    expect(answer.out).toContain(said);
+    expect(await redis.hgetall(key)).toEqual(before);
+  });
+});
+
+interface Range {
+  readonly workerId: number;
+  readonly floorMs: number;
+  ceilingMs: number;
+}
+
+/** Leases, renews and sometimes repeats a renewal; notes every range it was ever answered. */
+async function live(tenant: Tenant, ranges: Range[], isOver: () => boolean): Promise<void> {
+  let held: Held | undefined;
+  let range: Range | undefined;
+  while (!isOver()) {
+    await sleep(Math.random() * 20);
+    if (held === undefined) {
+      const terms = { ttlMs: 120, minRangeMs: 10, workerIdMax: 2 };
+      held = await tenant.acquire(terms).catch(() => undefined);
+      if (held === undefined) continue;
+      const { workerId, floorMs, ceilingMs } = held;
+      range = { workerId, floorMs, ceilingMs };
+      ranges.push(range);
+    }
+    const sent = { ...held, lease: held.lease };
+    const answer = await tenant.renew(held);
+    // The answer was lost and the question is asked again, with the same nonces.
+    const again = Math.random() < 0.5 ? await tenant.renew(sent) : undefined;
+    for (const each of [answer, again]) {
+      if (each?.status === 'ok') range!.ceilingMs = Math.max(range!.ceilingMs, each.ceilingMs);
+    }
+    if (answer.status !== 'ok' || (again && again.status !== 'ok')) held = undefined;
+  }
+}
+
+describe('releases in the middle of renewals', () => {
+  it('never let two ranges of a worker id overlap', async () => {
+    const { tenant, release } = world();
+    const ranges: Range[] = [];
+    let isOver = false;
+    const lives = Array.from({ length: 4 }, () => live(tenant, ranges, () => isOver));
+    const codes: number[] = [];
+    const ended = sleep(4000).then(() => (isOver = true));
+    for (let count = 0; !isOver; count++) {
+      codes.push((await command(release(count % 3, '--yes'))).code);
+    }
+    await ended;
+    await Promise.all(lives);
+    expect(ranges.length).toBeGreaterThan(10);
+    expect(codes).toContain(0);
+    const sorted = ranges.toSorted((a, b) => a.workerId - b.workerId || a.floorMs - b.floorMs);
+    const overlaps = sorted.filter((range, at) => {
+      const before = sorted[at - 1];
+      return before?.workerId === range.workerId && before.ceilingMs > range.floorMs;
+    });
+    expect(overlaps).toEqual([]);
+  }, 60_000);
+});

@@ -1,0 +1,226 @@
+/**
+ * workers, registry and doctor against real servers of Redis.
+ */
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { layouts } from 'nestjs-snowflake/core';
+import { startRedis } from '../../scripts/servers/start-redis.mjs';
+import { command, typing } from './run-command.js';
+import { Tenants } from './tenants.js';
+
+const REDIS_URL = process.env['REDIS_URL']!;
+const { fingerprint } = layouts.snowflake();
+const tenants = new Tenants(REDIS_URL);
+const servers: { stop(): Promise<void> }[] = [];
+
+afterAll(async () => {
+  await tenants.close();
+  await Promise.all(servers.map((server) => server.stop()));
+});
+
+async function server(...args: string[]): Promise<string> {
+  const started = await startRedis({ args });
+  servers.push(started);
+  return started.url;
+}
+
+/** Takes connections and says nothing. */
+async function silentPort(): Promise<number> {
+  const sockets: Socket[] = [];
+  const silent = createServer((socket) => sockets.push(socket.resume()));
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const stop = async () => {
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  };
+  servers.push({ stop });
+  return (silent.address() as AddressInfo).port;
+}
+
+function place(url = REDIS_URL): string[] {
+  return ['--support', `${url}?namespace=${randomUUID()}`];
+}
+
+const namespaceOf = ([, url]: readonly string[]): string => url!.split('namespace=')[1]!;
+const json = ({ lines }: { lines: string[] }) => lines.map((l) => JSON.parse(l) as object);
+
+const findings = async (...args: string[]) => {
+  const answer = await command(['doctor', '--json', ...args]);
+  return { ...answer, found: json(answer) as { level: string; topic: string; text: string }[] };
+};
+
+describe('a store that cannot be reached', () => {
+  // ioredis keeps a timer of two seconds after a connection that failed.
+  afterAll(() => sleep(2100));
+
+  it.each([
+    ['nobody listens', async () => 1, 'ECONNREFUSED'],
+    ['nobody answers', silentPort, 'did not answer within 500 ms'],
+  ])('says so where %s, without a password', async (_where, port, said) => {
+    const url = `redis://u:secret@127.0.0.1:${await port()}`;
+    const { code, out, err } = await findings('--support', url, '--timeout', '500');
+    expect([code, err]).toEqual([1, '']);
+    expect(out).toContain(said);
+    expect(out).not.toContain('secret');
+    expect(out).not.toContain('repeated');
+    const workers = await command(['workers', '--support', url, '--timeout', '500']);
+    expect(workers).toMatchObject({ code: 1, out: '' });
+  });
+});
+
+describe('workers', () => {
+  it('shows who holds what and how many are free', async () => {
+    const at = place();
+    const tenant = tenants.of(namespaceOf(at));
+    await tenant.acquire();
+    const gone = await tenant.acquire();
+    await tenant.release(gone);
+    const [held, counts] = json(await command(['workers', '--json', ...at]));
+    expect(held).toMatchObject({ workerId: 0, host: 'h', pid: 7, application: 'shop' });
+    expect(counts).toMatchObject({ held: 1, workers: 1024 });
+    const { out } = await command(['workers', ...at]);
+    expect(out).toMatch(/^ +worker|^worker/);
+    expect(out).toMatch(/\n +0 +h +7 +shop +\d{4}-.*Z +\d{4}-.*Z +\d+ s\n/);
+    expect(out).toMatch(/1 held, .*of 1024 free\./);
+  });
+
+  it('lets no name of a holder steer the terminal', async () => {
+    const at = place();
+    const application = 'a\u001b[2Jb\u202e\nc';
+    await tenants.of(namespaceOf(at)).acquire({ holder: { host: 'h', pid: 1, application } });
+    const { out } = await command(['workers', ...at]);
+    expect(out).toContain('a?[2Jb??c');
+  });
+
+  it('of a registry that is not there says so and creates none', async () => {
+    const at = place();
+    expect(await command(['workers', ...at])).toMatchObject({ code: 0, err: '' });
+    expect(await command(['registry', 'inspect', ...at])).toMatchObject({ code: 1 });
+    expect((await command(['doctor', ...at])).out).toContain('None yet');
+    const redis = new Redis(REDIS_URL);
+    expect(await redis.exists(`snowflake:{${namespaceOf(at)}}:registry`)).toBe(0);
+    await redis.quit();
+  });
+
+  it('takes the support from the environment', async () => {
+    const env = { SNOWFLAKE_SUPPORT: place()[1]! };
+    expect(await command(['workers'], { env })).toMatchObject({ code: 0 });
+  });
+});
+
+describe('registry create', () => {
+  it('begins a registry in which nobody holds anything, and never changes one', async () => {
+    const at = place();
+    const created = await command(['registry', 'create', '--yes', ...at]);
+    expect(created).toMatchObject({ code: 0 });
+    const [seen] = json(await command(['registry', 'inspect', '--json', ...at]));
+    expect(seen).toMatchObject({ fingerprint, era: 1, quarantineMs: 60_000, held: 0, free: 1024 });
+    const again = await command(['registry', 'create', '--ttl', '600000', '--yes', ...at]);
+    expect(again).toMatchObject({ code: 0, err: '' });
+    const other = await command(['registry', 'create', '--layout', 'baidu', '--yes', ...at]);
+    expect(other.code).toBe(1);
+    expect(json(await command(['registry', 'inspect', '--json', ...at]))).toMatchObject([
+      {
+        fingerprint,
+        quarantineMs: 60_000,
+        operations: (seen as { operations: number }).operations,
+      },
+    ]);
+  });
+
+  it('keeps ranges behind all that may be forgotten, unless it is trusted', async () => {
+    const [careful, trusted] = [place(), place()];
+    await command(['registry', 'create', '--ttl', '30000', '--yes', ...careful]);
+    await command(['registry', 'create', '--ttl', '30000', '--trust', '--yes', ...trusted]);
+    const late = await tenants.of(namespaceOf(careful)).acquire();
+    const prompt = await tenants.of(namespaceOf(trusted)).acquire();
+    expect(late.floorMs - late.nowMs!).toBeGreaterThan(25_000);
+    expect(prompt.floorMs).toBeLessThanOrEqual(prompt.nowMs!);
+  });
+
+  it('asks first, and takes only yes for a yes', async () => {
+    const at = place();
+    const no = await command(['registry', 'create', ...at], { stdin: typing('y') });
+    expect(no.code).toBe(1);
+    expect((await command(['registry', 'create', ...at])).code).toBe(2);
+    expect((await command(['registry', 'inspect', ...at])).code).toBe(1);
+    const yes = await command(['registry', 'create', ...at], { stdin: typing('yes') });
+    expect(yes.code).toBe(0);
+  });
+
+  it('refuses a ttl no process may have', async () => {
+    const wrong = await command(['registry', 'create', '--ttl', '5', '--yes', ...place()]);
+    expect(wrong.code).toBe(2);
+    expect(wrong.err).toContain('10000 to 600000');
+  });
+});
+
+describe('doctor', () => {
+  it('finds nothing wrong with a sound server, and changes nothing', async () => {
+    const at = place(await server());
+    await command(['registry', 'create', '--yes', ...at]);
+    const before = await command(['registry', 'inspect', '--json', ...at]);
+    const { code, found, err } = await findings(...at);
+    expect([code, err]).toEqual([0, '']);
+    expect(found.map(({ topic }) => topic)).toEqual(
+      expect.arrayContaining(['connection', 'clock', 'version', 'registry', 'worker ids']),
+    );
+    const [first] = json(before) as [{ operations: number; era: number }];
+    const { operations, era } = first;
+    const after = await command(['registry', 'inspect', '--json', ...at]);
+    expect(json(after)).toMatchObject([{ operations, era }]);
+  });
+
+  it.each([
+    [['--maxmemory', '64mb', '--maxmemory-policy', 'allkeys-lru'], 'evicts any key'],
+    [['--maxmemory', '1mb', '--maxmemory-policy', 'noeviction'], 'of maxmemory are used'],
+    [['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'], 'not ready|node of a'],
+    [['--replicaof', '127.0.0.1', '1'], 'is a replica'],
+  ])('warns of a server with %p', async (args, said) => {
+    const { code, found } = await findings(...place(await server(...args)));
+    expect(code).toBe(1);
+    const wrong = found.filter(({ level }) => level === 'warning' || level === 'fault');
+    expect(wrong.map(({ text }) => text).join()).toMatch(new RegExp(said));
+  });
+
+  it('warns of replicas that the URL does not speak of, unless it gives a window', async () => {
+    const url = await server('--repl-diskless-sync-delay', '0');
+    await server('--replicaof', '127.0.0.1', new URL(url).port);
+    const redis = new Redis(url);
+    while (!(await redis.info('replication')).includes('connected_slaves:1')) await sleep(50);
+    await redis.quit();
+    const [name, value] = place(url);
+    expect((await findings(name!, value!)).code).toBe(1);
+    expect(await findings(name!, `${value}&failoverWindowMs=15000`)).toMatchObject({ code: 0 });
+  }, 20_000);
+
+  it('warns where INFO is not allowed, and goes on', async () => {
+    const redis = new Redis(await server());
+    await redis.call('ACL', 'SETUSER', 'shop', 'on', '>pw', '~*', '+@all', '-info');
+    const { port } = redis.options;
+    await redis.quit();
+    const { code, found } = await findings(...place(`redis://shop:pw@127.0.0.1:${port}`));
+    expect(code).toBe(1);
+    expect(found.filter(({ level }) => level === 'warning')).toEqual([
+      expect.objectContaining({ text: expect.stringContaining('may not run INFO') }),
+    ]);
+  });
+
+  it('finds another layout and a lack of worker ids', async () => {
+    const at = place();
+    const [, , ...small] = ['', '', '--fields', 'timestamp:41,worker:1,sequence:12'];
+    await command(['registry', 'create', '--trust', '--yes', ...small, ...at]);
+    const ofTwo = 't41-w1-s12/1ms@1704067200000';
+    const tenant = tenants.of(namespaceOf(at));
+    for (const _ of [0, 1]) await tenant.acquire({ fingerprint: ofTwo, workerIdMax: 1 });
+    const { code, found } = await findings('--layout', 'twitter', ...at);
+    expect(code).toBe(1);
+    const faults = found.filter(({ level }) => level === 'fault').map(({ topic }) => topic);
+    expect(faults).toEqual(['layout', 'worker ids']);
+  });
+});

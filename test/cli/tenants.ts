@@ -1,0 +1,80 @@
+/**
+ * Processes that lease from a registry, one by one: what the commands look at.
+ */
+import { randomUUID } from 'node:crypto';
+import { layouts } from 'nestjs-snowflake/core';
+import { redisSupport, type RedisSupport } from 'nestjs-snowflake/redis';
+import type {
+  LeaseAnswer,
+  LeaseGrant,
+  LeaseRequest,
+  WorkerLease,
+} from '../../lib/lease/distributed-support.js';
+
+export interface Held extends LeaseGrant {
+  lease: WorkerLease;
+}
+
+export class Tenants {
+  private readonly open: RedisSupport[] = [];
+
+  constructor(private readonly url: string) {}
+
+  of(namespace: string): Tenant {
+    const support = redisSupport({ redis: this.url, namespace });
+    this.open.push(support);
+    return new Tenant(support);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.open.map((support) => support.close()));
+  }
+}
+
+export class Tenant {
+  constructor(readonly support: RedisSupport) {}
+
+  ask(given: Partial<LeaseRequest> = {}): { request: LeaseRequest; answer: Promise<LeaseAnswer> } {
+    const request: LeaseRequest = {
+      fingerprint: layouts.snowflake().fingerprint,
+      ttlMs: 60_000,
+      minRangeMs: 50,
+      trustsFreshRegistry: true,
+      token: randomUUID(),
+      nonce: randomUUID(),
+      workerIdMin: 0,
+      workerIdMax: 1023,
+      holder: { host: 'h', pid: 7, application: 'shop' },
+      ...given,
+    };
+    return { request, answer: this.support.getNextWorkId(request) };
+  }
+
+  /** @throws Error for anything but a grant */
+  async acquire(given: Partial<LeaseRequest> = {}): Promise<Held> {
+    const { request, answer } = this.ask(given);
+    const grant = await answer;
+    if (grant.status !== 'ok') throw new Error(JSON.stringify(grant));
+    return { ...grant, lease: leaseOf(request, grant) };
+  }
+
+  /** Prolongs it as a keeper would; the chain of nonces goes on. */
+  async renew(held: Held): Promise<LeaseAnswer> {
+    const answer = await this.support.refreshAlive(held.lease);
+    if (answer.status !== 'ok') return answer;
+    const { nonceNext } = held.lease;
+    const haveMs = Math.max(held.lease.haveMs, answer.ceilingMs);
+    const mark = answer.mark!;
+    held.lease = { ...held.lease, nonce: nonceNext, nonceNext: randomUUID(), haveMs, mark };
+    return answer;
+  }
+
+  release({ lease }: Held): Promise<void> {
+    return this.support.release(lease, undefined);
+  }
+}
+
+function leaseOf(request: LeaseRequest, grant: LeaseGrant): WorkerLease {
+  const { workerId, ceilingMs: haveMs, mark } = grant;
+  return { ...request, workerId, haveMs, mark: mark!, nonceNext: randomUUID() };
+}

@@ -14,9 +14,12 @@ import {
 } from '../../lib/core/index.js';
 import { SeatMemory } from '../../lib/core/seat-memory.js';
 import { hearThreads, joinSeat, shareSeat } from '../../lib/core/shared-lease.js';
+import { codeOf } from '../code-of.js';
 
 const START_MS = 1_800_000_000_000;
 const layout = layouts.snowflake();
+/** The flag that a thread leaves when half of a range is used. */
+const HALF_USED = 2;
 const EVER = { floorMs: -Infinity, ceilingMs: Infinity };
 
 /** A lease in shared memory, and what takes part in it. */
@@ -47,15 +50,6 @@ class Owner {
   grant(workerId: number, fromMs: number, toMs: number) {
     return this.seat.grant({ workerId, floorMs: START_MS + fromMs, ceilingMs: START_MS + toMs });
   }
-}
-
-function codeOf(run: () => unknown): string {
-  try {
-    run();
-  } catch (error) {
-    return (error as SnowflakeError).code;
-  }
-  return 'none';
 }
 
 describe('a shared lease', () => {
@@ -139,22 +133,20 @@ describe('a shared lease', () => {
     expect(ids).not.toContain(owner.join().nextId());
   });
 
-  it('is renewed for half of what is left now, however late a thread comes', async () => {
+  it('is renewed for half of what is left now, however late a thread comes', () => {
     const owner = new Owner();
-    let asked = 0;
-    owner.seat.watch = { entered() {}, halfUsed: () => asked++, exhausted() {} };
-    void hearThreads(owner.seat);
+    const { memory } = owner.seat;
+    const asksForRenewal = () => (memory.takeNews() & HALF_USED) !== 0;
     const range = owner.grant(1, 0, 60_000);
+    owner.nowMs += 40_000;
+    owner.join().nextId();
+    expect(asksForRenewal()).toBe(true);
     owner.nowMs += 600_000;
     owner.seat.raise(range, owner.nowMs + 60_000);
     owner.join().nextId();
-    owner.seat.raise(range, owner.nowMs + 60_000);
-    await new Promise((resolve) => setImmediate(resolve));
-    asked = 0;
+    memory.takeNews();
     for (let n = 0; n < 20; n++) owner.join().nextId();
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(asked).toBe(0);
-    owner.close();
+    expect(asksForRenewal()).toBe(false);
   });
 
   it('goes back in time only where the owner says so, and in threads that were asleep', () => {
@@ -224,15 +216,17 @@ describe('a shared lease', () => {
     void hearThreads(owner.seat);
     owner.grant(4, 0, 10);
     const thread = owner.join();
-    const hear = () => new Promise((resolve) => setImmediate(resolve));
+    const hear = async (count: number) => {
+      while (heard.length < count) await new Promise((resolve) => setImmediate(resolve));
+    };
     thread.nextId();
-    await hear();
+    await hear(1);
     owner.nowMs += 6;
     thread.nextId();
-    await hear();
+    await hear(2);
     owner.nowMs += 6;
     expect(codeOf(() => thread.nextId())).toBe('LEASE_LOST');
-    await hear();
+    await hear(3);
     expect(heard).toEqual(['entered 4', 'half used', 'exhausted']);
     owner.close();
   });

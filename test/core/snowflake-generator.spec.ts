@@ -3,7 +3,8 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import { BitLayout, SnowflakeGenerator, WorkerSeat, layouts } from '../../lib/core/index.js';
-import type { GeneratorOptions, SnowflakeError } from '../../lib/core/index.js';
+import type { GeneratorOptions } from '../../lib/core/index.js';
+import { codeOf } from '../code-of.js';
 
 const EPOCH_MS = 1_704_067_200_000;
 
@@ -14,15 +15,6 @@ function world(layout: BitLayout = layouts.snowflake(), options: GeneratorOption
 }
 
 const ENDLESS = { workerId: 7, floorMs: -Infinity, ceilingMs: Infinity };
-
-function codeOf(run: () => unknown): string {
-  try {
-    run();
-  } catch (error) {
-    return (error as SnowflakeError).code;
-  }
-  return 'none';
-}
 
 describe('the generator', () => {
   it('makes the ids of Twitter, and stays rising where Twitter throws', () => {

@@ -6,10 +6,10 @@ import { AnchoredClock } from '../../lib/core/clock.js';
 import { SeatMemory } from '../../lib/core/seat-memory.js';
 import { joinSeat, shareSeat } from '../../lib/core/shared-lease.js';
 import { SnowflakeGenerator } from '../../lib/core/snowflake-generator.js';
-import type { SnowflakeError } from '../../lib/errors.js';
 import { JoinedLease } from '../../lib/lease/joined-lease.js';
 import type { LeaseOptions } from '../../lib/lease/lease-options.js';
 import { World, process } from './world.js';
+import { codeOf } from '../code-of.js';
 
 /** A process of two more threads in a world. */
 function sharing(given: Partial<LeaseOptions> = {}) {
@@ -23,15 +23,6 @@ function sharing(given: Partial<LeaseOptions> = {}) {
     return { seat, lease, generator: new SnowflakeGenerator(seat, { clock }) };
   };
   return { world, owner, threads: [thread(), thread()] as const };
-}
-
-function codeOf(run: () => unknown): string {
-  try {
-    run();
-  } catch (error) {
-    return (error as SnowflakeError).code;
-  }
-  return 'none';
 }
 
 describe('a thread that shares a lease', () => {

@@ -1,15 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { SnowflakeError } from '../../lib/errors.js';
 import { process, World } from './world.js';
-
-function codeOf(run: () => unknown): string {
-  try {
-    run();
-  } catch (error) {
-    return (error as SnowflakeError).code;
-  }
-  return 'none';
-}
+import { codeOf } from '../code-of.js';
 
 describe('the keeper', () => {
   it('refuses ids before the start and after the shutdown', async () => {

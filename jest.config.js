@@ -22,6 +22,7 @@ export default {
     '^nestjs-snowflake/graphql$': '<rootDir>/lib/http/graphql.ts',
     '^nestjs-snowflake/health$': '<rootDir>/lib/health/index.ts',
     '^nestjs-snowflake/metrics$': '<rootDir>/lib/metrics/index.ts',
+    '^nestjs-snowflake/dashboard$': '<rootDir>/lib/dashboard/index.ts',
     '^nestjs-snowflake/typeorm$': '<rootDir>/lib/orm/typeorm/index.ts',
   },
   globalSetup: '<rootDir>/test/support/global-setup.mjs',

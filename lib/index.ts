@@ -18,6 +18,7 @@ export { SnowflakeGenerator } from './core/snowflake-generator.js';
 export type { CallFields, GeneratorOptions } from './core/snowflake-generator.js';
 export { idFromBytes, idToBytes, textForms } from './core/snowflake-text.js';
 export type { TextForm } from './core/snowflake-text.js';
+export type { WorkerIdRange } from './core/worker-range.js';
 export { WorkerSeat } from './core/worker-seat.js';
 export type { SeatWatch, SeatedRange, WorkerRange } from './core/worker-seat.js';
 export { MemoryRegistry, MemorySupport } from './backends/memory/index.js';

@@ -2,6 +2,7 @@
  * Style is a test. Each rule of the house is one check from test/tidy, applied to the files it is
  * about; that the checks find what they should is tested beside them.
  */
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, test } from '@jest/globals';
 import { checkArrows, checkFrontDoor, checkSampleApp } from './tidy/arrows.js';
@@ -50,6 +51,15 @@ describe('generated files', () => {
     const { generateScripts } = (await import(generator)) as { generateScripts: () => string };
     const path = 'lib/backends/redis/scripts.generated.ts';
     const check = checkFresh(path, generateScripts(), 'npm run build:lua');
+    expect(findingsOf(check, TREE)).toEqual([]);
+  });
+
+  it('lib/dashboard/page.generated.ts holds the page as it is', () => {
+    // The bundler knows its own Uint8Array only, so it runs outside of Jest.
+    const args = [`${ROOT}/scripts/embed-page.mjs`, '--print'];
+    const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    expect(stderr).toBe('');
+    const check = checkFresh('lib/dashboard/page.generated.ts', stdout, 'npm run build:page');
     expect(findingsOf(check, TREE)).toEqual([]);
   });
 });

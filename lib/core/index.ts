@@ -18,5 +18,6 @@ export { SnowflakeGenerator } from './snowflake-generator.js';
 export type { CallFields, GeneratorOptions } from './snowflake-generator.js';
 export { idFromBytes, idToBytes, textForms } from './snowflake-text.js';
 export type { TextForm } from './snowflake-text.js';
+export type { WorkerIdRange } from './worker-range.js';
 export { WorkerSeat } from './worker-seat.js';
 export type { SeatWatch, SeatedRange, WorkerRange } from './worker-seat.js';

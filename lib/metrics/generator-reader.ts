@@ -7,13 +7,13 @@
 import type { BitLayout } from '../core/bit-layout.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import type { IdMaker, IdMakerStatus } from '../nest/id-maker.js';
-import { WorkerCensus, type WorkerCount, type WorkerIds } from './worker-census.js';
+import { WorkerCensus, type WorkerCount } from './worker-census.js';
 
 /** A generator whose metrics are wanted. */
 export interface MeasuredGenerator {
   /** The label `generator`; the `name` of the SnowflakeModule. Default 'default'. */
   readonly name?: string;
-  readonly ids: Pick<IdMaker, 'status' | 'layout'>;
+  readonly ids: Pick<IdMaker, 'status' | 'layout' | 'workerIds'>;
   /**
    * Give the generator's support to see how many worker ids of the namespace are in use and free.
    * It reads the whole registry, so give it in one deployment rather than in all.
@@ -21,8 +21,6 @@ export interface MeasuredGenerator {
   readonly support?: Pick<IDistributedSupport, 'workers'>;
   /** The support is not asked more often. Default 60 s. */
   readonly workersEveryMs?: number;
-  /** The worker ids that may be leased, where `workerFields` fixes some. Default all. */
-  readonly workerIds?: WorkerIds;
 }
 
 export interface GeneratorReading {
@@ -32,18 +30,15 @@ export interface GeneratorReading {
 }
 
 const WORKERS_EVERY_MS = 60_000;
-/** A registry leases no more, however wide the worker fields are. */
-const LEASED_COUNT_MAX = 4096;
 
 export class GeneratorReader {
   readonly name: string;
   private readonly census: WorkerCensus | undefined;
 
   constructor(private readonly generator: MeasuredGenerator) {
-    const { name, ids, support, workersEveryMs = WORKERS_EVERY_MS, workerIds } = generator;
+    const { name, ids, support, workersEveryMs = WORKERS_EVERY_MS } = generator;
     this.name = name ?? 'default';
-    const all = { min: 0, max: Math.min(ids.layout.workerIdMax, LEASED_COUNT_MAX - 1) };
-    this.census = support && new WorkerCensus(support, workerIds ?? all, workersEveryMs);
+    this.census = support && new WorkerCensus(support, ids.workerIds, workersEveryMs);
   }
 
   read(): GeneratorReading {

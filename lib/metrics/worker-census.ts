@@ -4,17 +4,12 @@
  * Promise: the store is asked once in a period at most, and nobody waits for it. What it answered
  * is shown until the next answer is due; when that fails or does not come, nothing is shown.
  */
+import type { WorkerIdRange } from '../core/worker-range.js';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
 
 export interface WorkerCount {
   readonly inUse: number;
   readonly free: number;
-}
-
-/** Inclusive on both sides. */
-export interface WorkerIds {
-  readonly min: number;
-  readonly max: number;
 }
 
 export class WorkerCensus {
@@ -24,7 +19,7 @@ export class WorkerCensus {
 
   constructor(
     private readonly support: Pick<IDistributedSupport, 'workers'>,
-    private readonly workerIds: WorkerIds,
+    private readonly workerIds: WorkerIdRange,
     private readonly everyMs: number,
   ) {}
 
@@ -52,7 +47,10 @@ export class WorkerCensus {
 }
 
 /** Undefined where worker ids are not leased: nobody knows who else has one. */
-function count(records: readonly WorkerRecord[], { min, max }: WorkerIds): WorkerCount | undefined {
+function count(
+  records: readonly WorkerRecord[],
+  { min, max }: WorkerIdRange,
+): WorkerCount | undefined {
   if (records.some(({ ceilingMs }) => ceilingMs === Infinity)) return undefined;
   const held = records.filter(
     ({ workerId, freeInMs }) => freeInMs > 0 && workerId >= min && workerId <= max,

@@ -7,6 +7,7 @@
 import type { BitLayout, SnowflakeParts } from '../core/bit-layout.js';
 import type { SharedLease } from '../core/shared-lease.js';
 import type { CallFields, SnowflakeGenerator } from '../core/snowflake-generator.js';
+import type { WorkerIdRange } from '../core/worker-range.js';
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { LeaseState } from '../lease/lease-states.js';
@@ -44,6 +45,15 @@ export interface RenewalStatus {
   readonly lastAt: Date | undefined;
 }
 
+/** What the module puts together; applications inject the whole. */
+export interface IdMakerParts {
+  readonly generator: SnowflakeGenerator;
+  readonly keeper: Keeper;
+  readonly timers: Timers;
+  readonly shared: SharedLease | undefined;
+  readonly workerIds: WorkerIdRange;
+}
+
 /** nextIdAsync tries again after 1 ms, doubling up to this. */
 const PAUSE_MS_MAX = 100;
 
@@ -66,12 +76,20 @@ const PAUSE_MS_MAX = 100;
  * ```
  */
 export class IdMaker {
-  constructor(
-    private readonly generator: SnowflakeGenerator,
-    private readonly keeper: Keeper,
-    private readonly timers: Timers,
-    private readonly shared: SharedLease | undefined,
-  ) {}
+  private readonly generator: SnowflakeGenerator;
+  private readonly keeper: Keeper;
+  private readonly timers: Timers;
+  private readonly shared: SharedLease | undefined;
+  /** The worker ids that this generator may lease, both inclusive. */
+  readonly workerIds: WorkerIdRange;
+
+  constructor(parts: IdMakerParts) {
+    this.generator = parts.generator;
+    this.keeper = parts.keeper;
+    this.timers = parts.timers;
+    this.shared = parts.shared;
+    this.workerIds = parts.workerIds;
+  }
 
   /**
    * One id.

@@ -100,7 +100,8 @@ function createEngine(
     : createKeeper(config, support, { seat, idClock, logger });
   const generator = new SnowflakeGenerator(seat, { clock: idClock, aheadMsMax, sequenceStart });
   const shared = shareSeat(seat, { aheadMsMax, sequenceStart });
-  return { keeper, logger, idMaker: new IdMaker(generator, keeper, timers, shared) };
+  const { workerIds } = config;
+  return { keeper, logger, idMaker: new IdMaker({ generator, keeper, timers, shared, workerIds }) };
 }
 
 interface KeeperSurroundings {

@@ -22,6 +22,16 @@ export function getIdMakerToken(name?: string): InjectionToken {
   return name === undefined ? IdMaker : named('IdMaker', name);
 }
 
+/** Which generator an IdMaker's token stands for; undefined for any other token. */
+export function generatorOf(
+  token: InjectionToken,
+): { readonly name: string | undefined } | undefined {
+  if (token === IdMaker) return { name: undefined };
+  const stem = 'nestjs-snowflake:IdMaker:';
+  const key = typeof token === 'symbol' ? Symbol.keyFor(token) : undefined;
+  return key?.startsWith(stem) ? { name: key.slice(stem.length) } : undefined;
+}
+
 /** The token of the support behind a named generator, for overrideProvider. */
 export function getDistributedSupportToken(name?: string): InjectionToken {
   return name === undefined ? IDistributedSupport : named('IDistributedSupport', name);

@@ -1,6 +1,7 @@
-// Finds the servers on this machine, or installs them where that is allowed.
+// Finds the servers and the browser of the tests on this machine, or installs them where that is
+// allowed.
 //
-// Promise: where a server is missing and cannot be installed, one error lists everything missing
+// Promise: where one is missing and cannot be installed, one error lists everything missing
 // with the commands that help. Nothing is ever skipped in silence.
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs';
@@ -11,6 +12,11 @@ const SERVERS = {
   postgres: { debian: 'postgresql', brew: 'postgresql@17', names: ['initdb'] },
   mariadb: { debian: 'mariadb-server', brew: 'mariadb', names: ['mariadbd', 'mysqld'] },
   faketime: { debian: 'faketime', brew: 'libfaketime', names: ['faketime'] },
+  chromium: {
+    debian: 'chromium',
+    brew: 'google-chrome',
+    names: ['chromium', 'google-chrome', 'google-chrome-stable', 'Chromium', 'Google Chrome'],
+  },
 };
 
 const DOCKER = [
@@ -21,9 +27,10 @@ const DOCKER = [
   'export REDIS_URL=redis://localhost:6379',
   'export DATABASE_URL=postgres://postgres@localhost:5432/postgres',
   'export MYSQL_URL=mysql://root@localhost:3306/test',
+  'export CHROMIUM=/path/of/your/chrome',
 ];
 
-/** @typedef {'redis' | 'postgres' | 'mariadb' | 'faketime'} Server */
+/** @typedef {'redis' | 'postgres' | 'mariadb' | 'faketime' | 'chromium'} Server */
 /** @typedef {Partial<Record<Server, string>>} Binaries */
 
 /** Folders that hold servers although they are often not on PATH. */
@@ -36,6 +43,7 @@ function extraFolders(root = '/usr/lib/postgresql') {
     '/usr/sbin',
     '/usr/local/sbin',
     ...homebrew.map((name) => `/opt/homebrew/opt/${name}/bin`),
+    ...['Chromium', 'Google Chrome'].map((name) => `/Applications/${name}.app/Contents/MacOS`),
   ];
 }
 
@@ -64,7 +72,8 @@ export function findServers(path = process.env.PATH ?? '', extra = extraFolders(
 export function missingServersMessage(missing) {
   const list = (kind) => missing.map((server) => SERVERS[server][kind]).join(' ');
   return [
-    `The tests run against real servers, and this machine lacks: ${missing.join(', ')}. ` +
+    `The tests run against real servers and a browser, and this machine lacks: ` +
+      `${missing.join(', ')}. ` +
       `Install them:`,
     `  Debian, Ubuntu:  sudo apt-get install -y ${list('debian')}`,
     `  macOS:           brew install ${list('brew')}`,

@@ -71,6 +71,7 @@ export async function startApp(options: SnowflakeModuleOptions = {}) {
 export function saying(ids: IdMaker, more: () => Partial<IdMakerStatus>): MeasuredGenerator['ids'] {
   return {
     layout: ids.layout,
+    workerIds: ids.workerIds,
     get status() {
       return { ...ids.status, ...more() };
     },

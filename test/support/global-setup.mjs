@@ -1,4 +1,5 @@
-// Starts a Redis, a PostgreSQL and a MariaDB for the whole test run, unless their URLs are given.
+// Starts a Redis, a PostgreSQL and a MariaDB for the whole test run and finds a browser, unless the
+// variables say where they are.
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
@@ -8,7 +9,13 @@ const SERVERS = [
   { variable: 'REDIS_URL', name: 'redis', start: startRedis },
   { variable: 'DATABASE_URL', name: 'postgres', start: startPostgres },
   { variable: 'MYSQL_URL', name: 'mariadb', start: startMariadb },
+  { variable: 'CHROMIUM', name: 'chromium', start: findChromium },
 ];
+
+/** Each test that shows a page starts it for itself. */
+async function findChromium() {
+  return { url: requireServers(['chromium']).chromium, stop: async () => undefined };
+}
 
 export default async function globalSetup() {
   const startedAt = performance.now();

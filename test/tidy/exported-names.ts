@@ -22,6 +22,7 @@ export const ENTRIES: Readonly<Record<string, string>> = {
   'nestjs-snowflake/graphql': 'lib/http/graphql.ts',
   'nestjs-snowflake/health': 'lib/health/index.ts',
   'nestjs-snowflake/metrics': 'lib/metrics/index.ts',
+  'nestjs-snowflake/dashboard': 'lib/dashboard/index.ts',
   'nestjs-snowflake/typeorm': 'lib/orm/typeorm/index.ts',
 };
 

@@ -48,6 +48,11 @@ export const ROOMS: readonly Room[] = [
     outside: ['@nestjs/common'],
   },
   {
+    room: 'dashboard',
+    imports: ['nest', 'health', 'core', 'lease', 'errors'],
+    outside: ['@nestjs/common', '@nestjs/core'],
+  },
+  {
     room: 'cli',
     imports: ['core', 'lease', 'backends', 'errors'],
     outside: ['node:process', 'node:util', 'node:fs'],

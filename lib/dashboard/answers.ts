@@ -1,0 +1,121 @@
+/**
+ * What the page is told, as JSON. The page knows these shapes and nothing else of the library.
+ *
+ * Promise: ids are text, spans are milliseconds, and what is not known is left out.
+ */
+import type { FieldRole } from '../core/layout-field.js';
+import type { WorkerIdRange } from '../core/worker-range.js';
+import type { HealthReport } from '../health/health-report.js';
+import type { LeaseState } from '../lease/lease-states.js';
+
+/** The process that answered, which is another one each time behind a load balancer. */
+export interface StateAnswer {
+  readonly host: string;
+  readonly pid: number;
+  readonly generators: readonly GeneratorView[];
+}
+
+export interface GeneratorView {
+  /** Absent for the generator without a name. */
+  readonly name?: string | undefined;
+  /** What leases the worker ids, e.g. `RedisSupport`. */
+  readonly support: string;
+  readonly health: HealthReport['status'];
+  /** Why the health is not simply up. */
+  readonly reason?: string | undefined;
+  readonly layout: LayoutView;
+  readonly workerIds: WorkerIdRange;
+  readonly lease: LeaseView;
+  readonly counts: CountsView;
+}
+
+export interface LeaseView {
+  readonly state: LeaseState;
+  readonly workerId?: number | undefined;
+  /** Absent without a lease, and for one without end. */
+  readonly remainingMs?: number | undefined;
+  readonly incarnation?: string | undefined;
+  /** Absent in a thread that shares the lease of another. */
+  readonly renewals?: RenewalsView | undefined;
+}
+
+export interface RenewalsView {
+  readonly countByAnswer: Readonly<Record<string, number>>;
+  readonly waitedMs: number;
+  /** Since the store prolonged the lease last. */
+  readonly lastAgoMs?: number | undefined;
+}
+
+export interface CountsView {
+  /** Unix ms, by the clock of the ids; rates are counted by it. */
+  readonly readAtMs: number;
+  readonly issued: number;
+  readonly waits: number;
+  readonly rollbacks: number;
+  readonly aheadMs: number;
+  readonly clockSkewMs: number;
+}
+
+export interface LayoutView {
+  readonly fingerprint: string;
+  /** From the most significant bit down. */
+  readonly fields: readonly FieldView[];
+  readonly unitMs: number;
+  readonly epochMs: number;
+  /** The last millisecond that an id can carry. */
+  readonly endsMs: number;
+  readonly workerIdMax: number;
+  readonly idsPerSecond: number;
+}
+
+export interface FieldView {
+  readonly name: string;
+  readonly role: FieldRole;
+  readonly bits: number;
+  readonly shift: number;
+}
+
+/** Who holds what, or why that is not known. */
+export interface WorkersAnswer {
+  readonly workers: readonly WorkerView[];
+  /** Present where the list is missing or cannot be complete. */
+  readonly problem?: string | undefined;
+}
+
+/**
+ * `held`: leased. `ended`: the lease ran out within the last hour and was not given back, as after
+ * a crash; the worker id is free. `resting`: given back, and free when the last range is over.
+ * `fixed`: a number from the configuration.
+ */
+export type WorkerState = 'held' | 'ended' | 'resting' | 'fixed';
+
+export interface WorkerView {
+  readonly workerId: number;
+  readonly state: WorkerState;
+  readonly holder?: HolderView | undefined;
+  /** Until the ceiling, negative behind it; absent where there is none. */
+  readonly remainingMs?: number | undefined;
+}
+
+export interface HolderView {
+  readonly host: string;
+  readonly pid: number;
+  readonly application: string;
+  /** Since it leased the worker id. */
+  readonly heldForMs: number;
+}
+
+/** An id taken apart, or why it is none. */
+export type IdAnswer = IdView | { readonly problem: string };
+
+export interface IdView {
+  /** Decimal text. */
+  readonly id: string;
+  readonly timestampMs: number;
+  readonly workerId: number;
+  readonly sequence: number;
+  /** By field. */
+  readonly values: Readonly<Record<string, number>>;
+  /** The same id in every other form of text. */
+  readonly texts: Readonly<Record<string, string>>;
+}

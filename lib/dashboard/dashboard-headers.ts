@@ -1,0 +1,38 @@
+/**
+ * What browsers are told about the page beside its text.
+ *
+ * Promise: the page runs the one script and the one style that were built into it, talks to where
+ * it came from, is framed by nobody and kept by no cache.
+ */
+import { PAGE } from './page.generated.js';
+
+const SECURITY_POLICY = [
+  "default-src 'none'",
+  `script-src '${PAGE.scriptHash}'`,
+  `style-src '${PAGE.styleHash}'`,
+  "connect-src 'self'",
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+];
+
+/** For every answer. */
+export const ANSWER_HEADERS = {
+  'Cache-Control': 'no-store',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Robots-Tag': 'noindex',
+};
+
+/** For the page itself. */
+export const PAGE_HEADERS = {
+  ...ANSWER_HEADERS,
+  'Content-Security-Policy': SECURITY_POLICY.join('; '),
+  'Content-Type': 'text/html; charset=utf-8',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'X-Frame-Options': 'DENY',
+};

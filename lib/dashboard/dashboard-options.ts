@@ -1,0 +1,87 @@
+/**
+ * The options of the dashboard, and every fault in them at once.
+ *
+ * Promise: without a guard there is no page. Leaving the guards out is a fault, not a default.
+ */
+import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
+import { SnowflakeError, shown } from '../errors.js';
+
+/** A class, whose dependencies Nest injects, or an instance. */
+export type DashboardGuard = Type<CanActivate> | CanActivate;
+
+export interface SnowflakeDashboardOptions {
+  /**
+   * Who may see the page: every request to it has to pass all of these. `'global'` leaves it to the
+   * guards that the application has for all routes, and there must be one.
+   */
+  readonly guards: readonly DashboardGuard[] | 'global';
+  /** Where the page is served, behind the application's global prefix. Default `'snowflake'`. */
+  readonly path?: string;
+  /** Modules that export what the guards inject. Global modules need not be listed. */
+  readonly imports?: ModuleMetadata['imports'];
+}
+
+export interface DashboardConfig {
+  readonly guards: readonly DashboardGuard[] | 'global';
+  readonly path: string;
+}
+
+/** For the injector; absent when the module was imported without forRoot(). */
+export const DASHBOARD_CONFIG = Symbol.for('nestjs-snowflake:dashboard');
+
+const PATH_DEFAULT = 'snowflake';
+/** Plain segments: a pattern or a parameter would serve the page under paths nobody meant. */
+const PATH = /^\/?[\w.~-]+(\/[\w.~-]+)*\/?$/;
+const OPTION_NAMES: Record<keyof SnowflakeDashboardOptions, true> = {
+  guards: true,
+  path: true,
+  imports: true,
+};
+
+/** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`. */
+export function resolveDashboardOptions(options: SnowflakeDashboardOptions): DashboardConfig {
+  if (typeof options !== 'object' || options === null) {
+    throw invalidDashboard([`Expected the options to be an object, got ${shown(options)}.`]);
+  }
+  const { guards, path = PATH_DEFAULT } = options;
+  const faults = Object.keys(options)
+    .filter((name) => !(name in OPTION_NAMES))
+    .map((name) => `The option \`${name}\` is unknown.`);
+  const fault = guardsFault(guards);
+  if (fault !== undefined) faults.push(fault);
+  if (typeof path !== 'string' || !PATH.test(path)) {
+    faults.push(`Expected \`path\` to be plain, such as 'admin/snowflake', got ${shown(path)}.`);
+  }
+  if (faults.length > 0) throw invalidDashboard(faults);
+  return { guards, path };
+}
+
+function guardsFault(guards: unknown): string | undefined {
+  if (guards === 'global') return undefined;
+  if (guards === undefined || (Array.isArray(guards) && guards.length === 0)) {
+    return (
+      'No `guards` are given, and the page must never be open to the world: it names hosts and ' +
+      'processes. Give the guards that let operators in: `guards: [OperatorGuard]`; or `guards: ' +
+      "'global'`, where the guards of the whole application do."
+    );
+  }
+  if (!Array.isArray(guards)) {
+    return `Expected \`guards\` to be a list of guards or 'global', got ${shown(guards)}.`;
+  }
+  const strangers = guards.filter((guard) => !isGuard(guard)).map(shown);
+  if (strangers.length === 0) return undefined;
+  return `Expected each of \`guards\` to have canActivate(), got ${strangers.join(', ')}.`;
+}
+
+function isGuard(guard: unknown): boolean {
+  const able = typeof guard === 'function' ? (guard.prototype as unknown) : guard;
+  return typeof (able as CanActivate | null | undefined)?.canActivate === 'function';
+}
+
+export function invalidDashboard(faults: readonly string[]): SnowflakeError {
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    `SnowflakeDashboardModule cannot start. ${faults.join(' ')}`,
+    { details: { faults } },
+  );
+}

@@ -1,0 +1,72 @@
+/**
+ * The page and what it asks for. All of it is read; nothing can be changed from here.
+ *
+ * Promise: answers leave as they are, whatever interceptors, serializers and filters the
+ * application has for its own. Path and guards are put on by the module.
+ */
+import { Get, Injectable, Query, Res } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { systemHolder } from '../lease/holder.js';
+import type { StateAnswer } from './answers.js';
+import { ANSWER_HEADERS, PAGE_HEADERS } from './dashboard-headers.js';
+import { generatorView } from './generator-view.js';
+import { idAnswer } from './id-answer.js';
+import { PAGE } from './page.generated.js';
+import { ShownGenerators, type ShownGenerator } from './shown-generators.js';
+
+/** Asked for a generator that the application does not have. */
+const UNKNOWN_GENERATOR = { problem: 'The application has no such generator.' };
+
+@Injectable()
+export abstract class DashboardController {
+  constructor(
+    private readonly generators: ShownGenerators,
+    private readonly host: HttpAdapterHost,
+  ) {}
+
+  @Get()
+  page(@Res() response: unknown): void {
+    this.send(response, PAGE.html, PAGE_HEADERS);
+  }
+
+  @Get('state')
+  state(@Res() response: unknown): void {
+    const { host, pid } = systemHolder('').label();
+    const generators = this.generators.all().map(generatorView);
+    this.send(response, { host, pid, generators } satisfies StateAnswer);
+  }
+
+  @Get('workers')
+  async workers(
+    @Query('generator') name: string | undefined,
+    @Res() response: unknown,
+  ): Promise<void> {
+    const generator = this.generators.named(name);
+    const answer = await generator?.workers.read(nowOf(generator));
+    this.send(response, answer ?? { workers: [], ...UNKNOWN_GENERATOR });
+  }
+
+  @Get('id')
+  id(
+    @Query() { text, form, generator: name }: Readonly<Record<string, string | undefined>>,
+    @Res() response: unknown,
+  ): void {
+    const generator = this.generators.named(name);
+    const answer = generator && idAnswer(generator.ids.layout, text ?? '', form ?? 'decimal');
+    this.send(response, answer ?? UNKNOWN_GENERATOR);
+  }
+
+  private send(
+    response: unknown,
+    body: string | object,
+    headers: Readonly<Record<string, string>> = ANSWER_HEADERS,
+  ): void {
+    const { httpAdapter } = this.host;
+    for (const [name, value] of Object.entries(headers)) {
+      httpAdapter.setHeader(response, name, value);
+    }
+    httpAdapter.reply(response, body, 200);
+  }
+}
+
+const nowOf = ({ ids }: ShownGenerator): number => ids.status.readAt.getTime();

@@ -1,0 +1,60 @@
+/**
+ * A generator as the page is told of it.
+ *
+ * Promise: it reads what is known in this process and asks no store, so that it answers whatever
+ * the store does.
+ */
+import type { BitLayout } from '../core/bit-layout.js';
+import { healthOf } from '../health/health-report.js';
+import type { IdMakerStatus } from '../nest/id-maker.js';
+import type { CountsView, GeneratorView, LayoutView, LeaseView } from './answers.js';
+import type { ShownGenerator } from './shown-generators.js';
+
+export function generatorView({ name, ids, support }: ShownGenerator): GeneratorView {
+  const { status, layout, workerIds } = ids;
+  const report = healthOf({ status, layout });
+  return {
+    name,
+    support: support.constructor.name,
+    health: report.status,
+    reason: report.health.message,
+    layout: layoutView(layout),
+    workerIds,
+    lease: leaseView(status),
+    counts: countsView(status),
+  };
+}
+
+function leaseView({ readAt, ...status }: IdMakerStatus): LeaseView {
+  const { state, workerId, leaseEndsAt, incarnation, renewals } = status;
+  const since = (date: Date | undefined) => date && readAt.getTime() - date.getTime();
+  const endedForMs = since(leaseEndsAt);
+  const remainingMs = endedForMs === undefined ? undefined : -endedForMs;
+  const { lastAt, ...counted } = renewals ?? {};
+  const renewed = renewals && { ...counted, lastAgoMs: since(lastAt) };
+  return { state, workerId, remainingMs, incarnation, renewals: renewed } as LeaseView;
+}
+
+function countsView(status: IdMakerStatus): CountsView {
+  return {
+    readAtMs: status.readAt.getTime(),
+    issued: status.issuedCount,
+    waits: status.waitCount,
+    rollbacks: status.rollbackCount,
+    aheadMs: status.aheadMs,
+    clockSkewMs: status.clockSkewMs,
+  };
+}
+
+function layoutView(layout: BitLayout): LayoutView {
+  const { fingerprint, unitMs, epochMs, workerIdMax, sequence } = layout;
+  return {
+    fingerprint,
+    fields: layout.fields.map(({ name, role, bits, shift }) => ({ name, role, bits, shift })),
+    unitMs,
+    epochMs,
+    endsMs: layout.lastDate.getTime(),
+    workerIdMax,
+    idsPerSecond: Math.floor(((sequence.max + 1) * 1000) / unitMs),
+  };
+}

@@ -1,0 +1,41 @@
+/**
+ * How many worker ids are in which state, each beside the sign that the map draws for it.
+ *
+ * Promise: free are those that this application may lease and that nobody has.
+ */
+import type { GeneratorView, WorkerView } from '../answers.js';
+import { element, setAttributes, setText } from './elements.js';
+
+const SIGNS = ['held', 'resting', 'ended', 'fixed', 'free'] as const;
+
+export function showLegend(
+  list: HTMLElement,
+  generator: GeneratorView,
+  workers: readonly WorkerView[],
+): void {
+  const counts = SIGNS.map((sign) => [sign, countOf(sign, generator, workers)] as const);
+  const shown = counts.filter(([sign, count]) => count > 0 || sign === 'free');
+  const isFixed = shown.some(([sign]) => sign === 'fixed');
+  const texts = shown.map(([sign, count]) =>
+    sign === 'free' && isFixed ? ['free', 'free: not known'] : [sign, `${count} ${sign}`],
+  );
+  while (list.children.length > texts.length) list.lastElementChild!.remove();
+  while (list.children.length < texts.length) list.append(element('li'));
+  texts.forEach(([sign, text], at) => {
+    const item = list.children[at]!;
+    setAttributes(item, { class: sign! });
+    setText(item, text!);
+  });
+}
+
+function countOf(
+  sign: (typeof SIGNS)[number],
+  { workerIds: { min, max } }: GeneratorView,
+  workers: readonly WorkerView[],
+): number {
+  if (sign !== 'free') return workers.filter(({ state }) => state === sign).length;
+  const taken = workers.filter(
+    ({ workerId, remainingMs = Infinity }) => remainingMs > 0 && workerId >= min && workerId <= max,
+  );
+  return max - min + 1 - taken.length;
+}

@@ -1,0 +1,100 @@
+/**
+ * The space of worker ids, a cell for each; of a very large space a cell for several.
+ *
+ * Promise: states differ by shape and not by colour alone. Everything it shows is in the table and
+ * the summary too, so that nobody has to see it.
+ */
+import type { GeneratorView, WorkerState, WorkerView } from '../answers.js';
+import { drawn, setAttributes, setText } from './elements.js';
+
+const CELLS_MAX = 4096;
+const STEP = 10;
+/** The most notable first: what a cell shows that stands for several. */
+const NOTABLE: readonly WorkerState[] = ['ended', 'held', 'fixed', 'resting'];
+
+interface Space {
+  readonly min: number;
+  readonly perCell: number;
+  readonly cellCount: number;
+}
+
+export class WorkerMap {
+  private readonly root = drawn('svg', { class: 'map', 'aria-hidden': 'true' });
+  private cells: { readonly rect: SVGElement; readonly title: SVGElement }[] = [];
+  private drawnFor = '';
+
+  constructor(place: HTMLElement) {
+    place.append(this.root);
+  }
+
+  /** @param own the worker id of the process that answers, if it is always the same one */
+  show(generator: GeneratorView, workers: readonly WorkerView[], own: number | undefined): void {
+    const space = spaceOf(generator, workers);
+    this.draw(space);
+    const byCell = grouped(workers, (worker) => cellOf(space, worker.workerId));
+    this.cells.forEach(({ rect, title }, at) => {
+      const inside = byCell.get(at) ?? [];
+      const state = NOTABLE.find((one) => inside.some((worker) => worker.state === one)) ?? 'free';
+      const isOwn = own !== undefined && cellOf(space, own) === at;
+      setAttributes(rect, { class: isOwn ? `${state} own` : state });
+      setText(title, titleOf(space, at, inside));
+    });
+  }
+
+  private draw({ min, perCell, cellCount }: Space): void {
+    const drawnFor = `${min} ${perCell} ${cellCount}`;
+    if (drawnFor === this.drawnFor) return;
+    this.drawnFor = drawnFor;
+    const columns = columnsFor(cellCount);
+    const rows = Math.ceil(cellCount / columns);
+    setAttributes(this.root, { viewBox: `0 0 ${columns * STEP} ${rows * STEP}` });
+    this.cells = Array.from({ length: cellCount }, (_, at) => {
+      const x = (at % columns) * STEP + 1;
+      const y = Math.floor(at / columns) * STEP + 1;
+      const title = drawn('title', {});
+      return { title, rect: drawn('rect', { x, y, width: 8, height: 8, rx: 1.5 }, title) };
+    });
+    this.root.replaceChildren(...this.cells.map(({ rect }) => rect));
+  }
+}
+
+/** All of a small layout's; of a large one those that can be leased, and any beside them. */
+function spaceOf({ layout, workerIds }: GeneratorView, workers: readonly WorkerView[]): Space {
+  const isSmall = layout.workerIdMax < CELLS_MAX;
+  const seen = workers.map(({ workerId }) => workerId);
+  const min = isSmall ? 0 : Math.min(workerIds.min, ...seen);
+  const max = isSmall ? layout.workerIdMax : Math.max(workerIds.max, ...seen);
+  const perCell = Math.ceil((max - min + 1) / CELLS_MAX);
+  return { min, perCell, cellCount: Math.ceil((max - min + 1) / perCell) };
+}
+
+const cellOf = ({ min, perCell }: Space, workerId: number): number =>
+  Math.floor((workerId - min) / perCell);
+
+function grouped(
+  workers: readonly WorkerView[],
+  keyOf: (worker: WorkerView) => number,
+): ReadonlyMap<number, WorkerView[]> {
+  const groups = new Map<number, WorkerView[]>();
+  for (const worker of workers) {
+    const key = keyOf(worker);
+    groups.set(key, [...(groups.get(key) ?? []), worker]);
+  }
+  return groups;
+}
+
+function columnsFor(cellCount: number): number {
+  if (cellCount <= 256) return 32;
+  return cellCount <= 1024 ? 64 : 128;
+}
+
+function titleOf({ min, perCell }: Space, at: number, inside: readonly WorkerView[]): string {
+  const first = min + at * perCell;
+  const ids = perCell === 1 ? `${first}` : `${first} to ${first + perCell - 1}`;
+  if (inside.length === 0) return `${ids}: free`;
+  const said = inside.map(({ workerId, state, holder }) => {
+    const who = holder === undefined ? '' : ` by ${holder.application} on ${holder.host}`;
+    return `${perCell === 1 ? '' : `${workerId} `}${state}${who}`;
+  });
+  return `${ids}: ${said.join(', ')}`;
+}

@@ -1,0 +1,47 @@
+/**
+ * The generators of the application, found by themselves, and the list of workers of each.
+ *
+ * Promise: whatever `SnowflakeModule` registered is shown, with or without a name, once.
+ */
+import { Injectable } from '@nestjs/common';
+import { DiscoveryService, ModuleRef } from '@nestjs/core';
+import type { IDistributedSupport } from '../lease/distributed-support.js';
+import type { IdMaker } from '../nest/id-maker.js';
+import { generatorOf, getDistributedSupportToken } from '../nest/tokens.js';
+import { WorkerList } from './worker-list.js';
+
+export interface ShownGenerator {
+  readonly name: string | undefined;
+  readonly ids: IdMaker;
+  readonly support: IDistributedSupport;
+  readonly workers: WorkerList;
+}
+
+@Injectable()
+export class ShownGenerators {
+  private found: readonly ShownGenerator[] | undefined;
+
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly moduleRef: ModuleRef,
+  ) {}
+
+  /** Empty where the application has none. */
+  all(): readonly ShownGenerator[] {
+    this.found ??= this.discovery.getProviders().flatMap(({ token, instance }) => {
+      const generator = generatorOf(token);
+      return generator === undefined ? [] : this.shown(generator.name, instance as IdMaker);
+    });
+    return this.found;
+  }
+
+  named(name: string | undefined): ShownGenerator | undefined {
+    return this.all().find((generator) => generator.name === name);
+  }
+
+  private shown(name: string | undefined, ids: IdMaker): ShownGenerator {
+    const token = getDistributedSupportToken(name);
+    const support = this.moduleRef.get<IDistributedSupport>(token, { strict: false });
+    return { name, ids, support, workers: new WorkerList(support) };
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * The page for operators: who holds which worker id, how the lease stands, what an id says.
+ *
+ * Promise: it is served only where this module is imported, and only behind guards.
+ */
+import {
+  Controller,
+  Inject,
+  Module,
+  Optional,
+  SetMetadata,
+  UseGuards,
+  VERSION_NEUTRAL,
+  type DynamicModule,
+  type OnModuleInit,
+  type Type,
+} from '@nestjs/common';
+import { ApplicationConfig, DiscoveryModule } from '@nestjs/core';
+import {
+  DASHBOARD_CONFIG,
+  invalidDashboard,
+  resolveDashboardOptions,
+  type DashboardConfig,
+  type SnowflakeDashboardOptions,
+} from './dashboard-options.js';
+import { DashboardController } from './dashboard.controller.js';
+import { ShownGenerators } from './shown-generators.js';
+
+/** What @nestjs/swagger looks for; the page is no part of the application's interface. */
+const NOT_IN_OPEN_API = 'swagger/apiExcludeController';
+
+/**
+ * Serves a page that shows every generator of the application.
+ *
+ * **Never open it to the world.** It names hosts, processes and applications. The guards are yours:
+ * without any, and without guards for the whole application, it does not start.
+ *
+ * @example
+ * ```ts
+ * import { Injectable, Module, type CanActivate } from '@nestjs/common';
+ * import { SnowflakeDashboardModule } from 'nestjs-snowflake/dashboard';
+ *
+ * @Injectable()
+ * class OperatorGuard implements CanActivate {
+ *   canActivate(): boolean {
+ *     return false; // who may see it is yours to say
+ *   }
+ * }
+ *
+ * @Module({
+ *   imports: [SnowflakeDashboardModule.forRoot({ path: 'snowflake', guards: [OperatorGuard] })],
+ * })
+ * export class AppModule {}
+ * ```
+ */
+@Module({})
+export class SnowflakeDashboardModule implements OnModuleInit {
+  constructor(
+    private readonly application: ApplicationConfig,
+    @Optional() @Inject(DASHBOARD_CONFIG) private readonly config?: DashboardConfig,
+    @Optional() @Inject(ShownGenerators) private readonly generators?: ShownGenerators,
+  ) {}
+
+  /**
+   * @throws SnowflakeError CONFIG_INVALID for faults in the options; at start also for `guards:
+   * 'global'` in an application without such guards, and for one without a generator.
+   */
+  static forRoot(options: SnowflakeDashboardOptions): DynamicModule {
+    const config = resolveDashboardOptions(options);
+    return {
+      module: SnowflakeDashboardModule,
+      imports: [DiscoveryModule, ...(options.imports ?? [])],
+      providers: [ShownGenerators, { provide: DASHBOARD_CONFIG, useValue: config }],
+      controllers: [controllerAt(config)],
+    };
+  }
+
+  onModuleInit(): void {
+    const faults: string[] = [];
+    if (this.config === undefined) {
+      faults.push('Import SnowflakeDashboardModule.forRoot({ guards: [...] }), not the class.');
+    }
+    if (this.config?.guards === 'global' && !this.hasGlobalGuard()) {
+      faults.push(
+        "`guards: 'global'` leaves the page to the guards of the whole application, and there " +
+          'are none. Provide one as APP_GUARD or by app.useGlobalGuards(), or give `guards`.',
+      );
+    }
+    if (this.generators?.all().length === 0) {
+      faults.push('There is no generator to show. Import SnowflakeModule.forRoot(...) too.');
+    }
+    if (faults.length > 0) throw invalidDashboard(faults);
+  }
+
+  private hasGlobalGuard(): boolean {
+    const { application } = this;
+    return application.getGlobalGuards().length + application.getGlobalRequestGuards().length > 0;
+  }
+}
+
+function controllerAt({ path, guards }: DashboardConfig): Type<DashboardController> {
+  @Controller({ path, version: VERSION_NEUTRAL })
+  @UseGuards(...(guards === 'global' ? [] : guards))
+  @SetMetadata(NOT_IN_OPEN_API, [true])
+  class GuardedDashboard extends DashboardController {}
+  return GuardedDashboard;
+}

@@ -1,0 +1,181 @@
+/**
+ * The page for everybody: no violation that axe-core knows, in both colour schemes, on a desk and
+ * on a phone; by keyboard alone; without moving under the reader.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { INestApplication } from '@nestjs/common';
+import axe from 'axe-core';
+import { MemorySupport } from 'nestjs-snowflake';
+import { SettableTime } from 'nestjs-snowflake/testing';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
+import { Visit, startBrowser } from './browser.js';
+import { leaseAs, showApp } from './shown-app.js';
+
+jest.setTimeout(60_000);
+
+const DESK = { viewport: { width: 1280, height: 900 } };
+const PHONE = { viewport: { width: 320, height: 640 }, isMobile: true, hasTouch: true };
+const LONG_NAME = 'a-very-long-name-of-a-host-without-any-place-to-break-it.example.internal';
+
+let browser: Browser;
+let app: INestApplication;
+let visit: Visit;
+let time: SettableTime;
+let support: MemorySupport;
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(() => browser.close());
+afterEach(async () => {
+  // An application waits for the connections that a browser keeps open.
+  await visit.close();
+  await app.close();
+});
+
+/** With every state and colour that there is on the page. */
+async function look(viewer: BrowserContextOptions): Promise<void> {
+  time = new SettableTime();
+  support = new MemorySupport({ clock: time });
+  await leaseAs(support, { host: 'crashed', pid: 1, ttlMs: 10_000 });
+  await time.advance(11_000);
+  for (const host of ['b', 'a', LONG_NAME]) await leaseAs(support, { host, pid: 2 });
+  const left = await leaseAs(support, { host: 'left', pid: 3 });
+  await left.leave(time.now() + 9999);
+  const snowflake = { support, clock: time, timers: time, onFreshRegistry: 'trust' as const };
+  const shown = await showApp({ snowflake });
+  app = shown.app;
+  visit = await Visit.open(browser, `${shown.url}/snowflake#382366441078288384`, viewer);
+  await visit.says('#legend', '1 resting');
+  await visit.says('.id', '382366441078288384');
+  await leaseAs(support, { host: 'late', pid: 9 });
+  await time.advance(1000);
+  await visit.comesToSay('#changes', 'joined');
+}
+
+async function violations(): Promise<string[]> {
+  // It waits by the timers of the page.
+  await visit.page.clock.resume();
+  await visit.page.evaluate(axe.source);
+  const found = await visit.page.evaluate<axe.AxeResults>('axe.run()');
+  expect(found.passes.length).toBeGreaterThan(20);
+  return found.violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id} at ${String(target)}: ${failureSummary}`),
+  );
+}
+
+const widths = () =>
+  visit.page.evaluate<[number, number]>(
+    '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
+  );
+
+describe.each([
+  ['a desk', DESK],
+  ['a phone', PHONE],
+] as const)('on %s', (_where, viewer) => {
+  it.each(['light', 'dark'] as const)('in %s colours axe finds nothing', async (colorScheme) => {
+    await look({ ...viewer, colorScheme });
+    expect(await violations()).toEqual([]);
+    await visit.page.locator('summary').click();
+    await visit.page.getByLabel('id', { exact: true }).fill('none');
+    await visit.comesToSay('#id-problem', 'Expected an id');
+    expect(await violations()).toEqual([]);
+  });
+
+  it('nothing has to be scrolled sideways', async () => {
+    await look(viewer);
+    const [content, view] = await widths();
+    expect(content).toBeLessThanOrEqual(view);
+  });
+
+  it('the table is one to a screen reader, with rows, headers and order', async () => {
+    await look(viewer);
+    const table = visit.page.getByRole('table', { name: 'Who holds which worker id' });
+    expect(await table.getByRole('row').count()).toBe(8);
+    const header = table.getByRole('columnheader', { name: 'host' });
+    expect(await header.getAttribute('aria-sort')).toBe('none');
+    await header.getByRole('button').click();
+    expect(await header.getAttribute('aria-sort')).toBe('ascending');
+  });
+});
+
+describe('by keyboard', () => {
+  const focused = () =>
+    visit.page.evaluate<string>(
+      `(({ id, textContent, localName }) => id || localName + ' ' + textContent)(document.activeElement)`,
+    );
+
+  it('everything is reached in the order it is read', async () => {
+    await look(DESK);
+    const stops: string[] = [];
+    for (let stop = 0; stop < 20; stop++) {
+      await visit.page.keyboard.press('Tab');
+      const stopped = await focused();
+      if (stopped.startsWith('body')) break;
+      stops.push(stopped);
+    }
+    expect(stops).toEqual([
+      'a Skip to the worker ids',
+      'id-text',
+      'id-form-of-text',
+      'summary Other forms of text',
+      expect.stringMatching(/^div .* joined/),
+      'filter',
+      'button worker id',
+      'button state',
+      'button application',
+      'button host',
+      'button pid',
+      'button age',
+      'button time to ceiling',
+    ]);
+  });
+
+  it('the link at the top skips to the worker ids', async () => {
+    await look(DESK);
+    await visit.page.keyboard.press('Tab');
+    await visit.page.keyboard.press('Enter');
+    await visit.page.keyboard.press('Tab');
+    expect(await focused()).toBe('filter');
+  });
+
+  it('the table is sorted, either way, and searched, and the page does not take focus away', async () => {
+    await look(DESK);
+    const hosts = async () => (await visit.rows()).map((row) => row[3]);
+    await visit.page.getByRole('button', { name: 'host' }).focus();
+    await visit.page.keyboard.press('Enter');
+    const rising = await hosts();
+    const order = new Intl.Collator();
+    expect(rising).toEqual(rising.toSorted((a, b) => order.compare(a!, b!)));
+    expect(rising).toHaveLength(7);
+    await time.advance(1000);
+    await visit.comesToSay('#table', 'late');
+    expect(await focused()).toBe('button host');
+    await visit.page.keyboard.press('Enter');
+    expect(await hosts()).toEqual(rising.toReversed());
+    await visit.page.getByLabel('find').fill('LATE');
+    expect(await hosts()).toEqual(['late']);
+    await visit.page.getByLabel('find').fill('nobody has this');
+    expect(await hosts()).toEqual([]);
+    await visit.says('#table', 'No worker id matches.');
+  });
+});
+
+describe('to a screen reader', () => {
+  it('changes are announced, and what stays the same is not said again', async () => {
+    await look(DESK);
+    const log = visit.page.getByRole('log');
+    expect(await log.innerText()).toContain('joined');
+    await visit.page.evaluate(`
+      globalThis.touched = [];
+      new MutationObserver((all) => globalThis.touched.push(...all.map(({ target }) => target.nodeName)))
+        .observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
+    `);
+    await visit.askAgain();
+    await visit.settled();
+    await visit.askAgain();
+    await visit.settled();
+    // Time stands still for the application: nothing it answers is new but the rate's next point.
+    const touched = await visit.page.evaluate<string[]>('globalThis.touched');
+    expect(touched.filter((name) => name !== 'polyline')).toEqual([]);
+  });
+});

@@ -1,0 +1,185 @@
+/**
+ * The dashboard over HTTP on either platform: behind its guards, in whatever application.
+ */
+import { afterEach, describe, expect, it } from '@jest/globals';
+import {
+  Controller,
+  Get,
+  Injectable,
+  Module,
+  RequestMethod,
+  UnauthorizedException,
+  ValidationPipe,
+  VersioningType,
+  type CanActivate,
+  type ExecutionContext,
+  type INestApplication,
+  type NestInterceptor,
+} from '@nestjs/common';
+import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
+import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+import { createHash } from 'node:crypto';
+import { map } from 'rxjs';
+import { DashboardController } from '../../lib/dashboard/dashboard.controller.js';
+import type { IdView, StateAnswer, WorkersAnswer } from '../../lib/dashboard/answers.js';
+import { anybody, showApp, type ShownAppOptions } from './shown-app.js';
+
+const PLATFORMS = ['express', 'fastify'] as const;
+const ROUTES = ['', '/state', '/workers', '/id?text=1'];
+
+let app: INestApplication | undefined;
+afterEach(() => app?.close());
+
+async function serve(options: ShownAppOptions): Promise<string> {
+  const shown = await showApp(options);
+  app = shown.app;
+  return shown.url;
+}
+
+async function json<T>(url: string): Promise<T> {
+  const response = await fetch(url);
+  expect(response.status).toBe(200);
+  return (await response.json()) as T;
+}
+
+/** Injected, so that guards can have dependencies of their own. */
+@Injectable()
+class Password {
+  readonly text = 'open';
+}
+@Module({ providers: [Password], exports: [Password] })
+class PasswordModule {}
+
+@Injectable()
+class PasswordGuard implements CanActivate {
+  constructor(private readonly password: Password) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    const request = context.switchToHttp().getRequest<{ headers: Record<string, string> }>();
+    if (request.headers['authorization'] === this.password.text) return true;
+    throw new UnauthorizedException();
+  }
+}
+
+describe.each(PLATFORMS)('on %s', (platform) => {
+  it('every route is behind the guards, and the list of routes is all there are', async () => {
+    const methods = Object.getOwnPropertyNames(DashboardController.prototype);
+    const handlers = methods
+      .map((name) => DashboardController.prototype[name as never] as object)
+      .filter((method) => Reflect.hasMetadata(METHOD_METADATA, method));
+    const paths = handlers.map((method) => Reflect.getMetadata(PATH_METADATA, method) as string);
+    expect(paths.toSorted()).toEqual(['/', 'id', 'state', 'workers']);
+    expect(
+      handlers.map((method) => Reflect.getMetadata(METHOD_METADATA, method) as number),
+    ).toEqual(paths.map(() => RequestMethod.GET));
+
+    const dashboard = { guards: [anybody, PasswordGuard], imports: [PasswordModule] };
+    const url = await serve({ platform, dashboard });
+    for (const route of ROUTES) {
+      const refused = await fetch(`${url}/snowflake${route}`);
+      expect([route, refused.status]).toEqual([route, 401]);
+      expect(await refused.text()).not.toContain('snowflake');
+      const headers = { authorization: 'open' };
+      const seen = await fetch(`${url}/snowflake${route}`, { headers });
+      expect([route, seen.status]).toEqual([route, 200]);
+    }
+  });
+
+  it('the page runs its own script and style, by their hashes, and nothing else', async () => {
+    const url = await serve({ platform });
+    const response = await fetch(`${url}/snowflake`);
+    const html = await response.text();
+    const policy = response.headers.get('content-security-policy')!.split('; ');
+    const hashOf = (name: string) => {
+      const [, text] = new RegExp(`<${name}>(.*?)</${name}>`, 's').exec(html)!;
+      return `'sha256-${createHash('sha256').update(text!).digest('base64')}'`;
+    };
+    expect(policy).toEqual([
+      "default-src 'none'",
+      `script-src ${hashOf('script')}`,
+      `style-src ${hashOf('style')}`,
+      "connect-src 'self'",
+      'img-src data:',
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+      "require-trusted-types-for 'script'",
+      "trusted-types 'none'",
+    ]);
+    expect(html).not.toMatch(/https?:\/\/(?!www\.w3\.org\/2000\/svg)/);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'referrer-policy': 'no-referrer',
+    });
+    const state = await fetch(`${url}/snowflake/state`);
+    expect(state.headers.get('cache-control')).toBe('no-store');
+    expect(state.headers.get('content-type')).toMatch(/^application\/json/);
+  });
+
+  it('is left alone by what the application does to its own answers', async () => {
+    const wrapping: NestInterceptor = {
+      intercept: (_, next) => next.handle().pipe(map((data) => ({ data }))),
+    };
+    @Controller('own')
+    class OwnController {
+      @Get()
+      own() {
+        return 1;
+      }
+    }
+    const url = await serve({
+      platform,
+      dashboard: { guards: [anybody], path: '/ops/ids/' },
+      more: { controllers: [OwnController] },
+      prepare: (made) => {
+        made.setGlobalPrefix('api');
+        made.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
+        made.useGlobalInterceptors(wrapping);
+        made.useGlobalPipes(
+          new ValidationPipe({ transform: true, forbidNonWhitelisted: true, whitelist: true }),
+        );
+        const document = SwaggerModule.createDocument(made, new DocumentBuilder().build());
+        expect(Object.keys(document.paths)).toEqual(['/api/v1/own']);
+      },
+    });
+    expect(await json(`${url}/api/v1/own`)).toEqual({ data: 1 });
+    expect(await (await fetch(`${url}/api/ops/ids`)).text()).toMatch(/^<!doctype html>/i);
+    const { generators } = await json<StateAnswer>(`${url}/api/ops/ids/state`);
+    expect(generators).toHaveLength(1);
+    const { workers } = await json<WorkersAnswer>(`${url}/api/ops/ids/workers`);
+    expect(workers).toHaveLength(1);
+    const { id } = await json<IdView>(`${url}/api/ops/ids/id?text=382366441078288384`);
+    expect(id).toBe('382366441078288384');
+  });
+
+  it.each([
+    ['text=', 'got ""'],
+    ['', 'got ""'],
+    ['text=abc', 'got "abc"'],
+    ['text=1&text=2', 'got'],
+    ['text=-1', 'got'],
+    ['text=99999999999999999999', 'got'],
+    ['text=%00', 'got'],
+    ['text=1&form=roman', 'Expected a form of text: decimal, hex'],
+    ['text=1&form=constructor', 'Expected a form of text'],
+    ['text=1&form=decimal&form=hex', 'Expected a form of text'],
+    ['text=1&generator=none', 'has no such generator'],
+    [`text=${'9'.repeat(500)}`, 'got'],
+  ])('answers ?%s with the reason', async (query, reason) => {
+    const url = await serve({ platform });
+    const { problem } = await json<{ problem: string }>(`${url}/snowflake/id?${query}`);
+    expect(problem).toContain(reason);
+    expect(problem.length).toBeLessThan(400);
+  });
+
+  it('answers for a generator that is not there', async () => {
+    const url = await serve({ platform });
+    expect(await json(`${url}/snowflake/workers?generator=none`)).toEqual({
+      workers: [],
+      problem: 'The application has no such generator.',
+    });
+  });
+});

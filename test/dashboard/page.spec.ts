@@ -1,0 +1,206 @@
+/**
+ * The page in a real Chromium: what it shows, and that it follows what happens.
+ */
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
+import type { INestApplication } from '@nestjs/common';
+import { IdMaker, MemorySupport, SnowflakeModule, layouts } from 'nestjs-snowflake';
+import { SettableTime } from 'nestjs-snowflake/testing';
+import { hostname } from 'node:os';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
+import { StoreThatFails } from '../metrics/measured-app.js';
+import { Visit, startBrowser } from './browser.js';
+import { leaseAs, showApp, type ShownAppOptions } from './shown-app.js';
+
+jest.setTimeout(60_000);
+
+let browser: Browser;
+let app: INestApplication | undefined;
+let visit: Visit;
+let time: SettableTime;
+beforeEach(() => {
+  time = new SettableTime();
+});
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(() => browser.close());
+afterEach(async () => {
+  // An application waits for the connections that a browser keeps open.
+  await visit.close();
+  await app?.close();
+});
+
+async function look(
+  options: ShownAppOptions = {},
+  path = '/snowflake',
+  viewer: BrowserContextOptions = {},
+): Promise<Visit> {
+  const { support = new MemorySupport({ clock: time }), workerId } = options.snowflake ?? {};
+  const from = workerId === undefined ? { support } : { workerId };
+  const snowflake = { ...from, clock: time, timers: time, onFreshRegistry: 'trust' as const };
+  const shown = await showApp({ ...options, snowflake });
+  app = shown.app;
+  visit = await Visit.open(browser, shown.url + path, viewer);
+  return visit;
+}
+
+/** Time goes by for the application, and the page asks again until it says this. */
+async function later(ms: number, where: string, text: string | RegExp): Promise<void> {
+  await visit.settled();
+  await time.advance(ms);
+  await visit.comesToSay(where, text);
+}
+
+describe('the page', () => {
+  it('shows how this process stands', async () => {
+    await look();
+    app!.get(IdMaker).nextIds(1234);
+    await later(2000, '.card', /ids made\s+1,234/);
+    expect(await visit.texts('.badge')).toEqual(['makes ids']);
+    const [card] = await visit.texts('.card');
+    expect(card).toContain(`${hostname()} · pid ${process.pid}`);
+    expect(card).toMatch(/worker id\s+0\s+state\s+active\s+lease left\s+58 s/);
+    expect(card).toMatch(/ids per second\s+617/);
+    expect(card).toContain('MemorySupport');
+  });
+
+  it('shows who holds which worker id, and who joins and leaves while it is open', async () => {
+    const support = new MemorySupport({ clock: time });
+    await leaseAs(support, { host: 'a', pid: 11 });
+    await time.advance(30_000);
+    await look({ snowflake: { support } });
+    await visit.says('#legend', '2 held');
+    const own = [`${hostname()}`, String(process.pid)];
+    expect(await visit.rows()).toEqual([
+      ['0', 'held', 'shop', 'a', '11', '30 s', '30 s'],
+      ['1', 'held, this process', 'shop', ...own, '0 ms', '1 min'],
+    ]);
+    const joined = await leaseAs(support, { host: 'late', pid: 33, application: 'mail' });
+    await later(2000, '#changes', 'Worker id 2 joined: mail on late, pid 33.');
+    expect((await visit.rows())[2]!.slice(0, 5)).toEqual(['2', 'held', 'mail', 'late', '33']);
+    expect(await visit.texts('#legend li')).toEqual(['3 held', '1021 free']);
+    expect(await visit.page.locator('#map rect.held').count()).toBe(3);
+    await joined.leave();
+    await later(2000, '#changes', 'Worker id 2 left: mail on late, pid 33 gave it back.');
+    expect(await visit.rows()).toHaveLength(2);
+    expect(await visit.texts('#legend li')).toEqual(['2 held', '1022 free']);
+  });
+
+  it('shows a lease that ran out because its holder crashed', async () => {
+    const support = new MemorySupport({ clock: time });
+    await leaseAs(support, { host: 'gone', pid: 5 });
+    await look({ snowflake: { support } });
+    await visit.says('#legend', '2 held');
+    const news = 'Worker id 0 was lost: shop on gone, pid 5 did not renew it';
+    await later(61_000, '#changes', news);
+    expect(await visit.texts('#legend li')).toEqual(['1 held', '1 ended', '1023 free']);
+    expect((await visit.rows())[0]!.slice(0, 2)).toEqual(['0', 'ended']);
+  });
+
+  it('says what is wrong while the store is away, keeps the list, and recovers', async () => {
+    const support = new StoreThatFails({ clock: time });
+    await look({ snowflake: { support } });
+    await visit.says('#legend', '1 held');
+    support.isAway = true;
+    const problem = 'did not say who holds what. connection refused';
+    await later(2000, '#workers-problem', problem);
+    expect(await visit.rows()).toHaveLength(1);
+    await later(10_000, '.badge', 'makes ids, but');
+    await visit.says('.card', 'The lease could not be renewed');
+    await visit.says('#changes', 'active to degraded. The lease could not be renewed');
+    await later(60_000, '.card', /state\s+stretched/);
+    const ids = new BigUint64Array(4_096_000);
+    const useUp = () => {
+      for (;;) app!.get(IdMaker).fill(ids);
+    };
+    expect(useUp).toThrow('used up');
+    await later(1000, '.badge', 'makes no ids');
+    support.isAway = false;
+    await later(10_000, '.badge', /makes ids$/);
+    await visit.says('#changes', 'to active');
+    expect(await visit.page.locator('#workers-problem').isVisible()).toBe(false);
+  });
+
+  it('says that it is old when the application stops or lets it in no more', async () => {
+    let isAllowed = true;
+    await look({ dashboard: { guards: [{ canActivate: () => isAllowed }] } });
+    isAllowed = false;
+    await visit.comesToSay('#connection', 'no longer yours to see (403). Sign in again');
+    isAllowed = true;
+    await visit.comesToSay('#connection', 'Live from');
+    await app!.close();
+    app = undefined;
+    await visit.comesToSay('#connection', 'The application does not answer. What you see is old.');
+    // The browser itself reports requests that fail.
+    const failed = /Failed to load resource: .*(403|ERR_CONNECTION_REFUSED)/;
+    expect(visit.complaints.filter((text) => !failed.test(text))).toEqual([]);
+    visit.complaints.length = 0;
+  });
+
+  it('shows what there is with a static worker id', async () => {
+    await look({ snowflake: { workerId: 7 } });
+    await visit.says('#workers-problem', 'There is no store');
+    expect(await visit.rows()).toEqual([
+      ['7', 'fixed, this process', '', hostname(), String(process.pid), '', 'no end'],
+    ]);
+    expect(await visit.texts('#legend li')).toEqual(['1 fixed', 'free: not known']);
+    await visit.says('.card', /lease left\s+no end\s+leased from\s+StaticSupport/);
+    await visit.says('#layout', '2024-01-01 to 2093-09-06');
+  });
+
+  it('shows each generator of the application when it is chosen', async () => {
+    const orders = { name: 'orders', layout: layouts.sonyflake(), workerId: 70 };
+    await look({ more: { imports: [SnowflakeModule.forRoot(orders)] } });
+    await visit.says('#legend', '1 held');
+    await visit.page.getByLabel('generator').selectOption('orders');
+    await visit.says('#legend', '1 fixed');
+    expect((await visit.rows())[0]!.slice(0, 2)).toEqual(['70', 'fixed, this process']);
+    await visit.says('#layout', 't39-s8-w16/10ms');
+    await visit.page.getByLabel('generator').selectOption('default');
+    await visit.says('#legend', '1 held');
+  });
+
+  it('writes names from elsewhere as text', async () => {
+    const support = new MemorySupport({ clock: time });
+    const host = '<img src=x onerror=alert(1)>';
+    await leaseAs(support, { host, pid: 1, application: '<script>alert(2)</script>' });
+    await look({ snowflake: { support } });
+    await visit.says('tbody', host);
+    expect(await visit.page.locator('img, body script + script').count()).toBe(0);
+  });
+
+  it.each(['/snowflake/', '/snowflake', '/snowflake?from=a-link'])('works at %s', async (path) => {
+    await look({}, path);
+    await visit.says('#legend', '1 held');
+    expect(await visit.rows()).toHaveLength(1);
+  });
+
+  it('asks nothing while nobody looks, and at once when somebody does again', async () => {
+    await look();
+    await visit.says('#legend', '1 held');
+    const asked: string[] = [];
+    visit.page.on('request', (request) => asked.push(request.url()));
+    const setHidden = (isHidden: boolean) =>
+      visit.page.evaluate(`
+        Object.defineProperty(document, 'hidden', { configurable: true, value: ${isHidden} });
+        document.dispatchEvent(new Event('visibilitychange'));
+      `);
+    await setHidden(true);
+    await visit.settled();
+    asked.length = 0;
+    for (let times = 0; times < 5; times++) await visit.askAgain();
+    expect(asked).toEqual([]);
+    const answered = visit.page.waitForResponse(/state/);
+    await setHidden(false);
+    await answered;
+  });
+});

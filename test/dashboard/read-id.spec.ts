@@ -1,0 +1,170 @@
+/**
+ * Reading an id on the page: its bits in the colours of their fields, and what each means.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { INestApplication } from '@nestjs/common';
+import { BitLayout, MemorySupport, layouts, textForms } from 'nestjs-snowflake';
+import { SettableTime } from 'nestjs-snowflake/testing';
+import type { Browser } from 'playwright-core';
+import { Visit, startBrowser } from './browser.js';
+import { showApp } from './shown-app.js';
+
+jest.setTimeout(60_000);
+const NOW_MS = Date.parse('2026-01-01T00:00:00Z');
+
+let browser: Browser;
+let app: INestApplication;
+let visit: Visit;
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(() => browser.close());
+afterEach(async () => {
+  // An application waits for the connections that a browser keeps open.
+  await visit.close();
+  await app.close();
+});
+
+async function look(layout: BitLayout = layouts.snowflake(), hash = ''): Promise<void> {
+  const time = new SettableTime(NOW_MS);
+  const support = new MemorySupport({ clock: time });
+  const common = { clock: time, timers: time, onFreshRegistry: 'trust' as const };
+  const shown = await showApp({ snowflake: { support, layout, ...common } });
+  app = shown.app;
+  visit = await Visit.open(browser, `${shown.url}/snowflake${hash}`);
+}
+
+/** Types it and lets the page ask. */
+async function type(text: string): Promise<void> {
+  await visit.page.getByLabel('id', { exact: true }).fill(text);
+  await visit.askAgain();
+  await visit.settled();
+}
+
+/** The bits as they are drawn: runs of one colour, with their digits. */
+async function runs(): Promise<string[]> {
+  const drawn: string[] = [];
+  let last = '';
+  for (const bit of await visit.page.locator('.bits span').all()) {
+    const colour = (await bit.getAttribute('class'))!.replace(/ ?\bfirst\b/, '');
+    if (colour !== last) drawn.push(`${colour}: `);
+    last = colour;
+    drawn.push(`${drawn.pop()}${await bit.innerText()}`);
+  }
+  return drawn;
+}
+
+describe('an id', () => {
+  it('is drawn bit by bit and explained field by field', async () => {
+    await look();
+    const layout = layouts.snowflake();
+    const id = layout.compose({ timestampMs: NOW_MS - 90_000, workerId: 5, sequence: 3 });
+    await type(String(id));
+    const time = (NOW_MS - 90_000 - layout.epochMs).toString(2).padStart(41, '0');
+    expect(await runs()).toEqual([
+      'unused: 0',
+      `field timestamp: ${time}`,
+      'field worker: 0000000101',
+      'field sequence: 000000000011',
+    ]);
+    const [timestamp, worker, sequence] = await visit.texts('.meanings > div');
+    expect(timestamp).toContain('bits 62 to 22');
+    expect(timestamp).toContain(
+      '63,158,310,000 ms since the epoch: 2025-12-31 23:58:30.000 UTC, here 31 Dec 2025, ' +
+        '23:58:30 UTC, 1 min 30 s ago',
+    );
+    expect(worker).toMatch(/worker bits 21 to 12\s+5 is the worker id/);
+    expect(sequence).toMatch(/sequence bits 11 to 0\s+3 ids of the same tick came before it/);
+    await visit.says('#id-reading', 'Nobody is known to hold worker id 5 now.');
+  });
+
+  it('is drawn in the fields of any layout, neighbours of one role apart', async () => {
+    const layout = new BitLayout({
+      fields: [
+        ['timestamp', 41],
+        ['datacenter', 3],
+        ['rack', 4],
+        ['sequence', 8],
+        ['shard', 5, 'call'],
+      ],
+    });
+    await look(layout);
+    const fields = { datacenter: 5, rack: 9, shard: 17 };
+    const id = layout.compose({ timestampMs: NOW_MS, fields, sequence: 255 });
+    await type(String(id));
+    expect((await runs()).slice(2)).toEqual([
+      'field worker: 101',
+      'field worker second: 1001',
+      'field sequence: 11111111',
+      'field call: 10001',
+    ]);
+    expect((await visit.texts('.meanings > div')).slice(1)).toEqual([
+      expect.stringMatching(/datacenter .*\s+5 is part of the worker id 89/),
+      expect.stringMatching(/rack .*\s+9 is part of the worker id 89/),
+      expect.stringMatching(/sequence .*\s+255 ids/),
+      expect.stringMatching(/shard .*\s+17 given by whoever asked for the id/),
+    ]);
+  });
+
+  it.each(Object.entries(textForms))('is read and written as %s', async (name, form) => {
+    await look();
+    const id = 382366441078288384n;
+    await visit.page.getByLabel('written as').selectOption(name);
+    await type(form.encode(id));
+    await visit.says('.id', '382366441078288384');
+    await visit.page.locator('summary').click();
+    const written = Object.entries(textForms).filter(([other]) => other !== 'decimal');
+    expect(await visit.texts('.forms dd')).toEqual(written.map(([, other]) => other.encode(id)));
+  });
+
+  it('says who holds its worker id now', async () => {
+    await look();
+    const id = layouts.snowflake().compose({ timestampMs: NOW_MS, workerId: 0 });
+    await type(String(id));
+    await visit.says('#id-reading', 'Worker id 0 has been held by shop on');
+    expect(await runs()).toContain('field worker: 0000000000');
+  });
+
+  it('can come with the address, so that a link shows it', async () => {
+    await look(layouts.snowflake(), '#382366441078288384');
+    await visit.says('.id', '382366441078288384');
+    expect(await visit.texts('.meanings > div')).toHaveLength(3);
+  });
+});
+
+describe('what is no id', () => {
+  it.each(['abc', '-1', '99999999999999999999', '1e3', '<b>1</b>', '9'.repeat(60)])(
+    '%s is refused in words, beside the field',
+    async (text) => {
+      await look();
+      await type('382366441078288384');
+      await visit.says('.id', '382366441078288384');
+      await type(text);
+      await visit.says('#id-problem', /^Expected an id/);
+      expect(await visit.page.locator('#id-reading').isVisible()).toBe(false);
+      expect(await visit.page.locator('#id-text[aria-invalid]').count()).toBe(1);
+      await type('');
+      await visit.says('#id-problem', /^$/);
+      expect(await visit.page.locator('#id-text[aria-invalid]').count()).toBe(0);
+    },
+  );
+
+  it('typed over while it is asked for does not win', async () => {
+    await look();
+    const held: (() => void)[] = [];
+    await visit.page.route('**/id?text=1&*', async (route) => {
+      await new Promise<void>((resolve) => held.push(resolve));
+      await route.continue().catch(() => undefined);
+    });
+    await visit.page.getByLabel('id', { exact: true }).fill('1');
+    await visit.askAgain();
+    await visit.page.getByLabel('id', { exact: true }).fill('4096');
+    await visit.askAgain();
+    await visit.says('.id', /^4096$/);
+    for (const release of held) release();
+    await visit.settled();
+    await visit.askAgain();
+    await visit.says('.id', /^4096$/);
+    expect(held).toHaveLength(1);
+  });
+});

@@ -1,0 +1,95 @@
+/**
+ * Applications that serve the dashboard: on either platform, with a registry that other holders
+ * share, and with time that the test moves where it asks for it.
+ */
+import type { CanActivate, INestApplication, ModuleMetadata } from '@nestjs/common';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { ScheduleModule } from '@nestjs/schedule';
+import {
+  MemorySupport,
+  SnowflakeModule,
+  layouts,
+  type IDistributedSupport,
+  type LeaseGrant,
+  type SnowflakeModuleOptions,
+} from 'nestjs-snowflake';
+import {
+  SnowflakeDashboardModule,
+  type SnowflakeDashboardOptions,
+} from 'nestjs-snowflake/dashboard';
+
+/** Lets everybody in: what guards do is tested with others. */
+export const anybody: CanActivate = { canActivate: () => true };
+
+export interface ShownAppOptions {
+  readonly platform?: 'express' | 'fastify';
+  readonly snowflake?: SnowflakeModuleOptions;
+  readonly dashboard?: SnowflakeDashboardOptions;
+  readonly more?: ModuleMetadata;
+  readonly prepare?: (app: INestApplication) => void;
+}
+
+export interface ShownApp {
+  readonly app: INestApplication;
+  readonly url: string;
+}
+
+export async function showApp(options: ShownAppOptions = {}): Promise<ShownApp> {
+  const { platform = 'express', dashboard = { guards: [anybody] }, more = {} } = options;
+  const snowflake = { support: new MemorySupport(), onFreshRegistry: 'trust' as const };
+  @Module({
+    ...more,
+    imports: [
+      ScheduleModule.forRoot(),
+      SnowflakeModule.forRoot({ application: 'shop', ...(options.snowflake ?? snowflake) }),
+      SnowflakeDashboardModule.forRoot(dashboard),
+      ...(more.imports ?? []),
+    ],
+  })
+  class App {}
+  const quiet = { logger: false, abortOnError: false } as const;
+  const app: INestApplication =
+    platform === 'express'
+      ? await NestFactory.create(App, quiet)
+      : await NestFactory.create(App, new FastifyAdapter(), quiet);
+  options.prepare?.(app);
+  try {
+    await app.listen(0, '127.0.0.1');
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+  return { app, url: await app.getUrl() };
+}
+
+export interface OtherHolder {
+  readonly host: string;
+  readonly pid: number;
+  readonly application?: string;
+  readonly ttlMs?: number;
+}
+
+/** Another process, as the registry knows it: it leases, renews and leaves by the protocol. */
+export async function leaseAs(
+  support: IDistributedSupport,
+  { host, pid, application = 'shop', ttlMs = 60_000 }: OtherHolder,
+) {
+  const terms = {
+    fingerprint: layouts.snowflake().fingerprint,
+    ttlMs,
+    minRangeMs: 1000,
+    trustsFreshRegistry: true,
+  };
+  const token = `${host} ${pid}`;
+  const request = { ...terms, token, nonce: 'a', workerIdMin: 0, workerIdMax: 1023 };
+  const answer = await support.getNextWorkId({ ...request, holder: { host, pid, application } });
+  const { workerId, ceilingMs, mark } = answer as Required<LeaseGrant>;
+  const lease = { ...terms, workerId, token, nonce: 'a', nonceNext: 'a', haveMs: ceilingMs, mark };
+  return {
+    workerId,
+    renew: () => support.refreshAlive(lease),
+    leave: (lastIssuedMs?: number) => support.release!(lease, lastIssuedMs),
+  };
+}

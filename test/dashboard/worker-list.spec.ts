@@ -1,0 +1,106 @@
+/**
+ * Who holds what, as the page is told: from a registry that leases by the protocol.
+ */
+import { describe, expect, it } from '@jest/globals';
+import { MemorySupport, StaticSupport } from 'nestjs-snowflake';
+import { SettableTime } from 'nestjs-snowflake/testing';
+import { WorkerList } from '../../lib/dashboard/worker-list.js';
+import { leaseAs } from './shown-app.js';
+
+const HOUR_MS = 3_600_000;
+
+function startList() {
+  const time = new SettableTime();
+  const support = new MemorySupport({ clock: time });
+  const list = new WorkerList(support);
+  return { time, support, read: () => list.read(time.now()) };
+}
+
+describe('the list of workers', () => {
+  it('tells holder, age and time to the ceiling by the clock of the store', async () => {
+    const { time, support, read } = startList();
+    const first = await leaseAs(support, { host: 'a', pid: 1 });
+    await time.advance(20_000);
+    await leaseAs(support, { host: 'b', pid: 2, application: 'mail' });
+    await time.advance(10_000);
+    expect(await read()).toEqual({
+      workers: [
+        {
+          workerId: first.workerId,
+          state: 'held',
+          holder: { host: 'a', pid: 1, application: 'shop', heldForMs: 30_000 },
+          remainingMs: 30_000,
+        },
+        {
+          workerId: 1,
+          state: 'held',
+          holder: { host: 'b', pid: 2, application: 'mail', heldForMs: 10_000 },
+          remainingMs: 50_000,
+        },
+      ],
+    });
+  });
+
+  it('tells a lease that ran out for an hour, and one given back while it rests', async () => {
+    const { time, support, read } = startList();
+    const crashed = await leaseAs(support, { host: 'crashed', pid: 1 });
+    const left = await leaseAs(support, { host: 'left', pid: 2 });
+    await left.leave(time.now() + 499);
+    expect((await read()).workers).toEqual([
+      expect.objectContaining({ workerId: crashed.workerId, state: 'held' }),
+      { workerId: left.workerId, state: 'resting', remainingMs: 500 },
+    ]);
+    await time.advance(61_000);
+    const { workers } = await read();
+    expect(workers).toEqual([
+      expect.objectContaining({ workerId: crashed.workerId, state: 'ended', remainingMs: -1000 }),
+    ]);
+    await time.advance(HOUR_MS - 2000);
+    expect((await read()).workers).toHaveLength(1);
+    await time.advance(1002);
+    expect((await read()).workers).toEqual([]);
+  });
+
+  it('is asked from the store once a second at most, also when the clock is set back', async () => {
+    const { time, support } = startList();
+    let asked = 0;
+    const counting = { workers: () => (asked++, support.workers()) };
+    const list = new WorkerList(counting);
+    await Promise.all(Array.from({ length: 50 }, () => list.read(time.now())));
+    expect(asked).toBe(1);
+    await list.read(time.now() + 999);
+    expect(asked).toBe(1);
+    await list.read(time.now() + 1000);
+    expect(asked).toBe(2);
+    await list.read(time.now() - HOUR_MS);
+    expect(asked).toBe(3);
+  });
+
+  it('says in words what is not known', async () => {
+    const away = { workers: () => Promise.reject(new Error('connection refused')) };
+    expect(await new WorkerList(away).read(0)).toEqual({
+      workers: [],
+      problem: 'The store did not say who holds what. connection refused',
+    });
+    expect(await new WorkerList({}).read(0)).toEqual({
+      workers: [],
+      problem: 'This support does not tell who holds which worker id.',
+    });
+    expect(await new WorkerList(new StaticSupport(7)).read(0)).toEqual({
+      workers: [{ workerId: 7, state: 'fixed' }],
+      problem: expect.stringContaining('nobody knows who else was given the same number'),
+    });
+  });
+
+  it('asks again after a failure', async () => {
+    const { time, support } = startList();
+    let isAway = true;
+    const failing = {
+      workers: async () => (isAway ? Promise.reject(new Error('away')) : support.workers()),
+    };
+    const list = new WorkerList(failing);
+    expect((await list.read(time.now())).problem).toContain('away');
+    isAway = false;
+    expect(await list.read(time.now() + 1000)).toEqual({ workers: [] });
+  });
+});

@@ -48,6 +48,11 @@ export function usageFault(message: string): SnowflakeError {
   return new SnowflakeError('CONFIG_INVALID', message);
 }
 
+/** Where to read on; a line of its own below a fault. */
+export function helpHint(name: string): string {
+  return `See: snowflake ${name} --help`;
+}
+
 /** A word of the command line as a message shows it. */
 export function quoted(text: string | undefined): string {
   return JSON.stringify(text ?? '');

@@ -34,7 +34,21 @@ export function helpOf(command: Command): string[] {
 
 export function helpOfAll(commands: readonly Command[]): string[] {
   return [
-    'snowflake <command> [options]',
+    ...overview('snowflake', commands),
+    '  snowflake --version',
+    '',
+    ...wrapped(EXIT_CODES, WIDTH),
+  ];
+}
+
+/** @param members the commands that begin with the word `family` */
+export function helpOfFamily(family: string, members: readonly Command[]): string[] {
+  return overview(`snowflake ${family}`, members);
+}
+
+function overview(begin: string, commands: readonly Command[]): string[] {
+  return [
+    `${begin} <command> [options]`,
     '',
     'Commands',
     ...tableLines(
@@ -42,10 +56,7 @@ export function helpOfAll(commands: readonly Command[]): string[] {
       '  ',
     ),
     '',
-    '  snowflake <command> --help    options and examples of a command',
-    '  snowflake --version',
-    '',
-    ...wrapped(EXIT_CODES, WIDTH),
+    `  ${begin} <command> --help    options and examples of a command`,
   ];
 }
 

@@ -5,7 +5,7 @@
  * whole number.
  */
 import { parseArgs } from 'node:util';
-import { quoted, usageFault, type Command, type OptionSpecs } from './command.js';
+import { helpHint, quoted, usageFault, type Command, type OptionSpecs } from './command.js';
 import { suggestion } from './nearest.js';
 
 export const HELP_OPTION: OptionSpecs = { help: { says: 'show this text' } };
@@ -15,6 +15,8 @@ export class Options {
     private readonly given: Readonly<Record<string, unknown>>,
     /** What stands behind the command and is no option. */
     readonly words: readonly string[],
+    /** Of the command, for messages. */
+    private readonly name: string,
   ) {}
 
   flag(name: string): boolean {
@@ -33,7 +35,7 @@ export class Options {
   required(name: string): string {
     const text = this.text(name);
     if (text !== undefined && text !== '') return text;
-    throw usageFault(`This command needs --${name}.`);
+    throw usageFault(`\`${this.name}\` needs --${name}.\n${helpHint(this.name)}`);
   }
 
   /** A whole number from 0 up. @throws SnowflakeError CONFIG_INVALID */
@@ -54,15 +56,14 @@ export function readWhole(label: string, text: string): number {
 export function readOptions(command: Command, args: readonly string[]): Options {
   const specs = { ...command.options, ...HELP_OPTION };
   const { values, positionals } = parsed(specs, args);
-  const options = new Options(values, positionals);
-  if (!options.flag('help')) checkWords(command, positionals);
-  return options;
+  checkWords(command, positionals);
+  return new Options(values, positionals, command.name);
 }
 
 function parsed(specs: OptionSpecs, args: readonly string[]) {
   const options = Object.entries(specs).map(([name, { value, multiple = false }]) => {
     const type: 'string' | 'boolean' = value === undefined ? 'boolean' : 'string';
-    return [name, { type, multiple, ...(name === 'help' && { short: 'h' }) }] as const;
+    return [name, { type, multiple }] as const;
   });
   try {
     return parseArgs({

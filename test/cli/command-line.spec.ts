@@ -26,8 +26,63 @@ describe('help', () => {
   });
 });
 
+const REGISTRY = ['registry create', 'registry inspect'];
+
+describe('help of a first word that several commands have', () => {
+  it.each([
+    [['registry', '--help']],
+    [['registry', '-h']],
+    [['registry', '--json', '--help']],
+    [['help', 'registry']],
+    [['--help', 'registry']],
+    [['registry', 'help']],
+  ])('%p names those commands and no other', async (args) => {
+    const { code, out, err } = await command(args);
+    expect([code, err]).toEqual([0, '']);
+    for (const name of NAMES) expect(out.includes(`  ${name} `)).toBe(REGISTRY.includes(name));
+    expect(out).toContain('snowflake registry <command> --help');
+  });
+
+  it('is said without being asked, but is no result', async () => {
+    const { out } = await command(['registry', '--help']);
+    expect(await command(['registry'])).toMatchObject({ code: 2, out: '', err: out });
+  });
+});
+
+describe('who asks for help', () => {
+  it.each([
+    [['decode', '-h']],
+    [['decode', '1', '--help']],
+    [['-h', 'decode']],
+    [['decode', '--help', '--nope']],
+    [['decode', '--form', '--help']],
+  ])('gets it by %p, whatever else is wrong', async (args) => {
+    const { out } = await command(['help', 'decode']);
+    expect(await command(args)).toMatchObject({ code: 0, out, err: '' });
+  });
+
+  it.each([[['help']], [['-h']], [['help', 'help']]])('of all gets it by %p', async (args) => {
+    const { out } = await command(['--help']);
+    expect(await command(args)).toMatchObject({ code: 0, out, err: '' });
+  });
+
+  it('is not confused with an id behind --', async () => {
+    const { code, err } = await command(['decode', '--', '--help']);
+    expect(code).toBe(1);
+    expect(err).toContain('got "--help"');
+  });
+
+  it('of a command that is not there is told so', async () => {
+    const { code, out, err } = await command(['help', 'decoed']);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toContain('Did you mean decode?');
+  });
+});
+
 describe('a command line that is wrong', () => {
   it.each([
+    [['--versoin'], '--version'],
+    [['registry', 'creat', '--yes'], 'create'],
     [['decoed', '1'], 'decode'],
     [['worker'], 'workers'],
     [['docter'], 'doctor'],
@@ -43,8 +98,11 @@ describe('a command line that is wrong', () => {
   it.each([
     [[], 'Commands'],
     [['entirely-different'], 'Known are decode, encode'],
-    [['registry'], 'registry create, registry inspect'],
-    [['encode'], '--time'],
+    [['registry', '--json'], 'registry create, registry inspect'],
+    [['registry', 'other'], 'Known are create, inspect'],
+    [['--json', 'decode', '1'], 'Options stand behind it'],
+    [['encode'], 'needs --time.\nSee: snowflake encode --help'],
+    [['range', '--from', '2026-11-01'], 'needs --to.\nSee: snowflake range --help'],
     [['encode', '--time'], 'argument missing'],
     [['layout', 'twitter'], 'too many'],
     [['release'], '<worker>'],

@@ -52,6 +52,8 @@ describe('the program', () => {
       ['workers', '--support', 'redis://127.0.0.1:1'],
       ['decoed'],
       [],
+      ['registry', '--help'],
+      ['registry'],
     ].map(
       async (args) =>
         (
@@ -60,7 +62,7 @@ describe('the program', () => {
             .end()
         ).code,
     );
-    expect(await Promise.all(codes)).toEqual([0, 0, 1, 1, 2, 2]);
+    expect(await Promise.all(codes)).toEqual([0, 0, 1, 1, 2, 2, 0, 2]);
   }, 30_000);
 
   it('does not load the client of a store it is not asked for', async () => {

@@ -71,6 +71,31 @@ describe('a store that cannot be reached', () => {
     const workers = await command(['workers', '--support', url, '--timeout', '500']);
     expect(workers).toMatchObject({ code: 1, out: '' });
   });
+
+  it('says why, where a client that tries again and again says so in passing alone', async () => {
+    const url = 'redis+sentinel://:secret@127.0.0.1:1/mymaster';
+    const { code, out, err } = await command(['workers', '--support', url, '--timeout', '500']);
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toMatch(
+      /not answer within 500 ms; the last that was heard: All sentinels are unreachable/,
+    );
+    expect(err).not.toContain('secret');
+  });
+
+  it('says so where a password is missing or wrong', async () => {
+    const url = await server('--requirepass', 'secret');
+    const codes = { NOAUTH: url, WRONGPASS: url.replace('//', '//:other@') };
+    for (const [reply, support] of Object.entries(codes)) {
+      for (const name of ['workers', 'doctor']) {
+        const { code, out, err } = await command([name, '--support', support]);
+        expect(code).toBe(1);
+        expect(out + err).toContain(reply);
+        expect(out + err).not.toContain('other');
+      }
+    }
+    const right = await command(['workers', '--support', url.replace('//', '//:secret@')]);
+    expect(right).toMatchObject({ code: 0, err: '' });
+  });
 });
 
 describe('workers', () => {
@@ -99,7 +124,11 @@ describe('workers', () => {
 
   it('of a registry that is not there says so and creates none', async () => {
     const at = place();
-    expect(await command(['workers', ...at])).toMatchObject({ code: 0, err: '' });
+    const { code, out, err } = await command(['workers', ...at]);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toContain(`(snowflake:{${namespaceOf(at)}}:registry)`);
+    // The namespace may be misspelt: each command names the key it looked for.
+    expect((await command(['release', '1', ...at])).out).toBe(out);
     expect(await command(['registry', 'inspect', ...at])).toMatchObject({ code: 1 });
     expect((await command(['doctor', ...at])).out).toContain('None yet');
     const redis = new Redis(REDIS_URL);

@@ -7,7 +7,12 @@ import { layoutFacts } from '../layout-facts.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import type { Call, Command } from '../command.js';
 import { occupancyOf, occupancyText } from '../store/occupancy.js';
-import type { RegistryFacts, RegistryView, Store } from '../store/store.js';
+import {
+  noRegistryText,
+  type RegistryFacts,
+  type RegistryView,
+  type Store,
+} from '../store/store.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
 import type { ExitCode } from '../surroundings.js';
 import { tableLines } from '../table.js';
@@ -48,7 +53,7 @@ export function registryLines(store: Store, view: RegistryView): string[] {
     ['where', store.where],
     ['key', store.key],
   ];
-  if (facts === undefined) return [...tableLines(place), 'There is no registry yet.'];
+  if (facts === undefined) return [...tableLines(place), noRegistryText(store.key)];
   return tableLines([
     ...place,
     ['layout', `${printable(facts.fingerprint)}${lastDateOf(facts)}`],

@@ -9,7 +9,7 @@ import type { WorkerLease, WorkerRecord } from '../../lease/distributed-support.
 import type { Call, Command } from '../command.js';
 import { confirm } from '../confirm.js';
 import { readWhole } from '../options.js';
-import type { HolderProof, RegistryView, Store } from '../store/store.js';
+import { noRegistryText, type HolderProof, type RegistryView, type Store } from '../store/store.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
 import type { ExitCode } from '../surroundings.js';
 import { printable } from '../terminal.js';
@@ -42,7 +42,7 @@ export const release: Command = {
       const record = view.workers.find((each) => each.workerId === workerId);
       const proof = view.proofOf(workerId);
       if (record === undefined || record.freeInMs === 0 || proof === undefined) {
-        await terminal.print(nothingToDo(workerId, record, view));
+        await terminal.print(nothingToDo(workerId, record, view, store));
         return 0;
       }
       if (proof.nonce === '') {
@@ -133,8 +133,9 @@ function nothingToDo(
   workerId: number,
   record: WorkerRecord | undefined,
   { facts }: RegistryView,
+  { key }: Store,
 ): string {
-  if (facts === undefined) return 'There is no registry yet; nobody has leased anything.';
+  if (facts === undefined) return noRegistryText(key);
   if (record === undefined) return `Worker id ${workerId} was never leased; it is free.`;
   if (record.freeInMs === 0) {
     return `Worker id ${workerId} is free; its last range ended at ${utcText(record.ceilingMs)}.`;
@@ -145,5 +146,5 @@ function nothingToDo(
 async function outcomeOf(store: Store, workerId: number): Promise<string> {
   const view = await store.read();
   const record = view.workers.find((each) => each.workerId === workerId);
-  return nothingToDo(workerId, record, view);
+  return nothingToDo(workerId, record, view, store);
 }

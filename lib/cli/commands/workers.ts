@@ -7,6 +7,7 @@
 import type { WorkerRecord } from '../../lease/distributed-support.js';
 import type { Call, Command } from '../command.js';
 import { occupancyOf, occupancyText } from '../store/occupancy.js';
+import { noRegistryText } from '../store/store.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
 import type { ExitCode } from '../surroundings.js';
 import { tableLines } from '../table.js';
@@ -40,9 +41,7 @@ export const workers: Command = {
         return 0;
       }
       if (view.facts === undefined) {
-        await terminal.print(
-          `There is no registry yet (${store.key}); nobody has leased anything.`,
-        );
+        await terminal.print(noRegistryText(store.key));
         return 0;
       }
       const head = ['worker', 'host', 'pid', 'application', 'since', 'until', 'free in'];

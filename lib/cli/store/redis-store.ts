@@ -5,7 +5,7 @@
  * changed by the operations of the support alone. Both connections are closed.
  */
 import { workerRecords } from '../../backends/redis/redis-answer.js';
-import { clientFromUrl } from '../../backends/redis/redis-client.js';
+import { clientFromUrl, type RedisClient } from '../../backends/redis/redis-client.js';
 import { RedisConnection } from '../../backends/redis/redis-connection.js';
 import { supportFromUrl, type RedisSupport } from '../../backends/redis/redis.support.js';
 import { parseRedisUrl, type RedisUrl } from '../../backends/redis/redis-url.js';
@@ -24,6 +24,7 @@ export class RedisStore implements Store {
   private readonly url: RedisUrl;
   private readonly support: RedisSupport;
   private readonly reading: RedisConnection;
+  private lastFault: Error | undefined;
 
   constructor(
     url: string,
@@ -34,7 +35,7 @@ export class RedisStore implements Store {
     this.where = this.url.hosts.map(({ host, port }) => `${host}:${port}`).join(',');
     this.key = this.support.key;
     this.lossWindowMs = this.support.lossWindowMs;
-    this.reading = new RedisConnection(() => clientFromUrl(this.url), this.where);
+    this.reading = new RedisConnection(() => this.client(), this.where);
   }
 
   async read(): Promise<RegistryView> {
@@ -61,8 +62,16 @@ export class RedisStore implements Store {
     await Promise.all([this.support.close(), this.reading.close()]);
   }
 
+  /** Sentinels that cannot be reached are asked again and again: only the events tell of it. */
+  private async client(): Promise<RedisClient> {
+    const client = await clientFromUrl(this.url);
+    client.on('error', (fault) => (this.lastFault = fault));
+    return client;
+  }
+
   private limited<T>(asked: Promise<T>): Promise<T> {
-    return within(this.timeoutMs, asked, this.where);
+    const { where } = this;
+    return within(this.timeoutMs, asked, { where, lastFault: () => this.lastFault });
   }
 }
 

@@ -49,7 +49,9 @@ export async function measured(store: Store): Promise<Measurement> {
 export function registryFindings(view: RegistryView, fingerprint: string | undefined): Finding[] {
   const { facts, nowMs } = view;
   if (facts === undefined) {
-    return [finding('note', 'registry', 'None yet; the first process that starts begins it.')];
+    const text =
+      'None yet; the first process that starts begins it. If one has, check the namespace.';
+    return [finding('note', 'registry', text)];
   }
   const found = [finding('ok', 'registry', `Layout ${facts.fingerprint}, era ${facts.era}.`)];
   if (fingerprint !== undefined && fingerprint !== facts.fingerprint) {

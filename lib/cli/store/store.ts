@@ -45,6 +45,11 @@ export interface RegistryView {
   proofOf(workerId: number): HolderProof | undefined;
 }
 
+/** A namespace that is misspelt looks like one in which nobody has begun. */
+export function noRegistryText(key: string): string {
+  return `There is no registry yet (${key}); nobody has leased anything. Is the namespace right?`;
+}
+
 export interface Store {
   /** For messages; without a password. */
   readonly where: string;

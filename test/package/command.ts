@@ -9,9 +9,18 @@ const OF_THIS_RUN =
   /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$|JEST_|NODE_ENV$)/;
 
 export function run(folder: string, command: string, ...args: string[]): Promise<string> {
-  const env = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !OF_THIS_RUN.test(name)),
-  );
+  return runWith({}, folder, command, ...args);
+}
+
+/** @param added variables of the environment beside those of this process */
+export function runWith(
+  added: Readonly<Record<string, string>>,
+  folder: string,
+  command: string,
+  ...args: string[]
+): Promise<string> {
+  const own = Object.entries(process.env).filter(([name]) => !OF_THIS_RUN.test(name));
+  const env = { ...Object.fromEntries(own), ...added };
   return new Promise((resolve, reject) => {
     execFile(command, args, { cwd: folder, env, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
       if (!error) return resolve(stdout);

@@ -1,13 +1,14 @@
 /**
- * A small application of somebody else: a copy of one below consumers/, with its own dependencies
- * and the packed library installed from the registry and the tarball.
+ * A small application of somebody else: the source that all below consumers/ share, with the
+ * settings and dependencies of one, installed from the registry and the tarball.
  */
-import { cp, mkdir, rename } from 'node:fs/promises';
+import { cp, mkdir, readFile, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { ROOT } from '../tidy/tree.js';
-import { lastLine, run } from './command.js';
+import { lastLine, run, runWith } from './command.js';
 
-/** Optional clients, which the library must do without until they are wanted. */
-const CLIENTS = ['ioredis', 'ioredis-6', 'typeorm'];
+/** Handed in by the application, so that they are no peers; and a second ioredis. */
+const HANDED_IN = ['prom-client', '@opentelemetry', 'ioredis-6'];
 
 const INSTALL = ['install', '--no-audit', '--no-fund', '--prefer-offline'];
 
@@ -16,15 +17,21 @@ export class ConsumerApp {
 
   static async install(name: string, below: string, tarball: string): Promise<ConsumerApp> {
     const folder = `${below}/${name}`;
-    await cp(`${ROOT}/test/package/consumers/${name}`, folder, { recursive: true });
-    await cp(`${ROOT}/test/package/probes`, folder, { recursive: true });
+    for (const part of ['consumers/shared', `consumers/${name}`, 'probes']) {
+      await cp(`${ROOT}/test/package/${part}`, folder, { recursive: true });
+    }
     await run(folder, 'npm', ...INSTALL, tarball);
     return new ConsumerApp(folder);
   }
 
   /** Runs a script of the application's package.json. */
-  script(name: string): Promise<string> {
-    return run(this.folder, 'npm', 'run', name);
+  script(name: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+    return runWith(env, this.folder, 'npm', 'run', name);
+  }
+
+  /** Runs a program that a package of the application brought. */
+  bin(name: string, ...args: string[]): Promise<string> {
+    return run(this.folder, 'npx', '--no-install', name, ...args);
   }
 
   /** Compiles with the application's own TypeScript. */
@@ -37,12 +44,16 @@ export class ConsumerApp {
     return lastLine(await run(this.folder, process.execPath, `${name}.mjs`));
   }
 
-  /** Takes the clients out of node_modules while `work` runs. */
-  async withoutClients<T>(work: () => Promise<T>): Promise<T> {
+  /** Takes the packages out of node_modules that the library can do without, while `work` runs. */
+  async withoutOptional<T>(work: () => Promise<T>): Promise<T> {
     const [installed, aside] = [`${this.folder}/node_modules`, `${this.folder}/aside`];
-    await mkdir(aside, { recursive: true });
-    const move = (from: string, to: string): Promise<unknown> =>
-      Promise.allSettled(CLIENTS.map((name) => rename(`${from}/${name}`, `${to}/${name}`)));
+    const names = [...(await optionalPeers()), ...HANDED_IN];
+    const move = async (from: string, to: string): Promise<void> => {
+      for (const name of names) {
+        await mkdir(dirname(`${to}/${name}`), { recursive: true });
+        await rename(`${from}/${name}`, `${to}/${name}`);
+      }
+    };
     await move(installed, aside);
     try {
       return await work();
@@ -50,4 +61,13 @@ export class ConsumerApp {
       await move(aside, installed);
     }
   }
+}
+
+/** As the package declares them. */
+async function optionalPeers(): Promise<string[]> {
+  const declared = JSON.parse(await readFile(`${ROOT}/package.json`, 'utf8')) as {
+    peerDependenciesMeta: Record<string, { optional?: boolean }>;
+  };
+  const peers = Object.entries(declared.peerDependenciesMeta);
+  return peers.filter(([, { optional }]) => optional).map(([name]) => name);
 }

@@ -4,4 +4,6 @@ module.exports = {
   testMatch: ['<rootDir>/src/**/*.spec.ts'],
   setupFiles: ['reflect-metadata'],
   transform: { '^.+\\.ts$': 'ts-jest' },
+  // The source is shared with the ESM application, which has to name the files it imports.
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
 };

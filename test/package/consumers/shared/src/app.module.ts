@@ -1,10 +1,12 @@
 import { Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { SnowflakeModule } from 'nestjs-snowflake';
-import { Orders } from './orders';
+import { Orders } from './orders.js';
+
+const support = process.env['SNOWFLAKE_SUPPORT'] ?? 'static:7';
 
 @Module({
-  imports: [ScheduleModule.forRoot(), SnowflakeModule.forRoot({ workerId: 7 })],
+  imports: [ScheduleModule.forRoot(), SnowflakeModule.forRoot({ support })],
   providers: [Orders],
 })
 export class AppModule {}

@@ -1,0 +1,94 @@
+import { deepStrictEqual as equal, match } from 'node:assert';
+
+/** Sends a body as JSON, or asks; answers the status and what came back. */
+async function ask<Body>(url: string, sent?: object): Promise<{ status: number; body: Body }> {
+  const headers = { 'content-type': 'application/json' };
+  const init = sent && { method: 'POST', headers, body: JSON.stringify(sent) };
+  const response = await fetch(url, init);
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.includes('json');
+  // Not response.json(): Jest's objects are of another realm than those of its fetch.
+  return { status: response.status, body: isJson ? JSON.parse(text) : text };
+}
+
+const id = '382366441078288384';
+const next = '382366441078288385';
+const asNumber = 382366441078288400;
+
+type Schema = Record<'type' | 'format', string>;
+const kindsOf = (...schemas: (Schema | undefined)[]): unknown[] =>
+  schemas.map((schema) => [schema?.type, schema?.format]);
+const TEXT_TWICE = Array.from({ length: 2 }, () => ['string', 'int64']);
+
+interface OpenApi {
+  readonly paths: Record<string, { get: { parameters: { schema: Schema }[] } }>;
+  readonly components: { schemas: Record<string, { properties: Record<string, Schema> }> };
+}
+
+/** What every door must answer to a request; the same for Jest and for plain Node. */
+export const CHECKS: Record<string, (url: string) => Promise<void>> = {
+  'http: an id in a path is a bigint, in JSON text': async (url) => {
+    const body = { type: 'bigint', id, lines: [{ id }] };
+    equal(await ask(`${url}/orders/${id}`), { status: 200, body });
+  },
+  'http: a path that is no id is answered with 400 and the reason': async (url) => {
+    const { status, body } = await ask<{ message: string }>(`${url}/orders/x`);
+    equal(status, 400);
+    match(body.message, /Expected an id/);
+  },
+  'class-validator: a DTO with an id passes, one with a number does not': async (url) => {
+    const body = { referrerId: id };
+    equal(await ask(`${url}/customers`, body), { status: 201, body });
+    const refused = await ask<{ message: string[] }>(`${url}/customers`, { referrerId: asNumber });
+    equal(refused.status, 400);
+    match(refused.body.message.join(), /^referrerId: Expected an id as decimal text/);
+  },
+  'class-transformer: a bigint of a class is text': async (url) => {
+    equal(await ask(`${url}/customers/${id}`), { status: 200, body: { id } });
+  },
+  'swagger: ids are text in the OpenAPI document': async (url) => {
+    const { body } = await ask<OpenApi>(`${url}/openapi.json`);
+    const { CreateCustomer } = body.components.schemas;
+    const inPath = body.paths['/customers/{id}']?.get.parameters[0]?.schema;
+    equal(kindsOf(inPath, CreateCustomer?.properties['referrerId']), TEXT_TWICE);
+  },
+  'zod: text passes as text or bigint, anything else is one issue': async (url) => {
+    const sent = { customerId: id, after: id };
+    equal(await ask(`${url}/refunds`, sent), { status: 201, body: { customerId: id, next } });
+    const refused = { customerId: 'x', after: asNumber };
+    const { body } = await ask<{ issues: { path: string[] }[] }>(`${url}/refunds`, refused);
+    const paths = body.issues.map(({ path }) => path.join());
+    equal(paths, ['customerId', 'after']);
+  },
+  'zod: ids are text in JSON Schema': async (url) => {
+    const { body } = await ask<{ properties: Record<string, Schema> }>(`${url}/refunds/schema`);
+    const { customerId, after } = body.properties;
+    equal(kindsOf(customerId, after), TEXT_TWICE);
+  },
+  'graphql: the scalar reads text, writes a bigint as text, refuses a number': async (url) => {
+    const answered = { status: 201, body: { data: { next } } };
+    equal(await ask(`${url}/graphql`, { after: id }), answered);
+    type Refused = { errors: { message: string; extensions?: { code: string } }[] };
+    const { body } = await ask<Refused>(`${url}/graphql`, { after: asNumber });
+    match(body.errors[0]!.message, /has already lost digits/);
+    equal(body.errors[0]!.extensions?.code, 'ID_INVALID');
+  },
+  'typeorm: a row that is saved has an id of this process': async (url) => {
+    const { body } = await ask<{ id: string }>(`${url}/invoices`, {});
+    equal((BigInt(body.id) >> 12n) & 1023n, 7n);
+  },
+  'health: a process that can make ids is up': async (url) => {
+    type Health = { status: string; details: { ids: Record<string, unknown> } };
+    const { status, body } = await ask<Health>(`${url}/health`);
+    const { ids } = body.details;
+    equal([status, body.status, ids['status'], ids['workerId']], [200, 'ok', 'up', 7]);
+  },
+  'metrics: ids are counted for prom-client and for OpenTelemetry': async (url) => {
+    const issued = await ask<{ ids: number }>(`${url}/issue`, {});
+    const { body } = await ask<string>(`${url}/metrics`);
+    const { ids } = issued.body;
+    match(body, new RegExp(`^snowflake_ids_issued_total{generator="default"} ${ids}$`, 'm'));
+    const otel = await ask(`${url}/otel`);
+    equal(otel.body, { errors: [], points: [ids] });
+  },
+};

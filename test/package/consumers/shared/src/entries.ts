@@ -1,0 +1,71 @@
+import type { Cluster, Redis } from 'ioredis';
+import type { Cluster as Cluster6, Redis as Redis6 } from 'ioredis-6';
+import { type IDistributedSupport, type IdMaker } from 'nestjs-snowflake';
+import { SnowflakeText } from 'nestjs-snowflake/class-transformer';
+import { IsSnowflakeId } from 'nestjs-snowflake/class-validator';
+import { BitLayout } from 'nestjs-snowflake/core';
+import { snowflakeScalar } from 'nestjs-snowflake/graphql';
+import type { SnowflakeHealthIndicator } from 'nestjs-snowflake/health';
+import { ParseSnowflakePipe } from 'nestjs-snowflake/http';
+import { registerPrometheusMetrics } from 'nestjs-snowflake/metrics';
+import { redisSupport } from 'nestjs-snowflake/redis';
+import { ApiSnowflakeParam } from 'nestjs-snowflake/swagger';
+import { SettableTime } from 'nestjs-snowflake/testing';
+import { SnowflakeId } from 'nestjs-snowflake/typeorm';
+import { snowflakeBigint } from 'nestjs-snowflake/zod';
+import { Entity } from 'typeorm';
+import type { z } from 'zod';
+
+/** Names of every entry in use, so that the compiler has to find their types. */
+@Entity()
+export class Invoice {
+  // SQLite's integers come back as numbers, which do not hold an id.
+  @SnowflakeId({ type: 'varchar' })
+  id: string;
+}
+
+export const registry = (redis: Redis | Cluster | Redis6 | Cluster6): IDistributedSupport =>
+  redisSupport({ redis, namespace: 'shop' });
+
+export const layout = new BitLayout({
+  fields: [
+    ['timestamp', 41],
+    ['worker', 10],
+    ['sequence', 12],
+  ],
+});
+
+/** One BitLayout, whichever entry names it. */
+export const layoutOf = (idMaker: IdMaker): BitLayout => idMaker.layout;
+
+/** Zod's types are its own, not copies: what it reads out of the schema is a bigint. */
+export const parsed = (text: string): z.infer<ReturnType<typeof snowflakeBigint>> & bigint =>
+  snowflakeBigint().parse(text);
+
+// Each of these lines fails to compile where the types of its entry resolve to `any`.
+// @ts-expect-error An id is a bigint.
+export const notAny = (idMaker: IdMaker): string => idMaker.nextId();
+// @ts-expect-error A namespace is text.
+export const notAnyRedis = (redis: Redis) => redisSupport({ redis, namespace: 7 });
+// @ts-expect-error A layout has no such member.
+export const notAnyCore = (): unknown => layout.absent;
+// @ts-expect-error Time is a number.
+export const notAnyTesting = (): unknown => new SettableTime('now');
+// @ts-expect-error The decorator takes options.
+export const notAnyTypeorm = () => SnowflakeId(7);
+// @ts-expect-error A handler gets a bigint or text.
+export const notAnyHttp = () => new ParseSnowflakePipe({ as: 'number' });
+// @ts-expect-error A parameter has a name.
+export const notAnySwagger = () => ApiSnowflakeParam(7);
+// @ts-expect-error The decorator takes checks.
+export const notAnyClassValidator = () => IsSnowflakeId(7);
+// @ts-expect-error The decorator takes nothing.
+export const notAnyClassTransformer = () => SnowflakeText(7);
+// @ts-expect-error What is parsed is a bigint.
+export const notAnyZod = (): string => snowflakeBigint().parse('7');
+// @ts-expect-error A scalar takes options.
+export const notAnyGraphql = () => snowflakeScalar(7);
+// @ts-expect-error The key is text.
+export const notAnyHealth = (health: SnowflakeHealthIndicator) => health.isHealthy(7);
+// @ts-expect-error A number is no prom-client.
+export const notAnyMetrics = () => registerPrometheusMetrics(7, []);

@@ -10,7 +10,6 @@ import { COMMANDS } from './commands/index.js';
 import { helpOf, helpOfAll, helpOfFamily } from './help.js';
 import { nearest, suggestion } from './nearest.js';
 import { readOptions } from './options.js';
-import { saidHere } from './said-here.js';
 import type { ExitCode, Surroundings } from './surroundings.js';
 import { Terminal, isBrokenPipe } from './terminal.js';
 import { versionOf } from './version.js';
@@ -125,7 +124,7 @@ async function report(error: unknown, terminal: Terminal): Promise<ExitCode> {
     await terminal.say(`${label} ${unforeseen(error)}\n`);
     return 1;
   }
-  await terminal.say(`${label} ${saidHere(error.message)}\n`);
+  await terminal.say(`${label} ${error.message}\n`);
   return error.code === 'CONFIG_INVALID' ? 2 : 1;
 }
 

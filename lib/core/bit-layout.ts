@@ -277,7 +277,7 @@ export class BitLayout {
       'ID_INVALID',
       `Expected an id of this layout, 0 to ${this.idMax} as bigint or decimal text, got ` +
         `${shownShort(id)}. ` +
-        `A JavaScript number has already lost digits: keep ids as text or bigint.`,
+        `A JavaScript number cannot hold every id: keep ids as text or bigint.`,
       { details: { value: id } },
     );
   }

@@ -169,7 +169,7 @@ export function checkedId(id: bigint): bigint {
   throw new SnowflakeError(
     'ID_INVALID',
     `Expected an id from 0 to ${ID_MAX}, got \`${shownShort(id)}\`. ` +
-      `Ids are bigint: decode a text first; a JavaScript number has already lost digits.`,
+      `Ids are bigint: decode a text first; a JavaScript number cannot hold every id.`,
     { details: { value: id } },
   );
 }

@@ -116,7 +116,7 @@ export class IdCheck {
     const head = `Expected an id as ${this.formNames} text, got ${shownShort(value)}. `;
     if (value === undefined) return `${head}Check that the id was sent at all.`;
     if (typeof value === 'number') {
-      return `${head}A JavaScript number has already lost digits: send the id as text.`;
+      return `${head}A JavaScript number cannot hold every id: send the id as text.`;
     }
     return `${head}Send one id, once, as text: "${EXAMPLE_ID}".`;
   }

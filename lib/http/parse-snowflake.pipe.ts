@@ -73,7 +73,8 @@ export class ParseSnowflakePipe implements PipeTransform<unknown, bigint | strin
       return this.check.idOf(value);
     } catch (error) {
       if (!isSnowflakeError(error)) throw error;
-      throw new BadRequestException(error.message, { cause: error });
+      // Nest 11 leaves its own description out where there is a cause.
+      throw new BadRequestException(error.message, { cause: error, description: 'Bad Request' });
     }
   }
 }

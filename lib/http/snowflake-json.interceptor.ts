@@ -10,7 +10,9 @@ import {
   type ExecutionContext,
   type NestInterceptor,
 } from '@nestjs/common';
-import { map, type Observable } from 'rxjs';
+import type { Observable } from 'rxjs';
+// Where operators lie in rxjs 7.1 too.
+import { map } from 'rxjs/operators';
 import { textCopyOf } from './text-copy.js';
 
 /**

@@ -31,6 +31,37 @@ export interface ApiSnowflakePropertyOptions extends ApiSnowflakeOptions {
 
 const DESCRIPTION = 'A 64-bit id as decimal text. Keep it as text: a number would lose digits.';
 
+/** The schema of an id, as OpenAPI writes it. */
+export interface SnowflakeSchema {
+  readonly type: 'string';
+  readonly format: 'int64';
+  readonly pattern: string;
+  readonly example: string;
+}
+
+/**
+ * The schema of an id where it is no property and no parameter, as in an answer of ids alone.
+ *
+ * @example
+ * ```ts
+ * import { Controller, Get } from '@nestjs/common';
+ * import { ApiOkResponse } from '@nestjs/swagger';
+ * import { snowflakeSchema } from 'nestjs-snowflake/swagger';
+ *
+ * @Controller('orders')
+ * class OrdersController {
+ *   @Get('ids')
+ *   @ApiOkResponse({ schema: { type: 'array', items: snowflakeSchema() } })
+ *   ids(): string[] {
+ *     return [];
+ *   }
+ * }
+ * ```
+ */
+export function snowflakeSchema(example = EXAMPLE_ID): SnowflakeSchema {
+  return { type: 'string', format: 'int64', pattern: DECIMAL_PATTERN, example };
+}
+
 /**
  * Documents a property that is an id.
  *
@@ -49,7 +80,7 @@ const DESCRIPTION = 'A 64-bit id as decimal text. Keep it as text: a number woul
  */
 export function ApiSnowflakeProperty(options: ApiSnowflakePropertyOptions = {}): PropertyDecorator {
   const { description = DESCRIPTION, example, isArray, ...passedOn } = options;
-  const id = idSchema(example);
+  const id = snowflakeSchema(example);
   const schema = isArray ? { type: 'array' as const, items: id } : id;
   return ApiProperty({ ...passedOn, ...schema, description });
 }
@@ -76,7 +107,7 @@ export function ApiSnowflakeParam(
   options: ApiSnowflakeOptions = {},
 ): MethodDecorator & ClassDecorator {
   const { description = DESCRIPTION, example, ...passedOn } = options;
-  return ApiParam({ ...passedOn, name, description, schema: idSchema(example) });
+  return ApiParam({ ...passedOn, name, description, schema: snowflakeSchema(example) });
 }
 
 /** Documents an id, or several, in the query. */
@@ -86,13 +117,9 @@ export function ApiSnowflakeQuery(
 ): MethodDecorator & ClassDecorator {
   const { description = DESCRIPTION, example, isArray, ...passedOn } = options;
   const described = { ...passedOn, name, description };
-  const schema = idSchema(example);
+  const schema = snowflakeSchema(example);
   if (!isArray) return ApiQuery({ ...described, schema });
   // The type of the handler's parameter, Array, would win over a schema; it does not over a type.
   const list = { type: String, isArray, example: [schema.example] };
   return ApiQuery({ ...schema, ...described, ...list });
-}
-
-function idSchema(example = EXAMPLE_ID) {
-  return { type: 'string' as const, format: 'int64', pattern: DECIMAL_PATTERN, example };
 }

@@ -49,7 +49,7 @@ describe('an id', () => {
     ['9223372036854775808', /larger than 2\^63 - 1/],
     [-1n, /from 0 to 9223372036854775807/],
     [MAX + 1n, /from 0 to 9223372036854775807/],
-    [42, /42 \(number\)\. A JavaScript number has already lost digits/],
+    [42, /42 \(number\)\. A JavaScript number cannot hold every id/],
     [undefined, /undefined\. Check that the id was sent at all/],
     [null, /got null\. Send one id, once, as text: "382366441078288384"/],
     [['1', '2'], /\["1","2"\] \(array\)/],

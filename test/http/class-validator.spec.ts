@@ -57,7 +57,7 @@ describe('a property', () => {
     ['abc', /^id: .*"abc", whose character 1 is "a"/],
     ['', /^id: .*empty/],
     ['007', /^id: .*begins with the zero digit/],
-    [42, /^id: .*lost digits/],
+    [42, /^id: .*cannot hold every id/],
     [undefined, /^id: .*sent at all/],
     [null, /^id: .*got null/],
     [['1'], /^id: .*\["1"\] \(array\)/],

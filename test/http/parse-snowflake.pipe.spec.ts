@@ -126,8 +126,8 @@ describe.each(PLATFORMS)('on %s', (platform) => {
   });
 
   it.each([
-    [42, /lost digits/],
-    [9e15, /lost digits/],
+    [42, /cannot hold every id/],
+    [9e15, /cannot hold every id/],
     [null, /got null/],
     [true, /boolean/],
     [['1'], /array/],

@@ -56,7 +56,7 @@ describe.each([
     ['٣', /character 1 is "٣"/],
     [String(MAX + 1n), /larger than 2\^63 - 1/],
     ['9'.repeat(1_000_000), /1000000 characters/],
-    [42, /42 \(number\)\. A JavaScript number has already lost digits/],
+    [42, /42 \(number\)\. A JavaScript number cannot hold every id/],
     [1n, /^Expected an id as text, got 1n \(bigint\)/],
     [undefined, /sent at all/],
     [null, /got null/],

@@ -34,7 +34,11 @@ export const ROOMS: readonly Room[] = [
     imports: ['nest', 'core', 'errors'],
     outside: ['typeorm', '@nestjs/common', '@nestjs/core'],
   },
-  { room: 'http', imports: ['core', 'errors'], outside: ['@nestjs/common', 'rxjs'] },
+  {
+    room: 'http',
+    imports: ['core', 'errors'],
+    outside: ['@nestjs/common', 'rxjs', 'rxjs/operators'],
+  },
   {
     room: 'health',
     imports: ['nest'],

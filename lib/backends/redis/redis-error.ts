@@ -14,7 +14,12 @@ interface Refusal {
 
 const REFUSALS: readonly Refusal[] = [
   {
-    starts: /^(WRONGPASS|NOAUTH|ERR invalid password|ERR AUTH)/,
+    starts: /^NOAUTH/,
+    advice: 'Redis asks for a password, and the support gives none. Write it into the URL.',
+    retryable: false,
+  },
+  {
+    starts: /^(WRONGPASS|ERR invalid password|ERR AUTH)/,
     advice: 'Redis refused the password. Check user and password of the support.',
     retryable: false,
   },
@@ -40,7 +45,7 @@ const REFUSALS: readonly Refusal[] = [
   },
   {
     starts: /^(LOADING|BUSY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN)/,
-    advice: 'Redis is not ready; the call is repeated.',
+    advice: 'Redis is not ready yet.',
     retryable: true,
   },
   {
@@ -52,7 +57,7 @@ const REFUSALS: readonly Refusal[] = [
 
 const UNREACHABLE: Refusal = {
   starts: /./,
-  advice: 'Check that Redis runs and can be reached from this host; the call is repeated.',
+  advice: 'Check that Redis runs and can be reached from this host.',
   retryable: true,
 };
 
@@ -62,7 +67,8 @@ export function redisError(cause: unknown, where: string, lastError?: Error): Sn
   const command = cause instanceof Error ? cause : new Error(String(cause));
   const reason = isReply(command) ? command : (lastError ?? command);
   const refusal = REFUSALS.find(({ starts }) => starts.test(reason.message)) ?? UNREACHABLE;
-  const said = reason.message || (reason as { code?: string }).code || reason.name;
+  const spoken = reason.message || (reason as { code?: string }).code || reason.name;
+  const said = spoken.replace(/\.+$/, '');
   return new SnowflakeError('STORE_UNAVAILABLE', `Redis at ${where}: ${said}. ${refusal.advice}`, {
     retryable: refusal.retryable,
     cause: reason,

@@ -11,7 +11,6 @@ import { measured, registryFindings } from '../store/registry-findings.js';
 import type { Finding, Level, Store } from '../store/store.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
 import type { ExitCode } from '../surroundings.js';
-import { saidHere } from '../said-here.js';
 import { printable, type Colour, type Terminal } from '../terminal.js';
 
 const COLOUR_OF: Readonly<Record<Level, Colour>> = {
@@ -57,7 +56,7 @@ async function examined(store: Store, fingerprint: string | undefined): Promise<
   } catch (error) {
     // A store that cannot be asked is what the doctor was called for; a wrong URL is not.
     if (!isSnowflakeError(error) || error.code === 'CONFIG_INVALID') throw error;
-    return [{ level: 'fault', topic: 'connection', text: saidHere(error.message) }];
+    return [{ level: 'fault', topic: 'connection', text: error.message }];
   }
 }
 

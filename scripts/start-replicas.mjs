@@ -44,7 +44,7 @@ function hasEnded({ exitCode, signalCode }) {
 async function ready({ child, url }) {
   for (;;) {
     if (hasEnded(child)) throw new Error(`The replica at ${url} ended; see above.`);
-    const response = await fetch(url).catch(() => undefined);
+    const response = await fetch(`${url}/health/ready`).catch(() => undefined);
     if (response?.ok) return;
     await sleep(100);
   }
@@ -88,7 +88,8 @@ if (process.argv.includes('--check')) {
   const areDistinct = new Set(visits.map(({ workerId }) => workerId)).size === REPLICA_COUNT;
   await end(areDistinct ? 0 : 1);
 }
-say('\nAll three answer. Stop them with Ctrl-C.');
+say(`\nWho holds which worker id: ${visits[0].url}/snowflake`);
+say('All three answer. Stop them with Ctrl-C.');
 process.removeAllListeners('SIGINT');
 process.removeAllListeners('SIGTERM');
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void end(0));

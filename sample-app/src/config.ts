@@ -8,6 +8,8 @@ export interface Config {
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
   readonly port: number;
+  /** What operators type to see /snowflake; without one, only this host does. */
+  readonly operatorPassword: string | undefined;
 }
 
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
@@ -21,5 +23,6 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     databaseUrl: env['DATABASE_URL'] || undefined,
     dataDir: env['DATA_DIR'] || '.data/shop',
     port,
+    operatorPassword: env['OPERATOR_PASSWORD'] || undefined,
   };
 }

@@ -26,6 +26,12 @@ export class HomeController {
         'list orders since a moment': `${url}/orders?from=2026-01-01T00:00:00Z`,
         'read what an id says': `${url}/ids/${this.ids.nextIdString()}`,
       },
+      operate: {
+        'is the process alive': `${url}/health`,
+        'can it make ids and reach its database': `${url}/health/ready`,
+        'metrics for Prometheus': `${url}/metrics`,
+        'who holds which worker id, for operators': `${url}/snowflake`,
+      },
     };
   }
 }

@@ -1,14 +1,13 @@
 /**
- * Starts the shop: validation, errors as HTTP answers, Swagger UI, graceful shutdown.
+ * Starts the shop, and ends it gracefully.
  */
 import 'reflect-metadata';
-import { Logger, ValidationPipe } from '@nestjs/common';
+import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { IdMaker } from 'nestjs-snowflake';
 import { AppModule } from './app.module.js';
 import { readConfig } from './config.js';
-import { SnowflakeErrorFilter } from './ids/snowflake-error.filter.js';
+import { serveOpenApi } from './open-api.js';
 
 async function main(): Promise<void> {
   const logger = new Logger('Shop');
@@ -16,12 +15,7 @@ async function main(): Promise<void> {
   const app = await NestFactory.create(AppModule);
   // It ends by an exit code: in a container, a signal to itself does not end process 1.
   app.enableShutdownHooks([], { useProcessExit: true });
-  app.useGlobalPipes(
-    new ValidationPipe({ whitelist: true, forbidNonWhitelisted: true, transform: true }),
-  );
-  app.useGlobalFilters(new SnowflakeErrorFilter());
-  const description = new DocumentBuilder().setTitle('Shop').setVersion('1.0').build();
-  SwaggerModule.setup('docs', app, () => SwaggerModule.createDocument(app, description));
+  serveOpenApi(app);
   try {
     await app.listen(port);
   } catch (error) {
@@ -33,7 +27,9 @@ async function main(): Promise<void> {
   }
   const url = (await app.getUrl()).replace('[::1]', 'localhost');
   logger.log(`Ready. Try ${url} for a list of what there is, or click through it at ${url}/docs`);
-  logger.log(`Orders: ${url}/orders - what an id says: ${url}/ids/${app.get(IdMaker).nextId()}`);
+  logger.log(
+    `What an id says: ${url}/ids/${app.get(IdMaker).nextId()} - how it runs: ${url}/snowflake`,
+  );
 }
 
 await main();

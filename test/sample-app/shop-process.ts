@@ -1,16 +1,12 @@
 /**
  * The built sample app as a process of its own, driven over HTTP.
  */
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { freePort } from '../../scripts/servers/free-port.mjs';
 
-const MAIN = 'dist/sample-app/sample-app/src/main.js';
-
-export function buildShop(): void {
-  const built = spawnSync('npx', ['nest', 'build', 'sample-app'], { encoding: 'utf8' });
-  if (built.status !== 0) throw new Error(`The sample app does not build:\n${built.stdout}`);
-}
+/** What the environment of the tests must not set for it. */
+const UNSET = { DATABASE_URL: undefined, OPERATOR_PASSWORD: undefined };
 
 export class ShopProcess {
   private output = '';
@@ -24,10 +20,14 @@ export class ShopProcess {
     }
   }
 
-  static async start(env: Record<string, string>, wanted?: number): Promise<ShopProcess> {
+  static async start(
+    main: string,
+    env: Record<string, string>,
+    wanted?: number,
+  ): Promise<ShopProcess> {
     const port = wanted ?? (await freePort());
-    const child = spawn(process.execPath, [MAIN], {
-      env: { ...process.env, DATABASE_URL: undefined, NO_COLOR: '1', ...env, PORT: String(port) },
+    const child = spawn(process.execPath, [main], {
+      env: { ...process.env, ...UNSET, NO_COLOR: '1', ...env, PORT: String(port) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const shop = new ShopProcess(child, `http://localhost:${port}`);

@@ -1,11 +1,12 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { ApiSnowflakeProperty } from 'nestjs-snowflake/swagger';
 import { SnowflakeId } from 'nestjs-snowflake/typeorm';
 import { Column, Entity } from 'typeorm';
 
 @Entity()
 export class Customer {
   @SnowflakeId()
-  @ApiProperty({ type: String, example: '382366441078288384' })
+  @ApiSnowflakeProperty({ readOnly: true })
   id: string;
 
   @Column()

@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { ApiSnowflakeProperty } from 'nestjs-snowflake/swagger';
 import { SnowflakeId } from 'nestjs-snowflake/typeorm';
 import { Column, Entity, Index, ManyToOne, type Relation } from 'typeorm';
 import { Order } from './order.entity.js';
@@ -6,7 +7,7 @@ import { Order } from './order.entity.js';
 @Entity()
 export class OrderLine {
   @SnowflakeId()
-  @ApiProperty({ type: String, example: '382366441078288384' })
+  @ApiSnowflakeProperty({ readOnly: true })
   id: string;
 
   @Index()
@@ -18,10 +19,10 @@ export class OrderLine {
   product: string;
 
   @Column('int')
-  @ApiProperty({ example: 2 })
+  @ApiProperty({ type: 'integer', example: 2 })
   quantity: number;
 
   @Column('int')
-  @ApiProperty({ example: 450 })
+  @ApiProperty({ type: 'integer', example: 450 })
   priceCents: number;
 }

@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { ApiSnowflakeProperty } from 'nestjs-snowflake/swagger';
 import { SnowflakeId, idText } from 'nestjs-snowflake/typeorm';
 import { Column, Entity, JoinColumn, ManyToOne, OneToMany, type Relation } from 'typeorm';
 import { Customer } from '../customers/customer.entity.js';
@@ -7,11 +8,11 @@ import { OrderLine } from './order-line.entity.js';
 @Entity('orders')
 export class Order {
   @SnowflakeId()
-  @ApiProperty({ type: String, example: '382366441078288384' })
+  @ApiSnowflakeProperty({ readOnly: true })
   id: string;
 
   @Column({ type: 'bigint', transformer: idText })
-  @ApiProperty({ type: String, example: '382366441078288384' })
+  @ApiSnowflakeProperty({ description: 'Who ordered' })
   customerId: string;
 
   @ManyToOne(() => Customer)
@@ -19,6 +20,6 @@ export class Order {
   customer?: Relation<Customer>;
 
   @OneToMany(() => OrderLine, (line) => line.order, { cascade: ['insert'] })
-  @ApiProperty({ type: () => [OrderLine] })
+  @ApiProperty({ type: () => [OrderLine], required: false, description: 'Not in lists' })
   lines?: Relation<OrderLine>[];
 }

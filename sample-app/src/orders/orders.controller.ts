@@ -1,23 +1,38 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { IdPipe } from '../ids/id.pipe.js';
+import {
+  ApiBadRequestResponse,
+  ApiCreatedResponse,
+  ApiNotFoundResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiServiceUnavailableResponse,
+  ApiTags,
+} from '@nestjs/swagger';
+import { ApiSnowflakeParam, snowflakeSchema } from 'nestjs-snowflake/swagger';
+import { ErrorAnswer } from '../error-answer.js';
+import { idAsText } from '../ids/shop-ids.js';
 import { Order } from './order.entity.js';
 import { CreateOrderDto, CreateOrdersDto, ListOrdersQuery } from './orders.dto.js';
 import { OrdersService } from './orders.service.js';
 
 @ApiTags('orders')
+@ApiBadRequestResponse({ type: ErrorAnswer, description: 'Something sent is wrong' })
 @Controller('orders')
 export class OrdersController {
   constructor(private readonly orders: OrdersService) {}
 
   @Post()
   @ApiOperation({ summary: 'One order with its lines' })
+  @ApiCreatedResponse({ type: Order })
+  @ApiServiceUnavailableResponse({ type: ErrorAnswer, description: 'No id can be made just now' })
   create(@Body() dto: CreateOrderDto): Promise<Order> {
     return this.orders.create(dto);
   }
 
   @Post('bulk')
   @ApiOperation({ summary: 'Up to 10,000 empty orders at once; answers their ids' })
+  @ApiCreatedResponse({ schema: { type: 'array', items: snowflakeSchema() } })
+  @ApiServiceUnavailableResponse({ type: ErrorAnswer, description: 'No id can be made just now' })
   createMany(@Body() dto: CreateOrdersDto): Promise<string[]> {
     return this.orders.createMany(dto);
   }
@@ -30,8 +45,11 @@ export class OrdersController {
   }
 
   @Get(':id')
+  @ApiOperation({ summary: 'One order with its lines' })
+  @ApiSnowflakeParam('id', { description: 'The order' })
   @ApiOkResponse({ type: Order })
-  one(@Param('id', IdPipe) id: string): Promise<Order> {
+  @ApiNotFoundResponse({ type: ErrorAnswer, description: 'There is no such order' })
+  one(@Param('id', idAsText) id: string): Promise<Order> {
     return this.orders.one(id);
   }
 }

@@ -8,13 +8,15 @@ import {
   ArrayMinSize,
   IsInt,
   IsISO8601,
-  IsNumberString,
   IsObject,
   IsOptional,
   Max,
   Min,
   ValidateNested,
 } from 'class-validator';
+import { IsSnowflakeId } from 'nestjs-snowflake/class-validator';
+import { ApiSnowflakeProperty } from 'nestjs-snowflake/swagger';
+import { idChecks } from '../ids/shop-ids.js';
 import { IsLabel } from '../is-label.decorator.js';
 
 export class OrderLineDto {
@@ -25,19 +27,19 @@ export class OrderLineDto {
   @IsInt()
   @Min(1)
   @Max(1_000_000)
-  @ApiProperty({ example: 2 })
+  @ApiProperty({ type: 'integer', example: 2 })
   quantity: number;
 
   @IsInt()
   @Min(0)
   @Max(1_000_000_000)
-  @ApiProperty({ example: 450 })
+  @ApiProperty({ type: 'integer', example: 450 })
   priceCents: number;
 }
 
 export class CreateOrderDto {
-  @IsNumberString({ no_symbols: true })
-  @ApiProperty({ example: '382366441078288384' })
+  @IsSnowflakeId(idChecks)
+  @ApiSnowflakeProperty({ description: 'Who orders' })
   customerId: string;
 
   @IsObject({ each: true })
@@ -50,21 +52,21 @@ export class CreateOrderDto {
 }
 
 export class CreateOrdersDto {
-  @IsNumberString({ no_symbols: true })
-  @ApiProperty({ example: '382366441078288384' })
+  @IsSnowflakeId(idChecks)
+  @ApiSnowflakeProperty({ description: 'Who orders' })
   customerId: string;
 
   @IsInt()
   @Min(1)
   @Max(10_000)
-  @ApiProperty({ example: 1000 })
+  @ApiProperty({ type: 'integer', example: 1000 })
   count: number;
 }
 
 export class ListOrdersQuery {
   @IsOptional()
-  @IsNumberString({ no_symbols: true })
-  @ApiPropertyOptional({ description: 'The last id of the page before' })
+  @IsSnowflakeId(idChecks)
+  @ApiSnowflakeProperty({ required: false, description: 'The last id of the page before' })
   after?: string;
 
   @IsOptional()
@@ -81,6 +83,6 @@ export class ListOrdersQuery {
   @IsInt()
   @Min(1)
   @Max(1000)
-  @ApiPropertyOptional({ default: 20 })
+  @ApiPropertyOptional({ type: 'integer', default: 20 })
   limit: number = 20;
 }

@@ -36,7 +36,7 @@ export class OrdersService {
   /** A page is a range of ids: no OFFSET, and a span of time needs no index of its own. */
   list({ after, from, to, limit }: ListOrdersQuery): Promise<Order[]> {
     const bounds: FindOperator<string>[] = [];
-    if (after !== undefined) bounds.push(MoreThan(this.checked(after)));
+    if (after !== undefined) bounds.push(MoreThan(after));
     if (from !== undefined || to !== undefined) {
       const span = this.ids.idRange(new Date(from ?? 0), new Date(to ?? END_OF_TIME));
       bounds.push(Between(`${span.first}`, `${span.last}`));
@@ -51,13 +51,8 @@ export class OrdersService {
     return order;
   }
 
-  private checked(id: string): string {
-    this.ids.parse(id);
-    return id;
-  }
-
   private async checkCustomer(id: string): Promise<void> {
-    if (await this.customers.existsBy({ id: this.checked(id) })) return;
+    if (await this.customers.existsBy({ id })) return;
     throw new BadRequestException(`There is no customer ${id}.`);
   }
 }

@@ -1,0 +1,29 @@
+/**
+ * What Prometheus reads: the process (memory, event loop) and its ids. The registry is the
+ * application's own, so that two applications in one process do not mix.
+ */
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { IDistributedSupport, IdMaker } from 'nestjs-snowflake';
+import { registerPrometheusMetrics } from 'nestjs-snowflake/metrics';
+import * as client from 'prom-client';
+
+@Injectable()
+export class MetricsService implements OnApplicationShutdown {
+  private readonly registry = new client.Registry();
+
+  /** With the support, worker ids in use and free are counted too; it is asked once a minute. */
+  constructor(ids: IdMaker, @Inject(IDistributedSupport) support: IDistributedSupport) {
+    const { registry } = this;
+    client.collectDefaultMetrics({ register: registry });
+    registerPrometheusMetrics(client, [{ ids, support }], { registry });
+  }
+
+  read(): Promise<string> {
+    return this.registry.metrics();
+  }
+
+  /** What watches the garbage collector outlives us: it must not hold on to the ids as well. */
+  onApplicationShutdown(): void {
+    this.registry.clear();
+  }
+}

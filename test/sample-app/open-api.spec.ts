@@ -1,0 +1,186 @@
+/**
+ * The OpenAPI document as a generator of clients reads it: the whole of it, and above all that no
+ * id in it can be taken for a number.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { BuiltShop } from './built-shop.js';
+import type { ShopProcess } from './shop-process.js';
+
+const SLOW_MS = 120_000;
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
+
+/** What names an id. A worker id is a small number. */
+const isIdName = (name: string): boolean =>
+  /^(id|after|first|last)$|Id$/.test(name) && name !== 'workerId';
+
+type Part = Record<string, unknown>;
+
+interface Operation extends Part {
+  readonly summary?: string;
+  readonly responses: Record<string, { content?: { 'application/json': { schema: Part } } }>;
+}
+
+interface Named {
+  /** Where in the document. */
+  readonly at: string;
+  readonly name: string;
+  readonly schema: Part;
+}
+
+describe('the OpenAPI document', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'snowflake-shop-'));
+  let built: BuiltShop;
+  let shop: ShopProcess;
+  let document: Part & { paths: Record<string, Record<string, Operation>> };
+
+  beforeAll(async () => {
+    built = BuiltShop.build();
+    shop = await built.start({ DATA_DIR: join(folder, 'data') });
+    document = (await shop.get('/docs-json')).body as typeof document;
+  }, SLOW_MS);
+  afterAll(async () => {
+    await shop.stop();
+    built.remove();
+    rmSync(folder, { recursive: true });
+  }, SLOW_MS);
+
+  const operations = (): [name: string, operation: Operation][] =>
+    Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]): [string, Operation] => [
+        `${method} ${path}`,
+        operation,
+      ]),
+    );
+
+  /** The schemas of the successful answers. */
+  const answers = (): Record<string, Part | undefined> =>
+    Object.fromEntries(
+      operations().map(([name, { responses }]) => {
+        const [, ok] = Object.entries(responses).find(([code]) => code.startsWith('2'))!;
+        return [name, ok.content?.['application/json'].schema];
+      }),
+    );
+
+  it('is shown at /docs', async () => {
+    const response = await fetch(`${shop.url}/docs`);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toContain('text/html');
+  });
+
+  it('has these operations, each with a summary', () => {
+    expect(
+      operations()
+        .map(([name]) => name)
+        .toSorted(),
+    ).toEqual([
+      'get /customers',
+      'get /customers/{id}',
+      'get /health',
+      'get /health/ready',
+      'get /ids/{id}',
+      'get /orders',
+      'get /orders/{id}',
+      'post /customers',
+      'post /orders',
+      'post /orders/bulk',
+    ]);
+    const isSaid = ([name, { summary }]: [string, Operation]) =>
+      METHODS.includes(name.split(' ')[0]!) && Boolean(summary);
+    expect(operations().filter((operation) => !isSaid(operation))).toEqual([]);
+  });
+
+  it('says what each operation answers', () => {
+    const listOf = (name: string) => ({ type: 'array', items: schemaOf(name) });
+    expect(answers()).toEqual({
+      'get /customers': listOf('Customer'),
+      'get /customers/{id}': schemaOf('Customer'),
+      'get /health': expect.objectContaining({ type: 'object' }),
+      'get /health/ready': expect.objectContaining({ type: 'object' }),
+      'get /ids/{id}': schemaOf('DecodedId'),
+      'get /orders': listOf('Order'),
+      'get /orders/{id}': schemaOf('Order'),
+      'post /customers': schemaOf('Customer'),
+      'post /orders': schemaOf('Order'),
+      'post /orders/bulk': { type: 'array', items: expect.objectContaining({ type: 'string' }) },
+    });
+  });
+
+  it('has every id as text of 64 bits, with an example that its pattern accepts', () => {
+    const ids = namedIn(document).filter(({ name }) => isIdName(name));
+    const places = ids.map(({ at, name }) => `${at} ${name}`);
+    expect(places.toSorted()).toEqual([
+      '/components/schemas/CreateOrderDto customerId',
+      '/components/schemas/CreateOrdersDto customerId',
+      '/components/schemas/Customer id',
+      '/components/schemas/DecodedId id',
+      '/components/schemas/IdRange first',
+      '/components/schemas/IdRange last',
+      '/components/schemas/Order customerId',
+      '/components/schemas/Order id',
+      '/components/schemas/OrderLine id',
+      '/paths/customers/{id}/get/parameters id',
+      '/paths/ids/{id}/get/parameters id',
+      '/paths/orders/get/parameters after',
+      '/paths/orders/{id}/get/parameters id',
+    ]);
+    const bulk = answers()['post /orders/bulk']!['items'] as Part;
+    for (const schema of [...ids.map((id) => id.schema), bulk]) {
+      expect(schema).toMatchObject({ type: 'string', format: 'int64' });
+      const { pattern, example } = schema as { pattern: string; example: string };
+      expect(example).toMatch(new RegExp(pattern));
+      expect('-1').not.toMatch(new RegExp(pattern));
+    }
+  });
+
+  it('gives examples of the ids that the shop itself accepts', async () => {
+    const paths = Object.keys(document.paths).filter((path) => path.endsWith('/{id}'));
+    const statuses = paths.map(async (path) => {
+      const [parameter] = document.paths[path]!['get']!['parameters'] as { schema: Part }[];
+      return (await shop.get(path.replace('{id}', String(parameter!.schema['example'])))).status;
+    });
+    expect(await Promise.all(statuses)).toEqual([200, 404, 404]);
+  });
+
+  it('has no reference that leads nowhere', () => {
+    const references = referencesIn(document);
+    expect(references).toContain('#/components/schemas/Order');
+    expect(references.filter((reference) => resolve(document, reference) === undefined)).toEqual(
+      [],
+    );
+  });
+});
+
+function schemaOf(name: string): Part {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** Every property of every schema and every parameter, wherever it lies. */
+function namedIn(part: unknown, at = ''): Named[] {
+  if (typeof part !== 'object' || part === null) return [];
+  const { properties = {}, parameters = [] } = part as {
+    properties?: Record<string, Part>;
+    parameters?: { name: string; schema: Part }[];
+  };
+  return [
+    ...Object.entries(properties).map(([name, schema]) => ({ at, name, schema })),
+    ...parameters.map(({ name, schema }) => ({ at: `${at}/parameters`, name, schema })),
+    ...Object.entries(part).flatMap(([key, value]) =>
+      namedIn(value, `${at}/${key.replace(/^\//, '')}`),
+    ),
+  ];
+}
+
+function referencesIn(part: unknown): string[] {
+  if (typeof part !== 'object' || part === null) return [];
+  return Object.entries(part).flatMap(([key, value]) =>
+    key === '$ref' ? [String(value)] : referencesIn(value),
+  );
+}
+
+function resolve(document: Part, reference: string): unknown {
+  const keys = reference.replace(/^#\//, '').split('/');
+  return keys.reduce<unknown>((part, key) => (part as Part | undefined)?.[key], document);
+}

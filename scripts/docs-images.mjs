@@ -1,7 +1,7 @@
 // Takes the pictures of the dashboard for README and documents: `npm run docs:images`.
 //
-// A real application with the built library, and a registry that a fleet of made-up processes leases
-// from by the protocol. Only this machine's name is written over.
+// A real application with the built library, and a registry that a fleet of made-up processes
+// leases from by the protocol. Only this machine's name is written over.
 import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -28,9 +28,9 @@ const FLEET = [
 ];
 
 const VIEWS = [
-  ['dashboard-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
-  ['dashboard-dark', { viewport: { width: 1200, height: 900 }, colorScheme: 'dark' }],
-  ['dashboard-phone', { viewport: { width: 390, height: 844 }, colorScheme: 'light' }],
+  ['dashboard-light', { viewport: { width: 1200, height: 1600 }, colorScheme: 'light' }],
+  ['dashboard-dark', { viewport: { width: 1200, height: 1600 }, colorScheme: 'dark' }],
+  ['dashboard-phone', { viewport: { width: 390, height: 1800 }, colorScheme: 'light' }],
 ];
 
 /** The store's clock, which the fleet is taken through. */
@@ -104,7 +104,7 @@ async function takePicture(browser, app, [name, view]) {
   await page.getByText('gave it back').waitFor();
   // The curve of the rate wants some points.
   await page.waitForTimeout(CURVE_MS);
-  await page.screenshot({ path: fileURLToPath(new URL(`${name}.png`, FOLDER)), fullPage: true });
+  await page.screenshot({ path: fileURLToPath(new URL(`${name}.png`, FOLDER)) });
   await page.close();
 }
 

@@ -4,6 +4,7 @@ import { type IDistributedSupport, type IdMaker } from 'nestjs-snowflake';
 import { SnowflakeText } from 'nestjs-snowflake/class-transformer';
 import { IsSnowflakeId } from 'nestjs-snowflake/class-validator';
 import { BitLayout } from 'nestjs-snowflake/core';
+import { SnowflakeDashboardModule } from 'nestjs-snowflake/dashboard';
 import { snowflakeScalar } from 'nestjs-snowflake/graphql';
 import type { SnowflakeHealthIndicator } from 'nestjs-snowflake/health';
 import { ParseSnowflakePipe } from 'nestjs-snowflake/http';
@@ -55,6 +56,8 @@ export const notAnyTesting = (): unknown => new SettableTime('now');
 export const notAnyTypeorm = () => SnowflakeId(7);
 // @ts-expect-error A handler gets a bigint or text.
 export const notAnyHttp = () => new ParseSnowflakePipe({ as: 'number' });
+// @ts-expect-error A dashboard has guards.
+export const notAnyDashboard = () => SnowflakeDashboardModule.forRoot({});
 // @ts-expect-error A parameter has a name.
 export const notAnySwagger = () => ApiSnowflakeParam(7);
 // @ts-expect-error The decorator takes checks.

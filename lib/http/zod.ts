@@ -1,5 +1,5 @@
 /**
- * `nestjs-snowflake/zod`: ids in a schema of Zod 4.
+ * `nestjs-snowflake/zod`: ids in a schema of Zod 4.3 and later.
  *
  * Promise: what parses is an id, and each refusal is one issue that says why. Text goes in; whether
  * text or a bigint comes out is in the name.
@@ -9,8 +9,6 @@ import { shownShort } from '../core/radix-form.js';
 import { DECIMAL_PATTERN, EXAMPLE_ID, IdCheck, type SnowflakeIdChecks } from './check-id.js';
 
 export type { SnowflakeIdChecks } from './check-id.js';
-
-const FOR_JSON_SCHEMA = { format: 'int64', pattern: DECIMAL_PATTERN, examples: [EXAMPLE_ID] };
 
 /**
  * An id as decimal text, checked and left as text.
@@ -29,13 +27,11 @@ const FOR_JSON_SCHEMA = { format: 'int64', pattern: DECIMAL_PATTERN, examples: [
  */
 export function snowflakeId(checks: SnowflakeIdChecks = {}): z.ZodString {
   const check = new IdCheck(checks);
-  const checked = idText(check).check((context) => {
+  return idText(check).check((context) => {
     const message = check.refusalOf(context.value);
     if (message === undefined) return;
     context.issues.push({ code: 'custom', message, input: context.value });
   });
-  // Last, because a check of Zod 4.0 to 4.2 forgets what was said of the schema before.
-  return checked.meta(FOR_JSON_SCHEMA);
 }
 
 /** An id as decimal text, checked and read into a bigint. */
@@ -43,8 +39,7 @@ export function snowflakeBigint(
   checks: SnowflakeIdChecks = {},
 ): z.ZodPipe<z.ZodString, z.ZodTransform<bigint, string>> {
   const check = new IdCheck(checks);
-  const described = idText(check).meta(FOR_JSON_SCHEMA);
-  return described.transform((text, context) => {
+  return idText(check).transform((text, context) => {
     const message = check.refusalOf(text);
     if (message === undefined) return check.idOf(text);
     context.issues.push({ code: 'custom', message, input: text });
@@ -52,11 +47,12 @@ export function snowflakeBigint(
   });
 }
 
-/** Any text; the words for what is no text at all are ours. */
+/** Any text, described as an id for JSON Schema; the words for what is no text at all are ours. */
 function idText(check: IdCheck): z.ZodString {
+  const description = { format: 'int64', pattern: DECIMAL_PATTERN, examples: [EXAMPLE_ID] };
   const error = ({ input }: { readonly input?: unknown }) => {
     if (typeof input !== 'bigint') return check.refusalOf(input);
     return `Expected an id as text, got ${shownShort(input)}. Write it as text: String(id).`;
   };
-  return z.string({ error });
+  return z.string({ error }).meta(description);
 }

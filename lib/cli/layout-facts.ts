@@ -35,7 +35,7 @@ export function layoutFacts(layout: BitLayout): LayoutFacts {
     lifetimeMs: layout.lifetimeMs,
     workers,
     workersLeased: Math.min(workers, LEASED_WORKERS_MAX),
-    idsPerSecondAndWorker: Math.floor(((layout.sequence.max + 1) * 1000) / layout.unitMs),
+    idsPerSecondAndWorker: layout.idsPerSecond,
     fitsNumber: layout.totalBits <= NUMBER_BITS,
   };
 }

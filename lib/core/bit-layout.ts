@@ -126,6 +126,11 @@ export class BitLayout {
     return (this.timestamp.max + 1) * this.unitMs;
   }
 
+  /** How many ids one worker can make in a second, rounded down. */
+  get idsPerSecond(): number {
+    return Math.floor(((this.sequence.max + 1) * 1000) / this.unitMs);
+  }
+
   /** The last millisecond that an id can carry. */
   get lastDate(): Date {
     return new Date(Math.min(LAST_DATE_MS, this.epochMs + this.lifetimeMs - 1));

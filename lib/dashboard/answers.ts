@@ -10,6 +10,8 @@ import type { LeaseState } from '../lease/lease-states.js';
 
 /** The process that answered, which is another one each time behind a load balancer. */
 export interface StateAnswer {
+  /** Random: a process that is started again may have the same host and pid. */
+  readonly instance: string;
   readonly host: string;
   readonly pid: number;
   readonly generators: readonly GeneratorView[];
@@ -18,7 +20,7 @@ export interface StateAnswer {
 export interface GeneratorView {
   /** Absent for the generator without a name. */
   readonly name?: string | undefined;
-  /** What leases the worker ids, e.g. `RedisSupport`. */
+  /** Where the worker id comes from. */
   readonly support: string;
   readonly health: HealthReport['status'];
   /** Why the health is not simply up. */
@@ -101,8 +103,8 @@ export interface HolderView {
   readonly host: string;
   readonly pid: number;
   readonly application: string;
-  /** Since it leased the worker id. */
-  readonly heldForMs: number;
+  /** Since it leased the worker id; absent where it did not. */
+  readonly heldForMs?: number | undefined;
 }
 
 /** An id taken apart, or why it is none. */

@@ -19,13 +19,18 @@ const SECURITY_POLICY = [
   "trusted-types 'none'",
 ];
 
-/** For every answer. */
-export const ANSWER_HEADERS = {
+const ANSWER_HEADERS = {
   'Cache-Control': 'no-store',
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
   'X-Robots-Tag': 'noindex',
+};
+
+/** For what the page asks. */
+export const JSON_HEADERS = {
+  ...ANSWER_HEADERS,
+  'Content-Type': 'application/json; charset=utf-8',
 };
 
 /** For the page itself. */

@@ -30,8 +30,8 @@ export interface DashboardConfig {
 export const DASHBOARD_CONFIG = Symbol.for('nestjs-snowflake:dashboard');
 
 const PATH_DEFAULT = 'snowflake';
-/** Plain segments: a pattern or a parameter would serve the page under paths nobody meant. */
-const PATH = /^\/?[\w.~-]+(\/[\w.~-]+)*\/?$/;
+/** Plain segments: a pattern would serve the page under paths nobody meant, a dot under none. */
+const PATH = /^\/?(?!\.{1,2}(\/|$))[\w.~-]+(\/(?!\.{1,2}(\/|$))[\w.~-]+)*\/?$/;
 const OPTION_NAMES: Record<keyof SnowflakeDashboardOptions, true> = {
   guards: true,
   path: true,
@@ -70,12 +70,14 @@ function guardsFault(guards: unknown): string | undefined {
   }
   const strangers = guards.filter((guard) => !isGuard(guard)).map(shown);
   if (strangers.length === 0) return undefined;
-  return `Expected each of \`guards\` to have canActivate(), got ${strangers.join(', ')}.`;
+  const wanted = 'Expected each of `guards` to be a class or have canActivate()';
+  return `${wanted}, got ${strangers.join(', ')}.`;
 }
 
+/** What a class will have is known when it is made: a field may hold canActivate. */
 function isGuard(guard: unknown): boolean {
-  const able = typeof guard === 'function' ? (guard.prototype as unknown) : guard;
-  return typeof (able as CanActivate | null | undefined)?.canActivate === 'function';
+  if (typeof guard === 'function') return guard.prototype !== undefined;
+  return typeof (guard as CanActivate | null | undefined)?.canActivate === 'function';
 }
 
 export function invalidDashboard(faults: readonly string[]): SnowflakeError {

@@ -8,7 +8,7 @@ import { Get, Injectable, Query, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { systemHolder } from '../lease/holder.js';
 import type { StateAnswer } from './answers.js';
-import { ANSWER_HEADERS, PAGE_HEADERS } from './dashboard-headers.js';
+import { JSON_HEADERS, PAGE_HEADERS } from './dashboard-headers.js';
 import { generatorView } from './generator-view.js';
 import { idAnswer } from './id-answer.js';
 import { PAGE } from './page.generated.js';
@@ -19,6 +19,8 @@ const UNKNOWN_GENERATOR = { problem: 'The application has no such generator.' };
 
 @Injectable()
 export abstract class DashboardController {
+  private readonly instance = systemHolder('').randomText();
+
   constructor(
     private readonly generators: ShownGenerators,
     private readonly host: HttpAdapterHost,
@@ -33,7 +35,8 @@ export abstract class DashboardController {
   state(@Res() response: unknown): void {
     const { host, pid } = systemHolder('').label();
     const generators = this.generators.all().map(generatorView);
-    this.send(response, { host, pid, generators } satisfies StateAnswer);
+    const { instance } = this;
+    this.send(response, { instance, host, pid, generators } satisfies StateAnswer);
   }
 
   @Get('workers')
@@ -59,13 +62,15 @@ export abstract class DashboardController {
   private send(
     response: unknown,
     body: string | object,
-    headers: Readonly<Record<string, string>> = ANSWER_HEADERS,
+    headers: Readonly<Record<string, string>> = JSON_HEADERS,
   ): void {
     const { httpAdapter } = this.host;
     for (const [name, value] of Object.entries(headers)) {
       httpAdapter.setHeader(response, name, value);
     }
-    httpAdapter.reply(response, body, 200);
+    // As text, so that no replacer or serializer of the application's own answers is at work.
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    httpAdapter.reply(response, text, 200);
   }
 }
 

@@ -15,7 +15,7 @@ export function generatorView({ name, ids, support }: ShownGenerator): Generator
   const report = healthOf({ status, layout });
   return {
     name,
-    support: support.constructor.name,
+    support: support.place ?? support.constructor.name,
     health: report.status,
     reason: report.health.message,
     layout: layoutView(layout),
@@ -47,7 +47,7 @@ function countsView(status: IdMakerStatus): CountsView {
 }
 
 function layoutView(layout: BitLayout): LayoutView {
-  const { fingerprint, unitMs, epochMs, workerIdMax, sequence } = layout;
+  const { fingerprint, unitMs, epochMs, workerIdMax, idsPerSecond } = layout;
   return {
     fingerprint,
     fields: layout.fields.map(({ name, role, bits, shift }) => ({ name, role, bits, shift })),
@@ -55,6 +55,6 @@ function layoutView(layout: BitLayout): LayoutView {
     epochMs,
     endsMs: layout.lastDate.getTime(),
     workerIdMax,
-    idsPerSecond: Math.floor(((sequence.max + 1) * 1000) / unitMs),
+    idsPerSecond,
   };
 }

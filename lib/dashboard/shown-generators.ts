@@ -1,12 +1,15 @@
 /**
  * The generators of the application, found by themselves, and the list of workers of each.
  *
- * Promise: whatever `SnowflakeModule` registered is shown, with or without a name, once.
+ * Promise: whatever `SnowflakeModule` registered is shown, with or without a name, once. What
+ * stands in for an IdMaker in a test is left out.
  */
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService, ModuleRef } from '@nestjs/core';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
-import type { IdMaker } from '../nest/id-maker.js';
+import { systemHolder } from '../lease/holder.js';
+import { systemTimers } from '../lease/timers.js';
+import { IdMaker } from '../nest/id-maker.js';
 import { generatorOf, getDistributedSupportToken } from '../nest/tokens.js';
 import { WorkerList } from './worker-list.js';
 
@@ -30,7 +33,9 @@ export class ShownGenerators {
   all(): readonly ShownGenerator[] {
     this.found ??= this.discovery.getProviders().flatMap(({ token, instance }) => {
       const generator = generatorOf(token);
-      return generator === undefined ? [] : this.shown(generator.name, instance as IdMaker);
+      const ids = instance as unknown;
+      if (generator === undefined || !(ids instanceof IdMaker)) return [];
+      return this.shown(generator.name, ids);
     });
     return this.found;
   }
@@ -42,6 +47,7 @@ export class ShownGenerators {
   private shown(name: string | undefined, ids: IdMaker): ShownGenerator {
     const token = getDistributedSupportToken(name);
     const support = this.moduleRef.get<IDistributedSupport>(token, { strict: false });
-    return { name, ids, support, workers: new WorkerList(support) };
+    const own = systemHolder('').label();
+    return { name, ids, support, workers: new WorkerList(support, systemTimers, own) };
   }
 }

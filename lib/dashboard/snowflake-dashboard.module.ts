@@ -24,6 +24,7 @@ import {
   type SnowflakeDashboardOptions,
 } from './dashboard-options.js';
 import { DashboardController } from './dashboard.controller.js';
+import { sameOriginGuard } from './same-origin.guard.js';
 import { ShownGenerators } from './shown-generators.js';
 
 /** What @nestjs/swagger looks for; the page is no part of the application's interface. */
@@ -100,7 +101,7 @@ export class SnowflakeDashboardModule implements OnModuleInit {
 
 function controllerAt({ path, guards }: DashboardConfig): Type<DashboardController> {
   @Controller({ path, version: VERSION_NEUTRAL })
-  @UseGuards(...(guards === 'global' ? [] : guards))
+  @UseGuards(sameOriginGuard, ...(guards === 'global' ? [] : guards))
   @SetMetadata(NOT_IN_OPEN_API, [true])
   class GuardedDashboard extends DashboardController {}
   return GuardedDashboard;

@@ -1,58 +1,89 @@
 /**
  * Who holds which worker id, asked from the support.
  *
- * Promise: the store is asked once a second at most, however many pages are open; all of them
- * share the answer. A store that is away is told in words, never thrown.
+ * Promise: one question is open at a time, and the next comes a second later at the earliest,
+ * however many pages are open. A store that is away or silent is told in words; nobody waits long.
  */
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
-import type { WorkerView, WorkersAnswer } from './answers.js';
+import type { Timers } from '../lease/timers.js';
+import type { HolderView, WorkerView, WorkersAnswer } from './answers.js';
 
 const ASKED_EVERY_MS = 1000;
+const WAITED_MS_MAX = 3000;
 /** A crash is news for as long; the registry remembers its holder until somebody takes over. */
 const ENDED_SHOWN_MS = 3_600_000;
 
 const NO_LIST = 'This support does not tell who holds which worker id.';
+const SILENT = `The store did not answer within ${WAITED_MS_MAX / 1000} s.`;
 const FIXED =
   'The worker id comes from the configuration. There is no store, so nobody knows who else was ' +
   'given the same number.';
 
 export class WorkerList {
-  private asked: Promise<WorkersAnswer> | undefined;
-  private askedAtMs = 0;
+  private isOpen = false;
+  private askedAtMs = -Infinity;
+  private answer: Promise<WorkersAnswer> | undefined;
 
-  constructor(private readonly support: Pick<IDistributedSupport, 'workers'>) {}
+  /** @param own this process, which is the holder where no store knows one */
+  constructor(
+    private readonly support: Pick<IDistributedSupport, 'workers'>,
+    private readonly timers: Timers,
+    private readonly own: HolderView,
+  ) {}
 
   read(nowMs: number): Promise<WorkersAnswer> {
     // A clock that was set back must not make an answer last.
-    if (this.asked !== undefined && Math.abs(nowMs - this.askedAtMs) < ASKED_EVERY_MS) {
-      return this.asked;
+    const isDue = Math.abs(nowMs - this.askedAtMs) >= ASKED_EVERY_MS;
+    if (this.answer === undefined || (isDue && !this.isOpen)) {
+      this.askedAtMs = nowMs;
+      this.answer = this.withinLimit(this.ask(nowMs));
     }
-    this.askedAtMs = nowMs;
-    this.asked = this.ask(nowMs);
-    return this.asked;
+    return this.answer;
   }
 
   private async ask(nowMs: number): Promise<WorkersAnswer> {
+    this.isOpen = true;
     try {
       const records = await this.support.workers?.();
-      return records === undefined ? { workers: [], problem: NO_LIST } : answerOf(records, nowMs);
+      return Array.isArray(records) ? this.answerOf(records, nowMs) : faulty(NO_LIST);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      return { workers: [], problem: `The store did not say who holds what. ${reason}` };
+      return faulty(`The store did not say who holds what. ${withoutPasswords(reason)}`);
+    } finally {
+      this.isOpen = false;
     }
   }
+
+  private withinLimit(asked: Promise<WorkersAnswer>): Promise<WorkersAnswer> {
+    return new Promise((resolve) => {
+      const timer = this.timers.after(WAITED_MS_MAX, () => resolve(faulty(SILENT)));
+      void asked.then((answer) => {
+        this.timers.cancel(timer);
+        resolve(answer);
+      });
+    });
+  }
+
+  private answerOf(records: readonly WorkerRecord[], hostNowMs: number): WorkersAnswer {
+    const fixed = records.filter(({ ceilingMs }) => ceilingMs === Infinity);
+    if (fixed.length > 0) return { workers: fixed.map(this.fixedView), problem: FIXED };
+    const running = records.find(({ freeInMs }) => freeInMs > 0);
+    // Ages are by the store's clock, which is where a ceiling that is not reached begins.
+    const nowMs = running === undefined ? hostNowMs : running.ceilingMs - running.freeInMs;
+    return { workers: records.flatMap((record) => workerView(record, nowMs) ?? []) };
+  }
+
+  private readonly fixedView = ({ workerId }: WorkerRecord): WorkerView => ({
+    workerId,
+    state: 'fixed',
+    holder: this.own,
+  });
 }
 
-function answerOf(records: readonly WorkerRecord[], hostNowMs: number): WorkersAnswer {
-  const fixed = records.filter(({ ceilingMs }) => ceilingMs === Infinity);
-  if (fixed.length > 0) return { workers: fixed.map(fixedView), problem: FIXED };
-  const running = records.find(({ freeInMs }) => freeInMs > 0);
-  // Ages are by the store's clock, which is where a ceiling that is not reached begins.
-  const nowMs = running === undefined ? hostNowMs : running.ceilingMs - running.freeInMs;
-  return { workers: records.flatMap((record) => workerView(record, nowMs) ?? []) };
-}
+const faulty = (problem: string): WorkersAnswer => ({ workers: [], problem });
 
-const fixedView = ({ workerId }: WorkerRecord): WorkerView => ({ workerId, state: 'fixed' });
+/** Supports of other makers may put a URL into an error. */
+const withoutPasswords = (text: string): string => text.replaceAll(/\/\/[^@/\s]*@/g, '//');
 
 /** Undefined for a worker id that was held once and is free. */
 function workerView(record: WorkerRecord, nowMs: number): WorkerView | undefined {

@@ -29,6 +29,8 @@ export interface IDistributedSupport {
    * What the operator should change in the store, one sentence each; asked once after the start.
    */
   advice?(): Promise<string[]>;
+  /** Where the registry lies, in words for the operator, without secrets. */
+  readonly place?: string;
   /** Closes what the support opened itself. */
   close?(): Promise<void>;
   /**

@@ -8,6 +8,8 @@ import { SnowflakeError } from '../errors.js';
 import type { IDistributedSupport, LeaseAnswer } from './distributed-support.js';
 
 export class JoinedSupport implements IDistributedSupport {
+  readonly place = 'another thread of this process';
+
   /** @throws SnowflakeError CONFIG_INVALID for anything but the `sharedLease` of an IdMaker */
   constructor(readonly shared: SharedLease) {
     if (!isSharedLease(shared)) throw notShared(shared);

@@ -30,6 +30,8 @@ const floors = new Map<string, number>();
  * ```
  */
 export class StaticSupport implements IDistributedSupport {
+  readonly place = 'the configuration';
+
   constructor(readonly workerId: number) {
     if (!Number.isInteger(workerId) || workerId < 0) {
       throw new SnowflakeError(

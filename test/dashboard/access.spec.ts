@@ -5,7 +5,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import axe from 'axe-core';
-import { MemorySupport } from 'nestjs-snowflake';
+import { BitLayout, MemorySupport, layouts } from 'nestjs-snowflake';
 import { SettableTime } from 'nestjs-snowflake/testing';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { Visit, startBrowser } from './browser.js';
@@ -16,6 +16,18 @@ jest.setTimeout(60_000);
 const DESK = { viewport: { width: 1280, height: 900 } };
 const PHONE = { viewport: { width: 320, height: 640 }, isMobile: true, hasTouch: true };
 const LONG_NAME = 'a-very-long-name-of-a-host-without-any-place-to-break-it.example.internal';
+
+const LONG_LAYOUT = new BitLayout({
+  fields: [
+    ['timestamp', 39],
+    ['continentOfTheDatacenter', 3],
+    ['availabilityZone', 3],
+    ['rackInTheRoom', 4],
+    ['sequence', 8],
+    ['numberOfTheShard', 3, 'call'],
+    ['kindOfTheRow', 3, 'call'],
+  ],
+});
 
 let browser: Browser;
 let app: INestApplication;
@@ -33,21 +45,31 @@ afterEach(async () => {
 });
 
 /** With every state and colour that there is on the page. */
-async function look(viewer: BrowserContextOptions): Promise<void> {
+async function look(
+  viewer: BrowserContextOptions,
+  layout: BitLayout = layouts.snowflake(),
+): Promise<void> {
   time = new SettableTime();
   support = new MemorySupport({ clock: time });
-  await leaseAs(support, { host: 'crashed', pid: 1, ttlMs: 10_000 });
+  const { fingerprint } = layout;
+  await leaseAs(support, { host: 'crashed', pid: 1, ttlMs: 10_000, fingerprint });
   await time.advance(11_000);
-  for (const host of ['b', 'a', LONG_NAME]) await leaseAs(support, { host, pid: 2 });
-  const left = await leaseAs(support, { host: 'left', pid: 3 });
+  for (const host of ['b', 'a', LONG_NAME]) await leaseAs(support, { host, pid: 2, fingerprint });
+  const left = await leaseAs(support, { host: 'left', pid: 3, fingerprint });
   await left.leave(time.now() + 9999);
-  const snowflake = { support, clock: time, timers: time, onFreshRegistry: 'trust' as const };
+  const snowflake = {
+    support,
+    layout,
+    clock: time,
+    timers: time,
+    onFreshRegistry: 'trust' as const,
+  };
   const shown = await showApp({ snowflake });
   app = shown.app;
   visit = await Visit.open(browser, `${shown.url}/snowflake#382366441078288384`, viewer);
   await visit.says('#legend', '1 resting');
   await visit.says('.id', '382366441078288384');
-  await leaseAs(support, { host: 'late', pid: 9 });
+  await leaseAs(support, { host: 'late', pid: 9, fingerprint });
   await time.advance(1000);
   await visit.comesToSay('#changes', 'joined');
 }
@@ -81,8 +103,11 @@ describe.each([
     expect(await violations()).toEqual([]);
   });
 
-  it('nothing has to be scrolled sideways', async () => {
-    await look(viewer);
+  it.each([
+    ['the default layout', layouts.snowflake()],
+    ['a layout of many long fields', LONG_LAYOUT],
+  ])('nothing has to be scrolled sideways for %s', async (_which, layout) => {
+    await look(viewer, layout);
     const [content, view] = await widths();
     expect(content).toBeLessThanOrEqual(view);
   });

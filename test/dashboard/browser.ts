@@ -12,6 +12,8 @@ export const startBrowser = (): Promise<Browser> =>
 /** How long a page may take to show what it was told; a limit, not a pause. */
 const SHOWN_WITHIN_MS = 10_000;
 const START = '2026-01-01T00:00:00Z';
+/** Time runs until it is stopped at the start. */
+const INSTALLED = '2025-12-31T23:00:00Z';
 /** The page asks again after as long. */
 const ASKED_EVERY_MS = 2000;
 
@@ -40,7 +42,7 @@ export class Visit {
   ): Promise<Visit> {
     const page = await browser.newPage({ locale: 'en-GB', timezoneId: 'UTC', ...options });
     const visit = new Visit(page);
-    await page.clock.install({ time: START });
+    await page.clock.install({ time: INSTALLED });
     await page.clock.pauseAt(START);
     await page.goto(url);
     await visit.says('#connection', 'Live from');

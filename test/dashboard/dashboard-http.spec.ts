@@ -17,8 +17,10 @@ import {
   type NestInterceptor,
 } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
+import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { createHash } from 'node:crypto';
+import { request } from 'node:http';
 import { map } from 'rxjs';
 import { DashboardController } from '../../lib/dashboard/dashboard.controller.js';
 import type { IdView, StateAnswer, WorkersAnswer } from '../../lib/dashboard/answers.js';
@@ -40,6 +42,16 @@ async function json<T>(url: string): Promise<T> {
   const response = await fetch(url);
   expect(response.status).toBe(200);
   return (await response.json()) as T;
+}
+
+/** fetch() writes these headers itself. */
+function statusAsBrowser(url: string, headers: Record<string, string>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const asked = request(url, { headers, agent: false }, (answer) => {
+      answer.resume().on('end', () => resolve(answer.statusCode!));
+    });
+    asked.on('error', reject).end();
+  });
 }
 
 /** Injected, so that guards can have dependencies of their own. */
@@ -141,6 +153,11 @@ describe.each(PLATFORMS)('on %s', (platform) => {
         made.useGlobalPipes(
           new ValidationPipe({ transform: true, forbidNonWhitelisted: true, whitelist: true }),
         );
+        if (platform === 'express') {
+          const writesAllElse = (_key: string, value: unknown) =>
+            typeof value === 'string' ? 'x' : value;
+          (made as NestExpressApplication).set('json replacer', writesAllElse);
+        }
         const document = SwaggerModule.createDocument(made, new DocumentBuilder().build());
         expect(Object.keys(document.paths)).toEqual(['/api/v1/own']);
       },
@@ -173,6 +190,22 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     const { problem } = await json<{ problem: string }>(`${url}/snowflake/id?${query}`);
     expect(problem).toContain(reason);
     expect(problem.length).toBeLessThan(400);
+  });
+
+  it('lets pages of other origins read nothing, whatever CORS the application allows', async () => {
+    const url = await serve({
+      platform,
+      prepare: (made) => made.enableCors({ origin: true, credentials: true }),
+    });
+    const statusOf = async (site: string, mode: string) => {
+      const headers = { 'sec-fetch-site': site, 'sec-fetch-mode': mode };
+      const answers = ROUTES.map((route) => statusAsBrowser(`${url}/snowflake${route}`, headers));
+      return new Set(await Promise.all(answers));
+    };
+    expect(await statusOf('cross-site', 'cors')).toEqual(new Set([403]));
+    expect(await statusOf('same-site', 'no-cors')).toEqual(new Set([403]));
+    expect(await statusOf('same-origin', 'cors')).toEqual(new Set([200]));
+    expect(await statusOf('cross-site', 'navigate')).toEqual(new Set([200]));
   });
 
   it('answers for a generator that is not there', async () => {

@@ -4,7 +4,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Injectable, Module, type CanActivate } from '@nestjs/common';
 import { APP_GUARD, NestFactory } from '@nestjs/core';
-import { isSnowflakeError } from 'nestjs-snowflake';
+import { IdMaker, isSnowflakeError } from 'nestjs-snowflake';
 import {
   SnowflakeDashboardModule,
   type SnowflakeDashboardOptions,
@@ -53,13 +53,14 @@ describe('the options', () => {
 
   it.each([
     [{ guards: 'none' }, 'got "none"'],
-    [{ guards: [class {}] }, 'to have canActivate()'],
-    [{ guards: [null, anybody] }, 'to have canActivate(), got null'],
-    [{ guards: [() => true] }, 'to have canActivate()'],
+    [{ guards: [null, anybody] }, 'to be a class or have canActivate(), got null'],
+    [{ guards: [() => true] }, 'to be a class or have canActivate()'],
     [{ guards, path: '' }, 'to be plain, such as \'admin/snowflake\', got ""'],
     [{ guards, path: '/' }, 'to be plain'],
     [{ guards, path: ':any' }, 'got ":any"'],
     [{ guards, path: 'a/*' }, 'to be plain'],
+    [{ guards, path: '..' }, 'to be plain'],
+    [{ guards, path: 'a/./b' }, 'to be plain'],
     [{ guards, path: 7 }, 'got 7'],
     [{ guards, pfad: 'x' }, 'The option `pfad` is unknown'],
     [undefined, 'Expected the options to be an object, got undefined'],
@@ -85,6 +86,14 @@ describe('at start', () => {
   it('an application without a generator is refused', async () => {
     const message = await faultsAtStart([SnowflakeDashboardModule.forRoot({ guards })]);
     expect(message).toContain('There is no generator to show');
+  });
+
+  it('what stands in for an IdMaker in a test is no generator', async () => {
+    const standIn = { provide: IdMaker, useValue: { nextId: () => 1n } };
+    @Module({ providers: [standIn] })
+    class StandIn {}
+    const imports = [StandIn, SnowflakeDashboardModule.forRoot({ guards })];
+    expect(await faultsAtStart(imports)).toContain('There is no generator to show');
   });
 
   it("`guards: 'global'` is refused where the application has no guard", async () => {

@@ -121,7 +121,7 @@ describe('an id', () => {
     await look();
     const id = layouts.snowflake().compose({ timestampMs: NOW_MS, workerId: 0 });
     await type(String(id));
-    await visit.says('#id-reading', 'Worker id 0 has been held by shop on');
+    await visit.says('#id-reading', 'Worker id 0 is now held by shop on');
     expect(await runs()).toContain('field worker: 0000000000');
   });
 

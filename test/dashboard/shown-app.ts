@@ -69,15 +69,15 @@ export interface OtherHolder {
   readonly pid: number;
   readonly application?: string;
   readonly ttlMs?: number;
+  readonly fingerprint?: string;
 }
 
 /** Another process, as the registry knows it: it leases, renews and leaves by the protocol. */
-export async function leaseAs(
-  support: IDistributedSupport,
-  { host, pid, application = 'shop', ttlMs = 60_000 }: OtherHolder,
-) {
+export async function leaseAs(support: IDistributedSupport, other: OtherHolder) {
+  const { host, pid, application = 'shop' } = other;
+  const { ttlMs = 60_000, fingerprint = layouts.snowflake().fingerprint } = other;
   const terms = {
-    fingerprint: layouts.snowflake().fingerprint,
+    fingerprint,
     ttlMs,
     minRangeMs: 1000,
     trustsFreshRegistry: true,

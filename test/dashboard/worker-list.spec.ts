@@ -8,11 +8,12 @@ import { WorkerList } from '../../lib/dashboard/worker-list.js';
 import { leaseAs } from './shown-app.js';
 
 const HOUR_MS = 3_600_000;
+const OWN = { host: 'here', pid: 7, application: '' };
 
 function startList() {
   const time = new SettableTime();
   const support = new MemorySupport({ clock: time });
-  const list = new WorkerList(support);
+  const list = new WorkerList(support, time, OWN);
   return { time, support, read: () => list.read(time.now()) };
 }
 
@@ -65,7 +66,7 @@ describe('the list of workers', () => {
     const { time, support } = startList();
     let asked = 0;
     const counting = { workers: () => (asked++, support.workers()) };
-    const list = new WorkerList(counting);
+    const list = new WorkerList(counting, time, OWN);
     await Promise.all(Array.from({ length: 50 }, () => list.read(time.now())));
     expect(asked).toBe(1);
     await list.read(time.now() + 999);
@@ -76,20 +77,53 @@ describe('the list of workers', () => {
     expect(asked).toBe(3);
   });
 
-  it('says in words what is not known', async () => {
-    const away = { workers: () => Promise.reject(new Error('connection refused')) };
-    expect(await new WorkerList(away).read(0)).toEqual({
-      workers: [],
-      problem: 'The store did not say who holds what. connection refused',
-    });
-    expect(await new WorkerList({}).read(0)).toEqual({
-      workers: [],
-      problem: 'This support does not tell who holds which worker id.',
-    });
-    expect(await new WorkerList(new StaticSupport(7)).read(0)).toEqual({
-      workers: [{ workerId: 7, state: 'fixed' }],
+  it.each([
+    ['away', () => Promise.reject(new Error('connection refused')), 'connection refused'],
+    [
+      'of another maker',
+      () => Promise.reject(new Error('x://u:secret@h')),
+      'who holds what. x://h',
+    ],
+    ['out of its mind', async () => 'nothing' as never, 'does not tell who holds'],
+    ['without a list', undefined, 'does not tell who holds which worker id'],
+  ])('says in words that a store is %s', async (_how, workers, problem) => {
+    const list = new WorkerList({ workers } as object, new SettableTime(), OWN);
+    expect(await list.read(0)).toEqual({ workers: [], problem: expect.stringContaining(problem) });
+  });
+
+  it('names this process as the holder of a static worker id', async () => {
+    const list = new WorkerList(new StaticSupport(7), new SettableTime(), OWN);
+    expect(await list.read(0)).toEqual({
+      workers: [{ workerId: 7, state: 'fixed', holder: OWN }],
       problem: expect.stringContaining('nobody knows who else was given the same number'),
     });
+  });
+
+  it('waits 3 s for a store that is silent, and asks it nothing more meanwhile', async () => {
+    const { time, support } = startList();
+    const answers: (() => void)[] = [];
+    const hanging = {
+      workers: async () => {
+        await new Promise<void>((resolve) => answers.push(resolve));
+        return support.workers();
+      },
+    };
+    const list = new WorkerList(hanging, time, OWN);
+    const first = list.read(time.now());
+    await time.advance(2999);
+    const second = list.read(time.now());
+    await time.advance(1);
+    const silent = { workers: [], problem: 'The store did not answer within 3 s.' };
+    expect([await first, await second]).toEqual([silent, silent]);
+    await time.advance(60_000);
+    expect(await list.read(time.now())).toEqual(silent);
+    expect(answers).toHaveLength(1);
+    expect(time.timerCount).toBe(0);
+    answers[0]!();
+    await time.advance(1000);
+    const next = list.read(time.now());
+    answers[1]!();
+    expect(await next).toEqual({ workers: [] });
   });
 
   it('asks again after a failure', async () => {
@@ -98,7 +132,7 @@ describe('the list of workers', () => {
     const failing = {
       workers: async () => (isAway ? Promise.reject(new Error('away')) : support.workers()),
     };
-    const list = new WorkerList(failing);
+    const list = new WorkerList(failing, time, OWN);
     expect((await list.read(time.now())).problem).toContain('away');
     isAway = false;
     expect(await list.read(time.now() + 1000)).toEqual({ workers: [] });

@@ -29,6 +29,7 @@ export interface MemorySupportOptions {
  * ```
  */
 export class MemorySupport implements IDistributedSupport {
+  readonly place = 'the memory of this process';
   private readonly registry: MemoryRegistry;
   private readonly clock: Clock;
 

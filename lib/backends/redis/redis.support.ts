@@ -45,6 +45,7 @@ export class RedisSupport implements IDistributedSupport {
   readonly lossWindowMs: number;
   /** The registry: one hash. The braces keep it in one Cluster slot. */
   readonly key: string;
+  readonly place: string;
   private readonly connection: RedisConnection;
 
   constructor(options: RedisSupportOptions) {
@@ -66,6 +67,7 @@ export class RedisSupport implements IDistributedSupport {
     this.lossWindowMs = failoverWindowMs + clockDifferenceMs;
     this.key = `${prefix}{${namespace}}:registry`;
     this.connection = url ? fromUrl(url) : fromClient(options.redis);
+    this.place = `Redis at ${this.connection.where}, ${this.key}`;
   }
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {

@@ -1,16 +1,16 @@
 /**
  * Asks the application, again and again while somebody looks.
  *
- * Promise: one question of a kind is open at a time; a page in the background asks nothing; what
- * went wrong is told in words, and the next question is asked all the same.
+ * Promise: the answer to the last question counts and no other; a page in the background asks
+ * nothing; what went wrong is told in words, and the next question is asked all the same.
  */
 const EVERY_MS = 2000;
 const TIMEOUT_MS = 10_000;
 
 /** The page may lie behind any prefix, with or without a slash at its end. */
-const HERE = `${location.pathname.replace(/\/+$/, '')}/`;
+const HERE = location.pathname.replace(/^\/+/, '/').replace(/\/*$/, '/');
 
-export class Refused extends Error {}
+class Refused extends Error {}
 
 export async function ask<Answer>(
   what: string,
@@ -22,13 +22,16 @@ export async function ask<Answer>(
   const limit = AbortSignal.timeout(TIMEOUT_MS);
   const response = await fetch(HERE + what + (query && `?${query}`), {
     headers: { accept: 'application/json' },
+    // A login page elsewhere is an answer too: nobody is signed in any more.
+    redirect: 'manual',
     signal: signal === undefined ? limit : anyOf(signal, limit),
   });
-  if (!response.ok) throw new Refused(refusalOf(response.status));
+  const isJson = response.headers.get('content-type')?.startsWith('application/json');
+  if (!response.ok || !isJson) throw new Refused(refusalOf(response));
   return (await response.json()) as Answer;
 }
 
-/** Asks now, then every two seconds after the answer. */
+/** Asks now, then every two seconds after the answer; called again it asks anew at once. */
 export function askOften<Answer>(
   question: () => Promise<Answer>,
   onAnswer: (answer: Answer) => void,
@@ -39,13 +42,13 @@ export function askOften<Answer>(
   const next = async () => {
     clearTimeout(timer);
     const own = ++turn;
-    try {
-      const answer = await question();
-      if (own === turn) onAnswer(answer);
-    } catch (error) {
-      if (own === turn) onFault(faultText(error));
-    }
-    if (own === turn && !document.hidden) timer = window.setTimeout(() => void next(), EVERY_MS);
+    const show = await question().then(
+      (answer) => () => onAnswer(answer),
+      (error: unknown) => () => onFault(faultText(error)),
+    );
+    if (own !== turn) return;
+    if (!document.hidden) timer = window.setTimeout(() => void next(), EVERY_MS);
+    show();
   };
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) clearTimeout(timer);
@@ -54,14 +57,15 @@ export function askOften<Answer>(
   return next;
 }
 
-function refusalOf(status: number): string {
+function refusalOf({ ok, status, type }: Response): string {
+  if (type === 'opaqueredirect' || ok) return 'You are signed out. Sign in and reload this page.';
   if (status === 401 || status === 403) {
-    return `This page is no longer yours to see (${status}). Sign in again and reload it.`;
+    return `This page is no longer yours to see (${status}). Sign in and reload it.`;
   }
   return `The application answered ${status}.`;
 }
 
-function faultText(error: unknown): string {
+export function faultText(error: unknown): string {
   if (error instanceof Refused) return error.message;
   if (error instanceof DOMException && error.name === 'TimeoutError') {
     return `The application did not answer within ${TIMEOUT_MS / 1000} s.`;

@@ -5,6 +5,7 @@
  */
 import type { GeneratorView, WorkerView } from '../answers.js';
 import { element } from './elements.js';
+import { timeText } from './texts.js';
 
 const SHOWN = 50;
 
@@ -40,7 +41,7 @@ export class Changes {
   }
 
   private add(text: string): void {
-    const time = element('time', {}, new Date().toLocaleTimeString('en-GB'));
+    const time = element('time', {}, timeText(new Date()));
     this.list.prepend(element('li', {}, time, ` ${text}`));
     while (this.list.children.length > SHOWN) this.list.lastElementChild!.remove();
   }
@@ -52,7 +53,10 @@ function changeText(
 ): string | undefined {
   const [was, is] = [holderText(before), holderText(after)];
   if (is !== undefined && is !== was) return `joined: ${is}.`;
-  if (was !== undefined && is === undefined) return `left: ${was} gave it back.`;
+  // A lease that ended is not shown for ever; that is no news.
+  if (was !== undefined && is === undefined) {
+    return before?.state === 'held' ? `left: ${was} gave it back.` : undefined;
+  }
   if (before?.state === 'held' && after?.state === 'ended') {
     return `was lost: ${is} did not renew it, and its lease ran out.`;
   }

@@ -5,7 +5,7 @@
  */
 import type { GeneratorView, LayoutView } from '../answers.js';
 import { element, setBar, setTerms, setText } from './elements.js';
-import { colourOf } from './id-reader.js';
+import { colourOf } from './id-reading.js';
 import { YEAR_MS, dayText, numberText, spanText } from './texts.js';
 
 export class LayoutPanel {
@@ -36,7 +36,10 @@ export class LayoutPanel {
       ['fingerprint', layout.fingerprint],
       ['one tick', spanText(layout.unitMs)],
       ['worker ids', `0 to ${numberText(layout.workerIdMax)}`],
-      ['to be leased', `${numberText(workerIds.min)} to ${numberText(workerIds.max)}`],
+      [
+        'of these for this application',
+        `${numberText(workerIds.min)} to ${numberText(workerIds.max)}`,
+      ],
       ['ids per second and worker', numberText(layout.idsPerSecond)],
     ]);
   }

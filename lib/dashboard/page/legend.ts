@@ -1,7 +1,7 @@
 /**
  * How many worker ids are in which state, each beside the sign that the map draws for it.
  *
- * Promise: free are those that this application may lease and that nobody has.
+ * Promise: the numbers add up to the worker ids that this application may lease, and any beside.
  */
 import type { GeneratorView, WorkerView } from '../answers.js';
 import { element, setAttributes, setText } from './elements.js';
@@ -34,8 +34,6 @@ function countOf(
   workers: readonly WorkerView[],
 ): number {
   if (sign !== 'free') return workers.filter(({ state }) => state === sign).length;
-  const taken = workers.filter(
-    ({ workerId, remainingMs = Infinity }) => remainingMs > 0 && workerId >= min && workerId <= max,
-  );
+  const taken = workers.filter(({ workerId }) => workerId >= min && workerId <= max);
   return max - min + 1 - taken.length;
 }

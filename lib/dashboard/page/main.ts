@@ -2,25 +2,27 @@
  * Starts the page: asks who holds what and how this process stands, and hands each panel its part.
  *
  * Promise: the two questions go their own ways, so that a slow store never delays what the
- * process knows of itself.
+ * process knows of itself. What is shown of one generator is never shown under another's name.
  */
-import type { GeneratorView, StateAnswer, WorkersAnswer } from '../answers.js';
+import type { GeneratorView, StateAnswer, WorkerView, WorkersAnswer } from '../answers.js';
 import { ask, askOften } from './asking.js';
 import { Changes } from './changes.js';
+import { FixedWorkers } from './fixed-workers.js';
 import { element, found, setAttributes, setHidden, setText } from './elements.js';
 import { IdReader } from './id-reader.js';
 import { LayoutPanel } from './layout-panel.js';
 import { showLegend } from './legend.js';
-import { ProcessCards } from './process-cards.js';
+import { ProcessCards, healthText } from './process-cards.js';
+import { timeText } from './texts.js';
 import { WorkerMap } from './worker-map.js';
 import { WorkerTable } from './worker-table.js';
 
 class Page {
   private state: StateAnswer | undefined;
-  private answer: WorkersAnswer = { workers: [] };
+  /** The last list of workers that could be had of the chosen generator. */
+  private workers: readonly WorkerView[] | undefined;
+  private listedAt = '';
   private chosen: string | undefined;
-  /** One process answers, so that `this process` means something. */
-  private isAlone = true;
   private readonly chooser = found<HTMLSelectElement>('generator');
   private readonly connection = found('connection');
   private readonly cards = new ProcessCards(found('processes'));
@@ -28,9 +30,10 @@ class Page {
   private readonly table = new WorkerTable(found('table'), found<HTMLInputElement>('filter'));
   private readonly layout = new LayoutPanel(found('layout'));
   private readonly changes = new Changes(found('changes'));
+  private readonly fixed = new FixedWorkers();
   private readonly reader = new IdReader(() => ({
     generator: this.generator,
-    workers: this.answer.workers,
+    workers: this.workers ?? [],
   }));
 
   async start(): Promise<void> {
@@ -42,74 +45,125 @@ class Page {
     const askWorkers = askOften(
       () => ask<WorkersAnswer>('workers', { generator: this.chosen }),
       (answer) => this.showWorkers(answer),
-      () => undefined,
+      (fault) => this.showWorkers({ workers: [], problem: fault }),
     );
     this.chooser.addEventListener('change', () => {
-      this.chosen = this.chooser.value === '' ? undefined : this.chooser.value;
-      this.answer = { workers: [] };
+      this.chosen = this.state?.generators[this.chooser.selectedIndex]?.name;
+      this.workers = undefined;
       this.cards.clear();
       this.changes.clear();
-      void askState().then(askWorkers);
+      this.fixed.clear();
+      if (this.state !== undefined) this.showState(this.state);
+      this.showWorkers({ workers: [], problem: 'Asking …' });
+      void askState();
+      void askWorkers();
       void this.reader.read();
     });
     await askState();
     await askWorkers();
-    await this.reader.read();
   }
 
   private get generator(): GeneratorView | undefined {
     return this.state?.generators.find(({ name }) => name === this.chosen);
   }
 
+  /** One process answers, so that `this process` means something. */
+  private get isAlone(): boolean {
+    return this.cards.count === 1;
+  }
+
   private showState(state: StateAnswer): void {
+    const isFirst = this.state === undefined;
     this.state = state;
     this.offer(state.generators);
     const { generator } = this;
     if (generator === undefined) return;
     const { host, pid } = state;
-    const count = this.cards.show(state, generator, performance.now());
-    this.isAlone = count === 1;
+    this.cards.show(state, generator, performance.now());
     setText(found('process-title'), this.isAlone ? 'This process' : 'Processes that answer');
     this.changes.state(`${host}, pid ${pid}`, generator);
     this.layout.show(generator);
+    this.showVerdict(state.generators);
     setAttributes(this.connection, { class: 'live' });
-    const from = this.isAlone ? `${host}, pid ${pid}` : `${count} processes in turn`;
+    const from = this.isAlone ? `${host}, pid ${pid}` : `${this.cards.count} processes in turn`;
     setText(this.connection, `Live from ${from}.`);
+    if (isFirst) void this.reader.read();
+    else this.reader.refresh();
   }
 
   private showFault(fault: string): void {
     setAttributes(this.connection, { class: 'lost' });
-    setText(this.connection, `${fault} What you see is old.`);
+    const isOld = this.state === undefined ? '' : ' What you see is old.';
+    setText(this.connection, fault + isOld);
+    this.cards.age(performance.now());
   }
 
-  private showWorkers(answer: WorkersAnswer): void {
+  /** What nobody may overlook, whichever generator is chosen. */
+  private showVerdict(generators: readonly GeneratorView[]): void {
+    const unwell = generators.filter(({ health }) => health !== 'up');
+    const verdicts = unwell.map((one) => `${nameOf(one)} ${healthText(one)} ${one.reason ?? ''}`);
+    if (this.cards.incarnations.size > 1) {
+      verdicts.unshift('Processes lease from different registries, so ids may repeat.');
+    }
+    setText(found('verdict'), verdicts.join(' '));
+    setHidden(found('verdict'), verdicts.length === 0);
+    setText(document.querySelector('title')!, `${verdicts.length > 0 ? '⚠ ' : ''}Snowflake`);
+  }
+
+  private showWorkers({ workers, problem }: WorkersAnswer): void {
     const { generator, state } = this;
     if (generator === undefined || state === undefined) return;
-    const problem = found('workers-problem');
-    setHidden(problem, answer.problem === undefined);
-    setText(problem, answer.problem ?? '');
-    // A store that is away changes nothing: the last list stays, under what went wrong.
-    if (answer.problem !== undefined && answer.workers.length === 0) return;
-    this.answer = answer;
-    const { host, pid } = state;
-    const workerId = this.isAlone ? generator.lease.workerId : undefined;
-    this.map.show(generator, answer.workers, workerId);
-    this.table.show(answer.workers, { host, pid, workerId });
-    this.changes.workers(answer.workers);
-    showLegend(found('legend'), generator, answer.workers);
+    const isListed = problem === undefined || workers.length > 0;
+    if (isListed) {
+      this.workers = this.fixed.with(workers, performance.now());
+      this.changes.workers(this.workers);
+      this.listedAt = timeText(new Date());
+    }
+    const isOld = !isListed && this.workers !== undefined;
+    this.note(isOld ? `${problem} This list is from ${this.listedAt}.` : (problem ?? ''));
+    setAttributes(found('workers'), { class: isOld ? 'panel wide old' : 'panel wide' });
+    const listed = this.workers ?? ownWorkers(generator, state);
+    const isOwn = this.isOwn(generator, state);
+    this.map.show(generator, listed, isOwn);
+    this.table.show(listed, isOwn);
+    showLegend(found('legend'), generator, listed);
+    this.reader.refresh();
+  }
+
+  private note(text: string): void {
+    setText(found('workers-problem'), text);
+    setHidden(found('workers-problem'), text === '');
+  }
+
+  /** A number that was ours may be another's by now. */
+  private isOwn({ lease }: GeneratorView, { host, pid }: StateAnswer) {
+    const { isAlone } = this;
+    return ({ workerId, holder }: WorkerView): boolean =>
+      isAlone && workerId === lease.workerId && holder?.host === host && holder.pid === pid;
   }
 
   /** The choice is there only where there is one. */
   private offer(generators: readonly GeneratorView[]): void {
-    const names = generators.map(({ name }) => name ?? '');
-    const offered = [...this.chooser.options].map(({ value }) => value);
-    if (names.join('\n') === offered.join('\n') && offered.length > 0) return;
-    const options = names.map((value) => element('option', { value }, value || 'default'));
-    this.chooser.replaceChildren(...options);
-    setHidden(found('chooser'), names.length < 2);
-    if (!names.includes(this.chosen ?? '')) this.chosen = names[0] || undefined;
-    this.chooser.value = this.chosen ?? '';
+    if (this.chooser.options.length !== generators.length) {
+      this.chooser.replaceChildren(...generators.map(() => element('option')));
+      this.chosen = generators[0]?.name;
+    }
+    generators.forEach((generator, at) => {
+      const verdict = generator.health === 'up' ? '' : `: ${healthText(generator)}`;
+      setText(this.chooser.options[at]!, nameOf(generator) + verdict);
+    });
+    setHidden(found('chooser'), generators.length < 2);
   }
+}
+
+const nameOf = ({ name }: GeneratorView): string => name ?? 'default';
+
+/** Without any list there is still what this process knows of itself. */
+function ownWorkers({ lease }: GeneratorView, { host, pid }: StateAnswer): WorkerView[] {
+  const { workerId, remainingMs } = lease;
+  if (workerId === undefined) return [];
+  const state = remainingMs === undefined ? 'fixed' : 'held';
+  return [{ workerId, state, holder: { host, pid, application: '' }, remainingMs }];
 }
 
 void new Page().start();

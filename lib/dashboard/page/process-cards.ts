@@ -2,36 +2,57 @@
  * How the processes that answer this page stand: lease, rates, renewals. Behind a load balancer
  * another one answers each time, so each has a card of its own.
  *
- * Promise: a rate is counted between two answers of one process, by that process's clock.
+ * Promise: a rate is counted between two answers of one process, by that process's clock; what a
+ * process said a while ago is shown as old.
  */
 import type { CountsView, GeneratorView, LeaseView, StateAnswer } from '../answers.js';
-import { drawn, element, setAttributes, setBar, setTerms, setHidden, setText } from './elements.js';
+import { drawn, element, setAttributes, setBar, setHidden, setTerms, setText } from './elements.js';
 import { agoText, countText, numberText, spanText } from './texts.js';
 
+/** Answers come every two seconds; after three of them nothing was heard. */
+const FRESH_MS = 6000;
 /** A process that has not answered for as long is not shown any more. */
 const SHOWN_MS = 60_000;
 const RATES_SHOWN = 60;
 
 const HEALTH_WORDS = { up: 'makes ids', degraded: 'makes ids, but', down: 'makes no ids' };
 
+export const healthText = ({ health }: GeneratorView): string => HEALTH_WORDS[health];
+
 export class ProcessCards {
   private readonly cards = new Map<string, ProcessCard>();
 
   constructor(private readonly place: HTMLElement) {}
 
-  /** @returns how many processes have answered lately */
-  show({ host, pid }: StateAnswer, generator: GeneratorView, nowMs: number): number {
-    const key = `${host} · pid ${pid}`;
-    const card = this.cards.get(key) ?? new ProcessCard(key);
-    this.cards.set(key, card);
+  show({ instance, host, pid }: StateAnswer, generator: GeneratorView, nowMs: number): void {
+    const card = this.cards.get(instance) ?? new ProcessCard(`${host} · pid ${pid}`);
+    this.cards.set(instance, card);
     if (card.root.parentElement === null) this.place.append(card.root);
     card.show(generator, nowMs);
-    for (const [name, other] of this.cards) {
-      if (nowMs - other.seenAtMs <= SHOWN_MS) continue;
-      other.root.remove();
-      this.cards.delete(name);
+    this.age(nowMs);
+  }
+
+  /** Also when nobody answers. */
+  age(nowMs: number): void {
+    for (const [instance, card] of this.cards) {
+      const agoMs = nowMs - card.seenAtMs;
+      card.age(agoMs);
+      // The last one stays: it is what was known.
+      if (agoMs <= SHOWN_MS || this.cards.size === 1) continue;
+      card.root.remove();
+      this.cards.delete(instance);
     }
+  }
+
+  /** How many processes have answered lately. */
+  get count(): number {
     return this.cards.size;
+  }
+
+  /** More than one is a fault: two registries for one id space. */
+  get incarnations(): ReadonlySet<string> {
+    const all = [...this.cards.values()].map(({ incarnation }) => incarnation);
+    return new Set(all.filter((incarnation) => incarnation !== undefined));
   }
 
   clear(): void {
@@ -42,10 +63,12 @@ export class ProcessCards {
 
 class ProcessCard {
   seenAtMs = 0;
+  incarnation: string | undefined;
   private before: CountsView | undefined;
   private longestMs = 0;
   private readonly rates: number[] = [];
   private readonly badge = element('strong');
+  private readonly old = element('em');
   private readonly reason = element('p');
   private readonly bar = element('div', { class: 'bar', 'aria-hidden': 'true' });
   private readonly line = drawn('polyline', { class: 'rate' });
@@ -55,20 +78,29 @@ class ProcessCard {
   constructor(title: string) {
     const viewBox = `0 0 ${RATES_SHOWN - 1} 20`;
     const chart = { class: 'chart', viewBox, preserveAspectRatio: 'none', 'aria-hidden': 'true' };
-    const head = element('p', { class: 'head' }, this.badge, ' ', element('span', {}, title));
-    const parts = [head, this.reason, this.bar, drawn('svg', chart, this.line), this.terms];
-    this.root = element('article', { class: 'card' }, ...parts);
+    const name = element('span', {}, title);
+    const head = element('p', { class: 'head' }, this.badge, ' ', name, ' ', this.old);
+    const rate = drawn('svg', chart, drawn('title', {}, 'ids per second'), this.line);
+    this.root = element('article', {}, head, this.reason, this.bar, rate, this.terms);
   }
 
-  show({ health, reason, support, lease, counts }: GeneratorView, nowMs: number): void {
+  show(generator: GeneratorView, nowMs: number): void {
+    const { health, reason, support, lease, counts } = generator;
     this.seenAtMs = nowMs;
-    setText(this.badge, HEALTH_WORDS[health]);
+    this.incarnation = lease.incarnation;
+    setText(this.badge, healthText(generator));
     setAttributes(this.badge, { class: `badge ${health}` });
     setText(this.reason, reason ?? '');
     setHidden(this.reason, reason === undefined);
     this.showLease(lease);
     this.showRate(counts);
     setTerms(this.terms, [...leaseTerms(lease, support), ...countTerms(counts, this.rates.at(-1))]);
+  }
+
+  age(agoMs: number): void {
+    const isOld = agoMs > FRESH_MS;
+    setAttributes(this.root, { class: isOld ? 'card old' : 'card' });
+    setText(this.old, isOld ? `answered ${agoText(agoMs)}` : '');
   }
 
   private showLease({ remainingMs }: LeaseView): void {
@@ -97,13 +129,13 @@ class ProcessCard {
 
 function leaseTerms(lease: LeaseView, support: string): [string, string][] {
   const { state, workerId, remainingMs, incarnation, renewals } = lease;
+  const endless = workerId === undefined ? 'no lease' : 'no end';
   const terms: [string, string][] = [
     ['worker id', workerId === undefined ? 'none' : String(workerId)],
     ['state', state],
-    ['lease left', remainingMs === undefined ? 'no end' : spanText(remainingMs)],
-    ['leased from', support],
+    ['lease left', remainingMs === undefined ? endless : spanText(remainingMs)],
+    ['worker id from', support],
   ];
-  if (workerId === undefined) terms[2] = ['lease left', 'no lease'];
   if (incarnation !== undefined) terms.push(['registry', incarnation]);
   if (renewals === undefined) return terms;
   const { countByAnswer, waitedMs, lastAgoMs } = renewals;

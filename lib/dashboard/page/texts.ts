@@ -13,7 +13,7 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-export const YEAR_MS = 365.2425 * DAY_MS;
+export const YEAR_MS = 365.25 * DAY_MS;
 
 /** From the largest down: the unit, its letter, and the next smaller one shown beside it. */
 const UNITS = [
@@ -54,8 +54,12 @@ export function localText(ms: number): string {
   return LOCAL.format(ms);
 }
 
+export function timeText(date: Date): string {
+  return date.toLocaleTimeString('en-GB');
+}
+
 export function dayText(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10);
+  return new Date(ms).toISOString().split('T')[0]!;
 }
 
 /** Of things that are counted: `1 wait`, `2 waits`. */

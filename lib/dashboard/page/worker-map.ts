@@ -5,6 +5,7 @@
  * the summary too, so that nobody has to see it.
  */
 import type { GeneratorView, WorkerState, WorkerView } from '../answers.js';
+import type { IsOwn } from './worker-table.js';
 import { drawn, setAttributes, setText } from './elements.js';
 
 const CELLS_MAX = 4096;
@@ -27,17 +28,17 @@ export class WorkerMap {
     place.append(this.root);
   }
 
-  /** @param own the worker id of the process that answers, if it is always the same one */
-  show(generator: GeneratorView, workers: readonly WorkerView[], own: number | undefined): void {
+  show(generator: GeneratorView, workers: readonly WorkerView[], isOwn: IsOwn): void {
     const space = spaceOf(generator, workers);
     this.draw(space);
     const byCell = grouped(workers, (worker) => cellOf(space, worker.workerId));
     this.cells.forEach(({ rect, title }, at) => {
       const inside = byCell.get(at) ?? [];
-      const state = NOTABLE.find((one) => inside.some((worker) => worker.state === one)) ?? 'free';
-      const isOwn = own !== undefined && cellOf(space, own) === at;
-      setAttributes(rect, { class: isOwn ? `${state} own` : state });
-      setText(title, titleOf(space, at, inside));
+      const state =
+        NOTABLE.find((one) => inside.some((worker) => worker.state === one)) ??
+        (isForLease(space, at, generator) ? 'free' : 'outside');
+      setAttributes(rect, { class: inside.some(isOwn) ? `${state} own` : state });
+      setText(title, titleOf(space, at, { inside, state }));
     });
   }
 
@@ -83,15 +84,30 @@ function grouped(
   return groups;
 }
 
+/** Whether this application may lease any of a cell's worker ids. */
+function isForLease(
+  { min, perCell }: Space,
+  at: number,
+  { workerIds, lease }: GeneratorView,
+): boolean {
+  const first = min + at * perCell;
+  const isLeased = lease.remainingMs !== undefined || lease.workerId === undefined;
+  return isLeased && first <= workerIds.max && first + perCell > workerIds.min;
+}
+
 function columnsFor(cellCount: number): number {
   if (cellCount <= 256) return 32;
   return cellCount <= 1024 ? 64 : 128;
 }
 
-function titleOf({ min, perCell }: Space, at: number, inside: readonly WorkerView[]): string {
+function titleOf(
+  { min, perCell }: Space,
+  at: number,
+  { inside, state }: { readonly inside: readonly WorkerView[]; readonly state: string },
+): string {
   const first = min + at * perCell;
   const ids = perCell === 1 ? `${first}` : `${first} to ${first + perCell - 1}`;
-  if (inside.length === 0) return `${ids}: free`;
+  if (inside.length === 0) return state === 'free' ? `${ids}: free` : `${ids}: not leased by us`;
   const said = inside.map(({ workerId, state, holder }) => {
     const who = holder === undefined ? '' : ` by ${holder.application} on ${holder.host}`;
     return `${perCell === 1 ? '' : `${workerId} `}${state}${who}`;

@@ -1,39 +1,42 @@
 /**
  * Who holds which worker id, as a table that can be searched and sorted.
  *
- * Promise: a row stays the same element while its worker id is listed; only what differs is
- * written again.
+ * Promise: a row stays the same element while its holder is listed; only what differs is written
+ * again, and only rows out of place are moved.
  */
 import type { WorkerView } from '../answers.js';
 import { element, setAttributes, setBar, setHidden, setText } from './elements.js';
 import { agoText, spanText } from './texts.js';
 
-/** By which process a worker is held that this page is answered by. */
-export interface Own {
-  readonly host: string;
-  readonly pid: number;
-  readonly workerId: number | undefined;
-}
+/** Whether the process that answers holds it, if it is always the same one. */
+export type IsOwn = (worker: WorkerView) => boolean;
 
 interface Column {
   readonly title: string;
-  readonly text: (worker: WorkerView, own: Own) => string;
-  readonly order: (worker: WorkerView, own: Own) => number | string;
+  readonly text: (worker: WorkerView) => string;
+  readonly order: (worker: WorkerView) => number | string;
+  readonly isSearched?: boolean;
 }
 
 const COLUMNS: readonly Column[] = [
-  { title: 'worker id', text: ({ workerId }) => `${workerId}`, order: ({ workerId }) => workerId },
-  { title: 'state', text: stateText, order: stateText },
-  labelColumn('application', (worker) => worker.holder?.application ?? ''),
-  labelColumn('host', (worker, own) => worker.holder?.host ?? (isFixed(worker) ? own.host : '')),
+  {
+    title: 'worker id',
+    text: ({ workerId }) => String(workerId),
+    order: ({ workerId }) => workerId,
+    isSearched: true,
+  },
+  wordColumn('state', ({ state }) => state),
+  wordColumn('application', ({ holder }) => holder?.application ?? ''),
+  wordColumn('host', ({ holder }) => holder?.host ?? ''),
   {
     title: 'pid',
-    text: (worker, own) => String(pidOf(worker, own) ?? ''),
-    order: (worker, own) => pidOf(worker, own) ?? -1,
+    text: ({ holder }) => String(holder?.pid ?? ''),
+    order: ({ holder }) => holder?.pid ?? -1,
+    isSearched: true,
   },
   {
     title: 'age',
-    text: ({ holder }) => (holder === undefined ? '' : spanText(holder.heldForMs)),
+    text: ({ holder }) => (holder?.heldForMs === undefined ? '' : spanText(holder.heldForMs)),
     order: ({ holder }) => holder?.heldForMs ?? -1,
   },
   {
@@ -42,6 +45,7 @@ const COLUMNS: readonly Column[] = [
     order: ({ remainingMs }) => remainingMs ?? Infinity,
   },
 ];
+const STATE_AT = 1;
 const CEILING_AT = COLUMNS.length - 1;
 
 interface Row {
@@ -51,12 +55,12 @@ interface Row {
 }
 
 export class WorkerTable {
-  private readonly rows = new Map<number, Row>();
+  private readonly rows = new Map<string, Row>();
   private readonly body = element('tbody', { role: 'rowgroup' });
   private readonly heads: readonly HTMLTableCellElement[];
   private readonly nothing = element('p', {}, 'No worker id matches.');
   private workers: readonly WorkerView[] = [];
-  private own: Own = { host: '', pid: 0, workerId: undefined };
+  private isOwn: IsOwn = () => false;
   private wanted = '';
   private sortedAt = 0;
   private isDescending = false;
@@ -71,11 +75,12 @@ export class WorkerTable {
       this.wanted = filter.value.trim().toLowerCase();
       this.render();
     });
+    this.render();
   }
 
-  show(workers: readonly WorkerView[], own: Own): void {
+  show(workers: readonly WorkerView[], isOwn: IsOwn): void {
     this.workers = workers;
-    this.own = own;
+    this.isOwn = isOwn;
     this.render();
   }
 
@@ -90,7 +95,7 @@ export class WorkerTable {
   }
 
   private render(): void {
-    const { own, sortedAt, isDescending } = this;
+    const { sortedAt, isDescending, body } = this;
     this.heads.forEach((head, at) => {
       const order = isDescending ? 'descending' : 'ascending';
       setAttributes(head, { 'aria-sort': at === sortedAt ? order : 'none' });
@@ -98,32 +103,44 @@ export class WorkerTable {
     const { order } = COLUMNS[sortedAt]!;
     const listed = this.workers
       .filter((worker) => this.isWanted(worker))
-      .toSorted((a, b) => compared(order(a, own), order(b, own)) || a.workerId - b.workerId);
+      .toSorted((a, b) => compared(order(a), order(b)) || a.workerId - b.workerId);
     if (isDescending) listed.reverse();
     const longestMs = Math.max(1, ...listed.map(({ remainingMs }) => remainingMs ?? 0));
-    const roots = listed.map((worker) => this.row(worker, longestMs));
-    const isSame = roots.every((root, at) => root === this.body.children[at]);
-    if (!isSame || roots.length !== this.body.children.length) this.body.replaceChildren(...roots);
+    listed.forEach((worker, at) => {
+      const row = this.row(worker, longestMs);
+      const there = body.children[at] ?? null;
+      if (there !== row) body.insertBefore(row, there);
+    });
+    while (body.children.length > listed.length) body.lastElementChild!.remove();
     setHidden(this.nothing, listed.length > 0 || this.wanted === '');
-    const kept = new Set(this.workers.map(({ workerId }) => workerId));
-    for (const workerId of this.rows.keys()) if (!kept.has(workerId)) this.rows.delete(workerId);
+    const kept = new Set(this.workers.map(keyOf));
+    for (const key of this.rows.keys()) if (!kept.has(key)) this.rows.delete(key);
   }
 
   private isWanted(worker: WorkerView): boolean {
-    const texts = COLUMNS.slice(0, 5).map(({ text }) => text(worker, this.own).toLowerCase());
-    return texts.some((text) => text.includes(this.wanted));
+    return COLUMNS.filter(({ isSearched }) => isSearched).some(({ text }) =>
+      text(worker).toLowerCase().includes(this.wanted),
+    );
   }
 
   private row(worker: WorkerView, longestMs: number): HTMLTableRowElement {
-    const row = this.rows.get(worker.workerId) ?? newRow();
-    this.rows.set(worker.workerId, row);
-    COLUMNS.forEach(({ text }, at) => setText(row.cells[at]!, text(worker, this.own)));
-    const isOwn = worker.workerId === this.own.workerId;
+    const row = this.rows.get(keyOf(worker)) ?? newRow();
+    this.rows.set(keyOf(worker), row);
+    const isOwn = this.isOwn(worker);
+    COLUMNS.forEach(({ text }, at) => {
+      const more = isOwn && at === STATE_AT ? ', this process' : '';
+      setText(row.cells[at]!, text(worker) + more);
+    });
     setAttributes(row.root, { class: isOwn ? `${worker.state} own` : worker.state });
     setHidden(row.bar, worker.remainingMs === undefined);
     setBar(row.bar, (worker.remainingMs ?? 0) / longestMs);
     return row.root;
   }
+}
+
+/** Static worker ids may be given to two processes by mistake: then each has a row. */
+function keyOf({ workerId, state, holder }: WorkerView): string {
+  return state === 'fixed' ? `${workerId} ${holder?.host} ${holder?.pid}` : String(workerId);
 }
 
 function newRow(): Row {
@@ -137,18 +154,8 @@ function newRow(): Row {
   return { root: element('tr', { role: 'row' }, ...boxes), cells, bar };
 }
 
-function labelColumn(title: string, text: (worker: WorkerView, own: Own) => string): Column {
-  return { title, text, order: (worker, own) => text(worker, own).toLowerCase() };
-}
-
-const isFixed = ({ state }: WorkerView): boolean => state === 'fixed';
-
-function pidOf(worker: WorkerView, own: Own): number | undefined {
-  return worker.holder?.pid ?? (isFixed(worker) ? own.pid : undefined);
-}
-
-function stateText(worker: WorkerView, own: Own): string {
-  return worker.workerId === own.workerId ? `${worker.state}, this process` : worker.state;
+function wordColumn(title: string, text: Column['text']): Column {
+  return { title, text, order: (worker) => text(worker).toLowerCase(), isSearched: true };
 }
 
 function ceilingText({ state, remainingMs }: WorkerView): string {

@@ -1,0 +1,296 @@
+/**
+ * The page must not lie in the very situations it is for: a silent store, a lost lease, a load
+ * balancer, a process that was started again, a session that is over.
+ */
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
+import type { INestApplication } from '@nestjs/common';
+import {
+  IdMaker,
+  MemorySupport,
+  SnowflakeModule,
+  layouts,
+  type SnowflakeModuleOptions,
+  type WorkerRecord,
+} from 'nestjs-snowflake';
+import { SettableTime } from 'nestjs-snowflake/testing';
+import { hostname } from 'node:os';
+import type { Browser } from 'playwright-core';
+import { StoreThatFails } from '../metrics/measured-app.js';
+import { Visit, startBrowser } from './browser.js';
+import { RoundRobin } from './round-robin.js';
+import { leaseAs, showApp, type ShownAppOptions } from './shown-app.js';
+
+jest.setTimeout(60_000);
+
+let browser: Browser;
+let apps: INestApplication[];
+let visit: Visit;
+let time: SettableTime;
+let balancer: RoundRobin;
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(() => browser.close());
+beforeEach(() => {
+  time = new SettableTime();
+  balancer = new RoundRobin();
+  apps = [];
+});
+afterEach(async () => {
+  await visit.close();
+  await balancer.close().catch(() => undefined);
+  await Promise.all(apps.map((app) => app.close()));
+});
+
+const timed = () => ({ clock: time, timers: time, onFreshRegistry: 'trust' }) as const;
+
+async function serve(snowflake: SnowflakeModuleOptions, options: ShownAppOptions = {}) {
+  const { app, url } = await showApp({ ...options, snowflake: { ...snowflake, ...timed() } });
+  apps.push(app);
+  return `${url}/snowflake`;
+}
+
+async function later(ms: number, where: string, text: string | RegExp): Promise<void> {
+  await visit.settled();
+  await time.advance(ms);
+  await visit.comesToSay(where, text);
+}
+
+/** What the browser itself reports of answers that are no success. */
+function forgive(reported: RegExp): void {
+  const others = visit.complaints.filter((text) => !reported.test(text));
+  visit.complaints.splice(0, Infinity, ...others);
+}
+
+describe('a list that cannot be had', () => {
+  it('is shown as old, with its time and the reason, until it comes again', async () => {
+    visit = await Visit.open(browser, await serve({ support: new MemorySupport({ clock: time }) }));
+    await visit.says('#legend', '1 held');
+    await visit.page.route('**/workers', (route) => route.fulfill({ status: 500 }));
+    const said = 'The application answered 500. This list is from 00:00:00.';
+    await later(2000, '#workers-problem', said);
+    expect(await visit.page.locator('#workers.old').count()).toBe(1);
+    expect(await visit.texts('#connection')).toEqual([expect.stringContaining('Live from')]);
+    await visit.page.unroute('**/workers');
+    await later(2000, '#table', '56 s');
+    expect(await visit.page.locator('#workers.old, #workers-problem:visible').count()).toBe(0);
+    forgive(/500/);
+  });
+
+  it('leaves what this process knows of itself, and holds up no id', async () => {
+    const support = new StoreThatFails({ clock: time });
+    const url = await serve({ support });
+    support.isAway = true;
+    visit = await Visit.open(browser, `${url}#382366441078288384`);
+    await visit.says('.id', '382366441078288384');
+    await visit.says('#workers-problem', /connection refused$/);
+    expect(await visit.rows()).toEqual([
+      ['0', 'held, this process', '', hostname(), String(process.pid), '', '1 min'],
+    ]);
+    expect(await visit.texts('#legend li')).toEqual(['1 held', '1023 free']);
+  });
+
+  it('does not hold up an id while the store is silent', async () => {
+    const support = new MemorySupport({ clock: time });
+    support.workers = () => new Promise<WorkerRecord[]>(() => undefined);
+    visit = await Visit.open(browser, `${await serve({ support })}#382366441078288384`);
+    await visit.says('.id', '382366441078288384');
+    await visit.says('#workers-problem', 'The store did not answer within 3 s.');
+    expect(await visit.rows()).toHaveLength(1);
+  });
+});
+
+describe('who is who', () => {
+  it('a worker id that another process holds by now is not called this process', async () => {
+    const support = new MemorySupport({ clock: time });
+    const url = await serve({ support });
+    const holder = { host: 'thief', pid: 99, application: 'shop', sinceMs: time.now() };
+    support.workers = async () => [
+      { workerId: 0, ceilingMs: time.now() + 60_000, freeInMs: 60_000, holder },
+    ];
+    visit = await Visit.open(browser, url);
+    await visit.says('#table', 'thief');
+    expect((await visit.rows())[0]!.slice(0, 4)).toEqual(['0', 'held', 'shop', 'thief']);
+    expect(await visit.page.locator('rect.own').count()).toBe(0);
+  });
+
+  it('two processes behind a load balancer have a card each, neither is this one', async () => {
+    const support = new MemorySupport({ clock: time });
+    const urls = [await serve({ support }), await serve({ support })];
+    apps[0]!.get(IdMaker).nextIds(1000);
+    const origins = urls.map((url) => new URL(url).origin);
+    visit = await Visit.open(browser, `${await balancer.listen(...origins)}/snowflake`);
+    await visit.comesToSay('#connection', 'Live from 2 processes in turn.');
+    await visit.says('#process-title', 'Processes that answer');
+    expect(await visit.page.locator('.card').count()).toBe(2);
+    await visit.comesToSay('#table', /^(?!.*this process).*held/s);
+    expect((await visit.rows()).map((row) => row[1])).toEqual(['held', 'held']);
+    // Rates are counted for each by itself: no process made a negative number of ids.
+    await later(2000, '.card', /ids per second\s+0/);
+    expect((await visit.texts('.card')).join()).not.toMatch(/per second\s+-/);
+
+    balancer.targets.pop();
+    await visit.page.clock.runFor(8000);
+    await visit.comesToSay('.card.old', /answered \d+ s ago/);
+    await visit.page.clock.runFor(60_000);
+    await visit.comesToSay('#connection', `Live from ${hostname()}`);
+    expect(await visit.page.locator('.card').count()).toBe(1);
+  });
+
+  it('static worker ids behind a load balancer stand beside each other', async () => {
+    const urls = [await serve({ workerId: 7 }), await serve({ workerId: 9 })];
+    const origins = urls.map((url) => new URL(url).origin);
+    visit = await Visit.open(browser, `${await balancer.listen(...origins)}/snowflake`);
+    await visit.comesToSay('#legend', '2 fixed');
+    expect((await visit.rows()).map(([workerId]) => workerId)).toEqual(['7', '9']);
+  });
+
+  it('a process that was started again under the same name begins a new card', async () => {
+    const support = new MemorySupport({ clock: time });
+    const first = await serve({ support });
+    apps[0]!.get(IdMaker).nextIds(100_000);
+    visit = await Visit.open(browser, `${await balancer.listen(new URL(first).origin)}/snowflake`);
+    await visit.says('.card', /ids made\s+100,000/);
+    balancer.targets = [new URL(await serve({ support })).origin];
+    await later(2000, '#processes', /ids made\s+0/);
+    expect((await visit.texts('.card')).join()).not.toMatch(/per second\s+-/);
+  });
+});
+
+describe('several generators', () => {
+  const named = (support: MemorySupport) => ({
+    more: { imports: [SnowflakeModule.forRoot({ name: 'orders', support, ...timed() })] },
+  });
+
+  it('never show one under the name of another, nor announce what was always there', async () => {
+    const support = new MemorySupport({ clock: time });
+    await leaseAs(support, { host: 'theirs', pid: 1 });
+    const orders = new StoreThatFails({ clock: time });
+    const url = await serve({ support }, named(orders));
+    orders.isAway = true;
+    visit = await Visit.open(browser, url);
+    await visit.says('#legend', '2 held');
+    // An answer that is on its way when the other generator is chosen.
+    const held: (() => void)[] = [];
+    await visit.page.route('**/workers', async (route) => {
+      await new Promise<void>((resolve) => held.push(resolve));
+      await route.continue().catch(() => undefined);
+    });
+    await time.advance(2000);
+    await visit.askAgain();
+    while (held.length === 0) await visit.page.waitForTimeout(5);
+    await visit.page.getByLabel('generator').selectOption('orders');
+    await visit.says('#workers-problem', 'connection refused');
+    for (const release of held) release();
+    await visit.page.unroute('**/workers');
+    await visit.settled();
+    expect((await visit.rows()).map(([workerId, state]) => [workerId, state])).toEqual([
+      ['0', 'held, this process'],
+    ]);
+    expect(await visit.texts('#legend li')).toEqual(['1 held', '1023 free']);
+    expect(await visit.texts('#changes li')).toEqual([]);
+    expect(await visit.page.locator('.card').count()).toBe(1);
+  });
+
+  it('say which one is unwell, whichever is chosen', async () => {
+    const orders = new StoreThatFails({ clock: time });
+    const url = await serve({ support: new MemorySupport({ clock: time }) }, named(orders));
+    visit = await Visit.open(browser, url);
+    expect(await visit.page.title()).toBe('Snowflake');
+    orders.isAway = true;
+    await later(12_000, '#verdict', 'orders makes ids, but The lease could not be renewed');
+    expect(await visit.page.title()).toBe('⚠ Snowflake');
+    await visit.says('#generator option', 'orders: makes ids, but');
+    orders.isAway = false;
+    await later(12_000, '#generator option', /^default\norders$/);
+    expect(await visit.page.title()).toBe('Snowflake');
+  });
+});
+
+describe('the news', () => {
+  it('tell a crash once, no giving back an hour later, and a return', async () => {
+    const support = new MemorySupport({ clock: time });
+    const url = await serve({ support });
+    const pod = await leaseAs(support, { host: 'pod', pid: 5 });
+    visit = await Visit.open(browser, url);
+    await visit.says('#legend', '2 held');
+    await later(61_000, '#changes', 'was lost: shop on pod, pid 5');
+    await pod.renew();
+    await later(1000, '#changes', 'Worker id 1 came back: shop on pod, pid 5.');
+    await later(61_000, '#changes', /was lost.*came back.*was lost/s);
+    await later(3_600_000, '#legend', /^1 held\n1023 free$/);
+    expect((await visit.texts('#changes')).join()).not.toContain('gave it back');
+  });
+});
+
+describe('a session that is over', () => {
+  it.each([
+    ['sends to another page', { status: 302, headers: { location: '/login' } }],
+    [
+      'answers with a login page',
+      { status: 200, contentType: 'text/html', body: '<h1>login</h1>' },
+    ],
+  ])('%s, and the page says so', async (_how, answer) => {
+    visit = await Visit.open(browser, await serve({ workerId: 7 }));
+    await visit.page.route(/\/(state|workers|id\?.*)$/, (route) => route.fulfill(answer));
+    await visit.comesToSay('#connection', 'You are signed out. Sign in and reload this page.');
+    await visit.page.getByLabel('id', { exact: true }).fill('1');
+    await visit.comesToSay('#id-problem', 'You are signed out.');
+    expect(await visit.page.locator('.lost').count()).toBe(1);
+  });
+});
+
+describe('the address', () => {
+  it.each(['%E0%A4%A', 'no id'])('with #%s in it leaves the page alive', async (hash) => {
+    visit = await Visit.open(browser, `${await serve({ workerId: 7 })}#${hash}`);
+    await visit.says('#id-problem', /^Expected an id/);
+    expect(await visit.rows()).toHaveLength(1);
+  });
+
+  it('can be given another id, names the one read, and may be the skip link', async () => {
+    const url = await serve({ workerId: 7 });
+    visit = await Visit.open(browser, `${url}#4096`);
+    await visit.says('.id', /^4096$/);
+    await visit.page.evaluate("location.hash = '8192'");
+    await visit.says('.id', /^8192$/);
+    await visit.page.getByLabel('id', { exact: true }).fill('12288');
+    await visit.comesToSay('.id', /^12288$/);
+    expect(visit.page.url()).toBe(`${url}#12288`);
+    await visit.page.goto(`${url}#workers`);
+    await visit.page.reload();
+    await visit.says('#connection', 'Live from');
+    expect(await visit.page.getByLabel('id', { exact: true }).inputValue()).toBe('');
+  });
+});
+
+describe('a very large space of worker ids', () => {
+  it('has cells of several, each of which tells which', async () => {
+    const layout = layouts.sonyflake();
+    visit = await Visit.open(browser, await serve({ layout, workerId: 65_535 }));
+    await visit.says('#legend', '1 fixed');
+    expect(await visit.page.locator('#map rect').count()).toBe(4096);
+    const title = visit.page.locator('#map rect.own title');
+    expect(await title.textContent()).toMatch(/^65520 to 65535: 65535 fixed/);
+  });
+
+  it('draws what this application may not lease apart from what is free', async () => {
+    const support = new MemorySupport({ clock: time });
+    const layout = layouts.twitter();
+    visit = await Visit.open(
+      browser,
+      await serve({ support, layout, workerFields: { datacenter: 3 } }),
+    );
+    await visit.says('#legend', /^1 held\n31 free$/);
+    expect(await visit.page.locator('#map rect.free').count()).toBe(31);
+    expect(await visit.page.locator('#map rect.outside').count()).toBe(992);
+  });
+});

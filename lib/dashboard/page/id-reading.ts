@@ -87,7 +87,7 @@ function workerText(workerId: number, workers: readonly WorkerView[]): string {
   if (holder === undefined) return `Nobody is known to hold worker id ${workerId} now.`;
   const { application, host, pid, heldForMs } = holder;
   const who = `${application === '' ? '' : `${application} on `}${host}, pid ${pid}`;
-  const since = heldForMs === undefined ? '' : `, and has for ${spanText(heldForMs)}`;
+  const since = heldForMs === undefined ? '' : ` (for ${spanText(heldForMs)})`;
   return `Worker id ${workerId} is now held by ${who}${since}.`;
 }
 

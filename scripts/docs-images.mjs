@@ -101,7 +101,7 @@ async function takePicture(browser, app, [name, view]) {
   const late = await lease('mail', `6d9f7c-x5kv${VIEWS.findIndex(([other]) => other === name)}`);
   await page.getByText('joined').waitFor();
   await support.release(late, undefined);
-  await page.getByText('gave it back').waitFor();
+  await page.getByText('left:').waitFor();
   // The curve of the rate wants some points.
   await page.waitForTimeout(CURVE_MS);
   await page.screenshot({ path: fileURLToPath(new URL(`${name}.png`, FOLDER)) });

@@ -59,7 +59,11 @@ const VERDICTS: { readonly [state in IdMakerStatus['state']]: Verdict } = {
     'The store no longer knows this process as the holder; ids are made from the range it has, ' +
       'which nobody else has, until another worker id is leased.',
   ],
-  switching: ['degraded', 'Another worker id is ready behind the range in use.'],
+  switching: [
+    'degraded',
+    'Another worker id is ready, and ids go on in its range when the one in use is over. Nothing ' +
+      'has to be done.',
+  ],
   released: ['down', 'The worker id was given back at shutdown, so no id can be made.'],
 };
 

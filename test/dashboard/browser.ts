@@ -15,7 +15,7 @@ const START = '2026-01-01T00:00:00Z';
 /** Time runs until it is stopped at the start. */
 const INSTALLED = '2025-12-31T23:00:00Z';
 /** The page asks again after as long. */
-const ASKED_EVERY_MS = 2000;
+const ASKED_EVERY_MS = 3000;
 
 export class Visit {
   /** Everything the page complained about. */

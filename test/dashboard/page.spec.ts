@@ -90,7 +90,7 @@ describe('the page', () => {
     expect(await visit.texts('#legend li')).toEqual(['3 held', '1021 free']);
     expect(await visit.page.locator('#map rect.held').count()).toBe(3);
     await joined.leave();
-    await later(2000, '#changes', 'Worker id 2 left: mail on late, pid 33 gave it back.');
+    await later(2000, '#changes', 'Worker id 2 left: mail on late, pid 33.');
     expect(await visit.rows()).toHaveLength(2);
     expect(await visit.texts('#legend li')).toEqual(['2 held', '1022 free']);
   });
@@ -114,7 +114,7 @@ describe('the page', () => {
     const problem = 'did not say who holds what. connection refused';
     await later(2000, '#workers-problem', problem);
     expect(await visit.rows()).toHaveLength(1);
-    await later(10_000, '.badge', 'makes ids, but');
+    await later(10_000, '.badge', 'makes ids for now');
     await visit.says('.card', 'The lease could not be renewed');
     await visit.says('#changes', 'active to degraded. The lease could not be renewed');
     await later(60_000, '.card', /state\s+stretched/);
@@ -152,7 +152,7 @@ describe('the page', () => {
     expect(await visit.rows()).toEqual([
       ['7', 'fixed, this process', '', hostname(), String(process.pid), '', 'no end'],
     ]);
-    expect(await visit.texts('#legend li')).toEqual(['1 fixed', 'free: not known']);
+    expect(await visit.texts('#legend li')).toEqual(['1 fixed', 'others: not known']);
     await visit.says('.card', /lease left\s+no end\s+worker id from\s+the configuration/);
     await visit.says('#layout', '2024-01-01 to 2093-09-06');
   });

@@ -4,7 +4,6 @@
  * Promise: the answer to the last question counts and no other; a page in the background asks
  * nothing; what went wrong is told in words, and the next question is asked all the same.
  */
-const EVERY_MS = 2000;
 const TIMEOUT_MS = 10_000;
 
 /** The page may lie behind any prefix, with or without a slash at its end. */
@@ -31,8 +30,9 @@ export async function ask<Answer>(
   return (await response.json()) as Answer;
 }
 
-/** Asks now, then every two seconds after the answer; called again it asks anew at once. */
+/** Asks now, then again as long after each answer; called by hand it asks anew at once. */
 export function askOften<Answer>(
+  everyMs: number,
   question: () => Promise<Answer>,
   onAnswer: (answer: Answer) => void,
   onFault: (text: string) => void,
@@ -47,7 +47,7 @@ export function askOften<Answer>(
       (error: unknown) => () => onFault(faultText(error)),
     );
     if (own !== turn) return;
-    if (!document.hidden) timer = window.setTimeout(() => void next(), EVERY_MS);
+    if (!document.hidden) timer = window.setTimeout(() => void next(), everyMs);
     show();
   };
   document.addEventListener('visibilitychange', () => {

@@ -12,6 +12,7 @@ const SHOWN = 50;
 export class Changes {
   private before: ReadonlyMap<number, WorkerView> | undefined;
   private readonly states = new Map<string, string>();
+  private readonly registries = new Map<string, string>();
 
   constructor(private readonly list: HTMLElement) {}
 
@@ -28,15 +29,30 @@ export class Changes {
 
   /** @param process which of the processes that answer */
   state(process: string, { lease, reason }: GeneratorView): void {
+    this.registry(process, lease.incarnation);
     const before = this.states.get(process);
     this.states.set(process, lease.state);
     if (before === undefined || before === lease.state) return;
     this.add(`${process}: ${before} to ${lease.state}. ${reason ?? ''}`);
   }
 
+  /** What a new registry does not list did not leave: it was forgotten. */
+  private registry(process: string, incarnation: string | undefined): void {
+    const before = this.registries.get(process);
+    if (incarnation === undefined || incarnation === before) return;
+    this.registries.set(process, incarnation);
+    if (before === undefined) return;
+    this.before = undefined;
+    this.add(
+      `${process}: the registry is a new one, because the store lost its data or was replaced. ` +
+        'Worker ids are leased anew, and ids run ahead of the clock for a while.',
+    );
+  }
+
   clear(): void {
     this.before = undefined;
     this.states.clear();
+    this.registries.clear();
     this.list.replaceChildren();
   }
 
@@ -53,9 +69,11 @@ function changeText(
 ): string | undefined {
   const [was, is] = [holderText(before), holderText(after)];
   if (is !== undefined && is !== was) return `joined: ${is}.`;
-  // A lease that ended is not shown for ever; that is no news.
   if (was !== undefined && is === undefined) {
-    return before?.state === 'held' ? `left: ${was} gave it back.` : undefined;
+    // A lease that ended is not shown for ever; that is no news.
+    if (before?.state !== 'held') return undefined;
+    // One that is not there at all may have been forgotten by the registry as well.
+    return after === undefined ? `left: ${was}.` : `left: ${was} gave it back.`;
   }
   if (before?.state === 'held' && after?.state === 'ended') {
     return `was lost: ${is} did not renew it, and its lease ran out.`;

@@ -8,16 +8,18 @@ import { element, setAttributes, setText } from './elements.js';
 
 const SIGNS = ['held', 'resting', 'ended', 'fixed', 'free'] as const;
 
-export function showLegend(
-  list: HTMLElement,
-  generator: GeneratorView,
-  workers: readonly WorkerView[],
-): void {
+interface Counted {
+  readonly generator: GeneratorView;
+  readonly workers: readonly WorkerView[];
+  /** Whether the list names everybody who has a worker id. */
+  readonly isKnown: boolean;
+}
+
+export function showLegend(list: HTMLElement, { generator, workers, isKnown }: Counted): void {
   const counts = SIGNS.map((sign) => [sign, countOf(sign, generator, workers)] as const);
   const shown = counts.filter(([sign, count]) => count > 0 || sign === 'free');
-  const isFixed = shown.some(([sign]) => sign === 'fixed');
   const texts = shown.map(([sign, count]) =>
-    sign === 'free' && isFixed ? ['free', 'free: not known'] : [sign, `${count} ${sign}`],
+    sign === 'free' && !isKnown ? ['free', 'others: not known'] : [sign, `${count} ${sign}`],
   );
   while (list.children.length > texts.length) list.lastElementChild!.remove();
   while (list.children.length < texts.length) list.append(element('li'));

@@ -17,11 +17,18 @@ import { timeText } from './texts.js';
 import { WorkerMap } from './worker-map.js';
 import { WorkerTable } from './worker-table.js';
 
+/** Not the same: a load balancer that takes turns would always send one question one way. */
+const STATE_EVERY_MS = 2000;
+const WORKERS_EVERY_MS = 3000;
+/** Processes learn of a new registry one after the other. */
+const DIFFERING_MS = 15_000;
+
 class Page {
   private state: StateAnswer | undefined;
   /** The last list of workers that could be had of the chosen generator. */
   private workers: readonly WorkerView[] | undefined;
   private listedAt = '';
+  private differsSinceMs: number | undefined;
   private chosen: string | undefined;
   private readonly chooser = found<HTMLSelectElement>('generator');
   private readonly connection = found('connection');
@@ -38,11 +45,13 @@ class Page {
 
   async start(): Promise<void> {
     const askState = askOften(
+      STATE_EVERY_MS,
       () => ask<StateAnswer>('state'),
       (state) => this.showState(state),
       (fault) => this.showFault(fault),
     );
     const askWorkers = askOften(
+      WORKERS_EVERY_MS,
       () => ask<WorkersAnswer>('workers', { generator: this.chosen }),
       (answer) => this.showWorkers(answer),
       (fault) => this.showWorkers({ workers: [], problem: fault }),
@@ -101,13 +110,26 @@ class Page {
   /** What nobody may overlook, whichever generator is chosen. */
   private showVerdict(generators: readonly GeneratorView[]): void {
     const unwell = generators.filter(({ health }) => health !== 'up');
-    const verdicts = unwell.map((one) => `${nameOf(one)} ${healthText(one)} ${one.reason ?? ''}`);
-    if (this.cards.incarnations.size > 1) {
-      verdicts.unshift('Processes lease from different registries, so ids may repeat.');
-    }
+    const isOne = generators.length === 1;
+    const verdicts = unwell.map((one) => {
+      const name = isOne ? '' : `${nameOf(one)} `;
+      return `${name}${healthText(one)}. ${one.reason ?? ''}`;
+    });
+    const differ = this.incarnationsDiffer();
+    if (differ) verdicts.unshift(TWO_REGISTRIES);
+    const isDown = differ || unwell.some(({ health }) => health === 'down');
+    setAttributes(found('verdict'), { class: isDown ? 'notice down' : 'notice' });
     setText(found('verdict'), verdicts.join(' '));
     setHidden(found('verdict'), verdicts.length === 0);
     setText(document.querySelector('title')!, `${verdicts.length > 0 ? '⚠ ' : ''}Snowflake`);
+  }
+
+  /** For a while, so that a change of registry is over by then. */
+  private incarnationsDiffer(): boolean {
+    const nowMs = performance.now();
+    if (this.cards.incarnations.size < 2) this.differsSinceMs = undefined;
+    else this.differsSinceMs ??= nowMs;
+    return this.differsSinceMs !== undefined && nowMs - this.differsSinceMs >= DIFFERING_MS;
   }
 
   private showWorkers({ workers, problem }: WorkersAnswer): void {
@@ -121,12 +143,13 @@ class Page {
     }
     const isOld = !isListed && this.workers !== undefined;
     this.note(isOld ? `${problem} This list is from ${this.listedAt}.` : (problem ?? ''));
-    setAttributes(found('workers'), { class: isOld ? 'panel wide old' : 'panel wide' });
+    setAttributes(found('workers'), { class: isListed ? 'panel wide' : 'panel wide old' });
     const listed = this.workers ?? ownWorkers(generator, state);
     const isOwn = this.isOwn(generator, state);
     this.map.show(generator, listed, isOwn);
     this.table.show(listed, isOwn);
-    showLegend(found('legend'), generator, listed);
+    const isKnown = this.workers?.every(({ state: one }) => one !== 'fixed') ?? false;
+    showLegend(found('legend'), { generator, workers: listed, isKnown });
     this.reader.refresh();
   }
 
@@ -155,6 +178,9 @@ class Page {
     setHidden(found('chooser'), generators.length < 2);
   }
 }
+
+const TWO_REGISTRIES =
+  'Processes lease from different registries, so ids may repeat. Compare their `support`.';
 
 const nameOf = ({ name }: GeneratorView): string => name ?? 'default';
 

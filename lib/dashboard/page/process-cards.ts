@@ -9,13 +9,13 @@ import type { CountsView, GeneratorView, LeaseView, StateAnswer } from '../answe
 import { drawn, element, setAttributes, setBar, setHidden, setTerms, setText } from './elements.js';
 import { agoText, countText, numberText, spanText } from './texts.js';
 
-/** Answers come every two seconds; after three of them nothing was heard. */
-const FRESH_MS = 6000;
+/** Answers come every two seconds, and behind a load balancer from each in turn. */
+const FRESH_MS = 10_000;
 /** A process that has not answered for as long is not shown any more. */
 const SHOWN_MS = 60_000;
 const RATES_SHOWN = 60;
 
-const HEALTH_WORDS = { up: 'makes ids', degraded: 'makes ids, but', down: 'makes no ids' };
+const HEALTH_WORDS = { up: 'makes ids', degraded: 'makes ids for now', down: 'makes no ids' };
 
 export const healthText = ({ health }: GeneratorView): string => HEALTH_WORDS[health];
 
@@ -51,7 +51,8 @@ export class ProcessCards {
 
   /** More than one is a fault: two registries for one id space. */
   get incarnations(): ReadonlySet<string> {
-    const all = [...this.cards.values()].map(({ incarnation }) => incarnation);
+    const fresh = [...this.cards.values()].filter(({ isOld }) => !isOld);
+    const all = fresh.map(({ incarnation }) => incarnation);
     return new Set(all.filter((incarnation) => incarnation !== undefined));
   }
 
@@ -63,6 +64,7 @@ export class ProcessCards {
 
 class ProcessCard {
   seenAtMs = 0;
+  isOld = false;
   incarnation: string | undefined;
   private before: CountsView | undefined;
   private longestMs = 0;
@@ -98,9 +100,9 @@ class ProcessCard {
   }
 
   age(agoMs: number): void {
-    const isOld = agoMs > FRESH_MS;
-    setAttributes(this.root, { class: isOld ? 'card old' : 'card' });
-    setText(this.old, isOld ? `answered ${agoText(agoMs)}` : '');
+    this.isOld = agoMs > FRESH_MS;
+    setAttributes(this.root, { class: this.isOld ? 'card old' : 'card' });
+    setText(this.old, this.isOld ? `answered ${agoText(agoMs)}` : '');
   }
 
   private showLease({ remainingMs }: LeaseView): void {
@@ -133,7 +135,7 @@ function leaseTerms(lease: LeaseView, support: string): [string, string][] {
   const terms: [string, string][] = [
     ['worker id', workerId === undefined ? 'none' : String(workerId)],
     ['state', state],
-    ['lease left', remainingMs === undefined ? endless : spanText(remainingMs)],
+    ['lease left', remainingMs === undefined ? endless : leftText(remainingMs)],
     ['worker id from', support],
   ];
   if (incarnation !== undefined) terms.push(['registry', incarnation]);
@@ -147,6 +149,9 @@ function leaseTerms(lease: LeaseView, support: string): [string, string][] {
   if (lastAgoMs !== undefined) terms.push(['renewed', agoText(lastAgoMs)]);
   return terms;
 }
+
+const leftText = (remainingMs: number): string =>
+  remainingMs > 0 ? spanText(remainingMs) : `over since ${spanText(-remainingMs)}`;
 
 function countTerms(counts: CountsView, rate: number | undefined): [string, string][] {
   const { issued, waits, rollbacks, aheadMs, clockSkewMs } = counts;

@@ -114,7 +114,10 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     const { asked } = lease;
     const sentAtMs = this.skew.hostNowMs;
     const apply = (answer: LeaseAnswer) => this.apply(lease, answer, asked, sentAtMs);
-    const late = (answer: LeaseAnswer) => void apply(answer);
+    const late = (answer: LeaseAnswer) => {
+      this.renewals.noteLate(answer.status, this.skew.hostNowMs);
+      void apply(answer);
+    };
     try {
       const answer = await this.caller.call(() => this.parts.support.refreshAlive(asked), late);
       this.renewals.note(answer.status, sentAtMs, this.skew.hostNowMs);

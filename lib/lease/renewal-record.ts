@@ -21,4 +21,10 @@ export class RenewalRecord {
     this.waitedMs += Math.max(0, nowMs - sentAtMs);
     if (outcome === 'ok') this.lastMs = nowMs;
   }
+
+  /** What came behind the time limit was counted as an error; what it said must not be missed. */
+  noteLate(outcome: RenewalOutcome, nowMs: number): void {
+    if (outcome === 'ok') this.lastMs = nowMs;
+    else this.countByAnswer[outcome] = (this.countByAnswer[outcome] ?? 0) + 1;
+  }
 }

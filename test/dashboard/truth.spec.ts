@@ -232,6 +232,29 @@ describe('the news', () => {
   });
 });
 
+describe('a registry that is lost', () => {
+  it('is told as that, not as everybody leaving, and is no alarm', async () => {
+    const support = new MemorySupport({ clock: time });
+    await leaseAs(support, { host: 'pod', pid: 5 });
+    const url = await serve({ support });
+    visit = await Visit.open(browser, url);
+    await visit.says('#legend', '2 held');
+    let incarnation = 'memory';
+    await visit.page.route('**/state', async (route) => {
+      const response = await route.fetch();
+      const body = (await response.text()).replace('"memory"', `"${incarnation}"`);
+      await route.fulfill({ response, body });
+    });
+    incarnation = 'another';
+    const workers = support.workers.bind(support);
+    support.workers = async () => (await workers()).filter(({ workerId }) => workerId !== 0);
+    await later(2000, '#changes', 'the registry is a new one');
+    await later(2000, '#legend', '1 held');
+    expect((await visit.texts('#changes')).join()).not.toContain('gave it back');
+    expect(await visit.page.locator('#verdict').isVisible()).toBe(false);
+  });
+});
+
 describe('a session that is over', () => {
   it.each([
     ['sends to another page', { status: 302, headers: { location: '/login' } }],

@@ -3,6 +3,7 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import * as client from 'prom-client';
+import type { LeaseAnswer } from 'nestjs-snowflake';
 import { registerPrometheusMetrics } from '../../lib/metrics/index.js';
 import { settled, startApp } from './measured-app.js';
 
@@ -35,6 +36,22 @@ describe('metrics of renewals', () => {
     expect(await value('renewals_total', ',answer="fenced"')).toBe(0);
     expect(await value('last_renewal_timestamp_seconds')).toBe(lastS);
     await app.close();
+  });
+
+  it('count what an answer behind the time limit says, for the alarms on it', async () => {
+    const { app, time, store, value } = await startMeasured({ callTimeoutMs: 1500 });
+    let answer: ((late: LeaseAnswer) => void) | undefined;
+    store.refreshAlive = () => new Promise((resolve) => (answer = resolve));
+    await time.advance(12_500);
+    const errors = await value('renewals_total', ',answer="error"');
+    expect(await value('renewals_total', ',answer="unknown"')).toBe(0);
+    answer!({ status: 'unknown' });
+    await settled();
+    expect(await value('renewals_total', ',answer="unknown"')).toBe(1);
+    expect(await value('renewals_total', ',answer="error"')).toBe(errors);
+    const closing = app.close();
+    await time.advance(10_000);
+    await closing;
   });
 
   it('add up the time they take, up to the time limit of a call', async () => {

@@ -30,9 +30,12 @@ function leaseView({ readAt, ...status }: IdMakerStatus): LeaseView {
   const since = (date: Date | undefined) => date && readAt.getTime() - date.getTime();
   const endedForMs = since(leaseEndsAt);
   const remainingMs = endedForMs === undefined ? undefined : -endedForMs;
-  const { lastAt, ...counted } = renewals ?? {};
-  const renewed = renewals && { ...counted, lastAgoMs: since(lastAt) };
-  return { state, workerId, remainingMs, incarnation, renewals: renewed } as LeaseView;
+  const renewed = renewals && {
+    countByAnswer: renewals.countByAnswer,
+    waitedMs: renewals.waitedMs,
+    lastAgoMs: since(renewals.lastAt),
+  };
+  return { state, workerId, remainingMs, incarnation, renewals: renewed };
 }
 
 function countsView(status: IdMakerStatus): CountsView {

@@ -255,6 +255,26 @@ describe('a registry that is lost', () => {
   });
 });
 
+describe('two registries for one id space', () => {
+  it('are an alarm, but not before a change of registry would be over', async () => {
+    const support = new MemorySupport({ clock: time });
+    const urls = [await serve({ support }), await serve({ support })];
+    const origins = urls.map((url) => new URL(url).origin);
+    visit = await Visit.open(browser, `${await balancer.listen(...origins)}/snowflake`);
+    await visit.comesToSay('#connection', 'Live from 2 processes in turn.');
+    await visit.page.route('**/state', async (route) => {
+      const response = await route.fetch();
+      const { instance } = (await response.json()) as { instance: string };
+      const body = (await response.text()).replace('"memory"', `"registry of ${instance}"`);
+      await route.fulfill({ response, body });
+    });
+    await visit.comesToSay('.card', /registry of .*registry of /s);
+    expect(await visit.page.locator('#verdict').isVisible()).toBe(false);
+    await visit.comesToSay('#verdict', 'lease from different registries, so ids may repeat.');
+    expect(await visit.page.locator('#verdict.down').count()).toBe(1);
+  });
+});
+
 describe('a session that is over', () => {
   it.each([
     ['sends to another page', { status: 302, headers: { location: '/login' } }],

@@ -63,6 +63,6 @@ export function dayText(ms: number): string {
 }
 
 /** Of things that are counted: `1 wait`, `2 waits`. */
-export function countText(count: number, one: string, many = `${one}s`): string {
-  return `${numberText(count)} ${count === 1 ? one : many}`;
+export function countText(count: number, one: string): string {
+  return `${numberText(count)} ${one}${count === 1 ? '' : 's'}`;
 }

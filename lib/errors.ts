@@ -27,7 +27,9 @@ export type SnowflakeErrorCode =
   /** A value is not an id of this layout or of this text form. */
   | 'ID_INVALID'
   /** The namespace is in use with another layout, unit or epoch. */
-  | 'LAYOUT_MISMATCH';
+  | 'LAYOUT_MISMATCH'
+  /** The registry is kept by another version of the lease protocol. */
+  | 'VERSION_MISMATCH';
 
 /** Codes after which the same call can succeed later without anybody changing anything. */
 const RETRYABLE: ReadonlySet<SnowflakeErrorCode> = new Set<SnowflakeErrorCode>([

@@ -45,10 +45,11 @@ async function lease(application, host, ttlMs = MINUTE_MS) {
     fingerprint: layout.fingerprint,
     ttlMs,
     minRangeMs: 1000,
-    trustsFreshRegistry: true,
+    quarantineMs: 0,
   };
   const holder = { host: `${application}-${host}`, pid: 1, application };
-  const request = { ...terms, token: host, nonce: host, workerIdMin: 0, workerIdMax: 1023, holder };
+  const range = { workerIdMin: 0, workerIdMax: 1023, haveMs: 0 };
+  const request = { ...terms, ...range, token: host, nonce: host, holder };
   const { workerId, ceilingMs, mark } = await support.getNextWorkId(request);
   return { ...terms, workerId, token: host, nonce: host, nonceNext: host, haveMs: ceilingMs, mark };
 }
@@ -84,7 +85,7 @@ class App {}
 Module({
   imports: [
     ScheduleModule.forRoot(),
-    SnowflakeModule.forRoot({ support, application: 'shop', onFreshRegistry: 'trust' }),
+    SnowflakeModule.forRoot({ support, application: 'shop' }),
     SnowflakeDashboardModule.forRoot({ guards }),
   ],
 })(App);

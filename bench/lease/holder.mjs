@@ -25,7 +25,7 @@ const TERMS = {
   fingerprint: layouts.snowflake().fingerprint,
   ttlMs: TTL_MS,
   minRangeMs: 50,
-  trustsFreshRegistry: false,
+  quarantineMs: 0,
 };
 
 export class LeaseHolder {

@@ -16,7 +16,7 @@ const RENEW_COUNT = 2000;
 const WORKERS_COUNT = 200;
 const BEFORE_ACQUIRE = 'before-acquire';
 /** In a trusted registry a worker id given back is free at once, and not after its quarantine. */
-const TERMS = { trustsFreshRegistry: true };
+const TERMS = { quarantineMs: 0 };
 
 async function run(/** @type {import('../harness/turns.mjs').RunOptions} */ options) {
   const measure = (size) => withRedis((server) => oneRound(server, size));

@@ -48,8 +48,11 @@ export interface LeaseTerms {
   readonly ttlMs: number;
   /** A shorter range is not worth granting; the answer is then 'wait' or 'hold'. */
   readonly minRangeMs: number;
-  /** True when an absent registry is known to be new, so that nothing can have been forgotten. */
-  readonly trustsFreshRegistry: boolean;
+  /**
+   * The longest quarantine this process was ever told of, 0 before its first grant. A registry
+   * takes it for its own where that is shorter: whoever knew the one before brings what it knew.
+   */
+  readonly quarantineMs: number;
 }
 
 export interface LeaseRequest extends LeaseTerms {
@@ -59,6 +62,8 @@ export interface LeaseRequest extends LeaseTerms {
   readonly workerIdMin: number;
   /** Inclusive. */
   readonly workerIdMax: number;
+  /** Where the range ends that is still in use while another one is asked for, or 0. */
+  readonly haveMs: number;
   readonly holder: HolderLabel;
 }
 
@@ -100,6 +105,8 @@ export interface LeaseGrant {
   /** The store's clock; absent where there is none. */
   readonly nowMs?: number;
   readonly mark?: RegistryMark;
+  /** How far behind a loss of data the registry keeps new ranges away from forgotten ones. */
+  readonly quarantineMs?: number;
 }
 
 export type LeaseAnswer =
@@ -116,8 +123,13 @@ export type LeaseAnswer =
   | { readonly status: 'unknown' }
   /** Another copy of this process renewed the lease: drop everything at once. */
   | { readonly status: 'cloned' }
-  /** The namespace is in use with another layout. */
-  | { readonly status: 'layout-mismatch'; readonly fingerprint: string };
+  /**
+   * The namespace is in use with another layout, or contested by two: drop everything at once,
+   * since ids of the other layout could be equal.
+   */
+  | { readonly status: 'layout-mismatch'; readonly fingerprint: string }
+  /** The registry is kept by another version of the protocol; the range held stays ours. */
+  | { readonly status: 'other-version'; readonly version: string };
 
 /** One worker id in the operator's view. */
 export interface WorkerRecord {

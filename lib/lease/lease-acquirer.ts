@@ -8,7 +8,9 @@ import { SnowflakeError } from '../errors.js';
 import type { LeaseAnswer, LeaseGrant, LeaseRequest, WorkerLease } from './distributed-support.js';
 import { HeldLease, NO_REGISTRY } from './held-lease.js';
 import type { KeeperParts } from './keeper-parts.js';
-import { MIN_RANGE_MS, type LeaseOptions } from './lease-options.js';
+import type { AskedTerms } from './asked-terms.js';
+import type { LeaseOptions } from './lease-options.js';
+import { otherLayout, otherVersion } from './other-registry.js';
 import { RetryDelay } from './retry-delay.js';
 import type { SupportCaller } from './support-caller.js';
 import { pause } from './timers.js';
@@ -33,6 +35,7 @@ type Refused = { readonly error: SnowflakeError; readonly waitMs?: number };
 export class LeaseAcquirer {
   constructor(
     private readonly parts: KeeperParts,
+    private readonly terms: AskedTerms,
     private readonly caller: SupportCaller,
     private readonly signal: AbortSignal,
   ) {}
@@ -71,7 +74,8 @@ export class LeaseAcquirer {
   /** Once, since the worker id is free after one ttl anyway. */
   async giveBack(lease: WorkerLease, lastMs: number | undefined): Promise<void> {
     const { support, onNews } = this.parts;
-    const release = async () => support.release?.(lease, lastMs);
+    const { quarantineMs } = this.terms.now;
+    const release = async () => support.release?.({ ...lease, quarantineMs }, lastMs);
     try {
       await this.caller.call(release, () => undefined, RELEASE_TIMEOUT_MS);
     } catch (error) {
@@ -88,11 +92,12 @@ export class LeaseAcquirer {
       ...terms,
       // 'wait' asks for a whole lease at least, which there is once the clock has reached its
       // floor.
-      minRangeMs: options.onFreshRegistry === 'wait' ? terms.ttlMs : MIN_RANGE_MS,
+      ...(options.onFreshRegistry === 'wait' && { minRangeMs: terms.ttlMs }),
       token: holder.randomText(),
       nonce: holder.randomText(),
       workerIdMin: workerIds.min,
       workerIdMax: workerIds.max,
+      haveMs: 0,
       holder: holder.label(),
     };
   }
@@ -101,9 +106,12 @@ export class LeaseAcquirer {
     const { support, hostClock, seat, holder, terms } = this.parts;
     const sentAtMs = hostClock.now();
     // A grant that comes too late is not lost: the next try, with the same token, gets it again.
-    const ignoreLate = () => undefined;
+    const late = (answer: LeaseAnswer) => this.terms.heard(answer);
+    const { quarantineMs } = this.terms.now;
+    const sent = { ...request, quarantineMs, haveMs: seat.endMs ?? 0 };
     try {
-      const answer = await this.caller.call(() => support.getNextWorkId(request), ignoreLate);
+      const answer = await this.caller.call(() => support.getNextWorkId(sent), late);
+      this.terms.heard(answer);
       if (answer.status !== 'ok') return refused(answer, terms.fingerprint);
       const { workerId, ceilingMs: haveMs, mark = NO_REGISTRY } = answer;
       const nonceNext = holder.randomText();
@@ -130,6 +138,8 @@ function refused(answer: Exclude<LeaseAnswer, LeaseGrant>, fingerprint: string):
       return { error: quarantined(answer.waitMs), waitMs: Math.min(answer.waitMs, WAIT_MS_MAX) };
     case 'layout-mismatch':
       return { error: otherLayout(answer.fingerprint, fingerprint) };
+    case 'other-version':
+      return { error: otherVersion(answer.version) };
     default:
       return { error: unexpected(answer.status) };
   }
@@ -156,18 +166,6 @@ function quarantined(waitMs: number): SnowflakeError {
     `The registry is new or lost data, so ids begin behind everything that could have been ` +
       `forgotten, in ${waitMs} ms.`,
     { details: { waitMs } },
-  );
-}
-
-function otherLayout(theirs: string, ours: string): SnowflakeError {
-  return new SnowflakeError(
-    'LAYOUT_MISMATCH',
-    `The namespace holds worker ids of layout ${theirs}, this application uses ${ours}; ` +
-      `their ids ` +
-      `could be equal, so no worker id was leased. Use the same layout, epoch and unit, or ` +
-      `another ` +
-      `namespace for another id space.`,
-    { details: { theirs, ours } },
   );
 }
 

@@ -6,6 +6,8 @@
  * When it is called, and what is logged, is left to the caller (the nest room).
  */
 import type { SeatWatch, SeatedRange } from '../core/worker-seat.js';
+import { AskedTerms } from './asked-terms.js';
+import type { SnowflakeError } from '../errors.js';
 import { ClockSkew } from './clock-skew.js';
 import type { LeaseAnswer, LeaseGrant, WorkerLease } from './distributed-support.js';
 import { HeldLease } from './held-lease.js';
@@ -14,6 +16,7 @@ import type { Keeper } from './keeper.js';
 import { LeaseAcquirer, type Acquired, type StartLimits } from './lease-acquirer.js';
 import { nextState, numberOf, type LeaseEvent, type LeaseState } from './lease-states.js';
 import { dropped, grantText, holdText, inSnapshot, movedText, stopped } from './lease-texts.js';
+import { otherLayout, otherVersion } from './other-registry.js';
 import { RenewalRecord } from './renewal-record.js';
 import { RetryDelay } from './retry-delay.js';
 import { SupportCaller } from './support-caller.js';
@@ -27,6 +30,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   lease: HeldLease | undefined;
   readonly renewals = new RenewalRecord();
   private readonly skew: ClockSkew;
+  private readonly terms: AskedTerms;
   private readonly caller: SupportCaller;
   private readonly acquirer: LeaseAcquirer;
   private readonly retryDelay: RetryDelay;
@@ -40,7 +44,8 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     this.skew = new ClockSkew(parts.hostClock, parts.idClock, parts.options);
     this.caller = new SupportCaller(parts.timers, parts.options.callTimeoutMs);
     this.retryDelay = new RetryDelay(parts.random);
-    this.acquirer = new LeaseAcquirer(parts, this.caller, this.stopping.signal);
+    this.terms = new AskedTerms(parts.terms);
+    this.acquirer = new LeaseAcquirer(parts, this.terms, this.caller, this.stopping.signal);
     parts.seat.watch = this;
   }
 
@@ -110,8 +115,9 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   private async refreshOnce(): Promise<void> {
     const { lease } = this;
     if (lease === undefined) return this.replaceLease();
-    if (lease.pid !== process.pid) return this.drop('This process is a fork of the lease holder.');
-    const { asked } = lease;
+    if (lease.pid !== process.pid)
+      return this.drop(dropped('This process is a fork of the lease holder.'));
+    const asked = { ...lease.asked, ...this.terms.now };
     const sentAtMs = this.skew.hostNowMs;
     const apply = (answer: LeaseAnswer) => this.apply(lease, answer, asked, sentAtMs);
     const late = (answer: LeaseAnswer) => {
@@ -135,27 +141,38 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     asked: WorkerLease,
     sentAtMs: number,
   ): Promise<void> {
+    this.terms.heard(answer);
     if (lease !== this.lease) return;
     switch (answer.status) {
       case 'ok':
         lease.apply(answer, asked, () => this.parts.holder.randomText());
         return this.renewed(lease, answer, sentAtMs);
       case 'hold':
-        this.change(
-          'renewal-failed',
-          `The registry is new or changed servers; ${holdText(answer)}`,
-        );
-        return this.refreshIn(answer.waitMs);
+        return this.held(lease, answer);
       case 'fenced':
       case 'unknown':
         this.lease = undefined;
         this.change('fenced', `The registry answered ${answer.status.toUpperCase()}.`);
         return this.replaceLease();
       case 'cloned':
-        return this.drop('A copy of this process renewed the same lease.');
+        return this.drop(dropped('A copy of this process renewed the same lease.'));
+      case 'layout-mismatch':
+        return this.drop(otherLayout(answer.fingerprint, asked.fingerprint));
+      case 'other-version':
+        this.tell(otherVersion(answer.version).message);
+        return this.failed('Another version of the protocol keeps the registry.');
       default:
         return this.failed(`The registry answered ${JSON.stringify(answer)}.`);
     }
+  }
+
+  /** The range held lasts; where it ends before it goes on, somebody should know. */
+  private held(lease: HeldLease, { waitMs }: { waitMs: number }): void {
+    if (lease.asked.haveMs <= this.parts.idClock.now() + waitMs) {
+      const reason = `The registry is new or changed servers; ${holdText({ waitMs })}`;
+      this.change('renewal-failed', reason);
+    }
+    this.refreshIn(waitMs);
   }
 
   private async renewed(lease: HeldLease, grant: LeaseGrant, sentAtMs: number): Promise<void> {
@@ -216,10 +233,10 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     this.checkClock();
   }
 
-  private drop(reason: string): Promise<void> {
+  private drop(refusal: SnowflakeError): Promise<void> {
     this.lease = undefined;
-    this.parts.seat.vacate(() => dropped(reason));
-    this.change('dropped', reason);
+    this.parts.seat.vacate(() => refusal);
+    this.change('dropped', refusal.message);
     return this.replaceLease();
   }
 

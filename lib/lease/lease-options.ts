@@ -22,10 +22,10 @@ export interface LeaseOptions {
   /** Ids further ahead of a clock that was set back move to another worker id. Default 5 s. */
   readonly maxDriftMs: number;
   /**
-   * A registry that was never there cannot be told from one that was lost. 'runAhead': serve at
-   * once, ids up to one ttl ahead. 'wait': exact times after one ttl. 'trust': it is new for sure.
+   * A registry that was never there cannot be told from one that was lost. 'runAhead': serve after
+   * a second, ids up to one ttl ahead. 'wait': exact times after one ttl.
    */
-  readonly onFreshRegistry: 'runAhead' | 'wait' | 'trust';
+  readonly onFreshRegistry: 'runAhead' | 'wait';
   /** When every worker id is taken at start: wait for one until startTimeoutMs, or fail at once. */
   readonly onNoWorkerFree: 'wait' | 'fail';
   /** How long the start may wait for a worker id. Default 30 s. */
@@ -45,12 +45,17 @@ export const LEASE_DEFAULTS: LeaseOptions = {
   startTimeoutMs: 30_000,
 };
 
-/** Less than this is not worth a round trip; 50 ms are 204,800 ids. */
-export const MIN_RANGE_MS = 50;
+/**
+ * A shorter range is not worth being leased: one second of ids must fit, in whole ticks, so that
+ * what an application does at boot works.
+ */
+export function minRangeMsOf(unitMs: number): number {
+  return 1000 + 2 * unitMs;
+}
 
 const CHOICES = {
   onClockSkew: ['anchor', 'reject', 'warn'],
-  onFreshRegistry: ['runAhead', 'wait', 'trust'],
+  onFreshRegistry: ['runAhead', 'wait'],
   onNoWorkerFree: ['wait', 'fail'],
 } as const;
 
@@ -64,6 +69,13 @@ const BOUNDS: { readonly [name in keyof LeaseOptions]?: readonly [min: number, m
   maxDriftMs: [1, 86_400_000],
   startTimeoutMs: [0, 86_400_000],
 };
+
+/** Was a choice once: true for one moment, and configured for good. */
+const TRUST_FAULT =
+  "`onFreshRegistry: 'trust'` is gone: left in a deployment it made ids twice after the first " +
+  'loss of data. Leave the option out; for exact times from the first id on run `snowflake ' +
+  "registry create` one leaseTtlMs before the first start, or use 'wait'. In tests a " +
+  '`new MemorySupport()` starts at once with exact times.';
 
 /** Option names as the module shows them, where they differ from ours. */
 const SHOWN_NAMES: Readonly<Record<string, string>> = { ttlMs: 'leaseTtlMs' };
@@ -82,6 +94,10 @@ export function leaseFaults(options: LeaseOptions): string[] {
   for (const [name, choices] of Object.entries(CHOICES)) {
     const value = options[name as keyof typeof CHOICES];
     if ((choices as readonly unknown[]).includes(value)) continue;
+    if (name === 'onFreshRegistry' && (value as unknown) === 'trust') {
+      faults.push(TRUST_FAULT);
+      continue;
+    }
     const list = choices.map((choice) => `'${choice}'`).join(', ');
     faults.push(`Expected \`${name}\` to be one of ${list}, got ${shown(value)}.`);
   }
@@ -105,13 +121,24 @@ export function waitFault(options: LeaseOptions, lossWindowMs: number): string |
   );
 }
 
-/** A lease must outlast two missed renewals and what a failover takes. */
-export function renewalFault(options: LeaseOptions, lossWindowMs: number): string | undefined {
-  const least = 2 * options.refreshAliveIntervalMs + options.callTimeoutMs + lossWindowMs;
-  if (options.ttlMs > least) return undefined;
+/** What a lease must have room for, besides the renewals that may be missed. */
+export interface LeaseRoom {
+  /** What a failover takes. */
+  readonly lossWindowMs: number;
+  /** The shortest range worth being leased; 0 where nothing is leased. */
+  readonly minRangeMs: number;
+}
+
+/** A lease must outlast two missed renewals, what a failover takes, and the shortest range. */
+export function renewalFault(options: LeaseOptions, room: LeaseRoom): string | undefined {
+  const { refreshAliveIntervalMs, callTimeoutMs, ttlMs } = options;
+  const { lossWindowMs, minRangeMs } = room;
+  const least = 2 * refreshAliveIntervalMs + callTimeoutMs + lossWindowMs + minRangeMs;
+  if (ttlMs > least) return undefined;
   return (
     `Expected \`leaseTtlMs\` to exceed ${least}, which is 2 x refreshAliveIntervalMs ` +
-    `(${options.refreshAliveIntervalMs}) + callTimeoutMs (${options.callTimeoutMs}) + the time a ` +
-    `failover takes (${lossWindowMs}), got ${shown(options.ttlMs)}.`
+    `(${refreshAliveIntervalMs}) + callTimeoutMs (${callTimeoutMs}) + the time a failover takes ` +
+    `(${lossWindowMs}) + the shortest range worth leasing (${minRangeMs}: 1000 and two units of ` +
+    `the layout, or 0 without a registry), got ${shown(ttlMs)}.`
   );
 }

@@ -14,8 +14,14 @@ import { workerRange, type WorkerIdRange } from '../core/worker-range.js';
 import { SnowflakeError, isSnowflakeError, shown } from '../errors.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { JoinedSupport } from '../lease/joined.support.js';
-import { LEASE_DEFAULTS, leaseFaults, renewalFault, waitFault } from '../lease/lease-options.js';
-import type { LeaseOptions } from '../lease/lease-options.js';
+import {
+  LEASE_DEFAULTS,
+  leaseFaults,
+  minRangeMsOf,
+  renewalFault,
+  waitFault,
+} from '../lease/lease-options.js';
+import type { LeaseOptions, LeaseRoom } from '../lease/lease-options.js';
 import { StaticSupport, staticWorkerFault } from '../lease/static.support.js';
 import { systemTimers, type Timers } from '../lease/timers.js';
 import { toSupport } from './support-url.js';
@@ -77,7 +83,7 @@ export interface SnowflakeConfig {
 const LEASED_WORKER_ID_MAX = 4095;
 const AHEAD_MS_LIMIT = 3_600_000;
 /** Stands in while other options are checked, so that one fault does not hide the rest. */
-const UNKNOWN_SUPPORT = { lossWindowMs: 0 } as unknown as IDistributedSupport;
+const UNKNOWN_SUPPORT = {} as unknown as IDistributedSupport;
 
 /** The options that are not those of the lease; the compiler keeps the list complete. */
 const OWN_NAMES: Record<Exclude<keyof SnowflakeModuleOptions, keyof LeaseOptions>, true> = {
@@ -109,7 +115,7 @@ export async function resolveOptions(
   const support = await resolveSupport(options, faults);
   const shared = support instanceof JoinedSupport ? support.shared : undefined;
   const layout = shared === undefined ? ownLayout : joinLayout(options, shared, ownLayout, faults);
-  const lease = resolveLease(options, support.lossWindowMs ?? 0, faults);
+  const lease = resolveLease(options, roomOf(support, layout), faults);
   const workerIds = resolveWorkerIds(options, layout, support, faults);
   const config = {
     layout,
@@ -194,9 +200,15 @@ async function resolveSupport(
   }
 }
 
+/** A support without a loss window has no store, so that nothing is leased for a time. */
+function roomOf({ lossWindowMs }: IDistributedSupport, { unitMs }: BitLayout): LeaseRoom {
+  if (lossWindowMs === undefined) return { lossWindowMs: 0, minRangeMs: 0 };
+  return { lossWindowMs, minRangeMs: minRangeMsOf(unitMs) };
+}
+
 function resolveLease(
   options: SnowflakeModuleOptions,
-  lossWindowMs: number,
+  room: LeaseRoom,
   faults: string[],
 ): LeaseOptions {
   const given = Object.entries({ ...options, ttlMs: options.leaseTtlMs }).filter(
@@ -204,7 +216,7 @@ function resolveLease(
   );
   const lease = { ...LEASE_DEFAULTS, ...Object.fromEntries(given) };
   const found = leaseFaults(lease);
-  const relations = [renewalFault(lease, lossWindowMs), waitFault(lease, lossWindowMs)];
+  const relations = [renewalFault(lease, room), waitFault(lease, room.lossWindowMs)];
   faults.push(...(found.length > 0 ? found : relations.filter((fault) => fault !== undefined)));
   return lease;
 }

@@ -18,7 +18,7 @@ import type { Keeper } from '../lease/keeper.js';
 import { systemHolder } from '../lease/holder.js';
 import type { LeaseChange } from '../lease/keeper-parts.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
-import { MIN_RANGE_MS } from '../lease/lease-options.js';
+import { minRangeMsOf } from '../lease/lease-options.js';
 import { IdMaker } from './id-maker.js';
 import { SnowflakeLifecycle } from './lifecycle.js';
 import { resolveOptions, type SnowflakeConfig, type SnowflakeModuleOptions } from './options.js';
@@ -124,8 +124,8 @@ function createKeeper(
     terms: {
       fingerprint: layout.fingerprint,
       ttlMs: lease.ttlMs,
-      minRangeMs: MIN_RANGE_MS,
-      trustsFreshRegistry: lease.onFreshRegistry === 'trust',
+      minRangeMs: minRangeMsOf(layout.unitMs),
+      quarantineMs: 0,
     },
     workerIds,
     holder: systemHolder(application),

@@ -7,7 +7,9 @@
 import { ACQUIRE_CASES } from './contract/acquire-cases.js';
 import { Bench, type BenchParts, type ContractNeed } from './contract/bench.js';
 import { ERA_CASES } from './contract/era-cases.js';
+import { LAYOUT_CASES, VERSION_CASES } from './contract/layout-cases.js';
 import { LOSS_CASES } from './contract/loss-cases.js';
+import { QUARANTINE_CASES } from './contract/quarantine-cases.js';
 import { RACE_CASES } from './contract/race-cases.js';
 import { RELEASE_CASES } from './contract/release-cases.js';
 import { RENEW_CASES } from './contract/renew-cases.js';
@@ -19,8 +21,8 @@ export interface SupportContract extends BenchParts {
   readonly test: (name: string, run: () => Promise<void>) => void;
   /**
    * What the support or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
-   * `lossControl`), 'release', 'workers' (methods it has not), 'longest free' (any free worker id
-   * is taken, which is safe).
+   * `lossControl`), 'version' (no `versionControl`), 'release', 'workers' (methods it has not),
+   * 'longest free' (any free worker id is taken, which is safe).
    */
   readonly leaveOut?: readonly ContractNeed[];
 }
@@ -33,8 +35,18 @@ export const CONTRACT_CASES = [
   ...RACE_CASES,
   ...LOSS_CASES,
   ...ERA_CASES,
+  ...LAYOUT_CASES,
+  ...QUARANTINE_CASES,
+  ...VERSION_CASES,
   ...WALK_CASES,
 ];
+
+/** What a need is tried with. */
+const CONTROLS = [
+  ['clock', 'clockControl'],
+  ['losses', 'lossControl'],
+  ['version', 'versionControl'],
+] as const;
 
 let registryCount = 0;
 
@@ -61,19 +73,18 @@ let registryCount = 0;
  *       return new MemorySupport({ registry, clock });
  *     },
  *     clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
- *     leaveOut: ['losses'],
+ *     leaveOut: ['losses', 'version'],
  *   });
  * });
  * ```
  */
 export function describeDistributedSupport(contract: SupportContract): void {
-  const { test, leaveOut = [], clockControl, lossControl } = contract;
-  const controls = { clock: clockControl, losses: lossControl } as const;
-  for (const [need, control] of Object.entries(controls)) {
-    if (control !== undefined || leaveOut.includes(need as ContractNeed)) continue;
+  const { test, leaveOut = [] } = contract;
+  for (const [need, control] of CONTROLS) {
+    if (contract[control] !== undefined || leaveOut.includes(need)) continue;
     throw new TypeError(
-      `Expected \`${need === 'clock' ? 'clockControl' : 'lossControl'}\`, got nothing. Give it, ` +
-        `or say with \`leaveOut: ['${need}']\` that what needs it is not tried.`,
+      `Expected \`${control}\`, got nothing. Give it, or ` +
+        `say with \`leaveOut: ['${need}']\` that what needs it is not tried.`,
     );
   }
   for (const { name, needs, run } of CONTRACT_CASES) {

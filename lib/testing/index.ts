@@ -5,6 +5,7 @@ export type {
   ContractNeed,
   Expect,
   LossControl,
+  VersionControl,
 } from './contract/bench.js';
 export {
   describeDistributedSupport,

@@ -37,11 +37,12 @@ function request(given: Partial<LeaseRequest> = {}): LeaseRequest {
     fingerprint: 'f',
     ttlMs: 60_000,
     minRangeMs: 50,
-    trustsFreshRegistry: true,
+    quarantineMs: 0,
     token: randomUUID(),
     nonce: 'n0',
     workerIdMin: 0,
     workerIdMax: 1023,
+    haveMs: 0,
     holder: { host: 'host|with|bars', pid: 7, application: 'shop' },
     ...given,
   };
@@ -146,7 +147,7 @@ describe('the Redis support', () => {
     servers.push(await startRedis({ port }));
     let renewed: LeaseAnswer | undefined;
     for (let attempt = 0; renewed === undefined && attempt < 100; attempt++) {
-      renewed = await redis.refreshAlive({ ...lease, trustsFreshRegistry: false }).catch(() => {
+      renewed = await redis.refreshAlive({ ...lease, quarantineMs: 0 }).catch(() => {
         return new Promise<undefined>((resolve) => setTimeout(resolve, 50, undefined));
       });
     }

@@ -19,13 +19,16 @@ const mostly = <T>(usual: fc.Arbitrary<T>, ...rest: T[]) =>
 /** One step of a walk: who does what, after which time, on which server. */
 const step = fc.record({
   op: fc.constantFrom('acquire', 'renew', 'renew', 'renew', 'release', 'forget'),
+  befalls: mostly(fc.constant('nothing'), 'wiped', 'half written', 'raised'),
   holder: fc.nat(3),
   elapsedMs: mostly(fc.nat(20_000), -90_000, -7000, 50_000, 90_000),
   server: mostly(fc.constant('same'), 'one', 'two'),
   ttlMs: fc.constantFrom(10_000, 60_000),
+  quarantineMs: mostly(fc.constant(0), 0, 100_000, 300_000),
   breaksNonce: mostly(fc.constant(false), true),
   claimsMs: mostly(fc.constant(0), 5000, 90_000_000),
   fingerprint: fc.nat(40).map((n) => (n === 0 ? 'other' : 'f')),
+  isLive: fc.boolean(),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -39,6 +42,7 @@ class Walk {
   /** What was done and what was answered, for the list of what the walks have seen. */
   async take(step: Step): Promise<string> {
     this.count++;
+    await this.befalls(step);
     this.twin.timeMs += step.elapsedMs;
     if (step.server !== 'same') this.twin.server = step.server;
     const lease = this.leases.get(step.holder);
@@ -52,6 +56,12 @@ class Walk {
     return 'release';
   }
 
+  private async befalls({ befalls }: Step): Promise<void> {
+    if (befalls === 'wiped') await this.twin.wipe();
+    if (befalls === 'half written') await this.twin.leaveHalf();
+    if (befalls === 'raised' && this.count > 10) await this.twin.raise();
+  }
+
   private async acquire(step: Step, lease: WorkerLease | undefined): Promise<string> {
     const request: LeaseRequest = {
       ...terms(step),
@@ -59,18 +69,19 @@ class Walk {
       nonce: 'n',
       workerIdMin: 0,
       workerIdMax: 2,
+      haveMs: step.isLive ? (lease?.haveMs ?? 0) + step.claimsMs : 0,
       holder: { host: 'h', pid: 1, application: 'a' },
     };
     const answer = await this.twin.acquire(request);
     this.hold(step, { ...request, nonceNext: '', haveMs: 0 }, answer);
-    return `acquire ${answer.status}`;
+    return `acquire ${textOf(answer)}`;
   }
 
   private async renew(step: Step, lease: WorkerLease): Promise<string> {
     const asked = this.asked(step, lease);
     const answer = await this.twin.renew(asked);
     this.hold(step, { ...asked, nonce: asked.nonceNext }, answer);
-    return `renew ${answer.status}`;
+    return `renew ${textOf(answer)}`;
   }
 
   private hold(step: Step, asked: Omit<WorkerLease, 'workerId' | 'mark'>, answer: LeaseAnswer) {
@@ -87,8 +98,13 @@ class Walk {
   }
 }
 
-function terms({ fingerprint, ttlMs }: Step) {
-  return { fingerprint, ttlMs, minRangeMs: 50, trustsFreshRegistry: false };
+function terms({ fingerprint, ttlMs, quarantineMs }: Step) {
+  return { fingerprint, ttlMs, minRangeMs: 50, quarantineMs };
+}
+
+function textOf(answer: LeaseAnswer): string {
+  const isContested = 'fingerprint' in answer && answer.fingerprint.includes(' and ');
+  return isContested ? `${answer.status}, contested` : answer.status;
 }
 
 describe('the two registries', () => {
@@ -118,8 +134,10 @@ describe('the two registries', () => {
     // The walks must have seen every answer there is, or they prove little.
     expect([...seen].toSorted()).toEqual([
       'acquire layout-mismatch',
+      'acquire layout-mismatch, contested',
       'acquire none-free',
       'acquire ok',
+      'acquire other-version',
       'acquire wait',
       'forget',
       'release',
@@ -127,7 +145,9 @@ describe('the two registries', () => {
       'renew fenced',
       'renew hold',
       'renew layout-mismatch',
+      'renew layout-mismatch, contested',
       'renew ok',
+      'renew other-version',
       'renew unknown',
     ]);
   }, 60_000);

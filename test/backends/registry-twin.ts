@@ -43,18 +43,49 @@ export class RegistryTwin {
     this.memory.release(lease, lastIssuedMs, this.reading());
   }
 
+  /** Everything is gone; the server runs on. */
+  async wipe(): Promise<void> {
+    await this.redis.del(this.key);
+    this.memory.state = undefined;
+  }
+
+  /** As a script left it that could not end, which in memory does not happen. */
+  async leaveHalf(): Promise<void> {
+    await this.redis.del(this.key);
+    await this.redis.hset(this.key, { version: '1', fingerprint: 'half', incarnation: 'half' });
+    this.memory.state = undefined;
+  }
+
+  /** A later version of the protocol keeps it from now on, until it is wiped. */
+  async raise(): Promise<void> {
+    if (this.memory.state === undefined) return;
+    await this.redis.hset(this.key, 'version', '2');
+    this.memory.state.version = '2';
+  }
+
   /** What both remember: first memory, then Redis. */
-  async states(): Promise<[Record<string, number>, Record<string, number>]> {
-    const names = ['safeFloor', 'era', 'operations', 'slew', 'quarantine'];
+  async states(): Promise<[Record<string, string>, Record<string, string>]> {
     const fields = Object.entries(await this.redis.hgetall(this.key));
-    const kept = fields.filter(([name]) => names.includes(name) || /^c\d+$/.test(name));
-    const { safeFloorMs, era, operations, slewMs, quarantineMs, ceilings } = this.memory.state!;
-    const numbers = { era, operations, slew: slewMs, quarantine: quarantineMs };
-    const named = [...ceilings].map(([workerId, ms]) => [`c${workerId}`, ms]);
-    return [
-      { ...numbers, safeFloor: safeFloorMs, ...Object.fromEntries(named) },
-      Object.fromEntries(kept.map(([name, value]) => [name, Number(value)])),
-    ];
+    const inRedis = Object.fromEntries(
+      fields.filter(([name]) => !/^[ok]/.test(name) || name === 'operations'),
+    );
+    const { state } = this.memory;
+    if (state === undefined) return [{}, 'lastTime' in inRedis ? inRedis : {}];
+    const named = [...state.ceilings].map(([workerId, ms]) => [`c${workerId}`, String(ms)]);
+    const inMemory = {
+      version: state.version,
+      fingerprint: state.fingerprint,
+      incarnation: state.incarnation,
+      server: state.server,
+      lastTime: String(state.lastTimeMs),
+      slew: String(state.slewMs),
+      quarantine: String(state.quarantineMs),
+      safeFloor: String(state.safeFloorMs),
+      era: String(state.era),
+      operations: String(state.operations),
+      ...Object.fromEntries(named),
+    };
+    return [inMemory, inRedis];
   }
 
   private reading() {

@@ -9,7 +9,7 @@ import type { StoreCall } from '../../lib/testing/index.js';
 function timed(lua: string): string {
   const changed = lua
     .replace(/time = tonumber\(time\[1\]\).*\n/, 'time = tonumber(ARGV[#ARGV - 1])\n')
-    .replace(/local server = info\(.*\)\n/, 'local server = ARGV[#ARGV]\n');
+    .replace(/local server = identity\(\)\n/, 'local server = ARGV[#ARGV]\n');
   const isGiven = changed.includes('time = tonumber(ARGV') && changed.includes('server = ARGV');
   if (!isGiven) throw new Error('The scripts have another beginning than this test knows.');
   return changed;
@@ -24,12 +24,10 @@ export const TIMED_LUA = {
 /** What a script is given, in the order of redis.support.ts. */
 export function timedArguments(call: StoreCall, reading: StoreReading): (string | number)[] {
   const terms = call.op === 'acquire' ? call.request : call.lease;
-  const trusts = terms.trustsFreshRegistry ? 1 : 0;
   return [
     terms.fingerprint,
     terms.ttlMs,
-    reading.lossWindowMs,
-    trusts,
+    Math.max(reading.lossWindowMs, terms.quarantineMs - terms.ttlMs),
     reading.random,
     ...ownArguments(call),
     reading.timeMs,
@@ -39,8 +37,9 @@ export function timedArguments(call: StoreCall, reading: StoreReading): (string 
 
 function ownArguments(call: StoreCall): (string | number)[] {
   if (call.op === 'acquire') {
-    const { token, nonce, workerIdMin, workerIdMax, minRangeMs, holder } = call.request;
-    return [token, nonce, workerIdMin, workerIdMax, minRangeMs, JSON.stringify(holder)];
+    const { token, nonce, workerIdMin, workerIdMax, minRangeMs, haveMs, holder } = call.request;
+    const asked = [token, nonce, workerIdMin, workerIdMax, minRangeMs, haveMs];
+    return [...asked, JSON.stringify(holder)];
   }
   const { token, nonce, nonceNext, workerId, haveMs, mark, minRangeMs } = call.lease;
   const lease = [token, nonce, nonceNext, workerId];

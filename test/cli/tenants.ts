@@ -39,11 +39,12 @@ export class Tenant {
       fingerprint: layouts.snowflake().fingerprint,
       ttlMs: 60_000,
       minRangeMs: 50,
-      trustsFreshRegistry: true,
+      quarantineMs: 0,
       token: randomUUID(),
       nonce: randomUUID(),
       workerIdMin: 0,
       workerIdMax: 1023,
+      haveMs: 0,
       holder: { host: 'h', pid: 7, application: 'shop' },
       ...given,
     };

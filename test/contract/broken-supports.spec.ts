@@ -13,11 +13,13 @@ import {
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { REGISTRY_MUTANTS, SAFE_VARIANTS } from '../mutants/mutants.mjs';
 import { MUTANT_REJECTED_BY, SAFE_VARIANT_IS_WITHOUT } from './mutant-rejected-by.js';
+import { LAYOUT_FAULTS } from './layout-faults.js';
 import { REGISTRY_FAULTS } from './registry-faults.js';
 import { memoryStore } from './settable-stores.js';
 import { WRONG_SUPPORTS } from './wrong-supports.js';
 
 const LOADING_MS = 60_000;
+const FAULTS = [...REGISTRY_FAULTS, ...LAYOUT_FAULTS];
 
 /** The cases of the suite that a support fails. */
 async function failuresOf(
@@ -44,7 +46,7 @@ describe('the contract suite', () => {
   const rejections = new Map<string, string[]>();
 
   beforeAll(async () => {
-    for (const { name, edits } of [...REGISTRY_MUTANTS, ...REGISTRY_FAULTS])
+    for (const { name, edits } of [...REGISTRY_MUTANTS, ...FAULTS])
       rejections.set(name, await failuresOf(await mutated(edits)));
     for (const { name, build, leaveOut } of WRONG_SUPPORTS)
       rejections.set(name, await failuresOf(build(), leaveOut));
@@ -57,7 +59,7 @@ describe('the contract suite', () => {
     );
   });
 
-  it.each(REGISTRY_FAULTS)('rejects the fault: $name', ({ name, by }) => {
+  it.each(FAULTS)('rejects the fault: $name', ({ name, by }) => {
     expect(rejections.get(name)).toContain(by);
   });
 

@@ -20,17 +20,18 @@ describe('MemorySupport', () => {
       return new MemorySupport({ registry, clock });
     },
     clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
-    leaveOut: ['losses'],
+    leaveOut: ['losses', 'version'],
   });
 });
 
 describe('a suite without a control', () => {
   it('says so before any test runs, unless what needs it is left out', () => {
     const { createSupport } = memoryStore(MemoryRegistry);
-    const describeIt = (leaveOut: ('clock' | 'losses')[]) => () =>
+    const describeIt = (leaveOut: ('clock' | 'losses' | 'version')[]) => () =>
       describeDistributedSupport({ test: () => undefined, expect, createSupport, leaveOut });
     expect(describeIt([])).toThrow('Expected `clockControl`, got nothing.');
     expect(describeIt(['clock'])).toThrow("say with `leaveOut: ['losses']`");
-    expect(describeIt(['clock', 'losses'])).not.toThrow();
+    expect(describeIt(['clock', 'losses'])).toThrow('Expected `versionControl`, got nothing.');
+    expect(describeIt(['clock', 'losses', 'version'])).not.toThrow();
   });
 });

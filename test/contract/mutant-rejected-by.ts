@@ -21,7 +21,7 @@ export const MUTANT_REJECTED_BY: Readonly<Record<string, readonly string[]>> = {
     'keeps later holders apart when acquire and release of an old one come again',
   ],
   'no quarantine of a new registry': [
-    'starts behind everything a registry could have forgotten that is not known to be new',
+    'starts behind everything that an absent registry could have forgotten',
   ],
   'quarantine shorter than a lease': [
     'starts behind every forgotten range after the registry was wiped',

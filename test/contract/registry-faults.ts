@@ -4,7 +4,7 @@
  */
 import type { Edit } from '../mutants/load-library.mjs';
 
-interface Fault {
+export interface Fault {
   readonly name: string;
   /** The case of the suite that is about it. */
   readonly by: string;
@@ -218,31 +218,26 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
   {
     name: 'operations are not counted',
     by: 'says in each answer which registry it is, and counts its operations',
-    edits: [inRegistry('this.state.operations++;', '')],
+    edits: [
+      inRegistry(
+        `state.operations++;
+    if (!isOther) return`,
+        'if (!isOther) return',
+      ),
+    ],
   },
   {
     name: 'no loss window when another server answers',
     by: 'grants nothing before a quarantine when another server answers',
-    edits: [
-      inState(
-        'quarantineMs = Math.max(state.quarantineMs, terms.ttlMs + store.lossWindowMs)',
-        'quarantineMs = Math.max(state.quarantineMs, terms.ttlMs)',
-      ),
-      inState(
-        `    quarantineMs,
-    safeFloorMs:`,
-        `    quarantineMs: terms.ttlMs,
-    safeFloorMs:`,
-      ),
-    ],
+    edits: [inState('terms.ttlMs + store.lossWindowMs', 'terms.ttlMs')],
   },
   {
     name: 'the longest ttl is forgotten',
     by: 'remembers the longest ttl ever granted for its quarantine',
     edits: [
       inState(
-        'Math.max(state.quarantineMs, terms.ttlMs + store.lossWindowMs)',
-        'terms.ttlMs + store.lossWindowMs',
+        'if (longerMs <= 0) return;',
+        'state.quarantineMs = quarantineMs; if (longerMs <= 0) return;',
       ),
     ],
   },
@@ -251,20 +246,15 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
     by: 'remembers for its quarantine also a longer ttl that came with a renewal',
     edits: [
       inRegistry(
-        'else reopenState(this.state, terms, store);',
-        "else reopenState(this.state, 'haveMs' in terms ? { ...terms, ttlMs: 0 } : terms, store);",
+        'reopenState(state, terms, store);',
+        "reopenState(state, 'workerId' in terms ? { ...terms, ttlMs: 0 } : terms, store);",
       ),
     ],
   },
   {
-    name: 'a registry known to be new is not believed',
-    by: 'starts at once in a registry that is known to be new',
-    edits: [inState('terms.trustsFreshRegistry ? 0 : quarantineMs', 'quarantineMs')],
-  },
-  {
     name: 'each step back forgets the last',
     by: 'never turns its clock back, however often the host clock steps to and fro',
-    edits: [inState('? state.slewMs - elapsedMs', '? -elapsedMs')],
+    edits: [inState('? slewMs - elapsedMs', '? -elapsedMs')],
   },
   {
     name: 'the clock stands still after a step back',
@@ -274,7 +264,7 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
   {
     name: 'the clock never comes home',
     by: 'comes back to the host clock some time after that stepped back',
-    edits: [inState('Math.max(0, state.slewMs - Math.floor(elapsedMs / 2))', 'state.slewMs')],
+    edits: [inState('Math.max(0, slewMs - Math.floor(elapsedMs / 2))', 'slewMs')],
   },
   {
     name: 'a stranger prolongs',
@@ -318,10 +308,8 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
     by: 'takes nothing back for another layout',
     edits: [
       inRegistry(
-        `const state = this.open(lease, store);
-    const owner = state?.owners`,
-        `const state = this.open({ ...lease, ...this.state }, store);
-    const owner = state?.owners`,
+        'this.open(lease, store, 0)',
+        'this.open({ ...lease, ...this.state, ttlMs: lease.ttlMs }, store, 0)',
       ),
     ],
   },
@@ -369,7 +357,7 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
     name: 'another layout is not noticed',
     by: 'refuses another layout in the same registry, naming the one it knows',
     edits: [
-      inRegistry('else if (this.state.fingerprint !== terms.fingerprint) return undefined;', ''),
+      inRegistry('const isOther = isForAnother(state, fingerprint);', 'const isOther = false;'),
     ],
   },
   {

@@ -55,6 +55,10 @@ export function memoryStore(Registry: new () => MemoryRegistry): Store {
       release: async (lease, lastMs) => registryOf(name).release(lease, lastMs, readings.of(name)),
       workers: async () => registryOf(name).workers(readings.clock.now()),
     }),
+    versionControl: {
+      raise: (name) => void (registryOf(name).state!.version = '2'),
+      lower: (name) => void (registryOf(name).state!.version = '1'),
+    },
     lossControl: {
       wipe: (name) => void (registryOf(name).state = undefined),
       restart: (name) => readings.changeServer(name),
@@ -84,6 +88,10 @@ export function redisStore(redis: () => Redis, opened: RedisSupport[]): Store {
       });
       opened.push(support);
       return support;
+    },
+    versionControl: {
+      raise: async (name) => void (await redis().hset(keyOf(name), 'version', '2')),
+      lower: async (name) => void (await redis().hset(keyOf(name), 'version', '1')),
     },
     lossControl: {
       wipe: async (name) => void (await redis().del(keyOf(name))),

@@ -62,7 +62,6 @@ async function look(
     layout,
     clock: time,
     timers: time,
-    onFreshRegistry: 'trust' as const,
   };
   const shown = await showApp({ snowflake });
   app = shown.app;

@@ -46,7 +46,7 @@ async function look(
 ): Promise<Visit> {
   const { support = new MemorySupport({ clock: time }), workerId } = options.snowflake ?? {};
   const from = workerId === undefined ? { support } : { workerId };
-  const snowflake = { ...from, clock: time, timers: time, onFreshRegistry: 'trust' as const };
+  const snowflake = { ...from, clock: time, timers: time };
   const shown = await showApp({ ...options, snowflake });
   app = shown.app;
   visit = await Visit.open(browser, shown.url + path, viewer);

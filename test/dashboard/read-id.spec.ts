@@ -28,7 +28,7 @@ afterEach(async () => {
 async function look(layout: BitLayout = layouts.snowflake(), hash = ''): Promise<void> {
   const time = new SettableTime(NOW_MS);
   const support = new MemorySupport({ clock: time });
-  const common = { clock: time, timers: time, onFreshRegistry: 'trust' as const };
+  const common = { clock: time, timers: time };
   const shown = await showApp({ snowflake: { support, layout, ...common } });
   app = shown.app;
   visit = await Visit.open(browser, `${shown.url}/snowflake${hash}`);

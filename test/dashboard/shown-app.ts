@@ -38,7 +38,7 @@ export interface ShownApp {
 
 export async function showApp(options: ShownAppOptions = {}): Promise<ShownApp> {
   const { platform = 'express', dashboard = { guards: [anybody] }, more = {} } = options;
-  const snowflake = { support: new MemorySupport(), onFreshRegistry: 'trust' as const };
+  const snowflake = { support: new MemorySupport() };
   @Module({
     ...more,
     imports: [
@@ -80,10 +80,10 @@ export async function leaseAs(support: IDistributedSupport, other: OtherHolder) 
     fingerprint,
     ttlMs,
     minRangeMs: 1000,
-    trustsFreshRegistry: true,
+    quarantineMs: 0,
   };
   const token = `${host} ${pid}`;
-  const request = { ...terms, token, nonce: 'a', workerIdMin: 0, workerIdMax: 1023 };
+  const request = { ...terms, token, nonce: 'a', workerIdMin: 0, workerIdMax: 1023, haveMs: 0 };
   const answer = await support.getNextWorkId({ ...request, holder: { host, pid, application } });
   const { workerId, ceilingMs, mark } = answer as Required<LeaseGrant>;
   const lease = { ...terms, workerId, token, nonce: 'a', nonceNext: 'a', haveMs: ceilingMs, mark };

@@ -51,7 +51,7 @@ afterEach(async () => {
   await Promise.all(apps.map((app) => app.close()));
 });
 
-const timed = () => ({ clock: time, timers: time, onFreshRegistry: 'trust' }) as const;
+const timed = () => ({ clock: time, timers: time }) as const;
 
 async function serve(snowflake: SnowflakeModuleOptions, options: ShownAppOptions = {}) {
   const { app, url } = await showApp({ ...options, snowflake: { ...snowflake, ...timed() } });

@@ -158,11 +158,12 @@ describe('tables', () => {
       fingerprint: 'f',
       ttlMs: 60_000,
       minRangeMs: 50,
-      trustsFreshRegistry: true,
+      quarantineMs: 0,
       token: 'token',
       nonce: 'nonce',
       workerIdMin: 7,
       workerIdMax: 7,
+      haveMs: 0,
       holder: { host: 'host', pid: 1, application: 'docs' },
     });
     const fields = await redis.hkeys(support.key);

@@ -48,7 +48,7 @@ async function start(options: Options = {}, isAway = false) {
   const registry = new MemoryRegistry();
   const store = new StoreThatFails({ registry, clock: time });
   store.isAway = isAway;
-  const common = { support: store, clock: time, timers: time, onFreshRegistry: 'trust' } as const;
+  const common = { support: store, clock: time, timers: time } as const;
   const imports = [
     ScheduleModule.forRoot(),
     TerminusModule.forRoot({ logger: false }),

@@ -3,6 +3,7 @@
  * with time that a test moves and a store that a test can break.
  */
 import { MemoryRegistry } from '../../lib/backends/memory/index.js';
+import { emptyState } from '../../lib/backends/memory/registry-state.js';
 import { AnchoredClock } from '../../lib/core/clock.js';
 import { layouts } from '../../lib/core/layouts.js';
 import { SeatMemory } from '../../lib/core/seat-memory.js';
@@ -32,6 +33,11 @@ export class World implements IDistributedSupport {
   calls: string[] = [];
   released: (number | undefined)[] = [];
   private held: (() => void)[] = [];
+
+  /** Its registry begins with it, unless it `isAbsent`. */
+  constructor({ isAbsent = false } = {}) {
+    if (!isAbsent) this.registry.state = emptyState(this.reading());
+  }
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
     return this.wire('acquire', () => this.registry.acquire(request, this.reading()));
@@ -71,7 +77,7 @@ export function process(
   clockAheadMs = 0,
   memory = new SeatMemory(),
 ) {
-  const options: LeaseOptions = { ...LEASE_DEFAULTS, onFreshRegistry: 'trust', ...given };
+  const options: LeaseOptions = { ...LEASE_DEFAULTS, ...given };
   const seat = new WorkerSeat(layouts.snowflake(), options.reserveMs, memory);
   const hostClock = { now: () => world.time.now() + clockAheadMs };
   const idClock = new AnchoredClock(hostClock, memory);
@@ -86,7 +92,7 @@ export function process(
       fingerprint: seat.layout.fingerprint,
       ttlMs: options.ttlMs,
       minRangeMs: 50,
-      trustsFreshRegistry: options.onFreshRegistry === 'trust',
+      quarantineMs: 0,
     },
     workerIds: { min: 0, max: 3 },
     holder: {

@@ -58,7 +58,6 @@ export async function startApp(options: SnowflakeModuleOptions = {}) {
         ...given,
         clock: time,
         timers: time,
-        onFreshRegistry: 'trust',
         ...options,
       }),
     ],

@@ -107,16 +107,7 @@ const STATE = 'backends/memory/registry-state.ts';
 
 /** @type {Variant['edits']} */
 const WITHOUT_WINDOW = [
-  {
-    file: STATE,
-    find: 'const quarantineMs = terms.ttlMs + store.lossWindowMs;',
-    put: 'const quarantineMs = terms.ttlMs;',
-  },
-  {
-    file: STATE,
-    find: 'Math.max(state.quarantineMs, terms.ttlMs + store.lossWindowMs)',
-    put: 'Math.max(state.quarantineMs, terms.ttlMs)',
-  },
+  { file: STATE, find: 'terms.ttlMs + store.lossWindowMs', put: 'terms.ttlMs' },
 ];
 
 /** Broken variants that only an exhaustive search is sure to meet. */

@@ -84,7 +84,7 @@ export const TERMS = {
   fingerprint: 'model',
   ttlMs: TTL,
   minRangeMs: MIN_RANGE,
-  trustsFreshRegistry: false,
+  quarantineMs: 0,
 };
 
 /** @type {(lease: Lease) => boolean} */
@@ -156,8 +156,9 @@ export function firstWorld({ MemoryRegistry, bounds }) {
   const store = new MemoryRegistry();
   const reading = { timeMs: 0, server: 0, random: 0, lossWindowMs: bounds.lossWindow ?? 0 };
   // A release by nobody creates the registry and changes nothing else.
-  store.release({ ...TERMS, trustsFreshRegistry: true, workerId: 0, token: 0 }, 0, reading);
+  store.release({ ...TERMS, workerId: 0, token: 0 }, 0, reading);
   store.state.operations = 0;
+  store.state.safeFloorMs = 0;
   const { requests, losses = 0, clockSteps = 0, clones = 0 } = bounds;
   return {
     time: 0,

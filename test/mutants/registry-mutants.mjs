@@ -120,19 +120,20 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'no quarantine of a new registry',
-    edits: [{ file: STATE, find: 'terms.trustsFreshRegistry ? 0 : quarantineMs', put: '0' }],
+    edits: [
+      {
+        file: STATE,
+        find: 'safeFloorMs: store.timeMs + quarantineMs',
+        put: 'safeFloorMs: store.timeMs',
+      },
+    ],
   },
   {
     name: 'quarantine shorter than a lease',
     edits: [
       {
         file: STATE,
-        find: 'const quarantineMs = terms.ttlMs + store.lossWindowMs;',
-        put: 'const quarantineMs = Math.floor(terms.ttlMs / 2);',
-      },
-      {
-        file: STATE,
-        find: 'Math.max(state.quarantineMs, terms.ttlMs + store.lossWindowMs)',
+        find: 'Math.max(terms.ttlMs + store.lossWindowMs, terms.quarantineMs ?? 0)',
         put: 'Math.floor(terms.ttlMs / 2)',
       },
     ],

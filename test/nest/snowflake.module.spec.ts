@@ -108,8 +108,8 @@ describe('registration', () => {
     const app = await Test.createTestingModule({
       imports: [
         ScheduleModule.forRoot(),
-        SnowflakeModule.forRoot({ support, onFreshRegistry: 'trust' }),
-        SnowflakeModule.forRoot({ name: 'orders', support, onFreshRegistry: 'trust' }),
+        SnowflakeModule.forRoot({ support }),
+        SnowflakeModule.forRoot({ name: 'orders', support }),
       ],
       providers: [Both],
     }).compile();
@@ -140,7 +140,7 @@ describe('registration', () => {
     const app = await Test.createTestingModule({
       imports: [
         ScheduleModule.forRoot(),
-        SnowflakeModule.forRoot({ support: 'redis://127.0.0.1:1', onFreshRegistry: 'trust' }),
+        SnowflakeModule.forRoot({ support: 'redis://127.0.0.1:1' }),
       ],
     })
       .overrideProvider(IDistributedSupport)
@@ -200,7 +200,6 @@ describe('the lifecycle', () => {
         ScheduleModule.forRoot(),
         SnowflakeModule.forRoot({
           support: new MemorySupport({ registry }),
-          onFreshRegistry: 'trust',
         }),
       ],
       providers: [Orders],
@@ -296,7 +295,7 @@ describe('the lifecycle', () => {
     const { port, stop } = await startRedis();
     await stop();
     const support = `redis://127.0.0.1:${port}`;
-    const app = await appOf({ support, lazy: true, onFreshRegistry: 'trust' });
+    const app = await appOf({ support, lazy: true });
     await app.init();
     const ids = app.get(IdMaker);
     expect(ids.status.state).toBe('unassigned');

@@ -88,7 +88,7 @@ const support = () => `${REDIS_URL}?namespace=${randomUUID()}`;
 
 describe('threads and forks without set-up', () => {
   it('lease a worker id each, and give it back', async () => {
-    const options = { support: support(), onFreshRegistry: 'trust' } as const;
+    const options = { support: support() } as const;
     const peers = await Promise.all([
       ...[1, 2, 3].map(() => startThread(options)),
       ...[1, 2].map(() => startFork(options)),
@@ -113,7 +113,6 @@ describe('threads that share a lease', () => {
   it('make different ids of one worker id, given back behind the last of them', async () => {
     const options: SnowflakeModuleOptions = {
       support: support(),
-      onFreshRegistry: 'trust',
       sharesLease: true,
       // Two worker ids, of which one is never used before: the next two holders have both.
       layout: [

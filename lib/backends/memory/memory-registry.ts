@@ -12,7 +12,9 @@ import type {
   WorkerLease,
   WorkerRecord,
 } from '../../lease/distributed-support.js';
+import { SANE_MS, contest, contests, isForAnother, isLive } from './registry-layout.js';
 import {
+  VERSION,
   createState,
   noteLoss,
   nowOf,
@@ -23,16 +25,15 @@ import {
   type StoreReading,
 } from './registry-state.js';
 
-/** A ceiling claimed by a holder is believed up to here; a wilder one is a fault of its clock. */
-const SANE_MS = 86_400_000;
-
 export class MemoryRegistry {
   state: RegistryState | undefined;
 
   acquire(request: LeaseRequest, store: StoreReading): LeaseAnswer {
-    const state = this.open(request, store);
-    if (state === undefined) return this.otherLayout();
+    const refusal = this.open(request, store, request.haveMs);
+    if (refusal !== undefined) return refusal;
+    const state = this.state!;
     const nowMs = nowOf(state);
+    if (isLive(request.haveMs, nowMs)) state.fingerprint = request.fingerprint;
     const ceilingMs = nowMs + request.ttlMs;
     const held = this.heldBy(request.token, state);
     if (held !== undefined) {
@@ -49,13 +50,17 @@ export class MemoryRegistry {
     const { token, nonce, holder: label } = request;
     const owner = { token, nonce, floorMs, era: state.era, sinceMs: nowMs, label };
     state.workers.set(token, workerId);
+    // Only now: a newcomer who has to wait may be refused yet, for a holder who was here before.
+    state.fingerprint = request.fingerprint;
     this.store(workerId, ceilingMs, owner);
     return this.grant(workerId, floorMs);
   }
 
   renew(lease: WorkerLease, store: StoreReading): LeaseAnswer {
-    const state = this.open(lease, store);
-    if (state === undefined) return this.otherLayout();
+    const refusal = this.open(lease, store, lease.haveMs);
+    if (refusal !== undefined) return refusal;
+    const state = this.state!;
+    state.fingerprint = lease.fingerprint;
     const { workerId, haveMs } = lease;
     const nowMs = nowOf(state);
     const lastMs = state.ceilings.get(workerId) ?? 0;
@@ -90,9 +95,11 @@ export class MemoryRegistry {
 
   /** Only for the holder and its nonce; the ceiling falls to the last id, never below the floor. */
   release(lease: WorkerLease, lastIssuedMs: number | undefined, store: StoreReading): void {
-    const state = this.open(lease, store);
-    const owner = state?.owners.get(lease.workerId);
-    if (state === undefined || owner === undefined || owner.token !== lease.token) return;
+    // Whoever leaves makes no more ids, so that it claims and contests nothing.
+    if (this.open(lease, store, 0) !== undefined) return;
+    const state = this.state!;
+    const owner = state.owners.get(lease.workerId);
+    if (owner === undefined || owner.token !== lease.token) return;
     if (owner.nonce !== lease.nonce && owner.nonce !== lease.nonceNext) return;
     const usedMs = lastIssuedMs === undefined ? 0 : lastIssuedMs + 1;
     const lastMs = state.ceilings.get(lease.workerId)!;
@@ -113,12 +120,23 @@ export class MemoryRegistry {
       });
   }
 
-  private open(terms: OpeningTerms, store: StoreReading): RegistryState | undefined {
-    if (this.state === undefined) this.state = createState(terms, store);
-    else if (this.state.fingerprint !== terms.fingerprint) return undefined;
-    else reopenState(this.state, terms, store);
-    this.state.operations++;
-    return this.state;
+  /** The answer to whoever has no business here, or undefined. */
+  private open(terms: OpeningTerms, store: StoreReading, haveMs: number): LeaseAnswer | undefined {
+    const { state } = this;
+    if (state === undefined) {
+      this.state = createState(terms, store);
+      this.state.operations++;
+      return undefined;
+    }
+    if (state.version !== VERSION) return { status: 'other-version', version: state.version };
+    const { fingerprint } = terms;
+    const isOther = isForAnother(state, fingerprint);
+    if (isOther && !contests(state, haveMs, store.timeMs)) return this.otherLayout();
+    reopenState(state, terms, store);
+    state.operations++;
+    if (!isOther) return undefined;
+    contest(state, fingerprint);
+    return this.otherLayout();
   }
 
   private heldBy(token: string, state: RegistryState): number | undefined {
@@ -142,10 +160,11 @@ export class MemoryRegistry {
   }
 
   private grant(workerId: number, floorMs: number): LeaseAnswer {
-    const { incarnation, server, operations, ceilings } = this.state!;
+    const { incarnation, server, operations, ceilings, quarantineMs } = this.state!;
     const mark = { incarnation, server, operations };
     const ceilingMs = ceilings.get(workerId)!;
-    return { status: 'ok', workerId, floorMs, ceilingMs, nowMs: nowOf(this.state!), mark };
+    const nowMs = nowOf(this.state!);
+    return { status: 'ok', workerId, floorMs, ceilingMs, nowMs, mark, quarantineMs };
   }
 
   private otherLayout(): LeaseAnswer {

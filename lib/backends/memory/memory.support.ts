@@ -11,31 +11,43 @@ import type {
   WorkerLease,
   WorkerRecord,
 } from '../../lease/distributed-support.js';
-import { MemoryRegistry } from './memory-registry.js';
+import type { MemoryRegistry } from './memory-registry.js';
+import { begun, sharedRegistry } from './process-registries.js';
 import type { StoreReading } from './registry-state.js';
 
 export interface MemorySupportOptions {
-  /** Shared between supports that stand for several processes. Default: one of its own. */
+  /**
+   * One id space: supports of this process with the same namespace (and the same clock) share one
+   * registry. Default 'default'.
+   */
+  readonly namespace?: string;
+  /** A registry of its own, shared only with supports that are given the same one. */
   readonly registry?: MemoryRegistry;
   readonly clock?: Clock;
 }
 
 /**
+ * Starts at once with exact times: a registry made in this process can have forgotten nothing.
+ * A worker thread has a memory of its own; let it share the lease of another thread.
+ *
  * @example
  * ```ts
  * import { MemorySupport, SnowflakeModule } from 'nestjs-snowflake';
  *
- * SnowflakeModule.forRoot({ support: new MemorySupport(), onFreshRegistry: 'trust' });
+ * SnowflakeModule.forRoot({ support: new MemorySupport() });
  * ```
  */
 export class MemorySupport implements IDistributedSupport {
   readonly place = 'the memory of this process';
+  readonly lossWindowMs = 0;
   private readonly registry: MemoryRegistry;
   private readonly clock: Clock;
 
   constructor(options: MemorySupportOptions = {}) {
-    this.registry = options.registry ?? new MemoryRegistry();
-    this.clock = options.clock ?? systemClock;
+    const { namespace = 'default', clock = systemClock } = options;
+    this.clock = clock;
+    const registry = options.registry ?? sharedRegistry(namespace, options.clock);
+    this.registry = begun(registry, this.reading());
   }
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
@@ -55,6 +67,8 @@ export class MemorySupport implements IDistributedSupport {
   }
 
   private reading(): StoreReading {
-    return { timeMs: this.clock.now(), server: 'memory', random: 'memory', lossWindowMs: 0 };
+    // Two processes have two registries: `status.incarnation` must show it.
+    const random = `memory ${Math.random().toString(36).slice(2)}`;
+    return { timeMs: this.clock.now(), server: 'memory', random, lossWindowMs: 0 };
   }
 }

@@ -4,7 +4,10 @@
  * Promise: the registry's clock never goes back, and a loss event pushes every later grant behind
  * whatever could have been forgotten. The Lua of backends/redis says the same, line by line.
  */
-import type { HolderLabel } from '../../lease/distributed-support.js';
+import type { HolderLabel, LeaseTerms } from '../../lease/distributed-support.js';
+
+/** Of the protocol. Whoever keeps a registry by another one is left alone. */
+export const VERSION = '1';
 
 /** Who holds a worker id. */
 export interface RegistryOwner {
@@ -17,6 +20,8 @@ export interface RegistryOwner {
 }
 
 export interface RegistryState {
+  version: string;
+  /** Empty until somebody has a range; of two layouts where both had one. */
   fingerprint: string;
   incarnation: string;
   server: string;
@@ -42,22 +47,25 @@ export interface StoreReading {
   readonly lossWindowMs: number;
 }
 
-export interface OpeningTerms {
-  readonly fingerprint: string;
-  readonly ttlMs: number;
-  readonly trustsFreshRegistry: boolean;
+export type OpeningTerms = Pick<LeaseTerms, 'fingerprint' | 'ttlMs' | 'quarantineMs'>;
+
+/** An absent registry cannot be told from a lost one, so that none is believed to be new. */
+export function createState(terms: OpeningTerms, store: StoreReading): RegistryState {
+  const quarantineMs = quarantineOf(terms, store);
+  return { ...emptyState(store), quarantineMs, safeFloorMs: store.timeMs + quarantineMs };
 }
 
-export function createState(terms: OpeningTerms, store: StoreReading): RegistryState {
-  const quarantineMs = terms.ttlMs + store.lossWindowMs;
+/** A registry that begins with the store it lies in: there was nothing before it to be lost. */
+export function emptyState(store: StoreReading): RegistryState {
   return {
-    fingerprint: terms.fingerprint,
+    version: VERSION,
+    fingerprint: '',
     incarnation: store.random,
     server: store.server,
     lastTimeMs: store.timeMs,
     slewMs: 0,
-    quarantineMs,
-    safeFloorMs: store.timeMs + (terms.trustsFreshRegistry ? 0 : quarantineMs),
+    quarantineMs: 0,
+    safeFloorMs: 0,
     era: 1,
     operations: 0,
     ceilings: new Map(),
@@ -66,15 +74,11 @@ export function createState(terms: OpeningTerms, store: StoreReading): RegistryS
   };
 }
 
-/** Moves the clock on and notices a change of servers. */
+/** Moves the clock on and notices a longer quarantine and a change of servers. */
 export function reopenState(state: RegistryState, terms: OpeningTerms, store: StoreReading): void {
-  const elapsedMs = store.timeMs - state.lastTimeMs;
-  state.slewMs =
-    elapsedMs < 0
-      ? state.slewMs - elapsedMs
-      : Math.max(0, state.slewMs - Math.floor(elapsedMs / 2));
+  state.slewMs = slewAt(state, store.timeMs);
   state.lastTimeMs = store.timeMs;
-  state.quarantineMs = Math.max(state.quarantineMs, terms.ttlMs + store.lossWindowMs);
+  noteQuarantine(state, quarantineOf(terms, store));
   if (state.server !== store.server) noteLoss(state);
   state.server = store.server;
 }
@@ -83,8 +87,32 @@ export function nowOf(state: RegistryState): number {
   return state.lastTimeMs + state.slewMs;
 }
 
+/** The registry's clock at a time of the store, without moving it on. */
+export function nowAt(state: RegistryState, timeMs: number): number {
+  return timeMs + slewAt(state, timeMs);
+}
+
 /** Acknowledged writes may be gone: nothing granted from here on starts before they would end. */
 export function noteLoss(state: RegistryState): void {
   state.era++;
   state.safeFloorMs = Math.max(state.safeFloorMs, nowOf(state) + state.quarantineMs);
+}
+
+function slewAt({ lastTimeMs, slewMs }: RegistryState, timeMs: number): number {
+  const elapsedMs = timeMs - lastTimeMs;
+  return elapsedMs < 0 ? slewMs - elapsedMs : Math.max(0, slewMs - Math.floor(elapsedMs / 2));
+}
+
+function quarantineOf(terms: OpeningTerms, store: StoreReading): number {
+  // A keeper of an older copy of this package asks without it.
+  return Math.max(terms.ttlMs + store.lossWindowMs, terms.quarantineMs ?? 0);
+}
+
+/** What the last loss forgot may end later than was known then: its floor moves as far. */
+function noteQuarantine(state: RegistryState, quarantineMs: number): void {
+  const longerMs = quarantineMs - state.quarantineMs;
+  if (longerMs <= 0) return;
+  state.quarantineMs = quarantineMs;
+  state.safeFloorMs += longerMs;
+  if (state.safeFloorMs > nowOf(state)) state.era++;
 }

@@ -9,7 +9,7 @@ export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
   const [status, first, ...rest] = reply as [LeaseAnswer['status'], ...unknown[]];
   switch (status) {
     case 'ok': {
-      const [floorMs, ceilingMs, nowMs, incarnation, server, operations] = rest;
+      const [floorMs, ceilingMs, nowMs, incarnation, server, operations, quarantineMs] = rest;
       return {
         status,
         workerId: Number(first),
@@ -21,6 +21,7 @@ export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
           server: String(server),
           operations: Number(operations),
         },
+        quarantineMs: Number(quarantineMs),
       };
     }
     case 'none-free':
@@ -29,6 +30,8 @@ export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
       return { status, waitMs: Number(first) };
     case 'layout-mismatch':
       return { status, fingerprint: String(first) };
+    case 'other-version':
+      return { status, version: String(first) };
     default:
       return { status };
   }

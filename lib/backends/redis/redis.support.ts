@@ -72,7 +72,10 @@ export class RedisSupport implements IDistributedSupport {
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
     const { token, nonce, workerIdMin, workerIdMax, minRangeMs, holder } = request;
-    const args = [token, nonce, workerIdMin, workerIdMax, minRangeMs, JSON.stringify(holder)];
+    // A keeper of an older copy of this package asks without it.
+    const haveMs = request.haveMs ?? 0;
+    const asked = [token, nonce, workerIdMin, workerIdMax, minRangeMs, haveMs];
+    const args = [...asked, JSON.stringify(holder)];
     return leaseAnswer(await this.run(SCRIPTS.acquire, request, args));
   }
 
@@ -123,9 +126,10 @@ export class RedisSupport implements IDistributedSupport {
     terms: LeaseTerms,
     args: readonly (string | number)[],
   ): Promise<unknown[]> {
-    const { fingerprint, ttlMs, trustsFreshRegistry } = terms;
-    const trusts = trustsFreshRegistry ? 1 : 0;
-    const first = [fingerprint, ttlMs, this.lossWindowMs, trusts, randomUUID()];
+    const { fingerprint, ttlMs, quarantineMs } = terms;
+    // Whoever knew a longer quarantine than its own brings it to a registry that forgot it.
+    const lossWindowMs = Math.max(this.lossWindowMs, (quarantineMs ?? 0) - ttlMs);
+    const first = [fingerprint, ttlMs, lossWindowMs, randomUUID()];
     return this.connection.run(script, this.key, [...first, ...args]);
   }
 }

@@ -2,15 +2,13 @@
  * `snowflake registry create`: begins a registry before the first process does.
  *
  * Promise: one that is there is never touched. A new one keeps ranges away from all that could
- * have been leased before, unless the operator vouches that there was nothing.
+ * have been leased before, whatever the operator believes, and is for no layout yet.
  */
-import { layoutFacts } from '../layout-facts.js';
-import { LEASE_DEFAULTS, MIN_RANGE_MS, leaseFaults } from '../../lease/lease-options.js';
+import { LEASE_DEFAULTS, leaseFaults } from '../../lease/lease-options.js';
 import { systemHolder } from '../../lease/holder.js';
 import type { WorkerLease } from '../../lease/distributed-support.js';
 import { usageFault, type Call, type Command } from '../command.js';
 import { confirm } from '../confirm.js';
-import { LAYOUT_OPTIONS, layoutFrom } from '../layout-option.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
 import type { ExitCode } from '../surroundings.js';
 import { spanText } from '../time-text.js';
@@ -22,44 +20,37 @@ export const registryCreate: Command = {
   says: [
     'Nobody has to: the first process begins one. But a registry that was never there cannot ' +
       'be told from one that was lost, so the ids of that process run ahead of the clock by up ' +
-      'to one ttl. With a registry begun one ttl before, they do not.',
+      'to one ttl. With a registry begun one ttl before, they do not. It takes the layout of the ' +
+      'first process that leases from it. Exit code 1: there is a registry already.',
   ],
   options: {
     ...SUPPORT_OPTIONS,
-    ...LAYOUT_OPTIONS,
     ttl: { value: 'ms', says: 'the longest leaseTtlMs of any process; default 60000' },
-    trust: { says: 'no process has ever had a lease here: ranges start now' },
     yes: { says: 'do not ask, for scripts' },
   },
   examples: [
     `snowflake registry create --support 'redis://localhost:6379?namespace=shop'`,
-    `snowflake registry create --layout twitter --ttl 30000 --yes --support redis://localhost`,
+    `snowflake registry create --ttl 30000 --yes --support redis://localhost`,
   ],
   run: (call: Call): Promise<ExitCode> =>
     withStore(call, async (store) => {
       const { terminal, options } = call;
-      const { fingerprint } = layoutFacts(layoutFrom(options));
       const ttlMs = readTtl(options.whole('ttl'));
-      const trustsFreshRegistry = options.flag('trust');
       const before = await store.read();
-      if (before.facts === undefined) {
-        const meaning = meaningOf(trustsFreshRegistry, ttlMs + store.lossWindowMs);
-        await terminal.say(`${meaning}\n`);
-        if (!options.flag('yes') && !(await confirm(terminal, `Create ${store.key}?`))) {
-          await terminal.say('Nothing was changed.\n');
-          return 1;
-        }
-        const lease = nobodysLease({ fingerprint, ttlMs, trustsFreshRegistry });
-        await store.release(lease, undefined);
+      if (before.facts !== undefined) {
+        await terminal.print(...registryLines(store, before));
+        await terminal.say('snowflake: the registry is there already. Nothing was changed.\n');
+        return 1;
       }
-      const view = before.facts === undefined ? await store.read() : before;
-      await terminal.print(...registryLines(store, view));
-      if (view.facts?.fingerprint === fingerprint) return 0;
-      await terminal.say(
-        `snowflake: the registry is there with another layout than ${fingerprint}. Nothing was ` +
-          `changed; for another layout take another namespace.\n`,
-      );
-      return 1;
+      await terminal.say(`${meaningOf(ttlMs + store.lossWindowMs)}\n`);
+      if (!options.flag('yes') && !(await confirm(terminal, `Create ${store.key}?`))) {
+        await terminal.say('Nothing was changed.\n');
+        return 1;
+      }
+      await store.release(nobodysLease(ttlMs), undefined);
+      const after = await store.read();
+      await terminal.print(...registryLines(store, after));
+      return after.facts === undefined ? 1 : 0;
     }),
 };
 
@@ -72,24 +63,25 @@ function readTtl(ttlMs = LEASE_DEFAULTS.ttlMs): number {
 
 /**
  * Every operation begins a registry that is not there. Giving back a worker id that nobody holds
- * does that and nothing else: no worker id is taken, and no ceiling moves.
+ * does that and nothing else: no worker id is taken, no ceiling moves, no layout is claimed.
  */
-function nobodysLease(
-  terms: Pick<WorkerLease, 'fingerprint' | 'ttlMs' | 'trustsFreshRegistry'>,
-): WorkerLease {
+function nobodysLease(ttlMs: number): WorkerLease {
   const token = systemHolder('snowflake').randomText();
-  const mark = { incarnation: '', server: '', operations: 0 };
-  const proof = { token, nonce: token, nonceNext: token };
-  return { ...terms, ...proof, minRangeMs: MIN_RANGE_MS, workerId: 0, haveMs: 0, mark };
+  return {
+    fingerprint: '',
+    ttlMs,
+    quarantineMs: 0,
+    minRangeMs: 0,
+    workerId: 0,
+    token,
+    nonce: token,
+    nonceNext: token,
+    haveMs: 0,
+    mark: { incarnation: '', server: '', operations: 0 },
+  };
 }
 
-function meaningOf(isTrusted: boolean, quarantineMs: number): string {
-  if (isTrusted) {
-    return (
-      'With --trust ranges start now. If any process has leased from this namespace in the last\n' +
-      'minutes, even one whose registry was lost, ids may be made twice.'
-    );
-  }
+function meaningOf(quarantineMs: number): string {
   return (
     `Ranges will start ${spanText(quarantineMs)} from now: behind all that processes with a\n` +
     `leaseTtlMs of at most --ttl can have leased from a registry that was lost.`

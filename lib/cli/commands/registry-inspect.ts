@@ -3,11 +3,13 @@
  *
  * Promise: one look that changes nothing.
  */
+import { isContested } from '../../lease/contested-layout.js';
 import { layoutFacts } from '../layout-facts.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import type { Call, Command } from '../command.js';
 import { occupancyOf, occupancyText } from '../store/occupancy.js';
 import {
+  UNFINISHED,
   noRegistryText,
   type RegistryFacts,
   type RegistryView,
@@ -53,10 +55,12 @@ export function registryLines(store: Store, view: RegistryView): string[] {
     ['where', store.where],
     ['key', store.key],
   ];
-  if (facts === undefined) return [...tableLines(place), noRegistryText(store.key)];
+  if (facts === undefined) {
+    return [...tableLines(place), view.isUnfinished ? UNFINISHED : noRegistryText(store.key)];
+  }
   return tableLines([
     ...place,
-    ['layout', `${printable(facts.fingerprint)}${lastDateOf(facts)}`],
+    ['layout', layoutText(facts)],
     ['protocol', printable(facts.version)],
     ['incarnation', printable(facts.incarnation)],
     [
@@ -71,9 +75,12 @@ export function registryLines(store: Store, view: RegistryView): string[] {
   ]);
 }
 
-function lastDateOf({ fingerprint }: RegistryFacts): string {
+function layoutText({ fingerprint }: RegistryFacts): string {
+  if (fingerprint === '') return 'none yet: that of the first process that leases';
+  if (isContested(fingerprint)) return `${printable(fingerprint)} (contested: neither may lease)`;
   const layout = layoutOfFingerprint(fingerprint);
-  return layout === undefined ? '' : ` (until ${layoutFacts(layout).lastDate})`;
+  const until = layout === undefined ? '' : ` (until ${layoutFacts(layout).lastDate})`;
+  return `${printable(fingerprint)}${until}`;
 }
 
 function startText({ safeFloorMs }: RegistryFacts, nowMs: number): string {

@@ -4,7 +4,6 @@
  * Promise: no id is made twice by it. The ceiling stands: nobody gets the worker id before the
  * range of its holder has ended, whether that process is alive or not.
  */
-import { MIN_RANGE_MS } from '../../lease/lease-options.js';
 import type { WorkerLease, WorkerRecord } from '../../lease/distributed-support.js';
 import type { Call, Command } from '../command.js';
 import { confirm } from '../confirm.js';
@@ -79,7 +78,7 @@ export async function forgetHolder(
       return `Another process holds worker id ${workerId} by now. Nothing was changed.`;
     }
     if (proof.nonce === '') return copiesSeen({ workerId });
-    await store.release(leaseOf(workerId, proof, view, store), BEHIND_EVERY_CEILING_MS);
+    await store.release(leaseOf(workerId, proof, view), BEHIND_EVERY_CEILING_MS);
     if ((await store.read()).proofOf(workerId)?.token !== token) return undefined;
   }
   return `The holder of worker id ${workerId} renewed each time in between. Try again.`;
@@ -89,16 +88,15 @@ function leaseOf(
   workerId: number,
   { token, nonce }: HolderProof,
   { facts }: RegistryView,
-  { lossWindowMs }: Store,
 ): WorkerLease {
   const { fingerprint, incarnation, server, operations, quarantineMs } = facts!;
   return {
     fingerprint,
     // If the registry is lost right now, this call begins a new one: it must keep as far away from
     // forgotten ranges as the old one would have.
-    ttlMs: Math.max(0, quarantineMs - lossWindowMs),
-    trustsFreshRegistry: false,
-    minRangeMs: MIN_RANGE_MS,
+    ttlMs: 0,
+    quarantineMs,
+    minRangeMs: 0,
     workerId,
     token,
     nonce,

@@ -89,19 +89,20 @@ export function registryView(reply: readonly unknown[]): RegistryView {
     storeMs,
     nowMs: storeMs + (facts?.slewMs ?? 0),
     ...(facts && { facts }),
+    isUnfinished: facts === undefined && fields.size > 0,
     workers: workerRecords(reply),
     proofOf: (workerId) => proofIn(fields.get(`o${workerId}`)),
   };
 }
 
 function registryFacts(fields: ReadonlyMap<string, string>): RegistryFacts | undefined {
-  const fingerprint = fields.get('fingerprint');
-  if (fingerprint === undefined) return undefined;
+  // As the scripts have it: without this field a registry is absent.
+  if (!fields.has('lastTime')) return undefined;
   const text = (name: string) => fields.get(name) ?? '';
   const number = (name: string) => Number(fields.get(name) ?? 0);
   return {
     version: text('version'),
-    fingerprint,
+    fingerprint: text('fingerprint'),
     incarnation: text('incarnation'),
     server: text('server'),
     slewMs: number('slew'),

@@ -5,12 +5,21 @@
  * answer, whose time is known best.
  */
 import { systemClock } from '../../core/index.js';
+import { isContested } from '../../lease/contested-layout.js';
 import { LEASE_DEFAULTS } from '../../lease/lease-options.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import { spanText, utcText } from '../time-text.js';
 import { occupancyOf, occupancyText, type Occupancy } from './occupancy.js';
-import type { Finding, Level, RegistryView, Store } from './store.js';
+import {
+  UNFINISHED,
+  type Finding,
+  type Level,
+  type RegistryFacts,
+  type RegistryView,
+  type Store,
+} from './store.js';
 
+const PROTOCOL_VERSION = '1';
 const READS = 5;
 /** A quarter of what a call of an application may take: the rest is for a bad day. */
 const SLOW_MS = LEASE_DEFAULTS.callTimeoutMs / 4;
@@ -48,16 +57,13 @@ export async function measured(store: Store): Promise<Measurement> {
 /** @param fingerprint of the layout the registry should have, where one was named */
 export function registryFindings(view: RegistryView, fingerprint: string | undefined): Finding[] {
   const { facts, nowMs } = view;
+  if (facts === undefined && view.isUnfinished) return [finding('warning', 'registry', UNFINISHED)];
   if (facts === undefined) {
     const text =
       'None yet; the first process that starts begins it. If one has, check the namespace.';
     return [finding('note', 'registry', text)];
   }
-  const found = [finding('ok', 'registry', `Layout ${facts.fingerprint}, era ${facts.era}.`)];
-  if (fingerprint !== undefined && fingerprint !== facts.fingerprint) {
-    const text = `The layout given is ${fingerprint}; processes that use it are refused here.`;
-    found.push(finding('fault', 'layout', text));
-  }
+  const found = [...versionFindings(facts), ...layoutFindings(facts, fingerprint)];
   const warning = layoutOfFingerprint(facts.fingerprint)?.warningAt(nowMs);
   if (warning !== undefined) found.push(finding('warning', 'layout', warning));
   if (facts.safeFloorMs > nowMs) {
@@ -74,6 +80,35 @@ export function registryFindings(view: RegistryView, fingerprint: string | undef
     found.push(finding('warning', 'clock', text));
   }
   return [...found, workersFinding(occupancyOf(view))];
+}
+
+function versionFindings({ version }: RegistryFacts): Finding[] {
+  if (version === PROTOCOL_VERSION) return [];
+  const text =
+    `The registry is kept by version ${version} of the protocol, this command knows version ` +
+    `${PROTOCOL_VERSION}. Processes of this version of the package lease nothing here.`;
+  return [finding('fault', 'version', text)];
+}
+
+function layoutFindings(facts: RegistryFacts, fingerprint: string | undefined): Finding[] {
+  const { fingerprint: theirs, era } = facts;
+  if (isContested(theirs)) {
+    const text =
+      `Two layouts had ranges here at once (${theirs}), so neither may lease. Stop every process ` +
+      `of the wrong one, wait one leaseTtlMs, then delete the registry.`;
+    return [finding('fault', 'layout', text)];
+  }
+  if (theirs === '') {
+    return [finding('ok', 'registry', `For no layout yet, era ${era}; the first range decides.`)];
+  }
+  const found = [finding('ok', 'registry', `Layout ${theirs}, era ${era}.`)];
+  if (fingerprint !== undefined && fingerprint !== theirs) {
+    const text =
+      `The layout given is ${fingerprint}; processes that use it are refused here. Do not delete ` +
+      `the registry: it keeps the two apart.`;
+    found.push(finding('fault', 'layout', text));
+  }
+  return found;
 }
 
 function latencyFinding(where: string, meanMs: number, worstMs: number): Finding {

@@ -41,6 +41,8 @@ export interface RegistryView {
   readonly nowMs: number;
   /** Absent where nobody has leased anything yet. */
   readonly facts?: RegistryFacts;
+  /** Something is there, but what makes a registry is not. */
+  readonly isUnfinished: boolean;
   readonly workers: readonly WorkerRecord[];
   proofOf(workerId: number): HolderProof | undefined;
 }
@@ -49,6 +51,11 @@ export interface RegistryView {
 export function noRegistryText(key: string): string {
   return `There is no registry yet (${key}); nobody has leased anything. Is the namespace right?`;
 }
+
+export const UNFINISHED =
+  'What is there was begun by a script that did not end, because the user lacked a right or the ' +
+  'server stopped. It counts as absent, so the next process begins the registry anew; nothing ' +
+  'has to be deleted.';
 
 export interface Store {
   /** For messages; without a password. */

@@ -102,7 +102,8 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
       const other = await bench.tenant({ fingerprint: 'other', workerIdMax: 9 });
       const refusal = { status: 'layout-mismatch', fingerprint: TERMS.fingerprint };
       bench.expect(await other.acquire()).toEqual(refusal);
-      bench.expect(await tenant.renew({ fingerprint: 'other' })).toEqual(refusal);
+      const ended = { fingerprint: 'other', haveMs: 0 };
+      bench.expect(await tenant.renew(ended)).toEqual(refusal);
       granted(await tenant.renew());
     },
   },
@@ -158,7 +159,7 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
   },
   {
     name: 'lists who holds what, and what is free',
-    needs: ['workers', 'release'],
+    needs: ['clock', 'workers', 'release'],
     async run(bench) {
       const { tenant, grant } = await bench.holder();
       const list = async () => (await tenant.support.workers!()).find(isOurs);

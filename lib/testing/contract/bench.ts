@@ -8,6 +8,7 @@ import type {
   LeaseGrant,
   LeaseRequest,
 } from '../../lease/distributed-support.js';
+import { pause, systemTimers } from '../../lease/timers.js';
 import { granted, Tenant } from './tenant.js';
 
 /** The part of Jest's and Vitest's `expect` that the contract uses. */
@@ -36,8 +37,16 @@ export interface LossControl {
   restore(registry: string): void | Promise<void>;
 }
 
+/** Which version of the protocol keeps a registry. */
+export interface VersionControl {
+  /** Makes it a later one, as a later version of this package would. */
+  raise(registry: string): void | Promise<void>;
+  /** Makes it ours again. */
+  lower(registry: string): void | Promise<void>;
+}
+
 /** What a case needs besides a support. */
-export type ContractNeed = 'clock' | 'losses' | 'release' | 'workers' | 'longest free';
+export type ContractNeed = 'clock' | 'losses' | 'release' | 'workers' | 'longest free' | 'version';
 
 export interface ContractCase {
   /** The property, in words. */
@@ -51,13 +60,17 @@ export interface BenchParts {
   readonly createSupport: (registry: string) => IDistributedSupport | Promise<IDistributedSupport>;
   readonly clockControl?: ClockControl;
   readonly lossControl?: LossControl;
+  readonly versionControl?: VersionControl;
 }
 
 const TRIES_MAX = 20;
+/** Longer than any range can be, so that a registry is begun and nothing leased. */
+const NO_RANGE_MS = 3_600_000;
 
 export class Bench {
   readonly expect: Expect;
   private tenantCount = 0;
+  private beginning: Promise<void> | undefined;
 
   constructor(
     private readonly parts: BenchParts,
@@ -66,8 +79,14 @@ export class Bench {
     this.expect = parts.expect;
   }
 
-  /** Another process on the same registry. */
+  /** Another process on the same registry, which has been there for long where time can be set. */
   async tenant(terms: Partial<LeaseRequest> = {}): Promise<Tenant> {
+    await (this.beginning ??= this.begin());
+    return this.newcomer(terms);
+  }
+
+  /** Another process, whatever the registry is like. */
+  async newcomer(terms: Partial<LeaseRequest> = {}): Promise<Tenant> {
     const support = await this.parts.createSupport(this.registry);
     return new Tenant(support, `${this.registry} tenant ${++this.tenantCount}`, terms);
   }
@@ -75,26 +94,51 @@ export class Bench {
   /** A tenant with a lease. */
   async holder(terms: Partial<LeaseRequest> = {}): Promise<{ tenant: Tenant; grant: LeaseGrant }> {
     const tenant = await this.tenant(terms);
-    return { tenant, grant: granted(await tenant.acquire()) };
+    return { tenant, grant: await this.patiently(() => tenant.acquire(), 'wait') };
+  }
+
+  /** A registry is quarantined at first: it cannot know that it is no lost one. */
+  private async begin(): Promise<void> {
+    if (this.parts.clockControl === undefined) return;
+    const founder = await this.newcomer({ minRangeMs: NO_RANGE_MS });
+    const answer = await founder.acquire();
+    // A store that begins with the test knows that it is new.
+    if (answer.status === 'ok') await founder.release(undefined);
+    await this.advance(founder.quarantineMs);
   }
 
   get nowMs(): number {
     return this.parts.clockControl!.now();
   }
 
+  /** Where the time cannot be set it has to go by. */
   async advance(ms: number): Promise<void> {
-    await this.parts.clockControl!.advance(ms);
+    const { clockControl } = this.parts;
+    await (clockControl === undefined ? pause(systemTimers, ms) : clockControl.advance(ms));
   }
 
   async happen(loss: keyof LossControl): Promise<void> {
     await this.parts.lossControl![loss](this.registry);
   }
 
-  /** Asks until there is a grant, waiting as long as each answer says. */
-  async patiently(ask: () => Promise<LeaseAnswer>): Promise<LeaseGrant> {
+  /** Keeps a registry by another version of the protocol while something is done. */
+  async underLaterVersion(run: () => Promise<void>): Promise<void> {
+    const { versionControl } = this.parts;
+    await versionControl!.raise(this.registry);
+    await run();
+    await versionControl!.lower(this.registry);
+  }
+
+  /** Asks until there is a grant, waiting as long as each answer (or only `status`) says. */
+  async patiently(
+    ask: () => Promise<LeaseAnswer>,
+    status?: LeaseAnswer['status'],
+  ): Promise<LeaseGrant> {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const answer = await ask();
-      if (!('waitMs' in answer)) return granted(answer);
+      if (!('waitMs' in answer) || (status ?? answer.status) !== answer.status) {
+        return granted(answer);
+      }
       this.expect(answer.waitMs).toBeGreaterThanOrEqual(1);
       await this.advance(answer.waitMs);
     }

@@ -3,25 +3,18 @@
  * a holder that knows more than the store.
  */
 import type { Bench, ContractCase } from './bench.js';
-import { granted, TERMS, type Tenant } from './tenant.js';
+import { granted, TERMS } from './tenant.js';
 
 const LONG_TTL_MS = 600_000;
 
 export const LOSS_CASES: readonly ContractCase[] = [
   {
-    name: 'starts at once in a registry that is known to be new',
-    needs: [],
+    name: 'starts behind everything that an absent registry could have forgotten',
+    needs: ['clock', 'losses'],
     async run(bench) {
-      const { grant } = await bench.holder();
-      bench.expect(grant.nowMs).toBeGreaterThanOrEqual(grant.floorMs);
-    },
-  },
-  {
-    name: 'starts behind everything a registry could have forgotten that is not known to be new',
-    needs: ['clock'],
-    async run(bench) {
+      const tenant = await bench.tenant();
+      await bench.happen('wipe');
       const beganMs = bench.nowMs;
-      const tenant = await bench.tenant({ trustsFreshRegistry: false });
       const grant = await bench.patiently(() => tenant.acquire());
       bench.expect(grant.floorMs).toBeGreaterThanOrEqual(beganMs + tenant.quarantineMs);
     },
@@ -32,7 +25,7 @@ export const LOSS_CASES: readonly ContractCase[] = [
     async run(bench) {
       const { grant } = await bench.holder();
       await bench.happen('wipe');
-      const next = await distrustful(bench);
+      const next = await bench.tenant();
       const { floorMs } = await bench.patiently(() => next.acquire());
       bench.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
     },
@@ -43,11 +36,11 @@ export const LOSS_CASES: readonly ContractCase[] = [
     async run(bench) {
       await bench.holder();
       await bench.happen('wipe');
-      const first = await distrustful(bench);
+      const first = await bench.tenant();
       const grant = await bench.patiently(() => first.acquire());
       bench.expect(grant.nowMs! + TERMS.ttlMs).toBeGreaterThanOrEqual(grant.ceilingMs);
       await bench.happen('wipe');
-      const second = await distrustful(bench);
+      const second = await bench.tenant();
       const { floorMs } = await bench.patiently(() => second.acquire());
       bench.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
     },
@@ -163,9 +156,4 @@ async function expectQuarantine(bench: Bench, ms: number): Promise<void> {
   const next = await bench.tenant({ workerIdMax: 2 });
   const { floorMs } = await bench.patiently(() => next.acquire());
   bench.expect(floorMs).toBeGreaterThanOrEqual(changedMs + ms);
-}
-
-/** Somebody who does not know whether the registry is new. */
-function distrustful(bench: Bench): Promise<Tenant> {
-  return bench.tenant({ trustsFreshRegistry: false });
 }

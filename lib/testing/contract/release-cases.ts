@@ -20,7 +20,7 @@ export const RELEASE_CASES: readonly ContractCase[] = [
   },
   {
     name: 'takes an unused lease back whole',
-    needs: ['release'],
+    needs: ['clock', 'release'],
     async run(bench) {
       const { tenant, grant } = await bench.holder();
       await tenant.release(undefined);
@@ -82,7 +82,7 @@ export const RELEASE_CASES: readonly ContractCase[] = [
   },
   {
     name: 'does nothing at a release that comes again when somebody else holds the worker id',
-    needs: ['release'],
+    needs: ['clock', 'release'],
     async run(bench) {
       const { tenant, grant } = await bench.holder();
       await tenant.release(undefined);

@@ -151,7 +151,7 @@ export const RENEW_CASES: readonly ContractCase[] = [
   },
   {
     name: 'keeps others behind a ceiling that a former holder was answered',
-    needs: ['release'],
+    needs: ['clock', 'release'],
     async run(bench) {
       const { tenant, grant } = await bench.holder();
       // Unused, so that it would be free at once.
@@ -176,7 +176,7 @@ export const RENEW_CASES: readonly ContractCase[] = [
   },
   {
     name: 'does not believe a ceiling further than a day ahead',
-    needs: ['release'],
+    needs: ['clock', 'release'],
     async run(bench) {
       const { tenant, grant } = await bench.holder();
       await tenant.release(undefined);

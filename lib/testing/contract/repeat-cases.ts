@@ -81,7 +81,7 @@ export const REPEAT_CASES: readonly ContractCase[] = [
   },
   {
     name: 'does nothing at the release of a lease that it never granted',
-    needs: ['release'],
+    needs: ['clock', 'release'],
     async run(bench) {
       const { tenant, grant } = await bench.holder();
       await tenant.release(grant.ceilingMs, { workerId: 1, token: 'of nobody' });

@@ -16,9 +16,10 @@ export const TERMS = {
   fingerprint: 'contract',
   ttlMs: 60_000,
   minRangeMs: 50,
-  trustsFreshRegistry: true,
+  quarantineMs: 0,
   workerIdMin: 0,
   workerIdMax: 0,
+  haveMs: 0,
 } as const;
 
 export class Tenant {
@@ -58,7 +59,7 @@ export class Tenant {
   }
 
   async release(lastIssuedMs: number | undefined, changes: Partial<WorkerLease> = {}) {
-    await this.support.release!({ ...this.lease!, ...changes }, lastIssuedMs);
+    await this.support.release?.({ ...this.lease!, ...changes }, lastIssuedMs);
   }
 
   /** After a loss no range begins sooner than this: all that was forgotten has ended by then. */

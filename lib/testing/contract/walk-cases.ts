@@ -89,8 +89,7 @@ class Walk {
   }
 
   private async start(): Promise<void> {
-    const terms = { workerIdMax: WORKER_ID_MAX, trustsFreshRegistry: false };
-    const tenant = await this.bench.tenant(terms);
+    const tenant = await this.bench.newcomer({ workerIdMax: WORKER_ID_MAX });
     this.held.set(tenant, []);
     this.mayComeAgain(() => tenant.support.getNextWorkId(tenant.request));
     return this.acquire(tenant);

@@ -14,6 +14,7 @@ export interface Plan {
   readonly hostCount: number;
   readonly layout: BitLayout;
   readonly lease: LeaseOptions;
+  readonly minRangeMs: number;
   readonly aheadMsMax: number;
   readonly sequenceStart: 'zero' | 'random';
   /** How long an old server goes on answering, and how far behind a new one's clock may be. */
@@ -34,6 +35,8 @@ export interface MessageFaults {
 }
 
 const WORKER_BITS = 3;
+/** A 60th of a lease or more, as it is in operation. */
+const MIN_RANGE_MS = 50;
 const NEVER_MS = 86_400_000;
 
 export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
@@ -52,6 +55,7 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
     hostCount,
     layout: layoutWith(random.between(1, 3)),
     lease: drawLease(ttlMs, scenario, random),
+    minRangeMs: MIN_RANGE_MS,
     aheadMsMax: random.chance(0.1) ? 0 : random.pick([20, 200, 1000]),
     sequenceStart: random.chance(0.3) ? 'random' : 'zero',
     failoverWindowMs: isReplicated ? random.between(1, 4) * Math.floor(ttlMs / 16) : 0,

@@ -13,7 +13,6 @@ import { isSnowflakeError } from '../../errors.js';
 import type { Holder } from '../../lease/holder.js';
 import type { KeeperParts } from '../../lease/keeper-parts.js';
 import { LeaseKeeper } from '../../lease/lease-keeper.js';
-import { MIN_RANGE_MS } from '../../lease/lease-options.js';
 import type { Timers } from '../../lease/timers.js';
 import type { SettableTime } from '../settable-time.js';
 import { copyOf } from './copy-process.js';
@@ -112,8 +111,8 @@ export class SimulatedProcess {
       terms: {
         fingerprint: layout.fingerprint,
         ttlMs: lease.ttlMs,
-        minRangeMs: MIN_RANGE_MS,
-        trustsFreshRegistry: false,
+        minRangeMs: plan.minRangeMs,
+        quarantineMs: 0,
       },
       workerIds: { min: 0, max: plan.workerCount - 1 },
       holder: this.holder(),

@@ -1,8 +1,13 @@
 -- Leases the worker id that has been free for longest; the same token gets its lease again.
--- ARGV     6 token, 7 nonce, 8 lowest and 9 highest worker id, 10 shortest range ms, 11 label
--- Answer   'ok' as above | 'none-free', wait | 'wait', wait
-local token, workerMin, workerMax = ARGV[6], tonumber(ARGV[8]), tonumber(ARGV[9])
-local ceiling = now + ttl
+-- ARGV     5 token, 6 nonce, 7 lowest and 8 highest worker id, 9 shortest range ms, 10 the end of
+--          the range still in use, or 0, 11 label
+-- Answer   'ok' as above | 'none-free', wait | 'wait', wait | another layout, another version
+local token, workerMin, workerMax = ARGV[5], tonumber(ARGV[7]), tonumber(ARGV[8])
+local have, ceiling = tonumber(ARGV[10]), now + ttl
+
+local refused = refusal(have)
+if refused then return refused end
+if isLive(have) then fingerprint = ARGV[1] end
 
 local held = redis.call('HGET', key, 'k' .. token)
 if held then
@@ -32,12 +37,14 @@ if last > now then return answer('none-free', last - now) end
 
 -- Never max(now, floor) + ttl: a ceiling further than one ttl ahead could outlive its quarantine.
 local floor = math.max(last, safeFloor)
-local wait = floor + tonumber(ARGV[10]) - ceiling
+local wait = floor + tonumber(ARGV[9]) - ceiling
 if wait > 0 then return answer('wait', wait) end
 
 local before = readOwner(worker)
 if before then forget(worker, before) end
 redis.call('HSET', key, 'k' .. token, worker)
+-- Only now: a newcomer who has to wait may be refused yet, for a holder who was here before.
+fingerprint = ARGV[1]
 store(worker, ceiling,
-  { token = token, nonce = ARGV[7], floor = floor, era = era, since = now, label = ARGV[11] })
+  { token = token, nonce = ARGV[6], floor = floor, era = era, since = now, label = ARGV[11] })
 return grant(worker, floor, ceiling)

@@ -1,26 +1,32 @@
 -- What every operation on the registry begins with. It says what registry-state.ts says.
 -- KEYS[1]  the registry, one hash, so that it lives, moves and dies whole
--- ARGV     1 fingerprint, 2 ttl ms, 3 loss window ms, 4 '1' if a fresh registry is trusted,
---          5 random text, 6.. as the operation says
--- Answer   flat array: status, worker id, floor, ceiling, now, incarnation, server, operations;
---          or status and the wait in ms, or 'layout-mismatch' and the fingerprint stored
-local key, fingerprint, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2])
+-- ARGV     1 fingerprint, 2 ttl ms, 3 loss window ms, 4 random text, 5.. as the operation says
+-- Answer   flat array: status, worker id, floor, ceiling, now, incarnation, server, operations,
+--          quarantine; or status and the wait in ms; or 'layout-mismatch' and the fingerprint
+--          stored; or 'other-version' and the version stored
+local key, ttl, VERSION = KEYS[1], tonumber(ARGV[2]), '1'
+local stored = redis.call('HMGET', key, 'version', 'lastTime', 'fingerprint', 'incarnation',
+  'server', 'slew', 'quarantine', 'safeFloor', 'era', 'operations')
+if stored[1] and stored[1] ~= VERSION then return { 'other-version', stored[1] } end
 
 -- tostring() would write 1.7952e+15.
 local function text(number) return string.format('%.0f', number) end
 
-local function info(section, field)
-  local reply = redis.pcall('INFO', section)
-  return type(reply) == 'string' and string.match(reply, field .. ':(%w+)') or '?'
+local function identity()
+  local reply = redis.pcall('INFO', 'server', 'replication')
+  local function of(section, field)
+    -- Before Redis 7 INFO knows one section at a time.
+    local told = type(reply) == 'string' and reply or redis.pcall('INFO', section)
+    return type(told) == 'string' and string.match(told, field .. ':(%w+)') or '?'
+  end
+  return of('server', 'run_id') .. ':' .. of('replication', 'master_replid')
 end
 
 local time = redis.call('TIME')
 time = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local server = info('server', 'run_id') .. ':' .. info('replication', 'master_replid')
-local stored = redis.call('HMGET', key, 'fingerprint', 'incarnation', 'server', 'lastTime', 'slew',
-  'quarantine', 'safeFloor', 'era', 'operations')
-local quarantine = math.max(tonumber(stored[6] or 0), ttl + tonumber(ARGV[3]))
-local incarnation, slew, safeFloor, era, operations, now
+local server = identity()
+local quarantine = ttl + tonumber(ARGV[3])
+local fingerprint, incarnation, slew, safeFloor, era, operations, now
 
 -- Acknowledged writes may be gone: nothing granted from here on starts before they would end.
 local function noteLoss()
@@ -28,51 +34,33 @@ local function noteLoss()
   safeFloor = math.max(safeFloor, now + quarantine)
 end
 
-if not stored[1] then
-  incarnation, slew, era, operations, now = ARGV[5], 0, 1, 0, time
-  safeFloor = ARGV[4] == '1' and now or now + quarantine
-  redis.call('HSET', key, 'version', '1', 'fingerprint', fingerprint, 'incarnation', incarnation)
-elseif stored[1] ~= fingerprint then
-  return { 'layout-mismatch', stored[1] }
+-- Without its last field a registry is absent: the first script that wrote it did not end.
+if not stored[2] then
+  fingerprint, incarnation, slew, era, operations, now = '', ARGV[4], 0, 1, 0, time
+  safeFloor = now + quarantine
 else
-  incarnation, slew, safeFloor = stored[2], tonumber(stored[5]), tonumber(stored[7])
-  era, operations = tonumber(stored[8]), tonumber(stored[9])
+  fingerprint, incarnation, slew = stored[3], stored[4], tonumber(stored[6])
+  safeFloor, era, operations = tonumber(stored[8]), tonumber(stored[9]), tonumber(stored[10])
   -- The clock never goes back: the slew takes up a step, then decays by half of what elapses.
-  local elapsed = time - tonumber(stored[4])
+  local elapsed = time - tonumber(stored[2])
   slew = elapsed < 0 and slew - elapsed or math.max(0, slew - math.floor(elapsed / 2))
   now = time + slew
-  if stored[3] ~= server then noteLoss() end
+  -- What the last loss forgot may end later than was known then: its floor moves as far.
+  local longer = quarantine - tonumber(stored[7])
+  if longer > 0 then
+    safeFloor = safeFloor + longer
+    if safeFloor > now then era = era + 1 end
+  else
+    quarantine = tonumber(stored[7])
+  end
+  if stored[5] ~= server then noteLoss() end
 end
 operations = operations + 1
 
 local function answer(...)
-  redis.call('HSET', key, 'server', server, 'lastTime', text(time), 'slew', text(slew),
-    'quarantine', text(quarantine), 'safeFloor', text(safeFloor), 'era', text(era),
-    'operations', text(operations))
+  redis.call('HSET', key, 'version', VERSION, 'fingerprint', fingerprint, 'incarnation',
+    incarnation, 'server', server, 'lastTime', text(time), 'slew', text(slew), 'quarantine',
+    text(quarantine), 'safeFloor', text(safeFloor), 'era', text(era), 'operations',
+    text(operations))
   return { ... }
-end
-
-local function grant(worker, floor, ceiling)
-  return answer('ok', worker, floor, ceiling, now, incarnation, server, operations)
-end
-
--- An owner is stored as token|nonce|floor|era|since|label.
-local OWNER = '^([^|]*)|([^|]*)|(%d+)|(%d+)|(%d+)|(.*)$'
-
-local function readOwner(worker)
-  local line = redis.call('HGET', key, 'o' .. worker)
-  if not line then return nil end
-  local token, nonce, floor, ownerEra, since, label = string.match(line, OWNER)
-  return { token = token, nonce = nonce, floor = tonumber(floor), era = tonumber(ownerEra),
-    since = tonumber(since), label = label }
-end
-
-local function store(worker, ceiling, owner)
-  local line = table.concat({ owner.token, owner.nonce, text(owner.floor), text(owner.era),
-    text(owner.since), owner.label }, '|')
-  redis.call('HSET', key, 'c' .. worker, text(ceiling), 'o' .. worker, line)
-end
-
-local function forget(worker, owner)
-  redis.call('HDEL', key, 'o' .. worker, 'k' .. owner.token)
 end

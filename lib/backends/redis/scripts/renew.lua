@@ -1,21 +1,23 @@
 -- Raises the ceiling of a lease, only for the holder of its token and nonce.
--- ARGV     6 token, 7 nonce, 8 next nonce, 9 worker id, 10 highest ceiling the holder was answered,
---          11 incarnation, 12 server and 13 operations it was answered, 14 shortest range ms
--- Answer   'ok' as above | 'hold', wait | 'fenced' | 'unknown' | 'cloned'
-local SANE_MS = 86400000 -- a wilder claim is a fault of the holder's clock
+-- ARGV     5 token, 6 nonce, 7 next nonce, 8 worker id, 9 highest ceiling the holder was answered,
+--          10 incarnation, 11 server and 12 operations it was answered, 13 shortest range ms
+-- Answer   'ok' as above | 'hold', wait | 'fenced' | 'unknown' | 'cloned' | another layout or version
+local worker, have = tonumber(ARGV[8]), tonumber(ARGV[9])
+local refused = refusal(have)
+if refused then return refused end
+fingerprint = ARGV[1]
 
-local worker, have = tonumber(ARGV[9]), tonumber(ARGV[10])
 local last = tonumber(redis.call('HGET', key, 'c' .. worker) or 0)
 local owner = readOwner(worker)
-local isHolder = owner and owner.token == ARGV[6]
+local isHolder = owner and owner.token == ARGV[5]
 
 -- The holder was answered something that this registry does not remember.
-local isSameServer = ARGV[11] == incarnation and ARGV[12] == server
-local forgot = operations - 1 < tonumber(ARGV[13]) or (isHolder and have > last)
+local isSameServer = ARGV[10] == incarnation and ARGV[11] == server
+local forgot = operations - 1 < tonumber(ARGV[12]) or (isHolder and have > last)
 if isSameServer and forgot then
   noteLoss()
   -- What was proved once must not be proved again by the same holder, or nobody gets on.
-  operations = math.max(operations, tonumber(ARGV[13]))
+  operations = math.max(operations, tonumber(ARGV[12]))
 end
 local believed = have < now + SANE_MS and math.max(last, have) or last
 if believed > last then redis.call('HSET', key, 'c' .. worker, text(believed)) end
@@ -23,13 +25,13 @@ if not isHolder then return answer(owner and 'fenced' or 'unknown') end
 
 -- Only the first contact of an era may break the chain: the registry may have forgotten a link.
 local isNewEra = owner.era ~= era
-local knowsNonce = owner.nonce == ARGV[7] or owner.nonce == ARGV[8]
+local knowsNonce = owner.nonce == ARGV[6] or owner.nonce == ARGV[7]
 if not knowsNonce and not (isNewEra and have >= last) then
   owner.nonce = '' -- no copy knows it, so that the other one is told at its next renewal too
   store(worker, believed, owner)
   return answer('cloned')
 end
-owner.nonce = ARGV[8]
+owner.nonce = ARGV[7]
 
 local ceiling = now + ttl
 if not isNewEra then
@@ -40,7 +42,7 @@ end
 
 -- A range never runs across an era: the holder ends the old one, then enters this one.
 local floor = math.max(last, have, safeFloor)
-local wait = floor + tonumber(ARGV[14]) - ceiling
+local wait = floor + tonumber(ARGV[13]) - ceiling
 if wait > 0 then return answer('hold', wait) end
 owner.floor, owner.era = floor, era
 store(worker, ceiling, owner)

@@ -1,0 +1,145 @@
+/**
+ * Which layout a registry is for: what a support must do when a registry was lost and processes
+ * of two layouts come to the next one.
+ */
+import type { ContractCase } from './bench.js';
+import { granted, TERMS } from './tenant.js';
+
+const OTHER = { fingerprint: 'other' } as const;
+const ofOther = { status: 'layout-mismatch', ...OTHER } as const;
+const ofUsual = { status: 'layout-mismatch', fingerprint: TERMS.fingerprint } as const;
+const HOUR_MS = 3_600_000;
+const POOL = { workerIdMax: 3 } as const;
+
+export const LAYOUT_CASES: readonly ContractCase[] = [
+  {
+    name: 'is for no layout as long as nobody had a range: whoever has to wait claims nothing',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const first = await bench.tenant();
+      await bench.happen('wipe');
+      bench.expect((await first.acquire()).status).toEqual('wait');
+      const other = await bench.tenant(OTHER);
+      bench.expect((await other.acquire()).status).toEqual('wait');
+      await bench.patiently(() => other.acquire());
+      bench.expect(await first.acquire()).toEqual(ofOther);
+    },
+  },
+  {
+    name: 'is for the layout of a holder that renews before a newcomer of another has a range',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const { tenant } = await bench.holder();
+      await bench.happen('wipe');
+      const other = await bench.tenant({ ...OTHER, workerIdMin: 1, workerIdMax: 1 });
+      bench.expect((await other.acquire()).status).toEqual('wait');
+      bench.expect((await tenant.renew()).status).toEqual('unknown');
+      bench.expect(await other.acquire()).toEqual(ofUsual);
+    },
+  },
+  {
+    name: 'is for the layout of one who asks for a worker id while it has a range yet',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const { grant } = await bench.holder();
+      await bench.happen('wipe');
+      const next = await bench.tenant({ haveMs: grant.ceilingMs });
+      bench.expect((await next.acquire()).status).toEqual('wait');
+      bench.expect(await (await bench.tenant(OTHER)).acquire()).toEqual(ofUsual);
+    },
+  },
+  {
+    name: 'stops both sides where a renewal shows that two layouts have ranges at once',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const { tenant } = await bench.holder(POOL);
+      await bench.happen('wipe');
+      const other = await bench.tenant({ ...OTHER, ...POOL });
+      await bench.patiently(() => other.acquire());
+      const contested = await tenant.renew();
+      bench.expect(contested.status).toEqual('layout-mismatch');
+      for (const { fingerprint } of [TERMS, OTHER]) {
+        const { renewed, asked } = {
+          renewed: await (fingerprint === OTHER.fingerprint ? other : tenant).renew(),
+          asked: await (await bench.tenant({ ...POOL, fingerprint })).acquire(),
+        };
+        bench.expect([renewed, asked]).toEqual([contested, contested]);
+      }
+    },
+  },
+  {
+    name: 'stops both sides also where one asks for a worker id that has a range of another layout',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder(POOL);
+      await bench.happen('wipe');
+      const other = await bench.tenant({ ...OTHER, ...POOL });
+      await bench.patiently(() => other.acquire());
+      const contested = await tenant.acquire({ haveMs: grant.ceilingMs });
+      bench.expect(contested.status).toEqual('layout-mismatch');
+      bench.expect(await other.renew()).toEqual(contested);
+    },
+  },
+  {
+    name: 'goes on with its layout where the range of another has ended',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder(POOL);
+      await bench.happen('wipe');
+      const other = await bench.tenant({ ...OTHER, ...POOL });
+      const first = await bench.patiently(() => other.acquire());
+      await bench.advance(Math.max(0, grant.ceilingMs - bench.nowMs));
+      bench.expect(await tenant.renew()).toEqual(ofOther);
+      bench.expect(granted(await other.renew()).floorMs).toEqual(first.floorMs);
+    },
+  },
+  {
+    name: 'believes in no range of another layout that ends further than a day ahead',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder(POOL);
+      await bench.happen('wipe');
+      const other = await bench.tenant({ ...OTHER, ...POOL });
+      await bench.patiently(() => other.acquire());
+      const haveMs = grant.ceilingMs + 48 * HOUR_MS;
+      bench.expect(await tenant.renew({ haveMs })).toEqual(ofOther);
+      granted(await other.renew());
+    },
+  },
+  {
+    name: 'takes whoever leaves for no claim of a layout, and for no contest',
+    needs: ['clock', 'losses', 'release'],
+    async run(bench) {
+      const { tenant } = await bench.holder(POOL);
+      await bench.happen('wipe');
+      await tenant.release(undefined);
+      const other = await bench.tenant({ ...OTHER, ...POOL });
+      await bench.patiently(() => other.acquire());
+      await tenant.release(undefined);
+      granted(await other.renew());
+    },
+  },
+];
+
+export const VERSION_CASES: readonly ContractCase[] = [
+  {
+    name: 'changes nothing in a registry that is kept by another version of the protocol',
+    needs: ['version'],
+    async run(bench) {
+      const { tenant, grant } = await bench.holder(POOL);
+      const { operations } = granted(await tenant.renew()).mark!;
+      const next = await bench.tenant(POOL);
+      await bench.underLaterVersion(async () => {
+        bench.expect((await tenant.renew()).status).toEqual('other-version');
+        bench.expect((await next.acquire()).status).toEqual('other-version');
+        const alien = await bench.tenant({ ...OTHER, haveMs: grant.ceilingMs });
+        bench.expect((await alien.acquire()).status).toEqual('other-version');
+        await tenant.support.release?.(tenant.lease!, undefined);
+      });
+      const renewed = granted(await tenant.renew());
+      bench.expect(renewed.floorMs).toEqual(grant.floorMs);
+      // One change for one operation, so that those before changed nothing.
+      bench.expect(operations + 1).toBeGreaterThanOrEqual(renewed.mark!.operations);
+    },
+  },
+];

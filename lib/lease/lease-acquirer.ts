@@ -6,6 +6,7 @@
  */
 import { SnowflakeError } from '../errors.js';
 import type { LeaseAnswer, LeaseGrant, LeaseRequest, WorkerLease } from './distributed-support.js';
+import { claimEndless, giveBackEndless } from './endless-worker-ids.js';
 import { HeldLease, NO_REGISTRY } from './held-lease.js';
 import type { KeeperParts } from './keeper-parts.js';
 import { MIN_RANGE_MS, type LeaseOptions } from './lease-options.js';
@@ -72,6 +73,7 @@ export class LeaseAcquirer {
   async giveBack(lease: WorkerLease, lastMs: number | undefined): Promise<void> {
     const { support, onNews } = this.parts;
     const release = async () => support.release?.(lease, lastMs);
+    giveBackEndless(lease, lastMs);
     try {
       await this.caller.call(release, () => undefined, RELEASE_TIMEOUT_MS);
     } catch (error) {
@@ -105,12 +107,13 @@ export class LeaseAcquirer {
     try {
       const answer = await this.caller.call(() => support.getNextWorkId(request), ignoreLate);
       if (answer.status !== 'ok') return refused(answer, terms.fingerprint);
-      const { workerId, ceilingMs: haveMs, mark = NO_REGISTRY } = answer;
+      const grant = claimEndless(answer, request);
+      const { workerId, ceilingMs: haveMs, mark = NO_REGISTRY } = grant;
       const nonceNext = holder.randomText();
       // The terms come last: what a first range must have does not hold for renewals.
       const asked = { ...request, ...terms, workerId, haveMs, mark, nonceNext };
-      const lease = (rewinds: boolean) => new HeldLease(seat, asked, answer.floorMs, rewinds);
-      return { grant: answer, sentAtMs, asked, lease };
+      const lease = (rewinds: boolean) => new HeldLease(seat, asked, grant.floorMs, rewinds);
+      return { grant, sentAtMs, asked, lease };
     } catch (error) {
       return { error: error as SnowflakeError };
     }

@@ -21,6 +21,7 @@ export type { TextForm } from './core/snowflake-text.js';
 export type { WorkerIdRange } from './core/worker-range.js';
 export { WorkerSeat } from './core/worker-seat.js';
 export type { SeatWatch, SeatedRange, WorkerRange } from './core/worker-seat.js';
+export { ordinalSupport } from './backends/host/index.js';
 export { MemoryRegistry, MemorySupport } from './backends/memory/index.js';
 export type { MemorySupportOptions } from './backends/memory/index.js';
 export { IDistributedSupport } from './lease/distributed-support.js';

@@ -21,7 +21,11 @@ export const wideLayout = () =>
     ],
   });
 
-export function newGenerator(layout = standardLayout(), { workerId = WORKER_ID, ...options } = {}) {
+/** As far ahead as under a lease: a worker id without end would wait for every spent tick. */
+const AHEAD_MS_MAX = 1000;
+
+export function newGenerator(layout = standardLayout(), { workerId = WORKER_ID, ...given } = {}) {
+  const options = { aheadMsMax: AHEAD_MS_MAX, ...given };
   const seat = new core.WorkerSeat(layout);
   seat.grant({ workerId, floorMs: -Infinity, ceilingMs: Infinity });
   return new core.SnowflakeGenerator(seat, options);

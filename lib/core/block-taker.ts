@@ -8,7 +8,7 @@
 import type { BitLayout } from './bit-layout.js';
 import type { Clock } from './clock.js';
 import { beforeEpoch, timeExhausted } from './generator-errors.js';
-import { RunAhead, type Entry } from './run-ahead.js';
+import { RunAhead } from './run-ahead.js';
 import type { SeatedRange, WorkerSeat } from './worker-seat.js';
 
 /** The numbers up to `last` of a tick; `sequence` is the one used last. */
@@ -45,7 +45,7 @@ export class BlockTaker {
   constructor(
     private readonly seat: WorkerSeat,
     private readonly clock: Clock,
-    aheadMsMax: number,
+    aheadMsMax: number | undefined,
     /** Undefined for ticks that start at 0. */
     private readonly random: (() => number) | undefined,
   ) {
@@ -69,7 +69,7 @@ export class BlockTaker {
       }
       const outcome = this.replace(block, range, tick, tickNow);
       if (outcome === 'taken') return;
-      if (outcome === 'wait') this.runAhead.wait(lookCount++);
+      if (outcome === 'wait') this.runAhead.wait(range, lookCount++);
     }
   }
 
@@ -98,24 +98,21 @@ export class BlockTaker {
     this.checkTime(tick);
     // Others are in this tick already.
     const isOpen = free.tick === tick && free.sequence > 0;
-    const entry = this.entry(tick, nowTick, isSpent && !isOpen);
+    const { runAhead } = this;
+    // A tick that is entered because the one before is spent has a price where it is ahead.
+    const isPriced = isSpent && !isOpen;
+    if (!isPriced) runAhead.observe(range, tick, nowTick);
+    const entry = isPriced ? runAhead.enter(range, tick, nowTick) : 'free';
     if (entry === 'wait') return entry;
     const first = isOpen ? free.sequence : isSpent ? 0 : this.sequenceStart();
     const count = this.nextCount(isSpent || tick === block.tick);
     const last = Math.min(first + count - 1, this.layout.sequence.max);
     if (!this.seat.take(range, free, tick, last)) {
-      if (entry === 'paid') this.runAhead.giveBack();
+      if (entry === 'paid') runAhead.giveBack();
       return 'lost';
     }
     block.begin(range, tick, first, last);
     return 'taken';
-  }
-
-  /** A tick that is entered because the one before is spent has a price where it is ahead. */
-  private entry(tick: number, nowTick: number, isSpent: boolean): Entry {
-    if (isSpent) return this.runAhead.enter(tick, nowTick);
-    this.runAhead.observe(nowTick);
-    return 'free';
   }
 
   private nextCount(isBusy: boolean): number {

@@ -10,7 +10,7 @@ import { BitLayout } from './bit-layout.js';
 import { AnchoredClock, systemClock, type Clock } from './clock.js';
 import type { FieldSpec } from './layout-fields.js';
 import { SeatMemory, isSeatMemory } from './seat-memory.js';
-import { SnowflakeGenerator, type GeneratorOptions } from './snowflake-generator.js';
+import { SnowflakeGenerator } from './snowflake-generator.js';
 import { WorkerSeat, type SeatWatch } from './worker-seat.js';
 
 /** Plain data that `workerData` and `postMessage` carry to another thread of this process. */
@@ -20,11 +20,12 @@ export interface SharedLease {
   readonly unitMs: number;
   readonly fields: readonly FieldSpec[];
   readonly reserveMs: number;
-  readonly aheadMsMax: number;
+  /** Undefined where each range decides for itself. */
+  readonly aheadMsMax: number | undefined;
   readonly sequenceStart: 'zero' | 'random';
 }
 
-type SharedOptions = Required<Pick<GeneratorOptions, 'aheadMsMax' | 'sequenceStart'>>;
+type SharedOptions = Pick<SharedLease, 'aheadMsMax' | 'sequenceStart'>;
 
 /** What to hand to other threads; undefined where the seat's memory belongs to this one alone. */
 export function shareSeat(seat: WorkerSeat, options: SharedOptions): SharedLease | undefined {

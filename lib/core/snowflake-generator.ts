@@ -20,7 +20,10 @@ import type { SeatedRange, WorkerSeat } from './worker-seat.js';
 export type CallFields = Readonly<Record<string, number>>;
 
 export interface GeneratorOptions {
-  /** How far ids may run ahead of the clock when a tick's sequence is spent. Default 1000. */
+  /**
+   * How far ids may run ahead of the clock when a tick's sequence is spent, ms. Default 1000, or 0
+   * in a range without end, where nothing but the clock keeps a restarted process from repeating.
+   */
   readonly aheadMsMax?: number;
   /**
    * Where the sequence of a new tick starts: at 0, or at random for even `id % n`. Default
@@ -31,8 +34,6 @@ export interface GeneratorOptions {
   /** A number from 0 (inclusive) to 1 (exclusive). Default Math.random. */
   readonly random?: () => number;
 }
-
-export const AHEAD_MS_MAX_DEFAULT = 1000;
 
 /** `count` ids with the same high word; the low words begin at `low`, one step apart. */
 interface Run {
@@ -85,8 +86,7 @@ export class SnowflakeGenerator {
     const { layout } = seat;
     this.layout = layout;
     this.clock = options.clock ?? systemClock;
-    const aheadMsMax = options.aheadMsMax ?? AHEAD_MS_MAX_DEFAULT;
-    const { random = Math.random } = options;
+    const { aheadMsMax, random = Math.random } = options;
     const start = options.sequenceStart === 'random' ? random : undefined;
     this.taker = new BlockTaker(seat, this.clock, aheadMsMax, start);
     this.shift = layout.sequence.shift;

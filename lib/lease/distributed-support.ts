@@ -29,6 +29,11 @@ export interface IDistributedSupport {
    * What the operator should change in the store, one sentence each; asked once after the start.
    */
   advice?(): Promise<string[]>;
+  /**
+   * The one worker id it gives, where that is known before the start: one that does not fit the
+   * layout is then refused together with all other faults of the options.
+   */
+  readonly workerId?: number;
   /** Where the registry lies, in words for the operator, without secrets. */
   readonly place?: string;
   /** Closes what the support opened itself. */

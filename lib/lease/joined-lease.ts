@@ -22,6 +22,7 @@ export interface JoinedParts {
 const LOOK_AGAIN_MS = 20;
 
 export class JoinedLease implements Keeper {
+  readonly renewsItself = false;
   private hasStopped = false;
 
   constructor(private readonly parts: JoinedParts) {}

@@ -6,6 +6,8 @@ import type { LeaseState } from './lease-states.js';
 import type { RenewalRecord } from './renewal-record.js';
 
 export interface Keeper {
+  /** False where another thread holds the lease and renews it. */
+  readonly renewsItself: boolean;
   readonly state: LeaseState;
   readonly workerId: number | undefined;
   /** When the last range held ends, Unix ms; undefined without one. */

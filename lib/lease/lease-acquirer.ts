@@ -6,6 +6,7 @@
  */
 import { SnowflakeError } from '../errors.js';
 import type { LeaseAnswer, LeaseGrant, LeaseRequest, WorkerLease } from './distributed-support.js';
+import { claimEndless, giveBackEndless } from './endless-worker-ids.js';
 import { HeldLease, NO_REGISTRY } from './held-lease.js';
 import type { KeeperParts } from './keeper-parts.js';
 import type { AskedTerms } from './asked-terms.js';
@@ -76,6 +77,7 @@ export class LeaseAcquirer {
     const { support, onNews } = this.parts;
     const { quarantineMs } = this.terms.now;
     const release = async () => support.release?.({ ...lease, quarantineMs }, lastMs);
+    giveBackEndless(lease, lastMs);
     try {
       await this.caller.call(release, () => undefined, RELEASE_TIMEOUT_MS);
     } catch (error) {
@@ -113,12 +115,13 @@ export class LeaseAcquirer {
       const answer = await this.caller.call(() => support.getNextWorkId(sent), late);
       this.terms.heard(answer);
       if (answer.status !== 'ok') return refused(answer, terms.fingerprint);
-      const { workerId, ceilingMs: haveMs, mark = NO_REGISTRY } = answer;
+      const grant = claimEndless(answer, request);
+      const { workerId, ceilingMs: haveMs, mark = NO_REGISTRY } = grant;
       const nonceNext = holder.randomText();
       // The terms come last: what a first range must have does not hold for renewals.
       const asked = { ...request, ...terms, workerId, haveMs, mark, nonceNext };
-      const lease = (rewinds: boolean) => new HeldLease(seat, asked, answer.floorMs, rewinds);
-      return { grant: answer, sentAtMs, asked, lease };
+      const lease = (rewinds: boolean) => new HeldLease(seat, asked, grant.floorMs, rewinds);
+      return { grant, sentAtMs, asked, lease };
     } catch (error) {
       return { error: error as SnowflakeError };
     }

@@ -26,6 +26,7 @@ import type { TimerHandle } from './timers.js';
 const HALF_USED_DELAY_MS = 20;
 
 export class LeaseKeeper implements Keeper, SeatWatch {
+  readonly renewsItself = true;
   state: LeaseState = 'unassigned';
   lease: HeldLease | undefined;
   readonly renewals = new RenewalRecord();

@@ -5,6 +5,7 @@
  * is scraped; the metrics of one registry are made once, however many generators join them.
  */
 import { GeneratorReader, type MeasuredGenerator } from './generator-reader.js';
+import { processWide } from '../process-wide.js';
 import { METRICS, samplesOf, type Metric } from './metric-catalog.js';
 
 /** prom-client, as far as it is needed: `import * as client from 'prom-client'`. */
@@ -44,7 +45,10 @@ export interface PromOptions {
 }
 
 /** The generators that are read at each scrape of a registry. */
-const readersOf = new WeakMap<object, Set<GeneratorReader>>();
+const readersOf = processWide(
+  'prometheus-readers',
+  () => new WeakMap<object, Set<GeneratorReader>>(),
+);
 
 /**
  * Adds the metrics of generators to a registry.

@@ -3,9 +3,15 @@
  * entity listeners. Filled at start, emptied at shutdown; the application started last comes first.
  */
 import { SnowflakeError } from '../errors.js';
+import { processWide } from '../process-wide.js';
 import type { IdMaker } from './id-maker.js';
 
-const running: { readonly name: string | undefined; readonly maker: IdMaker }[] = [];
+interface Running {
+  readonly name: string | undefined;
+  readonly maker: IdMaker;
+}
+
+const running = processWide('running-id-makers', () => [] as Running[]);
 
 export function addIdMaker(name: string | undefined, maker: IdMaker): void {
   running.push({ name, maker });

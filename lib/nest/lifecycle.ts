@@ -6,7 +6,6 @@
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
-import { JoinedLease } from '../lease/joined-lease.js';
 import type { Keeper } from '../lease/keeper.js';
 import { addIdMaker, removeIdMaker } from './current-id-makers.js';
 import type { IdMaker } from './id-maker.js';
@@ -40,7 +39,7 @@ export class SnowflakeLifecycle implements OnModuleInit, OnApplicationShutdown {
     addIdMaker(name, idMaker);
     runIntegrations(discovery.getProviders().map(({ instance }) => instance as unknown));
     // A lease is renewed once, by the thread that holds it.
-    if (!(keeper instanceof JoinedLease)) refreshAlive.start();
+    if (keeper.renewsItself) refreshAlive.start();
     void this.advise();
   }
 

@@ -9,11 +9,10 @@ import type { Epoch } from '../core/epoch.js';
 import type { FieldSpec } from '../core/layout-fields.js';
 import { layouts } from '../core/layouts.js';
 import { sharedLayout, type SharedLease } from '../core/shared-lease.js';
-import { AHEAD_MS_MAX_DEFAULT } from '../core/snowflake-generator.js';
 import { workerRange, type WorkerIdRange } from '../core/worker-range.js';
 import { SnowflakeError, isSnowflakeError, shown } from '../errors.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
-import { JoinedSupport } from '../lease/joined.support.js';
+import { sharedLeaseOf } from '../lease/joined.support.js';
 import {
   LEASE_DEFAULTS,
   leaseFaults,
@@ -44,8 +43,8 @@ export interface SnowflakeModuleOptions extends Partial<Omit<LeaseOptions, 'ttlM
   /** How far ahead of the store's clock a lease reaches. 10 s to 10 min, default 60 s. */
   readonly leaseTtlMs?: number;
   /**
-   * How far ids may run ahead of the clock when a tick's sequence is spent. Default 1000, or 0 with
-   * a static worker id.
+   * How far ids may run ahead of the clock when a tick's sequence is spent. Default 1000, or 0
+   * under a lease without end, such as a static worker id.
    */
   readonly aheadMsMax?: number;
   /** Where the sequence of a new tick starts: 'zero', or 'random' for even `id % n`. */
@@ -70,7 +69,8 @@ export interface SnowflakeConfig {
   readonly support: IDistributedSupport;
   readonly workerIds: WorkerIdRange;
   readonly lease: LeaseOptions;
-  readonly aheadMsMax: number;
+  /** Undefined where the lease decides: see aheadMsMaxOf in the core room. */
+  readonly aheadMsMax: number | undefined;
   readonly sequenceStart: 'zero' | 'random';
   readonly sharesLease: boolean;
   readonly lazy: boolean;
@@ -113,7 +113,7 @@ export async function resolveOptions(
   }
   const ownLayout = resolveLayout(options, faults);
   const support = await resolveSupport(options, faults);
-  const shared = support instanceof JoinedSupport ? support.shared : undefined;
+  const shared = sharedLeaseOf(support);
   const layout = shared === undefined ? ownLayout : joinLayout(options, shared, ownLayout, faults);
   const lease = resolveLease(options, roomOf(support, layout), faults);
   const workerIds = resolveWorkerIds(options, layout, support, faults);
@@ -122,7 +122,7 @@ export async function resolveOptions(
     support,
     workerIds,
     lease,
-    aheadMsMax: options.aheadMsMax ?? shared?.aheadMsMax ?? aheadMsMaxOf(support),
+    aheadMsMax: options.aheadMsMax ?? shared?.aheadMsMax,
     sequenceStart: options.sequenceStart ?? shared?.sequenceStart ?? 'zero',
     sharesLease: options.sharesLease ?? false,
     lazy: options.lazy ?? false,
@@ -165,16 +165,12 @@ function joinLayout(
   const { aheadMsMax = shared.aheadMsMax } = options;
   if (aheadMsMax !== shared.aheadMsMax) {
     faults.push(
-      `Expected \`aheadMsMax\` to be ${shared.aheadMsMax}, as in the thread that holds the ` +
-        `lease, got ${shown(aheadMsMax)}. Threads of one lease run ahead together; leave it out.`,
+      `Expected \`aheadMsMax\` to be ${shared.aheadMsMax ?? 'left out'}, as in the thread that ` +
+        `holds the lease, got ${shown(aheadMsMax)}. Threads of one lease run ahead together; ` +
+        `leave it out.`,
     );
   }
   return layout;
-}
-
-/** Without a registry only the clock keeps ids of a restarted process behind the old ones. */
-function aheadMsMaxOf(support: IDistributedSupport): number {
-  return support instanceof StaticSupport ? 0 : AHEAD_MS_MAX_DEFAULT;
 }
 
 async function resolveSupport(
@@ -232,7 +228,7 @@ function resolveWorkerIds(
     faults.push(...range.faults);
     return { min: 0, max: 0 };
   }
-  if (support instanceof StaticSupport) {
+  if (support.workerId !== undefined) {
     const fault = staticWorkerFault(support.workerId, range.min, range.max);
     if (fault !== undefined) faults.push(fault);
     return range;
@@ -244,7 +240,7 @@ function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): 
   const faults = Object.keys(options)
     .filter((name) => !(name in OWN_NAMES) && (name === 'ttlMs' || !(name in LEASE_DEFAULTS)))
     .map((name) => `The option \`${name}\` is unknown; see docs/reference/options.md.`);
-  const { aheadMsMax, sequenceStart, lazy, sharesLease, layout, clock } = config;
+  const { aheadMsMax = 0, sequenceStart, lazy, sharesLease, layout, clock } = config;
   if (!Number.isInteger(aheadMsMax) || aheadMsMax < 0 || aheadMsMax > AHEAD_MS_LIMIT) {
     faults.push(
       `Expected \`aheadMsMax\` to be an integer from 0 to ${AHEAD_MS_LIMIT}, got ` +

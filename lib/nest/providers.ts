@@ -13,7 +13,7 @@ import { SnowflakeGenerator } from '../core/snowflake-generator.js';
 import { WorkerSeat } from '../core/worker-seat.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { JoinedLease } from '../lease/joined-lease.js';
-import { JoinedSupport } from '../lease/joined.support.js';
+import { sharedLeaseOf } from '../lease/joined.support.js';
 import type { Keeper } from '../lease/keeper.js';
 import { systemHolder } from '../lease/holder.js';
 import type { LeaseChange } from '../lease/keeper-parts.js';
@@ -88,16 +88,16 @@ function createEngine(
 ): Engine {
   const { layout, lease, clock, timers, aheadMsMax, sequenceStart } = config;
   const logger = new Logger(name === undefined ? 'Snowflake' : `Snowflake:${name}`);
-  const isJoined = support instanceof JoinedSupport;
+  const joined = sharedLeaseOf(support);
   const memory = config.sharesLease ? SeatMemory.shared() : new SeatMemory();
-  const seat = isJoined
-    ? joinSeat(support.shared)
-    : new WorkerSeat(layout, lease.reserveMs, memory);
+  const seat =
+    joined === undefined ? new WorkerSeat(layout, lease.reserveMs, memory) : joinSeat(joined);
   const idClock = new AnchoredClock(clock, seat.memory);
   const { startTimeoutMs } = lease;
-  const keeper = isJoined
-    ? new JoinedLease({ seat, clock: idClock, timers, startTimeoutMs })
-    : createKeeper(config, support, { seat, idClock, logger });
+  const keeper =
+    joined === undefined
+      ? createKeeper(config, support, { seat, idClock, logger })
+      : new JoinedLease({ seat, clock: idClock, timers, startTimeoutMs });
   const generator = new SnowflakeGenerator(seat, { clock: idClock, aheadMsMax, sequenceStart });
   const shared = shareSeat(seat, { aheadMsMax, sequenceStart });
   const { workerIds } = config;

@@ -4,6 +4,7 @@
  * Promise: everything that the lease protocol demands of a store is tried. What cannot be tried for
  * want of a control is left out only where `leaveOut` says so.
  */
+import { processWide } from '../process-wide.js';
 import { ACQUIRE_CASES } from './contract/acquire-cases.js';
 import { Bench, type BenchParts, type ContractNeed } from './contract/bench.js';
 import { ERA_CASES } from './contract/era-cases.js';
@@ -48,7 +49,7 @@ const CONTROLS = [
   ['version', 'versionControl'],
 ] as const;
 
-let registryCount = 0;
+const registries = processWide('contract-registries', () => ({ count: 0 }));
 
 /**
  * Adds a test for each demand on a support.
@@ -89,6 +90,6 @@ export function describeDistributedSupport(contract: SupportContract): void {
   }
   for (const { name, needs, run } of CONTRACT_CASES) {
     if (needs.some((need) => leaveOut.includes(need))) continue;
-    test(name, () => run(new Bench(contract, `contract-${++registryCount}`)));
+    test(name, () => run(new Bench(contract, `contract-${++registries.count}`)));
   }
 }

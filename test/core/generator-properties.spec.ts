@@ -185,7 +185,10 @@ describe('the generator, whatever clock and lease do', () => {
         const make = () => {
           const seat = new WorkerSeat(layout);
           seat.grant({ workerId: 3, floorMs: EPOCH_MS + 50, ceilingMs: Infinity });
-          return new SnowflakeGenerator(seat, { clock: { now: () => EPOCH_MS + 50 } });
+          return new SnowflakeGenerator(seat, {
+            clock: { now: () => EPOCH_MS + 50 },
+            aheadMsMax: 1000,
+          });
         };
         const [one, text, many, filled] = [make(), make(), make(), make()];
         const target = new BigUint64Array(count);

@@ -135,7 +135,7 @@ describe('the generator', () => {
   });
 
   it('goes back in time only where it was told to', () => {
-    const { clock, seat, generator, layout } = world();
+    const { clock, seat, generator, layout } = world(undefined, { aheadMsMax: 1000 });
     seat.grant({ workerId: 9, floorMs: 0, ceilingMs: Infinity });
     generator.nextId();
     clock.ms -= 500;

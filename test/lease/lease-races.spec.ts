@@ -2,9 +2,6 @@
  * The keeper where two things happen at once: an end during a switch, refused ids during an outage.
  */
 import { describe, expect, it } from '@jest/globals';
-import { layouts } from '../../lib/core/layouts.js';
-import { StaticSupport } from '../../lib/lease/static.support.js';
-import type { LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
 import type { SnowflakeError } from '../../lib/errors.js';
 import { World, process } from './world.js';
 
@@ -59,21 +56,5 @@ describe('the keeper', () => {
     for (; isRefused() && waitedMs < 10_000; waitedMs += 5) await world.time.advance(5);
     expect(waitedMs).toBeLessThan(2500);
     await keeper.stop();
-  });
-});
-
-describe('a static worker id', () => {
-  it('begins behind its last id when it is taken again in this process', async () => {
-    const support = new StaticSupport(77);
-    const { fingerprint } = layouts.baidu();
-    const request = { fingerprint, token: 'a', workerIdMin: 0, workerIdMax: 100 } as LeaseRequest;
-    expect(await support.getNextWorkId(request)).toMatchObject({ floorMs: -Infinity });
-    const lease = { fingerprint, workerId: 77 } as WorkerLease;
-    await support.release(lease, 5000);
-    const again = await support.getNextWorkId({ ...request, token: 'b' });
-    expect(again).toMatchObject({ floorMs: 5001, ceilingMs: Infinity });
-    await support.release(lease, undefined);
-    expect(await support.refreshAlive(lease)).toMatchObject({ floorMs: 5001 });
-    await support.release(lease, 5000);
   });
 });

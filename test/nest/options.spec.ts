@@ -118,9 +118,9 @@ describe('options', () => {
     ]);
   });
 
-  it('ids of a static worker id stay within the tick of the clock by default', async () => {
-    expect((await resolveOptions({ workerId: 1 }, true)).aheadMsMax).toBe(0);
-    expect((await resolveOptions({ support: 'redis://h' }, true)).aheadMsMax).toBe(1000);
+  it('how far ids run ahead is left to the lease, but where it is said', async () => {
+    expect((await resolveOptions({ workerId: 1 }, true)).aheadMsMax).toBeUndefined();
+    expect((await resolveOptions({ workerId: 1, aheadMsMax: 9 }, true)).aheadMsMax).toBe(9);
   });
 
   it('every fault is reported at once', async () => {

@@ -18,20 +18,21 @@ export interface Room {
 
 export const ROOMS: readonly Room[] = [
   { room: 'errors', imports: [], outside: [] },
+  { room: 'process-wide', imports: [], outside: [] },
   { room: 'core', imports: ['errors'], outside: [] },
-  { room: 'lease', imports: ['core', 'errors'], outside: [] },
+  { room: 'lease', imports: ['core', 'errors', 'process-wide'], outside: [] },
   // The store's clock of a registry in this process is the clock of this process.
   { room: 'backends/memory', imports: ['lease', 'core', 'errors'], outside: [] },
   { room: 'backends', imports: ['lease', 'errors'], outside: [] },
   {
     room: 'nest',
-    imports: ['core', 'lease', 'errors'],
+    imports: ['core', 'lease', 'errors', 'process-wide'],
     loads: ['backends'],
     outside: ['@nestjs/common', '@nestjs/core', '@nestjs/schedule'],
   },
   {
     room: 'orm/typeorm',
-    imports: ['nest', 'core', 'errors'],
+    imports: ['nest', 'core', 'errors', 'process-wide'],
     outside: ['typeorm', '@nestjs/common', '@nestjs/core'],
   },
   {
@@ -47,7 +48,7 @@ export const ROOMS: readonly Room[] = [
   },
   {
     room: 'metrics',
-    imports: ['nest'],
+    imports: ['nest', 'process-wide'],
     typesOf: ['lease', 'core'],
     outside: ['@nestjs/common'],
   },
@@ -62,11 +63,16 @@ export const ROOMS: readonly Room[] = [
     outside: ['node:process', 'node:util', 'node:fs'],
   },
   // Simulations lease from the reference registry.
-  { room: 'testing', imports: ['core', 'lease', 'backends/memory', 'errors'], outside: [] },
+  {
+    room: 'testing',
+    imports: ['core', 'lease', 'backends/memory', 'errors', 'process-wide'],
+    outside: [],
+  },
 ];
 
 /** Single files that may know more of the outside world than their room. */
 export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
+  'lib/backends/host/ordinal.support.ts': ['node:os'],
   'lib/backends/redis/redis.support.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.
   'lib/http/swagger.ts': ['@nestjs/swagger'],

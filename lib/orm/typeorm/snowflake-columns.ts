@@ -7,6 +7,7 @@
  */
 import type { EntityMetadata } from 'typeorm';
 import { currentIdMaker } from '../../nest/current-id-makers.js';
+import { processWide } from '../../process-wide.js';
 
 export type ColumnMetadata = EntityMetadata['columns'][number];
 
@@ -17,8 +18,14 @@ export interface SnowflakeColumn {
 }
 
 /** Decorated class -> property -> name of the generator. */
-const decorated = new WeakMap<object, Map<string, string | undefined>>();
-const found = new WeakMap<EntityMetadata, readonly SnowflakeColumn[]>();
+const decorated = processWide(
+  'typeorm-properties',
+  () => new WeakMap<object, Map<string, string | undefined>>(),
+);
+const found = processWide(
+  'typeorm-columns',
+  () => new WeakMap<EntityMetadata, readonly SnowflakeColumn[]>(),
+);
 
 export function rememberColumn(target: object, property: string, maker: string | undefined): void {
   const properties = decorated.get(target) ?? new Map<string, string | undefined>();

@@ -1,0 +1,4 @@
+/**
+ * Worker ids that come from the host.
+ */
+export { ordinalSupport } from './ordinal.support.js';

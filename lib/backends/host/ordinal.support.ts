@@ -1,0 +1,109 @@
+/**
+ * A worker id from the host's name, as a StatefulSet of Kubernetes numbers its pods: `shop-3`.
+ *
+ * No store, so nothing is checked across hosts. Promise: a name that carries a number by chance, as
+ * those of a Deployment, a DaemonSet or a cloud machine do, is refused and never read as one.
+ */
+import { hostname as nameOfThisHost } from 'node:os';
+import { SnowflakeError } from '../../errors.js';
+import type {
+  IDistributedSupport,
+  LeaseAnswer,
+  LeaseRequest,
+  WorkerRecord,
+} from '../../lease/distributed-support.js';
+import { StaticSupport } from '../../lease/static.support.js';
+
+/** What Kubernetes makes random names of: no vowel, and none of 0, 1 and 3. */
+const CHANCE = '[bcdfghjklmnpqrstvwxz2456789]';
+
+/** Names that end in a number, or may, which is not the position in a set. */
+const NO_ORDINALS: readonly (readonly [RegExp, string])[] = [
+  [
+    new RegExp(`-${CHANCE}{8,10}-${CHANCE}{5}$`),
+    'A pod of a Deployment has that form, whose last five characters are random',
+  ],
+  [
+    new RegExp(`-${CHANCE}{5}$`),
+    'A pod of a DaemonSet, a ReplicaSet or a Job has that form, whose last five characters are ' +
+      'random',
+  ],
+  [/^ip-\d+-\d+-\d+-\d+$/, 'It is an address, whose last part is not unique'],
+];
+
+/** Up to 9999: a longer number is a date, a process id or chance. */
+const ORDINAL = /-(0|[1-9]\d{0,3})$/;
+
+/**
+ * The position of a pod in its StatefulSet as its worker id, read from the host's name when the
+ * application starts: 3 on `shop-3`.
+ *
+ * **Uniqueness rests on the orchestrator**: a StatefulSet starts a pod only when the one with the
+ * same name is known to have ended, unless somebody deletes it with force. It rests on the clocks
+ * of the hosts across a restart. Two sets, or two clusters, that make ids for one table begin both
+ * at 0: use a registry there. Worker threads of one pod all get the same number: let them share a
+ * lease (`sharesLease`).
+ *
+ * @param options.hostname instead of this host's; for tests, or where the pod's name comes in
+ * another way, such as `hostNetwork: true` with the name in the environment
+ * @throws SnowflakeError CONFIG_INVALID, when the application starts, for a name that is not that of
+ * a StatefulSet's pod, and for a number that does not fit the layout.
+ * @example
+ * ```ts
+ * import { SnowflakeModule, ordinalSupport } from 'nestjs-snowflake';
+ *
+ * SnowflakeModule.forRoot({ support: ordinalSupport() });
+ * ```
+ */
+export function ordinalSupport(options: { readonly hostname?: string } = {}): IDistributedSupport {
+  return new OrdinalSupport(options.hostname ?? nameOfThisHost());
+}
+
+class OrdinalSupport implements IDistributedSupport {
+  readonly workerId: number | undefined;
+
+  constructor(private readonly hostname: string) {
+    this.workerId = faultOf(hostname) === undefined ? ordinalOf(hostname) : undefined;
+  }
+
+  get place(): string {
+    return `the host name ${JSON.stringify(this.hostname)}`;
+  }
+
+  async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
+    return this.number().getNextWorkId(request);
+  }
+
+  async refreshAlive(): Promise<LeaseAnswer> {
+    return this.number().refreshAlive();
+  }
+
+  async workers(): Promise<WorkerRecord[]> {
+    return this.number().workers();
+  }
+
+  private number(): StaticSupport {
+    if (this.workerId === undefined) throw noOrdinal(this.hostname);
+    return new StaticSupport(this.workerId);
+  }
+}
+
+function ordinalOf(hostname: string): number | undefined {
+  const digits = ORDINAL.exec(hostname)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+function faultOf(hostname: string): string | undefined {
+  return NO_ORDINALS.find(([form]) => form.test(hostname))?.[1];
+}
+
+function noOrdinal(hostname: string): SnowflakeError {
+  const reason = faultOf(hostname) ?? 'It does not end in a dash and a number from 0 to 9999';
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    `The host name ${JSON.stringify(hostname)} is not that of a StatefulSet's pod, such as ` +
+      `shop-3. ${reason}, so no worker id was taken from it. Use a registry ` +
+      `(support: 'redis://...'), or give \`workerId\` another number in each process.`,
+    { details: { hostname } },
+  );
+}

@@ -1,0 +1,107 @@
+/**
+ * Worker ids without end, of whatever support: one generator at a time, and the next behind it.
+ */
+import { describe, expect, it, jest } from '@jest/globals';
+import { ScheduleModule } from '@nestjs/schedule';
+import { Test } from '@nestjs/testing';
+import { IdMaker, SnowflakeModule, StaticSupport, layouts } from 'nestjs-snowflake';
+import type { IDistributedSupport, SnowflakeModuleOptions } from 'nestjs-snowflake';
+import { SettableTime } from 'nestjs-snowflake/testing';
+
+/** As docs/guides/writing-a-support.md teaches it, with a service that answers `workerId`. */
+function numberService(workerId: number): IDistributedSupport {
+  const grant = { status: 'ok', workerId, floorMs: -Infinity, ceilingMs: Infinity } as const;
+  return { getNextWorkId: async () => grant, refreshAlive: async () => grant };
+}
+
+const SILENT = { log() {}, warn() {}, error() {} };
+
+async function start(options: SnowflakeModuleOptions) {
+  const imports = [ScheduleModule.forRoot(), SnowflakeModule.forRoot(options)];
+  const app = await Test.createTestingModule({ imports }).setLogger(SILENT).compile();
+  await app.init();
+  return { app, ids: app.get(IdMaker) };
+}
+
+describe.each([
+  ['a support of the application', numberService],
+  ['a StaticSupport', (workerId: number) => new StaticSupport(workerId)],
+])('a worker id without end, of %s', (_name, supportOf) => {
+  it.each([
+    ['the default', {}],
+    ['a run-ahead that somebody set', { aheadMsMax: 1000 }],
+    ['ticks of a second', { layout: layouts.baidu() }],
+  ])('repeats nothing when it is started again, with %s', async (_case, given) => {
+    const time = new SettableTime();
+    const options = { ...given, support: supportOf(77), clock: time, timers: time };
+    const made: bigint[] = [];
+    // The clock does not move in between: what an application does that is started over at once.
+    for (let n = 0; n < 3; n++) {
+      const { app, ids } = await start(options);
+      for (let at = 0; at < 1000; at++) made.push(await ids.nextIdAsync());
+      await app.close();
+    }
+    expect(new Set(made).size).toBe(3000);
+  });
+
+  it('serves one generator at a time', async () => {
+    const { app, ids } = await start({ support: supportOf(78) });
+    await expect(start({ support: supportOf(78) })).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringMatching(/already serves another generator/) as unknown,
+    });
+    expect(ids.status.state).toBe('active');
+    await app.close();
+    const again = await start({ support: supportOf(78) });
+    await again.app.close();
+  });
+
+  it('is not given free by the one who was refused', async () => {
+    const { app } = await start({ support: supportOf(79) });
+    for (let n = 0; n < 2; n++) await expect(start({ support: supportOf(79) })).rejects.toThrow();
+    await app.close();
+  });
+});
+
+describe('two copies of the package in one process', () => {
+  /** With a Nest of its own, as the copies that a process loads have. */
+  const copy = async () => {
+    jest.resetModules();
+    const { Test: NestTest } = await import('@nestjs/testing');
+    const { ScheduleModule: Schedule } = await import('@nestjs/schedule');
+    const library = await import('nestjs-snowflake');
+    const open = async (options: SnowflakeModuleOptions) => {
+      const imports = [Schedule.forRoot(), library.SnowflakeModule.forRoot(options)];
+      const module = NestTest.createTestingModule({ imports }).setLogger(SILENT);
+      const app = await module.compile();
+      await app.init();
+      return { app, ids: app.get(library.IdMaker) };
+    };
+    return { library, open };
+  };
+
+  it('know of each other which worker ids are in use, and where they end', async () => {
+    const [one, other] = [await copy(), await copy()];
+    expect(one.library.IdMaker).not.toBe(other.library.IdMaker);
+    const time = new SettableTime();
+    const options = { workerId: 80, clock: time, timers: time };
+    const first = await one.open(options);
+    await expect(other.open(options)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    const last = first.ids.nextId();
+    await first.app.close();
+    const second = await other.open(options);
+    time.wallMs += 1;
+    expect(second.ids.nextId()).toBeGreaterThan(last);
+    await second.app.close();
+  });
+
+  it('find the generator that runs, whoever started it', async () => {
+    const { addIdMaker, removeIdMaker } = await import('../../lib/nest/current-id-makers.js');
+    const maker = {} as IdMaker;
+    addIdMaker('other copy', maker);
+    jest.resetModules();
+    const { currentIdMaker } = await import('../../lib/nest/current-id-makers.js');
+    expect(currentIdMaker('other copy')).toBe(maker);
+    removeIdMaker(maker);
+  });
+});

@@ -3,11 +3,12 @@
  *
  * Loading such a room adds its integration here, so that applications import one module only.
  */
+import { processWide } from './process-wide.js';
 
 /** Gets every provider instance of an application, before other modules' onModuleInit. */
 export type Integration = (instances: readonly unknown[]) => void;
 
-const integrations = new Set<Integration>();
+const integrations = processWide('integrations', () => new Set<Integration>());
 
 export function addIntegration(integration: Integration): void {
   integrations.add(integration);

@@ -15,7 +15,8 @@ const FURTHEST = Infinity;
 /** Before the first hook runs, since Nest then sorts the modules once for all hooks. */
 export function startFirstEndLast(modules: ModulesContainer | undefined): void {
   for (const module of providing(modules, SNOWFLAKE_LIFECYCLE)) {
-    if (typeof module.distance === 'number') module.distance = FURTHEST;
+    // Not an assignment: that would throw where the property can only be read.
+    if (typeof module.distance === 'number') Reflect.set(module, 'distance', FURTHEST);
   }
 }
 
@@ -26,7 +27,7 @@ export function providerCount(modules: ModulesContainer | undefined, token: Inje
 
 interface ModuleFace {
   readonly providers?: ReadonlyMap<InjectionToken, unknown>;
-  distance?: unknown;
+  readonly distance?: unknown;
 }
 
 function providing(modules: ModulesContainer | undefined, token: InjectionToken): ModuleFace[] {

@@ -62,7 +62,12 @@ export const ROOMS: readonly Room[] = [
     outside: ['node:process', 'node:util', 'node:fs'],
   },
   // Simulations lease from the reference registry.
-  { room: 'testing', imports: ['core', 'lease', 'backends/memory', 'errors'], outside: [] },
+  {
+    room: 'testing',
+    imports: ['core', 'lease', 'backends/memory', 'errors'],
+    typesOf: ['nest'],
+    outside: [],
+  },
 ];
 
 /** Single files that may know more of the outside world than their room. */

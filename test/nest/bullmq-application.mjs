@@ -49,6 +49,8 @@ class Job extends WorkerHost {
   }
 
   async process() {
+    // Workers of other modules may start before there is a worker id: that is not tried here.
+    for (const maker of this.makers) await maker.nextIdAsync();
     say({ running: true });
     for (let late = 0; late < LATE_COUNT; late += isStopping ? 1 : 0) {
       for (const maker of this.makers) maker.nextId();
@@ -66,12 +68,20 @@ class Audit {
   }
 
   onModuleInit() {
-    say({ first: this.makers.map((maker) => maker.nextIdString()) });
+    say({ first: this.ids() });
   }
 
   async onApplicationShutdown() {
     for (let n = 0; n < LATE_COUNT; n++) await turn();
-    say({ last: this.makers.map((maker) => maker.nextIdString()) });
+    say({ last: this.ids() });
+  }
+
+  ids() {
+    try {
+      return this.makers.map((maker) => maker.nextIdString());
+    } catch ({ code }) {
+      return code;
+    }
   }
 }
 

@@ -42,9 +42,12 @@ export { InjectIdMaker } from './nest/decorators.js';
 export { IdMaker } from './nest/id-maker.js';
 export type { IdMakerStatus, RenewalStatus } from './nest/id-maker.js';
 export type { SnowflakeModuleOptions } from './nest/options.js';
+export type { SupportFromUrl } from './nest/own-supports.js';
 export { RefreshAlive } from './nest/refresh-alive.job.js';
 export { SnowflakeModule } from './nest/snowflake.module.js';
 export type { SnowflakeModuleExtras, SnowflakeOptionsFactory } from './nest/snowflake.module.js';
+export { startSnowflake } from './nest/start-snowflake.js';
+export type { RunningSnowflake, SnowflakeScriptOptions } from './nest/start-snowflake.js';
 export {
   getDistributedSupportToken,
   getIdMakerToken,

@@ -51,7 +51,6 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   }
 
   async start(): Promise<void> {
-    if (this.parts.holder.isSnapshot()) throw inSnapshot();
     await this.acquire(this.parts.options);
     const { refusal } = this.skew;
     if (refusal === undefined) return;
@@ -221,7 +220,10 @@ export class LeaseKeeper implements Keeper, SeatWatch {
 
   /** One at a time, whoever asks: a late answer and a renewal may both find the lease lost. */
   private acquire(limits?: StartLimits): Promise<void> {
-    const take = async () => this.takeLease(await this.acquirer.acquire(limits));
+    const take = async () => {
+      if (this.parts.holder.isSnapshot()) throw inSnapshot();
+      return this.takeLease(await this.acquirer.acquire(limits));
+    };
     return (this.acquiring ??= take().finally(() => (this.acquiring = undefined)));
   }
 

@@ -27,9 +27,8 @@ export function movedText(from: number, to: number): string {
 export function stopped(): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',
-    'The worker id was given back at shutdown, so no id was made. Make ids before the ' +
-      'application ' +
-      'closes: onApplicationShutdown of other providers may run after ours.',
+    'The worker id was given back at shutdown, so no id was made. That is done last: make ids ' +
+      'before the application has closed, in its onApplicationShutdown hooks at the latest.',
     { retryable: false },
   );
 }

@@ -3,7 +3,6 @@
  *
  * Loading such a room adds its integration here, so that applications import one module only.
  */
-
 import { processWide } from '../process-wide.js';
 
 /** Gets every provider instance of an application, before other modules' onModuleInit. */

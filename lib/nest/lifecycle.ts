@@ -1,62 +1,57 @@
 /**
- * When things happen: lease before other modules' onModuleInit, release after HTTP has stopped.
+ * When things happen in a Nest application: the lease before any onModuleInit of the application,
+ * its release after every onApplicationShutdown of the application. module-order.ts sees to that.
  *
- * Promise: a start that fails leaves no connection and no timer behind; one log line per change.
+ * Promise: when one generator of an application cannot start, the others are stopped with it.
  */
-import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import type { DiscoveryService } from '@nestjs/core';
-import type { IDistributedSupport } from '../lease/distributed-support.js';
-import type { Keeper } from '../lease/keeper.js';
-import { addIdMaker, removeIdMaker } from './current-id-makers.js';
-import type { IdMaker } from './id-maker.js';
-import { runIntegrations } from './integrations.js';
-import type { SnowflakeConfig } from './options.js';
-import type { RefreshAlive } from './refresh-alive.job.js';
+import type { OnApplicationShutdown, OnModuleDestroy, OnModuleInit } from '@nestjs/common';
+import type { DiscoveryService, ModulesContainer } from '@nestjs/core';
+import { GeneratorRun, type RunParts } from './generator-run.js';
+import { startFirstEndLast } from './module-order.js';
+import { SNOWFLAKE_LIFECYCLE } from './tokens.js';
 
-export interface LifecycleParts {
-  readonly name: string | undefined;
-  readonly config: SnowflakeConfig;
-  readonly support: IDistributedSupport;
-  readonly keeper: Keeper;
-  readonly idMaker: IdMaker;
-  readonly refreshAlive: RefreshAlive;
+export interface ApplicationParts {
   readonly discovery: DiscoveryService;
-  readonly logger: Logger;
+  readonly modules: ModulesContainer | undefined;
 }
 
-export class SnowflakeLifecycle implements OnModuleInit, OnApplicationShutdown {
-  constructor(private readonly parts: LifecycleParts) {}
+export class SnowflakeLifecycle implements OnModuleInit, OnModuleDestroy, OnApplicationShutdown {
+  private readonly run: GeneratorRun;
+
+  constructor(
+    parts: RunParts,
+    private readonly application: ApplicationParts,
+  ) {
+    this.run = new GeneratorRun(parts);
+    startFirstEndLast(application.modules);
+  }
 
   async onModuleInit(): Promise<void> {
-    const { name, config, keeper, idMaker, refreshAlive, discovery } = this.parts;
+    const { discovery } = this.application;
     try {
-      if (config.lazy) void keeper.refresh();
-      else await keeper.start();
+      await this.run.start(() =>
+        discovery.getProviders().map(({ instance }) => instance as unknown),
+      );
     } catch (error) {
-      await keeper.stop();
+      // Nobody may close an application that did not start.
+      await Promise.all(this.ofApplication().map((lifecycle) => lifecycle.onApplicationShutdown()));
       throw error;
     }
-    addIdMaker(name, idMaker);
-    runIntegrations(discovery.getProviders().map(({ instance }) => instance as unknown));
-    // A lease is renewed once, by the thread that holds it.
-    if (keeper.renewsItself) refreshAlive.start();
-    void this.advise();
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    const { keeper, idMaker, refreshAlive } = this.parts;
-    refreshAlive.stop();
-    removeIdMaker(idMaker);
-    await keeper.stop();
+  /** The scheduler ends its jobs in one of the hooks between this and the release. */
+  onModuleDestroy(): void {
+    this.run.renewAlone();
   }
 
-  /** What the operator should know, once, in the background. */
-  private async advise(): Promise<void> {
-    const { config, support, logger } = this.parts;
-    const warning = config.layout.warningAt(config.clock.now());
-    if (warning !== undefined) logger.warn(warning);
-    // Advice that cannot be had is no reason to disturb anybody: the renewals report the store.
-    const advice = (await support.advice?.().catch(() => [])) ?? [];
-    for (const text of advice) logger.warn(text);
+  onApplicationShutdown(): Promise<void> {
+    return this.run.stop();
+  }
+
+  private ofApplication(): SnowflakeLifecycle[] {
+    return this.application.discovery
+      .getProviders()
+      .filter(({ token }) => token === SNOWFLAKE_LIFECYCLE)
+      .map(({ instance }) => instance as SnowflakeLifecycle);
   }
 }

@@ -10,7 +10,7 @@ import type { FieldSpec } from '../core/layout-fields.js';
 import { layouts } from '../core/layouts.js';
 import { sharedLayout, type SharedLease } from '../core/shared-lease.js';
 import { workerRange, type WorkerIdRange } from '../core/worker-range.js';
-import { SnowflakeError, isSnowflakeError, shown } from '../errors.js';
+import { shown } from '../errors.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { sharedLeaseOf } from '../lease/joined.support.js';
 import {
@@ -23,6 +23,9 @@ import {
 import type { LeaseOptions, LeaseRoom } from '../lease/lease-options.js';
 import { StaticSupport, staticWorkerFault } from '../lease/static.support.js';
 import { systemTimers, type Timers } from '../lease/timers.js';
+import { SCHEDULER_FAULT, collect, faultsOf, invalid, noOptions } from './config-faults.js';
+import { applicationName } from './application-name.js';
+import { ownSupports, type SupportFromUrl } from './own-supports.js';
 import { toSupport } from './support-url.js';
 
 /** Options of SnowflakeModule; docs/reference/options.md describes each. */
@@ -32,6 +35,8 @@ export interface SnowflakeModuleOptions extends Partial<Omit<LeaseOptions, 'ttlM
    * thread also the `sharedLease` of another thread's IdMaker.
    */
   readonly support?: IDistributedSupport | SharedLease | string;
+  /** URL schemes of your own for `support`: `{ file: (url) => new FileSupport(url) }`. */
+  readonly supports?: Readonly<Record<string, SupportFromUrl>>;
   /** Short for a StaticSupport. */
   readonly workerId?: number;
   /** A layout, or its fields from the most significant. Default layouts.snowflake(). */
@@ -53,10 +58,7 @@ export interface SnowflakeModuleOptions extends Partial<Omit<LeaseOptions, 'ttlM
   readonly sharesLease?: boolean;
   /** Start without a worker id and get one in the background. Default false. */
   readonly lazy?: boolean;
-  /**
-   * What the operator sees beside host and pid. Default: the name in package.json, as npm sets
-   * it.
-   */
+  /** What the operator sees beside host and pid. Default: the name in package.json. */
   readonly application?: string;
   /** Where the time comes from; for tests. */
   readonly clock?: Clock;
@@ -88,6 +90,7 @@ const UNKNOWN_SUPPORT = {} as unknown as IDistributedSupport;
 /** The options that are not those of the lease; the compiler keeps the list complete. */
 const OWN_NAMES: Record<Exclude<keyof SnowflakeModuleOptions, keyof LeaseOptions>, true> = {
   support: true,
+  supports: true,
   workerId: true,
   layout: true,
   epoch: true,
@@ -102,15 +105,18 @@ const OWN_NAMES: Record<Exclude<keyof SnowflakeModuleOptions, keyof LeaseOptions
   timers: true,
 };
 
-/** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`. */
+/**
+ * @param found faults of the application around the options, reported with theirs
+ * @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`.
+ */
 export async function resolveOptions(
   options: SnowflakeModuleOptions,
   hasScheduler: boolean,
+  found: readonly string[] = [],
 ): Promise<SnowflakeConfig> {
-  const faults: string[] = hasScheduler ? [] : [SCHEDULER_FAULT];
-  if (typeof options !== 'object' || options === null) {
-    throw invalid([...faults, `Expected the options to be an object, got ${shown(options)}.`]);
-  }
+  const faults: string[] = [...(hasScheduler ? [] : [SCHEDULER_FAULT]), ...found];
+  if (typeof options !== 'object' || options === null)
+    throw invalid([...faults, noOptions(options)]);
   const ownLayout = resolveLayout(options, faults);
   const support = await resolveSupport(options, faults);
   const shared = sharedLeaseOf(support);
@@ -126,13 +132,16 @@ export async function resolveOptions(
     sequenceStart: options.sequenceStart ?? shared?.sequenceStart ?? 'zero',
     sharesLease: options.sharesLease ?? false,
     lazy: options.lazy ?? false,
-    application: options.application ?? process.env['npm_package_name'] ?? 'unnamed',
+    application: options.application ?? applicationName(),
     clock: options.clock ?? systemClock,
     timers: options.timers ?? systemTimers,
   };
   faults.push(...otherFaults(options, config));
-  if (faults.length > 0) throw invalid(faults);
-  return config;
+  if (faults.length === 0) return config;
+  // A support of the application's own scheme may be open already; its failure would hide ours.
+  const close = async () => support.close?.();
+  await close().catch(() => undefined);
+  throw invalid(faults);
 }
 
 function resolveLayout(options: SnowflakeModuleOptions, faults: string[]): BitLayout {
@@ -178,6 +187,7 @@ async function resolveSupport(
   faults: string[],
 ): Promise<IDistributedSupport> {
   const { support, workerId } = options;
+  const own = ownSupports(options.supports, faults);
   if ((support === undefined) === (workerId === undefined)) {
     faults.push(
       support === undefined
@@ -189,7 +199,7 @@ async function resolveSupport(
     return UNKNOWN_SUPPORT;
   }
   try {
-    return workerId === undefined ? await toSupport(support) : new StaticSupport(workerId);
+    return workerId === undefined ? await toSupport(support, own) : new StaticSupport(workerId);
   } catch (error) {
     faults.push(...faultsOf(error));
     return UNKNOWN_SUPPORT;
@@ -240,7 +250,7 @@ function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): 
   const faults = Object.keys(options)
     .filter((name) => !(name in OWN_NAMES) && (name === 'ttlMs' || !(name in LEASE_DEFAULTS)))
     .map((name) => `The option \`${name}\` is unknown; see docs/reference/options.md.`);
-  const { aheadMsMax = 0, sequenceStart, lazy, sharesLease, layout, clock } = config;
+  const { aheadMsMax = 0, sequenceStart, lazy, sharesLease, layout, clock, application } = config;
   if (!Number.isInteger(aheadMsMax) || aheadMsMax < 0 || aheadMsMax > AHEAD_MS_LIMIT) {
     faults.push(
       `Expected \`aheadMsMax\` to be an integer from 0 to ${AHEAD_MS_LIMIT}, got ` +
@@ -251,6 +261,9 @@ function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): 
     faults.push(
       `Expected \`sequenceStart\` to be 'zero' or 'random', got ${shown(sequenceStart)}.`,
     );
+  }
+  if (typeof application !== 'string') {
+    faults.push(`Expected \`application\` to be a text, got ${shown(application)}.`);
   }
   for (const [name, value] of Object.entries({ lazy, sharesLease })) {
     if (typeof value !== 'boolean')
@@ -263,30 +276,4 @@ function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): 
     );
   }
   return faults;
-}
-
-/** Runs a step; its faults are noted and the stand-in is used, so that the rest is checked too. */
-function collect<T>(faults: string[], standIn: T, step: () => T): T {
-  try {
-    return step();
-  } catch (error) {
-    faults.push(...faultsOf(error));
-    return standIn;
-  }
-}
-
-function faultsOf(error: unknown): string[] {
-  if (!isSnowflakeError(error)) throw error;
-  return (error.details['faults'] as string[] | undefined) ?? [error.message];
-}
-
-const SCHEDULER_FAULT =
-  'ScheduleModule is not imported, and RefreshAlive runs as one of its jobs. Add ' +
-  '`ScheduleModule.forRoot()` from @nestjs/schedule to the imports of your root module.';
-
-function invalid(faults: readonly string[]): SnowflakeError {
-  const list = faults.length === 1 ? faults[0]! : `\n  - ${faults.join('\n  - ')}`;
-  return new SnowflakeError('CONFIG_INVALID', `SnowflakeModule cannot start. ${list}`, {
-    details: { faults },
-  });
 }

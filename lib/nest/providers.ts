@@ -1,47 +1,35 @@
 /**
- * One generator as Nest providers: options -> config -> support -> keeper -> IdMaker -> lifecycle.
+ * One generator as Nest providers: options -> config -> support -> engine -> IdMaker -> lifecycle.
  *
- * Promise: replacing the support with overrideProvider replaces all that touches a store.
+ * Promise: replacing the support with overrideProvider replaces all that touches a store, and
+ * replacing the IdMaker leaves nothing that would.
  */
-import { Logger, type InjectionToken, type Provider } from '@nestjs/common';
-import { DiscoveryService } from '@nestjs/core';
+import type { InjectionToken, Provider } from '@nestjs/common';
+import { DiscoveryService, ModulesContainer } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
-import { AnchoredClock } from '../core/clock.js';
-import { SeatMemory } from '../core/seat-memory.js';
-import { hearThreads, joinSeat, shareSeat } from '../core/shared-lease.js';
-import { SnowflakeGenerator } from '../core/snowflake-generator.js';
-import { WorkerSeat } from '../core/worker-seat.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
-import { JoinedLease } from '../lease/joined-lease.js';
-import { sharedLeaseOf } from '../lease/joined.support.js';
-import type { Keeper } from '../lease/keeper.js';
-import { systemHolder } from '../lease/holder.js';
-import type { LeaseChange } from '../lease/keeper-parts.js';
-import { LeaseKeeper } from '../lease/lease-keeper.js';
-import { minRangeMsOf } from '../lease/lease-options.js';
-import { IdMaker } from './id-maker.js';
-import { SnowflakeLifecycle } from './lifecycle.js';
+import { createEngine, type Engine } from './engine.js';
+import type { RunParts } from './generator-run.js';
+import { SnowflakeLifecycle, type ApplicationParts } from './lifecycle.js';
+import { providerCount } from './module-order.js';
 import { resolveOptions, type SnowflakeConfig, type SnowflakeModuleOptions } from './options.js';
 import { RefreshAlive } from './refresh-alive.job.js';
 import {
   SNOWFLAKE_CONFIG,
+  SNOWFLAKE_LIFECYCLE,
   SNOWFLAKE_OPTIONS,
   getDistributedSupportToken,
   getIdMakerToken,
   getRefreshAliveToken,
 } from './tokens.js';
 
-/** The parts of a generator that belong together; nobody else sees them. */
-interface Engine {
-  readonly keeper: Keeper;
-  readonly idMaker: IdMaker;
-  readonly logger: Logger;
-}
-
 /** Optional, so that a missing ScheduleModule is told in our words together with other faults. */
 const SCHEDULER = { token: SchedulerRegistry, optional: true };
+/** Optional, since it is no part of Nest's documented face. */
+const MODULES = { token: ModulesContainer, optional: true };
 
 const ENGINE = Symbol.for('nestjs-snowflake:engine');
+const RUN_PARTS = Symbol.for('nestjs-snowflake:run-parts');
 
 export function snowflakeProviders(name: string | undefined): Provider[] {
   const supportToken = getDistributedSupportToken(name);
@@ -50,9 +38,12 @@ export function snowflakeProviders(name: string | undefined): Provider[] {
   return [
     provide(
       SNOWFLAKE_CONFIG,
-      (options: SnowflakeModuleOptions, scheduler?: SchedulerRegistry) =>
-        resolveOptions(options, scheduler !== undefined),
-      [SNOWFLAKE_OPTIONS, SCHEDULER],
+      (
+        options: SnowflakeModuleOptions,
+        scheduler?: SchedulerRegistry,
+        modules?: ModulesContainer,
+      ) => resolveOptions(options, scheduler !== undefined, twiceFaults(modules, name)),
+      [SNOWFLAKE_OPTIONS, SCHEDULER, MODULES],
     ),
     provide(supportToken, (config: SnowflakeConfig) => config.support, [SNOWFLAKE_CONFIG]),
     provide(
@@ -68,83 +59,39 @@ export function snowflakeProviders(name: string | undefined): Provider[] {
         new RefreshAlive(scheduler, engine.keeper, config, name),
       [SCHEDULER, ENGINE, SNOWFLAKE_CONFIG],
     ),
+    provideParts(
+      RUN_PARTS,
+      { name },
+      {
+        config: SNOWFLAKE_CONFIG,
+        support: supportToken,
+        engine: ENGINE,
+        idMaker: idMakerToken,
+        refreshAlive: refreshAliveToken,
+      },
+    ),
     provide(
-      SnowflakeLifecycle,
-      (
-        engine: Engine,
-        config: SnowflakeConfig,
-        support: IDistributedSupport,
-        ...[refreshAlive, discovery]: [RefreshAlive, DiscoveryService]
-      ) => new SnowflakeLifecycle({ ...engine, name, config, support, refreshAlive, discovery }),
-      [ENGINE, SNOWFLAKE_CONFIG, supportToken, refreshAliveToken, DiscoveryService],
+      SNOWFLAKE_LIFECYCLE,
+      (parts: RunParts, discovery: DiscoveryService, modules?: ModulesContainer) => {
+        const application: ApplicationParts = { discovery, modules };
+        return new SnowflakeLifecycle(parts, application);
+      },
+      [RUN_PARTS, DiscoveryService, MODULES],
     ),
   ];
 }
 
-function createEngine(
-  config: SnowflakeConfig,
-  support: IDistributedSupport,
-  name: string | undefined,
-): Engine {
-  const { layout, lease, clock, timers, aheadMsMax, sequenceStart } = config;
-  const logger = new Logger(name === undefined ? 'Snowflake' : `Snowflake:${name}`);
-  const joined = sharedLeaseOf(support);
-  const memory = config.sharesLease ? SeatMemory.shared() : new SeatMemory();
-  const seat =
-    joined === undefined ? new WorkerSeat(layout, lease.reserveMs, memory) : joinSeat(joined);
-  const idClock = new AnchoredClock(clock, seat.memory);
-  const { startTimeoutMs } = lease;
-  const keeper =
-    joined === undefined
-      ? createKeeper(config, support, { seat, idClock, logger })
-      : new JoinedLease({ seat, clock: idClock, timers, startTimeoutMs });
-  const generator = new SnowflakeGenerator(seat, { clock: idClock, aheadMsMax, sequenceStart });
-  const shared = shareSeat(seat, { aheadMsMax, sequenceStart });
-  const { workerIds } = config;
-  return { keeper, logger, idMaker: new IdMaker({ generator, keeper, timers, shared, workerIds }) };
-}
-
-interface KeeperSurroundings {
-  readonly seat: WorkerSeat;
-  readonly idClock: AnchoredClock;
-  readonly logger: Logger;
-}
-
-function createKeeper(
-  config: SnowflakeConfig,
-  support: IDistributedSupport,
-  { seat, idClock, logger }: KeeperSurroundings,
-): LeaseKeeper {
-  const { layout, lease, clock, timers, workerIds, application } = config;
-  if (config.sharesLease) void hearThreads(seat);
-  return new LeaseKeeper({
-    support,
-    seat,
-    options: lease,
-    terms: {
-      fingerprint: layout.fingerprint,
-      ttlMs: lease.ttlMs,
-      minRangeMs: minRangeMsOf(layout.unitMs),
-      quarantineMs: 0,
-    },
-    workerIds,
-    holder: systemHolder(application),
-    hostClock: clock,
-    idClock,
-    timers,
-    random: Math.random,
-    onChange: (change) => logChange(logger, change),
-    onNews: (text) => logger.warn(text),
-  });
-}
-
-/** What an operator has to look at is a warning; ids that stop are an error. */
-function logChange(logger: Logger, { from, to, workerId, reason }: LeaseChange): void {
-  const who = workerId === undefined ? '' : `Worker id ${workerId}: `;
-  const line = `${who}${from} -> ${to}. ${reason}`;
-  if (to === 'exhausted' || (to === 'unassigned' && from !== 'released')) logger.error(line);
-  else if (to === 'active' || to === 'released') logger.log(line);
-  else logger.warn(line);
+/** Two generators under one token: which of them is injected would be chance. */
+function twiceFaults(modules: ModulesContainer | undefined, name: string | undefined): string[] {
+  const count = providerCount(modules, getIdMakerToken(name));
+  if (count < 2) return [];
+  const which = name === undefined ? 'without a `name`' : `with the name '${name}'`;
+  return [
+    `SnowflakeModule is registered ${count} times ${which}, so that an injected IdMaker could be ` +
+      `any of them. Call forRoot or forRootAsync once for each generator and give further ones a ` +
+      `\`name\` of their own; where several modules import one generator, import the same ` +
+      `dynamic module, kept in a constant.`,
+  ];
 }
 
 type Dependency = InjectionToken | { readonly token: InjectionToken; readonly optional: boolean };
@@ -155,4 +102,18 @@ function provide(
   inject: Dependency[],
 ): Provider {
   return { provide: token, useFactory, inject } as Provider;
+}
+
+/** Several providers as one object, so that no constructor has to take them one by one. */
+function provideParts(
+  token: InjectionToken,
+  known: object,
+  tokens: Readonly<Record<string, InjectionToken>>,
+): Provider {
+  const names = Object.keys(tokens);
+  const useFactory = (...parts: unknown[]) => ({
+    ...known,
+    ...Object.fromEntries(names.map((name, at) => [name, parts[at]])),
+  });
+  return { provide: token, useFactory, inject: Object.values(tokens) };
 }

@@ -6,17 +6,20 @@
  */
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import type { Keeper } from '../lease/keeper.js';
+import type { TimerHandle } from '../lease/timers.js';
 import type { SnowflakeConfig } from './options.js';
 
 /** Part of the interval by which processes differ, to both sides. */
 const SPREAD = 0.2;
 
 export class RefreshAlive {
-  /** `snowflake:refresh-alive`, with the generator's name behind it where it has one. */
+  /** `snowflake:refresh-alive`, with the generator's name after it where it has one. */
   readonly jobName: string;
+  private interval: TimerHandle;
 
   constructor(
-    private readonly scheduler: SchedulerRegistry,
+    /** Undefined in a script, where nobody looks. */
+    private readonly scheduler: SchedulerRegistry | undefined,
     private readonly keeper: Keeper,
     private readonly config: Pick<SnowflakeConfig, 'lease' | 'timers'>,
     name?: string,
@@ -30,16 +33,34 @@ export class RefreshAlive {
   }
 
   start(): void {
-    const { lease, timers } = this.config;
-    const spread = 1 + SPREAD * (2 * Math.random() - 1);
-    const interval = timers.every(lease.refreshAliveIntervalMs * spread, () => void this.run());
-    this.scheduler.addInterval(this.jobName, interval);
+    // A lease is renewed once, by the thread that holds it.
+    if (!this.keeper.renewsItself) return;
+    this.repeat();
+    this.scheduler?.addInterval(this.jobName, this.interval);
+  }
+
+  /** Goes on without the scheduler, which ends its jobs while others still make ids. */
+  leaveScheduler(): void {
+    if (this.interval === undefined) return;
+    this.stop();
+    this.repeat();
   }
 
   stop(): void {
-    if (this.scheduler.doesExist('interval', this.jobName)) {
-      this.config.timers.cancel(this.scheduler.getInterval(this.jobName));
-      this.scheduler.deleteInterval(this.jobName);
+    const { scheduler, jobName, interval } = this;
+    this.config.timers.cancel(interval);
+    this.interval = undefined;
+    // Another job may have the name: then ours was refused.
+    const isListed = interval !== undefined && scheduler?.doesExist('interval', jobName);
+    if (isListed && scheduler!.getInterval(jobName) === interval) {
+      scheduler!.deleteInterval(jobName);
     }
+  }
+
+  private repeat(): void {
+    const { lease, timers } = this.config;
+    const spread = 1 + SPREAD * (2 * Math.random() - 1);
+    const everyMs = lease.refreshAliveIntervalMs * spread;
+    this.interval = timers.every(everyMs, () => void this.run());
   }
 }

@@ -5,6 +5,8 @@
  */
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
+import { shown } from '../errors.js';
+import { invalid } from './config-faults.js';
 import type { SnowflakeModuleOptions } from './options.js';
 import { snowflakeProviders } from './providers.js';
 import {
@@ -73,11 +75,27 @@ export interface SnowflakeOptionsFactory {
 export class SnowflakeModule extends ConfigurableModuleClass {
   /** Options known now. Every fault in them is reported when the application starts. */
   static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
-    return super.forRoot(options);
+    if (isObject(options)) return super.forRoot(options);
+    // Reported at the start, with the other faults, and not while the application's modules load.
+    return super.forRootAsync({ useFactory: () => options });
   }
 
   /** Options from a factory, a class or an existing provider: useFactory, useClass, useExisting. */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
-    return super.forRootAsync(options);
+    if (isObject(options) && SOURCES.some((source) => options[source])) {
+      return super.forRootAsync(options);
+    }
+    const useFactory = () => {
+      throw invalid([
+        `Expected forRootAsync to be given one of ${SOURCES.join(', ')}, got ${shown(options)}.`,
+      ]);
+    };
+    return super.forRootAsync({ useFactory });
   }
+}
+
+const SOURCES = ['useFactory', 'useClass', 'useExisting'] as const;
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }

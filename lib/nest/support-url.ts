@@ -9,15 +9,20 @@ import { SnowflakeError, shown } from '../errors.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { JoinedSupport } from '../lease/joined.support.js';
 import { StaticSupport } from '../lease/static.support.js';
+import { fromOwnScheme, isSupport, type OwnSupports } from './own-supports.js';
 
 const REDIS = /^rediss?(\+sentinel|\+cluster)?:\/\//;
 const STATIC = /^static:(\d{1,10})$/;
 
-/** @throws SnowflakeError CONFIG_INVALID */
-export async function toSupport(support: unknown): Promise<IDistributedSupport> {
+/**
+ * @param own what the application makes of URLs of its own
+ * @throws SnowflakeError CONFIG_INVALID
+ */
+export async function toSupport(support: unknown, own: OwnSupports): Promise<IDistributedSupport> {
   if (isSupport(support)) return support;
   if (isSharedLease(support)) return new JoinedSupport(support);
-  if (typeof support === 'string') return fromUrl(support);
+  if (typeof support === 'string')
+    return (await fromOwnScheme(support, own)) ?? fromUrl(support, own);
   throw new SnowflakeError(
     'CONFIG_INVALID',
     `Expected \`support\` to be a URL or an object with getNextWorkId and refreshAlive, got ` +
@@ -25,7 +30,7 @@ export async function toSupport(support: unknown): Promise<IDistributedSupport> 
   );
 }
 
-async function fromUrl(url: string): Promise<IDistributedSupport> {
+async function fromUrl(url: string, own: OwnSupports): Promise<IDistributedSupport> {
   const workerId = STATIC.exec(url)?.[1];
   if (workerId !== undefined) return new StaticSupport(Number(workerId));
   if (REDIS.test(url)) {
@@ -36,15 +41,13 @@ async function fromUrl(url: string): Promise<IDistributedSupport> {
   throw new SnowflakeError(
     'CONFIG_INVALID',
     `The support ${JSON.stringify(safe)} is unknown. Known are static:7, ` +
-      `redis://host:6379/0?namespace=shop, rediss://, redis+sentinel:// and redis+cluster://.`,
+      `redis://host:6379/0?namespace=shop, rediss://, redis+sentinel:// and redis+cluster://` +
+      `${listOf(own)}.`,
   );
 }
 
-function isSupport(value: unknown): value is IDistributedSupport {
-  const candidate = value as Partial<IDistributedSupport> | null | undefined;
-  return (
-    typeof candidate === 'object' &&
-    typeof candidate?.getNextWorkId === 'function' &&
-    typeof candidate.refreshAlive === 'function'
-  );
+/** The schemes of the application, so that a misspelt one is seen at once. */
+function listOf(own: OwnSupports): string {
+  const schemes = [...own.keys()].map((scheme) => `${scheme}:`);
+  return schemes.length === 0 ? '' : `; of this application ${schemes.join(', ')}`;
 }

@@ -12,6 +12,8 @@ import { RefreshAlive } from './refresh-alive.job.js';
 export const SNOWFLAKE_OPTIONS = Symbol.for('nestjs-snowflake:options');
 /** The same, checked and completed. */
 export const SNOWFLAKE_CONFIG = Symbol.for('nestjs-snowflake:config');
+/** What starts and stops a generator with its application. */
+export const SNOWFLAKE_LIFECYCLE = Symbol.for('nestjs-snowflake:lifecycle');
 
 function named(stem: string, name: string): InjectionToken {
   return Symbol.for(`nestjs-snowflake:${stem}:${name}`);

@@ -11,5 +11,6 @@ export {
   describeDistributedSupport,
   type SupportContract,
 } from './describe-distributed-support.js';
+export { fakeIdMaker, type FakeIdMakerOptions } from './fake-id-maker.js';
 export { SettableTime } from './settable-time.js';
 export * from './simulation/index.js';

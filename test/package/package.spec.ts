@@ -102,10 +102,11 @@ describe.each(CONSUMERS)('in an application of %s', (name) => {
   );
 
   it(
-    'the module starts, injects IdMaker and stops',
+    'the module starts first, injects IdMaker and ends last',
     async () => {
       const said = lastLine(await app().script('start'));
-      expect(said).toEqual({ id: expect.stringMatching(/^\d{18,19}$/), workerId: 7 });
+      const id = expect.stringMatching(/^\d{18,19}$/);
+      expect(said).toEqual({ id, workerId: 7, inHooks: 2 });
     },
     SLOW,
   );

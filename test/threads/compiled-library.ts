@@ -4,7 +4,7 @@
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { ROOT } from '../tidy/tree.js';
 import { run } from '../package/command.js';
 
@@ -16,6 +16,6 @@ export async function compileLibrary(script: string): Promise<string> {
   const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
   const options = ['-p', 'tsconfig.lib.json', '--outDir', join(folder, 'lib')];
   await run(ROOT, process.execPath, tsc, ...options, '--declaration', 'false');
-  await copyFile(join(ROOT, 'test', 'threads', script), join(folder, script));
+  await copyFile(join(ROOT, 'test', 'threads', script), join(folder, basename(script)));
   return folder;
 }

@@ -66,6 +66,7 @@ export const ROOMS: readonly Room[] = [
   {
     room: 'testing',
     imports: ['core', 'lease', 'backends/memory', 'errors', 'process-wide'],
+    typesOf: ['nest'],
     outside: [],
   },
 ];
@@ -81,6 +82,7 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/http/zod.ts': ['zod'],
   'lib/http/graphql.ts': ['graphql'],
   'lib/lease/holder.ts': ['node:crypto', 'node:os', 'node:v8'],
+  'lib/nest/application-name.ts': ['node:fs', 'node:path'],
 };
 
 /** Single files that may load a package by import() when it is needed, and name its types. */

@@ -1,16 +1,18 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
+import { Audit } from './audit.js';
 import { Orders } from './orders.js';
 
-/** Starts, makes one id, says which worker id it carries, and stops. */
+/** Starts, makes one id, stops, and says what was made: also in the first hook and the last. */
 async function main(): Promise<void> {
   const app = await NestFactory.createApplicationContext(AppModule, { logger: ['error', 'warn'] });
   const orders = app.get(Orders);
   const id = orders.place();
   const { workerId } = orders.idMaker.parse(id);
-  console.log(JSON.stringify({ id: String(id), workerId }));
+  const { made } = app.get(Audit, { strict: false });
   await app.close();
+  console.log(JSON.stringify({ id: String(id), workerId, inHooks: made.length }));
 }
 
 void main();

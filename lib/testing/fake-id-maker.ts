@@ -1,0 +1,116 @@
+/**
+ * An IdMaker for tests that counts: 1, 2, 3 and so on, the same in each run.
+ *
+ * Promise: everything an IdMaker has, no store, no clock, no timer; it is always ready.
+ */
+import type { BitLayout } from '../core/bit-layout.js';
+import { layouts } from '../core/layouts.js';
+import { SnowflakeError, shown } from '../errors.js';
+import type { IdMaker } from '../nest/id-maker.js';
+
+export interface FakeIdMakerOptions {
+  /**
+   * The first id, from 0 up. Default 1. For ids that look real, one that was composed:
+   * `layouts.snowflake().compose({ timestampMs, workerId: 1 })`.
+   */
+  readonly from?: bigint | number;
+  /** What `parse`, `idRange` and `layout` go by. Default layouts.snowflake(). */
+  readonly layout?: BitLayout;
+}
+
+/** What the compiler holds the fake to: all that an IdMaker shows. */
+type Face = Pick<IdMaker, keyof IdMaker>;
+
+class CountingIdMaker implements Face {
+  readonly workerIds = { min: 0, max: 0 };
+
+  constructor(
+    private next: bigint,
+    readonly layout: BitLayout,
+  ) {}
+
+  nextId(): bigint {
+    return this.next++;
+  }
+
+  nextIdString(): string {
+    return String(this.nextId());
+  }
+
+  nextIdNumber(): number {
+    return Number(this.nextId());
+  }
+
+  nextIds(count: number): bigint[] {
+    return Array.from({ length: count }, () => this.nextId());
+  }
+
+  nextIdStrings(count: number): string[] {
+    return this.nextIds(count).map(String);
+  }
+
+  fill(target: BigUint64Array | BigInt64Array): void {
+    for (let at = 0; at < target.length; at++) target[at] = this.nextId();
+  }
+
+  async nextIdAsync({ signal }: { signal?: AbortSignal } = {}): Promise<bigint> {
+    signal?.throwIfAborted();
+    return this.nextId();
+  }
+
+  parse(id: bigint | string): ReturnType<IdMaker['parse']> {
+    return this.layout.parse(id);
+  }
+
+  idRange(from: Date, to: Date): ReturnType<IdMaker['idRange']> {
+    return this.layout.idRange(from, to);
+  }
+
+  get sharedLease(): IdMaker['sharedLease'] {
+    throw new SnowflakeError('CONFIG_INVALID', 'A fake IdMaker has no lease to share.');
+  }
+
+  get status(): IdMaker['status'] {
+    return STATUS;
+  }
+}
+
+const STATUS: IdMaker['status'] = {
+  state: 'active',
+  workerId: 0,
+  leaseEndsAt: undefined,
+  incarnation: undefined,
+  clockSkewMs: 0,
+  issuedCount: 0,
+  waitCount: 0,
+  rollbackCount: 0,
+  readAt: new Date(0),
+  aheadMs: 0,
+  renewals: undefined,
+};
+
+/**
+ * An IdMaker that counts from 1, for `overrideProvider(IdMaker)` and for classes made by hand.
+ * In an application whose IdMaker is overridden no worker id is leased and no store is contacted,
+ * and entities with `@SnowflakeId()` take their ids from it.
+ *
+ * @throws SnowflakeError CONFIG_INVALID for a `from` that is no whole number from 0 up.
+ * @example
+ * ```ts
+ * import { fakeIdMaker } from 'nestjs-snowflake/testing';
+ *
+ * fakeIdMaker().nextIdStrings(3); // ['1', '2', '3']
+ * fakeIdMaker({ from: 1000 }).nextId(); // 1000n
+ * ```
+ */
+export function fakeIdMaker(options: FakeIdMakerOptions = {}): IdMaker {
+  const { from = 1, layout = layouts.snowflake() } = options;
+  const isWhole = typeof from === 'bigint' || Number.isSafeInteger(from);
+  if (!isWhole || from < 0) {
+    throw new SnowflakeError(
+      'CONFIG_INVALID',
+      `Expected \`from\` to be a bigint or a safe integer from 0 up, got ${shown(from)}.`,
+    );
+  }
+  return new CountingIdMaker(BigInt(from), layout) as Face as IdMaker;
+}

@@ -1,0 +1,126 @@
+/**
+ * A real BullMQ application under SIGTERM, in every order of imports: a job that is running then
+ * makes its ids to the end, and the worker id is given back after it.
+ */
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import { redisSupport } from 'nestjs-snowflake/redis';
+import { compileLibrary } from '../threads/compiled-library.js';
+
+const REDIS_URL = process.env['REDIS_URL']!;
+const SLOW = 60_000;
+
+let folder: string;
+let redis: Redis;
+beforeAll(async () => {
+  redis = new Redis(REDIS_URL, { maxRetriesPerRequest: null });
+  folder = await compileLibrary('../nest/bullmq-application.mjs');
+}, SLOW);
+afterAll(async () => {
+  await redis?.quit();
+  if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+type Part = 'bull' | 'schedule' | 'snowflake';
+
+interface Case {
+  readonly order: readonly Part[];
+  readonly isGlobal?: boolean;
+  /** Names of generators; null is the one without a name. */
+  readonly names?: readonly (string | null)[];
+  readonly sharesConnection?: boolean;
+}
+
+/** Starts the application with a job, stops it in the middle of that, and says what became of it. */
+async function stopped(asked: Case) {
+  const namespace = randomUUID();
+  const settings = { isGlobal: true, names: [null], sharesConnection: false, ...asked };
+  const queue = new Queue(namespace, { connection: redis });
+  const APPLICATION = JSON.stringify({ ...settings, url: REDIS_URL, namespace, queue: namespace });
+  const child = spawn(process.execPath, [join(folder, 'bullmq-application.mjs')], {
+    env: { ...process.env, APPLICATION },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let errors = '';
+  child.stderr.on('data', (text: Buffer) => (errors += text.toString()));
+  const said: Record<string, unknown> = {};
+  await queue.add('work', {});
+  for await (const line of createInterface({ input: child.stdout })) {
+    Object.assign(said, line.startsWith('{') ? JSON.parse(line) : { log: line });
+    if (said['ready'] && said['running'] && !child.killed) child.kill('SIGTERM');
+  }
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  const { failed, completed } = await queue.getJobCounts('failed', 'completed');
+  const [job] = await queue.getJobs(['failed']);
+  await queue.close();
+  const holders = await Promise.all(settings.names.map((name) => holdersIn(namespace, name)));
+  return { failed, completed, reason: job?.failedReason, said, errors, holders };
+}
+
+async function holdersIn(namespace: string, name: string | null): Promise<number> {
+  const support = redisSupport({ redis: REDIS_URL, namespace: `${namespace}-${name ?? ''}` });
+  const workers = await support.workers();
+  await support.close();
+  return workers.filter(({ holder }) => holder !== undefined).length;
+}
+
+const ORDERS: readonly (readonly Part[])[] = [
+  ['bull', 'schedule', 'snowflake'],
+  ['bull', 'snowflake', 'schedule'],
+  ['schedule', 'bull', 'snowflake'],
+  ['schedule', 'snowflake', 'bull'],
+  ['snowflake', 'bull', 'schedule'],
+  ['snowflake', 'schedule', 'bull'],
+];
+
+const WORST = ORDERS[0]!;
+
+async function endsWell(asked: Case): Promise<void> {
+  const count = asked.names?.length ?? 1;
+  const { said, ...outcome } = await stopped(asked);
+  expect(outcome).toEqual({
+    failed: 0,
+    completed: 1,
+    reason: undefined,
+    errors: '',
+    holders: Array.from({ length: count }, () => 0),
+  });
+  // Ids in the first hook and in the last one of a global module of the application's own.
+  expect(said).toMatchObject({
+    first: Array.from({ length: count }, () => expect.stringMatching(/^\d+$/)),
+    last: Array.from({ length: count }, () => expect.stringMatching(/^\d+$/)),
+  });
+}
+
+describe('a job that makes ids until the application has ended', () => {
+  it.each(ORDERS)(
+    'does not fail with the imports %s, %s, %s',
+    (...order) => endsWell({ order }),
+    SLOW,
+  );
+
+  it(
+    'does not fail where the generator is not global',
+    () => endsWell({ order: WORST, isGlobal: false }),
+    SLOW,
+  );
+
+  it(
+    'does not fail with several generators',
+    () => endsWell({ order: WORST, names: [null, 'orders', 'tickets'] }),
+    SLOW,
+  );
+
+  it(
+    'does not fail on the connection that BullMQ uses',
+    () => endsWell({ order: WORST, sharesConnection: true }),
+    SLOW,
+  );
+});

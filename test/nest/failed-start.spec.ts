@@ -1,0 +1,74 @@
+/**
+ * A start that fails after its lease was held: the worker id is given back, the connections are
+ * closed, and a process that has nothing else to do ends.
+ */
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { redisSupport } from 'nestjs-snowflake/redis';
+import { compileLibrary } from '../threads/compiled-library.js';
+
+const REDIS_URL = process.env['REDIS_URL']!;
+const SLOW = 60_000;
+
+let folder: string;
+beforeAll(async () => {
+  folder = await compileLibrary('../nest/ending-application.mjs');
+}, SLOW);
+afterAll(() => {
+  if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+async function outcomeOf(way: string) {
+  const namespace = randomUUID();
+  const APPLICATION = JSON.stringify({ way, support: `${REDIS_URL}?namespace=${namespace}` });
+  const child = spawn(process.execPath, [join(folder, 'ending-application.mjs')], {
+    env: { ...process.env, APPLICATION },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: SLOW / 2,
+  });
+  let output = '';
+  child.stdout.on('data', (text: Buffer) => (output += text.toString()));
+  const [exitCode] = (await once(child, 'close')) as [number | null];
+  const support = redisSupport({ redis: REDIS_URL, namespace });
+  const workers = await support.workers();
+  await support.close();
+  const heldCount = workers.filter(({ holder }) => holder !== undefined).length;
+  return { ...(JSON.parse(output) as object), exitCode, usedCount: workers.length, heldCount };
+}
+
+describe('a start that fails', () => {
+  it.each([
+    ['an integration', 'planted'],
+    ['a name taken in the scheduler', 'already exists'],
+    ['a second generator', 'No worker id could be had'],
+    ['a script', 'planted'],
+  ])(
+    'because of %s gives the worker id back and lets the process end',
+    async (way, message) => {
+      expect(await outcomeOf(way)).toMatchObject({
+        message: expect.stringContaining(message),
+        exitCode: 0,
+        usedCount: 1,
+        heldCount: 0,
+      });
+    },
+    SLOW,
+  );
+
+  it(
+    'because of two generators without a name leases nothing',
+    async () => {
+      expect(await outcomeOf('two without a name')).toMatchObject({
+        code: 'CONFIG_INVALID',
+        message: expect.stringContaining('registered 2 times without a `name`'),
+        exitCode: 0,
+        usedCount: 0,
+      });
+    },
+    SLOW,
+  );
+});

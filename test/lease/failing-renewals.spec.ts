@@ -59,10 +59,20 @@ describe('while renewals fail', () => {
   });
 
   it('nobody says active, whatever happens in between', async () => {
-    const event = fc.constantFrom('down', 'up', 'renew', 'ids', 'fence', 'wait', 'long', 'server');
+    const event = fc.constantFrom(
+      'down',
+      'up',
+      'renew',
+      'ids',
+      'fence',
+      'wait',
+      'some',
+      'long',
+      'server',
+    );
     const beginning = fc.constantFrom<(typeof event extends fc.Arbitrary<infer T> ? T : never)[]>(
       [],
-      ['fence', 'renew'],
+      ['some', 'fence', 'renew', 'down', 'renew'],
     );
     const property = fc.asyncProperty(
       beginning,
@@ -87,6 +97,7 @@ describe('while renewals fail', () => {
           },
           fence: () => fence(world),
           wait: () => world.time.advance(SECOND),
+          some: () => world.time.advance(40 * SECOND),
           long: () => world.time.advance(70 * SECOND),
           server: () => (world.server += '*'),
         };

@@ -19,6 +19,7 @@ import { systemHolder } from '../lease/holder.js';
 import type { LeaseChange } from '../lease/keeper-parts.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { MIN_RANGE_MS } from '../lease/lease-options.js';
+import { WaitingLine } from '../lease/waiting-line.js';
 import { IdMaker } from './id-maker.js';
 import { SnowflakeLifecycle } from './lifecycle.js';
 import { resolveOptions, type SnowflakeConfig, type SnowflakeModuleOptions } from './options.js';
@@ -101,7 +102,8 @@ function createEngine(
   const generator = new SnowflakeGenerator(seat, { clock: idClock, aheadMsMax, sequenceStart });
   const shared = shareSeat(seat, { aheadMsMax, sequenceStart });
   const { workerIds } = config;
-  return { keeper, logger, idMaker: new IdMaker({ generator, keeper, timers, shared, workerIds }) };
+  const line = new WaitingLine(generator, seat, timers);
+  return { keeper, logger, idMaker: new IdMaker({ generator, keeper, line, shared, workerIds }) };
 }
 
 interface KeeperSurroundings {

@@ -28,7 +28,9 @@ const STATE = 4;
 const NEWS = 5;
 /** Which words there are and where; a version of the library that changes them changes this. */
 const FORM = 8;
-const FORM_NUMBER = 0x5ea70001;
+const FORM_NUMBER = 0x5ea70002;
+/** Counts what may let ids be made that were refused before, or refuse them for good. */
+const CHANGES = 9;
 /** And a double, in the 64-bit word behind them. */
 const CLOCK_OFFSET = 3;
 /** Written once a tick: 32-bit words. */
@@ -116,6 +118,7 @@ export class SeatMemory {
   set isClosed(isClosed: boolean) {
     Atomics.store(this.control, CLOSED, isClosed ? 1 : 0);
     Atomics.notify(this.control, NEWS);
+    this.announce();
   }
 
   /** The state of the lease, as a number that the lease gives a meaning. */
@@ -152,6 +155,20 @@ export class SeatMemory {
     await Atomics.waitAsync(this.control, NEWS, 0).value;
   }
 
+  get changeCount(): number {
+    return Atomics.load(this.control, CHANGES);
+  }
+
+  /** Resolves when more has changed. In shared memory only; keeps no process alive. */
+  async changeToCome(countSeen: number): Promise<void> {
+    await Atomics.waitAsync(this.control, CHANGES, countSeen).value;
+  }
+
+  private announce(): void {
+    Atomics.add(this.control, CHANGES, 1);
+    Atomics.notify(this.control, CHANGES);
+  }
+
   /** The number of the range, which is in use at once where nothing is before it. */
   publish(range: StoredRange, cursor: bigint, isRewound: boolean): number {
     const { workerId, floorTick, ceilingTick } = range;
@@ -164,6 +181,7 @@ export class SeatMemory {
     Atomics.store(this.words, cursorOf(number), cursor);
     if (isRewound) Atomics.store(this.control, REWOUND, number);
     Atomics.store(this.control, NEWEST, number);
+    this.announce();
     return number;
   }
 
@@ -186,6 +204,7 @@ export class SeatMemory {
   raise(number: number, ceilingTick: number): void {
     if (this.newest - number >= RANGE_COUNT) return;
     this.store(number, CEILING, ceilingTick === Infinity ? NO_CEILING : BigInt(ceilingTick));
+    this.announce();
   }
 
   /** The next free place of a range: its tick in the high bits, its sequence in the low ones. */
@@ -212,6 +231,7 @@ export class SeatMemory {
   /** Leaves every range before `number`, at once and for ever. */
   skipTo(number: number): void {
     Atomics.store(this.control, CURRENT, number);
+    this.announce();
   }
 
   /** The lowest 32 bits of the tick at which the clock was last seen; undefined before. */

@@ -56,6 +56,8 @@ const NO_WATCH: SeatWatch = { entered() {}, halfUsed() {}, exhausted() {} };
 
 export class WorkerSeat {
   watch = NO_WATCH;
+  /** Called when this thread has changed what may be made: by a range, a ceiling, or an end. */
+  onChange: () => void = () => undefined;
   private seated: SeatedRange | undefined;
   /** The ranges granted by this thread that are not passed yet. */
   private granted: SeatedRange[] = [];
@@ -88,13 +90,16 @@ export class WorkerSeat {
 
   /** Adds a range behind those still in use. */
   grant(range: WorkerRange): SeatedRange {
-    return this.publish(range, false);
+    const seated = this.publish(range, false);
+    this.onChange();
+    return seated;
   }
 
   /** Replaces every range at once; the next id may be older than the last one. */
   rewindTo(range: WorkerRange): SeatedRange {
     const seated = this.publish(range, true);
     this.memory.skipTo(seated.number);
+    this.onChange();
     return seated;
   }
 
@@ -103,6 +108,7 @@ export class WorkerSeat {
     range.ceilingTick = Math.max(range.ceilingTick, this.ceilingTickOf(ceilingMs));
     range.halfTick = halfway(this.lastTickOf(range) ?? range.floorTick, range.ceilingTick);
     this.memory.raise(range.number, range.ceilingTick);
+    this.onChange();
   }
 
   /** From here on no id can be made; `refusal` says why. */
@@ -110,6 +116,7 @@ export class WorkerSeat {
     this.refusal = refusal;
     this.memory.isClosed = !refusal().retryable;
     this.memory.skipTo(this.memory.newest + 1);
+    this.onChange();
   }
 
   /** The same for this thread alone, which shares the memory with the one that holds the lease. */
@@ -117,6 +124,7 @@ export class WorkerSeat {
     this.refusal = refusal;
     this.seated = undefined;
     this.memory = SeatMemory.closed();
+    this.onChange();
   }
 
   refuse(): never {

@@ -5,6 +5,7 @@
  * worker id. Says once per cause why it waits; an error that cannot pass ends it at once.
  */
 import { SnowflakeError } from '../errors.js';
+import { checkedAnswer } from './check-answer.js';
 import type { LeaseAnswer, LeaseGrant, LeaseRequest, WorkerLease } from './distributed-support.js';
 import { claimEndless, giveBackEndless } from './endless-worker-ids.js';
 import { HeldLease, NO_REGISTRY } from './held-lease.js';
@@ -41,14 +42,17 @@ export class LeaseAcquirer {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Waits for a worker id: for ever, or within the limits of a start. */
-  async acquire(limits?: StartLimits): Promise<Acquired> {
+  /**
+   * Waits for a worker id: for ever, or within the limits of a start. Each try that brought none is
+   * told to `failed`.
+   */
+  async acquire(failed: (reason: string) => void, limits?: StartLimits): Promise<Acquired> {
     const { timers, random, onNews } = this.parts;
     const request = this.request();
     const delay = new RetryDelay(random);
     let isOver = limits?.startTimeoutMs === 0;
     const timer = limits && timers.after(limits.startTimeoutMs, () => (isOver = true));
-    let toldCode: string | undefined;
+    const told = new Set<string>();
     try {
       for (;;) {
         const outcome = await this.ask(request);
@@ -57,8 +61,9 @@ export class LeaseAcquirer {
         const failsAtOnce = limits?.onNoWorkerFree === 'fail' && error.code === 'NO_WORKER_FREE';
         if (!error.retryable || failsAtOnce) throw error;
         if (isOver) throw gaveUp(limits!.startTimeoutMs, error);
-        if (toldCode !== error.code) onNews(`Waiting for a worker id. ${error.message}`);
-        toldCode = error.code;
+        if (!told.has(error.code)) onNews(`Waiting for a worker id. ${error.message}`);
+        told.add(error.code);
+        failed(error.message);
         await pause(timers, waitMs ?? delay.next(), this.signal);
       }
     } finally {
@@ -79,7 +84,10 @@ export class LeaseAcquirer {
     const release = async () => support.release?.({ ...lease, quarantineMs }, lastMs);
     giveBackEndless(lease, lastMs);
     try {
-      await this.caller.call(release, () => undefined, RELEASE_TIMEOUT_MS);
+      await this.caller.call(release, {
+        consequence: 'It was asked once, since the application is closing or goes on without it.',
+        timeoutMs: RELEASE_TIMEOUT_MS,
+      });
     } catch (error) {
       onNews(
         `Worker id ${lease.workerId} could not be given back and is free in ` +
@@ -105,14 +113,18 @@ export class LeaseAcquirer {
   }
 
   private async ask(request: LeaseRequest): Promise<Acquired | Refused> {
-    const { support, hostClock, seat, holder, terms } = this.parts;
+    const { support, hostClock, seat, holder, terms, workerIds } = this.parts;
     const sentAtMs = hostClock.now();
-    // A grant that comes too late is not lost: the next try, with the same token, gets it again.
-    const late = (answer: LeaseAnswer) => this.terms.heard(answer);
     const { quarantineMs } = this.terms.now;
     const sent = { ...request, quarantineMs, haveMs: seat.endMs ?? 0 };
+    const checked = (given: LeaseAnswer) => checkedAnswer(given, workerIds);
     try {
-      const answer = await this.caller.call(() => support.getNextWorkId(sent), late);
+      const given = await this.caller.call(() => support.getNextWorkId(sent), {
+        // A grant that comes too late is not lost: the next try, with the same token, gets it again.
+        late: (answer) => this.terms.heard(checked(answer)),
+        consequence: 'The call is repeated.',
+      });
+      const answer = checked(given);
       this.terms.heard(answer);
       if (answer.status !== 'ok') return refused(answer, terms.fingerprint);
       const grant = claimEndless(answer, request);

@@ -6,14 +6,16 @@
  * When it is called, and what is logged, is left to the caller (the nest room).
  */
 import type { SeatWatch, SeatedRange } from '../core/worker-seat.js';
-import { AskedTerms } from './asked-terms.js';
 import type { SnowflakeError } from '../errors.js';
+import { AskedTerms } from './asked-terms.js';
+import { checkedAnswer } from './check-answer.js';
 import { ClockSkew } from './clock-skew.js';
 import type { LeaseAnswer, LeaseGrant, WorkerLease } from './distributed-support.js';
 import { HeldLease } from './held-lease.js';
 import type { KeeperParts } from './keeper-parts.js';
 import type { Keeper } from './keeper.js';
 import { LeaseAcquirer, type Acquired, type StartLimits } from './lease-acquirer.js';
+import { LeaseNews } from './lease-news.js';
 import { nextState, numberOf, type LeaseEvent, type LeaseState } from './lease-states.js';
 import { dropped, grantText, holdText, inSnapshot, movedText, stopped } from './lease-texts.js';
 import { otherLayout, otherVersion } from './other-registry.js';
@@ -36,16 +38,17 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   private readonly acquirer: LeaseAcquirer;
   private readonly retryDelay: RetryDelay;
   private readonly stopping = new AbortController();
+  private readonly news: LeaseNews;
   private refreshing: Promise<void> | undefined;
   private acquiring: Promise<void> | undefined;
   private retry: TimerHandle;
-  private told = '';
 
   constructor(private readonly parts: KeeperParts) {
     this.skew = new ClockSkew(parts.hostClock, parts.idClock, parts.options);
     this.caller = new SupportCaller(parts.timers, parts.options.callTimeoutMs);
     this.retryDelay = new RetryDelay(parts.random);
     this.terms = new AskedTerms(parts.terms);
+    this.news = new LeaseNews(parts, this.stopping.signal);
     this.acquirer = new LeaseAcquirer(parts, this.terms, this.caller, this.stopping.signal);
     parts.seat.watch = this;
   }
@@ -120,12 +123,17 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     const asked = { ...lease.asked, ...this.terms.now };
     const sentAtMs = this.skew.hostNowMs;
     const apply = (answer: LeaseAnswer) => this.apply(lease, answer, asked, sentAtMs);
-    const late = (answer: LeaseAnswer) => {
+    const checked = (answer: LeaseAnswer) =>
+      checkedAnswer(answer, { min: asked.workerId, max: asked.workerId });
+    const late = async (given: LeaseAnswer) => {
+      const answer = checked(given);
       this.renewals.noteLate(answer.status, this.skew.hostNowMs);
-      void apply(answer);
+      await apply(answer);
     };
+    const consequence = 'The range already leased lasts; the call is repeated.';
     try {
-      const answer = await this.caller.call(() => this.parts.support.refreshAlive(asked), late);
+      const ask = () => this.parts.support.refreshAlive(asked);
+      const answer = checked(await this.caller.call(ask, { late, consequence }));
       this.renewals.note(answer.status, sentAtMs, this.skew.hostNowMs);
       await apply(answer);
     } catch (error) {
@@ -159,7 +167,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
       case 'layout-mismatch':
         return this.drop(otherLayout(answer.fingerprint, asked.fingerprint));
       case 'other-version':
-        this.tell(otherVersion(answer.version).message);
+        this.news.tell('other version', otherVersion(answer.version).message);
         return this.failed('Another version of the protocol keeps the registry.');
       default:
         return this.failed(`The registry answered ${JSON.stringify(answer)}.`);
@@ -177,6 +185,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
 
   private async renewed(lease: HeldLease, grant: LeaseGrant, sentAtMs: number): Promise<void> {
     this.retryDelay.reset();
+    this.renewals.isFailing = false;
     this.skew.measure(grant.nowMs, sentAtMs);
     this.change('renewed', 'The store answers again.');
     this.checkClock();
@@ -204,7 +213,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
       return this.acquirer.giveBack(acquired.asked, undefined);
     }
     this.hold(acquired.lease(true));
-    this.tell(movedText(old.workerId, acquired.grant.workerId));
+    this.news.say(movedText(old.workerId, acquired.grant.workerId));
     // Asked only now: until the seat was left, other threads went on in the old range.
     await this.acquirer.giveBack(old.asked, old.lastIssuedMs);
   }
@@ -213,16 +222,18 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     try {
       await this.acquire();
     } catch (error) {
-      this.tell(`No worker id could be leased. ${(error as Error).message}`);
-      this.failed((error as Error).message);
+      const { message } = error as Error;
+      this.news.tell('no worker id', `No worker id could be leased. ${message}`);
+      this.failed(message);
     }
   }
 
   /** One at a time, whoever asks: a late answer and a renewal may both find the lease lost. */
   private acquire(limits?: StartLimits): Promise<void> {
+    const failed = (reason: string) => this.noteFailure(reason);
     const take = async () => {
       if (this.parts.holder.isSnapshot()) throw inSnapshot();
-      return this.takeLease(await this.acquirer.acquire(limits));
+      return this.takeLease(await this.acquirer.acquire(failed, limits));
     };
     return (this.acquiring ??= take().finally(() => (this.acquiring = undefined)));
   }
@@ -232,6 +243,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     if (this.stopping.signal.aborted) return this.acquirer.giveBack(acquired.asked, undefined);
     this.skew.measure(acquired.grant.nowMs, acquired.sentAtMs);
     this.hold(acquired.lease(false));
+    this.news.ended('no worker id');
     this.change('leased', grantText(acquired.grant));
     this.checkClock();
   }
@@ -245,24 +257,31 @@ export class LeaseKeeper implements Keeper, SeatWatch {
 
   private hold(lease: HeldLease): void {
     this.lease = lease;
+    this.renewals.isFailing = false;
     this.retryDelay.reset();
   }
 
   private failed(reason: string): void {
+    this.noteFailure(reason);
+    this.refreshIn(this.retryDelay.next());
+  }
+
+  private noteFailure(reason: string): void {
     if (this.stopping.signal.aborted) return;
     const { idClock, options, seat } = this.parts;
+    this.renewals.isFailing = true;
     this.change('renewal-failed', reason);
     const endMs = seat.endMs;
     if (endMs !== undefined && idClock.now() >= endMs - options.reserveMs) {
       this.change('reserve-entered', `The range ends; ids are made from its last part. ${reason}`);
     }
-    this.refreshIn(this.retryDelay.next());
   }
 
   /** A rejected clock empties the seat; a good one seats the lease again. */
   private checkClock(): void {
     const { isSkewed, refusal, text } = this.skew;
-    if (isSkewed) this.tell(text);
+    if (isSkewed) this.news.tell('skew', text);
+    else this.news.ended('skew');
     if (refusal !== undefined) {
       this.parts.seat.vacate(() => refusal);
       this.change('dropped', text);
@@ -287,17 +306,11 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     });
   }
 
-  /** Says a thing once, however often it is found again. */
-  private tell(text: string): void {
-    if (text !== this.told && !this.stopping.signal.aborted) this.parts.onNews(text);
-    this.told = text;
-  }
-
   private change(event: LeaseEvent, reason: string): void {
     const from = this.state;
     this.state = nextState(from, event);
     if (from === this.state) return;
     this.parts.seat.memory.state = numberOf(this.state);
-    this.parts.onChange({ from, to: this.state, workerId: this.lease?.workerId, reason });
+    this.news.changed({ from, to: this.state, workerId: this.lease?.workerId, reason });
   }
 }

@@ -1,6 +1,7 @@
 /**
  * The states of a lease and what leads from one to the next, as a table.
- * Promise: a state is only what is shown; whether an id may be made is decided by the seat.
+ * Promise: a state is only what is shown; whether an id may be made is decided by the seat. Nothing
+ * but an answer of the store leads to `active` from a state in which renewals failed.
  */
 
 /**
@@ -55,10 +56,22 @@ export const LEASE_STATES: {
     'reserve-entered': 'stretched',
     exhausted: 'exhausted',
   },
-  stretched: { ...ALWAYS, renewed: 'active', exhausted: 'exhausted' },
+  stretched: { ...ALWAYS, renewed: 'active', leased: 'switching', exhausted: 'exhausted' },
   exhausted: { ...ALWAYS, renewed: 'active', leased: 'switching' },
-  fenced: { ...ALWAYS, leased: 'switching', exhausted: 'exhausted' },
-  switching: { ...ALWAYS, entered: 'active', exhausted: 'exhausted' },
+  fenced: {
+    ...ALWAYS,
+    leased: 'switching',
+    'reserve-entered': 'stretched',
+    exhausted: 'exhausted',
+  },
+  switching: {
+    ...ALWAYS,
+    entered: 'active',
+    renewed: 'active',
+    'renewal-failed': 'degraded',
+    'reserve-entered': 'stretched',
+    exhausted: 'exhausted',
+  },
   released: {},
 };
 

@@ -10,6 +10,8 @@ export type RenewalOutcome = LeaseAnswer['status'] | 'error';
 
 export class RenewalRecord {
   readonly countByAnswer: Record<string, number> = {};
+  /** True from a renewal, or a try to lease anew, that failed until one that did not. */
+  isFailing = false;
   /** All the time they took, by the host's clock. */
   waitedMs = 0;
   /** When the store prolonged the lease last, by the host's clock, Unix ms. */

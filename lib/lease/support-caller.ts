@@ -1,11 +1,21 @@
 /**
  * Calls to the support with a time limit of their own: a client's promise may never settle.
  *
- * Promise: every failure is a SnowflakeError; an answer that comes after the time limit is not
- * lost but handed on, because a ceiling is absolute and may be applied late.
+ * Promise: every failure is a SnowflakeError, whatever a support throws, returns or answers too
+ * late. An answer that comes after the time limit is not lost but handed on, because a ceiling is
+ * absolute and may be applied late.
  */
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
 import type { Timers } from './timers.js';
+
+/** What is done with an answer that comes too late, and what a timeout means for the caller. */
+export interface CallTerms<T> {
+  readonly late?: (answer: T) => void | Promise<void>;
+  /** Said behind "The store did not answer within ... ms". */
+  readonly consequence: string;
+  /** Default: that of all calls. */
+  readonly timeoutMs?: number;
+}
 
 export class SupportCaller {
   constructor(
@@ -13,20 +23,24 @@ export class SupportCaller {
     private readonly timeoutMs: number,
   ) {}
 
-  async call<T>(ask: () => Promise<T>, late: (answer: T) => void, timeoutMs = this.timeoutMs) {
+  async call<T>(ask: () => Promise<T> | T, terms: CallTerms<T>): Promise<T> {
+    const { late, consequence, timeoutMs = this.timeoutMs } = terms;
     let isLate = false;
     let timer: unknown;
     const timeout = new Promise<never>((_, reject) => {
       timer = this.timers.after(timeoutMs, () => {
         isLate = true;
-        reject(timedOut(timeoutMs));
+        reject(timedOut(timeoutMs, consequence));
       });
     });
-    const asked = ask();
-    asked.then(
-      (answer) => isLate && late(answer),
-      () => undefined,
-    );
+    // Also what throws at once, or returns no promise, comes out of this one.
+    const asked = (async () => ask())();
+    const handOn = async () => {
+      const answer = await asked;
+      if (isLate) await late?.(answer);
+    };
+    // An error is this call's; that of a late answer, or of taking it in, is nobody's any more.
+    handOn().catch(() => undefined);
     try {
       return await Promise.race([asked, timeout]);
     } catch (error) {
@@ -37,12 +51,11 @@ export class SupportCaller {
   }
 }
 
-function timedOut(timeoutMs: number): SnowflakeError {
+function timedOut(timeoutMs: number, consequence: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `The store did not answer within ${timeoutMs} ms. The range already leased lasts; the ` +
-      `call is ` +
-      `repeated. Check that the store is up and reachable from this host.`,
+    `The store did not answer within ${timeoutMs} ms. ${consequence} Check that the store is up ` +
+      `and reachable from this host.`,
     { details: { timeoutMs } },
   );
 }

@@ -16,6 +16,7 @@ import { sharedLeaseOf } from '../lease/joined.support.js';
 import type { Keeper } from '../lease/keeper.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { minRangeMsOf } from '../lease/lease-options.js';
+import { WaitingLine } from '../lease/waiting-line.js';
 import { GeneratorLog } from './generator-log.js';
 import { IdMaker } from './id-maker.js';
 import type { SnowflakeConfig } from './options.js';
@@ -49,7 +50,8 @@ export function createEngine(
   const generator = new SnowflakeGenerator(seat, { clock: idClock, aheadMsMax, sequenceStart });
   const shared = shareSeat(seat, { aheadMsMax, sequenceStart });
   const { workerIds } = config;
-  const idMaker = new IdMaker({ generator, keeper, timers, shared, workerIds });
+  const line = new WaitingLine(generator, seat, timers);
+  const idMaker = new IdMaker({ generator, keeper, line, shared, workerIds });
   return { keeper, idMaker, holder, log };
 }
 

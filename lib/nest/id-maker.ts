@@ -8,11 +8,11 @@ import type { BitLayout, SnowflakeParts } from '../core/bit-layout.js';
 import type { SharedLease } from '../core/shared-lease.js';
 import type { CallFields, SnowflakeGenerator } from '../core/snowflake-generator.js';
 import type { WorkerIdRange } from '../core/worker-range.js';
-import { SnowflakeError, isSnowflakeError } from '../errors.js';
+import { SnowflakeError } from '../errors.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { LeaseState } from '../lease/lease-states.js';
 import type { RenewalRecord } from '../lease/renewal-record.js';
-import { pause, type Timers } from '../lease/timers.js';
+import type { WaitingLine } from '../lease/waiting-line.js';
 
 /** How the generator stands, for health checks and metrics. */
 export interface IdMakerStatus {
@@ -49,13 +49,11 @@ export interface RenewalStatus {
 export interface IdMakerParts {
   readonly generator: SnowflakeGenerator;
   readonly keeper: Keeper;
-  readonly timers: Timers;
+  /** Those who wait in nextIdAsync(). */
+  readonly line: WaitingLine;
   readonly shared: SharedLease | undefined;
   readonly workerIds: WorkerIdRange;
 }
-
-/** nextIdAsync tries again after 1 ms, doubling up to this. */
-const PAUSE_MS_MAX = 100;
 
 /**
  * Makes ids. Inject it.
@@ -78,7 +76,7 @@ const PAUSE_MS_MAX = 100;
 export class IdMaker {
   private readonly generator: SnowflakeGenerator;
   private readonly keeper: Keeper;
-  private readonly timers: Timers;
+  private readonly line: WaitingLine;
   private readonly shared: SharedLease | undefined;
   /** The worker ids that this generator may lease, both inclusive. */
   readonly workerIds: WorkerIdRange;
@@ -86,7 +84,7 @@ export class IdMaker {
   constructor(parts: IdMakerParts) {
     this.generator = parts.generator;
     this.keeper = parts.keeper;
-    this.timers = parts.timers;
+    this.line = parts.line;
     this.shared = parts.shared;
     this.workerIds = parts.workerIds;
   }
@@ -127,18 +125,13 @@ export class IdMaker {
 
   /**
    * One id; waits where nextId() would throw a retryable error or wait for the clock in place. The
-   * event loop goes on meanwhile.
+   * event loop goes on meanwhile. Callers are served in the order in which they came; any number of
+   * them may wait, also under one signal.
+   * @throws the reason of the signal when it is aborted, or what waiting cannot cure: NOT_READY
+   * after the shutdown, TIME_EXHAUSTED, ID_INVALID for a call field that does not fit.
    */
-  async nextIdAsync(options: { signal?: AbortSignal; fields?: CallFields } = {}): Promise<bigint> {
-    for (let pauseMs = 1; ; pauseMs = Math.min(PAUSE_MS_MAX, pauseMs * 2)) {
-      options.signal?.throwIfAborted();
-      try {
-        return this.generator.nextIdAtOnce(options.fields);
-      } catch (error) {
-        if (!isSnowflakeError(error) || !error.retryable) throw error;
-      }
-      await pause(this.timers, pauseMs, options.signal);
-    }
+  nextIdAsync(options: { signal?: AbortSignal; fields?: CallFields } = {}): Promise<bigint> {
+    return this.line.next(options);
   }
 
   /** Takes an id apart. Throws ID_INVALID for anything that is not an id of this layout. */

@@ -84,7 +84,7 @@ export function process(
   const changes: LeaseChange[] = [];
   const news: string[] = [];
   let text = 0;
-  const keeper = new LeaseKeeper({
+  const parts = {
     support: world,
     seat,
     options,
@@ -104,9 +104,18 @@ export function process(
     idClock,
     timers: world.time,
     random: () => 0.5,
-    onChange: (change) => changes.push(change),
-    onNews: (line) => news.push(line),
-  });
+    onChange: (change: LeaseChange) => void changes.push(change),
+    onNews: (line: string) => void news.push(line),
+  };
+  const keeper = new LeaseKeeper(parts);
   const generator = new SnowflakeGenerator(seat, { clock: idClock });
-  return { keeper, seat, generator, changes, news, states: () => changes.map(({ to }) => to) };
+  return {
+    keeper,
+    parts,
+    seat,
+    generator,
+    changes,
+    news,
+    states: () => changes.map(({ to }) => to),
+  };
 }

@@ -12,7 +12,7 @@ const TAKER = 'core/block-taker.ts';
 
 const ceilingCheck = 'if (tick >= range.ceilingTick) {';
 const firstTick = 'return Math.max(this.seat.follow(range, nowTick), range.floorTick, least);';
-const seatLease = 'new HeldLease(seat, asked, answer.floorMs, rewinds)';
+const seatLease = 'new HeldLease(seat, asked, grant.floorMs, rewinds)';
 const sameLease = '    if (lease !== this.lease) return;\n';
 const failure = 'this.failed((error as Error).message);\n    }\n  }\n\n  /** An answer counts';
 const fencedCase = "      case 'fenced':\n      case 'unknown':\n";

@@ -21,6 +21,8 @@ export type ViolationKind =
   | 'twins'
   /** The faults were over and ids did not come back. */
   | 'liveness'
+  /** A process said that it was active while its renewals failed. */
+  | 'state'
   /** Something else than a typed error was thrown. */
   | 'error';
 

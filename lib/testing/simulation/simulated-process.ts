@@ -148,6 +148,8 @@ export class SimulatedProcess {
   mint(count: number): void {
     if (this.isPaused || this.isGone) return;
     const { oracle, random } = this.around;
+    const { state, renewals } = this.keeper;
+    if (state === 'active' && renewals.isFailing) oracle.violated('state', this.name);
     const thread = () => this.threads[this.turnCount++ % this.threads.length]!;
     try {
       const way = random.between(0, 3);

@@ -1,0 +1,62 @@
+/**
+ * Whether what a support answered is an answer at all.
+ *
+ * Promise: no range is seated, and no wait begun, on a value of another form: a worker id that does
+ * not fit its bits would make ids of another holder, and NaN passes every comparison.
+ */
+import { SnowflakeError, shown } from '../errors.js';
+import type { LeaseAnswer } from './distributed-support.js';
+
+/** The worker ids that were asked for, both inclusive. */
+interface AskedFor {
+  readonly min: number;
+  readonly max: number;
+}
+
+type Fields = { readonly [name: string]: unknown };
+
+/** A number of milliseconds that can be waited for. */
+const isWait = (value: unknown): boolean => typeof value === 'number' && value >= 0;
+const isTime = (value: unknown): boolean => typeof value === 'number' && !Number.isNaN(value);
+const isText = (value: unknown): boolean => typeof value === 'string';
+
+/**
+ * The faults in words; empty for an answer of the contract. A status that is not known is left to
+ * the caller, who refuses it by name.
+ */
+function faultsOf(answer: Fields, { min, max }: AskedFor): string[] {
+  const { status, workerId, floorMs, ceilingMs, nowMs = 0, waitMs, mark } = answer;
+  if (status === 'wait' || status === 'hold' || status === 'none-free') {
+    return isWait(waitMs) ? [] : [`\`waitMs\` is ${shown(waitMs)}`];
+  }
+  if (status !== 'ok') return isText(status) ? [] : [`\`status\` is ${shown(status)}`];
+  const faults: string[] = [];
+  if (!Number.isInteger(workerId) || Number(workerId) < min || Number(workerId) > max) {
+    faults.push(`\`workerId\` is ${shown(workerId)}, not an integer from ${min} to ${max}`);
+  }
+  for (const [name, value] of Object.entries({ floorMs, ceilingMs, nowMs })) {
+    if (!isTime(value)) faults.push(`\`${name}\` is ${shown(value)}`);
+  }
+  if (mark !== undefined && !isMark(mark)) faults.push(`\`mark\` is ${shown(mark)}`);
+  return faults;
+}
+
+function isMark(mark: unknown): boolean {
+  const { incarnation, server, operations } = (mark ?? {}) as Fields;
+  return isText(incarnation) && isText(server) && isTime(operations);
+}
+
+/**
+ * @throws SnowflakeError STORE_UNAVAILABLE, since a proxy or a service may answer nonsense for a
+ * while.
+ */
+export function checkedAnswer(answer: LeaseAnswer, askedFor: AskedFor): LeaseAnswer {
+  const isObject = typeof answer === 'object' && answer !== null;
+  const faults = isObject ? faultsOf({ ...answer }, askedFor) : [`it is ${shown(answer)}`];
+  if (faults.length === 0) return answer;
+  throw new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The support gave an answer that is none: ${faults.join(', ')}. Nothing of it was used; the ` +
+      `call is repeated. Correct the support.`,
+  );
+}

@@ -1,0 +1,43 @@
+/**
+ * What a keeper tells its application: changes of state, and news that is none.
+ *
+ * Promise: a cause is told of once while it lasts, however its words change. A logger that throws
+ * neither costs an id nor keeps a lease from being seated.
+ */
+import type { KeeperParts, LeaseChange } from './keeper-parts.js';
+
+export class LeaseNews {
+  /** Causes that were told of and have not ended. */
+  private readonly told = new Set<string>();
+
+  constructor(
+    private readonly listeners: Pick<KeeperParts, 'onChange' | 'onNews'>,
+    private readonly stopping: AbortSignal,
+  ) {}
+
+  tell(cause: string, text: string): void {
+    if (!this.told.has(cause)) this.say(text);
+    this.told.add(cause);
+  }
+
+  /** What comes after is told of again. */
+  ended(cause: string): void {
+    this.told.delete(cause);
+  }
+
+  say(text: string): void {
+    if (!this.stopping.aborted) quietly(() => this.listeners.onNews(text));
+  }
+
+  changed(change: LeaseChange): void {
+    quietly(() => this.listeners.onChange(change));
+  }
+}
+
+function quietly(tell: () => void): void {
+  try {
+    tell();
+  } catch {
+    // What could not be said is still shown by the state.
+  }
+}

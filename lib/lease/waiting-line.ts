@@ -1,0 +1,168 @@
+/**
+ * Those who wait for an id: one line for each generator, and one look for all of them.
+ *
+ * Promise: first come, first served. However many wait, one timer runs and the first of the line
+ * alone asks; the seat wakes the line when it is given time. Whoever gives up leaves at once.
+ */
+import type { CallFields, SnowflakeGenerator } from '../core/snowflake-generator.js';
+import type { WorkerSeat } from '../core/worker-seat.js';
+import { isSnowflakeError } from '../errors.js';
+import type { TimerHandle, Timers } from './timers.js';
+
+export interface WaitOptions {
+  readonly signal?: AbortSignal;
+  readonly fields?: CallFields;
+}
+
+interface Caller extends WaitOptions {
+  resolve(id: bigint): void;
+  reject(reason: unknown): void;
+}
+
+/** Who waits under a signal, which is listened to once. */
+interface Abortable {
+  readonly callers: Set<Caller>;
+  stopListening(): void;
+}
+
+/**
+ * The line looks again after 1 ms, doubling up to this: for a clock that goes on, and for a thread
+ * that missed what another one changed.
+ */
+const LOOK_AGAIN_MS_MAX = 100;
+
+/** Then the event loop has its turn; a tick of the default layout has no more ids. */
+const SERVED_AT_ONCE_MAX = 4096;
+
+export class WaitingLine {
+  private readonly callers = new Set<Caller>();
+  private readonly bySignal = new Map<AbortSignal, Abortable>();
+  private timer: TimerHandle;
+  private lookAgainMs = 1;
+  private isWoken = false;
+  private isListening = false;
+
+  constructor(
+    private readonly generator: SnowflakeGenerator,
+    private readonly seat: WorkerSeat,
+    private readonly timers: Timers,
+  ) {
+    seat.onChange = () => this.wake();
+  }
+
+  /**
+   * One id, as soon as there is one and those who came before have theirs.
+   * @throws the reason of the signal, or a SnowflakeError that waiting cannot cure.
+   */
+  async next(options: WaitOptions): Promise<bigint> {
+    options.signal?.throwIfAborted();
+    if (this.callers.size === 0) {
+      try {
+        return this.generator.nextIdAtOnce(options.fields);
+      } catch (error) {
+        if (!canPass(error)) throw error;
+      }
+    }
+    return new Promise((resolve, reject) => this.join({ ...options, resolve, reject }));
+  }
+
+  private join(caller: Caller): void {
+    this.callers.add(caller);
+    if (caller.signal) this.abortableBy(caller.signal).callers.add(caller);
+    if (this.callers.size === 1) this.lookAgain();
+    void this.listen();
+  }
+
+  private leave(caller: Caller): void {
+    this.callers.delete(caller);
+    const abortable = caller.signal && this.bySignal.get(caller.signal);
+    abortable?.callers.delete(caller);
+    if (abortable?.callers.size === 0) abortable.stopListening();
+    if (this.callers.size === 0) this.rest();
+  }
+
+  private abortableBy(signal: AbortSignal): Abortable {
+    const known = this.bySignal.get(signal);
+    if (known !== undefined) return known;
+    const callers = new Set<Caller>();
+    const abort = () => {
+      for (const caller of [...callers]) this.refuse(caller, signal.reason);
+    };
+    const stopListening = () => {
+      this.bySignal.delete(signal);
+      signal.removeEventListener('abort', abort);
+    };
+    signal.addEventListener('abort', abort);
+    this.bySignal.set(signal, { callers, stopListening });
+    return { callers, stopListening };
+  }
+
+  private serve(): void {
+    this.timers.cancel(this.timer);
+    let count = 0;
+    for (const caller of this.callers) {
+      if (++count > SERVED_AT_ONCE_MAX) return this.lookAgainIn(0);
+      try {
+        const id = this.generator.nextIdAtOnce(caller.fields);
+        this.leave(caller);
+        caller.resolve(id);
+        this.lookAgainMs = 1;
+      } catch (error) {
+        if (canPass(error)) return this.lookAgain();
+        // What is wrong with one caller's fields is no matter of the others.
+        if (caller.fields === undefined) return this.refuseAll(error);
+        this.refuse(caller, error);
+      }
+    }
+  }
+
+  private refuse(caller: Caller, reason: unknown): void {
+    this.leave(caller);
+    caller.reject(reason);
+  }
+
+  private refuseAll(reason: unknown): void {
+    for (const caller of [...this.callers]) this.refuse(caller, reason);
+  }
+
+  private lookAgain(): void {
+    this.lookAgainIn(this.lookAgainMs);
+    this.lookAgainMs = Math.min(LOOK_AGAIN_MS_MAX, this.lookAgainMs * 2);
+  }
+
+  private lookAgainIn(delayMs: number): void {
+    this.timer = this.timers.after(delayMs, () => this.serve());
+  }
+
+  private rest(): void {
+    this.timers.cancel(this.timer);
+    this.lookAgainMs = 1;
+  }
+
+  /** Not at once: whoever seats a range has more to do before ids are made in it. */
+  private wake(): void {
+    if (this.isWoken || this.callers.size === 0) return;
+    this.isWoken = true;
+    queueMicrotask(() => {
+      this.isWoken = false;
+      this.lookAgainMs = 1;
+      this.serve();
+    });
+  }
+
+  /** What another thread changes wakes the line too, for as long as somebody waits. */
+  private async listen(): Promise<void> {
+    if (this.isListening) return;
+    this.isListening = true;
+    while (this.callers.size > 0 && this.seat.memory.shared !== undefined) {
+      const { memory } = this.seat;
+      await memory.changeToCome(memory.changeCount);
+      this.wake();
+    }
+    this.isListening = false;
+  }
+}
+
+function canPass(error: unknown): boolean {
+  return isSnowflakeError(error) && error.retryable;
+}

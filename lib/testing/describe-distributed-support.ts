@@ -5,7 +5,8 @@
  * want of a control is left out only where `leaveOut` says so.
  */
 import { ACQUIRE_CASES } from './contract/acquire-cases.js';
-import { Bench, type BenchParts, type ContractNeed } from './contract/bench.js';
+import { Bench, type BenchParts, type ContractCase, type ContractNeed } from './contract/bench.js';
+import { ENDLESS_CASES } from './contract/endless-cases.js';
 import { ERA_CASES } from './contract/era-cases.js';
 import { LOSS_CASES } from './contract/loss-cases.js';
 import { RACE_CASES } from './contract/race-cases.js';
@@ -20,7 +21,8 @@ export interface SupportContract extends BenchParts {
   /**
    * What the support or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
    * `lossControl`), 'release', 'workers' (methods it has not), 'longest free' (any free worker id
-   * is taken, which is safe).
+   * is taken, which is safe), 'end' (its leases never end: what such a support must do is tried
+   * instead of all else).
    */
   readonly leaveOut?: readonly ContractNeed[];
 }
@@ -67,7 +69,8 @@ let registryCount = 0;
  * ```
  */
 export function describeDistributedSupport(contract: SupportContract): void {
-  const { test, leaveOut = [], clockControl, lossControl } = contract;
+  const { leaveOut = [], clockControl, lossControl } = contract;
+  if (leaveOut.includes('end')) return describeCases(contract, ENDLESS_CASES);
   const controls = { clock: clockControl, losses: lossControl } as const;
   for (const [need, control] of Object.entries(controls)) {
     if (control !== undefined || leaveOut.includes(need as ContractNeed)) continue;
@@ -76,8 +79,14 @@ export function describeDistributedSupport(contract: SupportContract): void {
         `or say with \`leaveOut: ['${need}']\` that what needs it is not tried.`,
     );
   }
-  for (const { name, needs, run } of CONTRACT_CASES) {
-    if (needs.some((need) => leaveOut.includes(need))) continue;
-    test(name, () => run(new Bench(contract, `contract-${++registryCount}`)));
+  const cases = CONTRACT_CASES.filter(
+    ({ needs }) => !needs.some((need) => leaveOut.includes(need)),
+  );
+  describeCases(contract, cases);
+}
+
+function describeCases(contract: SupportContract, cases: readonly ContractCase[]): void {
+  for (const { name, run } of cases) {
+    contract.test(name, () => run(new Bench(contract, `contract-${++registryCount}`)));
   }
 }

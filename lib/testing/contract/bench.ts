@@ -37,7 +37,7 @@ export interface LossControl {
 }
 
 /** What a case needs besides a support. */
-export type ContractNeed = 'clock' | 'losses' | 'release' | 'workers' | 'longest free';
+export type ContractNeed = 'clock' | 'losses' | 'release' | 'workers' | 'longest free' | 'end';
 
 export interface ContractCase {
   /** The property, in words. */

@@ -6,7 +6,8 @@
  */
 import { processWide } from '../process-wide.js';
 import { ACQUIRE_CASES } from './contract/acquire-cases.js';
-import { Bench, type BenchParts, type ContractNeed } from './contract/bench.js';
+import { Bench, type BenchParts, type ContractCase, type ContractNeed } from './contract/bench.js';
+import { ENDLESS_CASES } from './contract/endless-cases.js';
 import { ERA_CASES } from './contract/era-cases.js';
 import { LAYOUT_CASES, VERSION_CASES } from './contract/layout-cases.js';
 import { LOSS_CASES } from './contract/loss-cases.js';
@@ -23,7 +24,8 @@ export interface SupportContract extends BenchParts {
   /**
    * What the support or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
    * `lossControl`), 'version' (no `versionControl`), 'release', 'workers' (methods it has not),
-   * 'longest free' (any free worker id is taken, which is safe).
+   * 'longest free' (any free worker id is taken, which is safe), 'end' (its leases never end: what
+   * such a support must do is tried instead of all else).
    */
   readonly leaveOut?: readonly ContractNeed[];
 }
@@ -80,7 +82,8 @@ const registries = processWide('contract-registries', () => ({ count: 0 }));
  * ```
  */
 export function describeDistributedSupport(contract: SupportContract): void {
-  const { test, leaveOut = [] } = contract;
+  const { leaveOut = [] } = contract;
+  if (leaveOut.includes('end')) return describeCases(contract, ENDLESS_CASES);
   for (const [need, control] of CONTROLS) {
     if (contract[control] !== undefined || leaveOut.includes(need)) continue;
     throw new TypeError(
@@ -88,8 +91,14 @@ export function describeDistributedSupport(contract: SupportContract): void {
         `say with \`leaveOut: ['${need}']\` that what needs it is not tried.`,
     );
   }
-  for (const { name, needs, run } of CONTRACT_CASES) {
-    if (needs.some((need) => leaveOut.includes(need))) continue;
-    test(name, () => run(new Bench(contract, `contract-${++registries.count}`)));
+  const cases = CONTRACT_CASES.filter(
+    ({ needs }) => !needs.some((need) => leaveOut.includes(need)),
+  );
+  describeCases(contract, cases);
+}
+
+function describeCases(contract: SupportContract, cases: readonly ContractCase[]): void {
+  for (const { name, run } of cases) {
+    contract.test(name, () => run(new Bench(contract, `contract-${++registries.count}`)));
   }
 }

@@ -4,7 +4,7 @@
  */
 import v8 from 'node:v8';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { Logger } from '@nestjs/common';
+import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
 import {
@@ -21,6 +21,7 @@ import {
 import { fakeIdMaker } from 'nestjs-snowflake/testing';
 import { turn } from '../../lib/lease/timers.js';
 import { currentIdMaker } from '../../lib/nest/current-id-makers.js';
+import { SNOWFLAKE_LIFECYCLE } from '../../lib/nest/tokens.js';
 
 /** Nothing listens there: a connection would fail at once. */
 const NOWHERE = 'redis://127.0.0.1:1';
@@ -88,8 +89,10 @@ describe('a support that cannot be closed', () => {
     const support = Object.assign(new StaticSupport(901), { close });
     const app = await moduleOf({ support }).compile();
     await app.init();
-    await expect(app.close()).resolves.toBeUndefined();
+    // Asked directly: Nest 12 logs what a hook throws, Nest 11 ends the process for it.
+    await app.get<OnApplicationShutdown>(SNOWFLAKE_LIFECYCLE).onApplicationShutdown();
     expect(app.get(IdMaker).status.state).toBe('released');
+    await app.close();
   });
 });
 

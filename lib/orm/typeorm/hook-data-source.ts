@@ -7,6 +7,9 @@
 import { InstanceChecker, type DataSource } from 'typeorm';
 import { SnowflakeSubscriber } from './snowflake.subscriber.js';
 
+/** TypeORM's command line takes the subscribers away again before it runs migrations. */
+const hooked = new Set<WeakRef<DataSource>>();
+
 /**
  * Gives `@SnowflakeId()` columns their ids in a DataSource that you made yourself. Those of
  * `TypeOrmModule`, and any other that is a provider of the application, need no call.
@@ -20,12 +23,26 @@ import { SnowflakeSubscriber } from './snowflake.subscriber.js';
  * ```
  */
 export function hookDataSource(dataSource: DataSource): DataSource {
+  if (!remembered().includes(dataSource)) hooked.add(new WeakRef(dataSource));
+  return hook(dataSource);
+}
+
+function hook(dataSource: DataSource): DataSource {
   hookOptions(dataSource);
   const { subscribers, isInitialized } = dataSource;
-  const hooked = subscribers.some((subscriber) => subscriber instanceof SnowflakeSubscriber);
+  const isHooked = subscribers.some((subscriber) => subscriber instanceof SnowflakeSubscriber);
   // Ahead of the application's own subscribers, which then find the id in place.
-  if (isInitialized && !hooked) subscribers.unshift(new SnowflakeSubscriber());
+  if (isInitialized && !isHooked) subscribers.unshift(new SnowflakeSubscriber());
   return dataSource;
+}
+
+/** Those that are still there; the others are forgotten. */
+function remembered(): DataSource[] {
+  return [...hooked].flatMap((reference) => {
+    const dataSource = reference.deref();
+    if (dataSource === undefined) hooked.delete(reference);
+    return dataSource ?? [];
+  });
 }
 
 /** `initialize()` makes all subscribers anew from the options. */
@@ -35,9 +52,11 @@ function hookOptions(dataSource: DataSource): void {
   dataSource.setOptions({ subscribers: [SnowflakeSubscriber, ...given] });
 }
 
-/** The integration that SnowflakeModule calls with everything the application provides. */
+/**
+ * The integration that a start calls with everything the application provides; a script provides
+ * nothing, but has hooked its DataSources itself.
+ */
 export function hookDataSources(instances: readonly unknown[]): void {
-  for (const instance of instances) {
-    if (InstanceChecker.isDataSource(instance)) hookDataSource(instance);
-  }
+  const provided = instances.filter((instance) => InstanceChecker.isDataSource(instance));
+  for (const dataSource of [...remembered(), ...(provided as DataSource[])]) hook(dataSource);
 }

@@ -1,0 +1,45 @@
+/**
+ * What a support must do whose leases have no end: it gives numbers away and takes none back.
+ *
+ * Promise: each case is one property, in words. None needs a clock: nothing of such a lease is
+ * a matter of time.
+ */
+import { ACQUIRE_CASES } from './acquire-cases.js';
+import type { Bench, ContractCase } from './bench.js';
+
+const PARALLEL_COUNT = 30;
+
+export const ENDLESS_CASES: readonly ContractCase[] = [
+  ...ACQUIRE_CASES.filter(({ name }) => /within the bounds|who ask at once/.test(name)),
+  {
+    name: 'grants a worker id without end, and says the same at each renewal',
+    needs: [],
+    async run(bench: Bench) {
+      const { tenant, grant } = await bench.holder({ workerIdMax: PARALLEL_COUNT });
+      bench.expect(grant.ceilingMs).toEqual(Infinity);
+      for (let n = 0; n < 3; n++) bench.expect(await tenant.renew()).toEqual(grant);
+    },
+  },
+  {
+    name: 'answers a repeated acquire with the same worker id, also after others have asked',
+    needs: [],
+    async run(bench) {
+      const terms = { workerIdMax: 2 };
+      const { tenant, grant } = await bench.holder(terms);
+      await bench.holder(terms);
+      bench.expect(await tenant.acquire()).toEqual(grant);
+      const last = await bench.holder(terms);
+      bench.expect(last.grant.workerId === grant.workerId).toEqual(false);
+    },
+  },
+  {
+    name: 'gives nothing away twice when every worker id is taken: it throws, or says none is free',
+    needs: [],
+    async run(bench) {
+      await bench.holder();
+      const next = await bench.tenant();
+      const answer = await next.acquire().catch(() => ({ status: 'an error' }));
+      bench.expect(['an error', 'none-free'].includes(answer.status)).toEqual(true);
+    },
+  },
+];

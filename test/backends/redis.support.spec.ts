@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { redisSupport, supportFromUrl, type RedisSupport } from '../../lib/backends/redis/index.js';
 import type {
   LeaseAnswer,
@@ -48,6 +49,15 @@ function request(given: Partial<LeaseRequest> = {}): LeaseRequest {
   };
 }
 
+/** A new registry is quarantined, and asks to wait for as long as the shortest range is. */
+async function leased(redis: RedisSupport, asked = request()): Promise<LeaseAnswer> {
+  for (;;) {
+    const answer = await redis.getNextWorkId(asked);
+    if (answer.status !== 'wait') return answer;
+    await sleep(answer.waitMs);
+  }
+}
+
 function held(asked: LeaseRequest, answer: LeaseAnswer): WorkerLease {
   const { workerId, ceilingMs, mark } = answer as LeaseGrant;
   return { ...asked, workerId, haveMs: ceilingMs, mark: mark!, nonceNext: 'n1' };
@@ -62,17 +72,17 @@ describe('the Redis support', () => {
   it('leases, renews, shows and takes back a worker id', async () => {
     const redis = support();
     const asked = request();
-    const leased = await redis.getNextWorkId(asked);
-    expect(leased).toMatchObject({ status: 'ok', workerId: 0 });
-    expect(await redis.getNextWorkId(asked)).toMatchObject({ status: 'ok', workerId: 0 });
-    const lease = held(asked, leased);
+    const grant = await leased(redis, asked);
+    expect(grant).toMatchObject({ status: 'ok', workerId: 0 });
+    expect(await leased(redis, asked)).toMatchObject({ status: 'ok', workerId: 0 });
+    const lease = held(asked, grant);
     const renewed = (await redis.refreshAlive(lease)) as LeaseGrant;
     expect(renewed.ceilingMs).toBeGreaterThanOrEqual(lease.haveMs);
     const [record] = await redis.workers();
     expect(record).toMatchObject({ workerId: 0, holder: { host: 'host|with|bars', pid: 7 } });
-    await redis.release({ ...lease, nonce: 'n1' }, (leased as LeaseGrant).floorMs + 5);
+    await redis.release({ ...lease, nonce: 'n1' }, (grant as LeaseGrant).floorMs + 5);
     const [free] = await redis.workers();
-    const ceilingMs = (leased as LeaseGrant).floorMs + 6;
+    const ceilingMs = (grant as LeaseGrant).floorMs + 6;
     expect(free).toEqual({ workerId: 0, ceilingMs, freeInMs: expect.any(Number) });
     expect(free!.freeInMs).toBeLessThanOrEqual(6);
   });
@@ -81,37 +91,60 @@ describe('the Redis support', () => {
     const namespace = randomUUID();
     const processes = Array.from({ length: 16 }, () => support({ namespace }));
     const answers = await Promise.all(
-      Array.from({ length: 1024 }, (_, n) => processes[n % 16]!.getNextWorkId(request())),
+      Array.from({ length: 1024 }, (_, n) => leased(processes[n % 16]!)),
     );
     const workers = new Set(answers.map((answer) => (answer as LeaseGrant).workerId));
     expect(workers.size).toBe(1024);
-    const full = await processes[0]!.getNextWorkId(request());
+    const full = await leased(processes[0]!);
     expect(full.status).toBe('none-free');
     expect((full as { waitMs: number }).waitMs).toBeGreaterThan(50_000);
   });
 
   it('refuses another layout in the same namespace and names the one stored', async () => {
     const redis = support();
-    await redis.getNextWorkId(request());
-    expect(await redis.getNextWorkId(request({ fingerprint: 'other' }))).toEqual({
+    await leased(redis);
+    expect(await leased(redis, request({ fingerprint: 'other' }))).toEqual({
       status: 'layout-mismatch',
       fingerprint: 'f',
     });
   });
 
+  it('begins a registry anew that a script left half written', async () => {
+    const redis = support();
+    const admin = new Redis(URL);
+    await admin.hset(redis.key, { version: '1', fingerprint: 'f', incarnation: 'half' });
+    expect(await leased(redis)).toMatchObject({ status: 'ok', workerId: 0 });
+    const { incarnation, lastTime } = await admin.hgetall(redis.key);
+    expect(incarnation).not.toBe('half');
+    expect(Number(lastTime)).toBeGreaterThan(0);
+    await admin.quit();
+  });
+
+  it('writes nothing where a right is missing in the middle of a script', async () => {
+    const { port } = await server();
+    const admin = new Redis({ port });
+    await admin.call('ACL', 'SETUSER', 'half', 'on', '>pw', '~*', '+@all', '-hget');
+    const half = support({ redis: `redis://half:pw@127.0.0.1:${port}` });
+    await expect(half.getNextWorkId(request())).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+    });
+    expect(await admin.exists(half.key)).toBe(0);
+    await admin.quit();
+  });
+
   it('goes on when the server has forgotten the scripts', async () => {
     const redis = support();
-    await redis.getNextWorkId(request());
+    await leased(redis);
     const admin = new Redis(URL);
     await admin.script('FLUSH');
-    expect((await redis.getNextWorkId(request())).status).toBe('ok');
+    expect((await leased(redis)).status).toBe('ok');
     await admin.quit();
   });
 
   it('closes its own connection and never the one it was given', async () => {
     const given = new Redis(URL);
     const redis = support({ redis: given });
-    await redis.getNextWorkId(request());
+    await leased(redis);
     await redis.close();
     expect(await given.ping()).toBe('PONG');
     await given.quit();
@@ -122,7 +155,7 @@ describe('the Redis support', () => {
     const given = new Redis(URL);
     const redis = support({ redis: given, namespace });
     const asked = request();
-    const lease = held(asked, await redis.getNextWorkId(asked));
+    const lease = held(asked, await leased(redis, asked));
     await given.quit();
     await redis.release(lease, undefined);
     expect((await redis.workers())[0]).not.toHaveProperty('holder');
@@ -131,8 +164,8 @@ describe('the Redis support', () => {
   it('shares one registry between clients with different key prefixes', async () => {
     const namespace = randomUUID();
     const [one, two] = ['a:', 'b:'].map((keyPrefix) => new Redis(URL, { keyPrefix }));
-    const first = await support({ redis: one!, namespace }).getNextWorkId(request());
-    const second = await support({ redis: two!, namespace }).getNextWorkId(request());
+    const first = await leased(support({ redis: one!, namespace }));
+    const second = await leased(support({ redis: two!, namespace }));
     expect([first, second]).toMatchObject([{ workerId: 0 }, { workerId: 1 }]);
     await Promise.all([one!.quit(), two!.quit()]);
   });
@@ -141,7 +174,7 @@ describe('the Redis support', () => {
     const { port, stop } = await server();
     const redis = support({ redis: `redis://127.0.0.1:${port}` });
     const asked = request();
-    const lease = held(asked, await redis.getNextWorkId(asked));
+    const lease = held(asked, await leased(redis, asked));
     await stop();
     await expect(redis.refreshAlive(lease)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
     servers.push(await startRedis({ port }));
@@ -152,14 +185,14 @@ describe('the Redis support', () => {
       });
     }
     expect(renewed).toEqual({ status: 'unknown' });
-    const next = await redis.getNextWorkId(request());
+    const next = await leased(redis);
     expect(next.status === 'wait' || (next as LeaseGrant).floorMs >= lease.haveMs).toBe(true);
   });
 });
 
 describe('a Redis that refuses', () => {
   const refused = async (redis: RedisSupport) => {
-    const error = await redis.getNextWorkId(request()).catch((caught: unknown) => caught);
+    const error = await leased(redis).catch((caught: unknown) => caught);
     return error as { code: string; message: string; retryable: boolean };
   };
 
@@ -191,7 +224,7 @@ describe('a Redis that refuses', () => {
       expect(error.message).not.toContain('wrong@');
     }
     const right = support({ redis: `redis://:right@127.0.0.1:${port}` });
-    expect((await right.getNextWorkId(request())).status).toBe('ok');
+    expect((await leased(right)).status).toBe('ok');
   });
 
   it('is a read-only replica', async () => {
@@ -224,7 +257,7 @@ describe('a Redis that refuses', () => {
   it('forbids INFO: leases all the same and advises', async () => {
     const { port } = await server('--user', 'app', 'on', '>pw', '~*', '+@all', '-info');
     const redis = support({ redis: `redis://app:pw@127.0.0.1:${port}` });
-    const answer = (await redis.getNextWorkId(request())) as LeaseGrant;
+    const answer = (await leased(redis)) as LeaseGrant;
     expect(answer.mark?.server).toBe('?:?');
     expect((await redis.advice()).join()).toContain('+info');
   });
@@ -241,11 +274,11 @@ describe('Redis in other forms', () => {
     await admin.quit();
     const byUrl = support({ redis: `redis+cluster://127.0.0.1:${port}` });
     expect(byUrl.lossWindowMs).toBe(16_000);
-    expect((await byUrl.getNextWorkId(request())).status).toBe('ok');
+    expect((await byUrl.getNextWorkId(request())).status).toBe('wait');
     const given = new Cluster([{ host: '127.0.0.1', port }]);
     const byClient = support({ redis: given });
     expect(byClient.lossWindowMs).toBe(16_000);
-    expect((await byClient.getNextWorkId(request())).status).toBe('ok');
+    expect((await byClient.getNextWorkId(request())).status).toBe('wait');
     await given.quit();
   }, 20_000);
 
@@ -255,9 +288,9 @@ describe('Redis in other forms', () => {
     const { port } = await sentinel(monitor);
     const byUrl = support({ redis: `redis+sentinel://127.0.0.1:${port}/mymaster` });
     expect(byUrl.lossWindowMs).toBe(16_000);
-    expect((await byUrl.getNextWorkId(request())).status).toBe('ok');
+    expect((await byUrl.getNextWorkId(request())).status).toBe('wait');
     const given = new Redis({ sentinels: [{ host: '127.0.0.1', port }], name: 'mymaster' });
-    expect((await support({ redis: given }).getNextWorkId(request())).status).toBe('ok');
+    expect((await support({ redis: given }).getNextWorkId(request())).status).toBe('wait');
     await given.quit();
   }, 20_000);
 });
@@ -272,7 +305,7 @@ describe('a support URL', () => {
   it('carries namespace and windows', async () => {
     expect(redis.lossWindowMs).toBe(3000);
     expect(redis.key).toMatch(/^snowflake:\{[\w-]+\}:registry$/);
-    expect((await redis.getNextWorkId(request())).status).toBe('ok');
+    expect((await redis.getNextWorkId(request())).status).toBe('wait');
   });
 
   it.each([

@@ -4,12 +4,14 @@
 import { randomUUID } from 'node:crypto';
 import { layouts } from 'nestjs-snowflake/core';
 import { redisSupport, type RedisSupport } from 'nestjs-snowflake/redis';
+import { Redis } from 'ioredis';
 import type {
   LeaseAnswer,
   LeaseGrant,
   LeaseRequest,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
+import { settleRegistry } from '../backends/settled-registry.js';
 
 export interface Held extends LeaseGrant {
   lease: WorkerLease;
@@ -17,22 +19,29 @@ export interface Held extends LeaseGrant {
 
 export class Tenants {
   private readonly open: RedisSupport[] = [];
+  private readonly redis: Redis;
 
-  constructor(private readonly url: string) {}
+  constructor(private readonly url: string) {
+    this.redis = new Redis(url);
+  }
 
   of(namespace: string): Tenant {
     const support = redisSupport({ redis: this.url, namespace });
     this.open.push(support);
-    return new Tenant(support);
+    return new Tenant(support, this.redis);
   }
 
   async close(): Promise<void> {
     await Promise.all(this.open.map((support) => support.close()));
+    await this.redis.quit();
   }
 }
 
 export class Tenant {
-  constructor(readonly support: RedisSupport) {}
+  constructor(
+    readonly support: RedisSupport,
+    private readonly redis: Redis,
+  ) {}
 
   ask(given: Partial<LeaseRequest> = {}): { request: LeaseRequest; answer: Promise<LeaseAnswer> } {
     const request: LeaseRequest = {
@@ -48,7 +57,8 @@ export class Tenant {
       holder: { host: 'h', pid: 7, application: 'shop' },
       ...given,
     };
-    return { request, answer: this.support.getNextWorkId(request) };
+    const settled = settleRegistry(this.redis, this.support.key);
+    return { request, answer: settled.then(() => this.support.getNextWorkId(request)) };
   }
 
   /** @throws Error for anything but a grant */

@@ -108,8 +108,29 @@ describe('options', () => {
     expect(faults).toEqual([expect.stringContaining('exceed 22000')]);
     const support = 'redis+cluster://127.0.0.1:7000';
     expect(await faultsOf({ support, leaseTtlMs: 30_000 })).toEqual([
-      expect.stringContaining('exceed 38000'),
+      expect.stringContaining('exceed 39002'),
     ]);
+  });
+
+  it('the unit must leave room for ids where a registry leases, and only there', async () => {
+    const fields = [
+      ['timestamp', 33],
+      ['worker', 10],
+      ['sequence', 20],
+    ] as const;
+    const layout = new BitLayout({ fields, unitMs: 3_600_000 });
+    expect(await faultsOf({ support: 'redis://h', layout })).toEqual([
+      expect.stringContaining('exceed 7223000'),
+    ]);
+    expect(await faultsOf({ workerId: 1, layout })).toEqual([]);
+    expect(await faultsOf({ support: 'redis://h', layout: layouts.baidu() })).toEqual([]);
+  });
+
+  it('what was once a choice is refused with what to do instead', async () => {
+    const [fault, ...more] = await faultsOf({ workerId: 1, onFreshRegistry: 'trust' });
+    expect(fault).toContain("`onFreshRegistry: 'trust'` is gone");
+    expect(fault).toContain('snowflake registry create');
+    expect(more).toEqual([]);
   });
 
   it('a start that waits for exact times must be given the time', async () => {

@@ -120,7 +120,8 @@ describe('other forms', () => {
     const broken: TextForm = {
       name: 'broken',
       encode: String,
-      decode: () => {
+      decode: () => 1n,
+      tryDecode: () => {
         throw new TypeError('a bug');
       },
     };

@@ -49,9 +49,9 @@ export function snowflakeBigint(
 }
 
 /**
- * A list of ids as decimal text, checked and left as text: 0 to 1000 of them, unless `countMin`
+ * A list of ids as decimal text, checked and left as text: 0 to 10,000 of them, unless `countMin`
  * and `countMax` say otherwise. A longer list is refused unread, and the first value that is no id
- * is the only issue; `z.array(snowflakeId()).max(1000)` reads every value and makes an issue of
+ * is the only issue; `z.array(snowflakeId()).max(100)` reads every value and makes an issue of
  * each.
  *
  * @example

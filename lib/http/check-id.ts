@@ -97,9 +97,7 @@ export class IdCheck {
     if (fault !== undefined) return fault;
     if (this.forms.length === 1) return refusalBy(this.forms[0]!, value);
     const example = `as decimal text: "${EXAMPLE_ID}"`;
-    return (
-      `Expected an id as ${this.formNames} text, got ${shownShort(value)}. Send one ${example}.`
-    );
+    return `Expected an id as ${this.formNames} text, got ${shownShort(value)}. Send one ${example}.`;
   }
 
   private faultIn(id: bigint): string | undefined {

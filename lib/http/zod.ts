@@ -80,7 +80,10 @@ function idList<Id>(
   const check = new IdListCheck(checks);
   const items = { type: 'string', format: 'int64', pattern: DECIMAL_PATTERN };
   const { countMin: minItems, countMax: maxItems } = check;
-  const list = z.any().meta({ type: 'array', items, minItems, maxItems }) as z.ZodType<string[], string[]>;
+  const list = z.any().meta({ type: 'array', items, minItems, maxItems }) as z.ZodType<
+    string[],
+    string[]
+  >;
   return list.transform((values, context) => {
     const read = check.read(values);
     if (Array.isArray(read)) return read.map(written);

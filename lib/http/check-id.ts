@@ -96,8 +96,8 @@ export class IdCheck {
     const fault = ids.length > 0 ? this.faultIn(ids.at(-1)!) : undefined;
     if (fault !== undefined) return fault;
     if (this.forms.length === 1) return refusalBy(this.forms[0]!, value);
-    const example = `as decimal text: "${EXAMPLE_ID}"`;
-    return `Expected an id as ${this.formNames} text, got ${shownShort(value)}. Send one ${example}.`;
+    const example = `Send one as decimal text: "${EXAMPLE_ID}".`;
+    return `Expected an id as ${this.formNames} text, got ${shownShort(value)}. ${example}`;
   }
 
   private faultIn(id: bigint): string | undefined {

@@ -27,7 +27,7 @@ function formsFault(forms: readonly TextForm[]): string | undefined {
   const unknown = forms.find((form) => typeof form?.tryDecode !== 'function');
   if (forms.every((form) => form !== unknown)) return undefined;
   return (
-    `Expected \`forms\` to be text forms with \`name\`, \`encode\`, \`decode\` and \`tryDecode\`, ` +
+    `Expected \`forms\` to be text forms, with \`encode\`, \`decode\` and \`tryDecode\`, ` +
     `got ${shown(unknown)}. Take them from \`textForms\`.`
   );
 }

@@ -40,10 +40,10 @@ export function IsSnowflakeId(
 }
 
 /**
- * The property is an array of ids, as decimal text or bigint: 0 to 10,000 of them, unless `countMin`
- * and `countMax` say otherwise. A longer list is refused unread, and the first value that is no id
- * ends the search. `@IsSnowflakeId({}, { each: true })` has the same bound of 10,000, and cannot
- * be given another; beside `@ArrayMaxSize()` it reads every value all the same.
+ * The property is an array of ids, as decimal text or bigint: 0 to 10,000 of them, unless
+ * `countMin` and `countMax` say otherwise. A longer list is refused unread, and the first value
+ * that is no id ends the search. `@IsSnowflakeId({}, { each: true })` has the same bound of 10,000,
+ * and cannot be given another; beside `@ArrayMaxSize()` it reads every value all the same.
  *
  * @example
  * ```ts

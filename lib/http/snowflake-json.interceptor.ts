@@ -43,7 +43,7 @@ export class SnowflakeJsonInterceptor implements NestInterceptor {
   }
 }
 
-/** By these Nest's filters ask exceptions of HTTP, and those of messages and sockets, for a body. */
+/** How Nest's filters ask exceptions of HTTP, of messages and of sockets for their body. */
 const BODIES = ['getResponse', 'getError'] as const;
 
 /** The exception itself, for whoever catches it by its class; only the body it tells is another. */

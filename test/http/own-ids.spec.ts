@@ -18,7 +18,7 @@ const checkAt = (ms: number) => new IdCheck({ layout, notInFuture: true, clock: 
 const idAt = (timestampMs: number) => layout.compose({ timestampMs });
 
 describe('ids of this process', () => {
-  it('pass up to where its lease ends, which is the furthest that any lease of the fleet does', () => {
+  it('pass up to where its lease ends, which is as far as any of the fleet', () => {
     const seat = new WorkerSeat(layout);
     // The clock of the registry was set back by hours: ids go on where they were.
     const ceilingMs = NOW_MS + 3 * HOUR_MS;

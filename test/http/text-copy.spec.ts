@@ -24,7 +24,7 @@ describe('a copy', () => {
     );
   });
 
-  it('is in JSON the same for classes, getters, views, files and shared parts, at any place', () => {
+  it('is in JSON the same for classes, getters, views, bytes and shared parts', () => {
     class Row {
       constructor(
         readonly id: unknown,

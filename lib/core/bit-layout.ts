@@ -10,7 +10,7 @@ import { DEFAULT_EPOCH_MS, readEpoch, type Epoch } from './epoch.js';
 import { readDecimal } from './decimal-text.js';
 import { IdWords } from './id-words.js';
 import { LayoutField, checkedPart, invalidPart } from './layout-field.js';
-import { shownShort } from './radix-form.js';
+import { shownShort } from './shown-short.js';
 import { fieldsFaults, fingerprintOf, placeFields, type FieldSpec } from './layout-fields.js';
 
 export interface BitLayoutOptions {

@@ -5,8 +5,9 @@
  * of any length is refused in the time of a short one. Which bases there are is left to
  * snowflake-text.ts; here a base is data.
  */
-import { SnowflakeError, shown } from '../errors.js';
+import { SnowflakeError } from '../errors.js';
 import { ID_MAX, IdWords } from './id-words.js';
+import { quoted, shownShort } from './shown-short.js';
 
 /** One way of writing an id as text, both ways. */
 export interface TextForm {
@@ -15,6 +16,11 @@ export interface TextForm {
   encode(id: bigint): string;
   /** @throws SnowflakeError ID_INVALID; the message names the bad character or the overflow. */
   decode(text: string): bigint;
+  /**
+   * The id that a text says, or undefined for what `decode` refuses. Makes no Error, so that many
+   * wrong texts cost no more than many right ones.
+   */
+  tryDecode(text: string): bigint | undefined;
 }
 
 /** The digits of a base. */
@@ -37,8 +43,6 @@ const EXACT_HIGH = 2 ** 21;
 const EXACT_STEP = 2 ** 46;
 /** The digits that JavaScript itself writes; for them nothing is faster than toString. */
 const NATIVE_DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';
-/** A message shows this much of a text, enough for every form of an id. */
-const QUOTE_LENGTH = 40;
 
 const scratch = new IdWords();
 
@@ -71,22 +75,44 @@ export class RadixForm implements TextForm {
   }
 
   decode(text: string): bigint {
-    if (typeof text !== 'string' || !this.isSpelling(text)) throw this.refusal(text);
+    const id = this.tryDecode(text);
+    if (id !== undefined) return id;
+    const details = { form: this.name, value: text };
+    throw new SnowflakeError('ID_INVALID', this.refusalOf(text), { details });
+  }
+
+  tryDecode(text: string): bigint | undefined {
+    if (typeof text !== 'string' || !this.isSpelling(text)) return undefined;
+    const { radix } = this;
     let at = 0;
     let low = 0;
-    for (; at < text.length && low < EXACT_STEP; at++)
-      low = low * this.radix + this.digitAt(text, at);
+    for (; at < text.length && low < EXACT_STEP; at++) {
+      const digit = this.digitAt(text, at);
+      if (digit < 0) return undefined;
+      low = low * radix + digit;
+    }
     let high = Math.floor(low / WORD);
     low -= high * WORD;
     for (; at < text.length; at++) {
-      low = low * this.radix + this.digitAt(text, at);
+      const digit = this.digitAt(text, at);
+      if (digit < 0) return undefined;
+      low = low * radix + digit;
       const carry = Math.floor(low / WORD);
-      high = high * this.radix + carry;
+      high = high * radix + carry;
       low -= carry * WORD;
     }
-    if (high > HIGH_MAX) throw this.refusal(text);
+    if (high > HIGH_MAX) return undefined;
     scratch.set(high, low);
     return scratch.id;
+  }
+
+  /** Why `decode` refuses a value, in its words. */
+  refusalOf(text: unknown): string {
+    const fault =
+      typeof text === 'string'
+        ? `${quoted(text)}${this.faultOf(text)}`
+        : `${shownShort(text)}. Give it the string that encode wrote.`;
+    return `Expected an id as ${this.name} text, got ${fault}`;
   }
 
   /** Long division by the square of the base: the high word first, then one exact number. */
@@ -118,20 +144,9 @@ export class RadixForm implements TextForm {
     return text.length > 1 && text.length <= this.width && this.digitOf[text.charCodeAt(0)] !== 0;
   }
 
+  /** -1 for what is no digit. */
   private digitAt(text: string, at: number): number {
-    const digit = this.digitOf[text.charCodeAt(at)] ?? -1;
-    if (digit < 0) throw this.refusal(text);
-    return digit;
-  }
-
-  private refusal(text: unknown): SnowflakeError {
-    const fault =
-      typeof text === 'string'
-        ? `${quoted(text)}${this.faultOf(text)}`
-        : `${shownShort(text)}. Give it the string that encode wrote.`;
-    return new SnowflakeError('ID_INVALID', `Expected an id as ${this.name} text, got ${fault}`, {
-      details: { form: this.name },
-    });
+    return this.digitOf[text.charCodeAt(at)] ?? -1;
   }
 
   private faultOf(text: string): string {
@@ -163,29 +178,22 @@ export class RadixForm implements TextForm {
   }
 }
 
-/** The id itself, once it is known to be one. */
-export function checkedId(id: bigint): bigint {
-  if (typeof id === 'bigint' && id >= 0n && id <= ID_MAX) return id;
-  throw new SnowflakeError(
-    'ID_INVALID',
-    `Expected an id from 0 to ${ID_MAX}, got \`${shownShort(id)}\`. ` +
-      `Ids are bigint: decode a text first; a JavaScript number cannot hold every id.`,
-    { details: { value: id } },
-  );
+/** True for a bigint that is an id of some layout. */
+export function isId(value: unknown): value is bigint {
+  return typeof value === 'bigint' && value >= 0n && value <= ID_MAX;
 }
 
-/** Like shown, but short for every value, and never an error of its own. */
-export function shownShort(value: unknown): string {
-  if (typeof value === 'string') return `${quoted(value)} (string)`;
-  if (typeof value === 'bigint' && BigInt.asIntN(128, value) !== value) {
-    return 'a bigint of more than 128 bits';
-  }
-  try {
-    const text = shown(value);
-    return text.length > 2 * QUOTE_LENGTH ? `${text.slice(0, QUOTE_LENGTH)}...` : text;
-  } catch {
-    return `a value (${typeof value})`;
-  }
+/** The id itself, once it is known to be one. */
+export function checkedId(id: bigint): bigint {
+  if (isId(id)) return id;
+  throw new SnowflakeError('ID_INVALID', notAnIdText(id), { details: { value: id } });
+}
+
+export function notAnIdText(value: unknown): string {
+  return (
+    `Expected an id from 0 to ${ID_MAX}, got \`${shownShort(value)}\`. ` +
+    `Ids are bigint: decode a text first; a JavaScript number cannot hold every id.`
+  );
 }
 
 /** For each ASCII code its digit, or -1. */
@@ -207,11 +215,6 @@ function readingTable(base: Base): Int8Array {
 function pairsOf(alphabet: string): string[] {
   const digits = alphabet.split('');
   return digits.flatMap((first) => digits.map((second) => first + second));
-}
-
-function quoted(text: string): string {
-  const start = JSON.stringify(text.slice(0, QUOTE_LENGTH));
-  return text.length > QUOTE_LENGTH ? `${start}... (${text.length} characters)` : start;
 }
 
 function named(text: string, at: number): string {

@@ -6,7 +6,7 @@
  * nothing is allocated but the id. A clock that stands still, jumps or runs back costs accuracy of
  * the time in the ids, never their uniqueness.
  */
-import { SnowflakeError, shown } from '../errors.js';
+import { SnowflakeError } from '../errors.js';
 import type { BitLayout } from './bit-layout.js';
 import { Block, BlockTaker } from './block-taker.js';
 import { systemClock, type Clock } from './clock.js';
@@ -14,6 +14,7 @@ import { DecimalText } from './decimal-text.js';
 import { unknownField } from './generator-errors.js';
 import { HIGH_WORD, IdWords, LOW_WORD } from './id-words.js';
 import { checkedPart } from './layout-field.js';
+import { shownShort } from './shown-short.js';
 import type { SeatedRange, WorkerSeat } from './worker-seat.js';
 
 /** Values of a layout's call fields, by name; those left out are 0. */
@@ -285,6 +286,6 @@ function checkedCount(count: number): number {
   if (Number.isInteger(count) && count >= 0) return count;
   throw new SnowflakeError(
     'ID_INVALID',
-    `Expected \`count\` to be an integer from 0 up, got ${shown(count)}.`,
+    `Expected \`count\` to be an integer from 0 up, got ${shownShort(count)}.`,
   );
 }

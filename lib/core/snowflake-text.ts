@@ -6,7 +6,8 @@
  * id twice; sortable forms are filled up with zeros, so that text order is id order.
  */
 import { SnowflakeError } from '../errors.js';
-import { RadixForm, checkedId, shownShort, type Base, type TextForm } from './radix-form.js';
+import { RadixForm, checkedId, type Base, type TextForm } from './radix-form.js';
+import { shownShort } from './shown-short.js';
 
 const DIGITS = '0123456789';
 const LOWER = 'abcdefghijklmnopqrstuvwxyz';

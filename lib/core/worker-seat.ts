@@ -10,6 +10,7 @@
 import { SnowflakeError } from '../errors.js';
 import type { BitLayout } from './bit-layout.js';
 import { IdWords } from './id-words.js';
+import { noteReach } from './reach.js';
 import { SeatMemory, type StoredRange } from './seat-memory.js';
 
 /** "Worker id 7, for ids whose time lies in [floor, ceiling)", Unix ms. */
@@ -109,6 +110,7 @@ export class WorkerSeat {
     range.halfTick = halfway(this.lastTickOf(range) ?? range.floorTick, range.ceilingTick);
     this.memory.raise(range.number, range.ceilingTick);
     this.onChange();
+    noteReach(this.layout.msOf(range.ceilingTick));
   }
 
   /** From here on no id can be made; `refusal` says why. */
@@ -156,6 +158,7 @@ export class WorkerSeat {
     const isWhole = last + 1 === this.sequenceCount;
     const to = isWhole ? this.cursorAt(tick + 1, 0) : this.cursorAt(tick, last + 1);
     if (!this.memory.take(range.number, free.cursor, to)) return false;
+    noteReach(this.layout.msOf(tick));
     if (isBeginning(range, free)) this.watch.entered(range);
     if (tick >= range.halfTick) {
       range.halfTick = Infinity;
@@ -197,6 +200,7 @@ export class WorkerSeat {
     const stored = { workerId, floorTick, ceilingTick: this.ceilingTickOf(ceilingMs) };
     const cursor = this.cursorAt(beginningOf(stored), 0);
     const number = this.memory.publish(stored, cursor, rewinds);
+    noteReach(this.layout.msOf(stored.ceilingTick));
     const seated = seatedRange(number, stored, rewinds);
     this.granted = this.granted.filter((known) => known.number >= this.memory.current);
     this.granted.push(seated);

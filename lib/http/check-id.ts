@@ -1,22 +1,33 @@
 /**
- * Is this an id? The pipe, the DTO decorator, the schema and the scalar all ask here.
+ * Is this an id? The pipe, the DTO decorators, the schemas and the scalar all ask here.
  *
- * Promise: whatever is handed in, of whatever size, is either an id or refused with ID_INVALID,
- * in a message that quotes it shortly. Status codes and error classes of frameworks are left to
- * the doors.
+ * Promise: whatever is handed in, of whatever size, is either an id or refused in the time of a
+ * short text, without an Error, and with a message that quotes it shortly. Status codes and error
+ * classes of frameworks are left to the doors.
  */
 import type { BitLayout } from '../core/bit-layout.js';
 import { systemClock, type Clock } from '../core/clock.js';
-import { checkedId, shownShort, type TextForm } from '../core/radix-form.js';
+import { isId, notAnIdText, type TextForm } from '../core/radix-form.js';
+import { reachMs } from '../core/reach.js';
+import { shownShort } from '../core/shown-short.js';
 import { textForms } from '../core/snowflake-text.js';
-import { SnowflakeError, isSnowflakeError, shown } from '../errors.js';
+import { SnowflakeError, isSnowflakeError } from '../errors.js';
+import { FUTURE_MS_MAX, checksFault } from './checks-fault.js';
 
 /** What an id from outside must be, beside a number of 63 bits. */
 export interface SnowflakeIdChecks {
   /** The layout that made the id; an id that has more bits is refused. */
   readonly layout?: BitLayout;
-  /** Refuse ids whose time is more than a minute ahead of `clock`. Needs `layout`. */
+  /**
+   * Refuse ids whose time is more than `futureMsMax` ahead of `clock`, and later than any id that
+   * generators of this process may make. Needs `layout`.
+   */
   readonly notInFuture?: boolean;
+  /**
+   * How far ahead of `clock` an id may be with `notInFuture`, in ms. 0 to 86,400,000 (a day),
+   * default 900,000 (15 min), which covers ids of every process that has sound options.
+   */
+  readonly futureMsMax?: number;
   /** Refuse ids of every other worker. Needs `layout`. */
   readonly workerId?: number;
   /** What `notInFuture` compares with. Default: the host's clock. */
@@ -29,9 +40,6 @@ export const EXAMPLE_ID = '382366441078288384';
 /** What JSON Schema and OpenAPI can say of decimal text; the bound of 2^63 is beyond it. */
 export const DECIMAL_PATTERN = '^\\d{1,19}$';
 
-/** Clocks of hosts that are looked after differ by less; generators run ahead by 1 s at most. */
-const FUTURE_MS = 60_000;
-
 /** Date cannot show anything later. */
 const LAST_DATE_MS = 8.64e15;
 
@@ -40,15 +48,26 @@ export class IdCheck {
 
   /**
    * @param forms Forms read beside decimal, in their order; decimal comes last unless it is listed.
-   * @throws SnowflakeError CONFIG_INVALID for a check that needs a layout and has none.
+   * @throws SnowflakeError CONFIG_INVALID for checks or forms that cannot work.
    */
   constructor(
     private readonly checks: SnowflakeIdChecks = {},
     forms: readonly TextForm[] = [],
   ) {
-    const fault = checksFault(checks);
+    const fault = checksFault(checks, forms);
     if (fault !== undefined) throw new SnowflakeError('CONFIG_INVALID', fault);
     this.forms = forms.includes(textForms.decimal) ? forms : [...forms, textForms.decimal];
+  }
+
+  /** The id that a text or a bigint is, or undefined for everything else. Makes no Error. */
+  find(value: unknown): bigint | undefined {
+    if (typeof value === 'bigint') return isId(value) && this.passes(value) ? value : undefined;
+    if (typeof value !== 'string') return undefined;
+    for (const form of this.forms) {
+      const id = form.tryDecode(value);
+      if (id !== undefined && this.passes(id)) return id;
+    }
+    return undefined;
   }
 
   /**
@@ -56,59 +75,58 @@ export class IdCheck {
    * @throws SnowflakeError ID_INVALID for everything else.
    */
   idOf(value: unknown): bigint {
-    if (typeof value === 'bigint') return this.checked(checkedId(value));
-    if (typeof value !== 'string') throw invalid(this.notText(value));
-    const ids = this.forms.flatMap((form) => readAs(form, value));
-    const id = ids.find((candidate) => this.faultIn(candidate) === undefined);
+    const id = this.find(value);
     if (id !== undefined) return id;
-    if (ids.length > 0) return this.checked(ids.at(-1)!);
-    // A form says best itself which character it does not know.
-    if (this.forms.length === 1) return this.forms[0]!.decode(value);
-    const example = `as decimal text: "${EXAMPLE_ID}"`;
-    throw invalid(
-      `Expected an id as ${this.formNames} text, got ${shownShort(value)}. Send one ${example}.`,
-    );
+    throw new SnowflakeError('ID_INVALID', this.faultOf(value), { details: { value } });
   }
 
   /** Why a value is not an id, in one sentence or two; undefined for an id. */
   refusalOf(value: unknown): string | undefined {
-    try {
-      this.idOf(value);
-      return undefined;
-    } catch (error) {
-      if (isSnowflakeError(error)) return error.message;
-      throw error;
-    }
+    return this.find(value) === undefined ? this.faultOf(value) : undefined;
   }
 
-  private checked(id: bigint): bigint {
-    const fault = this.faultIn(id);
-    if (fault === undefined) return id;
-    throw invalid(fault, id);
+  private passes(id: bigint): boolean {
+    return this.checks.layout === undefined || this.faultIn(id) === undefined;
+  }
+
+  private faultOf(value: unknown): string {
+    if (typeof value === 'bigint') return this.faultIn(value) ?? notAnIdText(value);
+    if (typeof value !== 'string') return this.notText(value);
+    const ids = this.forms.map((form) => form.tryDecode(value)).filter((id) => id !== undefined);
+    const fault = ids.length > 0 ? this.faultIn(ids.at(-1)!) : undefined;
+    if (fault !== undefined) return fault;
+    if (this.forms.length === 1) return refusalBy(this.forms[0]!, value);
+    const example = `Send one as decimal text: "${EXAMPLE_ID}".`;
+    return `Expected an id as ${this.formNames} text, got ${shownShort(value)}. ${example}`;
   }
 
   private faultIn(id: bigint): string | undefined {
-    const { layout, notInFuture = false, workerId, clock = systemClock } = this.checks;
-    if (layout === undefined) return undefined;
+    const { layout, workerId } = this.checks;
+    if (layout === undefined || !isId(id)) return undefined;
     if (id > layout.idMax) {
       return (
         `Expected an id of ${layout.totalBits} bits, 0 to ${layout.idMax}, got "${id}". ` +
         `Check which system made it.`
       );
     }
-    const nowMs = clock.now();
-    const ms = layout.timestampMsOf(id);
-    if (notInFuture && ms > nowMs + FUTURE_MS) {
-      return (
-        `Expected an id that was made by now, got "${id}", whose time is ${isoOf(ms)}; here it ` +
-        `is ${isoOf(nowMs)}. Check which system made it, and the clocks of both.`
-      );
-    }
-    const madeBy = workerId === undefined ? undefined : layout.parse(id).workerId;
+    const fault = this.futureFault(layout.timestampMsOf(id), id);
+    if (fault !== undefined || workerId === undefined) return fault;
+    const madeBy = layout.parse(id).workerId;
     if (madeBy === workerId) return undefined;
     return (
       `Expected an id of worker ${workerId}, got "${id}", which is of worker ${madeBy}. Check ` +
       `which process made it.`
+    );
+  }
+
+  private futureFault(ms: number, id: bigint): string | undefined {
+    const { notInFuture = false, futureMsMax = FUTURE_MS_MAX, clock = systemClock } = this.checks;
+    if (!notInFuture) return undefined;
+    const nowMs = clock.now();
+    if (ms <= nowMs + futureMsMax || ms <= reachMs()) return undefined;
+    return (
+      `Expected an id that was made by now, got "${id}", whose time is ${isoOf(ms)}; here it ` +
+      `is ${isoOf(nowMs)}. Check which system made it, and the clocks of both.`
     );
   }
 
@@ -126,37 +144,20 @@ export class IdCheck {
   }
 }
 
-function checksFault({ layout, notInFuture, workerId }: SnowflakeIdChecks): string | undefined {
-  const name = notInFuture ? 'notInFuture' : workerId === undefined ? undefined : 'workerId';
-  if (layout === undefined) {
-    if (name === undefined) return undefined;
-    return (
-      `Expected \`layout\` beside \`${name}\`, got undefined. Where an id holds its time and its ` +
-      `worker is said by its layout: give the one that makes the ids.`
-    );
-  }
-  if (workerId === undefined) return undefined;
-  if (Number.isInteger(workerId) && workerId >= 0 && workerId <= layout.workerIdMax) {
-    return undefined;
-  }
-  return (
-    `Expected \`workerId\` to be an integer from 0 to ${layout.workerIdMax}, got ` +
-    `${shown(workerId)}.`
-  );
+interface FormWithWords extends TextForm {
+  refusalOf(text: unknown): string;
 }
 
-/** The id, or none where this is not text of the form. */
-function readAs(form: TextForm, text: string): [] | [bigint] {
+/** A form says best itself which character it does not know. */
+function refusalBy(form: TextForm, text: string): string {
+  if ('refusalOf' in form) return (form as FormWithWords).refusalOf(text);
   try {
-    return [form.decode(text)];
+    form.decode(text);
   } catch (error) {
-    if (isSnowflakeError(error)) return [];
+    if (isSnowflakeError(error)) return error.message;
     throw error;
   }
-}
-
-function invalid(message: string, value?: unknown): SnowflakeError {
-  return new SnowflakeError('ID_INVALID', message, { details: { value } });
+  return `Expected an id as ${form.name} text, got ${shownShort(text)}.`;
 }
 
 function isoOf(ms: number): string {

@@ -8,4 +8,5 @@ export { bigintAsText } from './bigint-as-text.js';
 export type { SnowflakeIdChecks } from './check-id.js';
 export { ParseSnowflakePipe } from './parse-snowflake.pipe.js';
 export type { ParseSnowflakePipeOptions } from './parse-snowflake.pipe.js';
+export { SnowflakeErrorFilter } from './snowflake-error.filter.js';
 export { SnowflakeJsonInterceptor } from './snowflake-json.interceptor.js';

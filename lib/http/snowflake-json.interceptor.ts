@@ -10,13 +10,14 @@ import {
   type ExecutionContext,
   type NestInterceptor,
 } from '@nestjs/common';
-import type { Observable } from 'rxjs';
+import { throwError, type Observable } from 'rxjs';
 // Where operators lie in rxjs 7.1 too.
-import { map } from 'rxjs/operators';
+import { catchError, map } from 'rxjs/operators';
 import { textCopyOf } from './text-copy.js';
 
 /**
- * Writes every bigint in a response as decimal text, at any depth. List it first: what is listed
+ * Writes every bigint in a response as decimal text, at any depth, and in the body of an exception
+ * that a handler, a pipe or a later interceptor throws. List it first: what is listed
  * first sees the response last, when ClassSerializerInterceptor has done its part.
  *
  * In a GraphQL resolver it does nothing: there the scalars write.
@@ -35,8 +36,28 @@ import { textCopyOf } from './text-copy.js';
 export class SnowflakeJsonInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     if (context.getType<string>() === 'graphql') return next.handle();
-    return next.handle().pipe(map(written));
+    return next.handle().pipe(
+      map(written),
+      catchError((error: unknown) => throwError(() => writtenError(error))),
+    );
   }
+}
+
+/** How Nest's filters ask exceptions of HTTP, of messages and of sockets for their body. */
+const BODIES = ['getResponse', 'getError'] as const;
+
+/** The exception itself, for whoever catches it by its class; only the body it tells is another. */
+function writtenError(error: unknown): unknown {
+  if (typeof error !== 'object' || error === null) return error;
+  for (const name of BODIES) {
+    const method = (error as Record<string, unknown>)[name];
+    if (typeof method !== 'function') continue;
+    const body: unknown = method.call(error);
+    const copy = textCopyOf(body);
+    if (copy === body) continue;
+    Reflect.defineProperty(error, name, { value: () => copy, configurable: true });
+  }
+  return error;
 }
 
 function written(response: unknown): unknown {

@@ -3,103 +3,140 @@
  *
  * Promise: a value without bigints comes back as it is, and so does every part without them; the
  * rest is copied and the original never touched. Copies keep their class, so that a serializer
- * behind still finds its decorators. Cycles stay cycles: it is JSON.stringify that refuses them.
+ * that comes later still finds its decorators. Cycles stay cycles and no depth is too deep: it is
+ * JSON.stringify that refuses them.
  */
+import { beginCopyOf, isOpaque, listOfTexts, viewOf } from './json-parts.js';
 
 /** The value itself where it holds no bigint, else a copy with text in their place. */
 export function textCopyOf(value: unknown): unknown {
-  const copier = new TextCopier();
-  const copy = copier.copyOf(value, '');
-  // A cycle is copied before it is known whether it holds a bigint.
-  return copier.hasFound ? copy : value;
+  if (typeof value === 'bigint') return value.toString();
+  if (typeof value !== 'object' || value === null) return value;
+  return new TextCopier().copyOf(value);
 }
 
-class TextCopier {
-  hasFound = false;
-  /** Objects that are done, and copies that had to exist early because a cycle leads to them. */
-  private readonly copies = new Map<object, unknown>();
-  private readonly ancestors = new Set<object>();
+/** An object of which some parts are done and others are not. */
+class Visit {
+  /** How many parts are done. */
+  done = 0;
+  copy: object | undefined;
 
-  copyOf(value: unknown, key: string): unknown {
-    if (typeof value === 'bigint') {
-      this.hasFound = true;
-      return value.toString();
-    }
-    if (typeof value !== 'object' || value === null || isOpaque(value)) return value;
-    if (isBigintArray(value)) {
-      this.hasFound = true;
-      return Array.from(value, String);
-    }
-    if (this.copies.has(value)) return this.copies.get(value);
-    if (this.ancestors.has(value)) return hasToJson(value) ? value : this.beginCopy(value);
-    this.ancestors.add(value);
-    const copy = hasToJson(value) ? this.viewOf(value, key) : this.ownCopyOf(value);
-    this.ancestors.delete(value);
-    this.copies.set(value, copy);
-    return copy;
+  constructor(
+    /** What is walked through: the object, or what its toJSON gave. */
+    readonly source: object,
+    /** What stands in the response where nothing is changed. */
+    readonly original: object,
+    /** Undefined for a list. */
+    readonly keys: readonly string[] | undefined,
+  ) {}
+
+  get length(): number {
+    return this.keys?.length ?? (this.source as unknown[]).length;
   }
 
-  /** JSON.stringify will call toJSON itself, unless a bigint in what it gives prevents that. */
-  private viewOf(value: WithToJson, key: string): unknown {
-    const view = value.toJSON(key);
-    // JSON.stringify does not ask a view for a view; neither do we, nor may it ask the copy.
-    const plain = hasToJson(view) ? { ...view, toJSON: undefined } : view;
-    const copy = this.copyOf(plain, key);
-    return copy === plain ? value : copy;
+  keyAt(at: number): string | number {
+    return this.keys?.[at] ?? at;
   }
-
-  private ownCopyOf(value: object): unknown {
-    let isChanged = false;
-    const parts = Object.entries(value).map(([key, part]) => {
-      const copy = this.copyOf(part, key);
-      isChanged ||= copy !== part;
-      return [key, copy] as const;
-    });
-    const begun = this.copies.get(value);
-    if (!isChanged && begun === undefined) return value;
-    const copy = begun ?? this.beginCopy(value);
-    for (const [key, part] of parts) {
-      // Defined and not assigned: a setter of the class, or of the key `__proto__`, must not run.
-      const property = { value: part, enumerable: true, writable: true, configurable: true };
-      Object.defineProperty(copy, key, property);
-    }
-    return copy;
-  }
-
-  private beginCopy(value: object): object {
-    const copy: object = Array.isArray(value)
-      ? Array.from({ length: value.length })
-      : Object.create(Object.getPrototypeOf(value));
-    this.copies.set(value, copy);
-    return copy;
-  }
-}
-
-interface WithToJson {
-  toJSON(key: string): unknown;
-}
-
-function hasToJson(value: unknown): value is WithToJson {
-  return isObject(value) && typeof value['toJSON'] === 'function';
-}
-
-function isBigintArray(value: object): value is BigInt64Array | BigUint64Array {
-  return value instanceof BigInt64Array || value instanceof BigUint64Array;
 }
 
 /**
- * Dates, bytes, streams, files, and promises: what is not written as JSON, or holds no bigint.
- * Also responses of Express, which are streams, and of Fastify, which have a `then`: a handler may
- * return one, and walking through it would walk through the server.
+ * Walks with a stack of its own, because that of the process ends at some thousand levels. An
+ * object whose parts are plain values needs no place on it, and no entry in a map: most do not.
  */
-function isOpaque(value: object): boolean {
-  if (value instanceof Date || value instanceof ArrayBuffer) return true;
-  if (ArrayBuffer.isView(value)) return !isBigintArray(value);
-  return ['pipe', 'getReader', 'getStream', 'then'].some(
-    (method) => typeof (value as Record<string, unknown>)[method] === 'function',
-  );
-}
+class TextCopier {
+  private hasFound = false;
+  private readonly stack: Visit[] = [];
+  /** By object: what stands for it, or the visit that goes on. */
+  private readonly known = new Map<object, unknown>();
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
+  copyOf(root: object): unknown {
+    let result = this.enter(root, '');
+    let visit: Visit | undefined;
+    while ((visit = this.stack.at(-1)) !== undefined) {
+      if (!this.advance(visit)) continue;
+      this.stack.pop();
+      result = visit.copy ?? visit.original;
+      this.remember(visit, result);
+      const parent = this.stack.at(-1);
+      if (parent !== undefined) this.deliver(parent, result);
+    }
+    // A cycle is copied before it is known whether it holds a bigint.
+    return this.hasFound ? result : root;
+  }
+
+  /** Goes on to the next object that needs a visit of its own; true when there is none left. */
+  private advance(visit: Visit): boolean {
+    const source = visit.source as Record<string | number, unknown>;
+    for (const { length } = visit; visit.done < length; visit.done++) {
+      const key = visit.keyAt(visit.done);
+      const part = source[key];
+      if (typeof part === 'bigint') this.change(visit, key, this.textOf(part));
+      if (typeof part !== 'object' || part === null) continue;
+      const entered = this.enter(part, key);
+      if (entered === undefined) return false;
+      if (entered !== part) this.change(visit, key, entered);
+    }
+    return true;
+  }
+
+  /** What stands for an object, or undefined after its visit has begun. */
+  private enter(value: object, key: string | number): unknown {
+    if (isOpaque(value)) return value;
+    const known = this.known.get(value);
+    if (known instanceof Visit) return known.source === value ? this.copyIn(known) : value;
+    if (known !== undefined) return known;
+    const view = viewOf(value, key);
+    if (typeof view === 'bigint') return this.textOf(view);
+    if (typeof view !== 'object' || view === null) return value;
+    if (view !== value && isOpaque(view)) return value;
+    const texts = listOfTexts(view);
+    if (texts !== undefined) {
+      this.hasFound = true;
+      return texts;
+    }
+    const visit = new Visit(view, value, Array.isArray(view) ? undefined : Object.keys(view));
+    if (this.isFlat(visit)) return visit.copy ?? value;
+    this.known.set(value, visit);
+    this.stack.push(visit);
+    return undefined;
+  }
+
+  /** Does the parts of an object without objects in it; false, and where it is, at the first. */
+  private isFlat(visit: Visit): boolean {
+    const source = visit.source as Record<string | number, unknown>;
+    for (const { length } = visit; visit.done < length; visit.done++) {
+      const key = visit.keyAt(visit.done);
+      const part = source[key];
+      if (typeof part === 'bigint') this.change(visit, key, this.textOf(part));
+      else if (typeof part === 'object' && part !== null) return false;
+    }
+    if (visit.copy !== undefined) this.remember(visit, visit.copy);
+    return true;
+  }
+
+  /** A view is not: toJSON may give another one where the object stands under another key. */
+  private remember({ source, original }: Visit, result: unknown): void {
+    if (source === original) this.known.set(original, result);
+    else this.known.delete(original);
+  }
+
+  private deliver(parent: Visit, result: unknown): void {
+    const key = parent.keyAt(parent.done++);
+    const part = (parent.source as Record<string | number, unknown>)[key];
+    if (result !== part) this.change(parent, key, result);
+  }
+
+  private change(visit: Visit, key: string | number, part: unknown): void {
+    // A part of the copy by now, so that no setter can run.
+    (this.copyIn(visit) as Record<string | number, unknown>)[key] = part;
+  }
+
+  private copyIn(visit: Visit): object {
+    return (visit.copy ??= beginCopyOf(visit.source, visit.keys));
+  }
+
+  private textOf(id: bigint): string {
+    this.hasFound = true;
+    return id.toString();
+  }
 }

@@ -5,9 +5,11 @@
  * text or a bigint comes out is in the name.
  */
 import { z } from 'zod';
-import { shownShort } from '../core/radix-form.js';
+import { shownShort } from '../core/shown-short.js';
+import { IdListCheck, type SnowflakeIdListChecks } from './check-id-list.js';
 import { DECIMAL_PATTERN, EXAMPLE_ID, IdCheck, type SnowflakeIdChecks } from './check-id.js';
 
+export type { SnowflakeIdListChecks } from './check-id-list.js';
 export type { SnowflakeIdChecks } from './check-id.js';
 
 /**
@@ -21,7 +23,6 @@ export type { SnowflakeIdChecks } from './check-id.js';
  *
  * const CreateOrder = z.object({
  *   customerId: snowflakeId({ layout: layouts.snowflake(), notInFuture: true }),
- *   couponIds: z.array(snowflakeId()),
  * });
  * ```
  */
@@ -40,9 +41,55 @@ export function snowflakeBigint(
 ): z.ZodPipe<z.ZodString, z.ZodTransform<bigint, string>> {
   const check = new IdCheck(checks);
   return idText(check).transform((text, context) => {
-    const message = check.refusalOf(text);
-    if (message === undefined) return check.idOf(text);
-    context.issues.push({ code: 'custom', message, input: text });
+    const id = check.find(text);
+    if (id !== undefined) return id;
+    context.issues.push({ code: 'custom', message: check.refusalOf(text), input: text });
+    return z.NEVER;
+  });
+}
+
+/**
+ * A list of ids as decimal text, checked and left as text: 0 to 10,000 of them, unless `countMin`
+ * and `countMax` say otherwise. A longer list is refused unread, and the first value that is no id
+ * is the only issue; `z.array(snowflakeId()).max(100)` reads every value and makes an issue of
+ * each.
+ *
+ * @example
+ * ```ts
+ * import { snowflakeIds } from 'nestjs-snowflake/zod';
+ * import { z } from 'zod';
+ *
+ * const CreateOrder = z.object({ couponIds: snowflakeIds({ countMax: 100 }) });
+ * ```
+ */
+export function snowflakeIds(checks: SnowflakeIdListChecks = {}): z.ZodType<string[], string[]> {
+  return idList(checks, String);
+}
+
+/** A list of ids as decimal text, read into bigints; otherwise as `snowflakeIds`. */
+export function snowflakeBigints(
+  checks: SnowflakeIdListChecks = {},
+): z.ZodType<bigint[], string[]> {
+  return idList(checks, (id) => id);
+}
+
+function idList<Id>(
+  checks: SnowflakeIdListChecks,
+  written: (id: bigint) => Id,
+): z.ZodType<Id[], string[]> {
+  const check = new IdListCheck(checks);
+  const items = { type: 'string', format: 'int64', pattern: DECIMAL_PATTERN };
+  const { countMin: minItems, countMax: maxItems } = check;
+  const list = z.any().meta({ type: 'array', items, minItems, maxItems }) as z.ZodType<
+    string[],
+    string[]
+  >;
+  return list.transform((values, context) => {
+    const read = check.read(values);
+    if (Array.isArray(read)) return read.map(written);
+    const { message, index } = read;
+    const path = index === undefined ? [] : [index];
+    context.issues.push({ code: 'custom', message, input: values, path });
     return z.NEVER;
   });
 }

@@ -10,6 +10,7 @@ export const PLATFORMS = ['express', 'fastify'] as const;
 export interface Answer {
   readonly status: number;
   readonly text: string;
+  readonly headers: Headers;
   /** Undefined where the text is no JSON. */
   readonly body: unknown;
 }
@@ -49,7 +50,8 @@ export async function serve(
 
 async function answerOf(response: Response): Promise<Answer> {
   const text = await response.text();
-  return { status: response.status, text, body: jsonOf(text) };
+  const { status, headers } = response;
+  return { status, headers, text, body: jsonOf(text) };
 }
 
 function jsonOf(text: string): unknown {

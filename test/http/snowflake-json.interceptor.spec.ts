@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   ClassSerializerInterceptor,
+  ConflictException,
   Controller,
   Get,
   Module,
@@ -23,6 +24,8 @@ import { PLATFORMS, serve, type Served } from './serve.js';
 
 const ID = 382_366_441_078_288_384n;
 const TEXT = '382366441078288384';
+
+const ONCE = Object.freeze(new ConflictException('taken'));
 
 class Customer {
   id = ID;
@@ -84,6 +87,23 @@ class Responses {
     return new Customer();
   }
 
+  @Get('deep')
+  deep() {
+    let deep: unknown = { id: ID };
+    for (let level = 0; level < 2000; level++) deep = { deep };
+    return deep;
+  }
+
+  @Get('conflict')
+  conflict() {
+    throw new ConflictException({ message: 'taken', takenBy: { id: ID } });
+  }
+
+  @Get('refused')
+  refused() {
+    throw ONCE;
+  }
+
   @Get('cycle')
   cycle() {
     const node: Record<string, unknown> = { id: ID };
@@ -133,6 +153,18 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect(await bodyOf('/serialised')).toEqual({ id: TEXT });
   });
 
+  it('answers what is deep as JSON.stringify writes it', async () => {
+    const { status, text } = await app.get('/deep');
+    const json = `${'{"deep":'.repeat(2000)}{"id":"${TEXT}"}${'}'.repeat(2000)}`;
+    expect([status, text]).toEqual([200, json]);
+  });
+
+  it('writes them in the body of an exception, and leaves other exceptions alone', async () => {
+    const body = { message: 'taken', takenBy: { id: TEXT } };
+    expect(await app.get('/conflict')).toMatchObject({ status: 409, body });
+    expect(await app.get('/refused')).toMatchObject({ status: 409, body: { message: 'taken' } });
+  });
+
   it('answers to a cycle as Nest does, and lives on', async () => {
     expect((await app.get('/cycle')).status).toBe(500);
     expect(await bodyOf('/bare')).toEqual([TEXT]);
@@ -141,6 +173,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
   it('is needed: without it a bigint is an error 500', async () => {
     const without = await serve(platform, Without);
     expect((await without.get('/nested')).status).toBe(500);
+    expect((await without.get('/conflict')).status).toBe(500);
     await without.close();
   });
 });

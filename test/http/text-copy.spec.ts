@@ -12,6 +12,7 @@ import { textCopyOf } from '../../lib/http/text-copy.js';
 const ID = 382_366_441_078_288_384n;
 const TEXT = '382366441078288384';
 const jsonOf = (value: unknown) => JSON.stringify(value, bigintAsText);
+const tree = fc.letrec<{ anyOf: unknown }>;
 
 describe('a copy', () => {
   it('is in JSON what a replacer would write, for every value', () => {
@@ -21,6 +22,58 @@ describe('a copy', () => {
         expect(JSON.stringify(textCopyOf(v))).toBe(jsonOf(v));
       }),
     );
+  });
+
+  it('is in JSON the same for classes, getters, views, bytes and shared parts', () => {
+    class Row {
+      constructor(
+        readonly id: unknown,
+        readonly part: unknown,
+      ) {}
+    }
+    class Viewed extends Row {
+      toJSON(key: string): unknown {
+        return { key, id: this.id, part: this.part };
+      }
+    }
+    const { anyOf } = tree((tie) => {
+      const part = tie('anyOf');
+      return {
+        anyOf: fc.oneof(
+          { maxDepth: 5 },
+          fc.anything({ withBigInt: true, withDate: true, withMap: true, withSparseArray: true }),
+          fc.constantFrom(new Uint8Array(2), Buffer.from('x'), new Set([1n])),
+          fc.tuple(part, part).map(([id, inner]) => new Row(id, inner)),
+          fc.tuple(part, part).map(([id, inner]) => new Viewed(id, inner)),
+          fc.array(part),
+          part.map((shared) => [shared, { shared }]),
+          part.map((got) => ({
+            id: 1n,
+            get got() {
+              return got;
+            },
+          })),
+        ),
+      };
+    });
+    fc.assert(
+      fc.property(anyOf, (value) => {
+        expect(JSON.stringify(textCopyOf(value))).toBe(jsonOf(value));
+      }),
+    );
+  });
+
+  it('is made at any depth, and so is none', () => {
+    for (const id of [ID, TEXT]) {
+      let deep: unknown = { id };
+      for (let level = 0; level < 100_000; level++) deep = level % 2 ? [deep] : { deep, id };
+      let copy = textCopyOf(deep);
+      expect(copy === deep).toBe(id === TEXT);
+      while (Array.isArray(copy) || 'deep' in (copy as object)) {
+        copy = Array.isArray(copy) ? copy[0] : (copy as { deep: unknown }).deep;
+      }
+      expect(copy).toEqual({ id: TEXT });
+    }
   });
 
   it('is no copy where there is no bigint', () => {
@@ -106,6 +159,12 @@ describe('toJSON', () => {
     for (const value of [itself, nested, { nested, itself }]) {
       expect(JSON.stringify(textCopyOf(value))).toBe(jsonOf(value));
     }
+  });
+
+  it('is not needed for an object around a bigint, which no replacer can help', () => {
+    const boxed = { id: Object(ID) as object };
+    expect(() => jsonOf(boxed)).toThrow(TypeError);
+    expect(textCopyOf(boxed)).toEqual({ id: TEXT });
   });
 
   it('that gives no bigint leaves the object as it is', () => {

@@ -5,7 +5,8 @@
  * Who makes the id is not known here.
  */
 import { InstanceChecker, type ValueTransformer } from 'typeorm';
-import { SnowflakeError, shown } from '../../errors.js';
+import { shownShort } from '../../core/shown-short.js';
+import { SnowflakeError } from '../../errors.js';
 
 /** Canonical, so that the text found in the entity is the text the database gives back. */
 const DECIMAL = /^(0|[1-9]\d{0,18})$/;
@@ -45,7 +46,7 @@ function toDatabase(value: unknown): unknown {
   if (DECIMAL.test(text) && BigInt(text) <= MAX_ID) return text;
   throw new SnowflakeError(
     'ID_INVALID',
-    `Expected an id as decimal text or bigint from 0 to ${MAX_ID}, got ${shown(value)}. ` +
+    `Expected an id as decimal text or bigint from 0 to ${MAX_ID}, got ${shownShort(value)}. ` +
       'Nothing was sent to the database. Keep ids as strings, in JSON too: a number is not exact ' +
       'beyond 2^53.',
     { details: { value } },
@@ -58,8 +59,8 @@ function fromDatabase(value: unknown): unknown {
   if (text !== '') return text;
   throw new SnowflakeError(
     'ID_INVALID',
-    `The database driver returned an id as ${shown(value)}, which is not exact. The row was not ` +
-      'loaded. Make the driver return text: PostgreSQL without `parseInt8: true`; MySQL and ' +
+    `The database driver returned an id as ${shownShort(value)}, which is not exact. The row was ` +
+      'not loaded. Make the driver return text: PostgreSQL without `parseInt8: true`; MySQL and ' +
       'MariaDB with `supportBigNumbers: true`; on SQLite declare the column as ' +
       "`@SnowflakeId({ type: 'varchar' })`.",
     { details: { value } },

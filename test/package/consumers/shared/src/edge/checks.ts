@@ -45,12 +45,30 @@ export const CHECKS: Record<string, (url: string) => Promise<void>> = {
     equal([status, body.error], [400, 'Bad Request']);
     match(body.message, /Expected an id/);
   },
+  'http: an error of the library is 400 for what was sent, 503 for what passes': async (url) => {
+    const { status, body } = await ask<Refusal>(`${url}/orders/short?id=0`);
+    equal([status, body.error], [400, 'Bad Request']);
+    match(body.message, /character 1 is "0"/);
+    const answer = await fetch(`${url}/orders/spent`);
+    equal([answer.status, answer.headers.get('retry-after')], [503, '1']);
+    equal((await answer.text()).includes('secret'), false);
+  },
   'class-validator: a DTO with an id passes, one with a number does not': async (url) => {
     const body = { referrerId: id };
     equal(await ask(`${url}/customers`, body), { status: 201, body });
     const refused = await ask<{ message: string[] }>(`${url}/customers`, { referrerId: asNumber });
     equal(refused.status, 400);
     match(refused.body.message.join(), /^referrerId: Expected an id as decimal text/);
+  },
+  'class-validator: a list of ids passes, one that is too long does not': async (url) => {
+    const body = { ids: [id, next] };
+    equal(await ask(`${url}/customers/several`, body), { status: 201, body });
+    const refused = await ask<{ message: string[] }>(`${url}/customers/several`, {
+      ids: [id, next, id],
+    });
+    equal(refused.body.message, [
+      'ids: Expected 0 to 2 ids, got 3. Send them in several requests.',
+    ]);
   },
   'class-transformer: a bigint of a class is text': async (url) => {
     equal(await ask(`${url}/customers/${id}`), { status: 200, body: { id } });
@@ -62,12 +80,12 @@ export const CHECKS: Record<string, (url: string) => Promise<void>> = {
     equal(kindsOf(inPath, CreateCustomer?.properties['referrerId']), TEXT_TWICE);
   },
   'zod: text passes as text or bigint, anything else is one issue': async (url) => {
-    const sent = { customerId: id, after: id };
+    const sent = { customerId: id, after: id, couponIds: [id] };
     equal(await ask(`${url}/refunds`, sent), { status: 201, body: { customerId: id, next } });
-    const refused = { customerId: 'x', after: asNumber };
+    const refused = { customerId: 'x', after: asNumber, couponIds: [id, 'x', 'y'] };
     const { body } = await ask<{ issues: { path: string[] }[] }>(`${url}/refunds`, refused);
     const paths = body.issues.map(({ path }) => path.join());
-    equal(paths, ['customerId', 'after']);
+    equal(paths, ['customerId', 'after', 'couponIds,1']);
   },
   'zod: ids are text in JSON Schema': async (url) => {
     const { body } = await ask<{ properties: Record<string, Schema> }>(`${url}/refunds/schema`);

@@ -8,7 +8,7 @@ import {
   UseInterceptors,
 } from '@nestjs/common';
 import { SnowflakeText } from 'nestjs-snowflake/class-transformer';
-import { IsSnowflakeId } from 'nestjs-snowflake/class-validator';
+import { IsSnowflakeId, IsSnowflakeIds } from 'nestjs-snowflake/class-validator';
 import { ParseSnowflakePipe } from 'nestjs-snowflake/http';
 import { ApiSnowflakeParam, ApiSnowflakeProperty } from 'nestjs-snowflake/swagger';
 
@@ -16,6 +16,11 @@ export class CreateCustomer {
   @ApiSnowflakeProperty()
   @IsSnowflakeId()
   referrerId: string;
+}
+
+class SeveralIds {
+  @IsSnowflakeIds({ countMax: 2 })
+  ids: string[];
 }
 
 class Customer {
@@ -35,6 +40,11 @@ export class CustomersController {
   @Post()
   create(@Body() customer: CreateCustomer): CreateCustomer {
     return customer;
+  }
+
+  @Post('several')
+  several(@Body() several: SeveralIds): SeveralIds {
+    return several;
   }
 
   @Get(':id')

@@ -1,10 +1,14 @@
 import { Body, Controller, Get, Post } from '@nestjs/common';
 import { GraphQLNonNull, GraphQLObjectType, GraphQLSchema, graphql } from 'graphql';
 import { SnowflakeID } from 'nestjs-snowflake/graphql';
-import { snowflakeBigint, snowflakeId } from 'nestjs-snowflake/zod';
+import { snowflakeBigint, snowflakeId, snowflakeIds } from 'nestjs-snowflake/zod';
 import { z } from 'zod';
 
-const CreateRefund = z.object({ customerId: snowflakeId(), after: snowflakeBigint() });
+const CreateRefund = z.object({
+  customerId: snowflakeId(),
+  after: snowflakeBigint(),
+  couponIds: snowflakeIds(),
+});
 
 const args = { after: { type: new GraphQLNonNull(SnowflakeID) } };
 const resolve = (_root: unknown, { after }: { after: string }): bigint => BigInt(after) + 1n;

@@ -1,0 +1,31 @@
+/**
+ * Did a client send this value?
+ *
+ * Promise: true only if the very text stands in what was sent, or the digits of a bigint do. A
+ * number is too common to be evidence. However much was sent, the search is bounded.
+ */
+
+/** More than a body of the usual size has parts. */
+const PARTS_MAX = 100_000;
+
+export function isSent(value: unknown, sent: readonly unknown[]): boolean {
+  const text = textOf(value);
+  if (text === undefined) return false;
+  const open = [...sent];
+  let left = PARTS_MAX;
+  while (open.length > 0 && left > 0) {
+    const part = open.pop();
+    if (part === text) return true;
+    if (typeof part !== 'object' || part === null || ArrayBuffer.isView(part)) continue;
+    const parts = Array.isArray(part) ? (part as unknown[]) : Object.values(part);
+    for (let at = 0; at < parts.length && left > 0; at++, left--) open.push(parts[at]);
+  }
+  return false;
+}
+
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  // The digits of more than this are no id of anybody, and long to write.
+  const isShort = typeof value === 'bigint' && BigInt.asIntN(128, value) === value;
+  return isShort ? String(value) : undefined;
+}

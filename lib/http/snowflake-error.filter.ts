@@ -1,0 +1,129 @@
+/**
+ * Errors of this library as answers of an application: HTTP on Express and Fastify, GraphQL,
+ * messages and sockets.
+ *
+ * Promise: a client's wrong id is the client's fault (400), what passes is said to pass (503 with
+ * Retry-After), and the rest tells nothing to the client (500) and everything to the log. Where
+ * nobody is to be answered, the error is thrown on.
+ */
+import { Catch, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import { throwError, type Observable } from 'rxjs';
+import { isSnowflakeError, type SnowflakeError } from '../errors.js';
+import { answerTo, type ErrorAnswer } from './error-answer.js';
+
+/** Nest chooses filters by `instanceof`, which two copies of a class do not share. */
+abstract class ErrorOfAnyCopy {
+  static [Symbol.hasInstance](error: unknown): boolean {
+    return isSnowflakeError(error);
+  }
+}
+
+/** What responses of Express and of Fastify have in common. */
+interface Reply {
+  readonly headersSent?: boolean;
+  readonly sent?: boolean;
+  readonly raw?: { end(): void };
+  status(code: number): Reply;
+  header(name: string, value: string): Reply;
+  send(body: object): unknown;
+  end?(): void;
+}
+
+type Request = Readonly<Record<string, unknown>>;
+
+/**
+ * Answers errors of this library: 400 for an id that the client sent, 503 with Retry-After for
+ * what passes, 500 without a word for the rest, which is logged. Every other error goes on to
+ * other filters.
+ *
+ * 400 is given only where the refused text stands in params, query, body, headers or cookies of the
+ * request. That a `count`, a Date or an id out of the database is wrong is the server's fault.
+ *
+ * @example
+ * ```ts
+ * import { Module } from '@nestjs/common';
+ * import { APP_FILTER } from '@nestjs/core';
+ * import { SnowflakeErrorFilter } from 'nestjs-snowflake/http';
+ *
+ * @Module({ providers: [{ provide: APP_FILTER, useClass: SnowflakeErrorFilter }] })
+ * class AppModule {}
+ * ```
+ */
+@Catch(ErrorOfAnyCopy)
+export class SnowflakeErrorFilter implements ExceptionFilter<SnowflakeError> {
+  private readonly logger = new Logger(SnowflakeErrorFilter.name);
+
+  catch(error: SnowflakeError, host: ArgumentsHost): unknown {
+    switch (host.getType<string>()) {
+      case 'http':
+        return this.overHttp(error, host);
+      case 'graphql':
+        // Resolvers get (parent, args, context, info).
+        return graphqlError(error, this.answer(error, [host.getArgByIndex(1)]));
+      case 'rpc':
+        return this.overRpc(error, host);
+      case 'ws':
+        return this.overSocket(error, host);
+      default:
+        throw error;
+    }
+  }
+
+  private overHttp(error: SnowflakeError, host: ArgumentsHost): void {
+    const request: Request | undefined = host.switchToHttp().getRequest();
+    const reply: Partial<Reply> | undefined = host.switchToHttp().getResponse();
+    // Contexts of other libraries call themselves http unless they say otherwise.
+    if (!isReply(reply)) throw error;
+    const { params, query, body, headers, cookies } = request ?? {};
+    const answer = this.answer(error, [params, query, body, headers, cookies]);
+    if (reply.headersSent || reply.sent) {
+      (reply.raw ?? reply).end?.();
+      return;
+    }
+    const { statusCode, message, retryAfterSeconds } = answer;
+    reply.status(statusCode);
+    if (retryAfterSeconds !== undefined) reply.header('Retry-After', String(retryAfterSeconds));
+    reply.send({ message, ...(answer.error && { error: answer.error }), statusCode });
+  }
+
+  private overRpc(error: SnowflakeError, host: ArgumentsHost): Observable<never> {
+    const answer = this.answer(error, [host.switchToRpc().getData()]);
+    return throwError(() => messageOf(error, answer));
+  }
+
+  private overSocket(error: SnowflakeError, host: ArgumentsHost): void {
+    const socket = host.switchToWs();
+    const answer = this.answer(error, [socket.getData()]);
+    // As Nest's own filter tells it.
+    socket.getClient<Emitter>().emit('exception', messageOf(error, answer));
+  }
+
+  private answer(error: SnowflakeError, sent: readonly unknown[]): ErrorAnswer {
+    const answer = answerTo(error, sent);
+    const isOurs = answer.error === undefined;
+    // The cause is left out: what a client of a store says may name its password.
+    if (isOurs) this.logger.error(`${error.code}: ${error.message}`, error.stack);
+    return answer;
+  }
+}
+
+interface Emitter {
+  emit(event: string, body: object): void;
+}
+
+function isReply(reply: Partial<Reply> | undefined): reply is Reply {
+  return typeof reply?.status === 'function' && typeof reply.send === 'function';
+}
+
+/** The shape that Nest gives to errors of messages and sockets, and the code. */
+function messageOf(error: SnowflakeError, answer: ErrorAnswer): object {
+  const { message } = answer;
+  return { status: 'error', message, ...(answer.error && { code: error.code }) };
+}
+
+/** graphql takes message and extensions of any error. */
+function graphqlError(error: SnowflakeError, answer: ErrorAnswer): Error {
+  const { message, retryAfterSeconds } = answer;
+  const code = answer.error === undefined ? 'INTERNAL_SERVER_ERROR' : error.code;
+  return Object.assign(new Error(message), { extensions: { code, retryAfterSeconds } });
+}

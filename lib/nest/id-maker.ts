@@ -11,6 +11,7 @@ import type { WorkerIdRange } from '../core/worker-range.js';
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { LeaseState } from '../lease/lease-states.js';
+import { shownName } from '../lease/printable.js';
 import type { RenewalRecord } from '../lease/renewal-record.js';
 import { pause, type Timers } from '../lease/timers.js';
 
@@ -172,7 +173,8 @@ export class IdMaker {
       state: keeper.state,
       workerId: keeper.workerId,
       leaseEndsAt: endMs === undefined || endMs === Infinity ? undefined : new Date(endMs),
-      incarnation: keeper.incarnation,
+      // Whatever stands in the store, which others may write to: logs and metrics show it.
+      incarnation: keeper.incarnation && shownName(keeper.incarnation),
       clockSkewMs: keeper.clockSkewMs,
       issuedCount: generator.issuedCount,
       waitCount: generator.waitCount,

@@ -44,9 +44,9 @@ export const registryCreate: Command = {
       const before = await store.read();
       if (before.facts === undefined) {
         const meaning = meaningOf(trustsFreshRegistry, ttlMs + store.lossWindowMs);
-        await terminal.say(`${meaning}\n`);
+        await terminal.say(meaning);
         if (!options.flag('yes') && !(await confirm(terminal, `Create ${store.key}?`))) {
-          await terminal.say('Nothing was changed.\n');
+          await terminal.say('Nothing was changed.');
           return 1;
         }
         const lease = nobodysLease({ fingerprint, ttlMs, trustsFreshRegistry });
@@ -57,7 +57,7 @@ export const registryCreate: Command = {
       if (view.facts?.fingerprint === fingerprint) return 0;
       await terminal.say(
         `snowflake: the registry is there with another layout than ${fingerprint}. Nothing was ` +
-          `changed; for another layout take another namespace.\n`,
+          `changed; for another layout take another namespace.`,
       );
       return 1;
     }),

@@ -16,7 +16,6 @@ import {
 import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
 import type { ExitCode } from '../surroundings.js';
 import { tableLines } from '../table.js';
-import { printable } from '../terminal.js';
 import { spanText, utcText } from '../time-text.js';
 
 export const registryInspect: Command = {
@@ -56,9 +55,9 @@ export function registryLines(store: Store, view: RegistryView): string[] {
   if (facts === undefined) return [...tableLines(place), noRegistryText(store.key)];
   return tableLines([
     ...place,
-    ['layout', `${printable(facts.fingerprint)}${lastDateOf(facts)}`],
-    ['protocol', printable(facts.version)],
-    ['incarnation', printable(facts.incarnation)],
+    ['layout', `${facts.fingerprint}${lastDateOf(facts)}`],
+    ['protocol', facts.version],
+    ['incarnation', facts.incarnation],
     [
       'era',
       `${facts.era}${facts.era > 1 ? ` (data lost or server changed ${facts.era - 1} times)` : ''}`,

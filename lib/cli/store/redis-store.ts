@@ -11,6 +11,7 @@ import { supportFromUrl, type RedisSupport } from '../../backends/redis/redis.su
 import { parseRedisUrl, type RedisUrl } from '../../backends/redis/redis-url.js';
 import { SCRIPTS } from '../../backends/redis/scripts.generated.js';
 import type { WorkerLease } from '../../lease/distributed-support.js';
+import { cutName } from '../../lease/printable.js';
 import { redisFindings } from './redis-findings.js';
 import type { Finding, HolderProof, RegistryFacts, RegistryView, Store } from './store.js';
 import { within } from './within.js';
@@ -97,11 +98,12 @@ export function registryView(reply: readonly unknown[]): RegistryView {
 function registryFacts(fields: ReadonlyMap<string, string>): RegistryFacts | undefined {
   const fingerprint = fields.get('fingerprint');
   if (fingerprint === undefined) return undefined;
-  const text = (name: string) => fields.get(name) ?? '';
-  const number = (name: string) => Number(fields.get(name) ?? 0);
+  // Whatever somebody wrote: names that are cut fit no layout, and a number is one.
+  const text = (name: string) => cutName(fields.get(name) ?? '');
+  const number = (name: string) => finite(Number(fields.get(name) ?? 0));
   return {
     version: text('version'),
-    fingerprint,
+    fingerprint: cutName(fingerprint),
     incarnation: text('incarnation'),
     server: text('server'),
     slewMs: number('slew'),
@@ -111,6 +113,8 @@ function registryFacts(fields: ReadonlyMap<string, string>): RegistryFacts | und
     operations: number('operations'),
   };
 }
+
+const finite = (number: number): number => (Number.isFinite(number) ? number : 0);
 
 function proofIn(owner: string | undefined): HolderProof | undefined {
   const [, token, nonce] = PROOF.exec(owner ?? '') ?? [];

@@ -92,7 +92,10 @@ function commandOf(args: readonly string[]): { command: Command; args: readonly 
 function unknownCommand(first: string, second: string): SnowflakeError {
   if (first.startsWith('-')) {
     const name = nearest(first, ['--help', '--version']);
-    const advice = name === undefined ? 'Options stand behind it.' : `Did you mean ${name}?`;
+    const advice =
+      name === undefined
+        ? 'Options follow the command; see snowflake --help.'
+        : `Did you mean ${name}?`;
     return usageFault(`Expected a command first, got the option ${quoted(first)}. ${advice}`);
   }
   const members = familyOf(first).map(({ name }) => name);

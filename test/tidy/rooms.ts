@@ -47,8 +47,8 @@ export const ROOMS: readonly Room[] = [
   },
   {
     room: 'metrics',
-    imports: ['nest'],
-    typesOf: ['lease', 'core'],
+    imports: ['nest', 'lease'],
+    typesOf: ['core'],
     outside: ['@nestjs/common'],
   },
   {

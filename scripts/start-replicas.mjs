@@ -2,6 +2,7 @@
 // given out by the registry. With --check it shows them, stops, and says by its exit code whether
 // they were distinct.
 import { spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './servers/free-port.mjs';
@@ -10,6 +11,7 @@ import { startRedis } from './servers/start-redis.mjs';
 
 const REPLICA_COUNT = 3;
 const MAIN = 'dist/sample-app/sample-app/src/main.js';
+const OPERATOR_PASSWORD = process.env.OPERATOR_PASSWORD || randomBytes(12).toString('hex');
 
 function say(text) {
   process.stdout.write(`${text}\n`);
@@ -22,6 +24,7 @@ async function startReplica(redis, postgres) {
     PORT: String(port),
     SNOWFLAKE_SUPPORT: `${redis.url}?namespace=shop`,
     DATABASE_URL: postgres.url,
+    OPERATOR_PASSWORD,
   };
   const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'ignore', 'inherit'] });
   // However this process ends, no replica stays behind.
@@ -88,7 +91,7 @@ if (process.argv.includes('--check')) {
   const areDistinct = new Set(visits.map(({ workerId }) => workerId)).size === REPLICA_COUNT;
   await end(areDistinct ? 0 : 1);
 }
-say(`\nWho holds which worker id: ${visits[0].url}/snowflake`);
+say(`\nWho holds which worker id: ${visits[0].url}/snowflake (password ${OPERATOR_PASSWORD})`);
 say('All three answer. Stop them with Ctrl-C.');
 process.removeAllListeners('SIGINT');
 process.removeAllListeners('SIGTERM');

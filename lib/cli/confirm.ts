@@ -16,7 +16,7 @@ export async function confirm(terminal: Terminal, question: string): Promise<boo
         'script add --yes.',
     );
   }
-  await terminal.say(`${question} Type yes to go on: `);
+  await terminal.ask(`${question} Type yes to go on: `);
   for await (const [answer = ''] of lineChunks(terminal.stdin)) return /^yes\s*$/i.test(answer);
   return false;
 }

@@ -11,6 +11,10 @@ import { wrapped } from './wrapped.js';
 const WIDTH = 90;
 const OPTION_WIDTH = 58;
 
+const WHERE =
+  'In a project that has it installed: npx snowflake. Anywhere else: npx nestjs-snowflake, because ' +
+  'a package named snowflake is not ours.';
+
 const EXIT_CODES =
   'Results go to standard output, everything else to standard error. Exit codes: 0 fine, 1 ' +
   'something was found wrong or failed, 2 the command line is wrong.';
@@ -36,6 +40,8 @@ export function helpOfAll(commands: readonly Command[]): string[] {
   return [
     ...overview('snowflake', commands),
     '  snowflake --version',
+    '',
+    ...wrapped(WHERE, WIDTH),
     '',
     ...wrapped(EXIT_CODES, WIDTH),
   ];

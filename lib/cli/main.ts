@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * The bin `snowflake`: hands the process to run() and leaves with its answer.
+ * The bin `snowflake`, and by the name of the package `nestjs-snowflake`: hands the process to run() and leaves with its answer.
  *
  * Promise: no logic here. Ctrl-C keeps the meaning the system gives it: nothing is caught, every
  * operation of a store is one step, so that none is left half done.

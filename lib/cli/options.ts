@@ -6,7 +6,7 @@
  */
 import { parseArgs } from 'node:util';
 import { helpHint, quoted, usageFault, type Command, type OptionSpecs } from './command.js';
-import { suggestion } from './nearest.js';
+import { nearest } from './nearest.js';
 
 export const HELP_OPTION: OptionSpecs = { help: { says: 'show this text' } };
 
@@ -60,32 +60,49 @@ export function readOptions(command: Command, args: readonly string[]): Options 
   return new Options(values, positionals, command.name);
 }
 
+/** A number, which parseArgs takes for an option; nothing here has an option of one digit. */
+const NEGATIVE = /^-\d/;
+const SHIELD = '\0';
+
+const bareWord = (word: string): string => (word.startsWith(SHIELD) ? word.slice(1) : word);
+
+function bare(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const bareValue = (value: unknown): unknown =>
+    Array.isArray(value) ? value.map(bareValue) : isText(value) ? bareWord(value) : value;
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, bareValue(value)]),
+  );
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+
 function parsed(specs: OptionSpecs, args: readonly string[]) {
   const options = Object.entries(specs).map(([name, { value, multiple = false }]) => {
     const type: 'string' | 'boolean' = value === undefined ? 'boolean' : 'string';
     return [name, { type, multiple }] as const;
   });
   try {
-    return parseArgs({
-      args: [...args],
+    const { values, positionals } = parseArgs({
+      args: args.map((word) => (NEGATIVE.test(word) ? SHIELD + word : word)),
       options: Object.fromEntries(options),
       allowPositionals: true,
       strict: true,
     });
+    return { values: bare(values), positionals: positionals.map(bareWord) };
   } catch (error) {
     throw argumentFault((error as Error).message, Object.keys(specs));
   }
 }
 
 function argumentFault(message: string, names: readonly string[]) {
-  const unknown = /^Unknown option '-{1,2}([^'=\s]*)/.exec(message)?.[1];
+  const [, dashes, unknown] = /^Unknown option '(-{1,2})([^'=\s]*)/.exec(message) ?? [];
   if (unknown === undefined) return usageFault(message);
+  // By the words alone: the dashes, which all share, would make any two look close.
+  const meant = nearest(unknown, names);
+  const known = names.map((name) => `--${name}`).join(', ');
   return usageFault(
-    `There is no option ${quoted(`--${unknown}`)}. ` +
-      suggestion(
-        `--${unknown}`,
-        names.map((name) => `--${name}`),
-      ),
+    `There is no option ${quoted(dashes + unknown)}. ` +
+      (meant === undefined ? `Known are ${known}.` : `Did you mean --${meant}?`),
   );
 }
 

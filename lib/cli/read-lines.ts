@@ -15,9 +15,16 @@ export async function* lineChunks(
   let rest = '';
   for await (const chunk of input) {
     const text = typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
-    const lines = (rest + text).split('\n');
-    rest = lines.pop()!.slice(0, LINE_LENGTH_MAX);
+    const lines = (rest + text).split('\n').map(cut);
+    rest = lines.pop()!;
     if (lines.length > 0) yield lines;
   }
+  // Half a character at the end is one that is wrong, and no end of an id.
+  rest += decoder.decode();
   if (rest !== '') yield [rest];
+}
+
+/** What is left out leaves a sign that no id has, or spaces might hide it. */
+function cut(line: string): string {
+  return line.length <= LINE_LENGTH_MAX ? line : `${line.slice(0, LINE_LENGTH_MAX)}…`;
 }

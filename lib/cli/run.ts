@@ -36,7 +36,7 @@ async function dispatch(world: Surroundings, terminal: Terminal): Promise<ExitCo
   const members = familyOf(first);
   if (args.length === 0 || (args.length === 1 && members.length > 0)) {
     // Nothing is asked yet: the help, but not as a result.
-    await terminal.say(`${helpAbout(args).join('\n')}\n`);
+    await terminal.say(helpAbout(args).join('\n'));
     return 2;
   }
   const found = commandOf(args);
@@ -92,7 +92,10 @@ function commandOf(args: readonly string[]): { command: Command; args: readonly 
 function unknownCommand(first: string, second: string): SnowflakeError {
   if (first.startsWith('-')) {
     const name = nearest(first, ['--help', '--version']);
-    const advice = name === undefined ? 'Options stand behind it.' : `Did you mean ${name}?`;
+    const advice =
+      name === undefined
+        ? 'Options follow the command; see snowflake --help.'
+        : `Did you mean ${name}?`;
     return usageFault(`Expected a command first, got the option ${quoted(first)}. ${advice}`);
   }
   const members = familyOf(first).map(({ name }) => name);
@@ -119,12 +122,10 @@ function readHinted(command: Command, args: readonly string[]) {
 }
 
 async function report(error: unknown, terminal: Terminal): Promise<ExitCode> {
-  const label = terminal.paintError('red', 'snowflake:');
-  if (!isSnowflakeError(error)) {
-    await terminal.say(`${label} ${unforeseen(error)}\n`);
-    return 1;
-  }
-  await terminal.say(`${label} ${error.message}\n`);
+  const isOurs = isSnowflakeError(error);
+  const rest = ` ${isOurs ? error.message : unforeseen(error)}`;
+  await terminal.say({ colour: 'red', text: 'snowflake:', rest });
+  if (!isOurs) return 1;
   return error.code === 'CONFIG_INVALID' ? 2 : 1;
 }
 

@@ -1,14 +1,23 @@
 /**
  * What a command says, and to whom: results to standard output, all else to standard error.
  *
- * Promise: a write is awaited until it is through, so that nothing piles up in memory and a
- * reader that has gone is noticed; colour only for a terminal, and never with NO_COLOR.
+ * Promise: whatever a text holds, it steers no terminal: the only control characters are line ends
+ * and the colours written here, for a terminal and never with NO_COLOR. A write is awaited until it
+ * is through, so that nothing piles up in memory and a reader that has gone is noticed.
  */
+import { printable, printableJson } from '../lease/printable.js';
 import type { Input, Output, Surroundings } from './surroundings.js';
 
 const COLOURS = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
 
 export type Colour = keyof typeof COLOURS;
+
+/** A line that begins in colour. */
+export interface Painted {
+  readonly colour: Colour;
+  readonly text: string;
+  readonly rest?: string;
+}
 
 export class Terminal {
   readonly stdin: Input;
@@ -21,25 +30,34 @@ export class Terminal {
   }
 
   /** Writes lines of the result. */
-  async print(...lines: readonly string[]): Promise<void> {
-    if (lines.length > 0) await written(this.world.stdout, `${lines.join('\n')}\n`);
+  async print(...lines: readonly (string | Painted)[]): Promise<void> {
+    const { stdout } = this.world;
+    const texts = lines.map((line) => this.drawn(line, stdout));
+    if (texts.length > 0) await written(stdout, `${texts.join('\n')}\n`);
   }
 
-  async printJson(value: unknown): Promise<void> {
-    await this.print(JSON.stringify(value));
+  /** Writes one line for each value. */
+  async printJson(...values: readonly unknown[]): Promise<void> {
+    await this.print(...values.map(printableJson));
   }
 
-  /** Says what is not part of the result; nobody listening is no fault. */
-  async say(text: string): Promise<void> {
-    await written(this.world.stderr, text).catch(() => undefined);
+  /** Says what is not part of the result, in one line or several; nobody listening is no fault. */
+  async say(text: string | Painted): Promise<void> {
+    const { stderr } = this.world;
+    await written(stderr, `${this.drawn(text, stderr, '\n')}\n`).catch(() => undefined);
   }
 
-  paint(colour: Colour, text: string): string {
-    return painted(this.world.stdout, this.world.env, colour, text);
+  /** The same, and what is typed next stands behind it. */
+  async ask(question: string): Promise<void> {
+    await written(this.world.stderr, printable(question)).catch(() => undefined);
   }
 
-  paintError(colour: Colour, text: string): string {
-    return painted(this.world.stderr, this.world.env, colour, text);
+  private drawn(line: string | Painted, stream: Output, lineEnd?: string): string {
+    const harmless = (text: string) =>
+      lineEnd === undefined ? printable(text) : text.split(lineEnd).map(printable).join(lineEnd);
+    if (typeof line === 'string') return harmless(line);
+    const { colour, text, rest = '' } = line;
+    return painted(stream, this.world.env, colour, printable(text)) + harmless(rest);
   }
 }
 
@@ -47,11 +65,6 @@ export class Terminal {
 export function isBrokenPipe(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return code === 'EPIPE' || code === 'EOF' || code === 'ERR_STREAM_DESTROYED';
-}
-
-/** Text of somebody else, who must not steer the terminal with it. */
-export function printable(text: string): string {
-  return text.replace(/\p{C}/gu, '?');
 }
 
 function written(stream: Output, text: string): Promise<void> {

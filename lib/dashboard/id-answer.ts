@@ -6,13 +6,18 @@
 import type { BitLayout } from '../core/bit-layout.js';
 import { textForms, type TextForm } from '../core/snowflake-text.js';
 import { isSnowflakeError } from '../errors.js';
+import { printable } from '../lease/printable.js';
 import type { IdAnswer } from './answers.js';
 
 const FORMS: Readonly<Record<string, TextForm>> = textForms;
 
-/** @param form one of the names of `textForms` */
+/**
+ * @param text a query may also hold a list or an object, whatever its type says
+ * @param form one of the names of `textForms`
+ */
 export function idAnswer(layout: BitLayout, text: string, form: string): IdAnswer {
-  const reader = Object.hasOwn(FORMS, form) ? FORMS[form] : undefined;
+  const isForm = typeof form === 'string' && Object.hasOwn(FORMS, form);
+  const reader = isForm ? FORMS[form] : undefined;
   if (reader === undefined) {
     return { problem: `Expected a form of text: ${Object.keys(FORMS).join(', ')}.` };
   }
@@ -20,7 +25,8 @@ export function idAnswer(layout: BitLayout, text: string, form: string): IdAnswe
     return idView(layout, reader.decode(text));
   } catch (error) {
     if (!isSnowflakeError(error)) throw error;
-    return { problem: error.message };
+    // It names what was asked, whatever that was.
+    return { problem: printable(error.message) };
   }
 }
 

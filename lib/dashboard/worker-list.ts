@@ -5,6 +5,7 @@
  * however many pages are open. A store that is away or silent is told in words; nobody waits long.
  */
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
+import { printable, shownName } from '../lease/printable.js';
 import type { Timers } from '../lease/timers.js';
 import type { HolderView, WorkerView, WorkersAnswer } from './answers.js';
 
@@ -48,7 +49,7 @@ export class WorkerList {
       return Array.isArray(records) ? this.answerOf(records, nowMs) : faulty(NO_LIST);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      return faulty(`The store did not say who holds what. ${withoutPasswords(reason)}`);
+      return faulty(`The store did not say who holds what. ${printable(withoutPasswords(reason))}`);
     } finally {
       this.isOpen = false;
     }
@@ -93,7 +94,15 @@ function workerView(record: WorkerRecord, nowMs: number): WorkerView | undefined
     return freeInMs > 0 ? { workerId, state: 'resting', remainingMs } : undefined;
   }
   if (remainingMs < -ENDED_SHOWN_MS) return undefined;
-  const { host, pid, application, sinceMs } = record.holder;
-  const holder = { host, pid, application, heldForMs: nowMs - sinceMs };
+  const holder = holderView(record.holder, nowMs);
   return { workerId, state: freeInMs > 0 ? 'held' : 'ended', holder, remainingMs };
+}
+
+/** Names are those that others wrote. */
+function holderView(
+  { host, pid, application, sinceMs }: NonNullable<WorkerRecord['holder']>,
+  nowMs: number,
+): HolderView {
+  const names = { host: shownName(host), pid, application: shownName(application) };
+  return sinceMs === 0 ? names : { ...names, heldForMs: nowMs - sinceMs };
 }

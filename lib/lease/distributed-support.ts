@@ -142,6 +142,6 @@ export interface WorkerRecord {
   readonly ceilingMs: number;
   /** Until it can be leased again, 0 when it is free now. */
   readonly freeInMs: number;
-  /** Absent where nobody holds it. */
+  /** Absent where nobody holds it; a number in it that cannot be read is 0. */
   readonly holder?: HolderLabel & { readonly sinceMs: number };
 }

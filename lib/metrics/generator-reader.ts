@@ -41,6 +41,11 @@ export class GeneratorReader {
     this.census = support && new WorkerCensus(support, ids.workerIds, workersEveryMs);
   }
 
+  /** What the very first reading of the workers waits for; undefined from then on. */
+  first(): Promise<void> | undefined {
+    return this.census?.first(this.generator.ids.status.readAt.getTime());
+  }
+
   read(): GeneratorReading {
     const { status, layout } = this.generator.ids;
     const workers = this.census?.read(status.readAt.getTime());

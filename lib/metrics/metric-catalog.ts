@@ -13,10 +13,12 @@ type Read = number | Readonly<Record<string, number>> | undefined;
 export interface Metric {
   readonly prometheus: string;
   readonly openTelemetry: string;
-  readonly kind: 'counter' | 'gauge';
+  readonly kind: 'counter' | 'gauge' | 'histogram';
   /** UCUM, as OpenTelemetry wants it; empty for what is no amount. */
   readonly unit: string;
   readonly help: string;
+  /** Needs the count of worker ids, which the store is asked for. */
+  readonly asksStore?: boolean;
   /** Beside `generator`. */
   readonly label?: 'state' | 'answer' | 'incarnation';
   /** How prom-client makes one of those of several cluster workers. */
@@ -161,13 +163,14 @@ const RENEWALS: readonly Metric[] = [
     read: ({ status: { renewals } }) => renewals && { ...ANSWERS, ...renewals.countByAnswer },
   },
   {
-    prometheus: 'snowflake_renewal_duration_seconds_total',
+    prometheus: 'snowflake_renewal_duration_seconds',
     openTelemetry: 'snowflake.renewal.duration',
-    kind: 'counter',
+    kind: 'histogram',
     unit: 's',
-    help: 'Time that renewals took, together; divide its rate by that of the renewals',
+    help: 'How long a renewal took, a time-out as long as its limit',
     aggregator: 'sum',
-    read: ({ status }) => secondsOf(status.renewals?.waitedMs),
+    // By spans and one by one, which is each reader's own: histogram.ts, open-telemetry-metrics.ts.
+    read: () => undefined,
   },
   {
     prometheus: 'snowflake_last_renewal_timestamp_seconds',
@@ -188,6 +191,7 @@ const WORKERS: readonly Metric[] = [
     unit: '{worker}',
     help: 'Worker ids of the namespace that cannot be leased now',
     aggregator: 'max',
+    asksStore: true,
     read: ({ workers }) => workers?.inUse,
   },
   {
@@ -197,6 +201,7 @@ const WORKERS: readonly Metric[] = [
     unit: '{worker}',
     help: 'Worker ids of the namespace that can be leased now',
     aggregator: 'min',
+    asksStore: true,
     read: ({ workers }) => workers?.free,
   },
 ];

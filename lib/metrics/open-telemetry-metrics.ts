@@ -2,26 +2,37 @@
  * The metrics as observable instruments of a Meter of OpenTelemetry.
  *
  * Promise: the API is handed in and never loaded from here. Each generator is read once per
- * collection.
+ * collection; the durations of its last renewals, up to 64, are recorded then.
  */
-import { GeneratorReader, type MeasuredGenerator } from './generator-reader.js';
-import { METRICS, samplesOf } from './metric-catalog.js';
+import { DURATION_BOUNDS_MS } from '../lease/renewal-record.js';
+import {
+  GeneratorReader,
+  type GeneratorReading,
+  type MeasuredGenerator,
+} from './generator-reader.js';
+import { METRICS, samplesOf, type Metric } from './metric-catalog.js';
 
 interface InstrumentOptions {
   description?: string;
   unit?: string;
+  advice?: { explicitBucketBoundaries?: number[] };
+}
+
+interface OtelHistogram {
+  record(value: number, attributes?: Record<string, string>): void;
 }
 
 interface BatchResult<Instrument> {
   observe(instrument: Instrument, value: number, attributes?: Record<string, string>): void;
 }
 
-type BatchCallback<Instrument> = (result: BatchResult<Instrument>) => void;
+type BatchCallback<Instrument> = (result: BatchResult<Instrument>) => void | Promise<void>;
 
 /** The `Meter` of @opentelemetry/api, as far as it is needed. */
 export interface OtelMeter<Instrument = never> {
   createObservableCounter(name: string, options?: InstrumentOptions): Instrument;
   createObservableGauge(name: string, options?: InstrumentOptions): Instrument;
+  createHistogram(name: string, options?: InstrumentOptions): OtelHistogram;
   addBatchObservableCallback(callback: BatchCallback<Instrument>, observables: Instrument[]): void;
   removeBatchObservableCallback(
     callback: BatchCallback<Instrument>,
@@ -53,15 +64,15 @@ export function registerOpenTelemetryMetrics<Instrument>(
   generators: readonly MeasuredGenerator[],
 ): () => void {
   const readers = generators.map((generator) => new GeneratorReader(generator));
-  const instruments = METRICS.map(({ kind, openTelemetry: name, help: description, unit }) =>
-    kind === 'counter'
-      ? meter.createObservableCounter(name, { description, unit })
-      : meter.createObservableGauge(name, { description, unit }),
-  );
-  const observe = (result: BatchResult<Instrument>) => {
+  const recorders = METRICS.filter(isHistogram).map((metric) => durationRecorder(meter, metric));
+  const observables = METRICS.filter((metric) => !isHistogram(metric));
+  const instruments = observables.map((metric) => observable(meter, metric));
+  const observe = async (result: BatchResult<Instrument>) => {
+    await Promise.all(readers.map((reader) => reader.first()));
     for (const reader of readers) {
       const reading = reader.read();
-      for (const [at, metric] of METRICS.entries()) {
+      for (const record of recorders) record(reader, reading);
+      for (const [at, metric] of observables.entries()) {
         for (const { labels, value } of samplesOf(metric, reader.name, reading)) {
           result.observe(instruments[at]!, value, labels);
         }
@@ -70,4 +81,35 @@ export function registerOpenTelemetryMetrics<Instrument>(
   };
   meter.addBatchObservableCallback(observe, instruments);
   return () => meter.removeBatchObservableCallback(observe, instruments);
+}
+
+const isHistogram = ({ kind }: Metric): boolean => kind === 'histogram';
+
+function observable<Instrument>(
+  meter: OtelMeter<Instrument>,
+  { kind, openTelemetry: name, help: description, unit }: Metric,
+): Instrument {
+  return kind === 'counter'
+    ? meter.createObservableCounter(name, { description, unit })
+    : meter.createObservableGauge(name, { description, unit });
+}
+
+/** OpenTelemetry has no histogram that is observed: what is new since the last time is recorded. */
+function durationRecorder<Instrument>(
+  meter: OtelMeter<Instrument>,
+  { openTelemetry: name, help: description, unit }: Metric,
+): (reader: GeneratorReader, reading: GeneratorReading) => void {
+  const explicitBucketBoundaries = DURATION_BOUNDS_MS.map((boundMs) => boundMs / 1000);
+  const advice = { explicitBucketBoundaries };
+  const histogram = meter.createHistogram(name, { description, unit, advice });
+  const recorded = new Map<GeneratorReader, number>();
+  return (reader, { status: { renewals } }) => {
+    if (renewals === undefined) return;
+    const total = renewals.durations.reduce((sum, { count }) => sum + count, 0);
+    const fresh = Math.min(total - (recorded.get(reader) ?? 0), renewals.recent.length);
+    recorded.set(reader, total);
+    for (const { tookMs } of renewals.recent.slice(renewals.recent.length - fresh)) {
+      histogram.record(tookMs / 1000, { generator: reader.name });
+    }
+  };
 }

@@ -6,6 +6,7 @@
  */
 import { GeneratorReader, type MeasuredGenerator } from './generator-reader.js';
 import { processWide } from '../process-wide.js';
+import { readHistogram } from './histogram.js';
 import { METRICS, samplesOf, type Metric } from './metric-catalog.js';
 
 /** prom-client, as far as it is needed: `import * as client from 'prom-client'`. */
@@ -17,6 +18,7 @@ export interface PromClient {
 
 export interface PromRegistry {
   getSingleMetric(name: string): unknown;
+  registerMetric(metric: never): void;
 }
 
 export interface PromConfiguration {
@@ -26,7 +28,7 @@ export interface PromConfiguration {
   // A registry of the caller's own release of prom-client; it goes back as it came.
   registers?: never[];
   aggregator?: Metric['aggregator'];
-  collect?: () => void;
+  collect?: () => void | Promise<void>;
 }
 
 export interface PromCounter {
@@ -100,24 +102,33 @@ function addMetric(
   client: PromClient,
   readers: ReadonlySet<GeneratorReader>,
 ): void {
+  if (metric.kind === 'histogram') {
+    registry.registerMetric(readHistogram(metric, readers) as never);
+    return;
+  }
   const { prometheus: name, help, label, aggregator } = metric;
   const labelNames = label === undefined ? ['generator'] : ['generator', label];
   const registers = [registry as never];
   const samples = () =>
     [...readers].flatMap((reader) => samplesOf(metric, reader.name, reader.read()));
+  /** What is written is written in one go, so that two scrapes at once do not mix. */
+  const collecting = (fill: () => void) => () => {
+    const firsts = metric.asksStore ? [...readers].flatMap((reader) => reader.first() ?? []) : [];
+    return firsts.length === 0 ? fill() : Promise.all(firsts).then(fill);
+  };
   const configuration = { name, help, labelNames, registers, aggregator };
   if (metric.kind === 'counter') {
-    const collect = () => {
+    const collect = collecting(() => {
       // A counter of prom-client cannot be set: it is filled anew from ours at each scrape.
       counter.reset();
       for (const { labels, value } of samples()) counter.inc(labels, value);
-    };
+    });
     const counter = new client.Counter({ ...configuration, collect });
   } else {
-    const collect = () => {
+    const collect = collecting(() => {
       gauge.reset();
       for (const { labels, value } of samples()) gauge.set(labels, value);
-    };
+    });
     const gauge = new client.Gauge({ ...configuration, collect });
   }
 }

@@ -11,7 +11,8 @@ import type { WorkerIdRange } from '../core/worker-range.js';
 import { SnowflakeError } from '../errors.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { LeaseState } from '../lease/lease-states.js';
-import type { RenewalRecord } from '../lease/renewal-record.js';
+import { shownName } from '../lease/printable.js';
+import { DURATION_BOUNDS_MS, type RenewalRecord } from '../lease/renewal-record.js';
 import type { WaitingLine } from '../lease/waiting-line.js';
 
 /** How the generator stands, for health checks and metrics. */
@@ -41,6 +42,10 @@ export interface RenewalStatus {
   readonly countByAnswer: Readonly<Record<string, number>>;
   /** All the time they took. */
   readonly waitedMs: number;
+  /** How many took up to `maxMs` and longer than the entry before says; the last has no end. */
+  readonly durations: readonly { readonly maxMs: number; readonly count: number }[];
+  /** Up to 64 of the last ones, the newest at the end: what was answered, and how long it took. */
+  readonly recent: readonly { readonly answer: string; readonly tookMs: number }[];
   /** When the store prolonged the lease last. */
   readonly lastAt: Date | undefined;
 }
@@ -165,7 +170,8 @@ export class IdMaker {
       state: keeper.state,
       workerId: keeper.workerId,
       leaseEndsAt: endMs === undefined || endMs === Infinity ? undefined : new Date(endMs),
-      incarnation: keeper.incarnation,
+      // Whatever stands in the store, which others may write to: logs and metrics show it.
+      incarnation: keeper.incarnation && shownName(keeper.incarnation),
       clockSkewMs: keeper.clockSkewMs,
       issuedCount: generator.issuedCount,
       waitCount: generator.waitCount,
@@ -177,9 +183,18 @@ export class IdMaker {
   }
 }
 
-function renewalStatus({ countByAnswer, waitedMs, lastMs }: RenewalRecord): RenewalStatus {
-  const lastAt = lastMs === undefined ? undefined : new Date(lastMs);
-  return { countByAnswer: { ...countByAnswer }, waitedMs, lastAt };
+function renewalStatus(record: RenewalRecord): RenewalStatus {
+  const { countByAnswer, waitedMs, lastMs, countByDuration, recent } = record;
+  return {
+    countByAnswer: { ...countByAnswer },
+    waitedMs,
+    lastAt: lastMs === undefined ? undefined : new Date(lastMs),
+    durations: countByDuration.map((count, at) => ({
+      maxMs: DURATION_BOUNDS_MS[at] ?? Infinity,
+      count,
+    })),
+    recent: recent.map(({ outcome, tookMs }) => ({ answer: outcome, tookMs })),
+  };
 }
 
 function notShareable(): SnowflakeError {

@@ -16,6 +16,7 @@ import { IdsController } from './ids/ids.controller.js';
 import { layout } from './ids/shop-ids.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { OperatorGuard } from './operator/operator.guard.js';
+import { OperatorModule } from './operator/operator.module.js';
 import { OrdersModule } from './orders/orders.module.js';
 
 const strictly = { whitelist: true, forbidNonWhitelisted: true, transform: true };
@@ -26,7 +27,11 @@ const strictly = { whitelist: true, forbidNonWhitelisted: true, transform: true 
     SnowflakeModule.forRootAsync({
       useFactory: () => ({ support: readConfig().support, layout, application: 'shop' }),
     }),
-    SnowflakeDashboardModule.forRoot({ path: 'snowflake', guards: [OperatorGuard] }),
+    SnowflakeDashboardModule.forRoot({
+      path: 'snowflake',
+      guards: [OperatorGuard],
+      imports: [OperatorModule],
+    }),
     DatabaseModule,
     CustomersModule,
     OrdersModule,

@@ -2,13 +2,15 @@
  * Everything that is configured, from the environment alone, in one place.
  */
 export interface Config {
-  /** Where the worker id comes from: static:1, or redis://host:6379?namespace=shop. */
+  /** Where the worker id comes from: redis://host:6379?namespace=shop, or static:1. */
   readonly support: string;
   /** A PostgreSQL; without one an embedded database in `dataDir` is used, by one process. */
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
   readonly port: number;
-  /** What operators type to see /snowflake; without one, only this host does. */
+  /** Where it listens: on this machine alone, unless it is told otherwise. */
+  readonly host: string;
+  /** What operators type to see /snowflake. */
   readonly operatorPassword: string | undefined;
 }
 
@@ -19,10 +21,21 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     throw new Error(`Expected PORT to be an integer from 0 to 65535, got "${env['PORT']}".`);
   }
   return {
-    support: env['SNOWFLAKE_SUPPORT'] || 'static:1',
+    support: env['SNOWFLAKE_SUPPORT'] || supportOfOneProcess(env),
     databaseUrl: env['DATABASE_URL'] || undefined,
     dataDir: env['DATA_DIR'] || '.data/shop',
     port,
+    host: env['HOST'] || '127.0.0.1',
     operatorPassword: env['OPERATOR_PASSWORD'] || undefined,
   };
+}
+
+/** A number that all processes share is right for one: that of the embedded database. */
+function supportOfOneProcess(env: NodeJS.ProcessEnv): string {
+  if (env['NODE_ENV'] !== 'production' && !env['DATABASE_URL']) return 'static:1';
+  throw new Error(
+    'Set SNOWFLAKE_SUPPORT, for example redis://host:6379?namespace=shop. Without one every process ' +
+      'would have worker id 1 and make the same ids, so the shop starts without one only outside ' +
+      'production and on its embedded database, which one process uses.',
+  );
 }

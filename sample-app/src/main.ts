@@ -8,16 +8,17 @@ import { IdMaker } from 'nestjs-snowflake';
 import { AppModule } from './app.module.js';
 import { readConfig } from './config.js';
 import { serveOpenApi } from './open-api.js';
+import { OperatorPassword } from './operator/operator-password.js';
 
 async function main(): Promise<void> {
   const logger = new Logger('Shop');
-  const { port } = readConfig();
+  const { host, port } = readConfig();
   const app = await NestFactory.create(AppModule);
   // It ends by an exit code: in a container, a signal to itself does not end process 1.
   app.enableShutdownHooks([], { useProcessExit: true });
   serveOpenApi(app);
   try {
-    await app.listen(port);
+    await app.listen(port, host);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     logger.error(`Port ${port} is taken. Choose another one: PORT=3001 npm start`);
@@ -25,11 +26,10 @@ async function main(): Promise<void> {
     process.exitCode = 1;
     return;
   }
-  const url = (await app.getUrl()).replace('[::1]', 'localhost');
+  const url = await app.getUrl();
   logger.log(`Ready. Try ${url} for a list of what there is, or click through it at ${url}/docs`);
-  logger.log(
-    `What an id says: ${url}/ids/${app.get(IdMaker).nextId()} - how it runs: ${url}/snowflake`,
-  );
+  logger.log(`What an id says: ${url}/ids/${app.get(IdMaker).nextId()}`);
+  logger.log(`How it runs: ${url}/snowflake (${app.get(OperatorPassword).hint})`);
 }
 
 await main();

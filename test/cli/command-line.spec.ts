@@ -79,6 +79,23 @@ describe('who asks for help', () => {
   });
 });
 
+describe('a negative number', () => {
+  it('is a word and no option', async () => {
+    const { code, out, err } = await command(['decode', '-1', '7', '--json']);
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({ id: '7' });
+    expect(err).toMatch(/^snowflake: Expected an id as decimal text, got "-1"/);
+    expect((await command(['decode', '--', '-1'])).err).toBe(err);
+  });
+});
+
+describe('the help of all', () => {
+  it('says by which name npx finds it where it is not installed', async () => {
+    const { out } = await command(['--help']);
+    expect(out.replaceAll(/\s+/g, ' ')).toContain('Anywhere else: npx nestjs-snowflake');
+  });
+});
+
 describe('a command line that is wrong', () => {
   it.each([
     [['--versoin'], '--version'],
@@ -87,6 +104,7 @@ describe('a command line that is wrong', () => {
     [['worker'], 'workers'],
     [['docter'], 'doctor'],
     [['decode', '--jsom', '1'], '--json'],
+    [['decode', '--lyaout', '1'], '--layout'],
     [['decode', '--layout', 'twiter', '1'], 'twitter'],
     [['decode', '--form', 'base85', '1'], 'base58'],
   ])('%p is answered with what was meant', async (args, meant) => {
@@ -100,7 +118,15 @@ describe('a command line that is wrong', () => {
     [['entirely-different'], 'Known are decode, encode'],
     [['registry', '--json'], 'registry create, registry inspect'],
     [['registry', 'other'], 'Known are create, inspect'],
-    [['--json', 'decode', '1'], 'Options stand behind it'],
+    [['--json', 'decode', '1'], 'Options follow the command'],
+    [['decode', '--nope', '1'], 'There is no option "--nope". Known are --layout, --fields'],
+    [['decode', '-x', '1'], 'There is no option "-x". Known are --layout'],
+    [['release', '-1', '--support', 'redis://h'], 'whole number from 0 up, got "-1"'],
+    [['encode', '--time', 'now', '--worker', '-1'], '--worker to be a whole number from 0 up'],
+    [['encode', '--time', 'now', '--worker', '5000'], '`workerId` to be an integer from 0 to 1023'],
+    [['encode', '--time', 'now', '--sequence', '4096'], '`sequence` to be an integer'],
+    [['encode', '--time', '1990-01-01'], '`timestamp` to be an integer from 0'],
+    [['encode', '--time', '-5'], 'got "-5"'],
     [['encode'], 'needs --time.\nSee: snowflake encode --help'],
     [['range', '--from', '2026-11-01'], 'needs --to.\nSee: snowflake range --help'],
     [['encode', '--time'], 'argument missing'],

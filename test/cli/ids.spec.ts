@@ -115,7 +115,7 @@ describe('encode', () => {
     const unknown = await command([...how, '--field', 'room=1']);
     expect(unknown.code).toBe(2);
     expect(unknown.err).toContain('worker, process');
-    expect(await command([...how, '--field', 'worker=32'])).toMatchObject({ code: 1, out: '' });
+    expect(await command([...how, '--field', 'worker=32'])).toMatchObject({ code: 2, out: '' });
   });
 
   it.each(['2026-02-30', '2026-11-21T09:00', 'yesterday', '', '21.11.2026'])(

@@ -2,9 +2,10 @@
  * The real program as a process: exit codes, streams, a reader that goes, Ctrl-C.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,7 +20,7 @@ const idAt = (count: number) => layout.compose({ timestampMs: timestampMs + coun
 let folder: string;
 beforeAll(async () => {
   folder = await compileProgram();
-}, 60_000);
+}, 300_000);
 afterAll(() => {
   if (folder) rmSync(folder, { recursive: true, force: true });
 });
@@ -41,6 +42,24 @@ describe('the program', () => {
       version: string;
     };
     expect(await start('--version').listen().end()).toMatchObject({ out: `${version}\n` });
+  });
+
+  it('is found by the name of the package too, which npx looks for', async () => {
+    const { name, bin } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+      name: string;
+      bin: Record<string, string>;
+    };
+    expect(Object.keys(bin).toSorted()).toEqual([name, 'snowflake']);
+    for (const [at, path] of Object.entries(bin)) {
+      // As npm installs it.
+      symlinkSync(join(folder, path), join(folder, at));
+      const { status, stdout } = spawnSync(process.execPath, [join(folder, at), 'decode', '7']);
+      expect({ at, status, said: String(stdout).slice(0, 2) }).toEqual({
+        at,
+        status: 0,
+        said: '7\n',
+      });
+    }
   });
 
   it('ends with 0, 1 and 2', async () => {

@@ -208,6 +208,38 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect(await statusOf('cross-site', 'navigate')).toEqual(new Set([200]));
   });
 
+  it.each([
+    ['http://shop.example:3000', 'shop.example:3000', 200],
+    ['http://SHOP.example', 'shop.EXAMPLE', 200],
+    ['http://shop.example', 'shop.example:80', 200],
+    ['https://shop.example', 'shop.example:443', 200],
+    ['http://[::1]:3000', '[0:0::1]:3000', 200],
+    ['http://evil.example', 'shop.example', 403],
+    ['http://shop.example.evil', 'shop.example', 403],
+    ['http://shop.example:3001', 'shop.example:3000', 403],
+    ['https://shop.example', 'shop.example:80', 403],
+    ['http://[::2]:3000', '[::1]:3000', 403],
+    ['null', 'shop.example', 403],
+    ['', 'shop.example', 403],
+    ['file://', 'shop.example', 403],
+    ['http://shop.example, http://evil.example', 'shop.example', 403],
+    ['chrome-extension://shop', 'shop.example', 403],
+  ])('answers a page of %j that asks %j with %i', async (origin, host, status) => {
+    const url = await serve({ platform, prepare: (made) => made.enableCors() });
+    const statuses = async (more: Record<string, string>) => {
+      const headers = { origin, host, ...more };
+      const asked = ROUTES.map((route) => statusAsBrowser(`${url}/snowflake${route}`, headers));
+      return [...new Set(await Promise.all(asked))];
+    };
+    expect(await statuses({})).toEqual([status]);
+    expect(await statuses({ 'sec-fetch-site': 'none' })).toEqual([status]);
+    // What a script may write where CORS is open says nothing.
+    const own = new URL(URL.canParse(origin) ? origin : 'http://x').host;
+    expect(await statuses({ 'x-forwarded-host': own, forwarded: `host=${own}` })).toEqual([status]);
+    // A browser vouches for its own page, also behind a proxy that rewrites Host.
+    expect(await statuses({ 'sec-fetch-site': 'same-origin' })).toEqual([200]);
+  });
+
   it('answers for a generator that is not there', async () => {
     const url = await serve({ platform });
     expect(await json(`${url}/snowflake/workers?generator=none`)).toEqual({

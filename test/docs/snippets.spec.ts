@@ -37,6 +37,13 @@ describe('snippets', () => {
     expect([...DOCUMENTS, ...SOURCES].flatMap(fenceFaults).map(say)).toEqual([]);
   });
 
+  it('declare no class that is not there when they run', () => {
+    const hollow = [...DOCUMENTS, ...SOURCES]
+      .flatMap(snippetsIn)
+      .filter(({ code }) => /^\s*declare (abstract )?class\b/m.test(code));
+    expect(hollow.map(({ path, line }) => `${path}:${line}`)).toEqual([]);
+  });
+
   it('are the same in both READMEs', () => {
     const [english, chinese] = ['README.md', 'README.zh-CN.md'].map((path) =>
       snippetsIn({ path, text: textOf(path) }).map(({ code }) => code),

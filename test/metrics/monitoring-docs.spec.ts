@@ -33,8 +33,15 @@ const QUERIES = DASHBOARD.panels.flatMap(({ targets = [] }) => targets.map(({ ex
 const VARIABLES = DASHBOARD.templating.list.flatMap(({ definition }) => definition ?? []);
 
 const NAMES = METRICS.map(({ prometheus }) => prometheus).toSorted();
-const namesIn = (text: string): string[] =>
-  [...new Set(text.match(/\bsnowflake_\w+/g) ?? [])].toSorted();
+const HISTOGRAMS = METRICS.filter(({ kind }) => kind === 'histogram').map((one) => one.prometheus);
+/** The series of a histogram count as it. */
+const namesIn = (text: string): string[] => {
+  const named = (text.match(/\bsnowflake_\w+/g) ?? []).map((name) => {
+    const whole = name.replace(/_(bucket|sum|count)$/, '');
+    return HISTOGRAMS.includes(whole) ? whole : name;
+  });
+  return [...new Set(named)].toSorted();
+};
 
 /** Each `label="a|b"` of a text, one value at a time. */
 function selected(text: string, label: string): string[] {
@@ -45,7 +52,8 @@ function selected(text: string, label: string): string[] {
 /** The values that a metric of the catalog shows for its label. */
 async function labelValues(name: string): Promise<string[]> {
   const { app, ids } = await startApp();
-  const renewals = { countByAnswer: {}, waitedMs: 0, lastAt: undefined };
+  const none = { durations: [], recent: [], waitedMs: 0, lastAt: undefined };
+  const renewals = { countByAnswer: {}, ...none };
   const reading = new GeneratorReader({ ids: saying(ids, () => ({ renewals })) }).read();
   const metric = METRICS.find(({ prometheus }) => prometheus === name)!;
   const samples = samplesOf(metric, 'x', reading);

@@ -5,7 +5,13 @@ import { describe, expect, it } from '@jest/globals';
 import { DataPointType, MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { registerOpenTelemetryMetrics } from '../../lib/metrics/index.js';
 import { METRICS } from '../../lib/metrics/metric-catalog.js';
-import { saying, settled, startApp } from './measured-app.js';
+import { saying, startApp } from './measured-app.js';
+
+interface HistogramValue {
+  readonly count: number;
+  readonly sum: number;
+  readonly buckets: { readonly boundaries: readonly number[] };
+}
 
 class ReaderInMemory extends MetricReader {
   protected override async onForceFlush(): Promise<void> {}
@@ -32,6 +38,12 @@ class ReaderInMemory extends MetricReader {
   }
 }
 
+const TYPES = {
+  counter: DataPointType.SUM,
+  gauge: DataPointType.GAUGE,
+  histogram: DataPointType.HISTOGRAM,
+};
+
 function createMeter() {
   const reader = new ReaderInMemory();
   const provider = new MeterProvider({ readers: [reader] });
@@ -45,8 +57,6 @@ describe('a meter of OpenTelemetry', () => {
     registerOpenTelemetryMetrics(meter, [{ ids, support: store }]);
     await time.advance(13_000);
     ids.nextIds(4096 * 6);
-    await reader.read();
-    await settled();
     const found = await reader.read();
     expect([...found.keys()].toSorted()).toEqual(
       METRICS.map(({ openTelemetry }) => openTelemetry).toSorted(),
@@ -54,7 +64,7 @@ describe('a meter of OpenTelemetry', () => {
     for (const { openTelemetry, unit, help, kind } of METRICS) {
       const { descriptor, dataPointType } = found.get(openTelemetry)!;
       expect(descriptor).toMatchObject({ unit, description: help });
-      expect(dataPointType).toBe(kind === 'counter' ? DataPointType.SUM : DataPointType.GAUGE);
+      expect(dataPointType).toBe(TYPES[kind]);
     }
     // Five ticks ahead; the time of the test has gone by in fractions of a ms.
     const ahead = (await reader.valuesOf('snowflake.ids.ahead'))['default'] as number;
@@ -81,6 +91,31 @@ describe('a meter of OpenTelemetry', () => {
     });
     await provider.shutdown();
     await app.close();
+  });
+
+  it('records each renewal once, also those before the first collection', async () => {
+    const { app, time, store, ids } = await startApp();
+    const { reader, provider, meter } = createMeter();
+    await time.advance(21_000);
+    registerOpenTelemetryMetrics(meter, [{ ids }]);
+    const name = 'snowflake.renewal.duration';
+    const recorded = async () => (await reader.valuesOf(name))['default'] as HistogramValue;
+    const before = ids.status.renewals!.countByAnswer['ok']!;
+    expect(before).toBeGreaterThan(0);
+    expect((await recorded()).count).toBe(before);
+    expect((await recorded()).count).toBe(before);
+    store.refreshAlive = () => new Promise(() => {});
+    await time.advance(12_500);
+    const { count, sum, buckets } = await recorded();
+    const errors = ids.status.renewals!.countByAnswer['error']!;
+    expect(errors).toBeGreaterThan(0);
+    expect(count).toBe(before + errors);
+    expect(sum).toBeCloseTo(ids.status.renewals!.waitedMs / 1000, 5);
+    expect(buckets.boundaries.slice(-3)).toEqual([1, 2, 5]);
+    await provider.shutdown();
+    const closing = app.close();
+    await time.advance(10_000);
+    await closing;
   });
 
   it('keeps several generators apart, until they are taken out', async () => {

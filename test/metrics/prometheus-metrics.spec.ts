@@ -65,6 +65,12 @@ describe('a registry of prom-client', () => {
     const renewals = {
       countByAnswer: { ok: 7, error: 2 },
       waitedMs: 2500,
+      durations: [
+        { maxMs: 1, count: 3 },
+        { maxMs: 2000, count: 4 },
+        { maxMs: Infinity, count: 2 },
+      ],
+      recent: [],
       lastAt: new Date(time.now() - 4000),
     };
     const more = () => ({ readAt: new Date(time.now()), aheadMs: 250, renewals });
@@ -74,7 +80,13 @@ describe('a registry of prom-client', () => {
       samples.get(`snowflake_${name}{generator="default"${labels}}`);
     expect(value('lease_remaining_seconds')).toBe(60);
     expect(value('ids_ahead_seconds')).toBe(0.25);
-    expect(value('renewal_duration_seconds_total')).toBe(2.5);
+    expect(value('renewal_duration_seconds_sum')).toBe(2.5);
+    expect(value('renewal_duration_seconds_count')).toBe(9);
+    expect(of(samples, 'snowflake_renewal_duration_seconds_bucket')).toEqual({
+      'snowflake_renewal_duration_seconds_bucket{le="0.001",generator="default"}': 3,
+      'snowflake_renewal_duration_seconds_bucket{le="2",generator="default"}': 7,
+      'snowflake_renewal_duration_seconds_bucket{le="+Inf",generator="default"}': 9,
+    });
     expect(value('last_renewal_timestamp_seconds')).toBe(time.now() / 1000 - 4);
     expect(value('renewals_total', ',answer="ok"')).toBe(7);
     expect(value('renewals_total', ',answer="error"')).toBe(2);
@@ -161,7 +173,7 @@ describe('several generators', () => {
 });
 
 describe('worker ids in use and free', () => {
-  it('are asked once in a period, wait for nothing, and vanish without a store', async () => {
+  it('are asked once in a period, there at the first scrape, and vanish without a store', async () => {
     const { app, time, store, ids } = await startApp();
     const registry = new client.Registry();
     const generator = { ids, support: store, workersEveryMs: 30_000 };
@@ -171,7 +183,7 @@ describe('worker ids in use and free', () => {
       await settled();
       return values;
     };
-    expect(await shown()).toEqual([]);
+    expect(await shown()).toEqual([1, 1023]);
     expect(await shown()).toEqual([1, 1023]);
     expect(store.workersAsked).toBe(1);
     store.isAway = true;
@@ -200,13 +212,14 @@ describe('other ways to collect', () => {
 
   it('cluster workers become one: the sum of counts, the worst of measures', async () => {
     const [one, two] = [await startApp(), await startApp()];
-    const parts = [one, two].map(async ({ ids }, at) => {
+    const parts = [one, two].map(async ({ ids, time }, at) => {
       const registry = new client.Registry();
       const more = () => ({
         readAt: new Date(ids.status.leaseEndsAt!.getTime() - 1000 * (at + 1)),
       });
       registerPrometheusMetrics(client, [{ ids: saying(ids, more) }], { registry });
       ids.nextIds(5);
+      await time.advance(11_000);
       return registry.getMetricsAsJSON();
     });
     const samples = await scrape(client.AggregatorRegistry.aggregate(await Promise.all(parts)));
@@ -214,6 +227,9 @@ describe('other ways to collect', () => {
     expect(samples.get('snowflake_lease_remaining_seconds{generator="default"}')).toBe(1);
     expect(samples.get('snowflake_lease_state{generator="default",state="active"}')).toBe(2);
     expect(of(samples, 'snowflake_worker_id')).toEqual({});
+    const bucket = 'snowflake_renewal_duration_seconds_bucket{le="+Inf",generator="default"}';
+    expect(samples.get(bucket)).toBe(2);
+    expect(samples.get('snowflake_renewal_duration_seconds_count{generator="default"}')).toBe(2);
     await Promise.all([one.app.close(), two.app.close()]);
   });
 });

@@ -4,6 +4,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as client from 'prom-client';
 import type { LeaseAnswer } from 'nestjs-snowflake';
+import { RenewalRecord } from '../../lib/lease/renewal-record.js';
 import { registerPrometheusMetrics } from '../../lib/metrics/index.js';
 import { settled, startApp } from './measured-app.js';
 
@@ -58,13 +59,27 @@ describe('metrics of renewals', () => {
     const { app, time, store, value } = await startMeasured({ callTimeoutMs: 1500 });
     store.refreshAlive = () => new Promise(() => {});
     await time.advance(12_500);
-    expect(await value('renewal_duration_seconds_total')).toBeCloseTo(
+    expect(await value('renewal_duration_seconds_sum')).toBeCloseTo(
       1.5 * (await value('renewals_total', ',answer="error"'))!,
       2,
     );
     const closing = app.close();
     await time.advance(10_000);
     await closing;
+  });
+});
+
+describe('the durations of renewals', () => {
+  it('are counted in spans whose ends belong to them, and the last ones are kept', () => {
+    const record = new RenewalRecord();
+    const took = [0, 1, 2, 3, 500, 501, 2000, 2001, 5000, 5001, -7];
+    for (const tookMs of took) record.note('ok', 1000, 1000 + tookMs);
+    expect(record.countByDuration).toEqual([3, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1, 2, 1]);
+    expect(record.recent.map(({ tookMs }) => tookMs)).toEqual([...took.slice(0, -1), 0]);
+    for (let count = 0; count < 100; count++) record.note('error', 0, count);
+    expect(record.recent).toHaveLength(64);
+    expect(record.recent.at(-1)).toEqual({ outcome: 'error', tookMs: 99 });
+    expect(record.countByDuration.reduce((sum, count) => sum + count)).toBe(111);
   });
 });
 

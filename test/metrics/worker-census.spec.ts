@@ -3,6 +3,7 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import { StaticSupport, type WorkerRecord } from 'nestjs-snowflake';
+import { SettableTime } from 'nestjs-snowflake/testing';
 import { WorkerCensus } from '../../lib/metrics/worker-census.js';
 import { settled } from './measured-app.js';
 
@@ -57,6 +58,33 @@ describe('the count of worker ids', () => {
     open[2]!([record(1, 5), record(2, 5)]);
     await settled();
     expect(census.read(2001)).toEqual({ inUse: 2, free: 14 });
+  });
+
+  it('is waited for once, a second at most', async () => {
+    const time = new SettableTime();
+    const silent = { workers: () => new Promise<WorkerRecord[]>(() => undefined) };
+    const census = new WorkerCensus(silent, IDS, 1000, time);
+    let isOver = false;
+    const waited = census.first(0)!.then(() => (isOver = true));
+    expect(census.first(10)).toBeDefined();
+    await time.advance(999);
+    expect(isOver).toBe(false);
+    await time.advance(1);
+    await waited;
+    expect(census.first(5000)).toBeUndefined();
+    expect(census.read(500)).toBeUndefined();
+    expect(time.timerCount).toBe(0);
+  });
+
+  it('is waited for no longer than it takes', async () => {
+    const time = new SettableTime();
+    let asked = 0;
+    const workers = async () => (asked++, [record(1, 5)]);
+    const census = new WorkerCensus({ workers }, IDS, 1000, time);
+    census.read(0);
+    await census.first(0);
+    expect(census.read(0)).toEqual({ inUse: 1, free: 15 });
+    expect([asked, time.timerCount]).toEqual([1, 0]);
   });
 
   it('survives a support that throws instead of rejecting', async () => {

@@ -29,7 +29,8 @@ describe('the shop in operation', () => {
     redis = await startRedis();
     database = await createShopDatabase();
     const support = `${redis.url}?namespace=shop`;
-    shop = await built.start({ SNOWFLAKE_SUPPORT: support, DATABASE_URL: database.url });
+    const env = { SNOWFLAKE_SUPPORT: support, DATABASE_URL: database.url };
+    shop = await built.start({ ...env, OPERATOR_PASSWORD: 'sesame' });
   }, SLOW_MS);
   afterAll(async () => {
     await shop.stop();
@@ -82,7 +83,8 @@ describe('the shop in operation', () => {
       '/orders',
       '/snowflake',
     ]);
-    const answers = await Promise.all(all.map((url) => fetch(url)));
+    const headers = { authorization: `Basic ${btoa('operator:sesame')}` };
+    const answers = await Promise.all(all.map((url) => fetch(url, { headers })));
     expect(answers.map(({ status }) => status)).toEqual(all.map(() => 200));
   });
 

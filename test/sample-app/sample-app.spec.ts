@@ -42,6 +42,16 @@ describe('the shop on embedded defaults', () => {
     rmSync(folder, { recursive: true });
   }, SLOW_MS);
 
+  it('listens on this host alone, and says how operators get in', async () => {
+    const { port } = new URL(shop.url);
+    await expect(fetch(`http://127.0.0.2:${port}/health`)).rejects.toThrow('fetch failed');
+    const [, url, password] = /How it runs: (\S+) \(any user, password (\w+),/.exec(shop.output)!;
+    expect(url).toBe(`http://127.0.0.1:${port}/snowflake`);
+    const headers = { authorization: `Basic ${btoa(`ada:${password}`)}` };
+    expect((await fetch(url!)).status).toBe(401);
+    expect((await fetch(url!, { headers })).status).toBe(200);
+  });
+
   it('creates an order with its lines, all ids text and in order', async () => {
     const { status, body } = await shop.post('/orders', { customerId, lines: LINES });
     const order = body as { id: string; lines: { id: string }[] };
@@ -71,15 +81,19 @@ describe('the shop on embedded defaults', () => {
     expect((await shop.get('/orders?from=2020-01-01&to=2021-01-01')).body).toEqual([]);
   });
 
-  it('answers each of many requests at once with its own rows', async () => {
-    const names = Array.from({ length: 100 }, (_, n) => `customer ${n}`);
-    const made = await Promise.all(names.map((name) => shop.post('/customers', { name })));
-    const ids = made.map(({ body }) => (body as { id: string }).id);
-    const bulk = shop.post('/orders/bulk', { customerId, count: 5000 });
-    const found = await Promise.all(ids.map((id) => shop.get(`/customers/${id}`)));
-    expect(found.map(({ body }) => body)).toEqual(ids.map((id, n) => ({ id, name: names[n] })));
-    expect((await bulk).status).toBe(201);
-  });
+  it(
+    'answers each of many requests at once with its own rows',
+    async () => {
+      const names = Array.from({ length: 100 }, (_, n) => `customer ${n}`);
+      const made = await Promise.all(names.map((name) => shop.post('/customers', { name })));
+      const ids = made.map(({ body }) => (body as { id: string }).id);
+      const bulk = shop.post('/orders/bulk', { customerId, count: 5000 });
+      const found = await Promise.all(ids.map((id) => shop.get(`/customers/${id}`)));
+      expect(found.map(({ body }) => body)).toEqual(ids.map((id, n) => ({ id, name: names[n] })));
+      expect((await bulk).status).toBe(201);
+    },
+    SLOW_MS,
+  );
 
   it('reads what an id says', async () => {
     const { body } = await shop.get(`/ids/${customerId}`);
@@ -155,6 +169,21 @@ describe('the shop on embedded defaults', () => {
       const { port } = new URL(shop.url);
       const starting = built.start({ DATA_DIR: join(folder, 'other') }, Number(port));
       await expect(starting).rejects.toThrow(`Port ${port} is taken`);
+    },
+    SLOW_MS,
+  );
+});
+
+describe('the shop without SNOWFLAKE_SUPPORT', () => {
+  it.each([
+    ['in production', { NODE_ENV: 'production' }],
+    ['on a database that others may share', { DATABASE_URL: 'postgres://127.0.0.1:1/shop' }],
+    ['where it is empty', { NODE_ENV: 'production', SNOWFLAKE_SUPPORT: '' }],
+  ])(
+    'does not start %s, and says what to set',
+    async (_where, env) => {
+      const starting = built.start({ DATA_DIR: join(tmpdir(), randomUUID()), ...env });
+      await expect(starting).rejects.toThrow('Set SNOWFLAKE_SUPPORT, for example redis://');
     },
     SLOW_MS,
   );

@@ -6,10 +6,16 @@ import { once } from 'node:events';
 import { freePort } from '../../scripts/servers/free-port.mjs';
 
 /** What the environment of the tests must not set for it. */
-const UNSET = { DATABASE_URL: undefined, OPERATOR_PASSWORD: undefined };
+const UNSET = {
+  DATABASE_URL: undefined,
+  HOST: undefined,
+  NODE_ENV: undefined,
+  OPERATOR_PASSWORD: undefined,
+  SNOWFLAKE_SUPPORT: undefined,
+};
 
 export class ShopProcess {
-  private output = '';
+  output = '';
 
   private constructor(
     private readonly child: ChildProcess,

@@ -48,8 +48,8 @@ export const ROOMS: readonly Room[] = [
   },
   {
     room: 'metrics',
-    imports: ['nest', 'process-wide'],
-    typesOf: ['lease', 'core'],
+    imports: ['nest', 'lease', 'process-wide'],
+    typesOf: ['core'],
     outside: ['@nestjs/common'],
   },
   {

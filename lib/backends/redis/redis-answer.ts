@@ -3,7 +3,9 @@
  *
  * Promise: no other file of this backend knows in which order a script answers.
  */
-import type { HolderLabel, LeaseAnswer, WorkerRecord } from '../../lease/distributed-support.js';
+import type { LeaseAnswer, WorkerRecord } from '../../lease/distributed-support.js';
+import { shownName } from '../../lease/printable.js';
+import { holderIn } from './holder-text.js';
 
 export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
   const [status, first, ...rest] = reply as [LeaseAnswer['status'], ...unknown[]];
@@ -29,32 +31,38 @@ export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
     case 'hold':
       return { status, waitMs: Number(first) };
     case 'layout-mismatch':
-      return { status, fingerprint: String(first) };
+      return { status, fingerprint: shownName(first) };
     case 'other-version':
-      return { status, version: String(first) };
+      return { status, version: shownName(first) };
     default:
       return { status };
   }
 }
 
-/** token|nonce|floor|era|since|label, the label as JSON. */
-const OWNER = /^[^|]*\|[^|]*\|\d+\|\d+\|(\d+)\|(.*)$/;
-
 export function workerRecords(reply: readonly unknown[]): WorkerRecord[] {
   const [timeMs, ...pairs] = reply;
   const fields = new Map<string, string>();
   for (let at = 0; at < pairs.length; at += 2) fields.set(String(pairs[at]), String(pairs[at + 1]));
-  const nowMs = Number(timeMs) + Number(fields.get('slew') ?? 0);
-  const workerIds = [...fields.keys()].filter((name) => /^c\d+$/.test(name));
+  const nowMs = Number(timeMs) + timeIn(fields.get('slew'), 0);
+  const workerIds = [...fields.keys()].filter((name) => CEILING.test(name));
   return workerIds
     .map((name) => Number(name.slice(1)))
     .toSorted((a, b) => a - b)
     .map((workerId) => {
-      const ceilingMs = Number(fields.get(`c${workerId}`));
-      const owner = OWNER.exec(fields.get(`o${workerId}`) ?? '');
+      const ceilingMs = timeIn(fields.get(`c${workerId}`), LAST_DATE_MS);
       const freeInMs = Math.max(0, ceilingMs - nowMs);
-      if (owner === null) return { workerId, ceilingMs, freeInMs };
-      const label = JSON.parse(owner[2]!) as HolderLabel;
-      return { workerId, ceilingMs, freeInMs, holder: { ...label, sinceMs: Number(owner[1]) } };
+      const holder = holderIn(fields.get(`o${workerId}`));
+      return { workerId, ceilingMs, freeInMs, ...(holder && { holder }) };
     });
+}
+
+/** The field with the ceiling of a worker id, written in one way. */
+const CEILING = /^c(0|[1-9]\d{0,14})$/;
+/** The last moment of a Date. */
+const LAST_DATE_MS = 8.64e15;
+
+/** A time that somebody else may have written: one that cannot be read hides nobody. */
+function timeIn(text: string | undefined, unreadable: number): number {
+  const ms = text === undefined || text === '' ? NaN : Number(text);
+  return Math.abs(ms) <= LAST_DATE_MS ? ms : unreadable;
 }

@@ -6,6 +6,7 @@
  */
 import type { BitLayout, TextForm } from '../../core/index.js';
 import { isSnowflakeError } from '../../errors.js';
+import { printableJson } from '../../lease/printable.js';
 import { usageFault, type Call, type Command } from '../command.js';
 import { idLines, idRecord } from '../describe-id.js';
 import { FORM_OPTION, formFrom } from '../form-option.js';
@@ -56,7 +57,7 @@ export const decode: Command = {
       }
       await terminal.print(...said);
       if (faults.length > 0) code = 1;
-      for (const fault of faults) await terminal.say(`snowflake: ${fault}\n`);
+      for (const fault of faults) await terminal.say(`snowflake: ${fault}`);
     }
     return code;
   },
@@ -66,7 +67,7 @@ export const decode: Command = {
 function answerTo(text: string, { layout, form, isJson }: Reading): string[] | string {
   try {
     const id = form.decode(text);
-    if (isJson) return [JSON.stringify({ ...idRecord(layout, id), text })];
+    if (isJson) return [printableJson({ ...idRecord(layout, id), text })];
     return [...idLines(layout, id, text), ''];
   } catch (error) {
     if (isSnowflakeError(error)) return error.message;

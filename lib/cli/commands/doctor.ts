@@ -11,7 +11,7 @@ import { measured, registryFindings } from '../store/registry-findings.js';
 import type { Finding, Level, Store } from '../store/store.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
 import type { ExitCode } from '../surroundings.js';
-import { printable, type Colour, type Terminal } from '../terminal.js';
+import type { Colour, Painted } from '../terminal.js';
 
 const COLOUR_OF: Readonly<Record<Level, Colour>> = {
   ok: 'green',
@@ -43,7 +43,7 @@ export const doctor: Command = {
       const found = await examined(store, layout?.fingerprint);
       for (const finding of found) {
         if (options.flag('json')) await terminal.printJson(finding);
-        else await terminal.print(lineOf(finding, terminal));
+        else await terminal.print(lineOf(finding));
       }
       return found.some(({ level }) => level === 'warning' || level === 'fault') ? 1 : 0;
     }),
@@ -60,7 +60,7 @@ async function examined(store: Store, fingerprint: string | undefined): Promise<
   }
 }
 
-function lineOf({ level, topic, text }: Finding, terminal: Terminal): string {
-  const mark = terminal.paint(COLOUR_OF[level], level.padEnd(7));
-  return `${mark}  ${topic.padEnd(11)}  ${printable(text)}`;
+function lineOf({ level, topic, text }: Finding): Painted {
+  const rest = `  ${topic.padEnd(11)}  ${text}`;
+  return { colour: COLOUR_OF[level], text: level.padEnd(7), rest };
 }

@@ -4,6 +4,7 @@
  * Promise: every part is checked against its field. It makes no new ids: nothing keeps two calls
  * from giving the same one.
  */
+import { isSnowflakeError } from '../../errors.js';
 import { quoted, usageFault, type Call, type Command } from '../command.js';
 import { idRecord } from '../describe-id.js';
 import { FORM_OPTION, formFrom } from '../form-option.js';
@@ -33,7 +34,7 @@ export const encode: Command = {
   async run({ options, terminal }: Call): Promise<ExitCode> {
     const layout = layoutFrom(options);
     const form = formFrom(options);
-    const id = layout.compose({
+    const id = composed(layout, {
       timestampMs: readTime('--time', options.required('time')).firstMs,
       workerId: options.whole('worker'),
       sequence: options.whole('sequence'),
@@ -45,6 +46,16 @@ export const encode: Command = {
     return 0;
   },
 };
+
+/** A part that its field cannot hold is a command line that cannot be meant so. */
+function composed(layout: BitLayout, parts: Parameters<BitLayout['compose']>[0]): bigint {
+  try {
+    return layout.compose(parts);
+  } catch (error) {
+    if (isSnowflakeError(error)) throw usageFault(error.message);
+    throw error;
+  }
+}
 
 function fieldsFrom(options: Options, layout: BitLayout): Record<string, number> {
   const isWorkerGiven = options.text('worker') !== undefined;

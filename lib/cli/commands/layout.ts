@@ -32,7 +32,7 @@ export const layout: Command = {
     const all = [named, ...options.texts('what-if').map((text) => changed(named, text))];
     const facts = all.map(layoutFacts);
     if (options.flag('json')) {
-      await terminal.print(...facts.map((fact) => JSON.stringify(fact)));
+      await terminal.printJson(...facts);
       return 0;
     }
     const columns = facts.map(factRows);
@@ -42,7 +42,7 @@ export const layout: Command = {
     ]);
     await terminal.print(...all.flatMap((each) => bitDiagram(each)), '', ...tableLines(rows));
     const warning = named.warningAt(systemClock.now());
-    if (warning !== undefined) await terminal.say(`${warning}\n`);
+    if (warning !== undefined) await terminal.say(warning);
     return 0;
   },
 };

@@ -42,9 +42,7 @@ export const range: Command = {
     const { first, last } = layout.idRange(new Date(fromMs), new Date(toMs));
     if (first > last) {
       const lifetime = `${utcText(layout.epochMs)} to ${layout.lastDate.toISOString()}`;
-      await terminal.say(
-        `snowflake: no id lies in that span; this layout has ids of ${lifetime}.\n`,
-      );
+      await terminal.say(`snowflake: no id lies in that span; this layout has ids of ${lifetime}.`);
       return 1;
     }
     const [from, to] = [utcText(fromMs), utcText(toMs)];

@@ -39,12 +39,12 @@ export const registryCreate: Command = {
       const before = await store.read();
       if (before.facts !== undefined) {
         await terminal.print(...registryLines(store, before));
-        await terminal.say('snowflake: the registry is there already. Nothing was changed.\n');
+        await terminal.say('snowflake: the registry is there already. Nothing was changed.');
         return 1;
       }
-      await terminal.say(`${meaningOf(ttlMs + store.lossWindowMs)}\n`);
+      await terminal.say(meaningOf(ttlMs + store.lossWindowMs));
       if (!options.flag('yes') && !(await confirm(terminal, `Create ${store.key}?`))) {
-        await terminal.say('Nothing was changed.\n');
+        await terminal.say('Nothing was changed.');
         return 1;
       }
       await store.release(nobodysLease(ttlMs), undefined);

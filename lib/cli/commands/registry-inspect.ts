@@ -18,7 +18,6 @@ import {
 import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
 import type { ExitCode } from '../surroundings.js';
 import { tableLines } from '../table.js';
-import { printable } from '../terminal.js';
 import { spanText, utcText } from '../time-text.js';
 
 export const registryInspect: Command = {
@@ -61,8 +60,8 @@ export function registryLines(store: Store, view: RegistryView): string[] {
   return tableLines([
     ...place,
     ['layout', layoutText(facts)],
-    ['protocol', printable(facts.version)],
-    ['incarnation', printable(facts.incarnation)],
+    ['protocol', facts.version],
+    ['incarnation', facts.incarnation],
     [
       'era',
       `${facts.era}${facts.era > 1 ? ` (data lost or server changed ${facts.era - 1} times)` : ''}`,
@@ -77,10 +76,10 @@ export function registryLines(store: Store, view: RegistryView): string[] {
 
 function layoutText({ fingerprint }: RegistryFacts): string {
   if (fingerprint === '') return 'none yet: that of the first process that leases';
-  if (isContested(fingerprint)) return `${printable(fingerprint)} (contested: neither may lease)`;
+  if (isContested(fingerprint)) return `${fingerprint} (contested: neither may lease)`;
   const layout = layoutOfFingerprint(fingerprint);
   const until = layout === undefined ? '' : ` (until ${layoutFacts(layout).lastDate})`;
-  return `${printable(fingerprint)}${until}`;
+  return `${fingerprint}${until}`;
 }
 
 function startText({ safeFloorMs }: RegistryFacts, nowMs: number): string {

@@ -5,13 +5,13 @@
  * range of its holder has ended, whether that process is alive or not.
  */
 import type { WorkerLease, WorkerRecord } from '../../lease/distributed-support.js';
+import { shownName } from '../../lease/printable.js';
 import type { Call, Command } from '../command.js';
 import { confirm } from '../confirm.js';
 import { readWhole } from '../options.js';
 import { noRegistryText, type HolderProof, type RegistryView, type Store } from '../store/store.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
 import type { ExitCode } from '../surroundings.js';
-import { printable } from '../terminal.js';
 import { spanText, utcText } from '../time-text.js';
 
 /**
@@ -40,23 +40,27 @@ export const release: Command = {
       const view = await store.read();
       const record = view.workers.find((each) => each.workerId === workerId);
       const proof = view.proofOf(workerId);
+      if (proof === undefined && record?.holder !== undefined && record.freeInMs > 0) {
+        await terminal.say(`snowflake: ${unreadable(record)}`);
+        return 1;
+      }
       if (record === undefined || record.freeInMs === 0 || proof === undefined) {
         await terminal.print(nothingToDo(workerId, record, view, store));
         return 0;
       }
       if (proof.nonce === '') {
-        await terminal.say(`snowflake: ${copiesSeen(record)}\n`);
+        await terminal.say(`snowflake: ${copiesSeen(record)}`);
         return 1;
       }
-      await terminal.say(`${meaningOf(record)}\n`);
+      await terminal.say(meaningOf(record));
       const isMeant = options.flag('yes') || (await confirm(terminal, 'Release it?'));
       if (!isMeant) {
-        await terminal.say('Nothing was changed.\n');
+        await terminal.say('Nothing was changed.');
         return 1;
       }
       const fault = await forgetHolder(store, workerId, proof.token);
       if (fault !== undefined) {
-        await terminal.say(`snowflake: ${fault}\n`);
+        await terminal.say(`snowflake: ${fault}`);
         return 1;
       }
       await terminal.print(await outcomeOf(store, workerId));
@@ -107,10 +111,11 @@ function leaseOf(
 }
 
 function meaningOf({ workerId, ceilingMs, freeInMs, holder }: WorkerRecord): string {
-  const { host = '?', pid = '?', application = '?', sinceMs = Number.NaN } = holder ?? {};
-  const who = `${printable(application)} on ${printable(host)}, pid ${printable(String(pid))}`;
+  const { host = '?', pid = '?', application = '?', sinceMs = 0 } = holder ?? {};
+  const who = `${shownName(application)} on ${shownName(host)}, pid ${pid}`;
+  const since = sinceMs === 0 ? '?' : utcText(sinceMs);
   return (
-    `Worker id ${workerId} is held by ${who}, since ${utcText(sinceMs)}.\n` +
+    `Worker id ${workerId} is held by ${who}, since ${since}.\n` +
     `Its range ends at ${utcText(ceilingMs)}, in ${spanText(freeInMs)}, and stands: nobody gets\n` +
     `the worker id before that. After a release the holder can no longer prolong it.\n` +
     `  A holder that is alive makes ids to the end of the range, then with another worker id.\n` +
@@ -124,6 +129,13 @@ function copiesSeen({ workerId }: { readonly workerId: number }): string {
   return (
     `Worker id ${workerId} is not released: copies of its holder were noticed, and they are told ` +
     `to drop it at their next renewal, which a release would prevent. Its range is not prolonged.`
+  );
+}
+
+function unreadable({ workerId, ceilingMs }: WorkerRecord): string {
+  return (
+    `Worker id ${workerId} is not released: what the registry says of its holder cannot be read. ` +
+    `Something else wrote it. Its range ends at ${utcText(ceilingMs)}.`
   );
 }
 

@@ -5,13 +5,13 @@
  * terminal.
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
+import { cutName } from '../../lease/printable.js';
 import type { Call, Command } from '../command.js';
 import { occupancyOf, occupancyText } from '../store/occupancy.js';
 import { noRegistryText } from '../store/store.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
 import type { ExitCode } from '../surroundings.js';
 import { tableLines } from '../table.js';
-import { printable } from '../terminal.js';
 import { spanText, utcText } from '../time-text.js';
 
 export const workers: Command = {
@@ -37,7 +37,7 @@ export const workers: Command = {
           ...records.map(recordOf),
           { ...occupancy, storeTime: utcText(view.storeMs) },
         ];
-        await terminal.print(...lines.map((line) => JSON.stringify(line)));
+        await terminal.printJson(...lines);
         return 0;
       }
       if (view.facts === undefined) {
@@ -46,21 +46,24 @@ export const workers: Command = {
       }
       const head = ['worker', 'host', 'pid', 'application', 'since', 'until', 'free in'];
       const table = tableLines([head, ...records.map(rowOf)], '', [0, 2]);
-      if (records.length > 0) await terminal.print(terminal.paint('bold', table[0]!));
-      await terminal.print(...(records.length > 0 ? [...table.slice(1), ''] : []));
+      const [title = '', ...rows] = table;
+      if (records.length > 0) await terminal.print({ colour: 'bold', text: title }, ...rows, '');
       await terminal.print(`${occupancyText(occupancy)} Time of the store: ${utcText(view.nowMs)}`);
       return 0;
     }),
 };
 
+/** As long as a label of DNS: one long name must not push the columns of all others away. */
+const NAME_LENGTH_MAX = 63;
+
 function rowOf({ workerId, ceilingMs, freeInMs, holder }: WorkerRecord): string[] {
   const { host = '-', pid = '-', application = '-', sinceMs } = holder ?? {};
   return [
     String(workerId),
-    printable(String(host)),
-    printable(String(pid)),
-    printable(String(application)),
-    sinceMs === undefined ? '-' : utcText(sinceMs),
+    cutName(host, NAME_LENGTH_MAX),
+    String(pid || '-'),
+    cutName(application, NAME_LENGTH_MAX),
+    !sinceMs ? '-' : utcText(sinceMs),
     utcText(ceilingMs),
     freeInMs > 0 ? spanText(freeInMs) : 'now',
   ];

@@ -11,6 +11,7 @@ import { supportFromUrl, type RedisSupport } from '../../backends/redis/redis.su
 import { parseRedisUrl, type RedisUrl } from '../../backends/redis/redis-url.js';
 import { SCRIPTS } from '../../backends/redis/scripts.generated.js';
 import type { WorkerLease } from '../../lease/distributed-support.js';
+import { cutName } from '../../lease/printable.js';
 import { redisFindings } from './redis-findings.js';
 import type { Finding, HolderProof, RegistryFacts, RegistryView, Store } from './store.js';
 import { within } from './within.js';
@@ -98,8 +99,9 @@ export function registryView(reply: readonly unknown[]): RegistryView {
 function registryFacts(fields: ReadonlyMap<string, string>): RegistryFacts | undefined {
   // As the scripts have it: without this field a registry is absent.
   if (!fields.has('lastTime')) return undefined;
-  const text = (name: string) => fields.get(name) ?? '';
-  const number = (name: string) => Number(fields.get(name) ?? 0);
+  // Whatever somebody wrote: names that are cut fit no layout, and a number is one.
+  const text = (name: string) => cutName(fields.get(name) ?? '');
+  const number = (name: string) => finite(Number(fields.get(name) ?? 0));
   return {
     version: text('version'),
     fingerprint: text('fingerprint'),
@@ -112,6 +114,8 @@ function registryFacts(fields: ReadonlyMap<string, string>): RegistryFacts | und
     operations: number('operations'),
   };
 }
+
+const finite = (number: number): number => (Number.isFinite(number) ? number : 0);
 
 function proofIn(owner: string | undefined): HolderProof | undefined {
   const [, token, nonce] = PROOF.exec(owner ?? '') ?? [];

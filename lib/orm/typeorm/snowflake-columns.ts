@@ -6,6 +6,7 @@
  * children and embedded classes work, while junction tables and foreign keys are left alone.
  */
 import type { EntityMetadata } from 'typeorm';
+import { SnowflakeError, shown } from '../../errors.js';
 import { currentIdMaker } from '../../nest/current-id-makers.js';
 import { processWide } from '../../process-wide.js';
 
@@ -56,8 +57,20 @@ function isOfChild(target: Function, entity: EntityMetadata['target']): boolean 
 /**
  * What the property holds in the inserted row: a new id where there is none, else what is there,
  * as text, because that is what a later read gives.
+ * @throws SnowflakeError ID_INVALID for a number, by which TypeORM would not find the row again
  */
 export function idForInsert(value: unknown, maker: string | undefined): unknown {
   if (value === null || value === undefined) return currentIdMaker(maker).nextIdString();
+  if (typeof value === 'number') throw isNumber(value);
   return typeof value === 'bigint' ? String(value) : value;
+}
+
+function isNumber(value: number): SnowflakeError {
+  return new SnowflakeError(
+    'ID_INVALID',
+    `Expected the id of a new row as text, got ${shown(value)}. Nothing was sent to the database. ` +
+      `Ids are strings: TypeORM compares the one it is given with the text it reads, and takes a ` +
+      `row that is there for a new one. Write '${value}', or leave the id out for a new one.`,
+    { details: { value } },
+  );
 }

@@ -1,5 +1,6 @@
 /**
- * Lets operators in: by OPERATOR_PASSWORD where it is set, else whoever sits at this host.
+ * Lets operators in, by their password. Where a request comes from is not asked: behind a proxy on
+ * this host, every request comes from 127.0.0.1 and many name no other.
  */
 import {
   ForbiddenException,
@@ -10,29 +11,23 @@ import {
 } from '@nestjs/common';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { readConfig } from '../config.js';
-import { isLocalRequest } from './local-request.js';
+import { OperatorPassword } from './operator-password.js';
 
 const CHALLENGE = 'Basic realm="Shop, for operators", charset="UTF-8"';
 
 @Injectable()
 export class OperatorGuard implements CanActivate {
-  private readonly password = readConfig().operatorPassword;
+  constructor(private readonly password: OperatorPassword) {}
 
   canActivate(context: ExecutionContext): boolean {
     const http = context.switchToHttp();
-    const request = http.getRequest<IncomingMessage>();
-    if (this.password === undefined) {
-      if (isLocalRequest(request)) return true;
-      throw new ForbiddenException(
-        'Only requests from the host itself are let in. Set OPERATOR_PASSWORD and restart to be ' +
-          'asked for a password instead.',
-      );
-    }
-    const given = passwordIn(request.headers.authorization);
-    if (given !== undefined && isEqual(given, this.password)) return true;
+    const { text, hint } = this.password;
+    if (text === undefined) throw new ForbiddenException(`Nobody is let in: ${hint}.`);
+    const { authorization } = http.getRequest<IncomingMessage>().headers;
+    const given = passwordIn(authorization);
+    if (given !== undefined && isEqual(given, text)) return true;
     http.getResponse<ServerResponse>().setHeader('WWW-Authenticate', CHALLENGE);
-    throw new UnauthorizedException('Send the OPERATOR_PASSWORD, with any user name.');
+    throw new UnauthorizedException('Send the password of the operators, with any user name.');
   }
 }
 

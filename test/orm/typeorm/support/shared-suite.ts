@@ -65,6 +65,33 @@ export function describeSnowflakeId(driver: Driver): void {
       expect(await tags().findOneByOrFail({ id: tag.id })).toMatchObject({ label: 'plain' });
     });
 
+    it.each([
+      ['a bigint', 8n],
+      ['text', '9'],
+    ])('or the one it was given as %s, which is text from then on', async (_kind, id) => {
+      const given = { id: id as string, label: `given ${id}` };
+      expect((await tags().save(given)).id).toBe(String(id));
+      expect(await tags().findOneByOrFail({ label: `given ${id}` })).toMatchObject(given);
+    });
+
+    it.each([7, 911_704_225_635_921_921])('unless it was given the number %d', async (number) => {
+      const id = number as unknown as string;
+      const text = { id: '7', label: 'text' };
+      await tags().save(text);
+      const label = 'a number';
+      // The last two would look for the row of the text, and not find it.
+      for (const write of [
+        () => tags().insert({ id, label }),
+        () => database.createQueryBuilder().insert().into(Tag).values({ id, label }).execute(),
+        () => tags().save({ id, label }),
+        () => tags().save(made(Tag, { id, label })),
+      ]) {
+        await expect(write()).rejects.toMatchObject({ code: 'ID_INVALID' });
+      }
+      expect(await tags().countBy({ label })).toBe(0);
+      await tags().delete(text);
+    });
+
     it.each(['plain', 'instance'])('after insert(%s)', async (kind) => {
       const label = `insert ${kind}`;
       await tags().insert(kind === 'plain' ? { label } : made(Tag, { label }));

@@ -1,0 +1,54 @@
+/**
+ * A histogram of prom-client that is read and not observed.
+ *
+ * Promise: it is the counts of the generator at the moment of the scrape, all of them, so that two
+ * registries or a late first scrape miss nothing. prom-client has no such histogram of its own.
+ */
+import type { GeneratorReader } from './generator-reader.js';
+import type { Metric } from './metric-catalog.js';
+
+interface Value {
+  readonly metricName: string;
+  readonly labels: Record<string, string | number>;
+  readonly value: number;
+}
+
+/** What a registry of prom-client asks of a metric. */
+export interface ReadHistogram {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'histogram';
+  readonly aggregator: Metric['aggregator'];
+  get(): Promise<object>;
+  /** Nothing is kept here. */
+  reset(): void;
+}
+
+export function readHistogram(
+  { prometheus: name, help, aggregator }: Metric,
+  readers: ReadonlySet<GeneratorReader>,
+): ReadHistogram {
+  const facts = { name, help, type: 'histogram', aggregator } as const;
+  const get = async () => {
+    const values = [...readers].flatMap((reader) => valuesOf(name, reader));
+    return { ...facts, values };
+  };
+  return { ...facts, get, reset: () => undefined };
+}
+
+function valuesOf(name: string, reader: GeneratorReader): Value[] {
+  const { renewals } = reader.read().status;
+  if (renewals === undefined) return [];
+  const labels = { generator: reader.name };
+  let count = 0;
+  const buckets = renewals.durations.map((span) => {
+    count += span.count;
+    const le = span.maxMs === Infinity ? '+Inf' : span.maxMs / 1000;
+    return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count };
+  });
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels, value: renewals.waitedMs / 1000 },
+    { metricName: `${name}_count`, labels, value: count },
+  ];
+}

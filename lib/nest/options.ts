@@ -96,6 +96,10 @@ const OWN_NAMES: Record<Exclude<keyof SnowflakeModuleOptions, keyof LeaseOptions
   timers: true,
 };
 
+const KNOWN_NAMES = [...Object.keys(OWN_NAMES), ...Object.keys(LEASE_DEFAULTS)]
+  .filter((name) => name !== 'ttlMs')
+  .toSorted();
+
 /** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`. */
 export async function resolveOptions(
   options: SnowflakeModuleOptions,
@@ -231,7 +235,7 @@ function resolveWorkerIds(
 function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): string[] {
   const faults = Object.keys(options)
     .filter((name) => !(name in OWN_NAMES) && (name === 'ttlMs' || !(name in LEASE_DEFAULTS)))
-    .map((name) => `The option \`${name}\` is unknown; see docs/reference/options.md.`);
+    .map((name) => `The option \`${name}\` is unknown. There are ${KNOWN_NAMES.join(', ')}.`);
   const { aheadMsMax, sequenceStart, lazy, sharesLease, layout, clock } = config;
   if (!Number.isInteger(aheadMsMax) || aheadMsMax < 0 || aheadMsMax > AHEAD_MS_LIMIT) {
     faults.push(

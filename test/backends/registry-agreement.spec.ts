@@ -130,5 +130,5 @@ describe('the two registries', () => {
       'renew ok',
       'renew unknown',
     ]);
-  }, 60_000);
+  });
 });

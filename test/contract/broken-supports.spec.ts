@@ -17,8 +17,6 @@ import { REGISTRY_FAULTS } from './registry-faults.js';
 import { memoryStore } from './settable-stores.js';
 import { WRONG_SUPPORTS } from './wrong-supports.js';
 
-const LOADING_MS = 60_000;
-
 /** The cases of the suite that a support fails. */
 async function failuresOf(
   store: Omit<BenchParts, 'expect'>,
@@ -48,7 +46,7 @@ describe('the contract suite', () => {
       rejections.set(name, await failuresOf(await mutated(edits)));
     for (const { name, build, leaveOut } of WRONG_SUPPORTS)
       rejections.set(name, await failuresOf(build(), leaveOut));
-  }, LOADING_MS);
+  });
 
   it.each(REGISTRY_MUTANTS)('rejects the mutant: $name', ({ name }) => {
     expect(rejections.get(name)).not.toEqual([]);

@@ -23,12 +23,12 @@ const markdown = (text: string): TextFile => ({ path: 'docs/planted.md', text })
 let program: SnippetProgram;
 beforeAll(() => {
   program = new SnippetProgram([...DOCUMENTS, ...SOURCES].flatMap(snippetsIn));
-}, 60_000);
+});
 
 describe('snippets', () => {
   it('compile, in Markdown and in @example', () => {
     expect(program.faults().map(say)).toEqual([]);
-  }, 60_000);
+  });
 
   it('are all found: blocks are closed and marked ts, examples have one', () => {
     const found = [...DOCUMENTS, ...SOURCES].flatMap(snippetsIn).map(({ path }) => path);
@@ -59,7 +59,7 @@ describe('the check of snippets', () => {
       expect.stringMatching(/^docs\/planted\.md:6 Expression expected/),
       expect.stringMatching(/^docs\/planted\.md:2 .*no exported member 'RedisSupport'/),
     ]);
-  }, 60_000);
+  });
 
   it('finds blocks that would not be compiled', () => {
     const typescript = markdown('```typescript\nx\n```\n\n```ts\n');

@@ -65,9 +65,10 @@ describe('an id', () => {
     const megabytes = 8_000_000;
     const check = new IdCheck({}, [textForms.base58]);
     for (const text of ['1', 'z', '٣', '\n'].map((character) => character.repeat(megabytes))) {
-      const startedAt = performance.now();
+      const before = process.cpuUsage();
       expect(check.refusalOf(text)!.length).toBeLessThan(600);
-      expect(performance.now() - startedAt).toBeLessThan(1000);
+      // What this process worked, however much else the machine has to do.
+      expect(process.cpuUsage(before).user / 1000).toBeLessThan(1000);
     }
   });
 

@@ -8,8 +8,7 @@ import { ROOT } from '../tidy/tree.js';
 import { run } from './command.js';
 
 /** Folders the package is not made from. */
-const NOT_PACKED =
-  /^(\.git|\.data|dist|coverage|test|sample-app)(\/|$)|(^|\/)node_modules(\/|$)/;
+const NOT_PACKED = /^(\.git|\.data|dist|coverage|test|sample-app)(\/|$)|(^|\/)node_modules(\/|$)/;
 
 /** Builds and packs below `folder`; answers the path of the tarball. */
 export async function packLibrary(folder: string): Promise<string> {

@@ -7,6 +7,7 @@ export default {
   testMatch: ['**/*.spec.ts'],
   testPathIgnorePatterns: ['/node_modules/', '/test/package/consumers/'],
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/test/package/consumers/'],
+  reporters: ['default', '<rootDir>/test/support/time-reporter.mjs'],
   setupFiles: ['reflect-metadata'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': '@swc/jest' },

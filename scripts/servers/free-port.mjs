@@ -1,7 +1,7 @@
 // A port on the loopback interface that nobody listens on just now.
 //
-// Promise: the system gives it to nobody else before it is used, since it lies below the ports that
-// connections and listeners without a wish get. Whoever else wishes for one takes another at random.
+// Promise: the system gives it to nobody else before it is used, since it lies below those that
+// connections and listeners without a wish get. Whoever else wishes for one draws at random too.
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 

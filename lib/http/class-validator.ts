@@ -19,10 +19,10 @@ export type { SnowflakeIdChecks } from './check-id.js';
  *
  * class CreateOrder {
  *   @IsSnowflakeId({ layout: layouts.snowflake(), notInFuture: true })
- *   customerId: string;
+ *   customerId!: string;
  *
  *   @IsSnowflakeId({}, { each: true })
- *   couponIds: string[];
+ *   couponIds!: string[];
  * }
  * ```
  */

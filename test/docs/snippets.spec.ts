@@ -51,6 +51,7 @@ describe('the check of snippets', () => {
       "# A\n\n```ts\nimport { IdMaker } from 'nestjs-snowflake';\n\nIdMaker.next();\n```\n",
       '```ts\nundeclared();\n```\n\n```ts\nlet x = ;\n```\n\n```sh\nnot TypeScript\n```\n',
       "```ts\nimport { RedisSupport } from 'nestjs-snowflake';\nRedisSupport;\n```\n",
+      '```ts\nclass Order {\n  id: string;\n}\n```\n',
     ];
     const found = new SnippetProgram(broken.flatMap((text) => snippetsIn(markdown(text)))).faults();
     expect(found.map(say)).toEqual([
@@ -58,6 +59,7 @@ describe('the check of snippets', () => {
       expect.stringMatching(/^docs\/planted\.md:2 .*'undeclared'/),
       expect.stringMatching(/^docs\/planted\.md:6 Expression expected/),
       expect.stringMatching(/^docs\/planted\.md:2 .*no exported member 'RedisSupport'/),
+      expect.stringMatching(/^docs\/planted\.md:3 Property 'id' has no initializer/),
     ]);
   });
 

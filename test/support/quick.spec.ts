@@ -14,7 +14,7 @@ describe('npm run test:quick', () => {
   it('runs everything of core and of the lease, and what of nest needs no server', () => {
     expect(without.filter((path) => /^test\/(core|lease)\//.test(path))).toEqual([]);
     expect(without).not.toContain('test/nest/snowflake.module.spec.ts');
-    expect(without).toContain('test/nest/redis-application.spec.ts');
+    expect(without).toContain('test/nest/lease-from-redis.spec.ts');
   });
 
   it('leaves out what starts a server, also where another file of the tests does', () => {

@@ -31,6 +31,7 @@ export class Terminal {
 
   /** Says what is not part of the result; nobody listening is no fault. */
   async say(text: string): Promise<void> {
+    // Who does not listen has missed nothing that the exit code does not say.
     await written(this.world.stderr, text).catch(() => undefined);
   }
 

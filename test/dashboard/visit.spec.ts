@@ -79,5 +79,6 @@ describe('a visit', () => {
     await until(() => isOver);
     // What the handler throws now would fail this test, once this turn is over.
     await new Promise((resolve) => setImmediate(resolve));
+    expect(visit.complaints).toEqual([]);
   });
 });

@@ -1,10 +1,13 @@
 /** @type {import('jest').Config} */
 export default {
   testEnvironment: 'node',
+  // For what hangs. No test may depend on how fast the machine is, so none has a limit of its own.
+  testTimeout: 300_000,
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.spec.ts'],
   testPathIgnorePatterns: ['/node_modules/', '/test/package/consumers/'],
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/test/package/consumers/'],
+  reporters: ['default', '<rootDir>/test/support/time-reporter.mjs'],
   setupFiles: ['reflect-metadata'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': '@swc/jest' },

@@ -44,6 +44,7 @@ export class Terminal {
   /** Says what is not part of the result, in one line or several; nobody listening is no fault. */
   async say(text: string | Painted): Promise<void> {
     const { stderr } = this.world;
+    // Who does not listen has missed nothing that the exit code does not say.
     await written(stderr, `${this.drawn(text, stderr, '\n')}\n`).catch(() => undefined);
   }
 

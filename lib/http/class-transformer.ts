@@ -16,10 +16,10 @@ import { Transform } from 'class-transformer';
  *
  * class Order {
  *   @SnowflakeText()
- *   id: bigint;
+ *   id!: bigint;
  *
  *   @SnowflakeText()
- *   lineIds: bigint[];
+ *   lineIds!: bigint[];
  * }
  * ```
  */

@@ -26,7 +26,7 @@ export type { SnowflakeIdChecks } from './check-id.js';
  *
  * class CreateOrder {
  *   @IsSnowflakeId({ layout: layouts.snowflake(), notInFuture: true })
- *   customerId: string;
+ *   customerId!: string;
  * }
  * ```
  */

@@ -61,7 +61,7 @@ export function snowflakeScalar(
  * @ObjectType()
  * class Order {
  *   @Field(() => SnowflakeID)
- *   id: string;
+ *   id!: string;
  * }
  *
  * @Resolver(() => Order)

@@ -71,10 +71,10 @@ export function snowflakeSchema(example = EXAMPLE_ID): SnowflakeSchema {
  *
  * class Order {
  *   @ApiSnowflakeProperty({ readOnly: true })
- *   id: string;
+ *   id!: string;
  *
  *   @ApiSnowflakeProperty({ description: 'Who gets it', nullable: true })
- *   receiverId: string | null;
+ *   receiverId!: string | null;
  * }
  * ```
  */

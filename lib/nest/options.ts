@@ -105,6 +105,10 @@ const OWN_NAMES: Record<Exclude<keyof SnowflakeModuleOptions, keyof LeaseOptions
   timers: true,
 };
 
+const KNOWN_NAMES = [...Object.keys(OWN_NAMES), ...Object.keys(LEASE_DEFAULTS)]
+  .filter((name) => name !== 'ttlMs')
+  .toSorted();
+
 /**
  * @param found faults of the application around the options, reported with theirs
  * @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`.
@@ -249,7 +253,7 @@ function resolveWorkerIds(
 function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): string[] {
   const faults = Object.keys(options)
     .filter((name) => !(name in OWN_NAMES) && (name === 'ttlMs' || !(name in LEASE_DEFAULTS)))
-    .map((name) => `The option \`${name}\` is unknown; see docs/reference/options.md.`);
+    .map((name) => `The option \`${name}\` is unknown. There are ${KNOWN_NAMES.join(', ')}.`);
   const { aheadMsMax = 0, sequenceStart, lazy, sharesLease, layout, clock, application } = config;
   if (!Number.isInteger(aheadMsMax) || aheadMsMax < 0 || aheadMsMax > AHEAD_MS_LIMIT) {
     faults.push(

@@ -9,6 +9,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/** For a server that never comes; a busy machine may take long. */
+const START_MS_MAX = 120_000;
+
 /** @type {Set<() => void>} */
 const running = new Set();
 process.on('exit', () => {
@@ -59,7 +62,7 @@ export async function startProcess({ command, args, folder, user = {}, isReady }
     }
     clean();
   };
-  for (const deadline = Date.now() + 30_000; !(await isReady()); await sleep(25)) {
+  for (const deadline = Date.now() + START_MS_MAX; !(await isReady()); await sleep(25)) {
     if (child.exitCode === null && Date.now() < deadline) continue;
     await stop();
     throw new Error(`${command} did not start:\n${output}`);

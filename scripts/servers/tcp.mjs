@@ -12,7 +12,7 @@ export function firstReply(port, request = '') {
       socket.destroy();
       resolve(reply);
     };
-    socket.setTimeout(500, () => finish(''));
+    socket.setTimeout(5000, () => finish(''));
     socket.once('data', (data) => finish(data.toString('latin1')));
     socket.once('error', () => finish(''));
     socket.once('close', () => finish(''));

@@ -150,5 +150,5 @@ describe('the two registries', () => {
       'renew other-version',
       'renew unknown',
     ]);
-  }, 60_000);
+  });
 });

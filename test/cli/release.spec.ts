@@ -8,7 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { forgetHolder } from '../../lib/cli/commands/release.js';
 import { RedisStore } from '../../lib/cli/store/redis-store.js';
 import type { Store } from '../../lib/cli/store/store.js';
+import type { LeaseAnswer, LeaseGrant } from '../../lib/lease/distributed-support.js';
 import { command, typing } from './run-command.js';
+import { until, untilTime } from '../until.js';
 import { Tenants, type Held, type Tenant } from './tenants.js';
 
 const REDIS_URL = process.env['REDIS_URL']!;
@@ -79,16 +81,20 @@ describe('release', () => {
     await command(release(0, '--yes'));
     expect(await tenant.renew(held)).toEqual({ status: 'unknown' });
     const only = { ttlMs: 600, workerIdMin: 0, workerIdMax: 0 };
-    expect(await tenant.ask(only).answer).toMatchObject({ status: 'none-free' });
-    await sleep(650);
-    const next = await tenant.acquire(only);
+    const answers: LeaseAnswer[] = [];
+    await until(async () => {
+      answers.push(await tenant.ask(only).answer);
+      return answers.at(-1)!.status === 'ok';
+    });
+    const next = answers.pop() as LeaseGrant;
     expect(next.floorMs).toBeGreaterThanOrEqual(held.ceilingMs);
+    expect(answers.filter(({ status }) => status !== 'none-free')).toEqual([]);
   });
 
   it('keeps a ceiling that rises while the operator thinks', async () => {
     const { tenant, release, key } = world();
     const held = await tenant.acquire();
-    await sleep(20);
+    await untilTime(held.nowMs!);
     const renew = () => tenant.renew(held);
     const answer = await command(release(0), { stdin: typing('yes', renew) });
     expect(answer.code).toBe(0);
@@ -98,11 +104,11 @@ describe('release', () => {
 
   it('does not take the worker id from somebody else who got it meanwhile', async () => {
     const { tenant, release, key } = world();
-    const only = { workerIdMax: 0, ttlMs: 300 };
-    await tenant.acquire(only);
+    const only = { workerIdMax: 0 };
+    const held = await tenant.acquire(only);
     const change = async () => {
-      await sleep(350);
-      await tenant.acquire({ ...only, ttlMs: 60_000 });
+      await tenant.release(held);
+      await until(async () => (await tenant.ask(only).answer).status === 'ok');
     };
     const answer = await command(release(0), { stdin: typing('yes', change) });
     expect(answer).toMatchObject({ code: 1, out: '' });
@@ -145,7 +151,7 @@ describe('release', () => {
     const held = await tenant.acquire();
     const sent = { ...held };
     await tenant.renew(held);
-    await sleep(20);
+    await untilTime(held.nowMs!);
     // Its answer was lost: the same nonces once more, by which the chain does not go on.
     const repeat = () => tenant.renew(sent);
     expect(await disturbed(store(), repeat, held.lease.token)).toBeUndefined();
@@ -179,7 +185,7 @@ describe('release', () => {
     const { tenant, release, key } = world();
     await tenant.acquire();
     await tenant.release(await tenant.acquire());
-    await sleep(5);
+    await until(async () => (await tenant.support.workers()).some(({ freeInMs }) => freeInMs <= 0));
     const before = await redis.hgetall(key);
     const answer = await command(release(worker, '--yes'));
     expect(answer).toMatchObject({ code: 0, err: '' });
@@ -199,6 +205,7 @@ async function live(tenant: Tenant, ranges: Range[], isOver: () => boolean): Pro
   let held: Held | undefined;
   let range: Range | undefined;
   while (!isOver()) {
+    // Lives go on at their own pace, so that they meet the releases anywhere.
     await sleep(Math.random() * 20);
     if (held === undefined) {
       const terms = { ttlMs: 120, minRangeMs: 10, workerIdMax: 2 };
@@ -226,19 +233,16 @@ describe('releases in the middle of renewals', () => {
     let isOver = false;
     const lives = Array.from({ length: 4 }, () => live(tenant, ranges, () => isOver));
     const codes: number[] = [];
-    const ended = sleep(4000).then(() => (isOver = true));
     for (let count = 0; !isOver; count++) {
       codes.push((await command(release(count % 3, '--yes'))).code);
+      isOver = ranges.length > 40 && codes.filter((code) => code === 0).length > 20;
     }
-    await ended;
     await Promise.all(lives);
-    expect(ranges.length).toBeGreaterThan(10);
-    expect(codes).toContain(0);
     const sorted = ranges.toSorted((a, b) => a.workerId - b.workerId || a.floorMs - b.floorMs);
     const overlaps = sorted.filter((range, at) => {
       const before = sorted[at - 1];
       return before?.workerId === range.workerId && before.ceilingMs > range.floorMs;
     });
     expect(overlaps).toEqual([]);
-  }, 60_000);
+  });
 });

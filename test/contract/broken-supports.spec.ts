@@ -18,7 +18,6 @@ import { REGISTRY_FAULTS } from './registry-faults.js';
 import { memoryStore } from './settable-stores.js';
 import { WRONG_SUPPORTS } from './wrong-supports.js';
 
-const LOADING_MS = 60_000;
 const FAULTS = [...REGISTRY_FAULTS, ...LAYOUT_FAULTS];
 
 /** The cases of the suite that a support fails. */
@@ -50,7 +49,7 @@ describe('the contract suite', () => {
       rejections.set(name, await failuresOf(await mutated(edits)));
     for (const { name, build, leaveOut } of WRONG_SUPPORTS)
       rejections.set(name, await failuresOf(build(), leaveOut));
-  }, LOADING_MS);
+  });
 
   it.each(REGISTRY_MUTANTS)('rejects the mutant: $name', ({ name }) => {
     expect(rejections.get(name)).not.toEqual([]);

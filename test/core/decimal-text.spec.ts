@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { DecimalText, readDecimal } from '../../lib/core/decimal-text.js';
 import { IdWords } from '../../lib/core/id-words.js';
+import { runs } from '../runs.js';
 
 describe('DecimalText', () => {
   it('writes what toString writes, whatever was written before', () => {
@@ -12,7 +13,7 @@ describe('DecimalText', () => {
         const text = decimal.of(Number(value >> 32n), Number(value & 0xffff_ffffn));
         expect(text).toBe(value.toString());
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 
@@ -35,7 +36,7 @@ describe('readDecimal', () => {
         expect(readDecimal(value.toString().padStart(length, '0'), words)).toBe(true);
         expect(words.id).toBe(value);
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 

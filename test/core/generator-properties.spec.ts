@@ -6,6 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { BitLayout, SnowflakeGenerator, WorkerSeat } from '../../lib/core/index.js';
 import type { FieldSpec, SnowflakeError } from '../../lib/core/index.js';
+import { runs } from '../runs.js';
 
 const EPOCH_MS = 1_700_000_000_000;
 
@@ -154,7 +155,7 @@ describe('the generator, whatever clock and lease do', () => {
           expect({ id, owned }).toEqual({ id, owned: true });
         }
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 
@@ -175,7 +176,7 @@ describe('the generator, whatever clock and lease do', () => {
         const ids = taken.flatMap((step) => world.take(step));
         expect(ids).toEqual(ids.toSorted((a, b) => (a < b ? -1 : 1)));
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 
@@ -200,7 +201,7 @@ describe('the generator, whatever clock and lease do', () => {
         expect(one.issuedCount).toBe(count);
         expect(filled.issuedCount).toBe(count);
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 

@@ -15,6 +15,7 @@ import {
 import { SeatMemory } from '../../lib/core/seat-memory.js';
 import { hearThreads, joinSeat, shareSeat } from '../../lib/core/shared-lease.js';
 import { codeOf } from '../code-of.js';
+import { runs } from '../runs.js';
 
 const START_MS = 1_800_000_000_000;
 const layout = layouts.snowflake();
@@ -333,7 +334,7 @@ describe('a shared lease, whatever its owner does', () => {
         };
         expect(ids.filter((id) => !isOwned(id))).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

@@ -2,7 +2,7 @@
  * The page for everybody: no violation that axe-core knows, in both colour schemes, on a desk and
  * on a phone; by keyboard alone; without moving under the reader.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import axe from 'axe-core';
 import { BitLayout, MemorySupport, layouts } from 'nestjs-snowflake';
@@ -10,8 +10,6 @@ import { SettableTime } from 'nestjs-snowflake/testing';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { Visit, startBrowser } from './browser.js';
 import { leaseAs, showApp } from './shown-app.js';
-
-jest.setTimeout(60_000);
 
 const DESK = { viewport: { width: 1280, height: 900 } };
 const PHONE = { viewport: { width: 320, height: 640 }, isMobile: true, hasTouch: true };

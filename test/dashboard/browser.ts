@@ -5,27 +5,37 @@
  * collected, because a page that is right says nothing.
  */
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import { until } from '../until.js';
 
 export const startBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: process.env['CHROMIUM']! });
 
 /** How long a page may take to show what it was told; a limit, not a pause. */
-const SHOWN_WITHIN_MS = 10_000;
+const SHOWN_WITHIN_MS = 60_000;
 const START = '2026-01-01T00:00:00Z';
 /** Time runs until it is stopped at the start. */
 const INSTALLED = '2025-12-31T23:00:00Z';
 /** The page asks again after as long. */
 const ASKED_EVERY_MS = 3000;
+/** Runs in the page: the questions whose answers it has not read to the end. */
+const COUNT_QUESTIONS = `
+  const open = new Set();
+  const { fetch } = globalThis;
+  globalThis.openQuestions = open;
+  globalThis.fetch = (...given) => {
+    const answer = fetch(...given);
+    const read = answer.then((response) => response.clone().arrayBuffer());
+    open.add(read);
+    read.then(() => open.delete(read), () => open.delete(read));
+    return answer;
+  };
+`;
 
 export class Visit {
   /** Everything the page complained about. */
   readonly complaints: string[] = [];
-  private readonly open = new Set<unknown>();
 
   private constructor(readonly page: Page) {
-    page.on('request', (request) => this.open.add(request));
-    page.on('requestfinished', (request) => this.open.delete(request));
-    page.on('requestfailed', (request) => this.open.delete(request));
     page.on('console', (message) => this.complaints.push(message.text()));
     page.on('pageerror', (error) => this.complaints.push(error.message));
     page.on('request', (request) => {
@@ -44,14 +54,19 @@ export class Visit {
     const visit = new Visit(page);
     await page.clock.install({ time: INSTALLED });
     await page.clock.pauseAt(START);
+    await page.addInitScript(COUNT_QUESTIONS);
     await page.goto(url);
     await visit.says('#connection', 'Live from');
     return visit;
   }
 
   /** Until every question is answered; the page asks no other before it is let to. */
-  async settled(): Promise<void> {
-    while (this.open.size > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  settled(): Promise<void> {
+    return until(() => this.isSettled());
+  }
+
+  private async isSettled(): Promise<boolean> {
+    return (await this.page.evaluate<number>('globalThis.openQuestions.size')) === 0;
   }
 
   /** Lets the page ask once more. */
@@ -64,9 +79,14 @@ export class Visit {
     return this.reached(where, text, async () => undefined);
   }
 
-  /** The same, and the page goes on asking meanwhile. */
+  /**
+   * The same, and the page goes on asking meanwhile. Its time goes on only between the questions:
+   * a slow answer is then never too late, since the page knows no time but that.
+   */
   comesToSay(where: string, text: string | RegExp): Promise<void> {
-    return this.reached(where, text, () => this.askAgain());
+    return this.reached(where, text, async () => {
+      if (await this.isSettled()) await this.askAgain();
+    });
   }
 
   private async reached(
@@ -76,19 +96,20 @@ export class Visit {
   ): Promise<void> {
     const isSaid = (said: string) =>
       typeof text === 'string' ? said.includes(text) : text.test(said);
-    const endsAt = performance.now() + SHOWN_WITHIN_MS;
     let said = '';
-    do {
+    const isReached = async () => {
       await between();
       said = (await this.texts(where)).join('\n');
-      if (isSaid(said)) return;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    } while (performance.now() < endsAt);
-    throw new Error(`Expected ${where} to say ${String(text)}; it says: ${said}`);
+      return isSaid(said);
+    };
+    const failed = () => `Expected ${where} to say ${String(text)}; it says: ${said}`;
+    await until(isReached, failed, SHOWN_WITHIN_MS);
   }
 
   /** A page that is right says nothing. */
   async close(): Promise<void> {
+    // What answers a question for the page may still be at it, and then finds no page any more.
+    await this.page.unrouteAll({ behavior: 'ignoreErrors' });
     await this.page.close();
     if (this.complaints.length > 0) throw new Error(this.complaints.join('\n'));
   }

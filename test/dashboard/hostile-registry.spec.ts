@@ -30,6 +30,7 @@ let planted: Planted;
 async function serve(): Promise<void> {
   const support = `${process.env['REDIS_URL']}?namespace=${namespace}`;
   const shown = await showApp({
+    snowflake: { support },
     prepare: (made) => (made as NestExpressApplication).set('query parser', 'extended'),
   });
   app = shown.app;

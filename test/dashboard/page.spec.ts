@@ -1,16 +1,7 @@
 /**
  * The page in a real Chromium: what it shows, and that it follows what happens.
  */
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  it,
-  jest,
-} from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { IdMaker, MemorySupport, SnowflakeModule, layouts } from 'nestjs-snowflake';
 import { SettableTime } from 'nestjs-snowflake/testing';
@@ -19,8 +10,6 @@ import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { StoreThatFails } from '../metrics/measured-app.js';
 import { Visit, startBrowser } from './browser.js';
 import { leaseAs, showApp, type ShownAppOptions } from './shown-app.js';
-
-jest.setTimeout(60_000);
 
 let browser: Browser;
 let app: INestApplication | undefined;

@@ -1,7 +1,7 @@
 /**
  * Reading an id on the page: its bits in the colours of their fields, and what each means.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { BitLayout, MemorySupport, layouts, textForms } from 'nestjs-snowflake';
 import { SettableTime } from 'nestjs-snowflake/testing';
@@ -9,7 +9,6 @@ import type { Browser } from 'playwright-core';
 import { Visit, startBrowser } from './browser.js';
 import { showApp } from './shown-app.js';
 
-jest.setTimeout(60_000);
 const NOW_MS = Date.parse('2026-01-01T00:00:00Z');
 
 let browser: Browser;

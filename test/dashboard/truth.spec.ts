@@ -2,16 +2,7 @@
  * The page must not lie in the very situations it is for: a silent store, a lost lease, a load
  * balancer, a process that was started again, a session that is over.
  */
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  it,
-  jest,
-} from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import {
   IdMaker,
@@ -25,11 +16,10 @@ import { SettableTime } from 'nestjs-snowflake/testing';
 import { hostname } from 'node:os';
 import type { Browser } from 'playwright-core';
 import { StoreThatFails } from '../metrics/measured-app.js';
+import { until } from '../until.js';
 import { Visit, startBrowser } from './browser.js';
 import { RoundRobin } from './round-robin.js';
 import { leaseAs, showApp, type ShownAppOptions } from './shown-app.js';
-
-jest.setTimeout(60_000);
 
 let browser: Browser;
 let apps: INestApplication[];
@@ -187,7 +177,7 @@ describe('several generators', () => {
     });
     await time.advance(2000);
     await visit.askAgain();
-    while (held.length === 0) await visit.page.waitForTimeout(5);
+    await until(() => held.length > 0);
     await visit.page.getByLabel('generator').selectOption('orders');
     await visit.says('#workers-problem', 'connection refused');
     for (const release of held) release();

@@ -1,6 +1,7 @@
 /**
  * The TypeScript in prose, blocks of Markdown and of @example in doc comments, checked by the
- * compiler in one program: each block is a module in memory, under the rules of tsconfig.json.
+ * compiler in one program: each block is a module in memory, under the rules of tsconfig.json and
+ * those of a stricter reader.
  */
 import { join } from 'node:path';
 import ts from 'typescript';
@@ -76,8 +77,9 @@ export class SnippetProgram {
     this.byPath = new Map(snippets.map((snippet, n) => [join(ROOT, `snippet-${n}.ts`), snippet]));
     const config = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => ts.sys.readFile(path));
     const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, ROOT);
-    // An example may name a result that it does not use.
-    const rules = { ...options, noEmit: true, noUnusedLocals: false };
+    // All of `strict`, since a reader's project may have it. An example may leave a result unused.
+    const strict = { strict: true, strictPropertyInitialization: true };
+    const rules = { ...options, ...strict, noEmit: true, noUnusedLocals: false };
     const entries = Object.values(options.paths ?? {}).map(([path]) => join(ROOT, path!));
     this.program = ts.createProgram([...entries, ...this.byPath.keys()], rules, this.host(rules));
   }

@@ -20,7 +20,7 @@ beforeAll(async () => {
   const { stdout } = await run.catch((error: { stdout: string }) => error);
   const { found } = JSON.parse(stdout) as { found: { name: string; result: Exploration }[] };
   for (const { name, result } of found) results.set(name, result);
-}, 60_000);
+});
 
 const namesOf = (variants: readonly Variant[]): string[] => variants.map(({ name }) => name);
 

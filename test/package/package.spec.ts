@@ -10,7 +10,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ROOT } from '../tidy/tree.js';
 import { lastLine } from './command.js';
 import { ConsumerApp } from './consumer-app.js';
-import { inspect, packLibrary } from './packed-library.js';
+import { linksToNowhere, textsThatNameNoFile } from './contents.js';
+import { NewcomersApp, installLineOf } from './newcomers-app.js';
+import { inspect, packLibrary, unpack } from './packed-library.js';
 
 /** Installing from a cold cache over a slow line takes minutes; a hang takes for ever. */
 const SLOW = 300_000;
@@ -87,6 +89,63 @@ describe('the tarball', () => {
     const lowestOf = (name: string): string | undefined => /\d+\.\d+\.\d+/.exec(peers[name]!)?.[0];
     const others = Object.keys(peers).filter((name) => dependencies[name] !== lowestOf(name));
     expect(others).toEqual(NOT_LOWEST);
+  });
+});
+
+/** Twice as much would be felt by whoever installs it; it was 984 files of 3.5 MB once. */
+const FILE_COUNT_MAX = 800;
+const BYTES_MAX = 2_200_000;
+
+describe('what is in the tarball', () => {
+  let files: Map<string, string>;
+  beforeAll(async () => {
+    files = await unpack(tarball, `${folder}/unpacked`);
+  });
+
+  it('is small', () => {
+    const bytes = [...files.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+    expect([files.size, bytes].map((figure) => figure > 0)).toEqual([true, true]);
+    expect(files.size).toBeLessThan(FILE_COUNT_MAX);
+    expect(bytes).toBeLessThan(BYTES_MAX);
+  });
+
+  it('has everything that its documents link to', () => {
+    expect([...files.keys()]).toEqual(
+      expect.arrayContaining(['README.md', 'README.zh-CN.md', 'docs/reference/options.md']),
+    );
+    expect(linksToNowhere(files)).toEqual([]);
+  });
+
+  it('has the rules and the dashboard for monitoring', () => {
+    expect([...files.keys()]).toEqual(
+      expect.arrayContaining([
+        'docs/operating/monitoring/alert-rules.yaml',
+        'docs/operating/monitoring/grafana-dashboard.json',
+      ]),
+    );
+  });
+
+  it('has every file that a message names', () => {
+    expect(textsThatNameNoFile(files)).toEqual([]);
+  });
+
+  it('names no map of a source that is not there', () => {
+    const mapped = [...files].filter(([, text]) => /^\/\/# sourceMappingURL=/m.test(text));
+    expect(mapped.map(([path]) => path)).toEqual([]);
+  });
+});
+
+describe('the README followed by a newcomer', () => {
+  it('installs into a new Nest application, and TypeORM after it', async () => {
+    const app = await NewcomersApp.create(`${folder}/newcomer`, tarball);
+    for (const document of ['README.md', 'README.zh-CN.md', 'docs/start.md']) {
+      const line = installLineOf(await readFile(`${ROOT}/${document}`, 'utf8'));
+      await app.install(line);
+    }
+    await app.install('npm install @nestjs/typeorm typeorm pg');
+    const resolved = await app.versions();
+    expect(resolved).toMatchObject({ ioredis: expect.stringMatching(/^5\./) as unknown });
+    expect(resolved).toHaveProperty('typeorm');
   });
 });
 

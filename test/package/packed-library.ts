@@ -2,13 +2,13 @@
  * Packs the library as `npm publish` would, from a copy of its sources, so that the build neither
  * disturbs the working folder nor profits from what lies there.
  */
-import { cp, readdir, symlink } from 'node:fs/promises';
-import { relative } from 'node:path';
+import { cp, mkdir, readFile, readdir, symlink } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import { ROOT } from '../tidy/tree.js';
 import { run } from './command.js';
 
 /** Folders the package is not made from. */
-const NOT_PACKED = /^(\.git|\.data|node_modules|dist|coverage|test|sample-app|docs|bench)(\/|$)/;
+const NOT_PACKED = /^(\.git|\.data|dist|coverage|test|sample-app)(\/|$)|(^|\/)node_modules(\/|$)/;
 
 /** Builds and packs below `folder`; answers the path of the tarball. */
 export async function packLibrary(folder: string): Promise<string> {
@@ -20,6 +20,18 @@ export async function packLibrary(folder: string): Promise<string> {
   const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz'));
   if (!tarball) throw new Error('npm pack answered no tarball');
   return `${folder}/${tarball}`;
+}
+
+/** Every file of the tarball, by its path in the package, and what it holds. */
+export async function unpack(tarball: string, folder: string): Promise<Map<string, string>> {
+  await mkdir(folder);
+  await run(folder, 'tar', 'xzf', tarball, '--strip-components=1');
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const paths = entries.filter((entry) => entry.isFile()).map((e) => join(e.parentPath, e.name));
+  const texts = paths.map(
+    async (path) => [relative(folder, path), await readFile(path, 'utf8')] as const,
+  );
+  return new Map(await Promise.all(texts));
 }
 
 /** Runs a tool of the project's own dev dependencies on the tarball. */

@@ -4,6 +4,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { freePort } from '../../scripts/servers/free-port.mjs';
+import { until } from '../until.js';
 
 /** What the environment of the tests must not set for it. */
 const UNSET = {
@@ -37,11 +38,11 @@ export class ShopProcess {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const shop = new ShopProcess(child, `http://localhost:${port}`);
-    while (!shop.output.includes('Ready.')) {
+    await until(() => {
       if (child.exitCode !== null || child.signalCode !== null)
         throw new Error(`The shop ended:\n${shop.output}`);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+      return shop.output.includes('Ready.');
+    });
     return shop;
   }
 

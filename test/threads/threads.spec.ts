@@ -26,7 +26,7 @@ const layout = layouts.snowflake();
 let folder: string;
 beforeAll(async () => {
   folder = await compileLibrary('application.mjs');
-}, 60_000);
+});
 afterAll(() => {
   if (folder) rmSync(folder, { recursive: true, force: true });
 });
@@ -106,7 +106,7 @@ describe('threads and forks without set-up', () => {
     const taken = workers.filter(({ freeInMs }) => freeInMs > 0);
     expect(taken.map(({ workerId }) => workerId)).toEqual([ids.status.workerId]);
     await application.close();
-  }, 60_000);
+  });
 });
 
 describe('threads that share a lease', () => {
@@ -146,7 +146,7 @@ describe('threads that share a lease', () => {
     const greatest = all.reduce((a, b) => (a > b ? a : b));
     expect(heir.ids.nextId()).toBeGreaterThan(greatest);
     await Promise.all(next.map(({ application }) => application.close()));
-  }, 60_000);
+  });
 
   it('close without taking the lease from the others', async () => {
     const owner = await startHere({ workerId: 900, sharesLease: true });
@@ -159,7 +159,7 @@ describe('threads that share a lease', () => {
     expect(owner.ids.status).toMatchObject({ state: 'active', workerId: 900 });
     await Promise.all([one!.end(), other!.end()]);
     await owner.application.close();
-  }, 60_000);
+  });
 
   it('refuse another layout, and a lease that was sent to another process', async () => {
     const owner = await startHere({ workerId: 901, sharesLease: true });
@@ -181,5 +181,5 @@ describe('threads that share a lease', () => {
     const alone = await startHere({ workerId: 901 });
     expect(() => alone.ids.sharedLease).toThrow(/sharesLease/);
     await alone.application.close();
-  }, 60_000);
+  });
 });

@@ -75,6 +75,8 @@ describe('functions', () => {
     ['class A { constructor(private a: B, c: D, e: F, g: H, i: J) {} }', 'the constructor'],
     ['interface A { f(a: B, c: D, e: F, g: H, i: J): void }', '`f`'],
     ['type F = (a: B, c: D, e: F, g: H, ...i: J) => void;', 'a function'],
+    ['const f = (a: B, c: D, e: F, ...[g, i]: [H, J]) => 1;', '`f`'],
+    ['function f(a: readonly [B, C, D, E, F]) {}', '`f`'],
   ])('%s takes too many parameters', (text, name) => {
     expect(functionsIn(text)).toEqual([`lib/x.ts:1 ${name} takes 5 parameters; the wall is 4`]);
   });
@@ -83,6 +85,7 @@ describe('functions', () => {
     'function f(a, b, c, d) {}',
     'function f(this: A, b, c, d, e) {}',
     'f(1, 2, 3, 4, 5)',
+    'function f(a: B, c: [D, E], f: G) {}',
   ])('%s passes', (text) => {
     expect(functionsIn(text)).toEqual([]);
   });

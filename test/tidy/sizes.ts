@@ -70,8 +70,19 @@ function lengthOf(node: ts.SignatureDeclaration): number {
   return tree.getLineAndCharacterOfPosition(node.getEnd()).line + 2 - lineOf(node);
 }
 
+/** The elements of a tuple count: a parameter that is hidden in one is a parameter. */
 const parametersOf = (node: ts.SignatureDeclaration): number =>
-  node.parameters.filter(({ name }) => name.getText() !== 'this').length;
+  node.parameters
+    .filter(({ name }) => name.getText() !== 'this')
+    .reduce((sum, parameter) => sum + tupleLength(parameter), 0);
+
+function tupleLength({ type }: ts.ParameterDeclaration): number {
+  const bare =
+    type !== undefined && ts.isTypeOperatorNode(type) && ts.isTupleTypeNode(type.type)
+      ? type.type
+      : type;
+  return bare !== undefined && ts.isTupleTypeNode(bare) ? bare.elements.length : 1;
+}
 
 function nameOf(node: ts.SignatureDeclaration): string {
   if (ts.isConstructorDeclaration(node)) return 'the constructor';

@@ -25,7 +25,7 @@ const MAX_ID = (1n << 63n) - 1n;
  *
  * class Order {
  *   @Column({ type: 'bigint', transformer: idText })
- *   customerId: string;
+ *   customerId!: string;
  * }
  * ```
  */

@@ -57,13 +57,13 @@ addIntegration(hookDataSources);
  * @Entity()
  * class Order {
  *   @SnowflakeId()
- *   id: string;
+ *   id!: string;
  *
  *   @SnowflakeId({ primary: false, maker: 'tickets', comment: 'shown to the customer' })
- *   ticket: string;
+ *   ticket!: string;
  *
  *   @Column()
- *   note: string;
+ *   note!: string;
  * }
  * ```
  */

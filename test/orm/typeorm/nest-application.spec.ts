@@ -91,7 +91,7 @@ describe('an application with two generators and three DataSources', () => {
     ];
     application = await Test.createTestingModule({ imports }).compile();
     await application.init();
-  }, 30_000);
+  });
   afterAll(async () => {
     await application?.close();
     await database?.close();

@@ -111,7 +111,7 @@ export function describeSnowflakeId(driver: Driver): void {
         .getMany();
       expect(new Set(read.map(({ id }) => id)).size).toBe(ROWS);
       expect(read.map(({ id, label }) => ({ id, label }))).toEqual(rows);
-    }, 30_000);
+    });
 
     it.each(['plain', 'instance'])('after values(%s) of a query builder', async (kind) => {
       const labels = [`builder ${kind} 1`, `builder ${kind} 2`];

@@ -103,7 +103,7 @@ export async function resolveOptions(
 ): Promise<SnowflakeConfig> {
   const faults: string[] = hasScheduler ? [] : [SCHEDULER_FAULT];
   if (typeof options !== 'object' || options === null) {
-    throw invalid([...faults, `Expected the options to be an object, got ${shown(options)}.`]);
+    throw invalid([...faults, `Expected the options to be an object, got ${typeof options}.`]);
   }
   const ownLayout = resolveLayout(options, faults);
   const support = await resolveSupport(options, faults);

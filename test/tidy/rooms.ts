@@ -68,6 +68,7 @@ export const ROOMS: readonly Room[] = [
 /** Single files that may know more of the outside world than their room. */
 export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/redis/redis.support.ts': ['node:crypto'],
+  'lib/backends/redis/redis-connection.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.
   'lib/http/swagger.ts': ['@nestjs/swagger'],
   'lib/http/class-validator.ts': ['class-validator'],

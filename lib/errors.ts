@@ -111,3 +111,54 @@ function jsonOf(value: unknown): string {
     return 'a value';
   }
 }
+
+/** Nothing else of a URL is ever shown: what was pasted in its place may be a password. */
+const SCHEMES_SHOWN =
+  'static: redis:// rediss:// redis+sentinel:// rediss+sentinel:// redis+cluster:// ' +
+  'rediss+cluster:// valkey:// valkeys:// http:// https:// tcp:// unix:// file:// etcd:// ' +
+  'amqp:// rabbit:// postgres:// postgresql:// mysql:// mariadb:// sqlite:// mongodb:// ' +
+  'mongodb+srv://';
+
+/**
+ * How a URL that cannot be used is shown in a message: its scheme where that is a well-known one,
+ * and nothing else. Where the faulty part ends and a password begins, only its author knows.
+ */
+export function shownUrl(text: string): string {
+  const start = text.toLowerCase();
+  const scheme = SCHEMES_SHOWN.split(' ').find((known) => start.startsWith(known));
+  return scheme === undefined
+    ? 'a text that is not shown, since it may hold a password'
+    : `${scheme}... (the rest is not shown)`;
+}
+
+/** Servers repeat the arguments of a command they do not know: AUTH, and its password. */
+const REPEATED_ARGUMENTS = /,? with args beginning with:.*$/s;
+/** The login of a URL; where it ends, only its author knows, so up to the last @. */
+const LOGIN = /:\/\/\S*@/g;
+
+/** A text that others wrote, such as an answer of a server, without the secrets it repeats. */
+export function withoutSecrets(text: string, secrets: readonly string[] = []): string {
+  const plain = text.replace(REPEATED_ARGUMENTS, '').replace(LOGIN, '://***@');
+  return secrets
+    .flatMap((secret) => [secret, encodeURIComponent(secret)])
+    .filter((secret) => secret !== '')
+    .toSorted((a, b) => b.length - a.length)
+    .reduce((seen, secret) => seen.replaceAll(secret, '***'), plain);
+}
+
+/**
+ * The error of a client as a cause: name, message, stack, code and the name of its command. The
+ * error itself may hold the arguments of AUTH, options or a URL, and loggers print all of that.
+ */
+export function plainCause(error: unknown, secrets: readonly string[] = []): Error {
+  if (!(error instanceof Error)) return new Error(withoutSecrets(String(error), secrets));
+  const { code, command } = error as { code?: unknown; command?: { name?: unknown } };
+  const fresh = new Error(withoutSecrets(error.message, secrets));
+  fresh.name = error.name;
+  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  fresh.stack = [`${fresh.name}: ${fresh.message}`, ...frames].join('\n');
+  return Object.assign(fresh, {
+    ...(typeof code === 'string' && { code }),
+    ...(typeof command?.name === 'string' && { command: command.name }),
+  });
+}

@@ -3,7 +3,7 @@
  *
  * Promise: parsing, help and suggestions all come from this data, so that they cannot disagree.
  */
-import { SnowflakeError } from '../errors.js';
+import { SnowflakeError, shownUrl } from '../errors.js';
 import type { Options } from './options.js';
 import type { ExitCode, Surroundings } from './surroundings.js';
 import type { Terminal } from './terminal.js';
@@ -53,7 +53,10 @@ export function helpHint(name: string): string {
   return `See: snowflake ${name} --help`;
 }
 
-/** A word of the command line as a message shows it. */
-export function quoted(text: string | undefined): string {
-  return JSON.stringify(text ?? '');
+/** One of these is in every connection string with a password. */
+const MAY_BE_URL = /:\/\/|@|=/;
+
+/** A word of the command line as a message shows it; never what may be a URL with a password. */
+export function quoted(text = ''): string {
+  return MAY_BE_URL.test(text) ? shownUrl(text) : JSON.stringify(text);
 }

@@ -4,6 +4,7 @@
  * Promise: one question is open at a time, and the next comes a second later at the earliest,
  * however many pages are open. A store that is away or silent is told in words; nobody waits long.
  */
+import { withoutSecrets } from '../errors.js';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
 import { printable, shownName } from '../lease/printable.js';
 import type { Timers } from '../lease/timers.js';
@@ -49,7 +50,7 @@ export class WorkerList {
       return Array.isArray(records) ? this.answerOf(records, nowMs) : faulty(NO_LIST);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      return faulty(`The store did not say who holds what. ${printable(withoutPasswords(reason))}`);
+      return faulty(`The store did not say who holds what. ${printable(withoutSecrets(reason))}`);
     } finally {
       this.isOpen = false;
     }
@@ -82,9 +83,6 @@ export class WorkerList {
 }
 
 const faulty = (problem: string): WorkersAnswer => ({ workers: [], problem });
-
-/** Supports of other makers may put a URL into an error. */
-const withoutPasswords = (text: string): string => text.replaceAll(/\/\/[^@/\s]*@/g, '//');
 
 /** Undefined for a worker id that was held once and is free. */
 function workerView(record: WorkerRecord, nowMs: number): WorkerView | undefined {

@@ -5,7 +5,7 @@
  * late. An answer that comes after the time limit is not lost but handed on, because a ceiling is
  * absolute and may be applied late.
  */
-import { SnowflakeError, isSnowflakeError } from '../errors.js';
+import { SnowflakeError, isSnowflakeError, plainCause } from '../errors.js';
 import type { Timers } from './timers.js';
 
 /** What is done with an answer that comes too late, and what a timeout means for the caller. */
@@ -62,8 +62,7 @@ function timedOut(timeoutMs: number, consequence: string): SnowflakeError {
 
 function asSnowflakeError(error: unknown): SnowflakeError {
   if (isSnowflakeError(error)) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  return new SnowflakeError('STORE_UNAVAILABLE', `The support failed: ${message}`, {
-    cause: error,
-  });
+  // A support of another maker may hand on the error of its client, passwords and all.
+  const cause = plainCause(error);
+  return new SnowflakeError('STORE_UNAVAILABLE', `The support failed: ${cause.message}`, { cause });
 }

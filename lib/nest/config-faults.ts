@@ -3,7 +3,7 @@
  *
  * Promise: one CONFIG_INVALID lists every fault, also in `details.faults`.
  */
-import { SnowflakeError, isSnowflakeError, shown } from '../errors.js';
+import { SnowflakeError, isSnowflakeError } from '../errors.js';
 
 /** Runs a step; its faults are noted and the stand-in is used, so that the rest is checked too. */
 export function collect<T>(faults: string[], standIn: T, step: () => T): T {
@@ -24,10 +24,10 @@ export const SCHEDULER_FAULT =
   'ScheduleModule is not imported, and RefreshAlive runs as one of its jobs. Add ' +
   '`ScheduleModule.forRoot()` from @nestjs/schedule to the imports of your root module.';
 
-/** Also what a factory of forRootAsync gives that forgot to return. */
+/** Also what a factory of forRootAsync gives that forgot to return; not the value: it may be a URL. */
 export function noOptions(options: unknown): string {
   return (
-    `Expected the options to be an object, got ${shown(options)}. Give at least ` +
+    `Expected the options to be an object, got ${options === null ? 'null' : typeof options}. Give at least ` +
     "`{ support: 'redis://host:6379?namespace=shop' }`, or return it from the factory."
   );
 }

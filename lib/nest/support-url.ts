@@ -2,17 +2,18 @@
  * From the option `support` to the support itself.
  *
  * Promise: a backend is loaded only when its URL is used, so that this package runs without the
- * clients of the others. An unknown URL is refused with the ones that are known.
+ * clients of the others. An unknown URL is refused with the ones that are known, and what is
+ * given in place of a support is never printed: URLs, clients and options hold passwords.
  */
 import { isSharedLease } from '../core/shared-lease.js';
-import { SnowflakeError, shown } from '../errors.js';
+import { SnowflakeError, shownUrl } from '../errors.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { JoinedSupport } from '../lease/joined.support.js';
 import { StaticSupport } from '../lease/static.support.js';
 import { fromOwnScheme, isSupport, type OwnSupports } from './own-supports.js';
 
-const REDIS = /^rediss?(\+sentinel|\+cluster)?:\/\//;
-const STATIC = /^static:(\d{1,10})$/;
+const REDIS = /^rediss?(\+sentinel|\+cluster)?:\/\//i;
+const STATIC = /^static:(\d{1,10})$/i;
 
 /**
  * @param own what the application makes of URLs of its own
@@ -26,8 +27,19 @@ export async function toSupport(support: unknown, own: OwnSupports): Promise<IDi
   throw new SnowflakeError(
     'CONFIG_INVALID',
     `Expected \`support\` to be a URL or an object with getNextWorkId and refreshAlive, got ` +
-      `${shown(support)}.`,
+      `${kindOf(support)}.`,
   );
+}
+
+/** Not the value: it may be a client or its options. */
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (typeof value !== 'object') return `a value of type ${typeof value}`;
+  if (value instanceof URL) return 'a URL object; give its text, url.href';
+  if (typeof (value as { duplicate?: unknown }).duplicate === 'function') {
+    return 'a client; write redisSupport({ redis: client }), from nestjs-snowflake/redis';
+  }
+  return Array.isArray(value) ? 'an array' : 'an object without them';
 }
 
 async function fromUrl(url: string, own: OwnSupports): Promise<IDistributedSupport> {
@@ -37,10 +49,9 @@ async function fromUrl(url: string, own: OwnSupports): Promise<IDistributedSuppo
     const { supportFromUrl } = await import('../backends/redis/index.js');
     return supportFromUrl(url);
   }
-  const safe = url.replace(/\/\/.*@/, '//***@');
   throw new SnowflakeError(
     'CONFIG_INVALID',
-    `The support ${JSON.stringify(safe)} is unknown. Known are static:7, ` +
+    `The support is of no known kind: it was ${shownUrl(url)}. Known are static:7, ` +
       `redis://host:6379/0?namespace=shop, rediss://, redis+sentinel:// and redis+cluster://` +
       `${listOf(own)}.`,
   );

@@ -311,12 +311,12 @@ describe('a support URL', () => {
   it.each([
     ['redis://', 'host'],
     ['redis://localhost:99999', '99999'],
-    ['redis://localhost/shop', '/shop'],
+    ['redis://localhost/shop', 'not the number of a database'],
     ['redis://a,b', 'several hosts'],
     ['redis+sentinel://a:26379', 'names its master'],
-    ['redis+cluster://a:7000/3', 'number of a database'],
+    ['redis+cluster://a:7000/3', 'asks for 3'],
     ['redis://localhost?name=shop', '"name"'],
-    ['redis://localhost?namespace={a}', '{a}'],
+    ['redis://localhost?namespace={a}', 'number 1 of them is "{"'],
     ['redis://localhost?failoverWindowMs=soon', 'failoverWindowMs'],
     ['redis://localhost?failoverWindowMs=-1', '-1'],
   ])('%s is refused with its fault', (url, fault) => {

@@ -82,7 +82,7 @@ describe('the list of workers', () => {
     [
       'of another maker',
       () => Promise.reject(new Error('x://u:secret@h')),
-      'who holds what. x://h',
+      'who holds what. x://***@h',
     ],
     ['out of its mind', async () => 'nothing' as never, 'does not tell who holds'],
     ['without a list', undefined, 'does not tell who holds which worker id'],

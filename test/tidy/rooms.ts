@@ -75,6 +75,7 @@ export const ROOMS: readonly Room[] = [
 export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/host/ordinal.support.ts': ['node:os'],
   'lib/backends/redis/redis.support.ts': ['node:crypto'],
+  'lib/backends/redis/redis-connection.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.
   'lib/http/swagger.ts': ['@nestjs/swagger'],
   'lib/http/class-validator.ts': ['class-validator'],

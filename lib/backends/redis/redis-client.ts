@@ -2,7 +2,8 @@
  * Our client: built from a URL or after the pattern of the application's.
  *
  * Clients are known by shape, so that ioredis itself is only loaded where a URL asks for it.
- * Promise: the application's client is neither used for commands nor closed.
+ * Promise: the application's client is neither used for commands nor closed. Ours stays in
+ * database 0, where every connection begins; a script chooses its own (see redis-connection).
  */
 import { SnowflakeError } from '../../errors.js';
 import type { RedisUrl } from './redis-url.js';
@@ -27,12 +28,33 @@ export type GivenClient = Pick<RedisClient, 'status' | 'isCluster' | 'options'> 
 };
 
 /** Our connection answers at once or fails: the keeper repeats calls, the client must not queue. */
-export const CONNECTION_OPTIONS = {
-  lazyConnect: true,
-  enableOfflineQueue: false,
+const NODE_OPTIONS = {
   maxRetriesPerRequest: 1,
   // Two services with different prefixes would keep two registries for one id space.
   keyPrefix: '',
+  // ioredis swallows what a server says against its SELECT, and goes on in database 0.
+  db: 0,
+  readOnly: false,
+  monitor: false,
+  stringNumbers: false,
+} as const;
+
+const CONNECTION_OPTIONS = {
+  ...NODE_OPTIONS,
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  enableAutoPipelining: false,
+  role: 'master',
+  // Or a Sentinel that refuses would be asked for ever, and its reason never heard.
+  sentinelRetryStrategy: () => null,
+} as const;
+
+const CLUSTER_OPTIONS = {
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  enableAutoPipelining: false,
+  keyPrefix: '',
+  scaleReads: 'master',
 } as const;
 
 /**
@@ -40,32 +62,37 @@ export const CONNECTION_OPTIONS = {
  * in any hook: the worker id is still given back over ours.
  */
 export function duplicateClient(client: GivenClient): RedisClient {
-  const given = client as unknown as {
-    duplicate(options: object): RedisClient;
-    duplicate(nodes: never[], options: object): RedisClient;
-  };
-  const { maxRetriesPerRequest, ...clusterOptions } = CONNECTION_OPTIONS;
+  const given = client as unknown as { duplicate(...options: unknown[]): RedisClient };
   if (!client.isCluster) return given.duplicate(CONNECTION_OPTIONS);
-  return given.duplicate([], { ...clusterOptions, redisOptions: { maxRetriesPerRequest } });
+  // What is given replaces the redisOptions as a whole, and with them password and TLS.
+  const { redisOptions } = (client.options ?? {}) as { redisOptions?: object };
+  return given.duplicate([], {
+    ...CLUSTER_OPTIONS,
+    redisOptions: { ...redisOptions, ...NODE_OPTIONS },
+  });
 }
 
 /** Builds the client, not yet connected. @throws SnowflakeError CONFIG_INVALID without ioredis. */
 export async function clientFromUrl(url: RedisUrl): Promise<RedisClient> {
   const { Redis, Cluster } = await loadIoredis();
-  const { username, password, db } = url;
+  const { username, password, sentinelUsername, sentinelPassword } = url;
   const login = { username, password, ...(url.isTls && { tls: {} }) };
   if (url.kind === 'cluster') {
-    const { maxRetriesPerRequest, ...options } = CONNECTION_OPTIONS;
-    const redisOptions = { ...login, maxRetriesPerRequest };
-    return new Cluster([...url.hosts], { ...options, redisOptions }) as unknown as RedisClient;
+    const redisOptions = { ...login, ...NODE_OPTIONS };
+    return new Cluster([...url.hosts], {
+      ...CLUSTER_OPTIONS,
+      redisOptions,
+    }) as unknown as RedisClient;
   }
   if (url.kind === 'sentinel') {
-    const sentinels = [...url.hosts];
-    const options = { ...CONNECTION_OPTIONS, ...login, db, sentinels, name: url.masterName! };
+    // Without these ioredis would talk to both in the clear, whatever `tls` says.
+    const tls = url.isTls ? { enableTLSForSentinelMode: true, sentinelTLS: {} } : {};
+    const sentinels = { sentinels: [...url.hosts], sentinelUsername, sentinelPassword, ...tls };
+    const options = { ...CONNECTION_OPTIONS, ...login, ...sentinels, name: url.masterName! };
     return new Redis(options) as unknown as RedisClient;
   }
   const [{ host, port } = { host: 'localhost', port: 6379 }] = url.hosts;
-  return new Redis({ ...CONNECTION_OPTIONS, ...login, db, host, port }) as unknown as RedisClient;
+  return new Redis({ ...CONNECTION_OPTIONS, ...login, host, port }) as unknown as RedisClient;
 }
 
 async function loadIoredis(): Promise<Pick<typeof import('ioredis'), 'Redis' | 'Cluster'>> {

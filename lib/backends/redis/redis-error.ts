@@ -1,82 +1,66 @@
 /**
- * What Redis and its client say when they refuse, in our words: what happened and what to do.
+ * Whatever a call to Redis fails with, as one of our errors.
  *
- * Promise: what only waiting can cure is retryable, what a person must cure is not.
+ * Promise: neither the message nor the cause holds an argument of a command or a password. The
+ * errors of a client hold both: AUTH and its arguments among them, also where they were right.
  */
-import { SnowflakeError, isSnowflakeError } from '../../errors.js';
+import { SnowflakeError, isSnowflakeError, plainCause, withoutSecrets } from '../../errors.js';
+import type { RedisPlace } from './redis-place.js';
+import { REFUSALS, type Refusal, type RefusalName } from './redis-refusals.js';
 
-interface Refusal {
-  readonly starts: RegExp;
-  readonly advice: string;
-  /** False where trying again cannot help. */
-  readonly retryable: boolean;
+/** What the errors of ioredis and Node may carry besides a message. */
+interface ClientError extends Error {
+  readonly code?: unknown;
+  readonly lastNodeError?: unknown;
 }
 
-const REFUSALS: readonly Refusal[] = [
-  {
-    starts: /^NOAUTH/,
-    advice: 'Redis asks for a password, and the support gives none. Write it into the URL.',
-    retryable: false,
-  },
-  {
-    starts: /^(WRONGPASS|ERR invalid password|ERR AUTH)/,
-    advice: 'Redis refused the password. Check user and password of the support.',
-    retryable: false,
-  },
-  {
-    starts: /^NOPERM/,
-    advice:
-      'The user lacks a permission. The registry needs EVAL, EVALSHA, HSET, HGET, HMGET, ' +
-      'HGETALL, ' +
-      'HDEL, TIME and INFO on its one key.',
-    retryable: false,
-  },
-  {
-    starts: /^READONLY/,
-    advice:
-      'This server is a read-only replica. Name the master, or use redis+sentinel:// or ' +
-      'redis+cluster:// so that it is found after a failover.',
-    retryable: true,
-  },
-  {
-    starts: /^OOM/,
-    advice: 'Redis is out of memory and refuses writes. Raise maxmemory or remove other data.',
-    retryable: true,
-  },
-  {
-    starts: /^(LOADING|BUSY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN)/,
-    advice: 'Redis is not ready yet.',
-    retryable: true,
-  },
-  {
-    starts: /^MISCONF/,
-    advice: 'Redis refuses writes because it cannot save to disk. See its log.',
-    retryable: true,
-  },
-];
-
-const UNREACHABLE: Refusal = {
-  starts: /./,
-  advice: 'Check that Redis runs and can be reached from this host.',
-  retryable: true,
-};
-
 /** @param lastError what the connection said last; a command only says that there is none. */
-export function redisError(cause: unknown, where: string, lastError?: Error): SnowflakeError {
+export function redisError(cause: unknown, place: RedisPlace, lastError?: Error): SnowflakeError {
   if (isSnowflakeError(cause)) return cause;
-  const command = cause instanceof Error ? cause : new Error(String(cause));
-  const reason = isReply(command) ? command : (lastError ?? command);
-  const refusal = REFUSALS.find(({ starts }) => starts.test(reason.message)) ?? UNREACHABLE;
-  const spoken = reason.message || (reason as { code?: string }).code || reason.name;
-  const said = spoken.replace(/\.+$/, '');
-  return new SnowflakeError('STORE_UNAVAILABLE', `Redis at ${where}: ${said}. ${refusal.advice}`, {
+  const command = nodeError(cause);
+  const reason = isReply(command) ? command : nodeError(lastError ?? command);
+  const said = saidBy(reason);
+  const [name, refusal] = refusalOf(reason, said);
+  const { where, secrets } = place;
+  const plain = withoutSecrets(said.replace(/\.+$/, ''), secrets);
+  return new SnowflakeError('STORE_UNAVAILABLE', `Redis at ${where}: ${plain}. ${refusal.advice}`, {
     retryable: refusal.retryable,
-    cause: reason,
-    details: { where },
+    cause: plainCause(reason, secrets),
+    details: { where, refusal: name },
   });
+}
+
+/** A Cluster says that all nodes failed, and keeps to itself what the last of them said. */
+function nodeError(error: unknown): ClientError {
+  const last = (error as ClientError | undefined)?.lastNodeError;
+  if (last instanceof Error) return last;
+  return error instanceof Error ? error : new Error(String(error));
 }
 
 /** True for an answer of the server, false for what the client says about its connection. */
 function isReply(error: Error): boolean {
   return error.name === 'ReplyError';
+}
+
+/** The client puts the first before what the server said, Redis before 7 the second. */
+const PREFIXES = [/^Ready check failed: /, /^ERR Error running script \([^)]*\): @\S+: ?\d+: -?/];
+
+function saidBy(error: ClientError): string {
+  const said = error.message || (typeof error.code === 'string' ? error.code : error.name);
+  return PREFIXES.reduce((text, prefix) => text.replace(prefix, ''), said);
+}
+
+const UNEXPECTED: Refusal = {
+  says: /^/,
+  advice: 'That is no answer the registry expects. See the log of Redis.',
+  retryable: true,
+};
+
+function refusalOf(reason: ClientError, said: string): [RefusalName | 'unexpected', Refusal] {
+  const code = typeof reason.code === 'string' ? reason.code : '';
+  for (const [name, refusal] of Object.entries(REFUSALS) as [RefusalName, Refusal][]) {
+    if (name === 'unreachable' && isReply(reason)) return ['unexpected', UNEXPECTED];
+    if (refusal.says.test(said) || refusal.says.test(code)) return [name, refusal];
+  }
+  return ['unexpected', UNEXPECTED];
 }

@@ -16,8 +16,9 @@ import type {
 } from '../../lease/distributed-support.js';
 import { leaseAnswer, workerRecords } from './redis-answer.js';
 import { clientFromUrl, duplicateClient, type GivenClient } from './redis-client.js';
-import { RedisConnection } from './redis-connection.js';
-import { invalidUrl, parseRedisUrl, type RedisUrl } from './redis-url.js';
+import { RedisConnection, type Script } from './redis-connection.js';
+import { placeOfClient, placeOfUrl } from './redis-place.js';
+import { parseRedisUrl, refuseQuery, type RedisUrl } from './redis-url.js';
 import { SCRIPTS } from './scripts.generated.js';
 
 export interface RedisSupportOptions {
@@ -46,7 +47,7 @@ export class RedisSupport implements IDistributedSupport {
   /** The registry: one hash. The braces keep it in one Cluster slot. */
   readonly key: string;
   readonly place: string;
-  private readonly connection: RedisConnection;
+  readonly #connection: RedisConnection;
 
   constructor(options: RedisSupportOptions) {
     const { namespace = 'default', prefix = 'snowflake:' } = options;
@@ -66,8 +67,8 @@ export class RedisSupport implements IDistributedSupport {
     }
     this.lossWindowMs = failoverWindowMs + clockDifferenceMs;
     this.key = `${prefix}{${namespace}}:registry`;
-    this.connection = url ? fromUrl(url) : fromClient(options.redis);
-    this.place = `Redis at ${this.connection.where}, ${this.key}`;
+    this.#connection = url ? fromUrl(url) : fromClient(options.redis);
+    this.place = `Redis at ${this.#connection.where}, ${this.key}`;
   }
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
@@ -95,16 +96,15 @@ export class RedisSupport implements IDistributedSupport {
   }
 
   async workers(): Promise<WorkerRecord[]> {
-    return workerRecords(await this.connection.run(SCRIPTS.workers, this.key, []));
+    return workerRecords(await this.#connection.run(SCRIPTS.workers, this.key, []));
   }
 
   async advice(): Promise<string[]> {
-    const memory = await this.connection.info('memory').catch(() => undefined);
-    if (memory === undefined) {
-      return [
-        'This user may not run INFO, so a restart or failover of Redis that loses data is not ' +
-          'noticed. Allow it: ACL SETUSER <user> +info.',
-      ];
+    let memory: string;
+    try {
+      memory = await this.#connection.info('memory');
+    } catch (error) {
+      return [settingsUnread(error as SnowflakeError)];
     }
     const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? '';
     if (!policy.startsWith('allkeys')) return [];
@@ -118,19 +118,21 @@ export class RedisSupport implements IDistributedSupport {
   }
 
   close(): Promise<void> {
-    return this.connection.close();
+    return this.#connection.close();
   }
 
   private run(
-    script: Parameters<RedisConnection['run']>[0],
+    script: Script,
     terms: LeaseTerms,
     args: readonly (string | number)[],
   ): Promise<unknown[]> {
+    // Whoever leases closes as well, so that an application may follow one that has closed it.
+    this.#connection.reopen();
     const { fingerprint, ttlMs, quarantineMs } = terms;
     // Whoever knew a longer quarantine than its own brings it to a registry that forgot it.
     const lossWindowMs = Math.max(this.lossWindowMs, (quarantineMs ?? 0) - ttlMs);
     const first = [fingerprint, ttlMs, lossWindowMs, randomUUID()];
-    return this.connection.run(script, this.key, [...first, ...args]);
+    return this.#connection.run(script, this.key, [...first, ...args]);
   }
 }
 
@@ -156,12 +158,9 @@ const QUERY_NAMES = ['namespace', 'prefix', 'failoverWindowMs', 'clockDifference
 
 /** The support a URL names, e.g. redis://localhost:6379/0?namespace=shop. */
 export function supportFromUrl(url: string): RedisSupport {
-  const { query } = parseRedisUrl(url);
-  for (const name of query.keys()) {
-    if (!(QUERY_NAMES as readonly string[]).includes(name)) {
-      throw invalidUrl(url, `it asks for ${shown(name)}; known are ${QUERY_NAMES.join(', ')}`);
-    }
-  }
+  const parsed = parseRedisUrl(url);
+  refuseQuery(parsed, url, QUERY_NAMES);
+  const { query } = parsed;
   const number = (name: string) => (query.has(name) ? Number(query.get(name)) : undefined);
   return new RedisSupport({
     redis: url,
@@ -173,20 +172,31 @@ export function supportFromUrl(url: string): RedisSupport {
 }
 
 function fromUrl(url: RedisUrl): RedisConnection {
-  const where = url.hosts.map(({ host, port }) => `${host}:${port}`).join(',');
-  return new RedisConnection(() => clientFromUrl(url), where);
+  return new RedisConnection(() => clientFromUrl(url), placeOfUrl(url));
 }
 
 function fromClient(client: RedisSupportOptions['redis']): RedisConnection {
   if (typeof client === 'object' && typeof client?.duplicate === 'function') {
-    const { host, port } = (client.options ?? {}) as { host?: string; port?: number };
-    const where = host === undefined ? 'the given client' : `${host}:${port}`;
-    return new RedisConnection(async () => duplicateClient(client), where);
+    const open = async () => {
+      placeOfClient(client); // which may have been switched since
+      return duplicateClient(client);
+    };
+    return new RedisConnection(open, placeOfClient(client));
   }
   throw new SnowflakeError(
     'CONFIG_INVALID',
-    `Expected \`redis\` to be an ioredis client or a URL, got ${shown(typeof client)}.`,
+    `Expected \`redis\` to be an ioredis client or a URL, got ${typeof client}.`,
   );
+}
+
+function settingsUnread({ message, details }: SnowflakeError): string {
+  if (details['refusal'] === 'permission') {
+    return (
+      'This user may not run INFO, so a restart or failover of Redis that loses data is not ' +
+      'noticed. Allow it: ACL SETUSER <user> +info.'
+    );
+  }
+  return `The settings of Redis could not be looked at. ${message}`;
 }
 
 function isReplicatedClient(client: RedisSupportOptions['redis']): boolean {
@@ -199,9 +209,12 @@ function isReplicatedClient(client: RedisSupportOptions['redis']): boolean {
 
 function nameFaults(name: string, value: unknown): string[] {
   if (typeof value === 'string' && NAME.test(value)) return [];
-  return [
-    `Expected \`${name}\` to be 1 to 128 characters without braces or spaces, got ${shown(value)}.`,
-  ];
+  const expected = `Expected \`${name}\` to be 1 to 128 characters without braces or spaces`;
+  if (typeof value !== 'string') return [`${expected}, got ${typeof value}.`];
+  // Not the whole text: it may go on with a password that was meant for another place.
+  const at = value.search(/[{}\s]/);
+  const fault = at < 0 ? '' : `, number ${at + 1} of them is ${JSON.stringify(value[at])}`;
+  return [`${expected}, got ${value.length}${fault}.`];
 }
 
 function windowFaults(name: string, value: unknown): string[] {

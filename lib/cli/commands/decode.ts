@@ -7,7 +7,7 @@
 import type { BitLayout, TextForm } from '../../core/index.js';
 import { isSnowflakeError } from '../../errors.js';
 import { printableJson } from '../../lease/printable.js';
-import { usageFault, type Call, type Command } from '../command.js';
+import { usageFault, type Call, type Command, quoted } from '../command.js';
 import { idLines, idRecord } from '../describe-id.js';
 import { FORM_OPTION, formFrom } from '../form-option.js';
 import { LAYOUT_OPTIONS, layoutFrom } from '../layout-option.js';
@@ -70,6 +70,8 @@ function answerTo(text: string, { layout, form, isJson }: Reading): string[] | s
     if (isJson) return [printableJson({ ...idRecord(layout, id), text })];
     return [...idLines(layout, id, text), ''];
   } catch (error) {
+    // What is no id by far may be a URL with a password, which quoted() does not repeat.
+    if (text.includes('://')) return `Expected an id, got ${quoted(text)}.`;
     if (isSnowflakeError(error)) return error.message;
     throw error;
   }

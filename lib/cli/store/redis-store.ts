@@ -7,6 +7,8 @@
 import { workerRecords } from '../../backends/redis/redis-answer.js';
 import { clientFromUrl, type RedisClient } from '../../backends/redis/redis-client.js';
 import { RedisConnection } from '../../backends/redis/redis-connection.js';
+import { redisError } from '../../backends/redis/redis-error.js';
+import { placeOfUrl, type RedisPlace } from '../../backends/redis/redis-place.js';
 import { supportFromUrl, type RedisSupport } from '../../backends/redis/redis.support.js';
 import { parseRedisUrl, type RedisUrl } from '../../backends/redis/redis-url.js';
 import { SCRIPTS } from '../../backends/redis/scripts.generated.js';
@@ -23,6 +25,7 @@ export class RedisStore implements Store {
   readonly key: string;
   readonly lossWindowMs: number;
   private readonly url: RedisUrl;
+  private readonly place: RedisPlace;
   private readonly support: RedisSupport;
   private readonly reading: RedisConnection;
   private lastFault: Error | undefined;
@@ -33,10 +36,11 @@ export class RedisStore implements Store {
   ) {
     this.support = supportFromUrl(url);
     this.url = parseRedisUrl(url);
-    this.where = this.url.hosts.map(({ host, port }) => `${host}:${port}`).join(',');
+    this.place = placeOfUrl(this.url);
+    this.where = this.place.where;
     this.key = this.support.key;
     this.lossWindowMs = this.support.lossWindowMs;
-    this.reading = new RedisConnection(() => this.client(), this.where);
+    this.reading = new RedisConnection(() => this.client(), this.place);
   }
 
   async read(): Promise<RegistryView> {
@@ -63,10 +67,10 @@ export class RedisStore implements Store {
     await Promise.all([this.support.close(), this.reading.close()]);
   }
 
-  /** Sentinels that cannot be reached are asked again and again: only the events tell of it. */
+  /** Where a call is still waiting, only the events tell of what went wrong so far. */
   private async client(): Promise<RedisClient> {
     const client = await clientFromUrl(this.url);
-    client.on('error', (fault) => (this.lastFault = fault));
+    client.on('error', (fault) => (this.lastFault = redisError(fault, this.place).cause as Error));
     return client;
   }
 

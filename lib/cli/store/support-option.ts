@@ -4,7 +4,7 @@
  * Promise: a backend is loaded only when its URL is used; what was opened is closed, whatever
  * happens in between; a message shows no password.
  */
-import { SnowflakeError } from '../../errors.js';
+import { SnowflakeError, shownUrl } from '../../errors.js';
 import { usageFault, type Call, type OptionSpecs } from '../command.js';
 import type { ExitCode } from '../surroundings.js';
 import type { Store } from './store.js';
@@ -17,7 +17,7 @@ export const SUPPORT_OPTIONS: OptionSpecs = {
   timeout: { value: 'ms', says: 'how long the store may take to answer; default 5000' },
 };
 
-const REDIS = /^rediss?(\+sentinel|\+cluster)?:\/\//;
+const REDIS = /^rediss?(\+sentinel|\+cluster)?:\/\//i;
 const TIMEOUT_MS = 5000;
 const TIMEOUT_MS_MAX = 600_000;
 
@@ -50,14 +50,14 @@ async function openStore(url: string, timeoutMs: number): Promise<Store> {
     const { RedisStore } = await import('./redis-store.js');
     return new RedisStore(url, timeoutMs);
   }
-  if (url.startsWith('static:')) {
+  if (/^static:/i.test(url)) {
     throw usageFault(
       'A static worker id has no store: nothing is leased, and nobody knows who uses which number.',
     );
   }
   throw new SnowflakeError(
     'CONFIG_INVALID',
-    `The support ${JSON.stringify(url.replace(/\/\/.*@/, '//***@'))} is unknown. Known are ` +
+    `The support is of no known kind: it was ${shownUrl(url)}. Known are ` +
       `redis://host:6379/0?namespace=shop, rediss://, redis+sentinel:// and redis+cluster://.`,
   );
 }

@@ -1,0 +1,129 @@
+/**
+ * Redis servers, Sentinels and supports of a spec, all of which end with it.
+ */
+import { Redis } from 'ioredis';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { createServer, connect, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { redisSupport, type RedisSupport } from '../../lib/backends/redis/index.js';
+import type {
+  LeaseAnswer,
+  LeaseGrant,
+  LeaseRequest,
+  WorkerLease,
+} from '../../lib/lease/distributed-support.js';
+import { startRedis } from '../../scripts/servers/start-redis.mjs';
+
+/** A node that has met no other does not know its own address. */
+const CLUSTER = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'];
+
+export class RedisLab {
+  private readonly endings: (() => unknown)[] = [];
+
+  support(options: Partial<Parameters<typeof redisSupport>[0]>): RedisSupport {
+    const made = redisSupport({ redis: 'redis://', namespace: randomUUID(), ...options });
+    this.endings.push(() => made.close());
+    return made;
+  }
+
+  async server(...args: string[]) {
+    const started = await startRedis({ args });
+    this.endings.push(() => started.stop());
+    return started;
+  }
+
+  async clusterNode(...args: string[]) {
+    const node = await this.server(...CLUSTER, ...args);
+    const at = args.indexOf('--requirepass');
+    const admin = this.client(node.port, at < 0 ? {} : { password: args[at + 1]! });
+    await admin.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+    const isUp = async () => String(await admin.call('CLUSTER', 'INFO')).includes('state:ok');
+    await until(isUp);
+    return node;
+  }
+
+  /** A Sentinel is a redis-server that must write its own configuration file. */
+  async sentinel(masterPort: number, ...lines: string[]) {
+    const file = `${mkdtempSync(`${tmpdir()}/snowflake-sentinel-`)}/sentinel.conf`;
+    const monitor = `sentinel monitor mymaster 127.0.0.1 ${masterPort} 1`;
+    writeFileSync(file, `${[monitor, ...lines].join('\n')}\n`);
+    const started = await startRedis({ config: file });
+    this.endings.push(() => started.stop());
+    return started;
+  }
+
+  client(port: number, options: Record<string, unknown> = {}): Redis {
+    const client = new Redis({ port, ...options });
+    client.on('error', () => undefined);
+    this.endings.push(() => client.disconnect());
+    return client;
+  }
+
+  /** Between a client and a server, with the last word on what the client says. */
+  async proxy(port: number, said: (text: string) => string): Promise<number> {
+    const server: Server = createServer((near) => {
+      const far = connect(port, '127.0.0.1');
+      for (const socket of [near, far]) socket.on('error', () => undefined);
+      near.on('data', (data) => far.write(said(data.toString('latin1')), 'latin1'));
+      far.on('data', (data) => near.write(data));
+      near.on('close', () => far.destroy());
+      far.on('close', () => near.destroy());
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    this.endings.push(() => server.close());
+    return (server.address() as { port: number }).port;
+  }
+
+  async end(): Promise<void> {
+    for (const ending of this.endings.toReversed()) await ending();
+  }
+}
+
+export function request(given: Partial<LeaseRequest> = {}): LeaseRequest {
+  return {
+    fingerprint: 'f',
+    ttlMs: 60_000,
+    // Any range will do, also the empty one that a fresh registry has at first.
+    minRangeMs: 0,
+    quarantineMs: 0,
+    haveMs: 0,
+    token: randomUUID(),
+    nonce: 'n0',
+    workerIdMin: 0,
+    workerIdMax: 1023,
+    holder: { host: 'host', pid: 7, application: 'shop' },
+    ...given,
+  };
+}
+
+export function held(asked: LeaseRequest, answer: LeaseAnswer): WorkerLease {
+  const { workerId, ceilingMs, mark } = answer as LeaseGrant;
+  return { ...asked, workerId, haveMs: ceilingMs, mark: mark!, nonceNext: asked.nonce };
+}
+
+export interface Failure {
+  readonly code: string;
+  readonly message: string;
+  readonly retryable: boolean;
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly cause: Error;
+}
+
+/** What a call fails with; a test goes no further where it does not fail. */
+export async function failureOf(call: Promise<unknown>): Promise<Failure> {
+  const outcome = await call.then(
+    (answer) => ({ answer }),
+    (error: unknown) => ({ error }),
+  );
+  if ('error' in outcome) return outcome.error as Failure;
+  throw new Error(`Expected a failure, got ${JSON.stringify(outcome.answer)}`);
+}
+
+export async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 400; tries++, await sleep(50)) {
+    if (await isSo().catch(() => false)) return;
+  }
+  throw new Error(`Waited in vain for ${isSo.toString()}`);
+}

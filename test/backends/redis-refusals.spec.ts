@@ -1,0 +1,153 @@
+/**
+ * What real servers refuse with, each recognised and given its own advice. A refusal without a
+ * sample here fails the last test.
+ */
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { redisError } from '../../lib/backends/redis/redis-error.js';
+import { REFUSALS, type RefusalName } from '../../lib/backends/redis/redis-refusals.js';
+import { RedisLab, failureOf, request, type Failure } from './redis-lab.js';
+
+const lab = new RedisLab();
+const seen = new Set<unknown>();
+afterAll(() => lab.end());
+
+async function refused(redis: string): Promise<Failure> {
+  const error = await failureOf(lab.support({ redis, namespace: 'n' }).getNextWorkId(request()));
+  seen.add(error.details['refusal']);
+  return error;
+}
+
+const KEY = 'snowflake:{n}:registry';
+
+describe('a Redis that refuses', () => {
+  it.each(['+hget', '+hset', '+time', '+hmget', '+evalsha'])(
+    'lacks the right %s inside a script or outside: a person must give it',
+    async (right) => {
+      const { port } = await lab.server();
+      const rights = ['+eval', '+evalsha', '+hget', '+hmget', '+hset', '+hdel', '+time', '+info'];
+      const given = rights.filter((name) => name !== right);
+      const name = ['ACL', 'SETUSER', 'app', 'on', '>pw', '~*'] as const;
+      await lab.client(port).call(...name, ...given);
+      const error = await refused(`redis://app:pw@127.0.0.1:${port}`);
+      expect(error).toMatchObject({ retryable: false, details: { refusal: 'permission' } });
+      expect(error.message).toContain('lacks a permission');
+    },
+  );
+
+  it('may not touch the key', async () => {
+    const { port } = await lab.server();
+    await lab.client(port).call('ACL', 'SETUSER', 'app', 'on', '>pw', '~other', '+@all');
+    const error = await refused(`redis://app:pw@127.0.0.1:${port}`);
+    expect(error).toMatchObject({ retryable: false, details: { refusal: 'permission' } });
+  });
+
+  it('keeps something else under the key', async () => {
+    const { port, url } = await lab.server();
+    await lab.client(port).set(KEY, 'a text');
+    expect(await refused(url)).toMatchObject({
+      retryable: false,
+      details: { refusal: 'wrong-type' },
+    });
+  });
+
+  it.each(['EVALSHA', 'HMGET', 'TIME'])('knows no %s', async (command) => {
+    const { url } = await lab.server('--rename-command', command, '');
+    expect(await refused(url)).toMatchObject({
+      retryable: false,
+      details: { refusal: 'unknown-command' },
+    });
+  });
+
+  it('is a node of a Cluster that keeps the key elsewhere, or nowhere', async () => {
+    const { port } = await lab.server('--cluster-enabled', 'yes');
+    expect(await refused(`redis://127.0.0.1:${port}`)).toMatchObject({
+      retryable: true,
+      details: { refusal: 'not-ready' },
+    });
+    expect(told('MOVED 866 127.0.0.1:7001')).toMatchObject({ retryable: false });
+  });
+
+  it('serves no more clients', async () => {
+    const { port, url } = await lab.server('--maxclients', '1');
+    const only = lab.client(port);
+    await only.ping();
+    // Whether the client hears why, before it learns that it was cut off, is a matter of luck.
+    const { retryable, details } = await refused(url);
+    expect(retryable).toBe(true);
+    expect(['too-many-clients', 'unreachable']).toContain(details['refusal']);
+    expect(told('Ready check failed: ERR max number of clients reached').message).toContain(
+      REFUSALS['too-many-clients'].advice,
+    );
+  });
+
+  it('wants replicas that are not there', async () => {
+    const { url } = await lab.server('--min-replicas-to-write', '1');
+    expect(await refused(url)).toMatchObject({
+      retryable: true,
+      details: { refusal: 'too-few-replicas' },
+    });
+  });
+
+  it('said so before version 7 in a longer sentence', () => {
+    const script = 'ERR Error running script (call to f_ab12): @user_script:17: ';
+    expect(told(`${script}WRONGTYPE Operation against a key`).message).toContain('something else');
+    expect(told(`${script}-OOM command not allowed`).message).toContain('maxmemory');
+    expect(told('ERR something new')).toMatchObject({
+      retryable: true,
+      details: { refusal: 'unexpected' },
+    });
+  });
+});
+
+describe('advice', () => {
+  it('speaks of a missing right only where that is what is missing', async () => {
+    const { port, url, stop } = await lab.server(
+      '--user',
+      'app',
+      'on',
+      '>pw',
+      '~*',
+      '+@all',
+      '-info',
+    );
+    const forbidden = lab.support({ redis: `redis://app:pw@127.0.0.1:${port}` });
+    expect((await forbidden.advice()).join()).toContain('may not run INFO');
+    await stop();
+    const [text, ...more] = await lab.support({ redis: url }).advice();
+    expect(text).toContain('ECONNREFUSED');
+    expect(text).not.toContain('ACL SETUSER');
+    expect(more).toEqual([]);
+  });
+});
+
+/** Refusals that need more than one small server, or are shown in another spec. */
+const SAID: Readonly<Partial<Record<RefusalName, string>>> = {
+  'sentinel-login': 'All sentinels are unreachable and retry is disabled. Last error: NOAUTH x',
+  'no-password': 'NOAUTH Authentication required.',
+  'wrong-password': 'WRONGPASS invalid username-password pair or user is disabled.',
+  database: 'ERR DB index is out of range script: 3d92afd9, on @user_script:1.',
+  'cluster-node': 'MOVED 866 127.0.0.1:7001',
+  'protected-mode': 'DENIED Redis is running in protected mode because',
+  replica: "READONLY You can't write against a read only replica.",
+  'out-of-memory': "OOM command not allowed when used memory > 'maxmemory'.",
+  disk: 'MISCONF Redis is configured to save RDB snapshots',
+  'too-many-clients': 'ERR max number of clients reached',
+  tls: 'unable to verify the first certificate',
+  unreachable: 'connect ECONNREFUSED 127.0.0.1:1',
+};
+
+function told(message: string, name = 'ReplyError') {
+  const error = Object.assign(new Error(message), { name });
+  return redisError(error, { where: 'h:6379, database 0', db: 0, secrets: [] });
+}
+
+it('every refusal has a sample, and is the first that fits it', () => {
+  for (const [name, message] of Object.entries(SAID)) {
+    const isReply = !['sentinel-login', 'tls', 'unreachable'].includes(name);
+    const error = told(message, isReply ? 'ReplyError' : 'Error');
+    expect(error.details).toMatchObject({ refusal: name });
+    expect(error.message).toContain(REFUSALS[name as RefusalName].advice);
+    seen.add(name);
+  }
+  expect(seen).toEqual(new Set(Object.keys(REFUSALS)));
+});

@@ -5,15 +5,17 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const NOT_PACKED = /^(\.git|\.data|node_modules|dist|coverage|test|sample-app|docs|bench)(\/|$)/;
 const PEERS = ['@nestjs', 'ioredis', 'reflect-metadata', 'rxjs'];
+/** What runs in the processes under attack. */
+const PROCESSES = ['worker.mjs', 'mistakes/process.mjs'];
 const FLOOR = 'local floor = math.max(last, safeFloor)';
 
-/** @returns {string} the folder in which `worker.mjs` finds the library */
+/** @returns {string} the folder in which the processes find the library */
 export function unpackLibrary(/** @type {string} */ folder, { withoutFloor = false } = {}) {
   const copy = join(folder, 'library');
   const isPacked = (/** @type {string} */ path) => !NOT_PACKED.test(relative(ROOT, path));
@@ -29,7 +31,9 @@ export function unpackLibrary(/** @type {string} */ folder, { withoutFloor = fal
   for (const peer of PEERS) {
     symlinkSync(join(ROOT, 'node_modules', peer), join(app, 'node_modules', peer), 'dir');
   }
-  cpSync(fileURLToPath(new URL('worker.mjs', import.meta.url)), join(app, 'worker.mjs'));
+  for (const path of PROCESSES) {
+    cpSync(fileURLToPath(new URL(path, import.meta.url)), join(app, basename(path)));
+  }
   if (withoutFloor) removeFloor(join(library, 'dist/esm/backends/redis/scripts.generated.js'));
   return app;
 }

@@ -18,9 +18,16 @@ export class RedisNode {
   /** @type {Redis} */
   admin;
 
-  constructor(/** @type {string} */ folder, /** @type {string[]} */ args = []) {
+  /**
+   * @param {string} folder
+   * @param {string[]} args
+   * @param {{ login?: object, env?: object }} how the administrator gets in; the server's surroundings
+   */
+  constructor(folder, args = [], { login = {}, env } = {}) {
     this.folder = folder;
     this.args = args;
+    this.login = login;
+    this.env = env;
     mkdirSync(folder, { recursive: true });
   }
 
@@ -32,8 +39,9 @@ export class RedisNode {
     this.port ||= await freePort();
     const own = ['--dir', this.folder, '--enable-debug-command', 'yes'];
     const args = [...own, ...REPLICATION, ...this.args, ...extra];
-    this.server = await startRedis({ port: this.port, args });
-    this.admin = new Redis({ port: this.port, maxRetriesPerRequest: 1, retryStrategy: () => 50 });
+    this.server = await startRedis({ port: this.port, args, env: this.env });
+    const patience = { maxRetriesPerRequest: 1, retryStrategy: () => 50 };
+    this.admin = new Redis({ port: this.port, ...this.login, ...patience });
     this.admin.on('error', () => undefined);
     // The user that replicas log in as: switching it off cuts replication and nothing else.
     await this.admin.call('ACL', 'SETUSER', 'repl', 'on', '>repl', '+psync', '+replconf', '+ping');

@@ -15,22 +15,22 @@ const REFUSED = { code: /^LAYOUT_MISMATCH$/, words: [/layout/i, /namespace/i] };
 /** A lease of the registry that was lost has ended by then. */
 const LONG_MS = 11_500;
 
-/** Another epoch is deployed just after a flush, while processes of the right one run. */
-export async function playOtherEpoch(/** @type {Stage} */ stage) {
+/**
+ * A process of another layout is started just after a flush, while processes of the right one run.
+ * @param {object} other what it is given beside the address
+ */
+const playOther = (other) => async (/** @type {Stage} */ stage) => {
   const { admin, port } = await stage.redis();
   const support = `redis://127.0.0.1:${port}`;
   await Promise.all([1, 2, 3].map(() => stage.runs({ support })));
-  await stage.sleep(1000);
-  const [one, two] = [stage.process(), stage.process()];
-  // The processes are warm, so that nothing lies between the flush and the first request.
-  const plain = [one, two].map((member) => stage.start({ support, epoch: LATER }, member));
-  for (const outcome of await Promise.all(plain)) stage.judgeRefusal(outcome, REFUSED);
+  // Warm before the flush, so that it asks as soon after it as the holders do.
+  const wrong = stage.process();
+  await stage.isRefused({ support, ...other }, REFUSED, wrong);
   await admin.flushall();
   const lease = { startTimeoutMs: 8000 };
-  const late = [
-    stage.start({ support, epoch: LATER, lease }, one),
-    stage.start({ support, fields: OTHER_FIELDS, lease }, two),
-  ];
-  for (const outcome of await Promise.all(late)) stage.judgeRefusal(outcome, REFUSED);
+  await stage.isRefused({ support, ...other, lease }, REFUSED, wrong);
   await stage.sleep(LONG_MS);
-}
+};
+
+export const playOtherEpoch = playOther({ epoch: LATER });
+export const playOtherLayout = playOther({ fields: OTHER_FIELDS });

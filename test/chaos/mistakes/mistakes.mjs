@@ -3,10 +3,13 @@
  *
  * In each, the run makes no id twice, or the start is refused with the reason and before any id.
  */
+import { playCertificates } from './certificates.mjs';
+import { playCluster } from './cluster.mjs';
 import { playDatabase, playSelectGranted } from './database.mjs';
-import { playOtherEpoch } from './epochs.mjs';
+import { playOtherEpoch, playOtherLayout } from './epochs.mjs';
 import { playEviction, playOldFile } from './losses.mjs';
 import { playPermissions, playRightTakenAway } from './permissions.mjs';
+import { playPromotion, playReplica } from './replica.mjs';
 
 /**
  * @typedef {object} Mistake
@@ -21,8 +24,13 @@ export const MISTAKES = [
   { name: 'right-taken-away', play: playRightTakenAway },
   { name: 'database', isShort: true, play: playDatabase },
   { name: 'select-granted', isShort: true, play: playSelectGranted },
+  { name: 'replica', play: playReplica },
+  { name: 'promotion', play: playPromotion },
   { name: 'allkeys-lru', play: playEviction('allkeys-lru') },
   { name: 'allkeys-random', play: playEviction('allkeys-random') },
   { name: 'old-file', play: playOldFile },
+  { name: 'cluster', isShort: true, play: playCluster },
+  { name: 'certificates', isShort: true, play: playCertificates },
   { name: 'other-epoch', isShort: true, play: playOtherEpoch },
+  { name: 'other-layout', play: playOtherLayout },
 ];

@@ -47,7 +47,8 @@ const HEAD = row('mistake', 'seconds', 'starts', 'refused', 'ids', 'twice');
 
 function rowOf(/** @type {MistakeResult} */ result) {
   const { name, seconds, starts, refused, idCount, duplicateCount, faults } = result;
-  const lines = [row(name, seconds, starts, refused, idCount, duplicateCount)];
+  const figures = row(name, seconds, starts, refused, idCount, duplicateCount);
+  const lines = [`${figures}  ${result.note}`.trimEnd()];
   if (result.disorderCount > 0) lines.push(`  out of order: ${result.disorderCount}`);
   return [...lines, ...faults.map((fault) => `  NOT SO: ${fault}`)].join('\n');
 }

@@ -31,6 +31,9 @@ import { RedisNode } from '../redis-node.mjs';
 /** A process may take this long to start on a busy machine, beside what its options allow. */
 const PATIENCE_MS = 60_000;
 
+/** A server may take this long to see another one. */
+const UNTIL_MS = 15_000;
+
 /** A process in which applications are started and stopped. */
 class Member {
   /** What its applications logged. @type {string[]} */
@@ -57,7 +60,8 @@ class Member {
   async call(/** @type {string} */ call, /** @type {string} */ name, settings = {}) {
     const limit = new AbortController();
     const answer = new Promise((resolve) => this.#waiting.set(name, resolve));
-    this.child.send({ call, name, settings });
+    // One that is gone is noticed below.
+    this.child.send({ call, name, settings }, () => undefined);
     const late = sleep(PATIENCE_MS, undefined, { signal: limit.signal }).then(() => {
       throw new Error(`${name} did not answer "${call}" within ${PATIENCE_MS} ms`);
     });
@@ -76,6 +80,8 @@ class Member {
 export class Stage {
   /** What did not come true. @type {string[]} */
   faults = [];
+  /** What the row of the report tells beside its figures. */
+  note = '';
   /** Texts that no message and no log line may show. @type {string[]} */
   secrets = [];
   counts = { starts: 0, refused: 0 };
@@ -170,6 +176,14 @@ export class Stage {
     return sleep(ms);
   }
 
+  /** @param {() => Promise<unknown>} isSo errors count as no */
+  async until(isSo) {
+    for (const endMs = performance.now() + UNTIL_MS; performance.now() < endMs; await sleep(50)) {
+      if (await isSo().catch(() => false)) return;
+    }
+    throw new Error(`Waited in vain for: ${isSo.toString()}`);
+  }
+
   async clear() {
     for (const { child } of this.#members) child.kill('SIGKILL');
     for (const member of this.#members) {
@@ -181,7 +195,7 @@ export class Stage {
 
   /** What was found; after clear(). */
   result() {
-    return { ...this.counts, ...checkFolder(this.files), faults: this.faults };
+    return { ...this.counts, ...checkFolder(this.files), faults: this.faults, note: this.note };
   }
 
   #lookForSecrets(/** @type {string} */ text) {

@@ -35,14 +35,12 @@ export function serverFolder(name, user = {}) {
 
 /**
  * Starts a server and waits until `isReady` says yes.
- * @typedef {{ command: string, args: string[], folder: string }} Required
- * @typedef {Required & { user?: object, env?: object }} ServerParts
+ * @typedef {{ command: string, args: string[], folder: string, user?: object }} ServerParts
  * @param {ServerParts & { isReady: () => Promise<boolean> }} parts
  * @returns {Promise<{ pid: number, stop: () => Promise<void> }>}
  */
-export async function startProcess({ command, args, folder, user = {}, env = {}, isReady }) {
-  const surroundings = { cwd: folder, env: { ...process.env, ...env }, ...user };
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...surroundings });
+export async function startProcess({ command, args, folder, user = {}, isReady }) {
+  const child = spawn(command, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], ...user });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (text) => (output = (output + text).slice(-4000)));

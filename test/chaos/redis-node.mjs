@@ -15,19 +15,18 @@ const REPLICATION = [...LOGIN, '--repl-diskless-sync-delay', '0'];
 
 export class RedisNode {
   port = 0;
-  /** @type {Redis} */
+  /** Absent until the first start. @type {Redis} */
   admin;
 
   /**
    * @param {string} folder
    * @param {string[]} args
-   * @param {{ login?: object, env?: object }} how the administrator gets in; the server's surroundings
+   * @param {object} login how the administrator gets in, where not everybody does
    */
-  constructor(folder, args = [], { login = {}, env } = {}) {
+  constructor(folder, args = [], login = {}) {
     this.folder = folder;
     this.args = args;
     this.login = login;
-    this.env = env;
     mkdirSync(folder, { recursive: true });
   }
 
@@ -39,7 +38,7 @@ export class RedisNode {
     this.port ||= await freePort();
     const own = ['--dir', this.folder, '--enable-debug-command', 'yes'];
     const args = [...own, ...REPLICATION, ...this.args, ...extra];
-    this.server = await startRedis({ port: this.port, args, env: this.env });
+    this.server = await startRedis({ port: this.port, args });
     const patience = { maxRetriesPerRequest: 1, retryStrategy: () => 50 };
     this.admin = new Redis({ port: this.port, ...this.login, ...patience });
     this.admin.on('error', () => undefined);
@@ -49,7 +48,7 @@ export class RedisNode {
 
   /** kill -9 */
   async kill() {
-    this.admin.disconnect();
+    this.admin?.disconnect();
     await this.server?.stop();
     this.server = undefined;
   }

@@ -11,22 +11,37 @@ const USER = { username: 'shop', password: 'of-the-shop' };
 const RIGHTS = ['on', `>${USER.password}`, '~snowflake:*', '+@all', '-@dangerous', '+info'];
 /** The lease of a Cluster must outlast a failover, so its window is made short. */
 const WINDOW = { failoverWindowMs: 1000, clockDifferenceMs: 100 };
-const SLOT_MAX = 16_383;
+const ALL_SLOTS = [[0, 16_383]];
 
-export async function clusterOf(/** @type {Stage} */ stage, slotMax = SLOT_MAX, password = '') {
-  const bus = String(await freePort());
+/**
+ * Nodes that know each other, each with its range of slots.
+ * @param {Stage} stage @param {readonly (readonly number[])[]} ranges @param {string} [password]
+ */
+export async function clusterOf(stage, ranges = ALL_SLOTS, password = '') {
   const secured = password === '' ? [] : ['--requirepass', password];
-  // Alone, a node does not learn its own address.
-  const alone = ['--cluster-announce-ip', '127.0.0.1', '--cluster-require-full-coverage', 'no'];
-  const args = ['--cluster-enabled', 'yes', '--cluster-port', bus, ...alone, ...secured];
-  const node = await stage.redis({ args, ...(password !== '' && { login: { password } }) });
-  await node.admin.call('CLUSTER', 'ADDSLOTSRANGE', '0', String(slotMax));
-  await stage.until(async () => /state:ok/.test(await node.admin.cluster('INFO')));
-  return node;
+  const login = password === '' ? {} : { password };
+  const nodes = [];
+  for (const range of ranges) {
+    const bus = String(await freePort());
+    // Alone, a node does not learn its own address.
+    const own = ['--cluster-port', bus, '--cluster-announce-ip', '127.0.0.1'];
+    const node = await stage.redis({
+      args: ['--cluster-enabled', 'yes', ...own, ...secured],
+      login,
+    });
+    await node.admin.call('CLUSTER', 'ADDSLOTSRANGE', ...range.map(String));
+    const [first] = nodes;
+    if (first) await node.admin.call('CLUSTER', 'MEET', '127.0.0.1', first.port, first.args[3]);
+    nodes.push(node);
+  }
+  for (const { admin } of nodes) {
+    await stage.until(async () => /state:ok/.test(String(await admin.cluster('INFO'))));
+  }
+  return nodes;
 }
 
 export async function playCluster(/** @type {Stage} */ stage) {
-  const { admin, port } = await clusterOf(stage, SLOT_MAX, ADMIN);
+  const [{ admin, port }] = await clusterOf(stage, ALL_SLOTS, ADMIN);
   await admin.call('ACL', 'SETUSER', USER.username, 'reset', ...RIGHTS, '+cluster|slots');
   stage.secrets.push(ADMIN, USER.password, 'wrong-word');
   const window = 'failoverWindowMs=1000&clockDifferenceMs=100';

@@ -7,9 +7,11 @@ import { playCertificates } from './certificates.mjs';
 import { playCluster } from './cluster.mjs';
 import { playDatabase, playSelectGranted } from './database.mjs';
 import { playOtherEpoch, playOtherLayout } from './epochs.mjs';
+import { playGivenClients } from './given-clients.mjs';
 import { playEviction, playOldFile } from './losses.mjs';
 import { playPermissions, playRightTakenAway } from './permissions.mjs';
 import { playPromotion, playReplica } from './replica.mjs';
+import { playNoConnectionFree, playWrongServer } from './wrong-server.mjs';
 
 /**
  * @typedef {object} Mistake
@@ -29,8 +31,11 @@ export const MISTAKES = [
   { name: 'allkeys-lru', play: playEviction('allkeys-lru') },
   { name: 'allkeys-random', play: playEviction('allkeys-random') },
   { name: 'old-file', play: playOldFile },
-  { name: 'cluster', isShort: true, play: playCluster },
+  { name: 'secured-cluster', isShort: true, play: playCluster },
   { name: 'certificates', isShort: true, play: playCertificates },
+  { name: 'given-clients', play: playGivenClients },
+  { name: 'wrong-server', isShort: true, play: playWrongServer },
+  { name: 'no-connection-free', play: playNoConnectionFree },
   { name: 'other-epoch', isShort: true, play: playOtherEpoch },
   { name: 'other-layout', play: playOtherLayout },
 ];

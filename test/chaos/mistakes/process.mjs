@@ -97,7 +97,8 @@ function options({ support, client, given, fields = FIELDS, epoch, lease }, clie
 /** The client of an application, which it has for purposes of its own. */
 function connect({ nodes, options }, clients) {
   const client = nodes ? new Cluster(nodes, options) : new Redis(options);
-  client.on('error', () => undefined);
+  // The second error of one TLS socket would end the process: ioredis listens to the first alone.
+  client.on('error', () => client.stream?.on('error', () => undefined));
   clients.push(client);
   return client;
 }

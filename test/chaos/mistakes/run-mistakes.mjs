@@ -54,11 +54,12 @@ function rowOf(/** @type {MistakeResult} */ result) {
 }
 
 /** Good is a run without ids made twice and without a demand that did not come true. */
-export function verdictOfMistakes(/** @type {readonly MistakeResult[]} */ results) {
+export function verdictsOfMistakes(/** @type {readonly MistakeResult[]} */ results) {
+  if (results.length === 0) return [];
   const isBad = (/** @type {MistakeResult} */ { duplicateCount, disorderCount, faults }) =>
     duplicateCount + disorderCount + faults.length > 0;
   const bad = results.filter(isBad).map(({ name }) => name);
-  if (bad.length > 0) return { isGood: false, text: `\nNot as it must be: ${bad.join(', ')}` };
-  const text = '\nNo id was made twice, and each start that was refused said why.';
-  return { isGood: true, text };
+  if (bad.length > 0) return [{ isGood: false, text: `\nNot as it must be: ${bad.join(', ')}` }];
+  const text = '\nNo mistake made an id twice, and each start that was refused said why.';
+  return [{ isGood: true, text }];
 }

@@ -97,9 +97,9 @@ export class Stage {
     mkdirSync(this.files, { recursive: true });
   }
 
-  /** A Redis of its own, gone at the end. `parts` as RedisNode takes them. */
-  async redis(/** @type {{ args?: string[], login?: object, env?: object }} */ parts = {}) {
-    const node = new RedisNode(join(this.folder, `redis-${this.#ends.length}`), parts.args, parts);
+  /** A Redis of its own, gone at the end. */
+  async redis(/** @type {{ args?: string[], login?: object }} */ { args, login } = {}) {
+    const node = new RedisNode(join(this.folder, `redis-${this.#ends.length}`), args, login);
     this.onEnd(() => node.kill());
     await node.start(['--appendonly', 'no']);
     return node;
@@ -170,6 +170,10 @@ export class Stage {
   /** Whether somebody logged this. */
   hasLogged(/** @type {RegExp} */ text) {
     return [...this.#members].some(({ lines }) => lines.some((line) => text.test(line)));
+  }
+
+  isEverybodyAlive() {
+    return [...this.#members].every(({ child }) => child.exitCode === null && !child.signalCode);
   }
 
   sleep(/** @type {number} */ ms) {

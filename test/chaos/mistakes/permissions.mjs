@@ -11,7 +11,7 @@ const GUIDE = fileURLToPath(new URL('../../../docs/guides/redis.md', import.meta
  * Rights that a start does not need, by what is logged without them: INFO is asked for advice,
  * HDEL gives a worker id back, HGETALL lists holders.
  */
-const LATER = { '+info': /INFO/, '+hdel': /permission/i, '+hgetall': undefined };
+export const LATER = { '+info': /INFO/, '+hdel': /permission/i, '+hgetall': undefined };
 
 /**
  * The command of the guide, word by word, so that the two cannot part.

@@ -38,9 +38,9 @@ const logger = {
   fatal: hear('fatal'),
 };
 
-process.on('message', async ({ call, name, settings }) => {
-  if (call === 'start') tell({ kind: 'answer', name, ...(await start(name, settings)) });
-  else tell({ kind: 'answer', name, ...(await stop(name)) });
+process.on('message', ({ call, name, settings }) => {
+  const done = call === 'start' ? start(name, settings) : stop(name);
+  void done.then((answer) => tell({ kind: 'answer', name, ...answer }));
 });
 process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 

@@ -154,8 +154,8 @@ export class Stage {
 
   judgeRefusal(/** @type {Outcome} */ outcome, /** @type {Refusal} */ refusal) {
     const { status, code = '', message = '', retryable, file } = outcome;
-    if (status !== 'refused') return this.demand(false, `started in spite of ${refusal.words}`);
     const { code: codes = /^STORE_UNAVAILABLE$/, words, isFinal = true } = refusal;
+    if (status !== 'refused') return this.demand(false, `started in spite of ${words.join(' ')}`);
     this.demand(codes.test(code), `${code} instead of ${codes}: ${message}`);
     for (const word of words) this.demand(word.test(message), `no ${word} in: ${message}`);
     this.demand(retryable !== isFinal, `retryable is ${retryable}: ${message}`);

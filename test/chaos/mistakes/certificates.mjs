@@ -80,14 +80,14 @@ export async function playCertificates(/** @type {Stage} */ stage) {
   });
   const own = { ca, cert: text('shop.crt'), key: text('shop.key') };
   const member = stage.process();
-  const refused = (/** @type {object} */ settings, /** @type {RegExp} */ word) =>
-    stage.isRefused(settings, { words: [word], isFinal: false }, member);
+  const refused = (/** @type {object} */ settings, /** @type {RegExp} */ word, isFinal = true) =>
+    stage.isRefused(settings, { words: [word], isFinal }, member);
   await refused(url, /certificate/);
   await refused(client({}), /certificate/);
   await refused(client({ ca: text('stranger.crt') }), /certificate/);
-  // Without TLS to where TLS is spoken, and the other way round.
-  await refused({ support: `redis://127.0.0.1:${port}`, lease: PATIENT }, /closed|reset|TLS/i);
-  await refused({ support: `rediss://127.0.0.1:${plain}`, lease: PATIENT }, /SSL|TLS/i);
+  // Without TLS to where TLS is spoken, and the other way round: neither side says why.
+  await refused({ support: `redis://127.0.0.1:${port}`, lease: PATIENT }, /Check that/, false);
+  await refused({ support: `rediss://127.0.0.1:${plain}`, lease: PATIENT }, /Check that/, false);
   await set('tls-auth-clients', 'yes');
   await refused(client({ ca }), /certificate/i);
   await stage.runs(client(own), member);

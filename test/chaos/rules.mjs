@@ -8,8 +8,7 @@ import { join } from 'node:path';
 /**
  * @typedef {object} Rule
  * @property {string} name
- * @property {string} [script] the Lua script that has it, or
- * @property {string} [file] the file that has it
+ * @property {string} [file] the file of the library that has it; without one the Lua scripts
  * @property {string} says
  * @property {string} insteadSays
  */
@@ -21,29 +20,40 @@ export const RULES = [
   {
     // A new holder then starts wherever its clock is.
     name: 'floor',
-    script: 'acquire',
     says: 'local floor = math.max(last, safeFloor)',
     insteadSays: 'local floor = 0',
+  },
+  {
+    // A server that refuses the database is then not heard, and database 0 is used.
+    name: 'database',
+    file: 'backends/redis/redis-connection.js',
+    says: "redis.call('SELECT'",
+    insteadSays: "redis.pcall('SELECT'",
+  },
+  {
+    // Whoever comes first to a fresh registry then makes it one of his layout, though he waits.
+    name: 'claim',
+    says: "fingerprint, incarnation, slew, era, operations, now = ''",
+    insteadSays: 'fingerprint, incarnation, slew, era, operations, now = ARGV[1]',
   },
 ];
 
 /** @param {Rule} rule @param {string} folder of the library as it is published */
-export function takeOut({ name, script, file = SCRIPTS, says, insteadSays }, folder) {
+export function takeOut({ name, file = SCRIPTS, says, insteadSays }, folder) {
   const path = join(folder, file);
   const text = readFileSync(path, 'utf8');
-  const lua = script && luaOf(text, script);
-  if (!(lua ?? text).includes(says)) throw new Error(`${name}: ${file} does not say: ${says}`);
-  const broken = (lua ?? text).replaceAll(says, () => insteadSays);
-  writeFileSync(path, lua === undefined ? broken : withScript(text, lua, broken));
+  const without = (/** @type {string} */ part) => part.replaceAll(says, () => insteadSays);
+  const broken = file === SCRIPTS ? text.replace(SCRIPT, scriptBy(without)) : without(text);
+  if (broken === text) throw new Error(`${name}: ${file} does not say: ${says}`);
+  writeFileSync(path, broken);
 }
 
-const luaOf = (/** @type {string} */ text, /** @type {string} */ script) =>
-  JSON.parse(new RegExp(`${script}: \\{\\s*sha1: '\\w+',\\s*lua: (".*"),`).exec(text)?.[1] ?? '""');
-
-/** Scripts are sent by their hash. */
-function withScript(/** @type {string} */ text, /** @type {string} */ lua, broken) {
-  const sha1 = (/** @type {string} */ of) => createHash('sha1').update(of).digest('hex');
-  return text
-    .replace(sha1(lua), sha1(broken))
-    .replace(JSON.stringify(lua), () => JSON.stringify(broken));
-}
+/** Scripts are sent by their hash, so that it changes with the text. */
+const SCRIPT = /sha1: '\w+',(\s*)lua: (".*")/g;
+const scriptBy =
+  (/** @type {(lua: string) => string} */ change) =>
+  (/** @type {string[]} */ ...[, space = '', quoted = '""']) => {
+    const lua = change(JSON.parse(quoted));
+    const sha1 = createHash('sha1').update(lua).digest('hex');
+    return `sha1: '${sha1}',${space}lua: ${JSON.stringify(lua)}`;
+  };

@@ -16,19 +16,26 @@ const REFUSED = { code: /^LAYOUT_MISMATCH$/, words: [/layout/i, /namespace/i] };
 const LONG_MS = 11_500;
 
 /**
- * A process of another layout is started just after a flush, while processes of the right one run.
+ * A process of another layout is the first to come after a flush, while others of the right one
+ * are alive and make ids.
  * @param {object} other what it is given beside the address
  */
 const playOther = (other) => async (/** @type {Stage} */ stage) => {
   const { admin, port } = await stage.redis();
   const support = `redis://127.0.0.1:${port}`;
-  await Promise.all([1, 2, 3].map(() => stage.runs({ support })));
-  // Warm before the flush, so that it asks as soon after it as the holders do.
+  const holders = await Promise.all([1, 2, 3].map(() => stage.runs({ support })));
   const wrong = stage.process();
   await stage.isRefused({ support, ...other }, REFUSED, wrong);
+  const signal = (/** @type {NodeJS.Signals} */ name) => {
+    for (const { member } of holders) member.child.kill(name);
+  };
+  signal('SIGSTOP');
   await admin.flushall();
   const lease = { startTimeoutMs: 8000 };
-  await stage.isRefused({ support, ...other, lease }, REFUSED, wrong);
+  const refused = stage.isRefused({ support, ...other, lease }, REFUSED, wrong);
+  await stage.until(async () => (await admin.dbsize()) === 1);
+  signal('SIGCONT');
+  await refused;
   await stage.sleep(LONG_MS);
 };
 

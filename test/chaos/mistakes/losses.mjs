@@ -45,7 +45,7 @@ export async function playOldFile(/** @type {Stage} */ stage) {
   for (const pauseMs of [2500, 4000, 4500]) {
     await stage.sleep(pauseMs);
     await node.restore();
-    await stage.runs({ support, lease: { startTimeoutMs: 15_000 } }, newcomer);
+    await stage.runs({ support }, newcomer);
   }
   for (let count = 0; count < 2; count++) {
     await stage.sleep(1500);
@@ -53,6 +53,6 @@ export async function playOldFile(/** @type {Stage} */ stage) {
     node.forget();
     await node.start(['--appendonly', 'no']);
   }
-  await stage.runs({ support, lease: { startTimeoutMs: 15_000 } }, newcomer);
+  await stage.runs({ support }, newcomer);
   await stage.sleep(1500);
 }

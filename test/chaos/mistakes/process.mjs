@@ -87,9 +87,9 @@ function options({ support, client, given, fields = FIELDS, epoch, lease }, clie
     layout: new BitLayout({ epoch: epoch ?? '2024-01-01T00:00:00Z', fields }),
     leaseTtlMs: 10_000,
     refreshAliveIntervalMs: 500,
-    callTimeoutMs: 500,
+    callTimeoutMs: 1500,
     reserveMs: 1000,
-    startTimeoutMs: 2000,
+    startTimeoutMs: 20_000,
     ...lease,
   };
 }

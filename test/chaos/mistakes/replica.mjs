@@ -27,7 +27,7 @@ export async function playReplica(/** @type {Stage} */ stage) {
   await stage.isRefused(named, READ_ONLY, member);
   await stage.isRefused({ client: { options: { port: replica.port } } }, READ_ONLY, member);
   // It waits, is promoted while the master dies with writes that the replica never saw, and starts.
-  const waiting = stage.start({ ...named, lease: { startTimeoutMs: 20_000 } });
+  const waiting = stage.start(named);
   await stage.sleep(1500);
   await promote(stage, master, replica);
   stage.demand((await waiting).status === 'active', 'the promotion was not noticed');
@@ -45,8 +45,7 @@ export async function playPromotion(/** @type {Stage} */ stage) {
   await Promise.all([1, 2, 3].map(() => stage.runs({ support })));
   await promote(stage, master, replica);
   ({ port } = replica);
-  const lease = { startTimeoutMs: 15_000 };
-  await Promise.all([1, 2].map(() => stage.runs({ support, lease })));
+  await Promise.all([1, 2].map(() => stage.runs({ support })));
   await stage.sleep(LONG_MS);
 }
 

@@ -26,11 +26,17 @@ import { RedisNode } from '../redis-node.mjs';
  * @property {boolean} [retryable]
  * @property {number} [tookMs]
  */
-/** @typedef {{ code?: RegExp, words: readonly RegExp[], isFinal?: boolean }} Refusal */
+/**
+ * What a refusal must say. It is final unless waiting could help; 'either' where that depends on
+ * which end of a connection is heard first.
+ * @typedef {{ code?: RegExp, words: readonly RegExp[], isFinal?: boolean | 'either' }} Refusal
+ */
 
 /** A process may take this long to start on a busy machine, beside what its options allow. */
 const PATIENCE_MS = 60_000;
 
+/** How long a start tries that must fail, where waiting could help. */
+const REFUSED_AFTER_MS = 4000;
 /** A server may take this long to see another one. */
 const UNTIL_MS = 15_000;
 
@@ -144,10 +150,11 @@ export class Stage {
 
   /**
    * An application whose start must be refused, with the reason and before any id.
-   * @param {object} settings @param {Refusal} refusal @param {Member} [member]
+   * @param {{ lease?: object }} settings @param {Refusal} refusal @param {Member} [member]
    */
   async isRefused(settings, refusal, member) {
-    const outcome = await this.start(settings, member);
+    const lease = { startTimeoutMs: REFUSED_AFTER_MS, ...settings.lease };
+    const outcome = await this.start({ ...settings, lease }, member);
     this.judgeRefusal(outcome, refusal);
     return outcome;
   }
@@ -158,7 +165,8 @@ export class Stage {
     if (status !== 'refused') return this.demand(false, `started in spite of ${words.join(' ')}`);
     this.demand(codes.test(code), `${code} instead of ${codes}: ${message}`);
     for (const word of words) this.demand(word.test(message), `no ${word} in: ${message}`);
-    this.demand(retryable !== isFinal, `retryable is ${retryable}: ${message}`);
+    const isAsMeant = isFinal === 'either' || retryable !== isFinal;
+    this.demand(isAsMeant, `retryable is ${retryable}: ${message}`);
     const idBytes = existsSync(`${file}.ids`) ? statSync(`${file}.ids`).size : 0;
     this.demand(idBytes === 0, `${idBytes / 8} ids were made before this: ${message}`);
   }

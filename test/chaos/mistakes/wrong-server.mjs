@@ -16,13 +16,12 @@ const SLOTS = [
 ];
 /** Sentinel and Cluster have a window by default for which a short lease is too short. */
 const WINDOW = 'failoverWindowMs=1000&clockDifferenceMs=100';
-const LONG_ENOUGH = { callTimeoutMs: 1500 };
 
 export async function playWrongServer(/** @type {Stage} */ stage) {
   stage.secrets.push(PASSWORD);
   const member = stage.process();
   const refused = (/** @type {string} */ support, /** @type {RegExp[]} */ words, isFinal = true) =>
-    stage.isRefused({ support, lease: LONG_ENOUGH }, { words, isFinal }, member);
+    stage.isRefused({ support }, { words, isFinal }, member);
   const { admin, port } = await stage.redis();
   const locked = await stage.redis({
     args: ['--requirepass', PASSWORD],
@@ -77,6 +76,6 @@ export async function playNoConnectionFree(/** @type {Stage} */ stage) {
   await admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
   await stage.sleep(2000);
   await admin.config('SET', 'maxclients', '100');
-  await stage.runs({ support, lease: { startTimeoutMs: 15_000 } }, newcomer);
+  await stage.runs({ support }, newcomer);
   await stage.sleep(3000);
 }

@@ -5,17 +5,39 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { MISTAKES } from '../test/chaos/mistakes/mistakes.mjs';
+import { runMistakes, verdictsOfMistakes } from '../test/chaos/mistakes/run-mistakes.mjs';
 import { unpackLibrary } from '../test/chaos/packed.mjs';
-import { reportText, verdictOf } from '../test/chaos/report.mjs';
+import { controlVerdictOf, reportText, verdictOf } from '../test/chaos/report.mjs';
+import { RULES } from '../test/chaos/rules.mjs';
 import { runTopology } from '../test/chaos/run-topology.mjs';
 import { Cluster, Sentinel, Standalone } from '../test/chaos/topologies.mjs';
 
+/** The share of the time each gets. @type {Record<string, { Topology: any, share: number }>} */
+const TOPOLOGIES = {
+  standalone: { Topology: Standalone, share: 0.5 },
+  sentinel: { Topology: Sentinel, share: 0.25 },
+  cluster: { Topology: Cluster, share: 0.25 },
+};
+
+const namesOf = (/** @type {readonly { name: string }[]} */ list) => list.map(({ name }) => name);
+/** Short for several names. @type {Record<string, readonly string[]>} */
+const GROUPS = {
+  all: Object.keys(TOPOLOGIES),
+  mistakes: namesOf(MISTAKES),
+  'short-mistakes': namesOf(MISTAKES.filter(({ isShort }) => isShort)),
+};
+
 const HELP = `Usage: npm run chaos -- [options]
-  --seconds 120        how long, all topologies together
-  --topology all       standalone, sentinel, cluster or all
+  --topology all       what is played, with commas between: ${Object.keys(TOPOLOGIES).join(', ')},
+                       or all of these; mistakes of operators by their names,
+                       mistakes for all of them, short-mistakes for the shortest
+  --seconds 120        how long, all topologies together; each mistake ends by itself
   --seed 1             decides the order of the faults
-  --break floor        take a rule out of the packed library: duplicates must then be found
+  --break floor        take a rule out of the packed library: duplicates must then be found;
+                       rules: ${namesOf(RULES).join(', ')}
   --json <file>        write the result as JSON, too
+Mistakes: ${namesOf(MISTAKES).join(', ')}
 `;
 
 const { values } = parseArgs({
@@ -29,17 +51,16 @@ const { values } = parseArgs({
   },
 });
 
-/** The share of the time each gets. @type {Record<string, { Topology: any, share: number }>} */
-const TOPOLOGIES = {
-  standalone: { Topology: Standalone, share: 0.5 },
-  sentinel: { Topology: Sentinel, share: 0.25 },
-  cluster: { Topology: Cluster, share: 0.25 },
-};
-
 const seconds = Number(values.seconds);
-const names = values.topology === 'all' ? Object.keys(TOPOLOGIES) : [values.topology];
-const isKnown = names.every((name) => name in TOPOLOGIES);
-if (values.help || !isKnown || !(seconds > 0) || ![undefined, 'floor'].includes(values.break)) {
+const asked = values.topology.split(',').flatMap((name) => GROUPS[name] ?? [name]);
+const names = asked.filter((name) => name in TOPOLOGIES);
+const mistakes = MISTAKES.filter(({ name }) => asked.includes(name));
+const rule = RULES.find(({ name }) => name === values.break);
+const isUnderstood =
+  names.length + mistakes.length === asked.length &&
+  seconds > 0 &&
+  (rule !== undefined || values.break === undefined);
+if (values.help || !isUnderstood) {
   console.log(HELP);
   process.exit(values.help ? 0 : 2);
 }
@@ -56,9 +77,9 @@ function randomOf(/** @type {number} */ seed) {
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'snowflake-chaos-'));
-const isControl = values.break === 'floor';
-console.log(`[chaos] packing the library${isControl ? ', without the floor' : ''}`);
-const app = unpackLibrary(folder, { withoutFloor: isControl });
+const isControl = rule !== undefined;
+console.log(`[chaos] packing the library${rule ? `, without ${rule.name}` : ''}`);
+const app = unpackLibrary(folder, rule);
 const random = randomOf(Number(values.seed));
 const results = [];
 for (const name of names) {
@@ -70,16 +91,21 @@ for (const name of names) {
     await runTopology({ topology: new Topology(own), folder: own, app, seconds: part, random }),
   );
 }
+if (names.length > 0) console.log(reportText(results));
+const played = mistakes.length === 0 ? [] : await runMistakes({ mistakes, folder, app });
 
-const verdict = verdictOf(results, isControl);
-console.log(reportText(results));
-console.log(verdict.text);
+const found = [...results, ...played];
+const verdicts = isControl
+  ? [controlVerdictOf(found, rule)]
+  : [...(names.length > 0 ? [verdictOf(results)] : []), ...verdictsOfMistakes(played)];
+const isGood = verdicts.every((verdict) => verdict.isGood);
+for (const { text } of verdicts) console.log(text);
 if (values.json)
-  writeFileSync(values.json, JSON.stringify({ seed: values.seed, results }, null, 2));
-if (verdict.isGood) {
+  writeFileSync(values.json, JSON.stringify({ seed: values.seed, results: found }, null, 2));
+if (isGood) {
   rmSync(folder, { recursive: true, force: true });
 } else {
   console.log(`The ids, events and logs are kept in ${folder}`);
-  console.log(`Again: npm run chaos -- --seed ${values.seed} --seconds ${values.seconds}`);
+  console.log(`Again: npm run chaos -- ${process.argv.slice(2).join(' ')} --seed ${values.seed}`);
 }
-process.exit(verdict.isGood ? 0 : 1);
+process.exit(isGood ? 0 : 1);

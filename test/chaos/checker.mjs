@@ -2,7 +2,7 @@
  * Reads what the processes wrote down, and counts what must not be: ids made twice, ids of one
  * process that go back without a change of worker id.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
@@ -45,8 +45,9 @@ function idsOf(/** @type {string} */ path) {
   return new BigUint64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + length * 8));
 }
 
-/** @returns {any[]} */
+/** Not every process tells events. @returns {any[]} */
 function eventsOf(/** @type {string} */ path) {
+  if (!existsSync(path)) return [];
   const lines = readFileSync(path, 'utf8').split('\n');
   return lines.filter((line) => line.endsWith('}')).map((line) => JSON.parse(line));
 }

@@ -1,20 +1,24 @@
 /**
  * The library as users get it: packed by npm from a copy of its sources, unpacked into a folder
- * whose other packages are those of this project. For the negative control a rule is taken out.
+ * whose other packages are those of this project. For a negative control a rule is taken out.
  */
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
+import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { takeOut } from './rules.mjs';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const NOT_PACKED = /^(\.git|\.data|node_modules|dist|coverage|test|sample-app|docs|bench)(\/|$)/;
 const PEERS = ['@nestjs', 'ioredis', 'reflect-metadata', 'rxjs'];
-const FLOOR = 'local floor = math.max(last, safeFloor)';
+/** What runs in the processes under attack. */
+const PROCESSES = ['worker.mjs', 'mistakes/process.mjs'];
 
-/** @returns {string} the folder in which `worker.mjs` finds the library */
-export function unpackLibrary(/** @type {string} */ folder, { withoutFloor = false } = {}) {
+/** @returns {string} the folder in which the processes find the library */
+export function unpackLibrary(
+  /** @type {string} */ folder,
+  /** @type {import('./rules.mjs').Rule | undefined} */ rule,
+) {
   const copy = join(folder, 'library');
   const isPacked = (/** @type {string} */ path) => !NOT_PACKED.test(relative(ROOT, path));
   cpSync(ROOT, copy, { recursive: true, filter: isPacked });
@@ -29,22 +33,11 @@ export function unpackLibrary(/** @type {string} */ folder, { withoutFloor = fal
   for (const peer of PEERS) {
     symlinkSync(join(ROOT, 'node_modules', peer), join(app, 'node_modules', peer), 'dir');
   }
-  cpSync(fileURLToPath(new URL('worker.mjs', import.meta.url)), join(app, 'worker.mjs'));
-  if (withoutFloor) removeFloor(join(library, 'dist/esm/backends/redis/scripts.generated.js'));
+  for (const path of PROCESSES) {
+    cpSync(fileURLToPath(new URL(path, import.meta.url)), join(app, basename(path)));
+  }
+  if (rule) takeOut(rule, join(library, 'dist/esm'));
   return app;
-}
-
-/** A new holder then starts wherever its clock is. */
-function removeFloor(/** @type {string} */ path) {
-  const text = readFileSync(path, 'utf8');
-  const lua = JSON.parse(/acquire: \{\s*sha1: '\w+',\s*lua: (".*"),/.exec(text)?.[1] ?? '""');
-  if (!lua.includes(FLOOR)) throw new Error(`The acquire script does not say: ${FLOOR}`);
-  const broken = lua.replace(FLOOR, 'local floor = 0');
-  const sha1 = (/** @type {string} */ of) => createHash('sha1').update(of).digest('hex');
-  const changed = text
-    .replace(sha1(lua), sha1(broken))
-    .replace(JSON.stringify(lua), () => JSON.stringify(broken));
-  writeFileSync(path, changed);
 }
 
 function run(/** @type {string} */ folder, /** @type {string} */ command, ...args) {

@@ -15,12 +15,18 @@ const REPLICATION = [...LOGIN, '--repl-diskless-sync-delay', '0'];
 
 export class RedisNode {
   port = 0;
-  /** @type {Redis} */
+  /** Absent until the first start. @type {Redis} */
   admin;
 
-  constructor(/** @type {string} */ folder, /** @type {string[]} */ args = []) {
+  /**
+   * @param {string} folder
+   * @param {string[]} args
+   * @param {object} login how the administrator gets in, where not everybody does
+   */
+  constructor(folder, args = [], login = {}) {
     this.folder = folder;
     this.args = args;
+    this.login = login;
     mkdirSync(folder, { recursive: true });
   }
 
@@ -33,7 +39,8 @@ export class RedisNode {
     const own = ['--dir', this.folder, '--enable-debug-command', 'yes'];
     const args = [...own, ...REPLICATION, ...this.args, ...extra];
     this.server = await startRedis({ port: this.port, args });
-    this.admin = new Redis({ port: this.port, maxRetriesPerRequest: 1, retryStrategy: () => 50 });
+    const patience = { maxRetriesPerRequest: 1, retryStrategy: () => 50 };
+    this.admin = new Redis({ port: this.port, ...this.login, ...patience });
     this.admin.on('error', () => undefined);
     // The user that replicas log in as: switching it off cuts replication and nothing else.
     await this.admin.call('ACL', 'SETUSER', 'repl', 'on', '>repl', '+psync', '+replconf', '+ping');
@@ -41,7 +48,7 @@ export class RedisNode {
 
   /** kill -9 */
   async kill() {
-    this.admin.disconnect();
+    this.admin?.disconnect();
     await this.server?.stop();
     this.server = undefined;
   }

@@ -30,21 +30,22 @@ function textOf(/** @type {Result} */ result) {
 }
 
 /** With a rule taken out, a run that finds nothing would be blind. */
-export function verdictOf(
-  /** @type {readonly Result[]} */ results,
-  /** @type {boolean} */ isControl,
+export function controlVerdictOf(
+  /** @type {readonly { duplicateCount: number }[]} */ results,
+  /** @type {{ name: string }} */ { name },
 ) {
+  const duplicates = results.reduce((total, { duplicateCount }) => total + duplicateCount, 0);
+  const text =
+    duplicates > 0
+      ? `\nWithout ${name} ${duplicates} ids were made twice, as expected.`
+      : `\nWithout ${name} NO DUPLICATE was found: the check is blind.`;
+  return { isGood: duplicates > 0, text };
+}
+
+export function verdictOf(/** @type {readonly Result[]} */ results) {
   const sum = (/** @type {(result: Result) => number} */ of) =>
     results.reduce((total, result) => total + of(result), 0);
   const duplicates = sum(({ duplicateCount }) => duplicateCount);
-  if (isControl) {
-    return duplicates > 0
-      ? {
-          isGood: true,
-          text: `\nWithout the floor ${duplicates} ids were made twice, as expected.`,
-        }
-      : { isGood: false, text: '\nWithout the floor NO DUPLICATE was found: the check is blind.' };
-  }
   const disorder = sum(({ disorderCount }) => disorderCount);
   if (duplicates + disorder > 0) {
     return { isGood: false, text: `\n${duplicates} DUPLICATES, ${disorder} OUT OF ORDER` };

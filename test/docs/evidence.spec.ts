@@ -6,6 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 import { CONTRACT_CASES } from '../../lib/testing/describe-distributed-support.js';
 import { SCENARIOS } from '../../lib/testing/index.js';
 import { FAULTS } from '../chaos/faults.mjs';
+import { MISTAKES } from '../chaos/mistakes/mistakes.mjs';
 import { BROKEN_VARIANTS } from '../mutants/mutants.mjs';
 import { isLib, linesOf } from '../tidy/check.js';
 import { readTree } from '../tidy/tree.js';
@@ -19,6 +20,7 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
   mutant: BROKEN_VARIANTS.map(({ name }) => name),
   simulation: SCENARIOS.map(({ name }) => name),
   chaos: FAULTS.map(({ name }) => name),
+  mistake: MISTAKES.map(({ name }) => name),
   contract: CONTRACT_CASES.map(({ name }) => name),
 };
 
@@ -61,6 +63,16 @@ describe.each([
     expect(rows.length).toBeGreaterThanOrEqual(rowCountMin);
     const evidence = rows.flatMap((row) => row.at(-1)!.split('; '));
     expect(evidence.flatMap((piece) => faultOf(piece) ?? [])).toEqual([]);
+  });
+});
+
+describe('docs/internals/proof.md', () => {
+  const [, section = ''] = textOf('docs/internals/proof.md').split('\n## Mistakes of operators\n');
+  const rows = rowsIn(section.split('\n## ')[0]!);
+
+  it('has a row for every mistake that the chaos plays, in its order, with its figures', () => {
+    expect(rows.map(([name]) => name)).toEqual(KNOWN['mistake']!.map((name) => `\`${name}\``));
+    expect(rows.filter((row) => !/\b0 twice\b/.test(row.at(-1)!))).toEqual([]);
   });
 });
 

@@ -72,6 +72,29 @@ export function duplicateClient(client: GivenClient): RedisClient {
   });
 }
 
+interface Streaming {
+  readonly stream?: { on(event: 'error', listener: () => void): unknown };
+}
+
+/**
+ * ioredis hears the first error of a stream alone. With TLS a second one may follow, as when a
+ * connection is closed in the midst of its handshake, and would end the process.
+ */
+export function hearLaterErrors(client: RedisClient): void {
+  const heard = new WeakSet<object>();
+  const hear = ({ stream }: Streaming): void => {
+    if (stream === undefined || heard.has(stream)) return;
+    heard.add(stream);
+    stream.on('error', () => undefined);
+  };
+  client.on('error', () => hear(client as Streaming));
+  // A Cluster has a client for each node.
+  client.on('+node', (node) => {
+    const one = node as unknown as RedisClient;
+    one.on('error', () => hear(one as Streaming));
+  });
+}
+
 /** Builds the client, not yet connected. @throws SnowflakeError CONFIG_INVALID without ioredis. */
 export async function clientFromUrl(url: RedisUrl): Promise<RedisClient> {
   const { Redis, Cluster } = await loadIoredis();

@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
-import type { RedisClient } from './redis-client.js';
+import { hearLaterErrors, type RedisClient } from './redis-client.js';
 import { redisError } from './redis-error.js';
 import type { RedisPlace } from './redis-place.js';
 
@@ -92,6 +92,7 @@ export class RedisConnection {
   async #open(life: Life): Promise<RedisClient> {
     const client = await this.#build();
     client.on('error', (error) => (life.lastError = error));
+    hearLaterErrors(client);
     client.on('ready', () => (life.lastError = undefined));
     if (life.isOver) client.disconnect();
     return (life.client = client);

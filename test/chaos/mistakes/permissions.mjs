@@ -1,0 +1,93 @@
+/**
+ * The user that docs/guides/redis.md tells operators to make, and the same with one right less.
+ */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** @import { Stage } from './stage.mjs' */
+
+const GUIDE = fileURLToPath(new URL('../../../docs/guides/redis.md', import.meta.url));
+/**
+ * Rights that a start does not need, by what is logged without them: INFO is asked for advice,
+ * HDEL gives a worker id back, HGETALL lists holders.
+ */
+export const LATER = { '+info': /INFO/, '+hdel': /permission/i, '+hgetall': undefined };
+
+/**
+ * The command of the guide, word by word, so that the two cannot part.
+ * @returns {{ user: string, password: string, namespace: string, words: string[] }}
+ */
+export function userOfGuide(guide = readFileSync(GUIDE, 'utf8')) {
+  const [line = ''] = /^ACL SETUSER .*$/m.exec(guide) ?? [];
+  const [, , user = '', ...words] = line.split(' ');
+  const password = words.find((word) => word.startsWith('>'))?.slice(1) ?? '';
+  const namespace = /\{(.+)\}/.exec(line)?.[1] ?? '';
+  if (words.length < 5 || password === '' || namespace === '') {
+    throw new Error(`docs/guides/redis.md makes no user that can be tested: "${line}"`);
+  }
+  return { user, password, namespace, words };
+}
+
+/** What an operator may leave out or get wrong, and the words that then tell the reason. */
+export function mistakesIn(/** @type {readonly string[]} */ words) {
+  const rights = words.filter((word) => word.startsWith('+') && !(word in LATER));
+  const pattern = words.find((word) => word.startsWith('~')) ?? '';
+  const other = pattern.replace('}', '-of-others}');
+  const change = (/** @type {string} */ from, /** @type {string[]} */ ...to) =>
+    words.flatMap((word) => (word === from ? to : [word]));
+  return [
+    ...rights.map((right) => ({
+      words: change(right),
+      says: [/permission/i, new RegExp(`\\b${right.slice(1)}\\b`, 'i')],
+    })),
+    { words: change(pattern), says: [/permission/i, /key/i] },
+    { words: change(pattern, other), says: [/permission/i, /key/i] },
+    { words: change(pattern, `%R${pattern}`), says: [/permission/i] },
+    { words: change('on', 'off'), says: [/user|password/i] },
+  ];
+}
+
+/** Each on an empty Redis, where the first script must not leave half a registry behind. */
+export async function playPermissions(/** @type {Stage} */ stage) {
+  const { user, password, namespace, words } = userOfGuide();
+  const { admin, port } = await stage.redis();
+  const setUser = (/** @type {readonly string[]} */ ...all) =>
+    admin.call('ACL', 'SETUSER', user, 'reset', ...all);
+  const support = `redis://${user}:${password}@127.0.0.1:${port}?namespace=${namespace}`;
+  const member = stage.process();
+  for (const mistake of mistakesIn(words)) {
+    await admin.flushall();
+    await setUser(...mistake.words);
+    await stage.isRefused({ support }, { words: mistake.says }, member);
+    await setUser(...words);
+    await stage.stop(await stage.runs({ support }, member));
+  }
+  for (const [right, said] of Object.entries(LATER)) {
+    await setUser(...words.filter((word) => word !== right));
+    const outcome = await stage.runs({ support }, member);
+    await stage.sleep(200);
+    await stage.stop(outcome);
+    const isSaid = said === undefined || member.lines.some((line) => said.test(line));
+    stage.demand(isSaid, `without ${right} nobody was told ${said}`);
+    member.lines.length = 0;
+  }
+}
+
+/** A right is taken away while two applications run, and a third one starts. */
+export async function playRightTakenAway(/** @type {Stage} */ stage) {
+  const { user, password, namespace, words } = userOfGuide();
+  const { admin, port } = await stage.redis();
+  await admin.call('ACL', 'SETUSER', user, 'reset', ...words);
+  const support = `redis://${user}:${password}@127.0.0.1:${port}?namespace=${namespace}`;
+  const running = [await stage.runs({ support }), await stage.runs({ support })];
+  const newcomer = stage.process();
+  for (const right of ['hset', 'evalsha', 'time']) {
+    await admin.call('ACL', 'SETUSER', user, `-${right}`);
+    await stage.isRefused({ support }, { words: [/permission/i] }, newcomer);
+    await stage.sleep(1000);
+    await admin.call('ACL', 'SETUSER', user, `+${right}`);
+    await stage.sleep(1000);
+  }
+  await stage.runs({ support }, newcomer);
+  for (const outcome of running) await stage.stop(outcome);
+}

@@ -1,0 +1,125 @@
+/**
+ * One process of a topology of mistakes. It starts and stops applications as it is told, several
+ * beside each other, and says how each start ended.
+ *
+ * Each application asks for ids from the first moment of its start, and writes down every one that
+ * it gets. It runs where worker.mjs runs, with the library as it is published.
+ */
+import 'reflect-metadata';
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { ScheduleModule } from '@nestjs/schedule';
+import { Cluster, Redis } from 'ioredis';
+import { IdMaker, SnowflakeModule } from 'nestjs-snowflake';
+import { BitLayout } from 'nestjs-snowflake/core';
+import { redisSupport } from 'nestjs-snowflake/redis';
+
+const TICK_MS = 2;
+/** One in so many ticks asks for so many ids that their time runs ahead of the clock. */
+const BURST = { every: 250, idCount: 10_000 };
+/** Few worker ids: two registries then soon give the same one to two processes. */
+const FIELDS = [
+  ['timestamp', 41],
+  ['worker', 3],
+  ['sequence', 12],
+];
+
+/** @typedef {{ app: any, clients: (Redis | Cluster)[], stopAsking: () => void }} Running */
+/** @type {Map<string, Running>} */
+const running = new Map();
+/** Applications of one process share Nest's logger, so lines belong to the process. */
+const tell = (line) => process.connected && process.send?.(line);
+const hear = (level) => (text) => tell({ kind: 'log', level, text: String(text) });
+const logger = {
+  log: hear('log'),
+  warn: hear('warn'),
+  error: hear('error'),
+  fatal: hear('fatal'),
+};
+
+process.on('message', ({ call, name, settings }) => {
+  const done = call === 'start' ? start(name, settings) : stop(name);
+  void done.then((answer) => tell({ kind: 'answer', name, ...answer }));
+});
+process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+
+async function start(name, settings) {
+  const sinceMs = performance.now();
+  const clients = [];
+  let stopAsking = () => undefined;
+  class AppModule {}
+  const asking = {
+    provide: 'asking',
+    inject: [IdMaker],
+    useFactory: (idMaker) => (stopAsking = ask(idMaker, settings.file)),
+  };
+  try {
+    const imports = [ScheduleModule.forRoot(), SnowflakeModule.forRoot(options(settings, clients))];
+    Module({ imports, providers: [asking] })(AppModule);
+    const app = await NestFactory.createApplicationContext(AppModule, {
+      logger,
+      abortOnError: false,
+    });
+    running.set(name, { app, clients, stopAsking });
+    const { workerId, incarnation } = app.get(IdMaker).status;
+    return { status: 'active', workerId, incarnation };
+  } catch (error) {
+    stopAsking();
+    for (const client of clients) client.disconnect();
+    const { code = error.name, message, retryable } = error;
+    return { status: 'refused', code, message, retryable, tookMs: performance.now() - sinceMs };
+  }
+}
+
+async function stop(name) {
+  const { app, clients, stopAsking } = running.get(name);
+  running.delete(name);
+  stopAsking();
+  await app.close();
+  for (const client of clients) client.disconnect();
+  return { status: 'stopped' };
+}
+
+function options({ support, client, given, fields = FIELDS, epoch, lease }, clients) {
+  return {
+    support: support ?? redisSupport({ redis: connect(client, clients), ...given }),
+    layout: new BitLayout({ epoch: epoch ?? '2024-01-01T00:00:00Z', fields }),
+    leaseTtlMs: 10_000,
+    refreshAliveIntervalMs: 500,
+    callTimeoutMs: 1500,
+    reserveMs: 1000,
+    startTimeoutMs: 20_000,
+    ...lease,
+  };
+}
+
+/** The client of an application, which it has for purposes of its own. */
+function connect({ nodes, options }, clients) {
+  const client = nodes ? new Cluster(nodes, options) : new Redis(options);
+  // The second error of one TLS socket would end the process: ioredis listens to the first alone.
+  client.on('error', () => client.stream?.on('error', () => undefined));
+  clients.push(client);
+  return client;
+}
+
+/** Asks for ids until it is told to stop; each one that was made stands in the file at once. */
+function ask(idMaker, file) {
+  const ids = openSync(`${file}.ids`, 'a');
+  const timer = setInterval(() => {
+    const isBurst = Math.random() * BURST.every < 1;
+    const made = new BigUint64Array(isBurst ? BURST.idCount : 1 + Math.floor(Math.random() * 4));
+    try {
+      if (isBurst) idMaker.fill(made);
+      else for (let at = 0; at < made.length; at++) made[at] = idMaker.nextId();
+      writeSync(ids, made);
+    } catch {
+      const end = made.indexOf(0n);
+      writeSync(ids, made.subarray(0, end < 0 ? made.length : end));
+    }
+  }, TICK_MS);
+  return () => {
+    clearInterval(timer);
+    closeSync(ids);
+  };
+}

@@ -5,6 +5,7 @@
 import { renewals } from './renewals.mjs';
 import { scriptTime } from './script-time.mjs';
 import { startup } from './startup.mjs';
+import { waiting } from './waiting.mjs';
 
 /** @type {import('../harness/turns.mjs').BenchGroup[]} */
-export const groups = [renewals, startup, scriptTime];
+export const groups = [renewals, startup, scriptTime, waiting];

@@ -3,7 +3,7 @@
  *
  * Promise: nothing was issued when one of these is thrown.
  */
-import { SnowflakeError } from '../errors.js';
+import { SnowflakeError, shown } from '../errors.js';
 import type { BitLayout } from './bit-layout.js';
 
 export function timeExhausted(layout: BitLayout): SnowflakeError {
@@ -30,5 +30,13 @@ export function unknownField(layout: BitLayout, name: string): SnowflakeError {
     'ID_INVALID',
     `\`${name}\` is not a field that a call may fill. Call fields of layout ` +
       `${layout.fingerprint}: ${known}. Mark a field with 'call' in the layout to fill it here.`,
+  );
+}
+
+export function checkedCount(count: number): number {
+  if (Number.isInteger(count) && count >= 0) return count;
+  throw new SnowflakeError(
+    'ID_INVALID',
+    `Expected \`count\` to be an integer from 0 up, got ${shown(count)}.`,
   );
 }

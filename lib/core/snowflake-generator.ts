@@ -9,16 +9,13 @@
 import { SnowflakeError } from '../errors.js';
 import type { BitLayout } from './bit-layout.js';
 import { Block, BlockTaker } from './block-taker.js';
+import { callWords, withCallFields, type CallFields } from './call-words.js';
 import { systemClock, type Clock } from './clock.js';
 import { DecimalText } from './decimal-text.js';
-import { unknownField } from './generator-errors.js';
+import { checkedCount } from './generator-errors.js';
 import { HIGH_WORD, IdWords, LOW_WORD } from './id-words.js';
-import { checkedPart } from './layout-field.js';
-import { shownShort } from './shown-short.js';
+import { KeptIds, type Moment } from './kept-ids.js';
 import type { SeatedRange, WorkerSeat } from './worker-seat.js';
-
-/** Values of a layout's call fields, by name; those left out are 0. */
-export type CallFields = Readonly<Record<string, number>>;
 
 export interface GeneratorOptions {
   /**
@@ -43,8 +40,6 @@ interface Run {
   readonly count: number;
 }
 
-const NO_CALL_FIELDS = { high: 0, low: 0 } as const;
-
 /**
  * Makes ids from a seat. Applications inject IdMaker instead; this is for code without Nest.
  *
@@ -65,6 +60,7 @@ export class SnowflakeGenerator {
   private readonly out = new IdWords();
   private readonly full = new IdWords();
   private readonly decimal = new DecimalText();
+  private readonly kept = new KeptIds();
 
   private readonly shift: number;
   /** True when the sequence touches the high word, which otherwise changes once per tick. */
@@ -165,40 +161,55 @@ export class SnowflakeGenerator {
 
   /**
    * `count` ids, in rising order; the clock is read once per tick. Throws as nextId does; ids made
-   * before the error are lost.
+   * before the error are kept, and the same call a little later goes on from there.
    */
   nextIds(count: number, fields?: CallFields): bigint[] {
-    const ids: bigint[] = [];
-    ids.length = checkedCount(count);
+    const ids = this.keptFor(checkedCount(count), fields);
+    let at = ids.length;
+    ids.length = count;
     const { full } = this;
     const step = 1 << this.shift;
-    for (let at = 0; at < count;) {
-      const run = this.nextRun(count - at, fields);
-      full.set(run.high, run.low);
-      for (const end = at + run.count; at < end; at++) {
-        ids[at] = full.id;
-        full.words[LOW_WORD]! += step;
+    try {
+      while (at < count) {
+        const run = this.nextRun(count - at, fields);
+        full.set(run.high, run.low);
+        for (const end = at + run.count; at < end; at++) {
+          ids[at] = full.id;
+          full.words[LOW_WORD]! += step;
+        }
       }
+    } catch (error) {
+      this.kept.keep(ids.slice(0, at), this.moment);
+      throw error;
     }
     return ids;
   }
 
   /** `count` ids as decimal text, as nextIds(). */
   nextIdStrings(count: number, fields?: CallFields): string[] {
-    const ids: string[] = [];
-    ids.length = checkedCount(count);
+    const ids = this.keptFor(checkedCount(count), fields).map(String);
+    let at = ids.length;
+    ids.length = count;
     const step = 2 ** this.shift;
-    for (let at = 0; at < count;) {
-      const run = this.nextRun(count - at, fields);
-      const end = at + run.count;
-      for (let { low } = run; at < end; at++, low += step) {
-        ids[at] = this.decimal.of(run.high, low);
+    try {
+      while (at < count) {
+        const run = this.nextRun(count - at, fields);
+        const end = at + run.count;
+        for (let { low } = run; at < end; at++, low += step) {
+          ids[at] = this.decimal.of(run.high, low);
+        }
       }
+    } catch (error) {
+      this.kept.keep(ids.slice(0, at).map(BigInt), this.moment);
+      throw error;
     }
     return ids;
   }
 
-  /** Fills an array with ids, as nextIds(), without making a bigint of each. */
+  /**
+   * Fills an array with ids, as nextIds(), without making a bigint of each. Throws as nextId does;
+   * the ids made before the error are in the array and are not made again.
+   */
   fill(target: BigUint64Array | BigInt64Array, fields?: CallFields): void {
     const words = new Uint32Array(target.buffer, target.byteOffset, target.length * 2);
     const step = 1 << this.shift;
@@ -213,9 +224,19 @@ export class SnowflakeGenerator {
     }
   }
 
+  private get moment(): Moment {
+    return { rangeNumber: this.seat.memory.current, issuedCount: this.issuedCount };
+  }
+
+  /** What a batch that failed has left, with the call fields of this one. */
+  private keptFor(count: number, fields: CallFields | undefined): bigint[] {
+    const ids = this.kept.take(count, this.moment);
+    return ids.length === 0 ? ids : withCallFields(this.layout, ids, fields);
+  }
+
   /** Up to `count` ids that differ in the low word alone, one step of the sequence each. */
   private nextRun(count: number, fields: CallFields | undefined): Run {
-    const call = this.callWords(fields);
+    const call = callWords(this.layout, fields);
     const { sequence: field } = this.layout;
     this.advance();
     const { block } = this;
@@ -228,7 +249,7 @@ export class SnowflakeGenerator {
 
   /** The general case: call fields, or a sequence that reaches into the high word. */
   private nextInFull(fields: CallFields | undefined): IdWords {
-    const call = this.callWords(fields);
+    const call = callWords(this.layout, fields);
     this.advance();
     const { sequence } = this.block;
     const field = this.layout.sequence;
@@ -237,18 +258,6 @@ export class SnowflakeGenerator {
       this.low | call.low | field.lowOf(sequence),
     );
     return this.full;
-  }
-
-  private callWords(fields: CallFields | undefined): { high: number; low: number } {
-    if (fields === undefined) return NO_CALL_FIELDS;
-    const words = { high: 0, low: 0 };
-    for (const [name, value] of Object.entries(fields)) {
-      const field = this.layout.callFields.find((known) => known.name === name);
-      if (field === undefined) throw unknownField(this.layout, name);
-      words.high |= field.highOf(checkedPart(field, value));
-      words.low |= field.lowOf(value);
-    }
-    return words;
   }
 
   /** The usual case is the same tick, one number further: nothing but comparisons. */
@@ -280,12 +289,4 @@ export class SnowflakeGenerator {
     this.workerHigh = words.high;
     this.workerLow = words.low;
   }
-}
-
-function checkedCount(count: number): number {
-  if (Number.isInteger(count) && count >= 0) return count;
-  throw new SnowflakeError(
-    'ID_INVALID',
-    `Expected \`count\` to be an integer from 0 up, got ${shownShort(count)}.`,
-  );
 }

@@ -6,7 +6,8 @@
  */
 import type { BitLayout, SnowflakeParts } from '../core/bit-layout.js';
 import type { SharedLease } from '../core/shared-lease.js';
-import type { CallFields, SnowflakeGenerator } from '../core/snowflake-generator.js';
+import type { CallFields } from '../core/call-words.js';
+import type { SnowflakeGenerator } from '../core/snowflake-generator.js';
 import type { WorkerIdRange } from '../core/worker-range.js';
 import { SnowflakeError } from '../errors.js';
 import type { Keeper } from '../lease/keeper.js';
@@ -113,7 +114,10 @@ export class IdMaker {
     return this.generator.nextIdNumber(fields);
   }
 
-  /** `count` ids in rising order. Throws as nextId does. */
+  /**
+   * `count` ids in rising order. Throws as nextId does; ids made before the error are kept, and the
+   * same call a little later goes on from there.
+   */
   nextIds(count: number, fields?: CallFields): bigint[] {
     return this.generator.nextIds(count, fields);
   }

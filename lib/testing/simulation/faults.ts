@@ -44,5 +44,14 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
   'store restarted': (_, { store }) => store.restart(),
   'store restored': (_, { store }) => store.restore(),
   'split brain': (_, { store }) => store.split(),
+  'registry created': (_, { plan, store }) => store.create(plan.lease.ttlMs),
+  'registry wiped and created': (_, { plan, store }) => {
+    store.wipe();
+    store.create(plan.lease.ttlMs);
+  },
+  'registry wiped, layout changed': (fleet, { store }) => {
+    store.wipe();
+    fleet.changeLayout();
+  },
   clone: (fleet) => fleet.clone(fleet.any()),
 };

@@ -66,6 +66,11 @@ export class Oracle {
   refusedCount = 0;
   twinIdCount = 0;
   violationCount = 0;
+  /** Ids made twice, tolerated or not. */
+  twiceCount = 0;
+  /** Of these, where whoever made it first was still running. */
+  liveTwiceCount = 0;
+  private readonly gone = new Set<string>();
   private readonly issued = new Map<number, Maker>();
   private readonly claims: Claim[] = [];
   private readonly baseId: bigint;
@@ -76,6 +81,7 @@ export class Oracle {
   constructor(
     layout: BitLayout,
     private readonly baseTick: number,
+    private readonly tolerated: readonly ViolationKind[] = [],
   ) {
     this.workerFactor = 2 ** layout.sequence.bits;
     this.workerCount = 2 ** (layout.timestamp.shift - layout.sequence.bits);
@@ -131,10 +137,22 @@ export class Oracle {
     const other = this.issued.get(key);
     if (other === undefined) this.issued.set(key, maker);
     else if (areTwins(maker, other)) this.twinIdCount++;
-    else this.violated('duplicate', `${id} by ${other.name} and by ${witness.name}`);
+    else this.madeTwice(id, other, witness);
+  }
+
+  /** A process is gone: what it made is history. */
+  ended(name: string): void {
+    this.gone.add(name);
+  }
+
+  private madeTwice(id: bigint, first: Maker, second: { readonly name: string }): void {
+    this.twiceCount++;
+    if (!this.gone.has(first.name)) this.liveTwiceCount++;
+    this.violated('duplicate', `${id} by ${first.name} and by ${second.name}`);
   }
 
   violated(kind: ViolationKind, text: string): void {
+    if (this.tolerated.includes(kind)) return;
     this.violationCount++;
     if (this.violations.length < VIOLATIONS_SHOWN_MAX) this.violations.push({ kind, text });
   }

@@ -93,7 +93,7 @@ export class Fleet {
     const first = random.pick(this.running);
     this.crash(first);
     if (first) this.startSoon(first.host);
-    this.restartAll();
+    this.after(plan.lease.ttlMs / 2, () => this.restartAll());
   }
 
   clone(process: SimulatedProcess | undefined): void {
@@ -155,7 +155,6 @@ export class Fleet {
   private remove(process: SimulatedProcess): void {
     if (process.isGone) return;
     process.isGone = true;
-    this.around.oracle.ended(process.name);
     this.processes.splice(this.processes.indexOf(process), 1);
   }
 

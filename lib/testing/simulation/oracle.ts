@@ -34,6 +34,8 @@ interface Maker {
   readonly name: string;
   /** Equal for the copies of one range that cloned processes hold. */
   readonly family: number | undefined;
+  /** How often data had been lost by then. */
+  readonly lossCount?: number;
 }
 
 /** One range in the hands of one process. */
@@ -68,9 +70,9 @@ export class Oracle {
   violationCount = 0;
   /** Ids made twice, tolerated or not. */
   twiceCount = 0;
-  /** Of these, where whoever made it first was still running. */
+  /** Of these, where both were made since the last loss of data: the rest is history. */
   liveTwiceCount = 0;
-  private readonly gone = new Set<string>();
+  private lossCount = 0;
   private readonly issued = new Map<number, Maker>();
   private readonly claims: Claim[] = [];
   private readonly baseId: bigint;
@@ -133,21 +135,21 @@ export class Oracle {
     witness.lastKey = key;
     witness.lastClaim = at;
     if (claim) claim.lastTick = Math.max(claim.lastTick, tick);
-    const maker = { name: witness.name, family: claim?.family };
+    const maker = { name: witness.name, family: claim?.family, lossCount: this.lossCount };
     const other = this.issued.get(key);
     if (other === undefined) this.issued.set(key, maker);
     else if (areTwins(maker, other)) this.twinIdCount++;
     else this.madeTwice(id, other, witness);
   }
 
-  /** A process is gone: what it made is history. */
-  ended(name: string): void {
-    this.gone.add(name);
+  /** The store lost what it knew: ids made before are history, which no rule can know of. */
+  dataLost(): void {
+    this.lossCount++;
   }
 
   private madeTwice(id: bigint, first: Maker, second: { readonly name: string }): void {
     this.twiceCount++;
-    if (!this.gone.has(first.name)) this.liveTwiceCount++;
+    if (first.lossCount === this.lossCount) this.liveTwiceCount++;
     this.violated('duplicate', `${id} by ${first.name} and by ${second.name}`);
   }
 

@@ -13,7 +13,7 @@ export interface Plan {
   readonly workerCount: number;
   readonly hostCount: number;
   readonly layout: BitLayout;
-  /** Its ids are those that `layout` has up to two leases sooner. */
+  /** Its ids are those that `layout` has up to a lease sooner. */
   readonly otherLayout: BitLayout;
   /** The lease of the host with this number. */
   readonly ttlMsOf: (host: number) => number;
@@ -72,7 +72,7 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
     clockDifferenceMs: isReplicated ? random.between(0, 500) : 0,
     mintEveryMs: scenario.tolerates === undefined ? random.between(20, 120) : MINT_OFTEN_MS,
     // A loss hides what the one before it would have shown, so that some runs have few.
-    faultEveryMs: Math.ceil(ttlMs / random.pick([0.5, 1, 2, 4, 6])),
+    faultEveryMs: Math.ceil(ttlMs / random.pick(scenario.tolerates ? [0.5, 1] : [0.5, 1, 2, 4, 6])),
     faults: scenario.drawsFaults ? someOf(scenario.faults, random) : scenario.faults,
     messages: { lost: rate(), doubled: rate(), late: rate() },
   };
@@ -98,7 +98,7 @@ function drawLayouts(scenario: Scenario, ttlMs: number, random: SeededRandom) {
   const isOne =
     !scenario.hasStranger && !scenario.faults.includes('registry wiped, layout changed');
   if (isOne) return { layout, otherLayout: layout };
-  const epochMs = EPOCH_MS + random.between(1, 2 * ttlMs);
+  const epochMs = EPOCH_MS + random.between(1, ttlMs);
   return { layout, otherLayout: layoutWith(sequenceBits, epochMs) };
 }
 

@@ -40,7 +40,7 @@ export interface SimulationReport {
   readonly twinIdCount: number;
   /** Ids made twice, also where the scenario tolerates it. */
   readonly twiceCount: number;
-  /** Of these, where the process that made it first was still running. */
+  /** Of these, where both were made since the registry was last wiped. */
   readonly liveTwiceCount: number;
   /** How often each fault happened, by its name. */
   readonly faults: Readonly<Record<string, number>>;

@@ -13,6 +13,7 @@ import type {
   LeaseRequest,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
+import { settleRegistry } from './settled-registry.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { until } from '../until.js';
 
@@ -59,6 +60,13 @@ async function leased(redis: RedisSupport, asked = request()): Promise<LeaseAnsw
   }
 }
 
+async function settled(redis: RedisSupport): Promise<RedisSupport> {
+  const admin = new Redis(URL);
+  await settleRegistry(admin, redis.key);
+  await admin.quit();
+  return redis;
+}
+
 function held(asked: LeaseRequest, answer: LeaseAnswer): WorkerLease {
   const { workerId, ceilingMs, mark } = answer as LeaseGrant;
   return { ...asked, workerId, haveMs: ceilingMs, mark: mark!, nonceNext: 'n1' };
@@ -71,7 +79,7 @@ afterAll(async () => {
 
 describe('the Redis support', () => {
   it('leases, renews, shows and takes back a worker id', async () => {
-    const redis = support();
+    const redis = await settled(support());
     const asked = request();
     const grant = await leased(redis, asked);
     expect(grant).toMatchObject({ status: 'ok', workerId: 0 });
@@ -90,16 +98,16 @@ describe('the Redis support', () => {
 
   it('gives every one of many processes at once another worker id', async () => {
     const namespace = randomUUID();
+    await settled(support({ namespace }));
     const processes = Array.from({ length: 16 }, () => support({ namespace }));
-    const long = { ttlMs: 600_000 };
     const answers = await Promise.all(
-      Array.from({ length: 1024 }, (_, n) => leased(processes[n % 16]!, request(long))),
+      Array.from({ length: 1024 }, (_, n) => leased(processes[n % 16]!)),
     );
     const workers = new Set(answers.map((answer) => (answer as LeaseGrant).workerId));
     expect(workers.size).toBe(1024);
     const full = await leased(processes[0]!);
     expect(full.status).toBe('none-free');
-    expect((full as { waitMs: number }).waitMs).toBeGreaterThan(60_000);
+    expect((full as { waitMs: number }).waitMs).toBeGreaterThan(0);
   });
 
   it('refuses another layout in the same namespace and names the one stored', async () => {

@@ -173,7 +173,7 @@ describe('registry create', () => {
       code: 2,
     });
     await command(['registry', 'create', '--ttl', '30000', '--yes', ...at]);
-    const { floorMs, nowMs } = await tenants.of(namespaceOf(at)).acquire();
+    const { floorMs, nowMs } = await tenants.of(namespaceOf(at)).acquire({ ttlMs: 30_000 });
     expect(floorMs - nowMs!).toBeGreaterThan(25_000);
     const [seen] = json(await command(['registry', 'inspect', '--json', ...at]));
     expect(seen).toMatchObject({ fingerprint });

@@ -2,6 +2,7 @@
  * Processes that lease from a registry, one by one: what the commands look at.
  */
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { layouts } from 'nestjs-snowflake/core';
 import { redisSupport, type RedisSupport } from 'nestjs-snowflake/redis';
 import { Redis } from 'ioredis';
@@ -64,7 +65,11 @@ export class Tenant {
   /** @throws Error for anything but a grant */
   async acquire(given: Partial<LeaseRequest> = {}): Promise<Held> {
     const { request, answer } = this.ask(given);
-    const grant = await answer;
+    let grant = await answer;
+    while (grant.status === 'wait') {
+      await sleep(grant.waitMs);
+      grant = await this.support.getNextWorkId(request);
+    }
     if (grant.status !== 'ok') throw new Error(JSON.stringify(grant));
     return { ...grant, lease: leaseOf(request, grant) };
   }

@@ -34,6 +34,8 @@ export class Tally {
       'leases',
       'operations',
       'refused',
+      'twice',
+      'of them live',
       'violations',
     ];
     return [
@@ -42,7 +44,7 @@ export class Tally {
       `ids that both copies of a cloned process made before it was noticed: ${twinText(all)}`,
       ...this.#violations,
       this.violationCount === 0
-        ? 'No id was made twice, and no two leases overlapped.'
+        ? 'No id was made twice, and no two leases overlapped, but where a scenario tolerates it.'
         : `${this.violationCount} VIOLATIONS`,
     ].join('\n');
   }
@@ -60,6 +62,8 @@ function rowOf(/** @type {string} */ name, /** @type {readonly SimulationReport[
     number(sum(({ leaseCount }) => leaseCount)),
     number(sum(({ operationCount }) => operationCount)),
     number(sum(({ refusedCount }) => refusedCount)),
+    number(sum(({ twiceCount }) => twiceCount)),
+    number(sum(({ liveTwiceCount }) => liveTwiceCount)),
     number(sum(({ violationCount }) => violationCount)),
   ];
 }

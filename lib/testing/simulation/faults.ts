@@ -40,9 +40,23 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
     cut.wire.isCut = true;
     time.after(random.between(0, 3 * plan.lease.ttlMs), () => (cut.wire.isCut = false));
   },
-  'registry wiped': (_, { store }) => store.wipe(),
+  'registry wiped': (_, around) => wipe(around),
   'store restarted': (_, { store }) => store.restart(),
   'store restored': (_, { store }) => store.restore(),
   'split brain': (_, { store }) => store.split(),
+  'registry created': (_, { plan, store }) => store.create(plan.lease.ttlMs),
+  'registry wiped and created': (_, around) => {
+    wipe(around);
+    around.store.create(around.plan.lease.ttlMs);
+  },
+  'registry wiped, layout changed': (fleet, around) => {
+    wipe(around);
+    fleet.changeLayout();
+  },
   clone: (fleet) => fleet.clone(fleet.any()),
 };
+
+function wipe({ store, oracle }: Surroundings): void {
+  store.wipe();
+  oracle.dataLost();
+}

@@ -17,10 +17,13 @@ export class Fleet {
 
   constructor(private readonly around: Surroundings) {
     const { plan, random } = around;
+    const { scenario } = plan;
     this.hosts = Array.from({ length: plan.hostCount }, (_, n) => ({
       name: `host${n}`,
       aheadMs: random.between(-100, 100),
       process: undefined,
+      layout: scenario.hasStranger && n === 0 ? plan.otherLayout : plan.layout,
+      ttlMs: plan.ttlMsOf(n),
     }));
     for (const host of this.hosts) this.after(random.between(0, 500), () => this.start(host));
   }
@@ -43,7 +46,13 @@ export class Fleet {
     const { plan, random } = this.around;
     process.note('crashes');
     this.remove(process);
-    this.after(random.between(0, plan.lease.ttlMs), () => this.start(process.host));
+    if (plan.scenario.hasStranger) this.startSoon(process.host);
+    else this.after(random.between(0, plan.lease.ttlMs), () => this.start(process.host));
+  }
+
+  private startSoon(host: Host): void {
+    const { plan, random } = this.around;
+    this.after(random.between(0, plan.lease.refreshAliveIntervalMs), () => this.start(host));
   }
 
   pause(process: SimulatedProcess | undefined, ms: number): void {
@@ -74,6 +83,17 @@ export class Fleet {
     this.running.forEach((process, n) =>
       this.after((n * plan.lease.ttlMs) / 4, () => this.restart(process)),
     );
+  }
+
+  /** From now on what starts has the other layout; what runs is replaced, some of it at once. */
+  changeLayout(): void {
+    const { plan, random } = this.around;
+    const isOther = this.hosts[0]!.layout === plan.otherLayout;
+    for (const host of this.hosts) host.layout = isOther ? plan.layout : plan.otherLayout;
+    const first = random.pick(this.running);
+    this.crash(first);
+    if (first) this.startSoon(first.host);
+    this.after(plan.lease.ttlMs / 2, () => this.restartAll());
   }
 
   clone(process: SimulatedProcess | undefined): void {

@@ -36,6 +36,8 @@ interface Maker {
   readonly name: string;
   /** Equal for the copies of one range that cloned processes hold. */
   readonly family: number | undefined;
+  /** How often data had been lost by then. */
+  readonly lossCount?: number;
 }
 
 /** One range in the hands of one process. */
@@ -68,6 +70,11 @@ export class Oracle {
   refusedCount = 0;
   twinIdCount = 0;
   violationCount = 0;
+  /** Ids made twice, tolerated or not. */
+  twiceCount = 0;
+  /** Of these, where both were made since the last loss of data: the rest is history. */
+  liveTwiceCount = 0;
+  private lossCount = 0;
   private readonly issued = new Map<number, Maker>();
   private readonly claims: Claim[] = [];
   private readonly baseId: bigint;
@@ -78,6 +85,7 @@ export class Oracle {
   constructor(
     layout: BitLayout,
     private readonly baseTick: number,
+    private readonly tolerated: readonly ViolationKind[] = [],
   ) {
     this.workerFactor = 2 ** layout.sequence.bits;
     this.workerCount = 2 ** (layout.timestamp.shift - layout.sequence.bits);
@@ -129,14 +137,26 @@ export class Oracle {
     witness.lastKey = key;
     witness.lastClaim = at;
     if (claim) claim.lastTick = Math.max(claim.lastTick, tick);
-    const maker = { name: witness.name, family: claim?.family };
+    const maker = { name: witness.name, family: claim?.family, lossCount: this.lossCount };
     const other = this.issued.get(key);
     if (other === undefined) this.issued.set(key, maker);
     else if (areTwins(maker, other)) this.twinIdCount++;
-    else this.violated('duplicate', `${id} by ${other.name} and by ${witness.name}`);
+    else this.madeTwice(id, other, witness);
+  }
+
+  /** The store lost what it knew: ids made before are history, which no rule can know of. */
+  dataLost(): void {
+    this.lossCount++;
+  }
+
+  private madeTwice(id: bigint, first: Maker, second: { readonly name: string }): void {
+    this.twiceCount++;
+    if (first.lossCount === this.lossCount) this.liveTwiceCount++;
+    this.violated('duplicate', `${id} by ${first.name} and by ${second.name}`);
   }
 
   violated(kind: ViolationKind, text: string): void {
+    if (this.tolerated.includes(kind)) return;
     this.violationCount++;
     if (this.violations.length < VIOLATIONS_SHOWN_MAX) this.violations.push({ kind, text });
   }

@@ -13,6 +13,12 @@ export interface Plan {
   readonly workerCount: number;
   readonly hostCount: number;
   readonly layout: BitLayout;
+  /** Its ids are those that `layout` has up to a lease sooner. */
+  readonly otherLayout: BitLayout;
+  /** The lease of the host with this number. */
+  readonly ttlMsOf: (host: number) => number;
+  /** The longest of them. */
+  readonly ttlMsMax: number;
   readonly lease: LeaseOptions;
   readonly minRangeMs: number;
   readonly aheadMsMax: number;
@@ -34,9 +40,12 @@ export interface MessageFaults {
   readonly late: number;
 }
 
+const EPOCH_MS = Date.UTC(2024, 0, 1);
 const WORKER_BITS = 3;
 /** A 60th of a lease or more, as it is in operation. */
 const MIN_RANGE_MS = 50;
+/** Where ids made twice are counted, they must be made closely enough to meet. */
+const MINT_OFTEN_MS = 8;
 const NEVER_MS = 86_400_000;
 
 export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
@@ -53,16 +62,17 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
     durationMs: 12 * ttlMs,
     workerCount,
     hostCount,
-    layout: layoutWith(random.between(1, 3)),
+    ...drawLayouts(scenario, ttlMs, random),
+    ...drawTtls(scenario, ttlMs, random),
     lease: drawLease(ttlMs, scenario, random),
     minRangeMs: MIN_RANGE_MS,
     aheadMsMax: random.chance(0.1) ? 0 : random.pick([20, 200, 1000]),
     sequenceStart: random.chance(0.3) ? 'random' : 'zero',
     failoverWindowMs: isReplicated ? random.between(1, 4) * Math.floor(ttlMs / 16) : 0,
     clockDifferenceMs: isReplicated ? random.between(0, 500) : 0,
-    mintEveryMs: random.between(20, 120),
+    mintEveryMs: scenario.tolerates === undefined ? random.between(20, 120) : MINT_OFTEN_MS,
     // A loss hides what the one before it would have shown, so that some runs have few.
-    faultEveryMs: Math.ceil(ttlMs / random.pick([0.5, 1, 2, 4, 6])),
+    faultEveryMs: Math.ceil(ttlMs / random.pick(scenario.tolerates ? [0.5, 1] : [0.5, 1, 2, 4, 6])),
     faults: scenario.drawsFaults ? someOf(scenario.faults, random) : scenario.faults,
     messages: { lost: rate(), doubled: rate(), late: rate() },
   };
@@ -82,9 +92,27 @@ function drawLease(ttlMs: number, scenario: Scenario, random: SeededRandom): Lea
   };
 }
 
-function layoutWith(sequenceBits: number): BitLayout {
+function drawLayouts(scenario: Scenario, ttlMs: number, random: SeededRandom) {
+  const sequenceBits = random.between(1, 3);
+  const layout = layoutWith(sequenceBits, EPOCH_MS);
+  const isOne =
+    !scenario.hasStranger && !scenario.faults.includes('registry wiped, layout changed');
+  if (isOne) return { layout, otherLayout: layout };
+  const epochMs = EPOCH_MS + random.between(1, ttlMs);
+  return { layout, otherLayout: layoutWith(sequenceBits, epochMs) };
+}
+
+function drawTtls({ hasLongLeases }: Scenario, ttlMs: number, random: SeededRandom) {
+  const factor = hasLongLeases ? random.between(2, 5) : 1;
+  return {
+    ttlMsOf: (host: number) => (host % 2 === 1 ? factor * ttlMs : ttlMs),
+    ttlMsMax: factor * ttlMs,
+  };
+}
+
+function layoutWith(sequenceBits: number, epoch: number): BitLayout {
   return new BitLayout({
-    epoch: '2024-01-01T00:00:00Z',
+    epoch,
     fields: [
       ['timestamp', 41],
       ['worker', WORKER_BITS],

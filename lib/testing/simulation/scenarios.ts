@@ -2,8 +2,10 @@
  * The scenarios of a simulation, as data: which faults may happen, and in which kind of fleet.
  *
  * Promise: within each, the promise of the library holds in full (ids of clones excepted, which
- * docs/concepts/guarantees.md bounds): whatever happens here must not make an id twice.
+ * docs/concepts/guarantees.md bounds): whatever happens here must not make an id twice. The
+ * exceptions say what they tolerate: mistakes of operators that no rule can make good for.
  */
+import type { ViolationKind } from './oracle.js';
 
 /** What befalls processes, hosts and the store. `faults.ts` says how. */
 export type FaultName =
@@ -21,7 +23,10 @@ export type FaultName =
   | 'store restarted'
   | 'store restored'
   | 'split brain'
-  | 'clone';
+  | 'clone'
+  | 'registry created'
+  | 'registry wiped and created'
+  | 'registry wiped, layout changed';
 
 export interface Scenario {
   readonly name: string;
@@ -33,6 +38,12 @@ export interface Scenario {
   readonly isCrowded?: boolean;
   /** Each seed takes some of the faults, so that rare ones meet without the rest. */
   readonly drawsFaults?: boolean;
+  /** One host has another layout than the rest, and an orchestrator that starts it again soon. */
+  readonly hasStranger?: boolean;
+  /** Hosts have leases of different length. */
+  readonly hasLongLeases?: boolean;
+  /** What may happen here; it is counted, and tests have ceilings on it. */
+  readonly tolerates?: readonly ViolationKind[];
 }
 
 const PROCESS_FAULTS = ['crash', 'pause', 'release', 'rolling restart', 'burst'] as const;
@@ -95,5 +106,39 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
     losesMessages: true,
     drawsFaults: true,
+  },
+  {
+    name: 'create',
+    about: 'a lost registry is created again by an operator while processes hold ranges',
+    faults: [
+      'registry wiped',
+      'registry created',
+      'registry wiped and created',
+      'crash',
+      'pause',
+      'release',
+      'burst',
+    ],
+    drawsFaults: true,
+  },
+  {
+    name: 'relayout',
+    about: 'the registry is deleted and the fleet rolled out again with another epoch',
+    faults: ['registry wiped, layout changed', 'pause', 'crash', 'burst'],
+    tolerates: ['duplicate', 'overlap', 'liveness'],
+  },
+  {
+    name: 'misconfigured',
+    about: 'one host with another epoch, and a registry that loses its data',
+    faults: ['registry wiped', 'pause', 'crash', 'burst'],
+    hasStranger: true,
+    tolerates: ['duplicate', 'overlap', 'liveness'],
+  },
+  {
+    name: 'ttls',
+    about: 'leases of different length, and a registry that loses its data',
+    faults: ['registry wiped', 'process cut off', 'process cut off', 'crash', 'burst'],
+    hasLongLeases: true,
+    tolerates: ['duplicate', 'overlap'],
   },
 ];

@@ -5,6 +5,7 @@
  * Promise: while it is paused nothing of it runs, and all that came in the meantime runs when it
  * goes on; once it is gone nothing of it ever runs.
  */
+import type { BitLayout } from '../../core/bit-layout.js';
 import { AnchoredClock, type Clock } from '../../core/clock.js';
 import { SeatMemory } from '../../core/seat-memory.js';
 import { SnowflakeGenerator } from '../../core/snowflake-generator.js';
@@ -40,6 +41,9 @@ export interface Host {
   readonly name: string;
   aheadMs: number;
   process: SimulatedProcess | undefined;
+  /** Of the processes that start on it. */
+  layout: BitLayout;
+  readonly ttlMs: number;
 }
 
 /** How often a busy loop reads the clock in a millisecond; a real one does so oftener. */
@@ -97,7 +101,9 @@ export class SimulatedProcess {
     const { plan, random } = around;
     const hostClock = this.hostClock();
     const idClock = new AnchoredClock(hostClock);
-    const { lease, layout, aheadMsMax, sequenceStart } = plan;
+    const { aheadMsMax, sequenceStart } = plan;
+    const { layout, ttlMs } = host;
+    const lease = { ...plan.lease, ttlMs };
     const isShared = Number(name.slice(1)) % 2 === 0;
     const memory = isShared ? SeatMemory.shared() : new SeatMemory();
     this.seat = new WatchedSeat(layout, lease.reserveMs, memory);
@@ -110,7 +116,7 @@ export class SimulatedProcess {
       options: lease,
       terms: {
         fingerprint: layout.fingerprint,
-        ttlMs: lease.ttlMs,
+        ttlMs,
         minRangeMs: plan.minRangeMs,
         quarantineMs: 0,
       },
@@ -222,8 +228,8 @@ export class SimulatedProcess {
 
   /** Whoever gives a worker id back says that no more ids of it will be made. */
   private supportTold(): KeeperParts['support'] {
-    const { wire, around } = this;
-    const { layout } = around.plan;
+    const { wire, around, seat } = this;
+    const { layout } = seat;
     return {
       getNextWorkId: (request) => wire.getNextWorkId(request),
       refreshAlive: (lease) => wire.refreshAlive(lease),

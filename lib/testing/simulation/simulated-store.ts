@@ -104,6 +104,17 @@ export class SimulatedStore {
     this.record({ kind: 'wiped', registry: server.id });
   }
 
+  /** As the command `snowflake registry create` does it; where there is one it does nothing. */
+  create(ttlMs: number): void {
+    const [server] = this.servers as [Server];
+    if (server.registry.state !== undefined) return;
+    const proof = { token: 'operator', nonce: 'operator', nonceNext: 'operator' };
+    const mark = { incarnation: '', server: '', operations: 0 };
+    const terms = { fingerprint: '', ttlMs, quarantineMs: 0, minRangeMs: 0 };
+    const lease = { ...terms, ...proof, workerId: 0, haveMs: 0, mark };
+    this.execute({ op: 'release', lease, lastIssuedMs: undefined });
+  }
+
   /** Nothing is lost, but nobody can know. */
   restart(): void {
     const [server] = this.servers as [Server];

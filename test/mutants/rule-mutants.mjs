@@ -1,0 +1,70 @@
+/**
+ * Variants without one of the rules for operators' mistakes. Most of them keep the promise in the
+ * scenarios in which it holds in full, so each names the scenario whose ceiling it must exceed.
+ */
+/** @import { Mutant } from './mutants.mjs' */
+
+const REGISTRY = 'backends/memory/memory-registry.ts';
+const STATE = 'backends/memory/registry-state.ts';
+const TERMS = 'lease/asked-terms.ts';
+const KEEPER = 'lease/lease-keeper.ts';
+
+/** @type {readonly (Mutant & { readonly scenario: string })[]} */
+export const RULE_MUTANTS = [
+  {
+    name: 'a registry that an operator creates is taken for new',
+    scenario: 'create',
+    edits: [
+      {
+        file: STATE,
+        find: 'safeFloorMs: store.timeMs + quarantineMs',
+        put: "safeFloorMs: store.timeMs + (terms.fingerprint === '' ? 0 : quarantineMs)",
+      },
+    ],
+  },
+  {
+    name: 'a registry has the layout of whoever comes first',
+    scenario: 'misconfigured',
+    edits: [
+      {
+        file: STATE,
+        find: '{ ...emptyState(store), quarantineMs,',
+        put: '{ ...emptyState(store), fingerprint: terms.fingerprint, quarantineMs,',
+      },
+    ],
+  },
+  {
+    name: 'a renewal claims no layout',
+    scenario: 'misconfigured',
+    edits: [{ file: REGISTRY, find: 'state.fingerprint = lease.fingerprint;', put: '' }],
+  },
+  {
+    name: 'two layouts with ranges go on',
+    scenario: 'relayout',
+    edits: [
+      { file: REGISTRY, find: '!contests(state, haveMs, store.timeMs)', put: 'true' },
+      { file: REGISTRY, find: 'contest(state, fingerprint);', put: '' },
+    ],
+  },
+  {
+    name: 'a holder refused for its layout uses its range',
+    scenario: 'relayout',
+    edits: [
+      {
+        file: KEEPER,
+        find: 'return this.drop(otherLayout(answer.fingerprint, asked.fingerprint));',
+        put: "return this.failed('another layout');",
+      },
+    ],
+  },
+  {
+    name: 'a process forgets the longest quarantine',
+    scenario: 'ttls',
+    edits: [{ file: TERMS, find: 'this.quarantineMs = Math.max(', put: 'Math.max(' }],
+  },
+  {
+    name: 'the floor of the last loss does not move',
+    scenario: 'ttls',
+    edits: [{ file: STATE, find: 'state.safeFloorMs += longerMs;', put: '' }],
+  },
+];

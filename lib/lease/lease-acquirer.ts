@@ -112,7 +112,7 @@ export class LeaseAcquirer {
     const sentAtMs = hostClock.now();
     try {
       const given = await this.caller.call(() => support.getNextWorkId(request), {
-        // A grant that comes too late is not lost: the next try, with the same token, gets it again.
+        // A grant that comes too late is not lost: the next try, with this token, gets it again.
         consequence: 'The call is repeated.',
       });
       const answer = checkedAnswer(given, workerIds);

@@ -18,6 +18,10 @@ export class KeptIds {
   private ids: readonly bigint[] = [];
   private since = NEVER;
 
+  get isEmpty(): boolean {
+    return this.ids.length === 0;
+  }
+
   keep(ids: readonly bigint[], now: Moment): void {
     this.ids = ids;
     this.since = now;
@@ -25,7 +29,6 @@ export class KeptIds {
 
   /** Up to `count` of them; the rest is kept. */
   take(count: number, { rangeNumber, issuedCount }: Moment): bigint[] {
-    if (this.ids.length === 0) return [];
     const { since } = this;
     const isGood = since.rangeNumber === rangeNumber && since.issuedCount === issuedCount;
     const taken = isGood ? this.ids.slice(0, count) : [];

@@ -230,6 +230,7 @@ export class SnowflakeGenerator {
 
   /** What a batch that failed has left, with the call fields of this one. */
   private keptFor(count: number, fields: CallFields | undefined): bigint[] {
+    if (this.kept.isEmpty) return [];
     const ids = this.kept.take(count, this.moment);
     return ids.length === 0 ? ids : withCallFields(this.layout, ids, fields);
   }

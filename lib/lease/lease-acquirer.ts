@@ -120,7 +120,7 @@ export class LeaseAcquirer {
     const checked = (given: LeaseAnswer) => checkedAnswer(given, workerIds);
     try {
       const given = await this.caller.call(() => support.getNextWorkId(sent), {
-        // A grant that comes too late is not lost: the next try, with the same token, gets it again.
+        // A grant that comes too late is not lost: the next try, with this token, gets it again.
         late: (answer) => this.terms.heard(checked(answer)),
         consequence: 'The call is repeated.',
       });

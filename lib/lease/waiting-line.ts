@@ -123,7 +123,7 @@ export class WaitingLine {
   }
 
   private refuseAll(reason: unknown): void {
-    for (const caller of [...this.callers]) this.refuse(caller, reason);
+    for (const caller of this.callers) this.refuse(caller, reason);
   }
 
   private lookAgain(): void {

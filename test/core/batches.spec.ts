@@ -11,7 +11,7 @@ import { codeOf } from '../code-of.js';
 const START_MS = Date.UTC(2027, 5, 1);
 const TTL_MS = 60_000;
 
-/** The presets, one of each kind of tick: by its length and its ids, with the names of all alike. */
+/** One preset of each kind of tick, by its length and its ids, with the names of all alike. */
 const PRESETS: (readonly [names: string, layout: BitLayout])[] = [];
 for (const [name, preset] of Object.entries(layouts)) {
   const layout: BitLayout = preset();

@@ -18,8 +18,8 @@ const CROWD = 20_000;
 /** Counts how often the generator is asked. */
 function watched(generator: SnowflakeGenerator) {
   const count = { looks: 0 };
-  const { nextIdAtOnce } = generator;
-  generator.nextIdAtOnce = (fields) => (count.looks++, nextIdAtOnce.call(generator, fields));
+  const nextIdAtOnce = generator.nextIdAtOnce.bind(generator);
+  generator.nextIdAtOnce = (fields) => (count.looks++, nextIdAtOnce(fields));
   return count;
 }
 
@@ -125,7 +125,7 @@ describe('a crowd that waits for the store', () => {
 });
 
 describe('a caller who gives up', () => {
-  it('listens to a signal once, however many wait under it, and all leave when it is aborted', async () => {
+  it('listens to a signal once for all under it, who leave when it is aborted', async () => {
     const { wait, keeper, timerCount } = await outage();
     const controller = new AbortController();
     const before = timerCount();
@@ -196,7 +196,7 @@ describe('callers in a thread that shares a lease', () => {
     await owner.keeper.stop();
   });
 
-  it('are refused when the lease is given back, and when their own application closes', async () => {
+  it('are refused when the lease is given back or their application closes', async () => {
     for (const end of ['owner', 'thread'] as const) {
       const { owner, lease, wait } = await thread();
       const waiting = [wait(), wait()];

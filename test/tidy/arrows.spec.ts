@@ -41,7 +41,11 @@ describe('arrows between rooms', () => {
 
   test.each([
     ['lib/errors.ts', '../core/x.js', 'imports core/x.ts, not a room'],
-    ['lib/lease/x.ts', '../nest/y.js', 'imports lib/nest/y.ts; lease may import core, errors'],
+    [
+      'lib/lease/x.ts',
+      '../nest/y.js',
+      'imports lib/nest/y.ts; lease may import core, errors, process-wide',
+    ],
     ['lib/core/x.ts', '../index.js', 'imports lib/index.ts, not a room'],
     ['lib/core/x.ts', '../../test/y.js', 'imports test/y.ts, not a room'],
     [
@@ -53,7 +57,7 @@ describe('arrows between rooms', () => {
       'lib/nest/x.ts',
       '../backends/redis/index.js',
       'imports lib/backends/redis/index.ts; ' +
-        'nest may import core, lease, errors, backends by import()',
+        'nest may import core, lease, errors, process-wide, backends by import()',
     ],
     [
       'lib/health/x.ts',

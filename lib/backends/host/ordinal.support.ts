@@ -46,8 +46,8 @@ const ORDINAL = /-(0|[1-9]\d{0,3})$/;
  *
  * @param options.hostname instead of this host's; for tests, or where the pod's name comes in
  * another way, such as `hostNetwork: true` with the name in the environment
- * @throws SnowflakeError CONFIG_INVALID, when the application starts, for a name that is not that of
- * a StatefulSet's pod, and for a number that does not fit the layout.
+ * @throws SnowflakeError CONFIG_INVALID, when the application starts, for a name that is not that
+ * of a StatefulSet's pod, and for a number that does not fit the layout.
  * @example
  * ```ts
  * import { SnowflakeModule, ordinalSupport } from 'nestjs-snowflake';

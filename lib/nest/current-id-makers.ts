@@ -1,6 +1,6 @@
 /**
  * The generators running in this process, of applications and scripts, for code that has no
- * injector: entity listeners. Filled at start, emptied at the end; the one started last comes first.
+ * injector: entity listeners. Filled at start, emptied at the end; the last started comes first.
  */
 import { SnowflakeError } from '../errors.js';
 import { processWide } from '../process-wide.js';
@@ -30,8 +30,8 @@ export function currentIdMaker(name?: string): IdMaker {
   const option = name === undefined ? '' : ` with name: '${name}'`;
   throw new SnowflakeError(
     'NOT_READY',
-    `${wanted} is running, so no id was made. Import SnowflakeModule.forRoot(...)${option} in the ` +
-      `application, and make ids after its onModuleInit; in a script, migration or seed await ` +
-      `startSnowflake(...)${option} first.`,
+    `${wanted} is running, so no id was made. In an application import ` +
+      `SnowflakeModule.forRoot(...)${option} and make ids after its onModuleInit; in a script, ` +
+      `migration or seed await startSnowflake(...)${option} first.`,
   );
 }

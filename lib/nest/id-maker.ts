@@ -2,7 +2,7 @@
  * What an application injects: ids, and what can be read out of them.
  *
  * Promise: every call is one line to the generator or the layout. The lease behind it is had
- * before other modules' onModuleInit and given back after HTTP has stopped.
+ * before other modules' onModuleInit and given back after their last hook.
  */
 import type { BitLayout, SnowflakeParts } from '../core/bit-layout.js';
 import type { SharedLease } from '../core/shared-lease.js';

@@ -5,6 +5,7 @@
  * fails changes the state of the lease and is tried again by the keeper.
  */
 import type { SchedulerRegistry } from '@nestjs/schedule';
+import { SnowflakeError } from '../errors.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { TimerHandle } from '../lease/timers.js';
 import type { SnowflakeConfig } from './options.js';
@@ -35,8 +36,10 @@ export class RefreshAlive {
   start(): void {
     // A lease is renewed once, by the thread that holds it.
     if (!this.keeper.renewsItself) return;
+    const { scheduler, jobName } = this;
+    if (scheduler?.doesExist('interval', jobName)) throw nameTaken(jobName);
     this.repeat();
-    this.scheduler?.addInterval(this.jobName, this.interval);
+    scheduler?.addInterval(jobName, this.interval);
   }
 
   /** Goes on without the scheduler, which ends its jobs while others still make ids. */
@@ -63,4 +66,14 @@ export class RefreshAlive {
     const everyMs = lease.refreshAliveIntervalMs * spread;
     this.interval = timers.every(everyMs, () => void this.run());
   }
+}
+
+function nameTaken(jobName: string): SnowflakeError {
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    `The interval ${jobName} already exists in the SchedulerRegistry, so the lease could not be ` +
+      `renewed and was given back. Another generator (of a second copy of this package, if it is ` +
+      `not in your imports) or a job of the application has that name: give one of them another.`,
+    { details: { jobName } },
+  );
 }

@@ -20,8 +20,9 @@ export interface SnowflakeScriptOptions extends SnowflakeModuleOptions {
 export interface RunningSnowflake {
   readonly ids: IdMaker;
   /**
-   * Gives the worker id back and closes the connection. It never fails, may be called again, and
-   * takes 1 s at most where the store does not answer. Until then the process does not end.
+   * Gives the worker id back and closes the connection. It never fails and may be called
+   * again; where the store does not answer it takes callTimeoutMs and 1 s at most. Until then the
+   * process does not end.
    */
   close(): Promise<void>;
   /** The same, at the end of the block: `await using snowflake = await startSnowflake(...)`. */

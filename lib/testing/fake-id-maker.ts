@@ -24,12 +24,15 @@ type Face = Pick<IdMaker, keyof IdMaker>;
 class CountingIdMaker implements Face {
   readonly workerIds = { min: 0, max: 0 };
 
+  private issuedCount = 0;
+
   constructor(
     private next: bigint,
     readonly layout: BitLayout,
   ) {}
 
   nextId(): bigint {
+    this.issuedCount++;
     return this.next++;
   }
 
@@ -71,7 +74,7 @@ class CountingIdMaker implements Face {
   }
 
   get status(): IdMaker['status'] {
-    return STATUS;
+    return { ...STATUS, issuedCount: this.issuedCount };
   }
 }
 

@@ -1,0 +1,69 @@
+/**
+ * The fake for tests of applications: the same ids in each run and in each application, and all
+ * that an IdMaker has.
+ */
+import { describe, expect, it } from '@jest/globals';
+import { ScheduleModule } from '@nestjs/schedule';
+import { Test } from '@nestjs/testing';
+import { IdMaker, SnowflakeModule, layouts } from 'nestjs-snowflake';
+import { fakeIdMaker } from 'nestjs-snowflake/testing';
+
+describe('fakeIdMaker()', () => {
+  it('counts from 1, whichever way it is asked', async () => {
+    const ids = fakeIdMaker();
+    const target = new BigUint64Array(2);
+    ids.fill(target);
+    expect([...target, ids.nextId()]).toEqual([1n, 2n, 3n]);
+    expect([ids.nextIdString(), ids.nextIdNumber()]).toEqual(['4', 5]);
+    expect([ids.nextIds(2), ids.nextIdStrings(2)]).toEqual([
+      [6n, 7n],
+      ['8', '9'],
+    ]);
+    expect(await ids.nextIdAsync()).toBe(10n);
+    await expect(ids.nextIdAsync({ signal: AbortSignal.abort() })).rejects.toThrow(/abort/);
+    expect(ids.status).toMatchObject({ state: 'active', workerId: 0, issuedCount: 10 });
+  });
+
+  it('has everything that an IdMaker has', () => {
+    const fake = fakeIdMaker() as unknown as Record<string, unknown>;
+    const descriptors = Object.getOwnPropertyDescriptors(IdMaker.prototype);
+    for (const [name, { value }] of Object.entries(descriptors)) {
+      if (name === 'constructor' || name === 'sharedLease') continue;
+      expect([name, typeof fake[name]]).toEqual([name, value ? 'function' : 'object']);
+    }
+    expect(() => fakeIdMaker().sharedLease).toThrow(/no lease to share/);
+  });
+
+  it('makes ids of a layout when it begins with one', () => {
+    const layout = layouts.snowflake();
+    const timestampMs = Date.parse('2026-01-01T00:00:00Z');
+    const ids = fakeIdMaker({ from: layout.compose({ timestampMs, workerId: 1 }) });
+    const parts = ids.nextIds(3).map((id) => ids.parse(id));
+    expect(parts.map(({ sequence }) => sequence)).toEqual([0, 1, 2]);
+    expect(parts[2]).toMatchObject({ timestampMs, workerId: 1 });
+  });
+
+  it.each([-1, -1n, 1.5, Number.NaN, 2 ** 53, '1', null])('refuses to begin with %p', (from) => {
+    expect(() => fakeIdMaker({ from: from as never })).toThrow(/Expected `from` to be a bigint or/);
+  });
+
+  it('gives the same ids in the second application of a process as in the first', async () => {
+    const made: string[][] = [];
+    for (let n = 0; n < 2; n++) {
+      const options = { support: 'redis://127.0.0.1:1' };
+      const app = await Test.createTestingModule({
+        imports: [ScheduleModule.forRoot(), SnowflakeModule.forRoot(options)],
+      })
+        .overrideProvider(IdMaker)
+        .useValue(fakeIdMaker())
+        .compile();
+      await app.init();
+      made.push(app.get(IdMaker).nextIdStrings(3));
+      await app.close();
+    }
+    expect(made).toEqual([
+      ['1', '2', '3'],
+      ['1', '2', '3'],
+    ]);
+  });
+});

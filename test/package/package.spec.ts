@@ -61,7 +61,7 @@ beforeAll(async () => {
   await Promise.all(CONSUMERS.map(install));
 }, SLOW);
 
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => rm(folder, { recursive: true, force: true }), SLOW);
 
 describe('the tarball', () => {
   it('has no fault that publint knows', async () => {

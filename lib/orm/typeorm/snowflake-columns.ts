@@ -63,7 +63,7 @@ function isNumber(value: number): SnowflakeError {
     'ID_INVALID',
     `Expected the id of a new row as text, got ${shown(value)}. Nothing was sent to the ` +
       `database. Ids are strings: TypeORM compares the one it is given with the text it reads, ` +
-      `and takes a row that is there for a new one. Write '${value}', or leave it out for a new id.`,
+      `and takes a row that exists for a new one. Write '${value}', or leave it out for a new id.`,
     { details: { value } },
   );
 }

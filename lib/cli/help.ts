@@ -12,8 +12,8 @@ const WIDTH = 90;
 const OPTION_WIDTH = 58;
 
 const WHERE =
-  'In a project that has it installed: npx snowflake. Anywhere else: npx nestjs-snowflake, because ' +
-  'a package named snowflake is not ours.';
+  'In a project that has it installed: npx snowflake. Anywhere else: npx nestjs-snowflake, ' +
+  'because a package named snowflake is not ours.';
 
 const EXIT_CODES =
   'Results go to standard output, everything else to standard error. Exit codes: 0 fine, 1 ' +

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /**
- * The bin `snowflake`, and by the name of the package `nestjs-snowflake`: hands the process to run() and leaves with its answer.
+ * The bins `snowflake` and `nestjs-snowflake`, which npx finds by the name of the package: hands
+ * the process to run() and leaves with its answer.
  *
  * Promise: no logic here. Ctrl-C keeps the meaning the system gives it: nothing is caught, every
  * operation of a store is one step, so that none is left half done.

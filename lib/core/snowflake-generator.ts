@@ -100,6 +100,11 @@ export class SnowflakeGenerator {
     return Math.max(0, this.layout.msOf(this.block.tick) - this.clock.now());
   }
 
+  /** At least how many ids can be made from now on in the range leased; undefined without end. */
+  get idsLeft(): number | undefined {
+    return this.seat.idsLeft(this.clock.now());
+  }
+
   /** How often an id had to wait for the clock because the run-ahead was spent. */
   get waitCount(): number {
     return this.taker.runAhead.waitCount;

@@ -194,6 +194,17 @@ export class WorkerSeat {
     return this.layout.msOf(memory.ceilingTick(memory.newest));
   }
 
+  /** At least how many ids the range in use still has; undefined without one, or without end. */
+  idsLeft(nowMs: number): number | undefined {
+    const range = this.current;
+    if (range === undefined || range.ceilingTick === Infinity) return undefined;
+    const free = this.next(range);
+    const nowTick = Math.floor((nowMs - this.layout.epochMs) / this.layout.unitMs);
+    const tick = Math.max(free.tick, this.follow(range, nowTick));
+    const taken = tick === free.tick ? free.sequence : 0;
+    return Math.max(0, (range.ceilingTick - tick) * this.sequenceCount - taken);
+  }
+
   private publish(range: WorkerRange, rewinds: boolean): SeatedRange {
     const { workerId, floorMs, ceilingMs } = range;
     const floorTick = Math.ceil((floorMs - this.layout.epochMs) / this.layout.unitMs);

@@ -22,6 +22,8 @@ export interface GeneratorView {
   readonly name?: string | undefined;
   /** Where the worker id comes from. */
   readonly support: string;
+  /** What the application calls itself towards the registry. */
+  readonly application: string;
   readonly health: HealthReport['status'];
   /** Why the health is not simply up. */
   readonly reason?: string | undefined;
@@ -37,13 +39,16 @@ export interface LeaseView {
   /** Absent without a lease, and for one without end. */
   readonly remainingMs?: number | undefined;
   readonly incarnation?: string | undefined;
+  /** At least how many ids are left without the store; present while the lease is stretched. */
+  readonly idsLeft?: number | undefined;
   /** Absent in a thread that shares the lease of another. */
   readonly renewals?: RenewalsView | undefined;
 }
 
 export interface RenewalsView {
   readonly countByAnswer: Readonly<Record<string, number>>;
-  readonly waitedMs: number;
+  /** The usual one of the last that were answered: half of them took longer. */
+  readonly usualMs?: number | undefined;
   /** Since the store prolonged the lease last. */
   readonly lastAgoMs?: number | undefined;
 }

@@ -6,16 +6,20 @@
  */
 import type { BitLayout } from '../core/bit-layout.js';
 import { healthOf } from '../health/health-report.js';
-import type { IdMakerStatus } from '../nest/id-maker.js';
+import type { IdMakerStatus, RenewalStatus } from '../nest/id-maker.js';
 import type { CountsView, GeneratorView, LayoutView, LeaseView } from './answers.js';
 import type { ShownGenerator } from './shown-generators.js';
 
-export function generatorView({ name, ids, support }: ShownGenerator): GeneratorView {
+/** Three minutes by default. */
+const USUAL_OF = 18;
+
+export function generatorView({ name, ids, support, application }: ShownGenerator): GeneratorView {
   const { status, layout, workerIds } = ids;
   const report = healthOf({ status, layout });
   return {
     name,
     support: support.place ?? support.constructor.name,
+    application,
     health: report.status,
     reason: report.health.message,
     layout: layoutView(layout),
@@ -32,10 +36,18 @@ function leaseView({ readAt, ...status }: IdMakerStatus): LeaseView {
   const remainingMs = endedForMs === undefined ? undefined : -endedForMs;
   const renewed = renewals && {
     countByAnswer: renewals.countByAnswer,
-    waitedMs: renewals.waitedMs,
+    usualMs: usualMs(renewals.recent),
     lastAgoMs: since(renewals.lastAt),
   };
-  return { state, workerId, remainingMs, incarnation, renewals: renewed };
+  const idsLeft = state === 'stretched' ? status.idsLeft : undefined;
+  return { state, workerId, remainingMs, incarnation, idsLeft, renewals: renewed };
+}
+
+/** A time-out says nothing of how long an answer takes, and what is long past nothing of now. */
+function usualMs(recent: RenewalStatus['recent']): number | undefined {
+  const took = recent.filter(({ answer }) => answer !== 'error').map(({ tookMs }) => tookMs);
+  const last = took.slice(-USUAL_OF).toSorted((a, b) => a - b);
+  return last[Math.floor(last.length / 2)];
 }
 
 function countsView(status: IdMakerStatus): CountsView {

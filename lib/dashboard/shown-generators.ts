@@ -10,13 +10,15 @@ import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { systemHolder } from '../lease/holder.js';
 import { systemTimers } from '../lease/timers.js';
 import { IdMaker } from '../nest/id-maker.js';
-import { generatorOf, getDistributedSupportToken } from '../nest/tokens.js';
+import type { SnowflakeConfig } from '../nest/options.js';
+import { SNOWFLAKE_CONFIG, generatorOf, getDistributedSupportToken } from '../nest/tokens.js';
 import { WorkerList } from './worker-list.js';
 
 export interface ShownGenerator {
   readonly name: string | undefined;
   readonly ids: IdMaker;
   readonly support: IDistributedSupport;
+  readonly application: string;
   readonly workers: WorkerList;
 }
 
@@ -31,11 +33,12 @@ export class ShownGenerators {
 
   /** Empty where the application has none. */
   all(): readonly ShownGenerator[] {
-    this.found ??= this.discovery.getProviders().flatMap(({ token, instance }) => {
+    this.found ??= this.discovery.getProviders().flatMap(({ token, instance, host }) => {
       const generator = generatorOf(token);
       const ids = instance as unknown;
       if (generator === undefined || !(ids instanceof IdMaker)) return [];
-      return this.shown(generator.name, ids);
+      const config: unknown = host?.providers.get(SNOWFLAKE_CONFIG)?.instance;
+      return this.shown(generator.name, ids, config as SnowflakeConfig | undefined);
     });
     return this.found;
   }
@@ -44,10 +47,14 @@ export class ShownGenerators {
     return this.all().find((generator) => generator.name === name);
   }
 
-  private shown(name: string | undefined, ids: IdMaker): ShownGenerator {
+  private shown(
+    name: string | undefined,
+    ids: IdMaker,
+    { application }: Pick<SnowflakeConfig, 'application'> = { application: '' },
+  ): ShownGenerator {
     const token = getDistributedSupportToken(name);
     const support = this.moduleRef.get<IDistributedSupport>(token, { strict: false });
-    const own = systemHolder('').label();
-    return { name, ids, support, workers: new WorkerList(support, systemTimers, own) };
+    const own = systemHolder(application).label();
+    return { name, ids, support, application, workers: new WorkerList(support, systemTimers, own) };
   }
 }

@@ -68,7 +68,7 @@ export function registerOpenTelemetryMetrics<Instrument>(
   const observables = METRICS.filter((metric) => !isHistogram(metric));
   const instruments = observables.map((metric) => observable(meter, metric));
   const observe = async (result: BatchResult<Instrument>) => {
-    await Promise.all(readers.map((reader) => reader.first()));
+    await Promise.all(readers.flatMap((reader) => reader.first() ?? []));
     for (const reader of readers) {
       const reading = reader.read();
       for (const record of recorders) record(reader, reading);

@@ -34,6 +34,11 @@ export interface IdMakerStatus {
   readonly readAt: Date;
   /** How far the time of the last id is ahead of the clock. */
   readonly aheadMs: number;
+  /**
+   * At least how many ids can be made if the store never answers again; the clock uses them up too,
+   * until the lease is `stretched`. Undefined without a lease or for one without end.
+   */
+  readonly idsLeft: number | undefined;
   /** What became of the renewals; undefined in a thread that shares the lease of another. */
   readonly renewals: RenewalStatus | undefined;
 }
@@ -182,6 +187,7 @@ export class IdMaker {
       rollbackCount: generator.rollbackCount,
       readAt: new Date(keeper.nowMs),
       aheadMs: generator.aheadMs,
+      idsLeft: generator.idsLeft,
       renewals: keeper.renewals && renewalStatus(keeper.renewals),
     };
   }

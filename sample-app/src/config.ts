@@ -34,8 +34,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 function supportOfOneProcess(env: NodeJS.ProcessEnv): string {
   if (env['NODE_ENV'] !== 'production' && !env['DATABASE_URL']) return 'static:1';
   throw new Error(
-    'Set SNOWFLAKE_SUPPORT, for example redis://host:6379?namespace=shop. Without one every process ' +
-      'would have worker id 1 and make the same ids, so the shop starts without one only outside ' +
-      'production and on its embedded database, which one process uses.',
+    'Set SNOWFLAKE_SUPPORT, for example redis://host:6379?namespace=shop. Without one every ' +
+      'process would have worker id 1 and make the same ids, so the shop starts without one ' +
+      'only outside production and on its embedded database, which one process uses.',
   );
 }

@@ -1,6 +1,6 @@
 /**
- * A registry that somebody else has written to, on a real Redis: no line of it hides another, steers
- * the terminal or floods it.
+ * A registry that somebody else has written to, on a real Redis: no line of it hides another,
+ * steers the terminal or floods it.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';

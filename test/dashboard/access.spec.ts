@@ -109,6 +109,29 @@ describe.each([
     expect(content).toBeLessThanOrEqual(view);
   });
 
+  it('this process comes first, then the fleet, then the reader and the layout', async () => {
+    await look(viewer);
+    const tops = await visit.page.evaluate<number[]>(
+      `['processes', 'workers', 'id-form', 'layout'].map(
+        (id) => document.getElementById(id).getBoundingClientRect().top,
+      )`,
+    );
+    const [process, workers, reader, layout] = tops as [number, number, number, number];
+    expect(process).toBeLessThan(workers);
+    expect(workers).toBeLessThan(Math.min(reader, layout));
+    // On a desk the two stand side by side.
+    expect(reader).toBeLessThanOrEqual(layout);
+  });
+
+  it('who follows a link to an id sees it', async () => {
+    await look(viewer);
+    const [top, height] = await visit.page.evaluate<[number, number]>(
+      `[document.getElementById('id-title').getBoundingClientRect().top, innerHeight]`,
+    );
+    expect(top).toBeLessThan(height);
+    expect(top).toBeGreaterThanOrEqual(-5);
+  });
+
   it('the table is one to a screen reader, with rows, headers and order', async () => {
     await look(viewer);
     const table = visit.page.getByRole('table', { name: 'Who holds which worker id' });
@@ -139,9 +162,6 @@ describe('by keyboard', () => {
     }
     expect(stops).toEqual([
       'a Skip to the worker ids',
-      'id-text',
-      'id-form-of-text',
-      'summary Other forms of text',
       expect.stringMatching(/^div .* joined/),
       'filter',
       'button worker id',
@@ -151,6 +171,9 @@ describe('by keyboard', () => {
       'button pid',
       'button age',
       'button time to ceiling',
+      'id-text',
+      'id-form-of-text',
+      'summary Other forms of text',
     ]);
   });
 

@@ -107,6 +107,11 @@ describe('the page', () => {
     await visit.says('.card', 'The lease could not be renewed');
     await visit.says('#changes', 'active to degraded. The lease could not be renewed');
     await later(60_000, '.card', /state\s+stretched/);
+    // The reserve of 10 s, of which the clock uses up nothing any more.
+    await visit.says('.card', /lasts without the store\s+40,960,000 ids\s/);
+    app!.get(IdMaker).nextIds(40_960);
+    const left = /lasts without the store\s+40,9\d\d,\d\d\d ids: \d+ min( \d+ s)? at this rate/;
+    await later(2000, '.card', left);
     const ids = new BigUint64Array(4_096_000);
     const useUp = () => {
       for (;;) app!.get(IdMaker).fill(ids);
@@ -116,6 +121,7 @@ describe('the page', () => {
     support.isAway = false;
     await later(10_000, '.badge', /makes ids$/);
     await visit.says('#changes', 'to active');
+    expect((await visit.texts('.card')).join()).not.toContain('lasts without the store');
     expect(await visit.page.locator('#workers-problem').isVisible()).toBe(false);
   });
 
@@ -126,9 +132,16 @@ describe('the page', () => {
     await visit.comesToSay('#connection', 'no longer yours to see (403). Sign in');
     isAllowed = true;
     await visit.comesToSay('#connection', 'Live from');
+    expect(await visit.texts('.badge')).toEqual(['makes ids']);
+    expect(await visit.page.locator('.card.old').count()).toBe(0);
     await app!.close();
     app = undefined;
     await visit.comesToSay('#connection', 'The application does not answer. What you see is old.');
+    expect(await visit.texts('.badge')).toEqual(['no answer']);
+    expect(await visit.page.locator('.card.old .badge.down').count()).toBe(1);
+    expect(await visit.page.locator('.badge.up').count()).toBe(0);
+    await visit.says('.card', /last answer at \d\d:\d\d:\d\d, \d+ (m?s|min) ago/);
+    expect(await visit.page.title()).toBe('⚠ Snowflake');
     // The browser itself reports requests that fail.
     const failed = /Failed to load resource: .*(403|ERR_CONNECTION_REFUSED)/;
     expect(visit.complaints.filter((text) => !failed.test(text))).toEqual([]);
@@ -139,7 +152,7 @@ describe('the page', () => {
     await look({ snowflake: { workerId: 7 } });
     await visit.says('#workers-problem', 'There is no store');
     expect(await visit.rows()).toEqual([
-      ['7', 'fixed, this process', '', hostname(), String(process.pid), '', 'no end'],
+      ['7', 'fixed, this process', 'shop', hostname(), String(process.pid), '', 'no end'],
     ]);
     expect(await visit.texts('#legend li')).toEqual(['1 fixed', 'others: not known']);
     await visit.says('.card', /lease left\s+no end\s+worker id from\s+the configuration/);

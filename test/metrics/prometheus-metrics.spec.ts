@@ -173,7 +173,7 @@ describe('several generators', () => {
 });
 
 describe('worker ids in use and free', () => {
-  it('are asked once in a period, there at the first scrape, and vanish without a store', async () => {
+  it('are asked once in a period, are there at once, and vanish without a store', async () => {
     const { app, time, store, ids } = await startApp();
     const registry = new client.Registry();
     const generator = { ids, support: store, workersEveryMs: 30_000 };
@@ -219,7 +219,7 @@ describe('other ways to collect', () => {
       });
       registerPrometheusMetrics(client, [{ ids: saying(ids, more) }], { registry });
       ids.nextIds(5);
-      await time.advance(11_000);
+      await time.advance(13_000);
       return registry.getMetricsAsJSON();
     });
     const samples = await scrape(client.AggregatorRegistry.aggregate(await Promise.all(parts)));
@@ -228,8 +228,9 @@ describe('other ways to collect', () => {
     expect(samples.get('snowflake_lease_state{generator="default",state="active"}')).toBe(2);
     expect(of(samples, 'snowflake_worker_id')).toEqual({});
     const bucket = 'snowflake_renewal_duration_seconds_bucket{le="+Inf",generator="default"}';
-    expect(samples.get(bucket)).toBe(2);
-    expect(samples.get('snowflake_renewal_duration_seconds_count{generator="default"}')).toBe(2);
+    const renewals = [one, two].map(({ ids }) => ids.status.renewals!.countByAnswer['ok']!);
+    expect(Math.min(...renewals)).toBeGreaterThan(0);
+    expect(samples.get(bucket)).toBe(renewals[0]! + renewals[1]!);
     await Promise.all([one.app.close(), two.app.close()]);
   });
 });

@@ -92,7 +92,7 @@ describe('without OPERATOR_PASSWORD', () => {
     });
   });
 
-  it('lets in who read the password of this run in the log, another one at each start', async () => {
+  it('lets in who read the password of this run in the log, a new one at each start', async () => {
     app = await serve(UNSET);
     const { text, hint } = app.get(OperatorPassword);
     expect(hint).toContain(`password ${text}`);

@@ -24,11 +24,14 @@ export class IdReader {
   private readonly place = found('id-reading');
   private reading: IdReading | undefined;
   private timer: number | undefined;
+  /** Whoever looks came by a link to an id. */
+  private isFollowed: boolean;
   private asked = new AbortController();
 
   constructor(private readonly around: () => Surroundings) {
     this.form.append(...FORMS.map(([value, title]) => element('option', { value }, title)));
     this.text.value = idInAddress() ?? '';
+    this.isFollowed = this.text.value !== '';
     this.text.addEventListener('input', () => {
       clearTimeout(this.timer);
       this.timer = window.setTimeout(() => void this.read(), TYPED_MS);
@@ -43,6 +46,7 @@ export class IdReader {
       if (text === undefined) return;
       this.text.value = text;
       this.form.value = 'decimal';
+      this.isFollowed = true;
       void this.read();
     });
   }
@@ -79,8 +83,15 @@ export class IdReader {
     setHidden(this.place, !isRead);
     this.place.replaceChildren(...(this.reading?.parts ?? []));
     this.refresh();
+    if (this.isFollowed) lookHere();
+    this.isFollowed = false;
     if (isRead) history.replaceState(null, '', `#${answer.id}`);
   }
+}
+
+/** Who follows a link to an id came for it, and it stands below the worker ids. */
+function lookHere(): void {
+  found('id-title').scrollIntoView();
 }
 
 /** The # of an address may also name a place on the page, or be no text at all. */

@@ -104,7 +104,8 @@ class Page {
     setAttributes(this.connection, { class: 'lost' });
     const isOld = this.state === undefined ? '' : ' What you see is old.';
     setText(this.connection, fault + isOld);
-    this.cards.age(performance.now());
+    this.cards.lose(performance.now());
+    setText(document.querySelector('title')!, '⚠ Snowflake');
   }
 
   /** What nobody may overlook, whichever generator is chosen. */
@@ -185,11 +186,14 @@ const TWO_REGISTRIES =
 const nameOf = ({ name }: GeneratorView): string => name ?? 'default';
 
 /** Without any list there is still what this process knows of itself. */
-function ownWorkers({ lease }: GeneratorView, { host, pid }: StateAnswer): WorkerView[] {
+function ownWorkers(
+  { application, lease }: GeneratorView,
+  { host, pid }: StateAnswer,
+): WorkerView[] {
   const { workerId, remainingMs } = lease;
   if (workerId === undefined) return [];
   const state = remainingMs === undefined ? 'fixed' : 'held';
-  return [{ workerId, state, holder: { host, pid, application: '' }, remainingMs }];
+  return [{ workerId, state, holder: { host, pid, application }, remainingMs }];
 }
 
 void new Page().start();

@@ -3,11 +3,11 @@
  * another one answers each time, so each has a card of its own.
  *
  * Promise: a rate is counted between two answers of one process, by that process's clock; what a
- * process said a while ago is shown as old.
+ * process said a while ago is shown as old, and nothing is called well of which nobody knows.
  */
 import type { CountsView, GeneratorView, LeaseView, StateAnswer } from '../answers.js';
 import { drawn, element, setAttributes, setBar, setHidden, setTerms, setText } from './elements.js';
-import { agoText, countText, numberText, spanText } from './texts.js';
+import { agoText, countText, numberText, spanText, timeText } from './texts.js';
 
 /** Answers come every two seconds, and behind a load balancer from each in turn. */
 const FRESH_MS = 10_000;
@@ -32,7 +32,12 @@ export class ProcessCards {
     this.age(nowMs);
   }
 
-  /** Also when nobody answers. */
+  /** A question had no answer: whoever it was meant for, none of them is known to be well. */
+  lose(nowMs: number): void {
+    for (const card of this.cards.values()) card.lose();
+    this.age(nowMs);
+  }
+
   age(nowMs: number): void {
     for (const [instance, card] of this.cards) {
       const agoMs = nowMs - card.seenAtMs;
@@ -65,6 +70,10 @@ export class ProcessCards {
 class ProcessCard {
   seenAtMs = 0;
   isOld = false;
+  private seenAt = '';
+  private isLost = false;
+  private word = '';
+  private health = '';
   incarnation: string | undefined;
   private before: CountsView | undefined;
   private longestMs = 0;
@@ -90,19 +99,30 @@ class ProcessCard {
     const { health, reason, support, lease, counts } = generator;
     this.seenAtMs = nowMs;
     this.incarnation = lease.incarnation;
-    setText(this.badge, healthText(generator));
-    setAttributes(this.badge, { class: `badge ${health}` });
+    this.seenAt = timeText(new Date());
+    this.isLost = false;
+    this.word = healthText(generator);
+    this.health = health;
     setText(this.reason, reason ?? '');
     setHidden(this.reason, reason === undefined);
     this.showLease(lease);
     this.showRate(counts);
-    setTerms(this.terms, [...leaseTerms(lease, support), ...countTerms(counts, this.rates.at(-1))]);
+    const rate = this.rates.at(-1);
+    setTerms(this.terms, [...leaseTerms(lease, support, rate), ...countTerms(counts, rate)]);
+  }
+
+  lose(): void {
+    this.isLost = true;
   }
 
   age(agoMs: number): void {
-    this.isOld = agoMs > FRESH_MS;
+    this.isOld = this.isLost || agoMs > FRESH_MS;
     setAttributes(this.root, { class: this.isOld ? 'card old' : 'card' });
-    setText(this.old, this.isOld ? `answered ${agoText(agoMs)}` : '');
+    setText(this.old, this.isOld ? `last answer at ${this.seenAt}, ${agoText(agoMs)}` : '');
+    const silence = this.isLost ? 'no answer' : 'not heard of';
+    setText(this.badge, this.isOld ? silence : this.word);
+    const look = this.isLost ? 'down' : this.health;
+    setAttributes(this.badge, { class: `badge ${look}` });
   }
 
   private showLease({ remainingMs }: LeaseView): void {
@@ -129,8 +149,12 @@ class ProcessCard {
   }
 }
 
-function leaseTerms(lease: LeaseView, support: string): [string, string][] {
-  const { state, workerId, remainingMs, incarnation, renewals } = lease;
+function leaseTerms(
+  lease: LeaseView,
+  support: string,
+  rate: number | undefined,
+): [string, string][] {
+  const { state, workerId, remainingMs, incarnation, idsLeft, renewals } = lease;
   const endless = workerId === undefined ? 'no lease' : 'no end';
   const terms: [string, string][] = [
     ['worker id', workerId === undefined ? 'none' : String(workerId)],
@@ -138,16 +162,24 @@ function leaseTerms(lease: LeaseView, support: string): [string, string][] {
     ['lease left', remainingMs === undefined ? endless : leftText(remainingMs)],
     ['worker id from', support],
   ];
+  if (idsLeft !== undefined) terms.push(['lasts without the store', lastsText(idsLeft, rate)]);
   if (incarnation !== undefined) terms.push(['registry', incarnation]);
   if (renewals === undefined) return terms;
-  const { countByAnswer, waitedMs, lastAgoMs } = renewals;
+  const { countByAnswer, usualMs, lastAgoMs } = renewals;
   const answers = Object.entries(countByAnswer);
   const total = answers.reduce((sum, [, count]) => sum + count, 0);
   if (total === 0) return terms;
   const said = answers.map(([answer, count]) => `${numberText(count)} ${answer}`).join(', ');
-  terms.push(['renewals', said], ['one renewal takes', `${numberText(waitedMs / total)} ms`]);
+  terms.push(['renewals', said]);
+  if (usualMs !== undefined) terms.push(['an answer takes', `${numberText(usualMs)} ms`]);
   if (lastAgoMs !== undefined) terms.push(['renewed', agoText(lastAgoMs)]);
   return terms;
+}
+
+/** The clock does not use them up any more: only ids do. */
+function lastsText(idsLeft: number, rate = 0): string {
+  const ids = `${numberText(idsLeft)} ids`;
+  return rate > 0 ? `${ids}: ${spanText((idsLeft / rate) * 1000)} at this rate` : ids;
 }
 
 const leftText = (remainingMs: number): string =>

@@ -68,9 +68,9 @@ export function idForInsert(value: unknown, maker: string | undefined): unknown 
 function isNumber(value: number): SnowflakeError {
   return new SnowflakeError(
     'ID_INVALID',
-    `Expected the id of a new row as text, got ${shown(value)}. Nothing was sent to the database. ` +
-      `Ids are strings: TypeORM compares the one it is given with the text it reads, and takes a ` +
-      `row that is there for a new one. Write '${value}', or leave the id out for a new one.`,
+    `Expected the id of a new row as text, got ${shown(value)}. Nothing was sent to the ` +
+      `database. Ids are strings: TypeORM compares the one it is given with the text it reads, ` +
+      `and takes a row that exists for a new one. Write '${value}', or leave it out for a new id.`,
     { details: { value } },
   );
 }

@@ -2,7 +2,7 @@
 export default {
   testEnvironment: 'node',
   // For what hangs. No test may depend on how fast the machine is, so none has a limit of its own.
-  testTimeout: 300_000,
+  testTimeout: 600_000,
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.spec.ts'],
   testPathIgnorePatterns: ['/node_modules/', '/test/package/consumers/'],

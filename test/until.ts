@@ -4,16 +4,15 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const LIMIT_MS = 90_000;
+const LIMIT_MS = 300_000;
 const BETWEEN_MS = 20;
 
 /** @throws Error with the message if it is not so within the limit */
 export async function until(
   isSo: () => boolean | Promise<boolean>,
   message: () => string = () => `Waited in vain for: ${isSo.toString()}`,
-  limitMs = LIMIT_MS,
 ): Promise<void> {
-  const endMs = performance.now() + limitMs;
+  const endMs = performance.now() + LIMIT_MS;
   while (!(await isSo())) {
     if (performance.now() > endMs) throw new Error(message());
     await sleep(BETWEEN_MS);

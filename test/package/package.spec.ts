@@ -15,7 +15,7 @@ import { NewcomersApp, installLineOf } from './newcomers-app.js';
 import { inspect, packLibrary, unpack } from './packed-library.js';
 
 /** Installing from a cold cache over a slow line takes minutes; a hang takes for ever. */
-const SLOW = 300_000;
+const SLOW = 600_000;
 
 const CONSUMERS = ['nest-12-esm', 'nest-11-cjs'] as const;
 

@@ -11,7 +11,7 @@ import { BuiltShop } from './built-shop.js';
 import { createShopDatabase, type ShopDatabase } from './shop-database.js';
 import type { ShopProcess } from './shop-process.js';
 
-const SLOW_MS = 300_000;
+const SLOW_MS = 600_000;
 
 describe('/snowflake', () => {
   let built: BuiltShop;

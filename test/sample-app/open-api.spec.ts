@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { BuiltShop } from './built-shop.js';
 import type { ShopProcess } from './shop-process.js';
 
-const SLOW_MS = 300_000;
+const SLOW_MS = 600_000;
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 
 /** What names an id. A worker id is a small number. */

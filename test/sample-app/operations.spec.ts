@@ -9,7 +9,7 @@ import { createShopDatabase, type ShopDatabase } from './shop-database.js';
 import type { ShopProcess } from './shop-process.js';
 import { until } from '../until.js';
 
-const SLOW_MS = 300_000;
+const SLOW_MS = 600_000;
 
 interface Readiness {
   readonly status: string;

@@ -18,7 +18,7 @@ const LINES = [
   { product: 'tea', quantity: 2, priceCents: 450 },
   { product: 'cup', quantity: 1, priceCents: 1200 },
 ];
-const SLOW_MS = 300_000;
+const SLOW_MS = 600_000;
 
 let built: BuiltShop;
 

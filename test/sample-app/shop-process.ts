@@ -38,11 +38,14 @@ export class ShopProcess {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const shop = new ShopProcess(child, `http://localhost:${port}`);
-    await until(() => {
-      if (child.exitCode !== null || child.signalCode !== null)
-        throw new Error(`The shop ended:\n${shop.output}`);
-      return shop.output.includes('Ready.');
-    });
+    await until(
+      () => {
+        if (child.exitCode !== null || child.signalCode !== null)
+          throw new Error(`The shop ended:\n${shop.output}`);
+        return shop.output.includes('Ready.');
+      },
+      () => `The shop is not ready:\n${shop.output}`,
+    );
     return shop;
   }
 

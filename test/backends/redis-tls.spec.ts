@@ -20,7 +20,8 @@ let url = '';
 beforeAll(async () => {
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
   const files = ['-keyout', file('key'), '-out', file('crt'), '-days', '2', '-subj', '/CN=nobody'];
-  expect(spawnSync('openssl', ['req', '-x509', ...curve, ...files]).status).toBe(0);
+  const made = spawnSync('openssl', ['req', '-x509', ...curve, ...files], { encoding: 'utf8' });
+  if (made.status !== 0) throw new Error(`openssl: ${made.stderr || made.error}`);
   const port = await freePort();
   const certificate = ['--tls-cert-file', file('crt'), '--tls-key-file', file('key')];
   const authority = ['--tls-ca-cert-file', file('crt'), '--tls-auth-clients', 'no'];

@@ -36,6 +36,8 @@ const NODE_OPTIONS = {
   db: 0,
   readOnly: false,
   monitor: false,
+  // Telling its name comes first and hears the refusal of a server that is full, then keeps it.
+  disableClientInfo: true,
   stringNumbers: false,
 } as const;
 

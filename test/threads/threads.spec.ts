@@ -26,7 +26,7 @@ const layout = layouts.snowflake();
 let folder: string;
 beforeAll(async () => {
   folder = await compileLibrary('application.mjs');
-}, 60_000);
+}, 300_000);
 afterAll(() => {
   if (folder) rmSync(folder, { recursive: true, force: true });
 });

@@ -87,7 +87,7 @@ export class WaitingLine {
     if (known !== undefined) return known;
     const callers = new Set<Caller>();
     const abort = () => {
-      for (const caller of [...callers]) this.refuse(caller, signal.reason);
+      for (const caller of callers) this.refuse(caller, signal.reason);
     };
     const stopListening = () => {
       this.bySignal.delete(signal);

@@ -89,6 +89,7 @@ const STATUS: IdMaker['status'] = {
   rollbackCount: 0,
   readAt: new Date(0),
   aheadMs: 0,
+  idsLeft: undefined,
   renewals: undefined,
 };
 

@@ -28,6 +28,12 @@ const { values } = parseArgs({
 const { SCENARIOS, simulate } = await loadLibrary();
 /** @type {string[]} */
 const known = SCENARIOS.map((/** @type {{ name: string }} */ { name }) => name);
+/** @type {Set<string>} */
+const tolerant = new Set(
+  SCENARIOS.filter((/** @type {{ tolerates?: unknown }} */ { tolerates }) => tolerates).map(
+    (/** @type {{ name: string }} */ { name }) => name,
+  ),
+);
 
 /** @returns {number[]} */
 function seedsOf(/** @type {string} */ text) {
@@ -79,9 +85,12 @@ if (values.help) {
   const scenarios = values.scenario === 'all' ? known : [values.scenario];
   const unknown = scenarios.find((name) => !known.includes(name));
   if (unknown) stop(`Expected --scenario to be all or one of ${known.join(', ')}, got ${unknown}.`);
-  const runs = runsOf(scenarios, seedsOf(values.seeds));
+  const isAttack = values.mutants || values.mutant;
+  // What a scenario tolerates tells nothing of a mutant.
+  const fair = isAttack ? scenarios.filter((name) => !tolerant.has(name)) : scenarios;
+  const runs = runsOf(fair, seedsOf(values.seeds));
   if (values.trace && runs.length > 1) stop('--trace tells of one seed and one scenario.');
   if (values.trace) console.log(await simulate({ ...runs[0], trace: console.log }));
-  else if (values.mutants || values.mutant) await attackMutants(runs);
+  else if (isAttack) await attackMutants(runs);
   else await attack(runs);
 }

@@ -175,12 +175,12 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   }
 
   /** The range held lasts; where it ends before it goes on, somebody should know. */
-  private held(lease: HeldLease, { waitMs }: { waitMs: number }): void {
-    if (lease.asked.haveMs <= this.parts.idClock.now() + waitMs) {
-      const reason = `The registry is new or changed servers; ${holdText({ waitMs })}`;
+  private held(lease: HeldLease, hold: { waitMs: number }): void {
+    if (lease.asked.haveMs <= this.parts.idClock.now() + hold.waitMs) {
+      const reason = `The registry is new or changed servers; ${holdText(hold)}`;
       this.change('renewal-failed', reason);
     }
-    this.refreshIn(waitMs);
+    this.refreshIn(hold.waitMs);
   }
 
   private async renewed(lease: HeldLease, grant: LeaseGrant, sentAtMs: number): Promise<void> {

@@ -10,6 +10,7 @@ import { RedisSupport } from 'nestjs-snowflake/redis';
 import { LEASE_DEFAULTS, leaseFaults } from '../../lib/lease/lease-options.js';
 import { LEASE_STATES } from '../../lib/lease/lease-states.js';
 import { isLib, say, type TextFile } from '../tidy/check.js';
+import { settleRegistry } from '../backends/settled-registry.js';
 import { readTree } from '../tidy/tree.js';
 import { deadLinks, rowsOf } from './markdown.js';
 import { SnippetProgram, fenceFaults, snippetsIn } from './snippets.js';
@@ -163,6 +164,7 @@ describe('tables', () => {
   it('name every field that Redis then holds', async () => {
     const redis = new Redis(process.env['REDIS_URL']!);
     const support = new RedisSupport({ redis, namespace: randomUUID() });
+    await settleRegistry(redis, support.key);
     await support.getNextWorkId({
       fingerprint: 'f',
       ttlMs: 60_000,

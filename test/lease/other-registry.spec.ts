@@ -16,7 +16,7 @@ async function started(world: World, given: Parameters<typeof process>[1] = {}) 
 }
 
 describe('a registry of another layout', () => {
-  it('ends a range at once, and a worker id is leased again when the registry is free', async () => {
+  it('ends a range at once, and another one is leased when the registry is free', async () => {
     const world = new World();
     const { keeper, generator, states, changes } = await started(world);
     generator.nextId();

@@ -1,7 +1,8 @@
 -- Raises the ceiling of a lease, only for the holder of its token and nonce.
 -- ARGV     5 token, 6 nonce, 7 next nonce, 8 worker id, 9 highest ceiling the holder was answered,
 --          10 incarnation, 11 server and 12 operations it was answered, 13 shortest range ms
--- Answer   'ok' as above | 'hold', wait | 'fenced' | 'unknown' | 'cloned' | another layout or version
+-- Answer   'ok' as above | 'hold', wait | 'fenced' | 'unknown' | 'cloned' | another layout, another
+--          version
 local worker, have = tonumber(ARGV[8]), tonumber(ARGV[9])
 local refused = refusal(have)
 if refused then return refused end

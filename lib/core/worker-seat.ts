@@ -113,12 +113,17 @@ export class WorkerSeat {
     noteReach(this.layout.msOf(range.ceilingTick));
   }
 
-  /** From here on no id can be made; `refusal` says why. */
+  /** From here on no id can be made until a range is granted; `refusal` says why. */
   vacate(refusal: () => SnowflakeError): void {
     this.refusal = refusal;
-    this.memory.isClosed = !refusal().retryable;
     this.memory.skipTo(this.memory.newest + 1);
     this.onChange();
+  }
+
+  /** The same for good: every thread on this memory learns that no range will follow. */
+  close(refusal: () => SnowflakeError): void {
+    this.memory.isClosed = true;
+    this.vacate(refusal);
   }
 
   /** The same for this thread alone, which shares the memory with the one that holds the lease. */

@@ -2,8 +2,8 @@
  * The keeper: gets the lease, keeps it fresh, gives it back, and seats the generator.
  *
  * Promise: the seat holds only ranges that the support has acknowledged. An error of the store
- * changes nothing but the state shown; no timer has to fire for ids to stay unique.
- * When it is called, and what is logged, is left to the caller (the nest room).
+ * changes nothing but the state shown; no timer has to fire for ids to stay unique. When it is
+ * called, and what is logged, is left to the caller (the nest room).
  */
 import type { SeatWatch, SeatedRange } from '../core/worker-seat.js';
 import type { SnowflakeError } from '../errors.js';
@@ -21,11 +21,13 @@ import { dropped, grantText, holdText, inSnapshot, movedText, stopped } from './
 import { otherLayout, otherVersion } from './other-registry.js';
 import { RenewalRecord } from './renewal-record.js';
 import { RetryDelay } from './retry-delay.js';
+import { RollbackCure } from './rollback-cure.js';
 import { SupportCaller } from './support-caller.js';
 import type { TimerHandle } from './timers.js';
 
 /** Between the news that half a range is used and the renewal: many ids may follow at once. */
 const HALF_USED_DELAY_MS = 20;
+const FORKED = 'This process is a fork of the lease holder.';
 
 export class LeaseKeeper implements Keeper, SeatWatch {
   readonly renewsItself = true;
@@ -36,6 +38,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   private readonly terms: AskedTerms;
   private readonly caller: SupportCaller;
   private readonly acquirer: LeaseAcquirer;
+  private readonly rollbackCure: RollbackCure;
   private readonly retryDelay: RetryDelay;
   private readonly stopping = new AbortController();
   private readonly news: LeaseNews;
@@ -50,6 +53,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     this.terms = new AskedTerms(parts.terms);
     this.news = new LeaseNews(parts, this.stopping.signal);
     this.acquirer = new LeaseAcquirer(parts, this.terms, this.caller, this.stopping.signal);
+    this.rollbackCure = new RollbackCure(parts, this.acquirer, this.skew);
     parts.seat.watch = this;
   }
 
@@ -83,8 +87,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
 
   refresh(): Promise<void> {
     if (this.state === 'released' || this.stopping.signal.aborted) return Promise.resolve();
-    this.refreshing ??= this.refreshOnce().finally(() => (this.refreshing = undefined));
-    return this.refreshing;
+    return (this.refreshing ??= this.refreshOnce().finally(() => (this.refreshing = undefined)));
   }
 
   /** Stops making ids, gives the worker id back and closes what the support opened. */
@@ -95,7 +98,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     timers.cancel(this.retry);
     const lease = this.lease;
     this.lease = undefined;
-    seat.vacate(stopped);
+    seat.close(stopped);
     await Promise.allSettled([this.refreshing, this.acquiring]);
     if (lease !== undefined) await this.acquirer.giveBack(lease.asked, lease.lastIssuedMs);
     this.change('released', 'The application is shutting down.');
@@ -118,8 +121,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   private async refreshOnce(): Promise<void> {
     const { lease } = this;
     if (lease === undefined) return this.replaceLease();
-    if (lease.pid !== process.pid)
-      return this.drop(dropped('This process is a fork of the lease holder.'));
+    if (lease.pid !== process.pid) return this.drop(dropped(FORKED));
     const asked = { ...lease.asked, ...this.terms.now };
     const sentAtMs = this.skew.hostNowMs;
     const apply = (answer: LeaseAnswer) => this.apply(lease, answer, asked, sentAtMs);
@@ -130,10 +132,10 @@ export class LeaseKeeper implements Keeper, SeatWatch {
       this.renewals.noteLate(answer.status, this.skew.hostNowMs);
       await apply(answer);
     };
-    const consequence = 'The range already leased lasts; the call is repeated.';
+    const terms = { late, consequence: 'The range already leased lasts; the call is repeated.' };
     try {
       const ask = () => this.parts.support.refreshAlive(asked);
-      const answer = checked(await this.caller.call(ask, { late, consequence }));
+      const answer = checked(await this.caller.call(ask, terms));
       this.renewals.note(answer.status, sentAtMs, this.skew.hostNowMs);
       await apply(answer);
     } catch (error) {
@@ -170,48 +172,31 @@ export class LeaseKeeper implements Keeper, SeatWatch {
         this.news.tell('other version', otherVersion(answer.version).message);
         return this.failed('Another version of the protocol keeps the registry.');
       default:
-        return this.failed(`The registry answered ${JSON.stringify(answer)}.`);
+        this.failed(`The registry answered ${JSON.stringify(answer)}.`);
     }
   }
 
   /** The range held lasts; where it ends before it goes on, somebody should know. */
   private held(lease: HeldLease, hold: { waitMs: number }): void {
     if (lease.asked.haveMs <= this.parts.idClock.now() + hold.waitMs) {
-      const reason = `The registry is new or changed servers; ${holdText(hold)}`;
-      this.change('renewal-failed', reason);
+      this.change('renewal-failed', holdText(hold));
     }
     this.refreshIn(hold.waitMs);
   }
 
   private async renewed(lease: HeldLease, grant: LeaseGrant, sentAtMs: number): Promise<void> {
-    this.retryDelay.reset();
-    this.renewals.isFailing = false;
+    this.hold(lease);
     this.skew.measure(grant.nowMs, sentAtMs);
     this.change('renewed', 'The store answers again.');
     this.checkClock();
-    if (this.isDrifting(lease)) await this.switchBack(lease);
+    await this.switchBack(lease);
   }
 
-  /** The clock was set back and the store agrees with it: only the time in the ids is wrong. */
-  private isDrifting(lease: HeldLease): boolean {
-    const nowMs = this.parts.idClock.now();
-    if (lease.asked.mark.incarnation === '' || this.skew.isSkewed || lease.isAhead(nowMs))
-      return false;
-    return (lease.lastIssuedMs ?? -Infinity) - nowMs > this.parts.options.maxDriftMs;
-  }
-
-  /** ICH's cure for a rollback: another worker id, whose ids begin at the right time. */
+  /** The clock was set back: ids of another worker id begin at the right time. */
   private async switchBack(old: HeldLease): Promise<void> {
-    const acquired = await this.acquirer.acquireOnce();
+    const isWanted = () => !this.stopping.signal.aborted && this.lease === old;
+    const acquired = await this.rollbackCure.earlierThan(old, isWanted);
     if (acquired === undefined) return;
-    // Granted while the application was closing, or the lease was lost meanwhile.
-    if (this.stopping.signal.aborted || this.lease !== old) {
-      return this.acquirer.giveBack(acquired.asked, undefined);
-    }
-    const lastMs = old.lastIssuedMs!;
-    if (acquired.grant.floorMs + this.parts.options.maxDriftMs > lastMs) {
-      return this.acquirer.giveBack(acquired.asked, undefined);
-    }
     this.hold(acquired.lease(true));
     this.news.say(movedText(old.workerId, acquired.grant.workerId));
     // Asked only now: until the seat was left, other threads went on in the old range.

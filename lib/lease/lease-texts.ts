@@ -14,7 +14,10 @@ export function grantText(grant: LeaseGrant): string {
 }
 
 export function holdText({ waitMs }: { waitMs: number }): string {
-  return `the lease goes on in ${waitMs} ms, behind everything that could have been forgotten.`;
+  return (
+    `The registry is new or changed servers; the lease goes on in ${waitMs} ms, after everything ` +
+    `that could have been forgotten.`
+  );
 }
 
 export function movedText(from: number, to: number): string {

@@ -45,7 +45,7 @@ class Owner {
   }
 
   close(): void {
-    this.seat.vacate(() => ({ retryable: false }) as SnowflakeError);
+    this.seat.close(() => ({ retryable: false }) as SnowflakeError);
   }
 
   grant(workerId: number, fromMs: number, toMs: number) {

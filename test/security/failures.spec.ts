@@ -147,9 +147,7 @@ describe('by construction', () => {
   it('the error of a support of another maker loses what its client put into it', async () => {
     const caller = new SupportCaller(systemTimers, 1000);
     const thrown = hostile(`connect redis://user:${SECRET}@h failed`);
-    const error = await failureOf(
-      caller.call(() => Promise.reject(thrown), { consequence: '' }),
-    );
+    const error = await failureOf(caller.call(() => Promise.reject(thrown), { consequence: '' }));
     expect(error.message).toContain('redis://***@h');
     expect(await sinks.shownError(error)).not.toContain(TRACE);
   });

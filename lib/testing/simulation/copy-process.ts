@@ -21,6 +21,10 @@ function copied(value: unknown, twins: Map<unknown, unknown>): unknown {
     for (const [key, entry] of value) (copy as typeof value).set(key, copied(entry, twins));
     return copy;
   }
+  if (value instanceof Set) {
+    for (const entry of value) (copy as typeof value).add(copied(entry, twins));
+    return copy;
+  }
   if (ArrayBuffer.isView(value) || value instanceof AbortController) return copy;
   for (const [name, member] of Object.entries(value)) {
     (copy as Record<string, unknown>)[name] = copied(member, twins);
@@ -31,6 +35,7 @@ function copied(value: unknown, twins: Map<unknown, unknown>): unknown {
 /** Of the same kind, and for views on the same, copied, memory. */
 function emptyCopy(value: object, twins: Map<unknown, unknown>): object {
   if (value instanceof Map) return new Map();
+  if (value instanceof Set) return new Set();
   if (Array.isArray(value)) return [];
   if (value instanceof AbortController) return new AbortController();
   if (ArrayBuffer.isView(value)) {

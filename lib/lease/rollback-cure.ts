@@ -1,0 +1,39 @@
+/**
+ * ICH's cure for a clock that was set back: another worker id, whose ids begin at the right time.
+ *
+ * Promise: only the time in the ids needs it, never their uniqueness. It is looked for where the
+ * store agrees with the clock, and what does not help is given back at once.
+ */
+import type { ClockSkew } from './clock-skew.js';
+import type { HeldLease } from './held-lease.js';
+import type { KeeperParts } from './keeper-parts.js';
+import type { Acquired, LeaseAcquirer } from './lease-acquirer.js';
+
+export class RollbackCure {
+  constructor(
+    private readonly parts: Pick<KeeperParts, 'idClock' | 'options'>,
+    private readonly acquirer: LeaseAcquirer,
+    private readonly skew: ClockSkew,
+  ) {}
+
+  /**
+   * A worker id whose ids begin earlier; undefined where none is needed or to be had.
+   * @param isWanted asked again after the store has answered: the lease may be lost meanwhile
+   */
+  async earlierThan(lease: HeldLease, isWanted: () => boolean): Promise<Acquired | undefined> {
+    if (!this.isDrifting(lease)) return undefined;
+    const acquired = await this.acquirer.acquireOnce();
+    if (acquired === undefined) return undefined;
+    const gainMs = lease.lastIssuedMs! - acquired.grant.floorMs;
+    if (isWanted() && gainMs >= this.parts.options.maxDriftMs) return acquired;
+    await this.acquirer.giveBack(acquired.asked, undefined);
+    return undefined;
+  }
+
+  private isDrifting(lease: HeldLease): boolean {
+    const nowMs = this.parts.idClock.now();
+    if (lease.asked.mark.incarnation === '' || this.skew.isSkewed) return false;
+    if (lease.isAhead(nowMs)) return false;
+    return (lease.lastIssuedMs ?? -Infinity) - nowMs > this.parts.options.maxDriftMs;
+  }
+}

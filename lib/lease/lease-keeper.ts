@@ -17,7 +17,7 @@ import type { Keeper } from './keeper.js';
 import { LeaseAcquirer, type Acquired, type StartLimits } from './lease-acquirer.js';
 import { LeaseNews } from './lease-news.js';
 import { nextState, numberOf, type LeaseEvent, type LeaseState } from './lease-states.js';
-import { dropped, grantText, holdText, inSnapshot, movedText, stopped } from './lease-texts.js';
+import * as texts from './lease-texts.js';
 import { otherLayout, otherVersion } from './other-registry.js';
 import { RenewalRecord } from './renewal-record.js';
 import { RetryDelay } from './retry-delay.js';
@@ -27,7 +27,6 @@ import type { TimerHandle } from './timers.js';
 
 /** Between the news that half a range is used and the renewal: many ids may follow at once. */
 const HALF_USED_DELAY_MS = 20;
-const FORKED = 'This process is a fork of the lease holder.';
 
 export class LeaseKeeper implements Keeper, SeatWatch {
   readonly renewsItself = true;
@@ -94,11 +93,11 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   async stop(): Promise<void> {
     if (this.stopping.signal.aborted) return;
     const { support, seat, timers } = this.parts;
-    this.stopping.abort(stopped());
+    this.stopping.abort(texts.stopped());
     timers.cancel(this.retry);
     const lease = this.lease;
     this.lease = undefined;
-    seat.close(stopped);
+    seat.close(texts.stopped);
     await Promise.allSettled([this.refreshing, this.acquiring]);
     if (lease !== undefined) await this.acquirer.giveBack(lease.asked, lease.lastIssuedMs);
     this.change('released', 'The application is shutting down.');
@@ -121,7 +120,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   private async refreshOnce(): Promise<void> {
     const { lease } = this;
     if (lease === undefined) return this.replaceLease();
-    if (lease.pid !== process.pid) return this.drop(dropped(FORKED));
+    if (lease.pid !== process.pid) return this.drop(texts.forked());
     const asked = { ...lease.asked, ...this.terms.now };
     const sentAtMs = this.skew.hostNowMs;
     const apply = (answer: LeaseAnswer) => this.apply(lease, answer, asked, sentAtMs);
@@ -165,7 +164,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
         this.change('fenced', `The registry answered ${answer.status.toUpperCase()}.`);
         return this.replaceLease();
       case 'cloned':
-        return this.drop(dropped('A copy of this process renewed the same lease.'));
+        return this.drop(texts.dropped('A copy of this process renewed the same lease.'));
       case 'layout-mismatch':
         return this.drop(otherLayout(answer.fingerprint, asked.fingerprint));
       case 'other-version':
@@ -179,7 +178,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   /** The range held lasts; where it ends before it goes on, somebody should know. */
   private held(lease: HeldLease, hold: { waitMs: number }): void {
     if (lease.asked.haveMs <= this.parts.idClock.now() + hold.waitMs) {
-      this.change('renewal-failed', holdText(hold));
+      this.change('renewal-failed', texts.holdText(hold));
     }
     this.refreshIn(hold.waitMs);
   }
@@ -198,7 +197,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     const acquired = await this.rollbackCure.earlierThan(old, isWanted);
     if (acquired === undefined) return;
     this.hold(acquired.lease(true));
-    this.news.say(movedText(old.workerId, acquired.grant.workerId));
+    this.news.say(texts.movedText(old.workerId, acquired.grant.workerId));
     // Asked only now: until the seat was left, other threads went on in the old range.
     await this.acquirer.giveBack(old.asked, old.lastIssuedMs);
   }
@@ -217,7 +216,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   private acquire(limits?: StartLimits): Promise<void> {
     const failed = (reason: string) => this.noteFailure(reason);
     const take = async () => {
-      if (this.parts.holder.isSnapshot()) throw inSnapshot();
+      if (this.parts.holder.isSnapshot()) throw texts.inSnapshot();
       return this.takeLease(await this.acquirer.acquire(failed, limits));
     };
     return (this.acquiring ??= take().finally(() => (this.acquiring = undefined)));
@@ -229,7 +228,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     this.skew.measure(acquired.grant.nowMs, acquired.sentAtMs);
     this.hold(acquired.lease(false));
     this.news.ended('no worker id');
-    this.change('leased', grantText(acquired.grant));
+    this.change('leased', texts.grantText(acquired.grant));
     this.checkClock();
   }
 

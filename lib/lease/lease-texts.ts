@@ -44,6 +44,10 @@ export function dropped(reason: string): SnowflakeError {
   );
 }
 
+export function forked(): SnowflakeError {
+  return dropped('This process is a fork of the lease holder.');
+}
+
 export function inSnapshot(): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',

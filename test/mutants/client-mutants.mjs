@@ -109,7 +109,7 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: 'ids after release',
-    edits: [{ file: KEEPER, find: '    seat.close(stopped);\n', put: '' }],
+    edits: [{ file: KEEPER, find: '    seat.close(texts.stopped);\n', put: '' }],
   },
   {
     name: 'an answer applied to another lease than it was asked for',

@@ -50,6 +50,7 @@ export class Terminal {
 
   /** The same, and what is typed next stands behind it. */
   async ask(question: string): Promise<void> {
+    // Who does not listen gives no answer either, which is a no.
     await written(this.world.stderr, printable(question)).catch(() => undefined);
   }
 

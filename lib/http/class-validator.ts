@@ -51,7 +51,7 @@ export function IsSnowflakeId(
  *
  * class CreateOrder {
  *   @IsSnowflakeIds({ countMax: 100 })
- *   couponIds: string[];
+ *   couponIds!: string[];
  * }
  * ```
  */

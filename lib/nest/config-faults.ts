@@ -24,10 +24,11 @@ export const SCHEDULER_FAULT =
   'ScheduleModule is not imported, and RefreshAlive runs as one of its jobs. Add ' +
   '`ScheduleModule.forRoot()` from @nestjs/schedule to the imports of your root module.';
 
-/** Also what a factory of forRootAsync gives that forgot to return; not the value: it may be a URL. */
+/** Also for a factory that forgot to return. The value is not shown: it may be a URL. */
 export function noOptions(options: unknown): string {
+  const kind = options === null ? 'null' : typeof options;
   return (
-    `Expected the options to be an object, got ${options === null ? 'null' : typeof options}. Give at least ` +
+    `Expected the options to be an object, got ${kind}. Give at least ` +
     "`{ support: 'redis://host:6379?namespace=shop' }`, or return it from the factory."
   );
 }

@@ -142,8 +142,8 @@ export async function resolveOptions(
   };
   faults.push(...otherFaults(options, config));
   if (faults.length === 0) return config;
-  // A support of the application's own scheme may be open already; its failure would hide ours.
   const close = async () => support.close?.();
+  // A support of the application's own scheme may be open already; its failure would hide ours.
   await close().catch(() => undefined);
   throw invalid(faults);
 }

@@ -29,7 +29,7 @@ describe('a Cluster with a password', () => {
     }
     const admin = lab.client(port, { password: 'right' });
     expect(await admin.keys('*')).toEqual(['snowflake:{shop}:registry']);
-  }, 20_000);
+  });
 
   it.each([
     ['redis+cluster://:wrong@', 'wrong-password'],

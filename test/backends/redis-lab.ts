@@ -6,7 +6,6 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer, connect, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { redisSupport, type RedisSupport } from '../../lib/backends/redis/index.js';
 import type {
   LeaseAnswer,
@@ -15,6 +14,7 @@ import type {
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
+import { until as patiently } from '../until.js';
 
 /** A node that has met no other does not know its own address. */
 const CLUSTER = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'];
@@ -122,8 +122,5 @@ export async function failureOf(call: Promise<unknown>): Promise<Failure> {
 }
 
 export async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 400; tries++, await sleep(50)) {
-    if (await isSo().catch(() => false)) return;
-  }
-  throw new Error(`Waited in vain for ${isSo.toString()}`);
+  await patiently(() => isSo().catch(() => false));
 }

@@ -56,6 +56,7 @@ async function leased(redis: RedisSupport, asked = request()): Promise<LeaseAnsw
   for (;;) {
     const answer = await redis.getNextWorkId(asked);
     if (answer.status !== 'wait') return answer;
+    // The store's own clock decides, and says for how long.
     await sleep(answer.waitMs);
   }
 }

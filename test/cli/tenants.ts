@@ -67,6 +67,7 @@ export class Tenant {
     const { request, answer } = this.ask(given);
     let grant = await answer;
     while (grant.status === 'wait') {
+      // The store's own clock decides, and says for how long.
       await sleep(grant.waitMs);
       grant = await this.support.getNextWorkId(request);
     }

@@ -9,12 +9,12 @@ import { Redis } from 'ioredis';
 import { IdMaker, getDistributedSupportToken } from 'nestjs-snowflake';
 import { registerPrometheusMetrics } from 'nestjs-snowflake/metrics';
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import * as client from 'prom-client';
 import type { StateAnswer, WorkersAnswer } from '../../lib/dashboard/answers.js';
 import { healthOf } from '../../lib/health/health-report.js';
 import { LONG, STEERING, STEERS, plant, type Planted } from '../cli/planted.js';
+import { until } from '../until.js';
 import { Visit, startBrowser } from './browser.js';
 import { showApp } from './shown-app.js';
 
@@ -94,8 +94,8 @@ describe('a registry that somebody else has written to', () => {
     const support = app.get<never>(getDistributedSupportToken());
     registerPrometheusMetrics(client, [{ ids: app.get(IdMaker), support }], { registry });
     const inUse = async (): Promise<string> =>
-      /snowflake_workers_in_use\S* (\d+)/.exec(await registry.metrics())?.[1] ??
-      sleep(20).then(inUse);
+      /snowflake_workers_in_use\S* (\d+)/.exec(await registry.metrics())?.[1] ?? '';
+    await until(async () => (await inUse()) !== '');
     expect(Number(await inUse())).toBe(1 + planted.hosts.size);
   });
 

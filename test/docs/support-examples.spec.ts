@@ -108,11 +108,22 @@ describe('a registry in PostgreSQL', () => {
   const set = (name: string, state: unknown) =>
     pool.query('UPDATE snowflake_registry SET state = $2 WHERE namespace = $1', [name, state]);
 
+  const setVersion = async (name: string, version: string) =>
+    void (await pool.query(
+      `UPDATE snowflake_registry SET state = jsonb_set(state::jsonb, '{version}', to_jsonb($2::text))
+       WHERE namespace = $1`,
+      [name, version],
+    ));
+
   describeDistributedSupport({
     test: it,
     expect,
     createSupport: (name) => new PostgresSupport(settablePool, name),
     clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
+    versionControl: {
+      raise: (name) => setVersion(name, '2'),
+      lower: (name) => setVersion(name, '1'),
+    },
     lossControl: {
       wipe: async (name) => void (await set(name, null)),
       restart: () => void serverStart++,

@@ -98,7 +98,7 @@ it('a given client is not told with its password either', async () => {
     for (const text of texts) expect(text).not.toContain(TRACE);
     await support.close();
   }
-}, 20_000);
+});
 
 /** What a client may hand over besides its message, at its worst. */
 function hostile(message: string): Error {

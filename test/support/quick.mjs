@@ -4,7 +4,8 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
-const NEEDS_SERVER = /\b(REDIS_URL|DATABASE_URL|MYSQL_URL|CHROMIUM)\b|\/scripts\/servers\//;
+const NEEDS_SERVER =
+  /\b(REDIS_URL|DATABASE_URL|MYSQL_URL|CHROMIUM)\b|\/scripts\/servers\/|'ioredis-6'/;
 const NEEDS_BUILD = /\b(compileLibrary|compileProgram|BuiltShop|packLibrary)\b/;
 
 /** Whole fleets, every mutant, and applications that are asked over HTTP for their own sake. */

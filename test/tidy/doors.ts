@@ -14,7 +14,8 @@ const isLibrary = (file: TextFile): boolean =>
   !file.path.startsWith('lib/dashboard/page');
 
 /** Of these there is one in each realm, whoever loads which copy of us. */
-const BUILT_IN = /^(Error|Date|Map|Set|URL|RegExp|Promise|(Shared)?ArrayBuffer|\w+Array|Abort\w+)$/;
+const BUILT_IN =
+  /^(Error|BigInt|Date|Map|Set|URL|RegExp|Promise|(Shared)?ArrayBuffer|\w+Array|Abort\w+)$/;
 
 /** Asks for a class of ours, or of a package. A name in lower case is a class handed in. */
 export const checkInstanceof: Check = (files) =>
@@ -23,6 +24,8 @@ export const checkInstanceof: Check = (files) =>
     if (node.operatorToken.kind !== ts.SyntaxKind.InstanceOfKeyword) return undefined;
     const asked = node.right.getText();
     if (BUILT_IN.test(asked) || /^[a-z]/.test(asked)) return undefined;
+    // A class that its file keeps to itself meets no object of another copy.
+    if (new RegExp(`^class ${asked}\\b`, 'm').test(node.getSourceFile().text)) return undefined;
     return `asks \`instanceof ${asked}\`; a second copy of the package has another, ask for a mark`;
   });
 

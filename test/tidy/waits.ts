@@ -26,7 +26,8 @@ export const checkWaits: Check = (files) =>
     });
   });
 
-const TAKES_LIMIT = /^(it|test|beforeAll|beforeEach|afterAll|afterEach)\b|^jest\.setTimeout$/;
+const TAKES_LIMIT =
+  /^((it|test)(\.each\b.*)?|beforeAll|beforeEach|afterAll|afterEach|jest\.setTimeout)$/s;
 
 /** A limit in figures, as the last argument of a test, a hook or jest.setTimeout. */
 export const checkLimits: Check = (files) =>

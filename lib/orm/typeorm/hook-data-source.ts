@@ -5,10 +5,11 @@
  * Those in Nest's container are hooked by SnowflakeModule, before other modules' `onModuleInit`.
  */
 import { InstanceChecker, type DataSource } from 'typeorm';
+import { processWide } from '../../process-wide.js';
 import { SnowflakeSubscriber } from './snowflake.subscriber.js';
 
 /** TypeORM's command line takes the subscribers away again before it runs migrations. */
-const hooked = new Set<WeakRef<DataSource>>();
+const hooked = processWide('hooked-data-sources', () => new Set<WeakRef<DataSource>>());
 
 /**
  * Gives `@SnowflakeId()` columns their ids in a DataSource that you made yourself. Those of

@@ -24,7 +24,7 @@ const LAST_DELAY_MS = 2000;
 const TERMS = {
   fingerprint: layouts.snowflake().fingerprint,
   ttlMs: TTL_MS,
-  minRangeMs: 50,
+  minRangeMs: 1002,
   quarantineMs: 0,
 };
 
@@ -43,6 +43,7 @@ export class LeaseHolder {
       nonce: randomText(),
       workerIdMin: 0,
       workerIdMax: WORKER_COUNT - 1,
+      haveMs: 0,
       holder: { host: hostname(), pid: process.pid, application: 'bench' },
     };
   }

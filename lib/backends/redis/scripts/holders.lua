@@ -26,13 +26,14 @@ end
 -- An owner is stored as token|nonce|floor|era|since|label.
 local OWNER = '^([^|]*)|([^|]*)|(%d+)|(%d+)|(%d+)|(.*)$'
 
-local function readOwner(worker)
-  local line = redis.call('HGET', key, 'o' .. worker)
+local function ownerIn(line)
   if not line then return nil end
   local token, nonce, floor, ownerEra, since, label = string.match(line, OWNER)
   return { token = token, nonce = nonce, floor = tonumber(floor), era = tonumber(ownerEra),
     since = tonumber(since), label = label }
 end
+
+local function readOwner(worker) return ownerIn(redis.call('HGET', key, 'o' .. worker)) end
 
 local function store(worker, ceiling, owner)
   local line = table.concat({ owner.token, owner.nonce, text(owner.floor), text(owner.era),

@@ -12,19 +12,14 @@ if stored[1] and stored[1] ~= VERSION then return { 'other-version', stored[1] }
 -- tostring() would write 1.7952e+15.
 local function text(number) return string.format('%.0f', number) end
 
-local function identity()
-  local reply = redis.pcall('INFO', 'server', 'replication')
-  local function of(section, field)
-    -- Before Redis 7 INFO knows one section at a time.
-    local told = type(reply) == 'string' and reply or redis.pcall('INFO', section)
-    return type(told) == 'string' and string.match(told, field .. ':(%w+)') or '?'
-  end
-  return of('server', 'run_id') .. ':' .. of('replication', 'master_replid')
+local function info(section, field)
+  local reply = redis.pcall('INFO', section)
+  return type(reply) == 'string' and string.match(reply, field .. ':(%w+)') or '?'
 end
 
 local time = redis.call('TIME')
 time = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local server = identity()
+local server = info('server', 'run_id') .. ':' .. info('replication', 'master_replid')
 local quarantine = ttl + tonumber(ARGV[3])
 local fingerprint, incarnation, slew, safeFloor, era, operations, now
 
@@ -58,9 +53,12 @@ end
 operations = operations + 1
 
 local function answer(...)
-  redis.call('HSET', key, 'version', VERSION, 'fingerprint', fingerprint, 'incarnation',
-    incarnation, 'server', server, 'lastTime', text(time), 'slew', text(slew), 'quarantine',
-    text(quarantine), 'safeFloor', text(safeFloor), 'era', text(era), 'operations',
-    text(operations))
+  if stored[3] ~= fingerprint or not stored[2] then
+    redis.call('HSET', key, 'version', VERSION, 'fingerprint', fingerprint, 'incarnation',
+      incarnation)
+  end
+  redis.call('HSET', key, 'server', server, 'slew', text(slew), 'quarantine', text(quarantine),
+    'safeFloor', text(safeFloor), 'era', text(era), 'operations', text(operations), 'lastTime',
+    text(time))
   return { ... }
 end

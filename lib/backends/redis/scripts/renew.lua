@@ -8,8 +8,8 @@ local refused = refusal(have)
 if refused then return refused end
 fingerprint = ARGV[1]
 
-local last = tonumber(redis.call('HGET', key, 'c' .. worker) or 0)
-local owner = readOwner(worker)
+local seen = redis.call('HMGET', key, 'c' .. worker, 'o' .. worker)
+local last, owner = tonumber(seen[1] or 0), ownerIn(seen[2])
 local isHolder = owner and owner.token == ARGV[5]
 
 -- The holder was answered something that this registry does not remember.

@@ -8,7 +8,10 @@ const NEEDS_SERVER = /\b(REDIS_URL|DATABASE_URL|MYSQL_URL|CHROMIUM)\b|\/scripts\
 const NEEDS_BUILD = /\b(compileLibrary|compileProgram|BuiltShop|packLibrary)\b/;
 
 /** Whole fleets, every mutant, and applications that are asked over HTTP for their own sake. */
-const SLOW = /^test\/((package|simulation|model|dashboard|metrics)\/|contract\/broken-supports)/;
+const SLOW = new RegExp(
+  '^test/((package|simulation|model|dashboard|metrics|http|health|sample-app)/|' +
+    'contract/broken-supports)',
+);
 
 /** @param {string} root @returns {string[]} paths relative to it */
 export function leftOut(root) {

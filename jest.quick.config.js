@@ -12,6 +12,8 @@ const root = fileURLToPath(new URL('.', import.meta.url));
 /** @type {import('jest').Config} */
 export default {
   ...rest,
+  // Jest leaves a core to others; here somebody waits.
+  maxWorkers: '100%',
   testPathIgnorePatterns: [
     ...base.testPathIgnorePatterns,
     ...leftOut(root).map((path) => `/${path.replaceAll('.', '\\.')}$`),

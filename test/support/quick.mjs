@@ -9,7 +9,10 @@ const NEEDS_SERVER =
 const NEEDS_BUILD = /\b(compileLibrary|compileProgram|BuiltShop|packLibrary)\b/;
 
 /** Whole fleets, every mutant, and applications that are asked over HTTP for their own sake. */
-const SLOW = /^test\/((package|simulation|model|dashboard|metrics)\/|contract\/broken-supports)/;
+const SLOW = new RegExp(
+  '^test/((package|simulation|model|dashboard|metrics|http|health|sample-app)/|' +
+    'contract/broken-supports)',
+);
 
 /** @param {string} root @returns {string[]} paths relative to it */
 export function leftOut(root) {

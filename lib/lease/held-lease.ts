@@ -36,7 +36,8 @@ export class HeldLease {
 
   /** A renewal was granted; `asked` is the lease as it was sent. */
   apply(grant: LeaseGrant, asked: WorkerLease, freshNonce: () => string): void {
-    const haveMs = Math.max(this.asked.haveMs, grant.ceilingMs);
+    const heldMs = this.asked.haveMs;
+    const haveMs = Math.max(heldMs, grant.ceilingMs);
     const isNews = asked.nonceNext === this.asked.nonceNext;
     this.asked = isNews
       ? {
@@ -49,8 +50,9 @@ export class HeldLease {
       : { ...this.asked, haveMs };
     if (grant.floorMs === this.floorMs) {
       this.seat.raise(this.range, grant.ceilingMs);
-    } else if (grant.floorMs > this.floorMs) {
-      // The store lost data since: the old range is used to its end, then this one is entered.
+    } else if (grant.floorMs > this.floorMs && grant.floorMs >= heldMs) {
+      // The store lost data since: the old range is used to its end, then this one is entered. One
+      // that begins before that end would be entered while threads still use the old one.
       this.earlierMs = this.lastIssuedMs;
       this.floorMs = grant.floorMs;
       this.range = this.seat.grant({ ...grant, workerId: this.workerId });

@@ -2,8 +2,7 @@
  * The keeper: gets the lease, keeps it fresh, gives it back, and seats the generator.
  *
  * Promise: the seat holds only ranges that the support has acknowledged. An error of the store
- * changes nothing but the state shown; no timer has to fire for ids to stay unique. When it is
- * called, and what is logged, is left to the caller (the nest room).
+ * changes nothing but the state shown; no timer has to fire for ids to stay unique.
  */
 import type { SeatWatch, SeatedRange } from '../core/worker-seat.js';
 import type { SnowflakeError } from '../errors.js';
@@ -191,11 +190,12 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     await this.switchBack(lease);
   }
 
-  /** The clock was set back: ids of another worker id begin at the right time. */
   private async switchBack(old: HeldLease): Promise<void> {
-    const isWanted = () => !this.stopping.signal.aborted && this.lease === old;
-    const acquired = await this.rollbackCure.earlierThan(old, isWanted);
+    const acquired = await this.rollbackCure.earlierThan(old);
     if (acquired === undefined) return;
+    // Looked at in the step that seats it: the store has answered, and the end may have come.
+    if (this.stopping.signal.aborted || this.lease !== old)
+      return this.acquirer.giveBack(acquired.asked, undefined);
     this.hold(acquired.lease(true));
     this.news.say(texts.movedText(old.workerId, acquired.grant.workerId));
     // Asked only now: until the seat was left, other threads went on in the old range.

@@ -16,16 +16,13 @@ export class RollbackCure {
     private readonly skew: ClockSkew,
   ) {}
 
-  /**
-   * A worker id whose ids begin earlier; undefined where none is needed or to be had.
-   * @param isWanted asked again after the store has answered: the lease may be lost meanwhile
-   */
-  async earlierThan(lease: HeldLease, isWanted: () => boolean): Promise<Acquired | undefined> {
+  /** A worker id whose ids begin earlier; undefined where none is needed or to be had. */
+  async earlierThan(lease: HeldLease): Promise<Acquired | undefined> {
     if (!this.isDrifting(lease)) return undefined;
     const acquired = await this.acquirer.acquireOnce();
     if (acquired === undefined) return undefined;
     const gainMs = lease.lastIssuedMs! - acquired.grant.floorMs;
-    if (isWanted() && gainMs >= this.parts.options.maxDriftMs) return acquired;
+    if (gainMs >= this.parts.options.maxDriftMs) return acquired;
     await this.acquirer.giveBack(acquired.asked, undefined);
     return undefined;
   }

@@ -7,6 +7,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { deserialize, serialize } from 'node:v8';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { IDistributedSupport } from 'nestjs-snowflake';
 import { SettableTime, describeDistributedSupport } from 'nestjs-snowflake/testing';
@@ -108,12 +109,14 @@ describe('a registry in PostgreSQL', () => {
   const set = (name: string, state: unknown) =>
     pool.query('UPDATE snowflake_registry SET state = $2 WHERE namespace = $1', [name, state]);
 
-  const setVersion = async (name: string, version: string) =>
-    void (await pool.query(
-      `UPDATE snowflake_registry SET state = jsonb_set(state::jsonb, '{version}', to_jsonb($2::text))
-       WHERE namespace = $1`,
-      [name, version],
-    ));
+  const setVersion = async (name: string, version: string) => {
+    const found = await pool.query<{ state: Buffer }>(
+      'SELECT state FROM snowflake_registry WHERE namespace = $1',
+      [name],
+    );
+    const state = deserialize(found.rows[0]!.state) as Record<string, unknown>;
+    await set(name, serialize({ ...state, version }));
+  };
 
   describeDistributedSupport({
     test: it,

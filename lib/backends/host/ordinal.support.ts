@@ -31,6 +31,17 @@ const NO_ORDINALS: readonly (readonly [RegExp, string])[] = [
   [/^ip-\d+-\d+-\d+-\d+$/, 'It is an address, whose last part is not unique'],
 ];
 
+/** What a process is told where its number is not the only one of its kind. */
+const NOT_ALONE: readonly (readonly [variable: string, alone: string | undefined, why: string])[] =
+  [
+    [
+      'JOB_COMPLETION_INDEX',
+      undefined,
+      'It is that of a Job, which may start a second pod of the number while the first still runs',
+    ],
+    ['NODE_APP_INSTANCE', '0', 'PM2 runs several processes on this host, all with this number'],
+  ];
+
 /** Up to 9999: a longer number is a date, a process id or chance. */
 const ORDINAL = /-(0|[1-9]\d{0,3})$/;
 
@@ -94,7 +105,8 @@ function ordinalOf(hostname: string): number | undefined {
 }
 
 function faultOf(hostname: string): string | undefined {
-  return NO_ORDINALS.find(([form]) => form.test(hostname))?.[1];
+  const crowded = NOT_ALONE.find(([variable, alone]) => (process.env[variable] ?? alone) !== alone);
+  return crowded?.[2] ?? NO_ORDINALS.find(([form]) => form.test(hostname))?.[1];
 }
 
 function noOrdinal(hostname: string): SnowflakeError {

@@ -4,7 +4,7 @@
  * Promise: two supports of one namespace cannot lease the same worker id, also where two copies of
  * this package are loaded. Only a registry that begins here, with the process, is known to be new.
  */
-import type { Clock } from '../../core/clock.js';
+import { systemClock, type Clock } from '../../core/clock.js';
 import { MemoryRegistry } from './memory-registry.js';
 import { emptyState, type StoreReading } from './registry-state.js';
 
@@ -29,7 +29,9 @@ function ofProcess(): ProcessRegistries {
 
 export function sharedRegistry(namespace: string, clock: Clock | undefined): MemoryRegistry {
   const { byClock, hostClock } = ofProcess();
-  const key = clock ?? hostClock;
+  // Another copy of the package has another object for the same clock.
+  const isHosts = clock === undefined || clock.now === systemClock.now;
+  const key = isHosts ? hostClock : clock;
   const registries = byClock.get(key) ?? new Map<string, MemoryRegistry>();
   byClock.set(key, registries);
   const registry = registries.get(namespace) ?? new MemoryRegistry();

@@ -8,7 +8,7 @@ import { createRequire } from 'node:module';
 import { ROOT } from '../tidy/tree.js';
 
 const { satisfies } = createRequire(import.meta.url)('semver') as {
-  satisfies(version: string, range: string): boolean;
+  satisfies: (version: string, range: string) => boolean;
 };
 
 interface Locked {

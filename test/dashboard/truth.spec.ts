@@ -193,7 +193,7 @@ describe('several generators', () => {
   it('never show one under the name of another, nor announce what was always there', async () => {
     const support = new MemorySupport({ clock: time });
     await leaseAs(support, { host: 'theirs', pid: 1 });
-    const orders = new StoreThatFails({ clock: time });
+    const orders = new StoreThatFails({ namespace: 'orders', clock: time });
     const url = await serve({ support }, named(orders));
     orders.isAway = true;
     visit = await Visit.open(browser, url);
@@ -221,7 +221,7 @@ describe('several generators', () => {
   });
 
   it('say which one is unwell, whichever is chosen', async () => {
-    const orders = new StoreThatFails({ clock: time });
+    const orders = new StoreThatFails({ namespace: 'orders', clock: time });
     const url = await serve({ support: new MemorySupport({ clock: time }) }, named(orders));
     visit = await Visit.open(browser, url);
     expect(await visit.page.title()).toBe('Snowflake');
@@ -261,7 +261,7 @@ describe('a registry that is lost', () => {
     let incarnation = 'memory';
     await visit.page.route('**/state', async (route) => {
       const response = await route.fetch();
-      const body = (await response.text()).replace('"memory"', `"${incarnation}"`);
+      const body = (await response.text()).replace(/"memory \w+"/, `"${incarnation}"`);
       await route.fulfill({ response, body });
     });
     incarnation = 'another';
@@ -284,7 +284,7 @@ describe('two registries for one id space', () => {
     await visit.page.route('**/state', async (route) => {
       const response = await route.fetch();
       const { instance } = (await response.json()) as { instance: string };
-      const body = (await response.text()).replace('"memory"', `"registry of ${instance}"`);
+      const body = (await response.text()).replace(/"memory \w+"/, `"registry of ${instance}"`);
       await route.fulfill({ response, body });
     });
     await visit.comesToSay('.card', /registry of .*registry of /s);

@@ -9,11 +9,12 @@ const STATE = 'backends/memory/registry-state.ts';
 const TERMS = 'lease/asked-terms.ts';
 const KEEPER = 'lease/lease-keeper.ts';
 
-/** @type {readonly (Mutant & { readonly scenario: string })[]} */
+/** @type {readonly (Mutant & { readonly scenario: string, readonly seed: number })[]} */
 export const RULE_MUTANTS = [
   {
     name: 'a registry that an operator creates is taken for new',
     scenario: 'create',
+    seed: 1,
     edits: [
       {
         file: STATE,
@@ -41,6 +42,7 @@ export const RULE_MUTANTS = [
   {
     name: 'two layouts with ranges go on',
     scenario: 'relayout',
+    seed: 1,
     edits: [
       { file: REGISTRY, find: '!contests(state, haveMs, store.timeMs)', put: 'true' },
       { file: REGISTRY, find: 'contest(state, fingerprint);', put: '' },
@@ -49,6 +51,7 @@ export const RULE_MUTANTS = [
   {
     name: 'a holder refused for its layout uses its range',
     scenario: 'relayout',
+    seed: 7,
     edits: [
       {
         file: KEEPER,
@@ -60,11 +63,13 @@ export const RULE_MUTANTS = [
   {
     name: 'a process forgets the longest quarantine',
     scenario: 'ttls',
+    seed: 6,
     edits: [{ file: TERMS, find: 'this.quarantineMs = Math.max(', put: 'Math.max(' }],
   },
   {
     name: 'the floor of the last loss does not move',
     scenario: 'ttls',
+    seed: 62,
     edits: [{ file: STATE, find: 'state.safeFloorMs += longerMs;', put: '' }],
   },
 ];

@@ -11,6 +11,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
+import { Redis } from 'ioredis';
 import { layouts } from 'nestjs-snowflake';
 import type {
   IDistributedSupport,
@@ -18,6 +19,7 @@ import type {
   SharedLease,
   SnowflakeModuleOptions,
 } from 'nestjs-snowflake';
+import { settleRegistry } from '../backends/settled-registry.js';
 import { compileLibrary } from './compiled-library.js';
 
 const REDIS_URL = process.env['REDIS_URL']!;
@@ -84,11 +86,18 @@ async function startHere(options: SnowflakeModuleOptions): Promise<Started> {
   return start(options);
 }
 
-const support = () => `${REDIS_URL}?namespace=${randomUUID()}`;
+/** Of a registry in which a worker id that is given back is free at once. */
+async function support(): Promise<string> {
+  const namespace = randomUUID();
+  const redis = new Redis(REDIS_URL);
+  await settleRegistry(redis, `snowflake:{${namespace}}:registry`);
+  await redis.quit();
+  return `${REDIS_URL}?namespace=${namespace}`;
+}
 
 describe('threads and forks without set-up', () => {
   it('lease a worker id each, and give it back', async () => {
-    const options = { support: support() } as const;
+    const options = { support: await support() } as const;
     const peers = await Promise.all([
       ...[1, 2, 3].map(() => startThread(options)),
       ...[1, 2].map(() => startFork(options)),
@@ -112,7 +121,7 @@ describe('threads and forks without set-up', () => {
 describe('threads that share a lease', () => {
   it('make different ids of one worker id, given back behind the last of them', async () => {
     const options: SnowflakeModuleOptions = {
-      support: support(),
+      support: await support(),
       sharesLease: true,
       // Two worker ids, of which one is never used before: the next two holders have both.
       layout: [

@@ -23,7 +23,14 @@ export class RedisLab {
   private readonly endings: (() => unknown)[] = [];
 
   support(options: Partial<Parameters<typeof redisSupport>[0]>): RedisSupport {
-    const made = redisSupport({ redis: 'redis://', namespace: randomUUID(), ...options });
+    const made = redisSupport({
+      redis: 'redis://',
+      namespace: randomUUID(),
+      // Nobody forgets anything here, so that a new registry grants at once.
+      failoverWindowMs: 0,
+      clockDifferenceMs: 0,
+      ...options,
+    });
     this.endings.push(() => made.close());
     return made;
   }

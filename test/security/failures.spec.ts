@@ -155,6 +155,7 @@ describe('by construction', () => {
   /** Codes whose messages are made of our own words and numbers; the rest is failed for above. */
   const OWN_WORDS: Readonly<Partial<Record<SnowflakeErrorCode, string>>> = {
     LEASE_LOST: 'states and times',
+    VERSION_MISMATCH: 'the number that the registry is kept by',
     NO_WORKER_FREE: 'a time',
     CLOCK_BACKWARDS: 'times',
     SEQUENCE_SPENT: 'numbers of the layout',

@@ -7,7 +7,7 @@ import { RULE_MUTANTS } from '../mutants/rule-mutants.mjs';
 import { runsOf } from './judge-mutants.mjs';
 import { runSimulations } from './run-simulations.mjs';
 
-const SEEDS = Array.from({ length: 24 }, (_, n) => n + 1);
+const SEEDS = Array.from({ length: 12 }, (_, n) => n + 1);
 
 /** Ids made twice, and of them those of which the registry could have known, in all the seeds. */
 async function twiceIn(
@@ -34,10 +34,10 @@ describe('mistakes of operators', () => {
     ['misconfigured', 40],
     ['ttls', 80],
   ])(
-    'of the kind %s make at most %i ids twice in 24 fleets',
+    'of the kind %s make at most %i ids twice in 12 fleets',
     async (scenario, most) => {
       const { ids, twice, violations } = await twiceIn(scenario, SEEDS);
-      expect(ids).toBeGreaterThan(1_000_000);
+      expect(ids).toBeGreaterThan(500_000);
       expect(violations).toBe(0);
       expect(twice).toBeLessThanOrEqual(most);
     },

@@ -32,7 +32,7 @@ describe('mistakes of operators', () => {
   it.each([
     ['relayout', 20],
     ['misconfigured', 40],
-    ['ttls', 80],
+    ['ttls', 400],
   ])(
     'of the kind %s make at most %i ids twice in 12 fleets',
     async (scenario, most) => {

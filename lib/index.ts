@@ -3,31 +3,30 @@
  */
 export { SnowflakeError, isSnowflakeError } from './errors.js';
 export type { SnowflakeErrorCode, SnowflakeErrorOptions } from './errors.js';
-export { BitLayout } from './core/bit-layout.js';
-export type { BitLayoutOptions, ComposeParts, SnowflakeParts } from './core/bit-layout.js';
-export type { CallFields } from './core/call-words.js';
-export { systemClock } from './core/clock.js';
-export type { Clock } from './core/clock.js';
-export type { Epoch } from './core/epoch.js';
-export type { FieldRole, LayoutField } from './core/layout-field.js';
-export type { FieldSpec } from './core/layout-fields.js';
-export { layouts } from './core/layouts.js';
-export type { IchLayoutOptions, LayoutOptions } from './core/layouts.js';
-export { joinSharedLease } from './core/shared-lease.js';
-export type { SharedLease } from './core/shared-lease.js';
-export { SnowflakeGenerator } from './core/snowflake-generator.js';
-export type { GeneratorOptions } from './core/snowflake-generator.js';
-export { idFromBytes, idToBytes, textForms } from './core/snowflake-text.js';
-export type { TextForm } from './core/snowflake-text.js';
-export type { WorkerIdRange } from './core/worker-range.js';
-export { WorkerSeat } from './core/worker-seat.js';
-export type { SeatWatch, SeatedRange, WorkerRange } from './core/worker-seat.js';
+export { BitLayout } from './core/layout/bit-layout.js';
+export type { BitLayoutOptions, ComposeParts, SnowflakeParts } from './core/layout/bit-layout.js';
+export type { CallFields } from './core/generator/call-words.js';
+export { systemClock } from './core/generator/clock.js';
+export type { Clock } from './core/generator/clock.js';
+export type { Epoch } from './core/layout/epoch.js';
+export type { FieldRole, LayoutField } from './core/layout/layout-field.js';
+export type { FieldSpec } from './core/layout/layout-fields.js';
+export { layouts } from './core/layout/presets.js';
+export type { IchLayoutOptions, LayoutOptions } from './core/layout/presets.js';
+export { joinSharedLease } from './core/seat/shared-lease.js';
+export type { SharedLease } from './core/seat/shared-lease.js';
+export { SnowflakeGenerator } from './core/generator/snowflake-generator.js';
+export type { GeneratorOptions } from './core/generator/snowflake-generator.js';
+export { idFromBytes, idToBytes, textForms } from './core/text/text-forms.js';
+export type { TextForm } from './core/text/text-forms.js';
+export type { WorkerIdRange } from './core/layout/worker-id-range.js';
+export { WorkerSeat } from './core/seat/worker-seat.js';
+export type { SeatWatch, SeatedRange, WorkerRange } from './core/seat/worker-seat.js';
 export { ordinalSupport } from './backends/host/index.js';
 export { MemoryRegistry, MemorySupport } from './backends/memory/index.js';
 export type { MemorySupportOptions } from './backends/memory/index.js';
 export { IDistributedSupport } from './lease/distributed-support.js';
 export type {
-  HolderLabel,
   LeaseAnswer,
   LeaseGrant,
   LeaseRequest,
@@ -38,7 +37,8 @@ export type {
 } from './lease/distributed-support.js';
 export type { LeaseState } from './lease/lease-states.js';
 export { StaticSupport } from './lease/static.support.js';
-export type { Timers } from './lease/timers.js';
+export type { HolderLabel } from './patience/process-identity.js';
+export type { Timers } from './patience/timers.js';
 export { InjectIdMaker } from './nest/decorators.js';
 export { IdMaker } from './nest/id-maker.js';
 export type { IdMakerStatus, RenewalStatus } from './nest/id-maker.js';

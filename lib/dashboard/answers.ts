@@ -3,8 +3,8 @@
  *
  * Promise: ids are text, spans are milliseconds, and what is not known is left out.
  */
-import type { FieldRole } from '../core/layout-field.js';
-import type { WorkerIdRange } from '../core/worker-range.js';
+import type { FieldRole } from '../core/layout/layout-field.js';
+import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
 import type { HealthReport } from '../health/health-report.js';
 import type { LeaseState } from '../lease/lease-states.js';
 

@@ -6,7 +6,7 @@
  */
 import { Get, Injectable, Query, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { systemHolder } from '../lease/holder.js';
+import { systemHolder } from '../patience/process-identity.js';
 import type { StateAnswer } from './answers.js';
 import { JSON_HEADERS, PAGE_HEADERS } from './dashboard-headers.js';
 import { generatorView } from './generator-view.js';

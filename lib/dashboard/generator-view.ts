@@ -4,7 +4,7 @@
  * Promise: it reads what is known in this process and asks no store, so that it answers whatever
  * the store does.
  */
-import type { BitLayout } from '../core/bit-layout.js';
+import type { BitLayout } from '../core/layout/bit-layout.js';
 import { healthOf } from '../health/health-report.js';
 import type { IdMakerStatus, RenewalStatus } from '../nest/id-maker.js';
 import type { CountsView, GeneratorView, LayoutView, LeaseView } from './answers.js';

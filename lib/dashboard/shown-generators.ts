@@ -7,8 +7,8 @@
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService, ModuleRef } from '@nestjs/core';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
-import { systemHolder } from '../lease/holder.js';
-import { systemTimers } from '../lease/timers.js';
+import { systemHolder } from '../patience/process-identity.js';
+import { systemTimers } from '../patience/timers.js';
 import { IdMaker } from '../nest/id-maker.js';
 import type { SnowflakeConfig } from '../nest/options.js';
 import { SNOWFLAKE_CONFIG, generatorOf, getDistributedSupportToken } from '../nest/tokens.js';

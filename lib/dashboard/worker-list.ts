@@ -7,7 +7,7 @@
 import { withoutSecrets } from '../errors.js';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
 import { printable, shownName } from '../lease/printable.js';
-import type { Timers } from '../lease/timers.js';
+import type { Timers } from '../patience/timers.js';
 import type { HolderView, WorkerView, WorkersAnswer } from './answers.js';
 
 const ASKED_EVERY_MS = 1000;

@@ -5,12 +5,12 @@
  * short text, without an Error, and with a message that quotes it shortly. Status codes and error
  * classes of frameworks are left to the doors.
  */
-import type { BitLayout } from '../core/bit-layout.js';
-import { systemClock, type Clock } from '../core/clock.js';
-import { isId, notAnIdText, type TextForm } from '../core/radix-form.js';
-import { reachMs } from '../core/reach.js';
+import type { BitLayout } from '../core/layout/bit-layout.js';
+import { systemClock, type Clock } from '../core/generator/clock.js';
+import { isId, notAnIdText, type TextForm } from '../core/text/radix-form.js';
+import { reachMs } from '../core/seat/reach.js';
 import { shownShort } from '../core/shown-short.js';
-import { textForms } from '../core/snowflake-text.js';
+import { textForms } from '../core/text/text-forms.js';
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
 import { FUTURE_MS_MAX, checksFault } from './checks-fault.js';
 

@@ -4,7 +4,7 @@
  * Promise: a check that could never work is refused when the program starts, not when a client
  * sends the first id.
  */
-import type { TextForm } from '../core/radix-form.js';
+import type { TextForm } from '../core/text/radix-form.js';
 import { shown } from '../errors.js';
 import type { SnowflakeIdChecks } from './check-id.js';
 

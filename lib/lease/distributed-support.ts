@@ -5,6 +5,7 @@
  * [floor, ceiling)". Ranges of one worker id never overlap; that is all uniqueness rests on.
  * docs/guides/writing-a-support.md gives the rules; static.support.ts is the shortest example.
  */
+import type { HolderLabel } from '../patience/process-identity.js';
 
 /** Token under which Nest injects the support: `@Inject(IDistributedSupport)`. */
 export const IDistributedSupport: unique symbol = Symbol.for(
@@ -70,13 +71,6 @@ export interface LeaseRequest extends LeaseTerms {
   /** Where the range ends that is still in use while another one is asked for, or 0. */
   readonly haveMs: number;
   readonly holder: HolderLabel;
-}
-
-/** What the operator sees of a holder. */
-export interface HolderLabel {
-  readonly host: string;
-  readonly pid: number;
-  readonly application: string;
 }
 
 /** How a holder recognises that the store forgot something it had acknowledged. */

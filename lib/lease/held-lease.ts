@@ -5,7 +5,7 @@
  * raises only the range whose floor it names. The nonces form a chain: the store sees a copy of
  * this process as a broken chain.
  */
-import type { SeatedRange, WorkerSeat } from '../core/worker-seat.js';
+import type { SeatedRange, WorkerSeat } from '../core/seat/worker-seat.js';
 import type { LeaseGrant, RegistryMark, WorkerLease } from './distributed-support.js';
 
 /** The mark of a support that has no store. */

@@ -4,13 +4,13 @@
  * Promise: nothing is asked of a store, and stopping concerns this thread alone. The thread that
  * holds the lease renews it and gives it back.
  */
-import type { AnchoredClock } from '../core/clock.js';
-import type { WorkerSeat } from '../core/worker-seat.js';
+import type { AnchoredClock } from '../core/seat/anchored-clock.js';
+import type { WorkerSeat } from '../core/seat/worker-seat.js';
 import { SnowflakeError } from '../errors.js';
 import type { Keeper } from './keeper.js';
 import { stateOf, type LeaseState } from './lease-states.js';
 import { stopped } from './lease-texts.js';
-import { pause, type Timers } from './timers.js';
+import { pause, type Timers } from '../patience/timers.js';
 
 export interface JoinedParts {
   readonly seat: WorkerSeat;

@@ -3,7 +3,7 @@
  *
  * Promise: nothing is leased through it. It carries what was shared to where the seat is made.
  */
-import { isSharedLease, notShared, type SharedLease } from '../core/shared-lease.js';
+import { isSharedLease, notShared, type SharedLease } from '../core/seat/shared-lease.js';
 import { SnowflakeError } from '../errors.js';
 import type { IDistributedSupport, LeaseAnswer } from './distributed-support.js';
 

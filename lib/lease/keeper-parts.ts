@@ -2,13 +2,14 @@
  * What a keeper is made of: everything it touches comes in here, so that a simulation can give
  * it other time, another store and other chance.
  */
-import type { AnchoredClock, Clock } from '../core/clock.js';
-import type { WorkerSeat } from '../core/worker-seat.js';
+import type { Clock } from '../core/generator/clock.js';
+import type { AnchoredClock } from '../core/seat/anchored-clock.js';
+import type { WorkerSeat } from '../core/seat/worker-seat.js';
 import type { IDistributedSupport, LeaseTerms } from './distributed-support.js';
-import type { Holder } from './holder.js';
+import type { Holder } from '../patience/process-identity.js';
 import type { LeaseOptions } from './lease-options.js';
 import type { LeaseState } from './lease-states.js';
-import type { Timers } from './timers.js';
+import type { Timers } from '../patience/timers.js';
 
 /** One change of state, for the log. */
 export interface LeaseChange {

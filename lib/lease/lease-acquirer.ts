@@ -13,9 +13,9 @@ import type { KeeperParts } from './keeper-parts.js';
 import type { AskedTerms } from './asked-terms.js';
 import type { LeaseOptions } from './lease-options.js';
 import { otherLayout, otherVersion } from './other-registry.js';
-import { RetryDelay } from './retry-delay.js';
+import { RetryDelay } from '../patience/retry-delay.js';
 import type { SupportCaller } from './support-caller.js';
-import { pause } from './timers.js';
+import { pause } from '../patience/timers.js';
 
 export type StartLimits = Pick<LeaseOptions, 'startTimeoutMs' | 'onNoWorkerFree'>;
 

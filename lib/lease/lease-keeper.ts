@@ -4,7 +4,7 @@
  * Promise: the seat holds only ranges that the support has acknowledged. An error of the store
  * changes nothing but the state shown; no timer has to fire for ids to stay unique.
  */
-import type { SeatWatch, SeatedRange } from '../core/worker-seat.js';
+import type { SeatWatch, SeatedRange } from '../core/seat/worker-seat.js';
 import type { SnowflakeError } from '../errors.js';
 import { AskedTerms } from './asked-terms.js';
 import { checkedAnswer } from './check-answer.js';
@@ -19,10 +19,10 @@ import { nextState, numberOf, type LeaseEvent, type LeaseState } from './lease-s
 import * as texts from './lease-texts.js';
 import { otherLayout, otherVersion } from './other-registry.js';
 import { RenewalRecord } from './renewal-record.js';
-import { RetryDelay } from './retry-delay.js';
+import { RetryDelay } from '../patience/retry-delay.js';
 import { RollbackCure } from './rollback-cure.js';
 import { SupportCaller } from './support-caller.js';
-import type { TimerHandle } from './timers.js';
+import type { TimerHandle } from '../patience/timers.js';
 
 /** Between the news that half a range is used and the renewal: many ids may follow at once. */
 const HALF_USED_DELAY_MS = 20;

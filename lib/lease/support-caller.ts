@@ -6,7 +6,7 @@
  * absolute and may be applied late.
  */
 import { SnowflakeError, isSnowflakeError, plainCause } from '../errors.js';
-import type { Timers } from './timers.js';
+import type { Timers } from '../patience/timers.js';
 
 /** What is done with an answer that comes too late, and what a timeout means for the caller. */
 export interface CallTerms<T> {

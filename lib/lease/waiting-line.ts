@@ -4,11 +4,11 @@
  * Promise: first come, first served. However many wait, one timer runs and the first of the line
  * alone asks; the seat wakes the line when it is given time. Whoever gives up leaves at once.
  */
-import type { CallFields } from '../core/call-words.js';
-import type { SnowflakeGenerator } from '../core/snowflake-generator.js';
-import type { WorkerSeat } from '../core/worker-seat.js';
+import type { CallFields } from '../core/generator/call-words.js';
+import type { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
+import type { WorkerSeat } from '../core/seat/worker-seat.js';
 import { isSnowflakeError } from '../errors.js';
-import type { TimerHandle, Timers } from './timers.js';
+import type { TimerHandle, Timers } from '../patience/timers.js';
 
 export interface WaitOptions {
   readonly signal?: AbortSignal;

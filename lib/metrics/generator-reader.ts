@@ -4,7 +4,7 @@
  * Promise: nothing is counted or kept here on the way of an id; a generator that nobody collects
  * costs nothing.
  */
-import type { BitLayout } from '../core/bit-layout.js';
+import type { BitLayout } from '../core/layout/bit-layout.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import type { IdMaker, IdMakerStatus } from '../nest/id-maker.js';
 import { WorkerCensus, type WorkerCount } from './worker-census.js';

@@ -5,9 +5,9 @@
  * reader, and that one not long. What it answered is shown until the next answer is due; when that
  * fails or does not come, nothing is shown.
  */
-import type { WorkerIdRange } from '../core/worker-range.js';
+import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
-import { pause, systemTimers, type Timers } from '../lease/timers.js';
+import { pause, systemTimers, type Timers } from '../patience/timers.js';
 
 /** A scrape may take 10 s by default; a store that is well answers in a few ms. */
 const WAITED_MS_MAX = 1000;

@@ -4,13 +4,13 @@
  * Nothing runs yet: generator-run.ts starts and stops it, for the module and for scripts alike.
  * Promise: what is said about a lease never changes it, whatever the application's logger does.
  */
-import { AnchoredClock } from '../core/clock.js';
-import { SeatMemory } from '../core/seat-memory.js';
-import { hearThreads, joinSeat, shareSeat } from '../core/shared-lease.js';
-import { SnowflakeGenerator } from '../core/snowflake-generator.js';
-import { WorkerSeat } from '../core/worker-seat.js';
+import { AnchoredClock } from '../core/seat/anchored-clock.js';
+import { SeatMemory } from '../core/seat/seat-memory.js';
+import { hearThreads, joinSeat, shareSeat } from '../core/seat/shared-lease.js';
+import { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
+import { WorkerSeat } from '../core/seat/worker-seat.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
-import { systemHolder, type Holder } from '../lease/holder.js';
+import { systemHolder, type Holder } from '../patience/process-identity.js';
 import { JoinedLease } from '../lease/joined-lease.js';
 import { sharedLeaseOf } from '../lease/joined.support.js';
 import type { Keeper } from '../lease/keeper.js';

@@ -4,11 +4,11 @@
  * Promise: every call is one line to the generator or the layout. The lease behind it is had
  * before other modules' onModuleInit and given back after their last hook.
  */
-import type { BitLayout, SnowflakeParts } from '../core/bit-layout.js';
-import type { SharedLease } from '../core/shared-lease.js';
-import type { CallFields } from '../core/call-words.js';
-import type { SnowflakeGenerator } from '../core/snowflake-generator.js';
-import type { WorkerIdRange } from '../core/worker-range.js';
+import type { BitLayout, SnowflakeParts } from '../core/layout/bit-layout.js';
+import type { SharedLease } from '../core/seat/shared-lease.js';
+import type { CallFields } from '../core/generator/call-words.js';
+import type { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
+import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
 import { SnowflakeError } from '../errors.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { LeaseState } from '../lease/lease-states.js';

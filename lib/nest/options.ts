@@ -3,13 +3,13 @@
  *
  * Promise: every fault is found and reported at start, all at once, each with the value given.
  */
-import { BitLayout } from '../core/bit-layout.js';
-import { systemClock, type Clock } from '../core/clock.js';
-import type { Epoch } from '../core/epoch.js';
-import type { FieldSpec } from '../core/layout-fields.js';
-import { layouts } from '../core/layouts.js';
-import { sharedLayout, type SharedLease } from '../core/shared-lease.js';
-import { workerRange, type WorkerIdRange } from '../core/worker-range.js';
+import { BitLayout } from '../core/layout/bit-layout.js';
+import { systemClock, type Clock } from '../core/generator/clock.js';
+import type { Epoch } from '../core/layout/epoch.js';
+import type { FieldSpec } from '../core/layout/layout-fields.js';
+import { layouts } from '../core/layout/presets.js';
+import { sharedLayout, type SharedLease } from '../core/seat/shared-lease.js';
+import { workerRange, type WorkerIdRange } from '../core/layout/worker-id-range.js';
 import { shown } from '../errors.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { sharedLeaseOf } from '../lease/joined.support.js';
@@ -22,7 +22,7 @@ import {
 } from '../lease/lease-options.js';
 import type { LeaseOptions, LeaseRoom } from '../lease/lease-options.js';
 import { StaticSupport, staticWorkerFault } from '../lease/static.support.js';
-import { systemTimers, type Timers } from '../lease/timers.js';
+import { systemTimers, type Timers } from '../patience/timers.js';
 import { SCHEDULER_FAULT, collect, faultsOf, invalid, noOptions } from './config-faults.js';
 import { applicationName } from './application-name.js';
 import { ownSupports, type SupportFromUrl } from './own-supports.js';

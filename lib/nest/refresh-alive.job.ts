@@ -7,7 +7,7 @@
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { SnowflakeError } from '../errors.js';
 import type { Keeper } from '../lease/keeper.js';
-import type { TimerHandle } from '../lease/timers.js';
+import type { TimerHandle } from '../patience/timers.js';
 import type { SnowflakeConfig } from './options.js';
 
 /** Part of the interval by which processes differ, to both sides. */

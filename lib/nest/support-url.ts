@@ -5,7 +5,7 @@
  * clients of the others. An unknown URL is refused with the ones that are known, and what is
  * given in place of a support is never printed: URLs, clients and options hold passwords.
  */
-import { isSharedLease } from '../core/shared-lease.js';
+import { isSharedLease } from '../core/seat/shared-lease.js';
 import { SnowflakeError, shownUrl } from '../errors.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { JoinedSupport } from '../lease/joined.support.js';

@@ -3,8 +3,8 @@
  *
  * Promise: everything an IdMaker has, no store, no clock, no timer; it is always ready.
  */
-import type { BitLayout } from '../core/bit-layout.js';
-import { layouts } from '../core/layouts.js';
+import type { BitLayout } from '../core/layout/bit-layout.js';
+import { layouts } from '../core/layout/presets.js';
 import { SnowflakeError, shown } from '../errors.js';
 import type { IdMaker } from '../nest/id-maker.js';
 

@@ -2,10 +2,10 @@
  * A lease that threads share, as its keeper and those threads see it.
  */
 import { describe, expect, it } from '@jest/globals';
-import { AnchoredClock } from '../../lib/core/clock.js';
-import { SeatMemory } from '../../lib/core/seat-memory.js';
-import { joinSeat, shareSeat } from '../../lib/core/shared-lease.js';
-import { SnowflakeGenerator } from '../../lib/core/snowflake-generator.js';
+import { AnchoredClock } from '../../lib/core/seat/anchored-clock.js';
+import { SeatMemory } from '../../lib/core/seat/seat-memory.js';
+import { joinSeat, shareSeat } from '../../lib/core/seat/shared-lease.js';
+import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator.js';
 import { JoinedLease } from '../../lib/lease/joined-lease.js';
 import type { LeaseOptions } from '../../lib/lease/lease-options.js';
 import { World, process } from './world.js';

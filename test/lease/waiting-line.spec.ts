@@ -3,13 +3,13 @@
  */
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
-import { AnchoredClock } from '../../lib/core/clock.js';
-import { SeatMemory } from '../../lib/core/seat-memory.js';
-import { joinSeat, shareSeat } from '../../lib/core/shared-lease.js';
-import { SnowflakeGenerator } from '../../lib/core/snowflake-generator.js';
-import type { WorkerSeat } from '../../lib/core/worker-seat.js';
+import { AnchoredClock } from '../../lib/core/seat/anchored-clock.js';
+import { SeatMemory } from '../../lib/core/seat/seat-memory.js';
+import { joinSeat, shareSeat } from '../../lib/core/seat/shared-lease.js';
+import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator.js';
+import type { WorkerSeat } from '../../lib/core/seat/worker-seat.js';
 import { JoinedLease } from '../../lib/lease/joined-lease.js';
-import { turn } from '../../lib/lease/timers.js';
+import { turn } from '../../lib/patience/timers.js';
 import { WaitingLine, type WaitOptions } from '../../lib/lease/waiting-line.js';
 import { World, process as holder } from './world.js';
 

@@ -4,11 +4,11 @@
  */
 import { MemoryRegistry } from '../../lib/backends/memory/index.js';
 import { emptyState } from '../../lib/backends/memory/registry-state.js';
-import { AnchoredClock } from '../../lib/core/clock.js';
-import { layouts } from '../../lib/core/layouts.js';
-import { SeatMemory } from '../../lib/core/seat-memory.js';
-import { SnowflakeGenerator } from '../../lib/core/snowflake-generator.js';
-import { WorkerSeat } from '../../lib/core/worker-seat.js';
+import { AnchoredClock } from '../../lib/core/seat/anchored-clock.js';
+import { layouts } from '../../lib/core/layout/presets.js';
+import { SeatMemory } from '../../lib/core/seat/seat-memory.js';
+import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator.js';
+import { WorkerSeat } from '../../lib/core/seat/worker-seat.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,

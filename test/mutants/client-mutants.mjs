@@ -7,8 +7,8 @@
 const KEEPER = 'lease/lease-keeper.ts';
 const LEASE = 'lease/held-lease.ts';
 const ACQUIRER = 'lease/lease-acquirer.ts';
-const SEAT = 'core/worker-seat.ts';
-const TAKER = 'core/block-taker.ts';
+const SEAT = 'core/seat/worker-seat.ts';
+const TAKER = 'core/generator/block-taker.ts';
 
 const ceilingCheck = 'if (tick >= range.ceilingTick) {';
 const firstTick = 'return Math.max(this.seat.follow(range, nowTick), range.floorTick, least);';

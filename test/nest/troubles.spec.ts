@@ -19,7 +19,7 @@ import {
   type SnowflakeModuleOptions,
 } from 'nestjs-snowflake';
 import { fakeIdMaker } from 'nestjs-snowflake/testing';
-import { turn } from '../../lib/lease/timers.js';
+import { turn } from '../../lib/patience/timers.js';
 import { currentIdMaker } from '../../lib/nest/current-id-makers.js';
 import { SNOWFLAKE_LIFECYCLE } from '../../lib/nest/tokens.js';
 

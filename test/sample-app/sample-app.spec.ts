@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { redisSupport } from '../../lib/backends/redis/index.js';
-import { layouts } from '../../lib/core/layouts.js';
+import { layouts } from '../../lib/core/layout/presets.js';
 import { BuiltShop } from './built-shop.js';
 import { createShopDatabase, query, type ShopDatabase } from './shop-database.js';
 import type { ShopProcess } from './shop-process.js';

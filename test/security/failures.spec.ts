@@ -10,7 +10,7 @@ import { REFUSALS } from '../../lib/backends/redis/redis-refusals.js';
 import { redisSupport, supportFromUrl } from '../../lib/backends/redis/index.js';
 import { SnowflakeError, type SnowflakeErrorCode } from '../../lib/errors.js';
 import { SupportCaller } from '../../lib/lease/support-caller.js';
-import { systemTimers } from '../../lib/lease/timers.js';
+import { systemTimers } from '../../lib/patience/timers.js';
 import { RedisLab, failureOf, request } from '../backends/redis-lab.js';
 import { showApp } from '../dashboard/shown-app.js';
 import * as sinks from './sinks.js';

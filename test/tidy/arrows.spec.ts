@@ -11,14 +11,14 @@ describe('arrows between rooms', () => {
     ['lib/core/x.ts', `import { a } from '../errors.js';`],
     ['lib/core/x.ts', `import { a } from './y.js';`],
     ['lib/lease/x.ts', `import type { A } from '../core/clock.js';`],
-    ['lib/lease/holder.ts', `import { hostname } from 'node:os';`],
+    ['lib/patience/process-identity.ts', `import { hostname } from 'node:os';`],
     ['lib/backends/redis/x.ts', `import { A } from '../../lease/distributed-support.js';`],
     ['lib/backends/redis/redis-client.ts', `const load = () => import('ioredis');`],
     ['lib/nest/x.ts', `const load = () => import('../backends/redis/index.js');`],
     ['lib/orm/typeorm/x.ts', `import { A } from '../../nest/id-maker.js';`],
     ['lib/health/x.ts', `import type { A } from '../lease/lease-keeper.js';`],
     ['lib/index.ts', `export { A } from './orm/typeorm/index.js';`],
-    ['test/core/x.spec.ts', `import { a } from '../../lib/lease/holder.js';`],
+    ['test/core/x.spec.ts', `import { a } from '../../lib/patience/process-identity.js';`],
   ])('%s may hold %s', (path, text) => {
     expect(arrowsIn(path, text)).toEqual([]);
   });
@@ -44,20 +44,20 @@ describe('arrows between rooms', () => {
     [
       'lib/lease/x.ts',
       '../nest/y.js',
-      'imports lib/nest/y.ts; lease may import core, errors, process-wide',
+      'imports lib/nest/y.ts; lease may import patience, core, errors, process-wide',
     ],
     ['lib/core/x.ts', '../index.js', 'imports lib/index.ts, not a room'],
     ['lib/core/x.ts', '../../test/y.js', 'imports test/y.ts, not a room'],
     [
       'lib/backends/memory/x.ts',
       '../redis/y.js',
-      'imports lib/backends/redis/y.ts; backends/memory may import lease, core, errors',
+      'imports lib/backends/redis/y.ts; backends/memory may import lease, patience, core, errors',
     ],
     [
       'lib/nest/x.ts',
       '../backends/redis/index.js',
       'imports lib/backends/redis/index.ts; ' +
-        'nest may import core, lease, errors, process-wide, backends by import()',
+        'nest may import core, lease, patience, errors, process-wide, backends by import()',
     ],
     [
       'lib/health/x.ts',
@@ -71,7 +71,7 @@ describe('arrows between rooms', () => {
   test.each([
     ['lib/core/x.ts', 'node:fs', 'core', 'nothing'],
     ['lib/lease/lease-keeper.ts', 'node:os', 'lease', 'nothing'],
-    ['lib/lease/holder.ts', 'node:fs', 'lease', 'node:crypto, node:os, node:v8'],
+    ['lib/patience/process-identity.ts', 'node:fs', 'patience', 'node:crypto, node:os, node:v8'],
     ['lib/backends/redis/redis-client.ts', 'ioredis', 'backends/redis', 'nothing'],
     ['lib/nest/x.ts', 'rxjs', 'nest', '@nestjs/common, @nestjs/core, @nestjs/schedule'],
     ['lib/orm/typeorm/x.ts', 'pg', 'orm/typeorm', 'typeorm, @nestjs/common, @nestjs/core'],

@@ -7,7 +7,7 @@ const named = (path: string): { path: string; text: string } => ({ path, text: '
 
 describe('file names', () => {
   test.each([
-    'lib/core/bit-layout.ts',
+    'lib/core/layout/bit-layout.ts',
     'lib/lease/static.support.ts',
     'lib/backends/redis/scripts.generated.ts',
     'test/package/consumers/nest-12-esm/tsconfig.json',

@@ -20,13 +20,15 @@ export const ROOMS: readonly Room[] = [
   { room: 'errors', imports: [], outside: [] },
   { room: 'process-wide', imports: [], outside: [] },
   { room: 'core', imports: ['errors'], outside: [] },
-  { room: 'lease', imports: ['core', 'errors', 'process-wide'], outside: [] },
+  // Time, timers and chance as ports; who this process is.
+  { room: 'patience', imports: ['core', 'errors'], outside: [] },
+  { room: 'lease', imports: ['patience', 'core', 'errors', 'process-wide'], outside: [] },
   // The store's clock of a registry in this process is the clock of this process.
-  { room: 'backends/memory', imports: ['lease', 'core', 'errors'], outside: [] },
-  { room: 'backends', imports: ['lease', 'errors'], outside: [] },
+  { room: 'backends/memory', imports: ['lease', 'patience', 'core', 'errors'], outside: [] },
+  { room: 'backends', imports: ['lease', 'patience', 'errors'], outside: [] },
   {
     room: 'nest',
-    imports: ['core', 'lease', 'errors', 'process-wide'],
+    imports: ['core', 'lease', 'patience', 'errors', 'process-wide'],
     loads: ['backends'],
     outside: ['@nestjs/common', '@nestjs/core', '@nestjs/schedule'],
   },
@@ -48,24 +50,24 @@ export const ROOMS: readonly Room[] = [
   },
   {
     room: 'metrics',
-    imports: ['nest', 'lease', 'process-wide'],
+    imports: ['nest', 'lease', 'patience', 'process-wide'],
     typesOf: ['core'],
     outside: ['@nestjs/common'],
   },
   {
     room: 'dashboard',
-    imports: ['nest', 'health', 'core', 'lease', 'errors'],
+    imports: ['nest', 'health', 'core', 'lease', 'patience', 'errors'],
     outside: ['@nestjs/common', '@nestjs/core'],
   },
   {
     room: 'cli',
-    imports: ['core', 'lease', 'backends', 'errors'],
+    imports: ['core', 'lease', 'patience', 'backends', 'errors'],
     outside: ['node:process', 'node:util', 'node:fs'],
   },
   // Simulations lease from the reference registry.
   {
     room: 'testing',
-    imports: ['core', 'lease', 'backends/memory', 'errors', 'process-wide'],
+    imports: ['core', 'lease', 'patience', 'backends/memory', 'errors', 'process-wide'],
     typesOf: ['nest'],
     outside: [],
   },
@@ -82,7 +84,7 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/http/class-transformer.ts': ['class-transformer'],
   'lib/http/zod.ts': ['zod'],
   'lib/http/graphql.ts': ['graphql'],
-  'lib/lease/holder.ts': ['node:crypto', 'node:os', 'node:v8'],
+  'lib/patience/process-identity.ts': ['node:crypto', 'node:os', 'node:v8'],
   'lib/nest/application-name.ts': ['node:fs', 'node:path'],
 };
 

@@ -39,10 +39,10 @@ describe('code words', () => {
   });
 
   test.each([
-    ['lib/core/clock.ts', 'const now = Date.now;'],
+    ['lib/core/generator/clock.ts', 'const now = Date.now;'],
     ['lib/core/x.ts', 'const then = new Date(0);'],
     ['lib/core/x.ts', 'const range = new DateRange();'],
-    ['lib/lease/timers.ts', 'setTimeout(f, 1);'],
+    ['lib/patience/timers.ts', 'setTimeout(f, 1);'],
     ['lib/cli/x.ts', 'console.log(1); process.exit(1);'],
     ['lib/nest/x.ts', 'process.exitCode = 1;'],
     ['lib/core/x.ts', 'if (A.prototype === b) c();'],

@@ -52,19 +52,19 @@ const CODE_WORDS: readonly ForbiddenWord[] = [
   },
   {
     word: /\b(setTimeout|setInterval|setImmediate)\b/g,
-    where: libExcept('lib/lease/timers.ts'),
-    instead: 'timers are made in lib/lease/timers.ts',
+    where: libExcept('lib/patience/timers.ts'),
+    instead: 'timers are made in lib/patience/timers.ts',
   },
   {
     word: /\b(Date|performance)\.now\b|\bnew Date\b(\(\s*\)|(?!\s*\())|(?<!new )\bDate\(\)/g,
-    where: libExcept('lib/core/clock.ts'),
-    instead: 'time is read in lib/core/clock.ts',
+    where: libExcept('lib/core/generator/clock.ts'),
+    instead: 'time is read in lib/core/generator/clock.ts',
   },
   {
     // The holder mixes it into its random text, as a number that nobody else has.
     word: /\bhrtime\b/g,
-    where: libExcept('lib/lease/holder.ts'),
-    instead: 'time is read in lib/core/clock.ts',
+    where: libExcept('lib/patience/process-identity.ts'),
+    instead: 'time is read in lib/core/generator/clock.ts',
   },
 ];
 

@@ -4,7 +4,8 @@
  * Promise: the registry's clock never goes back, and a loss event pushes every later grant behind
  * whatever could have been forgotten. The Lua of backends/redis says the same, line by line.
  */
-import type { HolderLabel, LeaseTerms } from '../../lease/distributed-support.js';
+import type { LeaseTerms } from '../../lease/distributed-support.js';
+import type { HolderLabel } from '../../patience/process-identity.js';
 
 /** Of the protocol. Whoever keeps a registry by another one is left alone. */
 export const VERSION = '1';

@@ -5,7 +5,7 @@
  * have been leased before, whatever the operator believes, and is for no layout yet.
  */
 import { LEASE_DEFAULTS, leaseFaults } from '../../lease/lease-options.js';
-import { systemHolder } from '../../lease/holder.js';
+import { systemHolder } from '../../patience/process-identity.js';
 import type { WorkerLease } from '../../lease/distributed-support.js';
 import { usageFault, type Call, type Command } from '../command.js';
 import { confirm } from '../confirm.js';

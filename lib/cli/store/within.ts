@@ -4,7 +4,7 @@
  * Promise: no timer is left behind, and an answer that comes too late is dropped in silence.
  */
 import { SnowflakeError } from '../../errors.js';
-import { pause, systemTimers } from '../../lease/timers.js';
+import { pause, systemTimers } from '../../patience/timers.js';
 
 /** The store, for messages. */
 export interface AskedPlace {

@@ -8,7 +8,7 @@ import type {
   LeaseGrant,
   LeaseRequest,
 } from '../../lease/distributed-support.js';
-import { pause, systemTimers } from '../../lease/timers.js';
+import { pause, systemTimers } from '../../patience/timers.js';
 import { granted, Tenant } from './tenant.js';
 
 /** The part of Jest's and Vitest's `expect` that the contract uses. */

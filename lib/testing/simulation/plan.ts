@@ -2,7 +2,7 @@
  * The numbers of one run, drawn from its seed: a small world, in which worker ids and sequences
  * are few, leases short and faults frequent, so that what can go wrong does so soon.
  */
-import { BitLayout } from '../../core/bit-layout.js';
+import { BitLayout } from '../../core/layout/bit-layout.js';
 import { LEASE_DEFAULTS, type LeaseOptions } from '../../lease/lease-options.js';
 import type { FaultName, Scenario } from './scenarios.js';
 import type { SeededRandom } from './seeded-random.js';

@@ -5,16 +5,17 @@
  * Promise: while it is paused nothing of it runs, and all that came in the meantime runs when it
  * goes on; once it is gone nothing of it ever runs.
  */
-import type { BitLayout } from '../../core/bit-layout.js';
-import { AnchoredClock, type Clock } from '../../core/clock.js';
-import { SeatMemory } from '../../core/seat-memory.js';
-import { SnowflakeGenerator } from '../../core/snowflake-generator.js';
-import { WorkerSeat, type SeatedRange, type WorkerRange } from '../../core/worker-seat.js';
+import type { BitLayout } from '../../core/layout/bit-layout.js';
+import type { Clock } from '../../core/generator/clock.js';
+import { AnchoredClock } from '../../core/seat/anchored-clock.js';
+import { SeatMemory } from '../../core/seat/seat-memory.js';
+import { SnowflakeGenerator } from '../../core/generator/snowflake-generator.js';
+import { WorkerSeat, type SeatedRange, type WorkerRange } from '../../core/seat/worker-seat.js';
 import { isSnowflakeError } from '../../errors.js';
-import type { Holder } from '../../lease/holder.js';
+import type { Holder } from '../../patience/process-identity.js';
 import type { KeeperParts } from '../../lease/keeper-parts.js';
 import { LeaseKeeper } from '../../lease/lease-keeper.js';
-import type { Timers } from '../../lease/timers.js';
+import type { Timers } from '../../patience/timers.js';
 import type { SettableTime } from '../settable-time.js';
 import { copyOf } from './copy-process.js';
 import type { Claim, Oracle, Witness } from './oracle.js';

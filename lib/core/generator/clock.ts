@@ -1,0 +1,17 @@
+/**
+ * The only place that reads time.
+ *
+ * Promise: milliseconds since 1970 through a port, so that tests set the time and never sleep.
+ * No decision is taken here: ids stay unique whatever a clock says (the seat's ranges see to it).
+ */
+
+/** Where the time comes from: milliseconds since 1970-01-01T00:00:00Z, whole numbers. */
+export interface Clock {
+  now(): number;
+}
+
+/**
+ * The host's wall clock. `Date.now` is taken when this file is loaded, so that fake timers
+ * installed later by a test framework do not stop a generator.
+ */
+export const systemClock: Clock = { now: Date.now };

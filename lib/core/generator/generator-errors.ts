@@ -1,0 +1,42 @@
+/**
+ * What the generator says when it refuses an id.
+ *
+ * Promise: nothing was issued when one of these is thrown.
+ */
+import { SnowflakeError, shown } from '../../errors.js';
+import type { BitLayout } from '../layout/bit-layout.js';
+
+export function timeExhausted(layout: BitLayout): SnowflakeError {
+  return new SnowflakeError(
+    'TIME_EXHAUSTED',
+    `The ${layout.timestamp.bits} timestamp bits of layout ${layout.fingerprint} ended on ` +
+      `${layout.lastDate.toISOString()}, so no id was made. Move to a layout with more ` +
+      `timestamp bits or a later epoch.`,
+  );
+}
+
+export function beforeEpoch(layout: BitLayout, nowMs: number): SnowflakeError {
+  return new SnowflakeError(
+    'CLOCK_BACKWARDS',
+    `The clock reads ${nowMs} ms, before the epoch ${layout.epochMs} of layout ` +
+      `${layout.fingerprint}, so no id was made. Set the clock of this host.`,
+    { details: { nowMs, epochMs: layout.epochMs } },
+  );
+}
+
+export function unknownField(layout: BitLayout, name: string): SnowflakeError {
+  const known = layout.callFields.map((field) => `\`${field.name}\``).join(', ') || 'none';
+  return new SnowflakeError(
+    'ID_INVALID',
+    `\`${name}\` is not a field that a call may fill. Call fields of layout ` +
+      `${layout.fingerprint}: ${known}. Mark a field with 'call' in the layout to fill it here.`,
+  );
+}
+
+export function checkedCount(count: number): number {
+  if (Number.isInteger(count) && count >= 0) return count;
+  throw new SnowflakeError(
+    'ID_INVALID',
+    `Expected \`count\` to be an integer from 0 up, got ${shown(count)}.`,
+  );
+}

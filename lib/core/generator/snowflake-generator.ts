@@ -1,0 +1,298 @@
+/**
+ * The generator: from a clock and a seat to ids.
+ *
+ * It takes a block of sequence numbers of one tick from the seat and counts through it. Promise:
+ * every id's tick lies in a range of the seat, (tick, sequence) strictly rises within a range, and
+ * nothing is allocated but the id. A clock that stands still, jumps or runs back costs accuracy of
+ * the time in the ids, never their uniqueness.
+ */
+import { SnowflakeError } from '../../errors.js';
+import type { BitLayout } from '../layout/bit-layout.js';
+import { Block, BlockTaker } from './block-taker.js';
+import { callWords, withCallFields, type CallFields } from './call-words.js';
+import { systemClock, type Clock } from './clock.js';
+import { DecimalText } from '../text/decimal.js';
+import { checkedCount } from './generator-errors.js';
+import { HIGH_WORD, IdWords, LOW_WORD } from '../id-words.js';
+import { KeptIds, type Moment } from './kept-ids.js';
+import type { SeatedRange, WorkerSeat } from '../seat/worker-seat.js';
+
+export interface GeneratorOptions {
+  /**
+   * How far ids may run ahead of the clock when a tick's sequence is spent, ms. Default 1000, or 0
+   * in a range without end, where nothing but the clock keeps a restarted process from repeating.
+   */
+  readonly aheadMsMax?: number;
+  /**
+   * Where the sequence of a new tick starts: at 0, or at random for even `id % n`. Default
+   * 'zero'.
+   */
+  readonly sequenceStart?: 'zero' | 'random';
+  readonly clock?: Clock;
+  /** A number from 0 (inclusive) to 1 (exclusive). Default Math.random. */
+  readonly random?: () => number;
+}
+
+/** `count` ids with the same high word; the low words begin at `low`, one step apart. */
+interface Run {
+  readonly high: number;
+  readonly low: number;
+  readonly count: number;
+}
+
+/**
+ * Makes ids from a seat. Applications inject IdMaker instead; this is for code without Nest.
+ *
+ * @example
+ * ```ts
+ * import { SnowflakeGenerator, WorkerSeat, layouts } from 'nestjs-snowflake/core';
+ *
+ * const seat = new WorkerSeat(layouts.snowflake());
+ * seat.grant({ workerId: 7, floorMs: -Infinity, ceilingMs: Infinity });
+ * const id = new SnowflakeGenerator(seat).nextId();
+ * ```
+ */
+export class SnowflakeGenerator {
+  readonly layout: BitLayout;
+  private readonly clock: Clock;
+  private readonly taker: BlockTaker;
+  private readonly block = new Block();
+  private readonly out = new IdWords();
+  private readonly full = new IdWords();
+  private readonly decimal = new DecimalText();
+  private readonly kept = new KeptIds();
+
+  private readonly shift: number;
+  /** True when the sequence touches the high word, which otherwise changes once per tick. */
+  private readonly isWide: boolean;
+
+  /** The words of an id of this tick with sequence 0, as 32-bit integers. */
+  private high = 0;
+  private low = 0;
+  /** When the clock has left the tick; -Infinity before the first. */
+  private tickEndMs = -Infinity;
+  private range: SeatedRange | undefined;
+  private workerHigh = 0;
+  private workerLow = 0;
+  private issuedBefore = 0;
+
+  constructor(
+    private readonly seat: WorkerSeat,
+    options: GeneratorOptions = {},
+  ) {
+    const { layout } = seat;
+    this.layout = layout;
+    this.clock = options.clock ?? systemClock;
+    const { aheadMsMax, random = Math.random } = options;
+    const start = options.sequenceStart === 'random' ? random : undefined;
+    this.taker = new BlockTaker(seat, this.clock, aheadMsMax, start);
+    this.shift = layout.sequence.shift;
+    this.isWide = layout.sequence.shift + layout.sequence.bits > 32;
+  }
+
+  /** Ids made so far. */
+  get issuedCount(): number {
+    return this.issuedBefore + this.block.sequence - this.block.first + 1;
+  }
+
+  /** How far the time of the last id is ahead of the clock, ms; 0 where it is not. */
+  get aheadMs(): number {
+    return Math.max(0, this.layout.msOf(this.block.tick) - this.clock.now());
+  }
+
+  /** At least how many ids can be made from now on in the range leased; undefined without end. */
+  get idsLeft(): number | undefined {
+    return this.seat.idsLeft(this.clock.now());
+  }
+
+  /** How often an id had to wait for the clock because the run-ahead was spent. */
+  get waitCount(): number {
+    return this.taker.runAhead.waitCount;
+  }
+
+  /** How often the clock was seen to go back. */
+  get rollbackCount(): number {
+    return this.taker.runAhead.rollbackCount;
+  }
+
+  /**
+   * One id.
+   * @throws SnowflakeError NOT_READY, LEASE_LOST, SEQUENCE_SPENT, CLOCK_BACKWARDS (retryable),
+   * TIME_EXHAUSTED, or ID_INVALID for a call field that does not fit.
+   */
+  nextId(fields?: CallFields): bigint {
+    if (fields !== undefined || this.isWide) return this.nextInFull(fields).id;
+    this.advance();
+    this.out.words[LOW_WORD] = this.low | (this.block.sequence << this.shift);
+    return this.out.id;
+  }
+
+  /** One id as decimal text, made without a bigint. Throws as nextId does. */
+  nextIdString(fields?: CallFields): string {
+    if (fields !== undefined || this.isWide) {
+      const { high, low } = this.nextInFull(fields);
+      return this.decimal.of(high, low);
+    }
+    this.advance();
+    const low = (this.low | (this.block.sequence << this.shift)) >>> 0;
+    return this.decimal.of(this.high, low);
+  }
+
+  /**
+   * One id as a number, for layouts of at most 53 bits. Throws as nextId does.
+   * @throws SnowflakeError CONFIG_INVALID on a wider layout.
+   */
+  nextIdNumber(fields?: CallFields): number {
+    if (this.layout.totalBits > 53) {
+      throw new SnowflakeError(
+        'CONFIG_INVALID',
+        `Ids of this layout have ${this.layout.totalBits} bits and do not fit in a number, which ` +
+          `holds 53. Use nextId(), nextIdString(), or layouts.javascriptSafe().`,
+      );
+    }
+    const { high, low } = this.nextInFull(fields);
+    return high * 2 ** 32 + low;
+  }
+
+  /** One id, or SEQUENCE_SPENT at once where nextId() would wait for the clock in place. */
+  nextIdAtOnce(fields?: CallFields): bigint {
+    this.taker.runAhead.mayWait = false;
+    try {
+      return this.nextId(fields);
+    } finally {
+      this.taker.runAhead.mayWait = true;
+    }
+  }
+
+  /**
+   * `count` ids, in rising order; the clock is read once per tick. Throws as nextId does; ids made
+   * before the error are kept, and the same call a little later goes on from there.
+   */
+  nextIds(count: number, fields?: CallFields): bigint[] {
+    const ids = this.keptFor(checkedCount(count), fields);
+    let at = ids.length;
+    ids.length = count;
+    const { full } = this;
+    const step = 1 << this.shift;
+    try {
+      while (at < count) {
+        const run = this.nextRun(count - at, fields);
+        full.set(run.high, run.low);
+        for (const end = at + run.count; at < end; at++) {
+          ids[at] = full.id;
+          full.words[LOW_WORD]! += step;
+        }
+      }
+    } catch (error) {
+      this.kept.keep(ids.slice(0, at), this.moment);
+      throw error;
+    }
+    return ids;
+  }
+
+  /** `count` ids as decimal text, as nextIds(). */
+  nextIdStrings(count: number, fields?: CallFields): string[] {
+    const ids = this.keptFor(checkedCount(count), fields).map(String);
+    let at = ids.length;
+    ids.length = count;
+    const step = 2 ** this.shift;
+    try {
+      while (at < count) {
+        const run = this.nextRun(count - at, fields);
+        const end = at + run.count;
+        for (let { low } = run; at < end; at++, low += step) {
+          ids[at] = this.decimal.of(run.high, low);
+        }
+      }
+    } catch (error) {
+      this.kept.keep(ids.slice(0, at).map(BigInt), this.moment);
+      throw error;
+    }
+    return ids;
+  }
+
+  /**
+   * Fills an array with ids, as nextIds(), without making a bigint of each. Throws as nextId does;
+   * the ids made before the error are in the array and are not made again.
+   */
+  fill(target: BigUint64Array | BigInt64Array, fields?: CallFields): void {
+    const words = new Uint32Array(target.buffer, target.byteOffset, target.length * 2);
+    const step = 1 << this.shift;
+    for (let at = 0; at < words.length;) {
+      const { high, low: first, count } = this.nextRun((words.length - at) / 2, fields);
+      const end = at + 2 * count;
+      // A signed integer that wraps makes the same word, in half the time of a double.
+      for (let low = first | 0; at < end; at += 2, low = (low + step) | 0) {
+        words[at + HIGH_WORD] = high;
+        words[at + LOW_WORD] = low;
+      }
+    }
+  }
+
+  private get moment(): Moment {
+    return { rangeNumber: this.seat.memory.current, issuedCount: this.issuedCount };
+  }
+
+  /** What a batch that failed has left, with the call fields of this one. */
+  private keptFor(count: number, fields: CallFields | undefined): bigint[] {
+    if (this.kept.isEmpty) return [];
+    const ids = this.kept.take(count, this.moment);
+    return ids.length === 0 ? ids : withCallFields(this.layout, ids, fields);
+  }
+
+  /** Up to `count` ids that differ in the low word alone, one step of the sequence each. */
+  private nextRun(count: number, fields: CallFields | undefined): Run {
+    const call = callWords(this.layout, fields);
+    const { sequence: field } = this.layout;
+    this.advance();
+    const { block } = this;
+    const first = block.sequence;
+    if (!this.isWide) block.sequence = Math.min(block.last, first + count - 1);
+    const high = this.high | call.high | field.highOf(first);
+    const low = (this.low | call.low | field.lowOf(first)) >>> 0;
+    return { high, low, count: block.sequence - first + 1 };
+  }
+
+  /** The general case: call fields, or a sequence that reaches into the high word. */
+  private nextInFull(fields: CallFields | undefined): IdWords {
+    const call = callWords(this.layout, fields);
+    this.advance();
+    const { sequence } = this.block;
+    const field = this.layout.sequence;
+    this.full.set(
+      this.high | call.high | field.highOf(sequence),
+      this.low | call.low | field.lowOf(sequence),
+    );
+    return this.full;
+  }
+
+  /** The usual case is the same tick, one number further: nothing but comparisons. */
+  private advance(): void {
+    const nowMs = this.clock.now();
+    const { block } = this;
+    const isGood = nowMs < this.tickEndMs && block.number === this.seat.memory.current;
+    if (isGood && block.sequence < block.last) block.sequence++;
+    else this.leaveBlock(nowMs);
+  }
+
+  private leaveBlock(nowMs: number): void {
+    const { block, layout } = this;
+    this.issuedBefore = this.issuedCount;
+    // What was counted is not counted again, also where no block can be had.
+    block.first = block.sequence + 1;
+    this.taker.advance(block, layout.tickOf(nowMs));
+    this.tickEndMs = layout.msOf(block.tick + 1);
+    this.enterRange(block.range!);
+    this.high = this.workerHigh | layout.timestamp.highOf(block.tick);
+    this.low = this.workerLow | layout.timestamp.lowOf(block.tick);
+    this.out.words[HIGH_WORD] = this.high;
+  }
+
+  private enterRange(range: SeatedRange): void {
+    if (range === this.range) return;
+    this.range = range;
+    const words = this.layout.workerWords(range.workerId);
+    this.workerHigh = words.high;
+    this.workerLow = words.low;
+  }
+}

@@ -1,0 +1,295 @@
+/**
+ * A layout: which bits of an id hold what, counted from which moment in which unit.
+ *
+ * Promise: a layout that was constructed is sound (bits, roles and epoch checked), and parse and
+ * compose are inverse to each other. What the bits are filled with is left to the generator.
+ */
+import { SnowflakeError, shown } from '../../errors.js';
+import { systemClock, type Clock } from '../generator/clock.js';
+import { DEFAULT_EPOCH_MS, readEpoch, type Epoch } from './epoch.js';
+import { readDecimal } from '../text/decimal.js';
+import { IdWords } from '../id-words.js';
+import { LayoutField, checkedPart, invalidPart } from './layout-field.js';
+import { shownShort } from '../shown-short.js';
+import { fieldsFaults, fingerprintOf, placeFields, type FieldSpec } from './layout-fields.js';
+
+export interface BitLayoutOptions {
+  /** The moment counted from. Default 2024-01-01T00:00:00Z; never change it once ids exist. */
+  readonly epoch?: Epoch;
+  /** Length of one tick of the timestamp in milliseconds. Default 1. */
+  readonly unitMs?: number;
+  /** From the most significant bit down; together at most 63 bits. */
+  readonly fields: readonly FieldSpec[];
+}
+
+/** What an id says. */
+export interface SnowflakeParts {
+  /** The first millisecond of the id's tick, Unix time. */
+  readonly timestampMs: number;
+  readonly date: Date;
+  /** All worker fields read as one number. */
+  readonly workerId: number;
+  readonly sequence: number;
+  /** Every field by its name. */
+  readonly fields: Readonly<Record<string, number>>;
+}
+
+/** What an id is made of; fields left out are 0. */
+export interface ComposeParts {
+  readonly timestampMs: number;
+  readonly workerId?: number;
+  readonly sequence?: number;
+  /** Call fields, and worker fields where `workerId` is not given. */
+  readonly fields?: Readonly<Record<string, number>>;
+}
+
+const DAY_MS = 86_400_000;
+/** Time enough to move every table to a wider layout: five years. */
+const WARNING_MS = 5 * 365.25 * DAY_MS;
+/** Date cannot show anything later; only layouts with huge ticks get there. */
+const LAST_DATE_MS = 8.64e15;
+
+/**
+ * The bits of an id.
+ *
+ * @throws SnowflakeError CONFIG_INVALID with every fault: more than 63 bits, less than 28 bits of
+ * time, a field twice, an epoch in the future.
+ * @example
+ * ```ts
+ * import { BitLayout } from 'nestjs-snowflake/core';
+ *
+ * const layout = new BitLayout({
+ *   epoch: '2024-01-01T00:00:00Z',
+ *   fields: [
+ *     ['timestamp', 39],
+ *     ['room', 2],
+ *     ['machine', 7],
+ *     ['business', 4, 'call'],
+ *     ['sequence', 7],
+ *   ],
+ * });
+ * const id = layout.compose({ timestampMs: Date.parse('2026-03-01T00:00:00Z'), workerId: 300 });
+ * layout.parse(id).fields.room; // 2
+ * ```
+ */
+export class BitLayout {
+  readonly epochMs: number;
+  readonly unitMs: number;
+  readonly fields: readonly LayoutField[];
+  readonly timestamp: LayoutField;
+  readonly sequence: LayoutField;
+  readonly workerFields: readonly LayoutField[];
+  readonly callFields: readonly LayoutField[];
+  readonly totalBits: number;
+  /** The largest id, inclusive. */
+  readonly idMax: bigint;
+  /** The largest worker id, inclusive: 1023 for 10 bits. */
+  readonly workerIdMax: number;
+  /** Bits, unit and epoch as short text; two layouts with equal fingerprints share an id space. */
+  readonly fingerprint: string;
+  private readonly words = new IdWords();
+  /** How many values the words of an id have. */
+  private readonly highCount: number;
+  private readonly lowCount: number;
+
+  constructor(
+    private readonly options: BitLayoutOptions,
+    clock: Clock = systemClock,
+  ) {
+    const { epoch = DEFAULT_EPOCH_MS, unitMs = 1 } = options;
+    const epochMs = readEpoch(epoch, clock.now());
+    const faults = fieldsFaults(options.fields, unitMs);
+    if (typeof epochMs !== 'number') faults.push(epochMs.fault);
+    if (typeof epochMs !== 'number' || faults.length > 0) throw invalidLayout(faults);
+    this.epochMs = epochMs;
+    this.unitMs = unitMs;
+    this.fields = placeFields(options.fields);
+    this.timestamp = this.fields.find((field) => field.role === 'timestamp')!;
+    this.sequence = this.fields.find((field) => field.role === 'sequence')!;
+    this.workerFields = this.fields.filter((field) => field.role === 'worker');
+    this.callFields = this.fields.filter((field) => field.role === 'call');
+    this.totalBits = this.fields.reduce((sum, field) => sum + field.bits, 0);
+    this.highCount = 2 ** Math.max(0, this.totalBits - 32);
+    this.lowCount = 2 ** Math.min(32, this.totalBits);
+    this.idMax = 2n ** BigInt(this.totalBits) - 1n;
+    this.workerIdMax = this.workerFields.reduce((count, f) => count * 2 ** f.bits, 1) - 1;
+    this.fingerprint = fingerprintOf(this.fields, unitMs, epochMs);
+  }
+
+  /** The same bits counted from another moment. */
+  withEpoch(epoch: Epoch): BitLayout {
+    return new BitLayout({ ...this.options, epoch });
+  }
+
+  /** For how long ids can be made, from the epoch on. */
+  get lifetimeMs(): number {
+    return (this.timestamp.max + 1) * this.unitMs;
+  }
+
+  /** How many ids one worker can make in a second, rounded down. */
+  get idsPerSecond(): number {
+    return Math.floor(((this.sequence.max + 1) * 1000) / this.unitMs);
+  }
+
+  /** The last millisecond that an id can carry. */
+  get lastDate(): Date {
+    return new Date(Math.min(LAST_DATE_MS, this.epochMs + this.lifetimeMs - 1));
+  }
+
+  /** Text for the operator from five years before the end on; undefined until then. */
+  warningAt(nowMs: number): string | undefined {
+    const leftMs = this.epochMs + this.lifetimeMs - nowMs;
+    if (leftMs > WARNING_MS) return undefined;
+    const days = Math.max(0, Math.floor(leftMs / DAY_MS));
+    return (
+      `The timestamp of this layout (${this.fingerprint}) runs out on ` +
+      `${this.lastDate.toISOString()}, in ${days} days; after it no id can be made. ` +
+      `Plan the move to a layout with more timestamp bits or a later epoch.`
+    );
+  }
+
+  /** Whole ticks since the epoch; negative before it. */
+  tickOf(ms: number): number {
+    return Math.floor((ms - this.epochMs) / this.unitMs);
+  }
+
+  /** The first millisecond of a tick. */
+  msOf(tick: number): number {
+    return this.epochMs + tick * this.unitMs;
+  }
+
+  /**
+   * Takes an id apart.
+   * @throws SnowflakeError ID_INVALID for anything that is not an id of this layout.
+   */
+  parse(id: bigint | string): SnowflakeParts {
+    const { high, low } = this.read(id);
+    const fields: Record<string, number> = {};
+    let workerId = 0;
+    for (const field of this.fields) {
+      const value = field.read(high, low);
+      fields[field.name] = value;
+      if (field.role === 'worker') workerId = workerId * (field.max + 1) + value;
+    }
+    const timestampMs = this.msOf(fields[this.timestamp.name]!);
+    const sequence = fields[this.sequence.name]!;
+    return { timestampMs, date: new Date(timestampMs), workerId, sequence, fields };
+  }
+
+  /**
+   * The time of an id alone, Unix ms; about five times as fast as parse().
+   * @throws SnowflakeError ID_INVALID for anything that is not an id of this layout.
+   */
+  timestampMsOf(id: bigint | string): number {
+    const { high, low } = this.read(id);
+    return this.msOf(this.timestamp.read(high, low));
+  }
+
+  /**
+   * Puts an id together; the inverse of parse.
+   * @throws SnowflakeError ID_INVALID for a part that does not fit its field.
+   */
+  compose(parts: ComposeParts): bigint {
+    const given = parts.fields ?? {};
+    const workerId = parts.workerId ?? this.workerIdOf(given);
+    const values = { ...given, ...this.workerParts(workerId) };
+    values[this.timestamp.name] = this.tickOf(parts.timestampMs);
+    values[this.sequence.name] = parts.sequence ?? 0;
+    let high = 0;
+    let low = 0;
+    for (const field of this.fields) {
+      const value = checkedPart(field, values[field.name] ?? 0);
+      high += field.highOf(value);
+      low += field.lowOf(value);
+    }
+    this.words.set(high, low);
+    return this.words.id;
+  }
+
+  /** The worker fields read as one number, the first field highest. */
+  workerIdOf(fields: Readonly<Record<string, number>>): number {
+    return this.workerFields.reduce(
+      (id, field) => id * 2 ** field.bits + checkedPart(field, fields[field.name] ?? 0),
+      0,
+    );
+  }
+
+  /** One worker id split into the worker fields; the inverse of workerIdOf. */
+  workerParts(workerId: number): Record<string, number> {
+    if (!Number.isInteger(workerId) || workerId < 0 || workerId > this.workerIdMax) {
+      throw invalidPart('workerId', this.workerIdMax, workerId);
+    }
+    const parts: Record<string, number> = {};
+    let rest = workerId;
+    for (const field of this.workerFields.toReversed()) {
+      parts[field.name] = rest % 2 ** field.bits;
+      rest = Math.floor(rest / 2 ** field.bits);
+    }
+    return parts;
+  }
+
+  /** The bits of a worker id in the two words of an id. */
+  workerWords(workerId: number): { readonly high: number; readonly low: number } {
+    const parts = this.workerParts(workerId);
+    const words = { high: 0, low: 0 };
+    for (const field of this.workerFields) {
+      words.high += field.highOf(parts[field.name]!);
+      words.low += field.lowOf(parts[field.name]!);
+    }
+    return words;
+  }
+
+  /**
+   * The smallest and the largest id of a span of time, both dates inclusive, for
+   * `WHERE id BETWEEN first AND last`. A span that lies wholly outside the layout's lifetime
+   * gives the empty range 1 to 0.
+   * @throws SnowflakeError ID_INVALID for an invalid date, or a layout that does not begin with
+   * time.
+   */
+  idRange(from: Date, to: Date): { readonly first: bigint; readonly last: bigint } {
+    const first = Math.max(0, this.tickOf(this.checkedDate('from', from)));
+    const last = Math.min(this.timestamp.max, this.tickOf(this.checkedDate('to', to)));
+    if (first > last) return { first: 1n, last: 0n };
+    const tick = 2n ** BigInt(this.timestamp.shift);
+    return { first: BigInt(first) * tick, last: (BigInt(last) + 1n) * tick - 1n };
+  }
+
+  private checkedDate(name: string, date: Date): number {
+    if (this.timestamp !== this.fields[0]) {
+      throw new SnowflakeError(
+        'ID_INVALID',
+        `A span of time is not one range of ids in a layout whose first field is ` +
+          `\`${this.fields[0]!.name}\`. Query each value of that field by itself.`,
+      );
+    }
+    if (date instanceof Date && !Number.isNaN(date.getTime())) return date.getTime();
+    throw new SnowflakeError(
+      'ID_INVALID',
+      `Expected \`${name}\` to be a valid Date, got ${shown(date)}.`,
+    );
+  }
+
+  private read(id: bigint | string): IdWords {
+    const { words } = this;
+    if (typeof id === 'bigint' && id >= 0n && id <= this.idMax) words.id = id;
+    else if (typeof id !== 'string' || !readDecimal(id, words)) throw this.notAnId(id);
+    if (words.high < this.highCount && words.low < this.lowCount) return words;
+    throw this.notAnId(id);
+  }
+
+  private notAnId(id: unknown) {
+    return new SnowflakeError(
+      'ID_INVALID',
+      `Expected an id of this layout, 0 to ${this.idMax} as bigint or decimal text, got ` +
+        `${shownShort(id)}. ` +
+        `A JavaScript number cannot hold every id: keep ids as text or bigint.`,
+      { details: { value: id } },
+    );
+  }
+}
+
+function invalidLayout(faults: readonly string[]): SnowflakeError {
+  return new SnowflakeError('CONFIG_INVALID', `The layout is not sound. ${faults.join(' ')}`, {
+    details: { faults },
+  });
+}

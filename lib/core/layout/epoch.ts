@@ -1,0 +1,43 @@
+/**
+ * The epoch: the moment from which a layout counts its ticks.
+ *
+ * Promise: one fixed number of Unix milliseconds from a Date, an ISO text or a number, or a
+ * message that says what is wrong with it. Never "now", never the zone of the machine that reads
+ * it.
+ */
+import { shown } from '../../errors.js';
+
+export type Epoch = Date | string | number;
+
+/** 2024-01-01T00:00:00Z. It is part of every id and must never change. */
+export const DEFAULT_EPOCH_MS = 1_704_067_200_000;
+
+/** `2024-01-01`, or a time of day that ends in its zone: `2024-01-01T00:00:00+08:00`. */
+const ISO_WITH_ZONE = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
+
+/** The epoch in Unix ms, or the fault in words. */
+export function readEpoch(epoch: unknown, nowMs: number): number | { readonly fault: string } {
+  const ms = toMs(epoch);
+  if (ms === undefined || !Number.isSafeInteger(ms) || ms < 0) {
+    return {
+      fault:
+        `Expected \`epoch\` to be a Date, Unix milliseconds, or ISO text with its zone such as ` +
+        `"2024-01-01T00:00:00Z", got ${shown(epoch)}.`,
+    };
+  }
+  if (ms > nowMs) {
+    return {
+      fault:
+        `Expected \`epoch\` to lie in the past, got ${new Date(ms).toISOString()}; ` +
+        `the clock reads ${new Date(nowMs).toISOString()}.`,
+    };
+  }
+  return ms;
+}
+
+function toMs(epoch: unknown): number | undefined {
+  if (epoch instanceof Date) return epoch.getTime();
+  if (typeof epoch === 'number') return epoch;
+  if (typeof epoch === 'string' && ISO_WITH_ZONE.test(epoch)) return Date.parse(epoch);
+  return undefined;
+}

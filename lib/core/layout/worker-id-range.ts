@@ -1,0 +1,46 @@
+/**
+ * Which worker ids a process may hold when some worker fields are fixed by its configuration.
+ *
+ * Promise: the ids of one setting of the fixed fields are one unbroken span, so that a registry
+ * can hand them out without knowing the fields.
+ */
+import { shown } from '../../errors.js';
+import type { BitLayout } from './bit-layout.js';
+
+/** Inclusive on both sides. */
+export interface WorkerIdRange {
+  readonly min: number;
+  readonly max: number;
+}
+
+/** The span, or the faults in words. */
+export function workerRange(
+  layout: BitLayout,
+  fixed: Readonly<Record<string, number>>,
+): WorkerIdRange | { readonly faults: string[] } {
+  const faults = Object.keys(fixed)
+    .filter((name) => !layout.workerFields.some((field) => field.name === name))
+    .map((name) => `\`workerFields.${name}\` is not a worker field of this layout.`);
+  let min = 0;
+  let count = layout.workerIdMax + 1;
+  let isFree = false;
+  for (const { name, bits, max } of layout.workerFields) {
+    const value = fixed[name];
+    if (value === undefined) {
+      isFree = true;
+      continue;
+    }
+    if (isFree) {
+      faults.push(
+        `\`workerFields.${name}\` is fixed but a field before it is not; fix that one too.`,
+      );
+    } else if (!Number.isInteger(value) || value < 0 || value > max) {
+      faults.push(
+        `Expected \`workerFields.${name}\` to be an integer from 0 to ${max}, got ${shown(value)}.`,
+      );
+    }
+    count /= 2 ** bits;
+    min += value * count;
+  }
+  return faults.length > 0 ? { faults } : { min, max: min + count - 1 };
+}

@@ -1,0 +1,32 @@
+/**
+ * Who asks for a lease: what the operator sees of this process, and the random texts that tell
+ * one lease, and one copy of a process, from another.
+ */
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import v8 from 'node:v8';
+
+/** What the operator sees of a holder. */
+export interface HolderLabel {
+  readonly host: string;
+  readonly pid: number;
+  readonly application: string;
+}
+
+/** Randomness and identity as a port, so that simulations can clone and fork processes. */
+export interface Holder {
+  label(): HolderLabel;
+  /** Never derived from host or pid, never used twice. */
+  randomText(): string;
+  /** True while a startup snapshot is built: a lease taken now would be in every copy. */
+  isSnapshot(): boolean;
+}
+
+export function systemHolder(application: string): Holder {
+  return {
+    label: () => ({ host: hostname(), pid: process.pid, application }),
+    // The time of a cloned machine goes on differently even if its random state is the same.
+    randomText: () => `${randomUUID()}${process.hrtime.bigint().toString(36)}`,
+    isSnapshot: () => v8.startupSnapshot?.isBuildingSnapshot() ?? false,
+  };
+}

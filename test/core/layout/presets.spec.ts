@@ -1,0 +1,226 @@
+/**
+ * Layouts: the ids of other systems, the edges of every field, and what is refused.
+ */
+import { describe, expect, it } from '@jest/globals';
+import { BitLayout, layouts } from '../../../lib/core/index.js';
+import type { BitLayoutOptions, SnowflakeError } from '../../../lib/core/index.js';
+
+const COS_ID = layouts.snowflake({ epoch: 1_577_203_200_000 });
+const BAIDU = new BitLayout({
+  epoch: '2016-09-20T00:00:00+08:00',
+  unitMs: 1000,
+  fields: [
+    ['timestamp', 29],
+    ['worker', 21],
+    ['sequence', 13],
+  ],
+});
+
+/** Ids published by the systems themselves, with what they say of them. */
+const VECTORS: [string, BitLayout, bigint, string, number, number][] = [
+  ['bwmarrin', layouts.bwmarrin(), 1427970479175499776n, '2021-08-18T12:27:47.301Z', 0, 0],
+  ['bwmarrin', layouts.bwmarrin(), 1428076403798048768n, '2021-08-18T19:28:41.699Z', 0, 0],
+  ['Twitter', layouts.twitter(), 4194305n, '2010-11-04T01:42:54.658Z', 0, 1],
+  ['CosId', COS_ID, 295913926632165376n, '2022-03-20T13:36:17.924+08:00', 5, 0],
+  ['Baidu', BAIDU, 180363646902239241n, '2017-01-19T12:15:46+08:00', 4, 9],
+  ['hengyunabc', layouts.redisIdGenerator(), 5981966696448054276n, '2015-03-13T02:00:00Z', 53, 4],
+];
+
+function faultsOf(options: object): string[] {
+  try {
+    return [new BitLayout(options as BitLayoutOptions).fingerprint];
+  } catch (error) {
+    return (error as SnowflakeError).details['faults'] as string[];
+  }
+}
+
+function codeOf(run: () => unknown): string {
+  try {
+    run();
+  } catch (error) {
+    return `${(error as SnowflakeError).code}: ${(error as SnowflakeError).message}`;
+  }
+  return 'none';
+}
+
+describe('layouts', () => {
+  it.each(VECTORS)('read and write the ids of %s', (...vector) => {
+    const [, layout, id, date, workerId, sequence] = vector;
+    expect(layout.parse(id)).toMatchObject({ date: new Date(date), workerId, sequence });
+    expect(layout.parse(String(id))).toEqual(layout.parse(id));
+    expect(layout.compose({ timestampMs: Date.parse(date), workerId, sequence })).toBe(id);
+  });
+
+  it.each([
+    ['snowflake', 't41-w10-s12/1ms@1704067200000', 1023, 2093],
+    ['twitter', 't41-w10-s12/1ms@1288834974657', 1023, 2080],
+    ['ich', 't41-w10-s12/1ms@1704067200000', 1023, 2093],
+    ['bwmarrin', 't41-w10-s12/1ms@1288834974657', 1023, 2080],
+    ['sonyflake', 't39-s8-w16/10ms@1409529600000', 65_535, 2188],
+    ['redisIdGenerator', 't41-w12-s10/1ms@0', 4095, 2039],
+    ['baidu', 't28-w22-s13/1000ms@1704067200000', 4_194_303, 2032],
+    ['discord', 't41-w10-s12/1ms@1420070400000', 1023, 2084],
+    ['instagram', 't40-w13-s10/1ms@1314220021721', 8191, 2046],
+    ['javascriptSafe', 't38-w8-s7/10ms@1704067200000', 255, 2111],
+  ] as const)('%s has the bits and the end it should', (name, fingerprint, workerIdMax, year) => {
+    const layout = layouts[name]();
+    expect(layout.fingerprint).toBe(fingerprint);
+    expect(layout.workerIdMax).toBe(workerIdMax);
+    expect(layout.lastDate.getUTCFullYear()).toBe(year);
+    expect(layout.totalBits).toBeLessThanOrEqual(63);
+  });
+
+  it('accept every edge and refuse one beyond it', () => {
+    const layout = layouts.snowflake();
+    const timestampMs = layout.epochMs;
+    const compose = (workerId: number, sequence: number) => () =>
+      layout.compose({ timestampMs, workerId, sequence });
+    expect(compose(0, 0)()).toBe(0n);
+    expect(compose(1023, 4095)()).toBe(4_194_303n);
+    expect(codeOf(compose(1024, 0))).toMatch(/^ID_INVALID.*0 to 1023, got 1024/);
+    expect(codeOf(compose(0, 4096))).toMatch(/^ID_INVALID.*0 to 4095, got 4096/);
+    expect(codeOf(compose(-1, 0))).toMatch(/^ID_INVALID/);
+    const last = layout.lastDate.getTime();
+    expect(layout.compose({ timestampMs: last, workerId: 1023, sequence: 4095 })).toBe(
+      2n ** 63n - 1n,
+    );
+    expect(codeOf(() => layout.compose({ timestampMs: last + 1 }))).toMatch(/^ID_INVALID/);
+    expect(codeOf(() => layout.compose({ timestampMs: timestampMs - 1 }))).toMatch(/^ID_INVALID/);
+  });
+
+  it.each(['', 'abc', '-1', '1.5', '1e3', ' 1', '9223372036854775808', '0x10'])(
+    'refuse the id %j',
+    (id) => expect(codeOf(() => layouts.snowflake().parse(id))).toContain('ID_INVALID'),
+  );
+
+  it.each([-1n, 2n ** 63n, 7, null, undefined, {}])('refuse the id %p', (id) => {
+    expect(codeOf(() => layouts.snowflake().parse(id as bigint))).toContain('ID_INVALID');
+  });
+
+  it('name every fault at once', () => {
+    const fields = [
+      ['timestamp', 27],
+      ['a b', 3],
+      ['worker', 32],
+      ['kind', 2, 'sometimes'],
+      ['sequence', 12, 'call'],
+    ];
+    expect(faultsOf({ fields, unitMs: 0, epoch: '2124-01-01' })).toHaveLength(7);
+  });
+
+  it.each([
+    [
+      {
+        fields: [
+          ['timestamp', 41],
+          ['worker', 11],
+          ['sequence', 12],
+        ],
+      },
+      '64',
+    ],
+    [
+      {
+        fields: [
+          ['timestamp', 41],
+          ['worker', 5],
+          ['worker', 5],
+          ['sequence', 12],
+        ],
+      },
+      'twice',
+    ],
+    [
+      {
+        fields: [
+          ['worker', 10],
+          ['sequence', 12],
+        ],
+      },
+      'timestamp',
+    ],
+    [
+      {
+        fields: [
+          ['timestamp', 41],
+          ['worker', 10],
+        ],
+      },
+      'sequence',
+    ],
+    [{ fields: 'all' }, '"all"'],
+    [
+      {
+        fields: [
+          ['timestamp', 41],
+          ['sequence', 12],
+        ],
+        epoch: Number.NaN,
+      },
+      'NaN',
+    ],
+    [
+      {
+        fields: [
+          ['timestamp', 41],
+          ['sequence', 12],
+        ],
+        epoch: new Date(Number.NaN),
+      },
+      'Invalid Date',
+    ],
+    [
+      {
+        fields: [
+          ['timestamp', 41],
+          ['sequence', 12],
+        ],
+        epoch: '2024-01-01T00:00',
+      },
+      'zone',
+    ],
+    [
+      {
+        fields: [
+          ['timestamp', 41],
+          ['sequence', 12],
+        ],
+        unitMs: 1.5,
+      },
+      '1.5',
+    ],
+  ])('refuse %j', (options, shown) => {
+    const faults = faultsOf(options);
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toContain(shown);
+  });
+
+  it('warn five years before their end', () => {
+    const layout = layouts.baidu();
+    const year = 365.25 * 86_400_000;
+    expect(layout.warningAt(layout.lastDate.getTime() - 5.01 * year)).toBeUndefined();
+    expect(layout.warningAt(layout.lastDate.getTime() - 4.99 * year)).toContain('2032');
+  });
+
+  it('turn a span of time into a range of ids, both ends inclusive', () => {
+    const layout = layouts.snowflake();
+    const at = new Date('2026-03-01T12:00:00.000Z');
+    const { first, last } = layout.idRange(at, at);
+    expect(layout.parse(first)).toMatchObject({ date: at, workerId: 0, sequence: 0 });
+    expect(layout.parse(last)).toMatchObject({ date: at, workerId: 1023, sequence: 4095 });
+    const all = layout.idRange(new Date(0), new Date(8e15));
+    expect(all).toEqual({ first: 0n, last: layout.idMax });
+    const before = layout.idRange(new Date(0), new Date(layout.epochMs - 1));
+    expect(before).toEqual({ first: 1n, last: 0n });
+    expect(layout.idRange(at, new Date(at.getTime() - 1))).toEqual({ first: 1n, last: 0n });
+    expect(codeOf(() => layout.idRange(new Date(Number.NaN), at))).toContain('ID_INVALID');
+  });
+
+  it('split and join worker fields', () => {
+    const layout = layouts.twitter();
+    expect(layout.workerParts(103)).toEqual({ datacenter: 3, worker: 7 });
+    expect(layout.workerIdOf({ datacenter: 3, worker: 7 })).toBe(103);
+    expect(codeOf(() => layouts.ich({ workIdLength: 11 }))).toContain('1 to 10, got 11');
+    expect(layouts.ich({ workIdLength: 1 }).sequence.bits).toBe(21);
+  });
+});

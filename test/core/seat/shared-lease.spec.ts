@@ -1,0 +1,354 @@
+/**
+ * Several generators in one shared memory, as the threads of a process are: in one thread here, so
+ * that every order of their steps can be tried. Real threads are in test/threads.
+ */
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  SnowflakeGenerator,
+  WorkerSeat,
+  joinSharedLease,
+  layouts,
+  type SharedLease,
+  type SnowflakeError,
+} from '../../../lib/core/index.js';
+import { SeatMemory } from '../../../lib/core/seat/seat-memory.js';
+import { hearThreads, joinSeat, shareSeat } from '../../../lib/core/seat/shared-lease.js';
+import { codeOf } from '../../code-of.js';
+import { runs } from '../../runs.js';
+
+const START_MS = 1_800_000_000_000;
+const layout = layouts.snowflake();
+/** The flag that a thread leaves when half of a range is used. */
+const HALF_USED = 2;
+const EVER = { floorMs: -Infinity, ceilingMs: Infinity };
+
+/** A lease in shared memory, and what takes part in it. */
+class Owner {
+  nowMs = START_MS;
+  readonly clock = { now: () => this.nowMs };
+  readonly seat: WorkerSeat;
+
+  constructor(
+    reserveMs = 0,
+    private readonly aheadMsMax = 1000,
+  ) {
+    this.seat = new WorkerSeat(layout, reserveMs, SeatMemory.shared());
+  }
+
+  get shared(): SharedLease {
+    return shareSeat(this.seat, { aheadMsMax: this.aheadMsMax, sequenceStart: 'zero' })!;
+  }
+
+  join(): SnowflakeGenerator {
+    return joinSharedLease(this.shared, this.clock);
+  }
+
+  close(): void {
+    this.seat.close(() => ({ retryable: false }) as SnowflakeError);
+  }
+
+  grant(workerId: number, fromMs: number, toMs: number) {
+    return this.seat.grant({ workerId, floorMs: START_MS + fromMs, ceilingMs: START_MS + toMs });
+  }
+}
+
+describe('a shared lease', () => {
+  it('gives each generator other ids of one worker id, few lost where they are rare', () => {
+    const owner = new Owner();
+    owner.grant(7, 0, 60_000);
+    const makers = [owner.join(), owner.join(), owner.join()];
+    const ids = Array.from({ length: 300 }, (_, n) => makers[n % 3]!.nextId());
+    expect(new Set(ids).size).toBe(300);
+    expect(layout.parse(ids.at(-1)!)).toMatchObject({ workerId: 7, timestampMs: START_MS });
+    owner.nowMs++;
+    const next = makers.map((maker) => layout.parse(maker.nextId()).sequence);
+    expect(Math.max(...next)).toBeLessThan(8);
+  });
+
+  it('is as good for texts and batches, and rises in each generator', () => {
+    const owner = new Owner();
+    owner.grant(7, 0, 60_000);
+    const [one, other] = [owner.join(), owner.join()];
+    const mine: bigint[] = [];
+    const theirs: bigint[] = [];
+    for (let n = 0; n < 50; n++) {
+      mine.push(...one.nextIds(37), BigInt(one.nextIdString()));
+      theirs.push(...other.nextIdStrings(91).map(BigInt), other.nextId());
+    }
+    const rises = (ids: bigint[]) => ids.every((id, at) => at === 0 || id > ids[at - 1]!);
+    expect([rises(mine), rises(theirs)]).toEqual([true, true]);
+    expect(new Set([...mine, ...theirs]).size).toBe(mine.length + theirs.length);
+  });
+
+  it('sees a raised ceiling, the next range and its end without being told', () => {
+    const owner = new Owner();
+    const range = owner.grant(1, 0, 10);
+    const thread = owner.join();
+    thread.nextId();
+    owner.nowMs += 10;
+    expect(codeOf(() => thread.nextId())).toBe('LEASE_LOST');
+    owner.seat.raise(range, START_MS + 20);
+    expect(layout.parse(thread.nextId())).toMatchObject({ workerId: 1, timestampMs: owner.nowMs });
+    owner.grant(2, 0, 40);
+    owner.nowMs += 10;
+    expect(layout.parse(thread.nextId()).workerId).toBe(2);
+    owner.nowMs += 20;
+    expect(codeOf(() => thread.nextId())).toBe('LEASE_LOST');
+  });
+
+  it('keeps the reserve of a range whose ceiling has risen in another thread', () => {
+    const owner = new Owner(10);
+    const range = owner.grant(1, 0, 100);
+    const thread = owner.join();
+    thread.nextId();
+    owner.seat.raise(range, START_MS + 1000);
+    owner.nowMs += 500;
+    expect(layout.parse(thread.nextId()).timestampMs).toBe(START_MS + 500);
+    owner.nowMs += 5000;
+    expect(layout.parse(thread.nextId()).timestampMs).toBe(START_MS + 990);
+  });
+
+  it('stops in every thread when the seat is vacated, for good when it was given back', () => {
+    const owner = new Owner();
+    owner.grant(1, 0, 100);
+    const thread = owner.join();
+    thread.nextIds(3);
+    owner.seat.vacate(() => ({ retryable: true }) as SnowflakeError);
+    expect(codeOf(() => thread.nextId())).toBe('NOT_READY');
+    owner.grant(2, 0, 100);
+    expect(layout.parse(thread.nextId()).workerId).toBe(2);
+    owner.close();
+    expect(() => thread.nextId()).toThrow(/given back/);
+  });
+
+  it.each([1, 2, 3, 40])('is left for good by a thread that sat in range %s', (rangeCount) => {
+    const owner = new Owner();
+    for (let n = 1; n <= rangeCount; n++) owner.seat.rewindTo({ workerId: n, ...EVER });
+    const seat = joinSeat(owner.shared);
+    const thread = new SnowflakeGenerator(seat, { clock: owner.clock });
+    const ids = thread.nextIds(100);
+    seat.leave(() => Object.assign(new Error('left'), { code: 'NOT_READY' }) as SnowflakeError);
+    for (let n = 0; n < 100; n++) expect(codeOf(() => thread.nextId())).toBe('NOT_READY');
+    expect(codeOf(() => new SnowflakeGenerator(seat).nextId())).toBe('NOT_READY');
+    expect(ids).not.toContain(owner.join().nextId());
+  });
+
+  it('is renewed for half of what is left now, however late a thread comes', () => {
+    const owner = new Owner();
+    const { memory } = owner.seat;
+    const asksForRenewal = () => (memory.takeNews() & HALF_USED) !== 0;
+    const range = owner.grant(1, 0, 60_000);
+    owner.nowMs += 40_000;
+    owner.join().nextId();
+    expect(asksForRenewal()).toBe(true);
+    owner.nowMs += 600_000;
+    owner.seat.raise(range, owner.nowMs + 60_000);
+    owner.join().nextId();
+    memory.takeNews();
+    for (let n = 0; n < 20; n++) owner.join().nextId();
+    expect(asksForRenewal()).toBe(false);
+  });
+
+  it('goes back in time only where the owner says so, and in threads that were asleep', () => {
+    const owner = new Owner();
+    owner.grant(1, 0, 60_000);
+    const [awake, asleep] = [owner.join(), owner.join()];
+    owner.nowMs += 50_000;
+    awake.nextId();
+    asleep.nextId();
+    owner.nowMs -= 50_000;
+    owner.seat.rewindTo({ workerId: 2, floorMs: START_MS, ceilingMs: START_MS + 1000 });
+    expect(layout.parse(awake.nextId()).timestampMs).toBe(START_MS);
+    owner.nowMs += 1000;
+    owner.grant(3, 1000, 2000);
+    expect(layout.parse(awake.nextId())).toMatchObject({ workerId: 3, timestampMs: owner.nowMs });
+    expect(layout.parse(asleep.nextId())).toMatchObject({ workerId: 3, timestampMs: owner.nowMs });
+  });
+
+  it('runs ahead by aheadMsMax in all threads together, however many there are', () => {
+    const owner = new Owner(0, 5);
+    owner.grant(1, 0, 60_000);
+    let made = 0;
+    for (let n = 0; n < 20; n++) {
+      const thread = owner.join();
+      const take = () => {
+        thread.nextIdAtOnce();
+        made++;
+      };
+      while (codeOf(take) === 'none');
+      expect(thread.waitCount).toBe(1);
+    }
+    // The tick of the clock and five more; a block that is not used up may be lost in each thread.
+    expect(made).toBe(4096 * 6);
+  });
+
+  it('takes no thread that was asleep for a clock that was set back', () => {
+    const owner = new Owner();
+    owner.grant(1, 0, 600_000);
+    const awake = owner.join();
+    let isAsleep = true;
+    const sleepy = joinSharedLease(owner.shared, {
+      now: () => {
+        const readMs = owner.nowMs;
+        if (isAsleep) {
+          owner.nowMs += 500;
+          awake.nextId();
+        }
+        isAsleep = false;
+        return readMs;
+      },
+    });
+    sleepy.nextId();
+    owner.nowMs -= 10_000;
+    sleepy.nextId();
+    awake.nextId();
+    expect(sleepy.rollbackCount + awake.rollbackCount).toBe(1);
+  });
+
+  it('tells the thread that holds the lease what its own generator would tell', async () => {
+    const owner = new Owner();
+    const heard: string[] = [];
+    owner.seat.watch = {
+      entered: ({ workerId }) => heard.push(`entered ${workerId}`),
+      halfUsed: () => heard.push('half used'),
+      exhausted: () => heard.push('exhausted'),
+    };
+    void hearThreads(owner.seat);
+    owner.grant(4, 0, 10);
+    const thread = owner.join();
+    const hear = async (count: number) => {
+      while (heard.length < count) await new Promise((resolve) => setImmediate(resolve));
+    };
+    thread.nextId();
+    await hear(1);
+    owner.nowMs += 6;
+    thread.nextId();
+    await hear(2);
+    owner.nowMs += 6;
+    expect(codeOf(() => thread.nextId())).toBe('LEASE_LOST');
+    await hear(3);
+    expect(heard).toEqual(['entered 4', 'half used', 'exhausted']);
+    owner.close();
+  });
+
+  it('is data that can be handed over, while a generator and its seat cannot', () => {
+    const owner = new Owner();
+    owner.grant(1, 0, 100);
+    const generator = new SnowflakeGenerator(owner.seat);
+    const copy = joinSharedLease(structuredClone(owner.shared), owner.clock);
+    expect(copy.layout.fingerprint).toBe(layout.fingerprint);
+    expect(copy.nextId()).not.toBe(owner.join().nextId());
+    expect(() => structuredClone(owner.seat)).toThrow(/clone/);
+    expect(() => structuredClone(generator)).toThrow(/clone/);
+  });
+
+  it.each([
+    undefined,
+    null,
+    {},
+    { memory: new ArrayBuffer(8) },
+    { memory: new SharedArrayBuffer(8192) },
+    'static:7',
+  ])('is not %p', (value) => {
+    expect(codeOf(() => joinSharedLease(value as unknown as SharedLease))).toBe('CONFIG_INVALID');
+  });
+});
+
+const step = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({ kind: fc.constant('ids'), at: fc.nat(3), count: fc.nat(200) }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant('clock'), at: fc.nat(1), count: fc.nat(40) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('grant'), at: fc.nat(3), count: fc.nat(60) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('raise'), at: fc.nat(3), count: fc.nat(60) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('rewind'), at: fc.nat(3), count: fc.nat(60) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('vacate'), at: fc.nat(3), count: fc.nat(1) }),
+  },
+);
+
+describe('a shared lease, whatever its owner does', () => {
+  it('repeats no id and leaves no range', () => {
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 20, maxLength: 120 }), (steps) => {
+        const owner = new Owner(5, 50);
+        const threads = [0, 1, 2, 3].map(() => owner.join());
+        const ends = new Map<number, number>();
+        const granted: { workerId: number; fromMs: number; toMs: number }[] = [];
+        let newest: ReturnType<Owner['grant']> | undefined;
+        const ids: bigint[] = [];
+        const range = (workerId: number, lengthMs: number) => {
+          const fromMs = Math.max(owner.nowMs, ends.get(workerId) ?? 0);
+          granted.push({ workerId, fromMs, toMs: fromMs + lengthMs });
+          ends.set(workerId, fromMs + lengthMs);
+          return { workerId, floorMs: fromMs, ceilingMs: fromMs + lengthMs };
+        };
+        const acts: Record<string, (at: number, count: number) => void> = {
+          ids: (at, count) => {
+            for (let n = 0; n < count; n++) {
+              try {
+                ids.push(threads[(at + (n % 7 === 0 ? 1 : 0)) % 4]!.nextIdAtOnce());
+              } catch {
+                return;
+              }
+            }
+          },
+          clock: (at, count) => (owner.nowMs += at === 0 ? count : -count),
+          grant: (at, count) => (newest = owner.seat.grant(range(at, count))),
+          raise: (_at, count) => {
+            const last = granted.at(-1);
+            if (last === undefined || newest === undefined) return;
+            last.toMs += count;
+            ends.set(last.workerId, last.toMs);
+            owner.seat.raise(newest, last.toMs);
+          },
+          rewind: (at, count) => (newest = owner.seat.rewindTo(range(at, count))),
+          vacate: () => {
+            newest = undefined;
+            owner.seat.vacate(() => ({ retryable: true }) as SnowflakeError);
+          },
+        };
+        for (const { kind, at, count } of steps) acts[kind]!(at, count);
+        expect(new Set(ids).size).toBe(ids.length);
+        const isOwned = (id: bigint) => {
+          const { workerId, timestampMs } = layout.parse(id);
+          return granted.some(
+            ({ fromMs, toMs, ...of }) =>
+              of.workerId === workerId && timestampMs >= fromMs && timestampMs < toMs,
+          );
+        };
+        expect(ids.filter((id) => !isOwned(id))).toEqual([]);
+      }),
+      { numRuns: runs(300) },
+    );
+  });
+
+  it('has one current range in every seat on the memory', () => {
+    const owner = new Owner();
+    const seats = [owner.seat, joinSeat(owner.shared), joinSeat(owner.shared)];
+    const numbers = () => seats.map((seat) => seat.current?.number);
+    expect(numbers()).toEqual([undefined, undefined, undefined]);
+    // More than the memory holds at once.
+    for (let n = 1; n <= 40; n++) owner.grant(n, n, n + 1);
+    expect(new Set(numbers()).size).toBe(1);
+    expect(seats[1]!.current).toMatchObject({ workerId: seats[0]!.current!.workerId });
+    owner.seat.rewindTo({ workerId: 3, floorMs: 0, ceilingMs: Infinity });
+    expect(numbers()).toEqual([41, 41, 41]);
+    expect(seats.map((seat) => seat.endMs)).toEqual([Infinity, Infinity, Infinity]);
+  });
+});

@@ -6,9 +6,10 @@
  */
 import { SnowflakeError } from '../errors.js';
 import { checkedAnswer } from './check-answer.js';
+import { cleanFromMs, waitUntil } from './clean-start.js';
 import type { LeaseAnswer, LeaseGrant, LeaseRequest, WorkerLease } from './distributed-support.js';
 import { claimEndless, giveBackEndless } from './endless-worker-ids.js';
-import { HeldLease, NO_REGISTRY } from './held-lease.js';
+import { NO_REGISTRY, type Acquired } from './held-lease.js';
 import type { KeeperParts } from './keeper-parts.js';
 import type { AskedTerms } from './asked-terms.js';
 import type { LeaseOptions } from './lease-options.js';
@@ -18,16 +19,6 @@ import type { SupportCaller } from './support-caller.js';
 import { pause } from '../patience/timers.js';
 
 export type StartLimits = Pick<LeaseOptions, 'startTimeoutMs' | 'onNoWorkerFree'>;
-
-/** A grant that is not yet used. */
-export interface Acquired {
-  readonly grant: LeaseGrant;
-  readonly sentAtMs: number;
-  /** Seats its range, behind those in use or (rewinding) in their place. */
-  lease(rewinds: boolean): HeldLease;
-  /** What to give back when it is not wanted. */
-  readonly asked: WorkerLease;
-}
 
 /** Shutdown does not wait longer for the store. */
 const RELEASE_TIMEOUT_MS = 1000;
@@ -47,6 +38,20 @@ export class LeaseAcquirer {
    * told to `failed`.
    */
   async acquire(failed: (reason: string) => void, limits?: StartLimits): Promise<Acquired> {
+    const acquired = await this.askUntil(failed, limits);
+    try {
+      await this.waitForNewIds(acquired, limits);
+    } catch (error) {
+      await this.giveBack(acquired.asked, undefined);
+      throw error;
+    }
+    return acquired;
+  }
+
+  private async askUntil(
+    failed: (reason: string) => void,
+    limits: StartLimits | undefined,
+  ): Promise<Acquired> {
     const { timers, random, onNews } = this.parts;
     const request = this.request();
     const delay = new RetryDelay(random);
@@ -96,6 +101,16 @@ export class LeaseAcquirer {
     }
   }
 
+  /** Where no registry knows what a process before this one made, the clock has to. */
+  private async waitForNewIds({ grant }: Acquired, limits?: StartLimits): Promise<void> {
+    const { support, seat, idClock: clock, timers, aheadMsMax } = this.parts;
+    const isUnknown = grant.ceilingMs === Infinity && grant.floorMs === -Infinity;
+    if (!isUnknown && support.isVolatile !== true) return;
+    const fromMs = cleanFromMs(seat.layout, clock.now(), aheadMsMax ?? 0);
+    const limitMs = limits?.startTimeoutMs ?? Infinity;
+    await waitUntil(fromMs, { clock, timers, signal: this.signal, limitMs });
+  }
+
   private request(): LeaseRequest {
     const { terms, options, holder, workerIds } = this.parts;
     return {
@@ -132,8 +147,7 @@ export class LeaseAcquirer {
       const nonceNext = holder.randomText();
       // The terms come last: what a first range must have does not hold for renewals.
       const asked = { ...request, ...terms, workerId, haveMs, mark, nonceNext };
-      const lease = (rewinds: boolean) => new HeldLease(seat, asked, grant.floorMs, rewinds);
-      return { grant, sentAtMs, asked, lease };
+      return { grant, sentAtMs, asked };
     } catch (error) {
       return { error: error as SnowflakeError };
     }

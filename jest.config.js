@@ -1,3 +1,9 @@
+import { ENTRY_FILES } from './scripts/entries.mjs';
+
+const entries = Object.fromEntries(
+  Object.entries(ENTRY_FILES).map(([name, path]) => [`^${name}$`, `<rootDir>/${path}`]),
+);
+
 /** @type {import('jest').Config} */
 export default {
   testEnvironment: 'node',
@@ -13,20 +19,7 @@ export default {
   transform: { '^.+\\.ts$': '@swc/jest' },
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
-    '^nestjs-snowflake$': '<rootDir>/lib/index.ts',
-    '^nestjs-snowflake/core$': '<rootDir>/lib/core/index.ts',
-    '^nestjs-snowflake/redis$': '<rootDir>/lib/backends/redis/index.ts',
-    '^nestjs-snowflake/testing$': '<rootDir>/lib/testing/index.ts',
-    '^nestjs-snowflake/http$': '<rootDir>/lib/http/index.ts',
-    '^nestjs-snowflake/swagger$': '<rootDir>/lib/http/swagger.ts',
-    '^nestjs-snowflake/class-validator$': '<rootDir>/lib/http/class-validator.ts',
-    '^nestjs-snowflake/class-transformer$': '<rootDir>/lib/http/class-transformer.ts',
-    '^nestjs-snowflake/zod$': '<rootDir>/lib/http/zod.ts',
-    '^nestjs-snowflake/graphql$': '<rootDir>/lib/http/graphql.ts',
-    '^nestjs-snowflake/health$': '<rootDir>/lib/health/index.ts',
-    '^nestjs-snowflake/metrics$': '<rootDir>/lib/metrics/index.ts',
-    '^nestjs-snowflake/dashboard$': '<rootDir>/lib/dashboard/index.ts',
-    '^nestjs-snowflake/typeorm$': '<rootDir>/lib/orm/typeorm/index.ts',
+    ...entries,
   },
   globalSetup: '<rootDir>/test/support/global-setup.mjs',
   globalTeardown: '<rootDir>/test/support/global-teardown.mjs',

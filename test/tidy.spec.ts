@@ -5,6 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, test } from '@jest/globals';
+import { ENTRY_FILES, packageWithEntries, tsconfigWithEntries } from '../scripts/entries.mjs';
 import { checkArrows, checkFrontDoor, checkSampleApp } from './tidy/arrows.js';
 import { findingsOf, type Check, type TextFile } from './tidy/check.js';
 import { exportedNames } from './tidy/exported-names.js';
@@ -76,6 +77,36 @@ describe('generated files', () => {
     expect(stderr).toBe('');
     const check = checkFresh('lib/dashboard/page.generated.ts', stdout, 'npm run build:page');
     expect(findingsOf(check, TREE)).toEqual([]);
+  });
+});
+
+describe('the table of entries', () => {
+  it.each([
+    ['package.json', packageWithEntries],
+    ['tsconfig.json', tsconfigWithEntries],
+  ])('is what %s says', (path, withEntries) => {
+    const { text } = TREE.find((file) => file.path === path)!;
+    expect(findingsOf(checkFresh(path, withEntries(text), 'npm run build:entries'), TREE)).toEqual(
+      [],
+    );
+  });
+
+  it('changes both where it changes', () => {
+    const manifest = packageWithEntries('{"name":"x","exports":{},"typesVersions":{}}');
+    expect(JSON.parse(manifest)).toMatchObject({
+      main: './dist/cjs/index.js',
+      exports: { './core': { import: { types: './dist/esm/core/index.d.ts' } } },
+      typesVersions: { '*': { core: ['./dist/cjs/core/index.d.ts'] } },
+    });
+    const paths = tsconfigWithEntries('{ "paths": { "nestjs-snowflake": ["./elsewhere.ts"] } }');
+    expect(JSON.parse(paths)).toMatchObject({
+      paths: { 'nestjs-snowflake': ['./lib/index.ts'], 'nestjs-snowflake/core': expect.anything() },
+    });
+  });
+
+  it('names files that are there', () => {
+    const paths = TREE.map(({ path }) => path);
+    expect(paths).toEqual(expect.arrayContaining(Object.values(ENTRY_FILES)));
   });
 });
 

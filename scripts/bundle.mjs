@@ -50,8 +50,8 @@ const dataFile = (/** @type {string} */ path) => `data/${basename(path, '.genera
 function apart(/** @type {readonly string[]} */ core, /** @type {Set<string>} */ data) {
   return {
     name: 'apart',
-    setup({ onResolve }) {
-      onResolve({ filter: /^\./ }, ({ path, importer, kind }) => {
+    setup(esbuild) {
+      esbuild.onResolve({ filter: /^\./ }, ({ path, importer, kind }) => {
         if (kind === 'entry-point') return undefined;
         const asked = posix.relative(LIB, posix.join(posix.relative('.', dirname(importer)), path));
         if (core.includes(asked)) return { path: `${APART}esm/${CORE}`, external: true };

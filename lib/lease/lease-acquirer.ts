@@ -183,8 +183,7 @@ function noneFree(waitMs: number): SnowflakeError {
   return new SnowflakeError(
     'NO_WORKER_FREE',
     `Every worker id is leased; the next one is free in ${waitMs} ms at the latest. Stop ` +
-      `processes ` +
-      `that are not needed, shorten leaseTtlMs, or use a layout with more worker bits.`,
+      `processes that are not needed, shorten leaseTtlMs, or use a layout with more worker bits.`,
     { details: { waitMs } },
   );
 }

@@ -1,21 +1,12 @@
 /**
- * The option `supports`: URL schemes of the application, each with what makes a support of a URL.
- *
- * Promise: a scheme of ours is never replaced in silence, and what a function of the application
- * throws or gives instead of a support becomes a fault beside the others, without the URL in it.
+ * Reads the option `supports`: URL schemes of the application, each with what makes a support of
+ * a URL. A scheme of ours is never replaced in silence.
  */
-import { SnowflakeError, isSnowflakeError, shown } from '../errors.js';
-import type { IDistributedSupport } from '../lease/distributed-support.js';
-
-/** Makes a support of a URL; what it opens is closed by the support's `close()`. */
-export type SupportFromUrl = (url: string) => IDistributedSupport | Promise<IDistributedSupport>;
-
-/** A Map, so that no scheme is found that an object inherits. */
-export type OwnSupports = ReadonlyMap<string, SupportFromUrl>;
+import { backendOfScheme, type OwnSupports, type SupportFromUrl } from '../backends/schemes.js';
+import { shown } from '../errors.js';
 
 /** As RFC 3986 has it, in lower case. */
 const SCHEME = /^[a-z][a-z0-9+.-]*$/;
-const OURS = /^(static|rediss?(\+sentinel|\+cluster)?)$/;
 
 /** @param faults gets one for each entry that cannot be used */
 export function ownSupports(given: unknown, faults: string[]): OwnSupports {
@@ -39,52 +30,9 @@ function faultOf(scheme: string, make: unknown): string | undefined {
       `letters, digits, +, - and ., a letter first), got ${shown(scheme)}.`
     );
   }
-  if (OURS.test(scheme)) {
+  if (backendOfScheme(scheme) !== undefined) {
     return `The scheme \`${scheme}\` in \`supports\` is one of this package; choose another name.`;
   }
   if (typeof make === 'function') return undefined;
   return `Expected \`supports.${scheme}\` to be a function of a URL, got ${shown(make)}.`;
-}
-
-/** What the application makes of the URL; undefined for a scheme it does not name. */
-export async function fromOwnScheme(
-  url: string,
-  own: OwnSupports,
-): Promise<IDistributedSupport | undefined> {
-  const scheme = /^([^:]*):/.exec(url)?.[1]?.toLowerCase() ?? '';
-  const make = own.get(scheme);
-  if (make === undefined) return undefined;
-  const support: unknown = await made(scheme, url, make);
-  if (isSupport(support)) return support;
-  throw new SnowflakeError(
-    'CONFIG_INVALID',
-    `Expected \`supports.${scheme}\` to give an object with getNextWorkId and refreshAlive, got ` +
-      `${typeof support}.`,
-  );
-}
-
-async function made(scheme: string, url: string, make: SupportFromUrl): Promise<unknown> {
-  try {
-    return await make(url);
-  } catch (error) {
-    if (isSnowflakeError(error)) throw error;
-    const said = error instanceof Error ? error.message : String(error);
-    const safe = secretsOf(url).reduce((text, secret) => text.replaceAll(secret, '***'), said);
-    throw new SnowflakeError('CONFIG_INVALID', `\`supports.${scheme}\` failed: ${safe}`);
-  }
-}
-
-/** What a message may repeat and a log must not: the URL, and the password in it. */
-function secretsOf(url: string): string[] {
-  const password = URL.canParse(url) ? new URL(url).password : '';
-  return [url, password].filter((secret) => secret !== '');
-}
-
-export function isSupport(value: unknown): value is IDistributedSupport {
-  const candidate = value as Partial<IDistributedSupport> | null | undefined;
-  return (
-    typeof candidate === 'object' &&
-    typeof candidate?.getNextWorkId === 'function' &&
-    typeof candidate.refreshAlive === 'function'
-  );
 }

@@ -36,7 +36,7 @@ export function unpackLibrary(
   for (const path of PROCESSES) {
     cpSync(fileURLToPath(new URL(path, import.meta.url)), join(app, basename(path)));
   }
-  if (rule) takeOut(rule, join(library, 'dist/esm'));
+  if (rule) takeOut(rule, join(library, 'dist'));
   return app;
 }
 

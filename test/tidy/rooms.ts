@@ -25,11 +25,12 @@ export const ROOMS: readonly Room[] = [
   { room: 'lease', imports: ['patience', 'core', 'errors', 'process-wide'], outside: [] },
   // The store's clock of a registry in this process is the clock of this process.
   { room: 'backends/memory', imports: ['lease', 'patience', 'core', 'errors'], outside: [] },
+  // The table of URL schemes loads the backend that a URL names, and no other.
+  { room: 'backends/schemes', imports: ['lease', 'errors'], loads: ['backends'], outside: [] },
   { room: 'backends', imports: ['lease', 'patience', 'errors'], outside: [] },
   {
     room: 'nest',
-    imports: ['core', 'lease', 'patience', 'errors', 'process-wide'],
-    loads: ['backends'],
+    imports: ['backends/schemes', 'core', 'lease', 'patience', 'errors', 'process-wide'],
     outside: ['@nestjs/common', '@nestjs/core', '@nestjs/schedule'],
   },
   {

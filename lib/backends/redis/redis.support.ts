@@ -110,10 +110,8 @@ export class RedisSupport implements IDistributedSupport {
     if (!policy.startsWith('allkeys')) return [];
     return [
       `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also the ` +
-        `registry of ` +
-        `worker ids. Ids stay unique, but run ahead for a while after each loss. Use ` +
-        `volatile-lru ` +
-        `or noeviction.`,
+        `registry of worker ids. Ids stay unique, but run ahead for a while after each loss. Use ` +
+        `volatile-lru or noeviction.`,
     ];
   }
 

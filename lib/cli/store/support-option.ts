@@ -1,10 +1,9 @@
 /**
  * From --support to an open store.
  *
- * Promise: a backend is loaded only when its URL is used; what was opened is closed, whatever
- * happens in between; a message shows no password.
+ * Promise: what was opened is closed, whatever happens in between.
  */
-import { SnowflakeError, shownUrl } from '../../errors.js';
+import { registryBackendOf, schemeOf } from '../../backends/schemes.js';
 import { usageFault, type Call, type OptionSpecs } from '../command.js';
 import type { ExitCode } from '../surroundings.js';
 import type { Store } from './store.js';
@@ -17,7 +16,6 @@ export const SUPPORT_OPTIONS: OptionSpecs = {
   timeout: { value: 'ms', says: 'how long the store may take to answer; default 5000' },
 };
 
-const REDIS = /^rediss?(\+sentinel|\+cluster)?:\/\//i;
 const TIMEOUT_MS = 5000;
 const TIMEOUT_MS_MAX = 600_000;
 
@@ -46,18 +44,12 @@ export async function withStore(
 }
 
 async function openStore(url: string, timeoutMs: number): Promise<Store> {
-  if (REDIS.test(url)) {
-    const { RedisStore } = await import('./redis-store.js');
-    return new RedisStore(url, timeoutMs);
-  }
-  if (/^static:/i.test(url)) {
+  if (schemeOf(url) === 'static') {
     throw usageFault(
       'A static worker id has no store: nothing is leased, and nobody knows who uses which number.',
     );
   }
-  throw new SnowflakeError(
-    'CONFIG_INVALID',
-    `The support is of no known kind: it was ${shownUrl(url)}. Known are ` +
-      `redis://host:6379/0?namespace=shop, rediss://, redis+sentinel:// and redis+cluster://.`,
-  );
+  registryBackendOf(url);
+  const { RedisStore } = await import('./redis-store.js');
+  return new RedisStore(url, timeoutMs);
 }

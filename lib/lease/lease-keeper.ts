@@ -7,9 +7,8 @@
 import type { SeatWatch, SeatedRange } from '../core/seat/worker-seat.js';
 import type { SnowflakeError } from '../errors.js';
 import { AskedTerms } from './asked-terms.js';
-import { checkedAnswer } from './check-answer.js';
 import { ClockSkew } from './clock-skew.js';
-import type { LeaseAnswer, LeaseGrant, WorkerLease } from './distributed-support.js';
+import type { LeaseGrant } from './distributed-support.js';
 import { HeldLease, type Acquired } from './held-lease.js';
 import type { KeeperParts } from './keeper-parts.js';
 import type { Keeper } from './keeper.js';
@@ -19,7 +18,8 @@ import { nextState, numberOf, type LeaseEvent, type LeaseState } from './lease-s
 import * as texts from './lease-texts.js';
 import { otherLayout, otherVersion } from './other-registry.js';
 import { RefreshTimer } from './refresh-timer.js';
-import { RenewalRecord } from './renewal-record.js';
+import { Renewal, type Renewed } from './renewal.js';
+import type { RenewalRecord } from './renewal-record.js';
 import { RetryDelay } from '../patience/retry-delay.js';
 import { RollbackCure } from './rollback-cure.js';
 import { SupportCaller } from './support-caller.js';
@@ -30,11 +30,11 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   readonly renewsItself = true;
   state: LeaseState = 'unassigned';
   lease: HeldLease | undefined;
-  readonly renewals = new RenewalRecord();
   private readonly skew: ClockSkew;
   private readonly terms: AskedTerms;
   private readonly caller: SupportCaller;
   private readonly acquirer: LeaseAcquirer;
+  private readonly renewal: Renewal;
   private readonly rollbackCure: RollbackCure;
   private readonly retryDelay: RetryDelay;
   private readonly stopping = new AbortController();
@@ -51,6 +51,8 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     this.news = new LeaseNews(parts, this.stopping.signal);
     this.acquirer = new LeaseAcquirer(parts, this.terms, this.caller, this.stopping.signal);
     this.rollbackCure = new RollbackCure(parts, this.acquirer, this.skew);
+    const { terms, caller, skew } = this;
+    this.renewal = new Renewal({ support: parts.support, terms, caller, skew });
     this.timer = new RefreshTimer(parts.timers, () => this.refresh());
   }
 
@@ -81,6 +83,10 @@ export class LeaseKeeper implements Keeper, SeatWatch {
 
   get nowMs(): number {
     return this.parts.idClock.now();
+  }
+
+  get renewals(): RenewalRecord {
+    return this.renewal.record;
   }
 
   refresh(): Promise<void> {
@@ -120,35 +126,15 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     const { lease } = this;
     if (lease === undefined) return this.replaceLease();
     if (lease.pid !== process.pid) return this.drop(texts.forked());
-    const asked = { ...lease.asked, ...this.terms.now };
-    const sentAtMs = this.skew.hostNowMs;
-    const apply = (answer: LeaseAnswer) => this.apply(lease, answer, asked, sentAtMs);
-    const checked = (answer: LeaseAnswer) =>
-      checkedAnswer(answer, { min: asked.workerId, max: asked.workerId, haveMs: asked.haveMs });
-    const late = async (given: LeaseAnswer) => {
-      const answer = checked(given);
-      this.renewals.noteLate(answer.status, this.skew.hostNowMs);
-      await apply(answer);
-    };
-    const terms = { late, consequence: 'The range already leased lasts; the call is repeated.' };
     try {
-      const ask = () => this.parts.support.refreshAlive(asked);
-      const answer = checked(await this.caller.call(ask, terms));
-      this.renewals.note(answer.status, sentAtMs, this.skew.hostNowMs);
-      await apply(answer);
+      await this.renewal.ask(lease.asked, (renewed) => this.apply(lease, renewed));
     } catch (error) {
-      this.renewals.note('error', sentAtMs, this.skew.hostNowMs);
       this.failed((error as Error).message);
     }
   }
 
   /** An answer counts only for the lease it was asked for, however late it comes. */
-  private async apply(
-    lease: HeldLease,
-    answer: LeaseAnswer,
-    asked: WorkerLease,
-    sentAtMs: number,
-  ): Promise<void> {
+  private async apply(lease: HeldLease, { answer, asked, sentAtMs }: Renewed): Promise<void> {
     this.terms.heard(answer);
     if (lease !== this.lease) return;
     switch (answer.status) {
@@ -255,7 +241,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
 
   private hold(lease: HeldLease): void {
     this.lease = lease;
-    this.renewals.isFailing = false;
+    this.renewal.record.isFailing = false;
     this.retryDelay.reset();
   }
 
@@ -267,7 +253,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   private noteFailure(reason: string): void {
     if (this.stopping.signal.aborted) return;
     const { idClock, options, seat } = this.parts;
-    this.renewals.isFailing = true;
+    this.renewal.record.isFailing = true;
     this.change('renewal-failed', reason);
     const endMs = seat.endMs;
     if (endMs !== undefined && idClock.now() >= endMs - options.reserveMs) {

@@ -49,10 +49,10 @@ export function overlapping(
   { workerId }: { workerId: number },
   itsFloorMs: number,
 ): SnowflakeError {
+  const since = new Date(itsFloorMs).toISOString();
   return dropped(
-    `Another process may make ids of worker id ${workerId} from ` +
-      `${new Date(itsFloorMs).toISOString()} on, inside the range held here: the registry lost ` +
-      `data, and the two have different leaseTtlMs.`,
+    `Another process may make ids of worker id ${workerId} from ${since} on, inside the range ` +
+      `held here: the registry lost data, and the two have different leaseTtlMs.`,
   );
 }
 

@@ -16,7 +16,7 @@ const seatLease = 'this.floorMs = grant.floorMs;';
 const sameLease = '    if (lease !== this.lease) return;\n';
 const failure = 'this.failed((error as Error).message);\n    }\n  }\n\n  /** An answer counts';
 const fencedCase = "      case 'fenced':\n      case 'unknown':\n";
-const asksRenewal = 'const apply = (answer: LeaseAnswer) =>';
+const asksRenewal = 'await this.renewal.ask(lease.asked,';
 
 /** Prolongs the range by what the holder believes it will be answered. */
 const believes =

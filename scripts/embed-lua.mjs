@@ -14,7 +14,7 @@ function read(name) {
 /** The text that scripts.generated.ts must have. */
 export function generateScripts() {
   const entries = Object.entries(OPERATIONS).map(([name, begins]) => {
-    const lua = (begins ? read('registry') + read('holders') : '') + read(name);
+    const lua = (begins ? read('opening') + read('holders') : '') + read(name);
     const sha1 = createHash('sha1').update(lua).digest('hex');
     return `  ${name}: {\n    sha1: '${sha1}',\n    lua: ${JSON.stringify(lua)},\n  },\n`;
   });

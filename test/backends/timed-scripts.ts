@@ -3,7 +3,7 @@
  * last two arguments instead of being asked of Redis, so that a test decides them.
  */
 import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
-import type { StoreReading } from '../../lib/backends/memory/registry-state.js';
+import type { StoreReading } from '../../lib/registry/slice.js';
 import type { StoreCall } from '../../lib/testing/index.js';
 
 function timed(lua: string): string {

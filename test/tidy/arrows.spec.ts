@@ -51,7 +51,7 @@ describe('arrows between rooms', () => {
     [
       'lib/backends/memory/x.ts',
       '../redis/y.js',
-      'imports lib/backends/redis/y.ts; backends/memory may import lease, patience, core, errors',
+      'imports lib/backends/redis/y.ts; backends/memory may import registry, lease, core, errors',
     ],
     [
       'lib/nest/x.ts',

@@ -23,9 +23,11 @@ export const ROOMS: readonly Room[] = [
   // Time, timers and chance as ports; who this process is.
   { room: 'patience', imports: ['core', 'errors'], outside: [] },
   { room: 'lease', imports: ['patience', 'core', 'errors', 'process-wide'], outside: [] },
+  // What every store does, without a store: it answers in the words of the contract of lease.
+  { room: 'registry', imports: ['lease'], typesOf: ['patience'], outside: [] },
   // The store's clock of a registry in this process is the clock of this process.
-  { room: 'backends/memory', imports: ['lease', 'patience', 'core', 'errors'], outside: [] },
-  { room: 'backends', imports: ['lease', 'patience', 'errors'], outside: [] },
+  { room: 'backends/memory', imports: ['registry', 'lease', 'core', 'errors'], outside: [] },
+  { room: 'backends', imports: ['registry', 'lease', 'patience', 'errors'], outside: [] },
   {
     room: 'nest',
     imports: ['core', 'lease', 'patience', 'errors', 'process-wide'],
@@ -61,13 +63,13 @@ export const ROOMS: readonly Room[] = [
   },
   {
     room: 'cli',
-    imports: ['core', 'lease', 'patience', 'backends', 'errors'],
+    imports: ['core', 'lease', 'patience', 'registry', 'backends', 'errors'],
     outside: ['node:process', 'node:util', 'node:fs'],
   },
   // Simulations lease from the reference registry.
   {
     room: 'testing',
-    imports: ['core', 'lease', 'patience', 'backends/memory', 'errors', 'process-wide'],
+    imports: ['core', 'lease', 'patience', 'registry', 'backends/memory', 'errors', 'process-wide'],
     typesOf: ['nest'],
     outside: [],
   },

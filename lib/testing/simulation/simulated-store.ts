@@ -6,7 +6,8 @@
  * longer than `failoverWindowMs`. Every operation is recorded for whoever wants to replay it.
  */
 import { MemoryRegistry, type RegistryState } from '../../backends/memory/index.js';
-import { nowOf, type StoreReading } from '../../backends/memory/registry-state.js';
+import { nowOf } from '../../registry/registry-clock.js';
+import type { StoreReading } from '../../registry/slice.js';
 import type { LeaseAnswer, LeaseRequest, WorkerLease } from '../../lease/distributed-support.js';
 import type { SettableTime } from '../settable-time.js';
 import type { SeededRandom } from './seeded-random.js';

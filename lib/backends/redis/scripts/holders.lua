@@ -1,8 +1,8 @@
 -- What every operation knows of layouts and holders, behind the beginning. It says what
--- registry-layout.ts says.
+-- lib/registry/layout-claim.ts says.
 -- KEYS[1]  the registry
 -- ARGV     1 fingerprint
--- Answer   as registry.lua has it
+-- Answer   as opening.lua has it
 local SANE_MS = 86400000 -- a wilder claim is a fault of the holder's clock
 
 -- Whether a holder has a range that it may still make ids in.

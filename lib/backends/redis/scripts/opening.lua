@@ -1,4 +1,4 @@
--- What every operation on the registry begins with. It says what registry-state.ts says.
+-- What every operation on the registry begins with. It says what lib/registry/opening.ts says.
 -- KEYS[1]  the registry, one hash, so that it lives, moves and dies whole
 -- ARGV     1 fingerprint, 2 ttl ms, 3 loss window ms, 4 random text, 5.. as the operation says
 -- Answer   flat array: status, worker id, floor, ceiling, now, incarnation, server, operations,

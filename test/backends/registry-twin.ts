@@ -4,7 +4,7 @@
  */
 import type { Redis } from 'ioredis';
 import { MemoryRegistry } from '../../lib/backends/memory/index.js';
-import { leaseAnswer } from '../../lib/backends/redis/redis-answer.js';
+import { leaseAnswer } from '../../lib/backends/redis/worker-ids/redis-answer.js';
 import type {
   LeaseAnswer,
   LeaseRequest,

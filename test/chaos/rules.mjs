@@ -24,7 +24,7 @@ export const RULES = [
     name: 'database',
     edits: [
       {
-        file: 'backends/redis/redis-connection.js',
+        file: 'backends/redis/connection/redis-connection.js',
         says: "redis.call('SELECT'",
         insteadSays: "redis.pcall('SELECT'",
       },

@@ -13,7 +13,7 @@ describe('arrows between rooms', () => {
     ['lib/lease/x.ts', `import type { A } from '../core/clock.js';`],
     ['lib/patience/process-identity.ts', `import { hostname } from 'node:os';`],
     ['lib/backends/redis/x.ts', `import { A } from '../../lease/distributed-support.js';`],
-    ['lib/backends/redis/redis-client.ts', `const load = () => import('ioredis');`],
+    ['lib/backends/redis/connection/redis-client.ts', `const load = () => import('ioredis');`],
     ['lib/nest/x.ts', `const load = () => import('../backends/redis/index.js');`],
     ['lib/orm/typeorm/x.ts', `import { A } from '../../nest/id-maker.js';`],
     ['lib/health/x.ts', `import type { A } from '../lease/lease-keeper.js';`],
@@ -72,7 +72,7 @@ describe('arrows between rooms', () => {
     ['lib/core/x.ts', 'node:fs', 'core', 'nothing'],
     ['lib/lease/lease-keeper.ts', 'node:os', 'lease', 'nothing'],
     ['lib/patience/process-identity.ts', 'node:fs', 'patience', 'node:crypto, node:os, node:v8'],
-    ['lib/backends/redis/redis-client.ts', 'ioredis', 'backends/redis', 'nothing'],
+    ['lib/backends/redis/connection/redis-client.ts', 'ioredis', 'backends/redis', 'nothing'],
     ['lib/nest/x.ts', 'rxjs', 'nest', '@nestjs/common, @nestjs/core, @nestjs/schedule'],
     ['lib/orm/typeorm/x.ts', 'pg', 'orm/typeorm', 'typeorm, @nestjs/common, @nestjs/core'],
   ])('%s may not know %s', (path, specifier, room, known) => {

@@ -78,8 +78,8 @@ export const ROOMS: readonly Room[] = [
 /** Single files that may know more of the outside world than their room. */
 export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/host/ordinal.support.ts': ['node:os'],
-  'lib/backends/redis/redis.support.ts': ['node:crypto'],
-  'lib/backends/redis/redis-connection.ts': ['node:crypto'],
+  'lib/backends/redis/worker-ids/redis.support.ts': ['node:crypto'],
+  'lib/backends/redis/connection/redis-connection.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.
   'lib/http/swagger.ts': ['@nestjs/swagger'],
   'lib/http/class-validator.ts': ['class-validator'],
@@ -92,7 +92,7 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
 
 /** Single files that may load a package by import() when it is needed, and name its types. */
 export const FILES_THAT_LOAD: Readonly<Record<string, readonly string[]>> = {
-  'lib/backends/redis/redis-client.ts': ['ioredis'],
+  'lib/backends/redis/connection/redis-client.ts': ['ioredis'],
 };
 
 /** The front door may name every room, because it only passes names on. */

@@ -5,9 +5,10 @@
  * happens in between; a message shows no password.
  */
 import { SnowflakeError, shownUrl } from '../../errors.js';
+import type { RegistryInspector } from '../../registry/registry-view.js';
 import { usageFault, type Call, type OptionSpecs } from '../command.js';
 import type { ExitCode } from '../surroundings.js';
-import type { Store } from './store.js';
+import { limitedInspector } from './limited-inspector.js';
 
 export const SUPPORT_OPTIONS: OptionSpecs = {
   support: {
@@ -24,7 +25,7 @@ const TIMEOUT_MS_MAX = 600_000;
 /** Runs with the store that --support names. @throws SnowflakeError CONFIG_INVALID */
 export async function withStore(
   call: Call,
-  use: (store: Store) => Promise<ExitCode>,
+  use: (store: RegistryInspector) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   // The environment keeps a password out of the list of processes.
   const url = call.options.text('support') ?? call.env['SNOWFLAKE_SUPPORT'];
@@ -37,7 +38,7 @@ export async function withStore(
       'Which store? Give --support redis://host:6379?namespace=shop, or set SNOWFLAKE_SUPPORT.',
     );
   }
-  const store = await openStore(url, timeoutMs);
+  const store = limitedInspector(await openStore(url), timeoutMs);
   try {
     return await use(store);
   } finally {
@@ -45,10 +46,10 @@ export async function withStore(
   }
 }
 
-async function openStore(url: string, timeoutMs: number): Promise<Store> {
+async function openStore(url: string): Promise<RegistryInspector> {
   if (REDIS.test(url)) {
-    const { RedisStore } = await import('./redis-store.js');
-    return new RedisStore(url, timeoutMs);
+    const { inspectorFromUrl } = await import('../../backends/redis/worker-ids/redis-inspector.js');
+    return inspectorFromUrl(url);
   }
   if (/^static:/i.test(url)) {
     throw usageFault(

@@ -4,14 +4,23 @@
  * Promise: one line that cannot be read hides no other, and is shown as unreadable. Parts are short
  * enough for a table; what they say is whatever somebody wrote.
  */
-import type { WorkerRecord } from '../../lease/distributed-support.js';
-import { cutName } from '../../lease/printable.js';
+import type { WorkerRecord } from '../../../lease/distributed-support.js';
+import { cutName } from '../../../lease/printable.js';
+import type { HolderProof } from '../../../registry/registry-view.js';
 
 type Holder = NonNullable<WorkerRecord['holder']>;
 
 /** token|nonce|floor|era|since|label, the label as JSON. */
 const OWNER = /^[^|]*\|[^|]*\|\d+\|\d+\|(\d{1,15})\|(.*)$/s;
 const UNREADABLE = '(unreadable)';
+
+/** What is needed of it to speak in the holder's name. */
+const PROOF = /^([^|]*)\|([^|]*)\|/;
+
+export function proofIn(owner: string | undefined): HolderProof | undefined {
+  const [, token, nonce] = PROOF.exec(owner ?? '') ?? [];
+  return token === undefined || nonce === undefined ? undefined : { token, nonce };
+}
 
 /** Undefined where nobody holds it. */
 export function holderIn(owner: string | undefined): Holder | undefined {

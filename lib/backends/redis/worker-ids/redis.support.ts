@@ -5,7 +5,7 @@
  * our own, also where a client is given, and is closed by us; the given client never is.
  */
 import { randomUUID } from 'node:crypto';
-import { SnowflakeError, shown } from '../../errors.js';
+import { SnowflakeError, shown } from '../../../errors.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,
@@ -13,13 +13,14 @@ import type {
   LeaseTerms,
   WorkerLease,
   WorkerRecord,
-} from '../../lease/distributed-support.js';
-import { leaseAnswer, workerRecords } from './redis-answer.js';
-import { clientFromUrl, duplicateClient, type GivenClient } from './redis-client.js';
-import { RedisConnection, type Script } from './redis-connection.js';
-import { placeOfClient, placeOfUrl } from './redis-place.js';
-import { parseRedisUrl, refuseQuery, type RedisUrl } from './redis-url.js';
-import { SCRIPTS } from './scripts.generated.js';
+} from '../../../lease/distributed-support.js';
+import { leaseAnswer } from './redis-answer.js';
+import { registryView } from './redis-view.js';
+import { clientFromUrl, duplicateClient, type GivenClient } from '../connection/redis-client.js';
+import { RedisConnection, type Script } from '../connection/redis-connection.js';
+import { placeOfClient, placeOfUrl } from '../connection/redis-place.js';
+import { parseRedisUrl, refuseQuery, type RedisUrl } from '../connection/redis-url.js';
+import { SCRIPTS } from '../scripts.generated.js';
 
 export interface RedisSupportOptions {
   /** An ioredis client (Redis or Cluster), whose settings are used, or a URL. */
@@ -96,7 +97,8 @@ export class RedisSupport implements IDistributedSupport {
   }
 
   async workers(): Promise<WorkerRecord[]> {
-    return workerRecords(await this.#connection.run(SCRIPTS.workers, this.key, []));
+    const reply = await this.#connection.run(SCRIPTS.workers, this.key, []);
+    return [...registryView(reply).workers];
   }
 
   async advice(): Promise<string[]> {

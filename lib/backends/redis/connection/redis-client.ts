@@ -5,7 +5,7 @@
  * Promise: the application's client is neither used for commands nor closed. Ours stays in
  * database 0, where every connection begins; a script chooses its own (see redis-connection).
  */
-import { SnowflakeError } from '../../errors.js';
+import { SnowflakeError } from '../../../errors.js';
 import type { RedisUrl } from './redis-url.js';
 
 export interface RedisClient {

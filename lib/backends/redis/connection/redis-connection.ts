@@ -6,7 +6,7 @@
  * failure is a SnowflakeError that says where and why. Nothing outlives close().
  */
 import { createHash } from 'node:crypto';
-import { SnowflakeError } from '../../errors.js';
+import { SnowflakeError } from '../../../errors.js';
 import { hearLaterErrors, type RedisClient } from './redis-client.js';
 import { redisError } from './redis-error.js';
 import type { RedisPlace } from './redis-place.js';

@@ -1,24 +1,7 @@
--- What every operation knows of layouts and holders, behind the beginning. It says what
--- lib/registry/layout-claim.ts says.
+-- What every operation on worker ids knows of their holders, behind the beginning.
 -- KEYS[1]  the registry
--- ARGV     1 fingerprint
--- Answer   as opening.lua has it
-local SANE_MS = 86400000 -- a wilder claim is a fault of the holder's clock
-
--- Whether a holder has a range that it may still make ids in.
-local function isLive(have) return now < have and have < now + SANE_MS end
-
--- The answer to another layout than the registry's. Where both have ranges that still last, none
--- is the right one: no layout has the fingerprint written then, so that both sides stop.
-local function refusal(have)
-  if fingerprint == '' or fingerprint == ARGV[1] then return nil end
-  if string.find(fingerprint, ' and ', 1, true) or not isLive(have) then
-    return { 'layout-mismatch', fingerprint }
-  end
-  fingerprint = fingerprint .. ' and ' .. ARGV[1]
-  return answer('layout-mismatch', fingerprint)
-end
-
+-- Answer   'ok', worker id, floor, ceiling, now, incarnation, server, operations, quarantine; a
+--          status and the wait in ms; or as opening.lua has it
 local function grant(worker, floor, ceiling)
   return answer('ok', worker, floor, ceiling, now, incarnation, server, operations, quarantine)
 end

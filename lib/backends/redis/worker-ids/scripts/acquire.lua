@@ -2,13 +2,15 @@
 -- ARGV     5 token, 6 nonce, 7 lowest and 8 highest worker id, 9 shortest range ms, 10 the end of
 --          the range still in use, or 0, 11 label
 -- Answer   'ok' as above | 'none-free', wait | 'wait', wait | another layout, another version
-local token, workerMin, workerMax = ARGV[5], tonumber(ARGV[7]), tonumber(ARGV[8])
-local have, ceiling = tonumber(ARGV[10]), now + ttl
+local token, nonce, label = ARGV[5], ARGV[6], ARGV[11]
+local workerMin, workerMax = tonumber(ARGV[7]), tonumber(ARGV[8])
+local minRange, have = tonumber(ARGV[9]), tonumber(ARGV[10])
 
 local refused = refusal(have)
 if refused then return refused end
-if isLive(have) then fingerprint = ARGV[1] end
+if isLive(have) then fingerprint = layout end
 
+local ceiling = now + ttl
 local held = redis.call('HGET', key, 'k' .. token)
 if held then
   local owner = readOwner(held)
@@ -37,14 +39,14 @@ if last > now then return answer('none-free', last - now) end
 
 -- Never max(now, floor) + ttl: a ceiling further than one ttl ahead could outlive its quarantine.
 local floor = math.max(last, safeFloor)
-local wait = floor + tonumber(ARGV[9]) - ceiling
+local wait = floor + minRange - ceiling
 if wait > 0 then return answer('wait', wait) end
 
 local before = readOwner(worker)
 if before then forget(worker, before) end
 redis.call('HSET', key, 'k' .. token, worker)
 -- Only now: a newcomer who has to wait may be refused yet, for a holder who was here before.
-fingerprint = ARGV[1]
+fingerprint = layout
 store(worker, ceiling,
-  { token = token, nonce = ARGV[6], floor = floor, era = era, since = now, label = ARGV[11] })
+  { token = token, nonce = nonce, floor = floor, era = era, since = now, label = label })
 return grant(worker, floor, ceiling)

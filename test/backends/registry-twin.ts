@@ -10,7 +10,7 @@ import type {
   LeaseRequest,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
-import type { StoreCall } from '../../lib/testing/index.js';
+import type { StoreCall } from '../simulation/world/index.js';
 import { TIMED_LUA, timedArguments } from './timed-scripts.js';
 
 export const LOSS_WINDOW_MS = 16_000;

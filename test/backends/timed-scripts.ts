@@ -4,7 +4,7 @@
  */
 import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
 import type { StoreReading } from '../../lib/registry/slice.js';
-import type { StoreCall } from '../../lib/testing/index.js';
+import type { StoreCall } from '../simulation/world/index.js';
 
 function timed(lua: string): string {
   const changed = lua

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { ChainableCommander, Redis } from 'ioredis';
 import { leaseAnswer } from '../../lib/backends/redis/worker-ids/redis-answer.js';
-import type { StoreEvent } from '../../lib/testing/index.js';
+import type { StoreEvent } from './world/index.js';
 import { TIMED_LUA, timedArguments } from '../backends/timed-scripts.js';
 
 type CallEvent = StoreEvent & { kind: 'call' };

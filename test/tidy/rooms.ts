@@ -66,10 +66,9 @@ export const ROOMS: readonly Room[] = [
     imports: ['core', 'lease', 'patience', 'registry', 'backends', 'errors'],
     outside: ['node:process', 'node:util', 'node:fs'],
   },
-  // Simulations lease from the reference registry.
   {
     room: 'testing',
-    imports: ['core', 'lease', 'patience', 'registry', 'backends/memory', 'errors', 'process-wide'],
+    imports: ['core', 'lease', 'patience', 'errors', 'process-wide'],
     typesOf: ['nest'],
     outside: [],
   },

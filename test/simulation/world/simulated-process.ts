@@ -5,37 +5,25 @@
  * Promise: while it is paused nothing of it runs, and all that came in the meantime runs when it
  * goes on; once it is gone nothing of it ever runs.
  */
-import type { BitLayout } from '../../core/layout/bit-layout.js';
-import type { Clock } from '../../core/generator/clock.js';
-import { AnchoredClock } from '../../core/seat/anchored-clock.js';
-import { SeatMemory } from '../../core/seat/seat-memory.js';
-import { SnowflakeGenerator } from '../../core/generator/snowflake-generator.js';
-import { WorkerSeat, type SeatedRange, type WorkerRange } from '../../core/seat/worker-seat.js';
-import { isSnowflakeError } from '../../errors.js';
-import type { Holder } from '../../patience/process-identity.js';
-import type { KeeperParts } from '../../lease/keeper-parts.js';
-import { LeaseKeeper } from '../../lease/lease-keeper.js';
-import type { Timers } from '../../patience/timers.js';
-import type { SettableTime } from '../settable-time.js';
+import type { BitLayout } from '../../../lib/core/layout/bit-layout.js';
+import type { Clock } from '../../../lib/core/generator/clock.js';
+import { AnchoredClock } from '../../../lib/core/seat/anchored-clock.js';
+import { SeatMemory } from '../../../lib/core/seat/seat-memory.js';
+import { SnowflakeGenerator } from '../../../lib/core/generator/snowflake-generator.js';
+import {
+  WorkerSeat,
+  type SeatedRange,
+  type WorkerRange,
+} from '../../../lib/core/seat/worker-seat.js';
+import { isSnowflakeError } from '../../../lib/errors.js';
+import type { Holder } from '../../../lib/patience/process-identity.js';
+import type { KeeperParts } from '../../../lib/lease/keeper-parts.js';
+import { LeaseKeeper } from '../../../lib/lease/lease-keeper.js';
+import type { Timers } from '../../../lib/patience/timers.js';
 import { copyOf } from './copy-process.js';
-import type { Claim, Oracle, Witness } from './oracle.js';
-import type { Plan } from './plan.js';
-import type { SeededRandom } from './seeded-random.js';
-import type { SimulatedStore } from './simulated-store.js';
+import type { Claim, Witness } from './oracle.js';
+import type { Surroundings } from './surroundings.js';
 import { Wire } from './wire.js';
-
-/** What all processes of a simulation share. */
-export interface Surroundings {
-  readonly plan: Plan;
-  readonly time: SettableTime;
-  readonly random: SeededRandom;
-  readonly store: SimulatedStore;
-  readonly oracle: Oracle;
-  /** True from the moment on when everything must come back to order. */
-  areFaultsOver: boolean;
-  readonly count: (fault: string) => void;
-  readonly note: (who: string, text: string) => void;
-}
 
 /** A machine: its clock outlives the processes on it. */
 export interface Host {

@@ -5,12 +5,16 @@
  * whole registry, with a clock at most `clockDifferenceMs` behind, the old server answering no
  * longer than `failoverWindowMs`. Every operation is recorded for whoever wants to replay it.
  */
-import { MemoryRegistry, type RegistryState } from '../../backends/memory/index.js';
-import { nowOf } from '../../registry/registry-clock.js';
-import type { StoreReading } from '../../registry/slice.js';
-import type { LeaseAnswer, LeaseRequest, WorkerLease } from '../../lease/distributed-support.js';
-import type { SettableTime } from '../settable-time.js';
-import type { SeededRandom } from './seeded-random.js';
+import { MemoryRegistry, type RegistryState } from '../../../lib/backends/memory/index.js';
+import { nowOf } from '../../../lib/registry/registry-clock.js';
+import type { StoreReading } from '../../../lib/registry/slice.js';
+import type {
+  LeaseAnswer,
+  LeaseRequest,
+  WorkerLease,
+} from '../../../lib/lease/distributed-support.js';
+import type { SettableTime } from '../../../lib/testing/settable-time.js';
+import type { SeededRandom } from '../../../lib/testing/seeded-random.js';
 
 /** What a process asks of the store. */
 export type StoreCall =

@@ -4,7 +4,8 @@
  * Promise: a host whose process ended gets another one; each asks for ids as long as it lives, and
  * for a while after it was told to stop.
  */
-import { SimulatedProcess, type Host, type Surroundings } from './simulated-process.js';
+import { SimulatedProcess, type Host } from './simulated-process.js';
+import type { Surroundings } from './surroundings.js';
 
 /** Renewals are spread by 20 %. */
 const SPREAD_MAX = 1.2;

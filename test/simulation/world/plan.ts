@@ -2,10 +2,10 @@
  * The numbers of one run, drawn from its seed: a small world, in which worker ids and sequences
  * are few, leases short and faults frequent, so that what can go wrong does so soon.
  */
-import { BitLayout } from '../../core/layout/bit-layout.js';
-import { LEASE_DEFAULTS, type LeaseOptions } from '../../lease/lease-options.js';
+import { BitLayout } from '../../../lib/core/layout/bit-layout.js';
+import { LEASE_DEFAULTS, type LeaseOptions } from '../../../lib/lease/lease-options.js';
 import type { FaultName, Scenario } from './scenarios.js';
-import type { SeededRandom } from './seeded-random.js';
+import type { SeededRandom } from '../../../lib/testing/seeded-random.js';
 
 export interface Plan {
   readonly scenario: Scenario;
@@ -76,6 +76,42 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
     faults: scenario.drawsFaults ? someOf(scenario.faults, random) : scenario.faults,
     messages: { lost: rate(), doubled: rate(), late: rate() },
   };
+}
+
+/** Every option that was drawn, by its name, for whoever reads of a run. */
+export function drawnOptions(plan: Plan): Readonly<Record<string, string | number>> {
+  const { layout, otherLayout, lease, messages, hostCount } = plan;
+  const rate = (probability: number) => `${Math.round(100 * probability)} %`;
+  const ttlsMs = Array.from({ length: hostCount }, (_, host) => plan.ttlMsOf(host));
+  return {
+    faults: [...new Set(plan.faults)].join(', '),
+    faultEveryMs: plan.faultEveryMs,
+    lost: rate(messages.lost),
+    doubled: rate(messages.doubled),
+    late: rate(messages.late),
+    hosts: hostCount,
+    workers: plan.workerCount,
+    ttlMs: [...new Set(ttlsMs)].join(' and '),
+    refreshAliveIntervalMs: lease.refreshAliveIntervalMs,
+    callTimeoutMs: lease.callTimeoutMs,
+    reserveMs: lease.reserveMs,
+    maxClockSkewMs: lease.maxClockSkewMs,
+    maxDriftMs: lease.maxDriftMs,
+    minRangeMs: plan.minRangeMs,
+    aheadMsMax: plan.aheadMsMax,
+    sequenceStart: plan.sequenceStart,
+    layouts: [...new Set([layout.fingerprint, otherLayout.fingerprint])].join(' and '),
+    failoverWindowMs: plan.failoverWindowMs,
+    clockDifferenceMs: plan.clockDifferenceMs,
+    mintEveryMs: plan.mintEveryMs,
+    durationMs: plan.durationMs,
+  };
+}
+
+/** All of it in one line, for a trace and for whoever replays a seed. */
+export function drawnText(drawn: ReturnType<typeof drawnOptions>): string {
+  const parts = Object.entries(drawn).map(([name, value]) => `${name} ${value}`);
+  return parts.join('; ');
 }
 
 function drawLease(ttlMs: number, scenario: Scenario, random: SeededRandom): LeaseOptions {

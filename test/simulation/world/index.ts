@@ -1,4 +1,5 @@
-/** A deterministic simulation of fleets in a bad world. */
+/** Simulated fleets in a bad world, decided by a seed. */
+export { drawnText } from './plan.js';
 export { SCENARIOS, type FaultName, type Scenario } from './scenarios.js';
 export { simulate, type SimulationOptions, type SimulationReport } from './simulate.js';
 export type { StoreCall, StoreEvent } from './simulated-store.js';

@@ -4,14 +4,14 @@
  * Promise: the same seed gives the same run, id by id, on every machine and at any speed. After
  * the faults end, the fleet must be making ids again within a stated time.
  */
-import { SettableTime } from '../settable-time.js';
+import { SettableTime } from '../../../lib/testing/settable-time.js';
 import { FAULTS } from './faults.js';
 import { Fleet } from './fleet.js';
 import { Oracle, type Violation } from './oracle.js';
-import { drawPlan, type Plan } from './plan.js';
+import { drawPlan, drawnOptions, drawnText, type Plan } from './plan.js';
 import { SCENARIOS, type Scenario } from './scenarios.js';
-import { SeededRandom } from './seeded-random.js';
-import type { Surroundings } from './simulated-process.js';
+import { SeededRandom } from '../../../lib/testing/seeded-random.js';
+import type { Surroundings } from './surroundings.js';
 import { SimulatedStore, type StoreEvent } from './simulated-store.js';
 
 export interface SimulationOptions {
@@ -28,6 +28,8 @@ export interface SimulationOptions {
 export interface SimulationReport {
   readonly seed: number;
   readonly scenario: string;
+  /** Every option that the seed decided, by its name. */
+  readonly drawn: Readonly<Record<string, string | number>>;
   readonly simulatedMs: number;
   readonly idCount: number;
   /** Ranges that processes held. */
@@ -50,15 +52,9 @@ export interface SimulationReport {
 }
 
 /**
- * Runs one simulated fleet against the reference registry and reports what was seen.
+ * Runs one simulated fleet against the registry in memory and reports what was seen.
  *
  * @throws RangeError for a scenario that does not exist.
- * @example
- * ```ts
- * import { simulate } from 'nestjs-snowflake/testing';
- *
- * const { violations, idCount } = await simulate({ seed: 7, scenario: 'losses' });
- * ```
  */
 export async function simulate(options: SimulationOptions): Promise<SimulationReport> {
   const scenario = SCENARIOS.find(({ name }) => name === options.scenario);
@@ -101,6 +97,7 @@ class Simulation {
 
   async run(): Promise<SimulationReport> {
     const { plan, time, oracle } = this;
+    this.note('drawn', drawnText(drawnOptions(plan)));
     this.faultAgain();
     this.rememberAgain();
     await time.advance(plan.durationMs);
@@ -111,6 +108,7 @@ class Simulation {
     return {
       seed: this.options.seed,
       scenario: plan.scenario.name,
+      drawn: drawnOptions(plan),
       simulatedMs: time.passedMs,
       idCount: oracle.idCount,
       leaseCount: oracle.leaseCount,

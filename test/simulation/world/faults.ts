@@ -5,7 +5,7 @@
  */
 import type { Fleet } from './fleet.js';
 import type { FaultName } from './scenarios.js';
-import type { Surroundings } from './simulated-process.js';
+import type { Surroundings } from './surroundings.js';
 
 type Fault = (fleet: Fleet, around: Surroundings) => void;
 

@@ -5,8 +5,8 @@
  * ids are equal); no id outside the ranges held; the ids of one thread strictly rising. Twins,
  * which is what copies of one process are, may clash with each other and with nobody else.
  */
-import type { BitLayout } from '../../core/layout/bit-layout.js';
-import type { SeatedRange } from '../../core/seat/worker-seat.js';
+import type { BitLayout } from '../../../lib/core/layout/bit-layout.js';
+import type { SeatedRange } from '../../../lib/core/seat/worker-seat.js';
 
 export type ViolationKind =
   /** One id was made twice. */

@@ -10,8 +10,8 @@ import type {
   LeaseAnswer,
   LeaseRequest,
   WorkerLease,
-} from '../../lease/distributed-support.js';
-import type { Surroundings } from './simulated-process.js';
+} from '../../../lib/lease/distributed-support.js';
+import type { Surroundings } from './surroundings.js';
 import type { StoreCall } from './simulated-store.js';
 
 const USUAL_DELAY_MS_MAX = 15;

@@ -8,6 +8,7 @@
 import { SnowflakeError, isSnowflakeError, shownUrl, withoutSecrets } from '../errors.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { StaticSupport } from '../lease/static.support.js';
+import type { RegistryInspector } from '../registry/registry-view.js';
 
 export interface Backend {
   readonly name: 'static' | 'redis';
@@ -17,10 +18,10 @@ export interface Backend {
   readonly form: RegExp;
   /** For messages. */
   readonly example: string;
-  /** Whether worker ids are leased from a registry that a command can look at. */
-  readonly hasRegistry: boolean;
   /** @throws SnowflakeError CONFIG_INVALID */
   support(url: string): Promise<IDistributedSupport>;
+  /** Where worker ids are leased from a registry that an operator can look at. */
+  inspector?(url: string): Promise<RegistryInspector>;
 }
 
 const BACKENDS: readonly Backend[] = [
@@ -29,7 +30,6 @@ const BACKENDS: readonly Backend[] = [
     schemes: ['static'],
     form: /^\d{1,10}$/,
     example: 'static:7',
-    hasRegistry: false,
     support: async (url) => new StaticSupport(Number(url.slice('static:'.length))),
   },
   {
@@ -44,8 +44,9 @@ const BACKENDS: readonly Backend[] = [
     ],
     form: /^\/\//,
     example: 'redis://host:6379/0?namespace=shop',
-    hasRegistry: true,
     support: async (url) => (await import('./redis/index.js')).supportFromUrl(url),
+    inspector: async (url) =>
+      (await import('./redis/worker-ids/redis-inspector.js')).inspectorFromUrl(url),
   },
 ];
 
@@ -87,13 +88,13 @@ export async function supportOf(url: string, own: OwnSupports): Promise<IDistrib
   return backend.support(url);
 }
 
-/** The backend of a URL whose registry a command asks for. @throws SnowflakeError CONFIG_INVALID */
-export function registryBackendOf(url: string): Backend {
-  const backend = backendOf(url);
-  if (backend?.hasRegistry) return backend;
+/** The registry that a URL names, for an operator. @throws SnowflakeError CONFIG_INVALID */
+export async function inspectorOf(url: string): Promise<RegistryInspector> {
+  const inspected = backendOf(url)?.inspector?.(url);
+  if (inspected !== undefined) return inspected;
   throw unknownUrl(
     url,
-    BACKENDS.filter(({ hasRegistry }) => hasRegistry),
+    BACKENDS.filter(({ inspector }) => inspector !== undefined),
   );
 }
 

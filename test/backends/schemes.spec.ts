@@ -5,8 +5,8 @@
 import { describe, expect, it, test } from '@jest/globals';
 import {
   backendOf,
+  inspectorOf,
   backendOfScheme,
-  registryBackendOf,
   schemeOf,
   supportOf,
 } from '../../lib/backends/schemes.js';
@@ -57,9 +57,9 @@ describe('a URL of no backend', () => {
     },
   );
 
-  it('a command needs a registry, and a static worker id has none', () => {
-    expect(registryBackendOf('rediss://host').name).toBe('redis');
-    expect(() => registryBackendOf('static:7')).toThrow(/Known are redis:/);
+  it('a command needs a registry, and a static worker id has none', async () => {
+    expect(backendOf('rediss://host')!.inspector).toBeDefined();
+    await expect(inspectorOf('static:7')).rejects.toThrow(/Known are redis:/);
   });
 
   it('the scheme is what stands before the first colon', () => {

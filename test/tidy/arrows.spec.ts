@@ -13,7 +13,7 @@ describe('arrows between rooms', () => {
     ['lib/lease/x.ts', `import type { A } from '../core/clock.js';`],
     ['lib/patience/process-identity.ts', `import { hostname } from 'node:os';`],
     ['lib/backends/redis/x.ts', `import { A } from '../../lease/distributed-support.js';`],
-    ['lib/backends/redis/redis-client.ts', `const load = () => import('ioredis');`],
+    ['lib/backends/redis/connection/redis-client.ts', `const load = () => import('ioredis');`],
     ['lib/nest/x.ts', `import { a } from '../backends/schemes.js';`],
     ['lib/backends/schemes.ts', `const load = () => import('./redis/index.js');`],
     ['lib/orm/typeorm/x.ts', `import { A } from '../../nest/id-maker.js';`],
@@ -52,7 +52,7 @@ describe('arrows between rooms', () => {
     [
       'lib/backends/memory/x.ts',
       '../redis/y.js',
-      'imports lib/backends/redis/y.ts; backends/memory may import lease, patience, core, errors',
+      'imports lib/backends/redis/y.ts; backends/memory may import registry, lease, core, errors',
     ],
     [
       'lib/nest/x.ts',
@@ -64,7 +64,7 @@ describe('arrows between rooms', () => {
       'lib/backends/schemes.ts',
       './redis/index.js',
       'imports lib/backends/redis/index.ts; ' +
-        'backends/schemes may import lease, errors, backends by import()',
+        'backends/schemes may import lease, errors, types of registry, backends by import()',
     ],
     [
       'lib/health/x.ts',
@@ -79,7 +79,7 @@ describe('arrows between rooms', () => {
     ['lib/core/x.ts', 'node:fs', 'core', 'nothing'],
     ['lib/lease/lease-keeper.ts', 'node:os', 'lease', 'nothing'],
     ['lib/patience/process-identity.ts', 'node:fs', 'patience', 'node:crypto, node:os, node:v8'],
-    ['lib/backends/redis/redis-client.ts', 'ioredis', 'backends/redis', 'nothing'],
+    ['lib/backends/redis/connection/redis-client.ts', 'ioredis', 'backends/redis', 'nothing'],
     ['lib/nest/x.ts', 'rxjs', 'nest', '@nestjs/common, @nestjs/core, @nestjs/schedule'],
     ['lib/orm/typeorm/x.ts', 'pg', 'orm/typeorm', 'typeorm, @nestjs/common, @nestjs/core'],
   ])('%s may not know %s', (path, specifier, room, known) => {

@@ -12,9 +12,9 @@ import type {
   WorkerLease,
   WorkerRecord,
 } from '../../lease/distributed-support.js';
+import type { StoreReading } from '../../registry/slice.js';
 import type { MemoryRegistry } from './memory-registry.js';
 import { begun, isHosts, sharedRegistry } from './process-registries.js';
-import type { StoreReading } from './registry-state.js';
 
 export interface MemorySupportOptions {
   /**

@@ -7,19 +7,19 @@
 import { systemClock } from '../../core/index.js';
 import { isContested } from '../../lease/contested-layout.js';
 import { LEASE_DEFAULTS } from '../../lease/lease-options.js';
+import { VERSION } from '../../registry/opening.js';
+import {
+  finding,
+  type Finding,
+  type RegistryFacts,
+  type RegistryInspector,
+  type RegistryView,
+} from '../../registry/registry-view.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import { spanText, utcText } from '../time-text.js';
 import { occupancyOf, occupancyText, type Occupancy } from './occupancy.js';
-import {
-  UNFINISHED,
-  type Finding,
-  type Level,
-  type RegistryFacts,
-  type RegistryView,
-  type Store,
-} from './store.js';
+import { UNFINISHED } from './registry-texts.js';
 
-const PROTOCOL_VERSION = '1';
 const READS = 5;
 /** A quarter of what a call of an application may take: the rest is for a bad day. */
 const SLOW_MS = LEASE_DEFAULTS.callTimeoutMs / 4;
@@ -33,7 +33,7 @@ export interface Measurement {
   readonly findings: readonly Finding[];
 }
 
-export async function measured(store: Store): Promise<Measurement> {
+export async function measured(store: RegistryInspector): Promise<Measurement> {
   // The first read opens the connection and is not counted.
   await store.read();
   const reads: { view: RegistryView; tookMs: number; skewMs: number }[] = [];
@@ -83,10 +83,10 @@ export function registryFindings(view: RegistryView, fingerprint: string | undef
 }
 
 function versionFindings({ version }: RegistryFacts): Finding[] {
-  if (version === PROTOCOL_VERSION) return [];
+  if (version === VERSION) return [];
   const text =
     `The registry is kept by version ${version} of the protocol, this command knows version ` +
-    `${PROTOCOL_VERSION}. Processes of this version of the package lease nothing here.`;
+    `${VERSION}. Processes of this version of the package lease nothing here.`;
   return [finding('fault', 'version', text)];
 }
 
@@ -140,8 +140,4 @@ function workersFinding(occupancy: Occupancy): Finding {
   }
   const advice = 'A rollout that starts new processes before it ends old ones may run out.';
   return finding('warning', 'worker ids', `${text} ${advice}`);
-}
-
-function finding(level: Level, topic: string, text: string): Finding {
-  return { level, topic, text };
 }

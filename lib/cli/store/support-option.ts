@@ -3,10 +3,11 @@
  *
  * Promise: what was opened is closed, whatever happens in between.
  */
-import { registryBackendOf, schemeOf } from '../../backends/schemes.js';
+import { inspectorOf, schemeOf } from '../../backends/schemes.js';
+import type { RegistryInspector } from '../../registry/registry-view.js';
 import { usageFault, type Call, type OptionSpecs } from '../command.js';
 import type { ExitCode } from '../surroundings.js';
-import type { Store } from './store.js';
+import { limitedInspector } from './limited-inspector.js';
 
 export const SUPPORT_OPTIONS: OptionSpecs = {
   support: {
@@ -22,7 +23,7 @@ const TIMEOUT_MS_MAX = 600_000;
 /** Runs with the store that --support names. @throws SnowflakeError CONFIG_INVALID */
 export async function withStore(
   call: Call,
-  use: (store: Store) => Promise<ExitCode>,
+  use: (store: RegistryInspector) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   // The environment keeps a password out of the list of processes.
   const url = call.options.text('support') ?? call.env['SNOWFLAKE_SUPPORT'];
@@ -35,7 +36,7 @@ export async function withStore(
       'Which store? Give --support redis://host:6379?namespace=shop, or set SNOWFLAKE_SUPPORT.',
     );
   }
-  const store = await openStore(url, timeoutMs);
+  const store = limitedInspector(await openStore(url), timeoutMs);
   try {
     return await use(store);
   } finally {
@@ -43,13 +44,11 @@ export async function withStore(
   }
 }
 
-async function openStore(url: string, timeoutMs: number): Promise<Store> {
+async function openStore(url: string): Promise<RegistryInspector> {
   if (schemeOf(url) === 'static') {
     throw usageFault(
       'A static worker id has no store: nothing is leased, and nobody knows who uses which number.',
     );
   }
-  registryBackendOf(url);
-  const { RedisStore } = await import('./redis-store.js');
-  return new RedisStore(url, timeoutMs);
+  return inspectorOf(url);
 }

@@ -4,9 +4,12 @@
  * Which policy fits is a property of the store. Two servers whose clocks differ would drive a slew
  * up with every change between them, so that a store of several servers keeps to the highest time.
  */
-import type { RegistryHeader } from './slice.js';
-
-export type ClockState = Pick<RegistryHeader, 'lastTimeMs' | 'slewMs'>;
+export interface ClockState {
+  /** The store's time at the last operation. */
+  readonly lastTimeMs: number;
+  /** Added to the store's time so that the registry's clock never goes back. */
+  readonly slewMs: number;
+}
 
 /** Moves the clock on to a time of the store. */
 export type ClockPolicy = (last: ClockState, timeMs: number) => ClockState;

@@ -7,19 +7,15 @@
  */
 import type { LeaseAnswer } from '../lease/distributed-support.js';
 import type { HolderLabel } from '../patience/process-identity.js';
-import type { ClockPolicy } from './registry-clock.js';
+import type { ClockPolicy, ClockState } from './registry-clock.js';
 
 /** What a registry remembers besides its worker ids. */
-export interface RegistryHeader {
+export interface RegistryHeader extends ClockState {
   readonly version: string;
   /** Empty until somebody has a range; of two layouts where both had one. */
   readonly fingerprint: string;
   readonly incarnation: string;
   readonly server: string;
-  /** The store's time at the last operation. */
-  readonly lastTimeMs: number;
-  /** Added to the store's time so that the registry's clock never goes back. */
-  readonly slewMs: number;
   /** The longest ttl ever granted plus its loss window: all that can be forgotten ends by then. */
   readonly quarantineMs: number;
   /** No range starts below it. */

@@ -70,7 +70,8 @@ export const ROOMS: readonly Room[] = [
   },
   {
     room: 'cli',
-    imports: ['core', 'lease', 'patience', 'registry', 'backends', 'errors'],
+    imports: ['core', 'lease', 'patience', 'registry', 'errors'],
+    loads: ['backends'],
     outside: ['node:process', 'node:util', 'node:fs'],
   },
   {

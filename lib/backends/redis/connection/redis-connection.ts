@@ -156,8 +156,8 @@ async function evaluate(
 function closed(where: string): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',
-    `The connection to Redis at ${where} was closed, as at the end of an application; nobody ` +
-      `would close it again. Ask while the application runs.`,
+    `The connection to Redis at ${where} is closed, as it is when the application ends; nothing ` +
+      `would close a new one. Ask while the application runs.`,
     { retryable: false, details: { where } },
   );
 }

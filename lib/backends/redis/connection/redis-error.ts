@@ -52,7 +52,7 @@ function saidBy(error: ClientError): string {
 
 const UNEXPECTED: Refusal = {
   says: /^/,
-  advice: 'That is no answer the registry expects. See the log of Redis.',
+  advice: 'The registry does not expect that answer. See the log of Redis.',
   retryable: true,
 };
 

@@ -103,7 +103,7 @@ export const REFUSALS = {
   tls: {
     says: /certificate|\bCERT_|SSL routines|wrong version number|TLS connection was established/i,
     advice:
-      'TLS could not be agreed upon. Check that the port speaks TLS and that its certificate is ' +
+      'The TLS handshake failed. Check that the port speaks TLS and that its certificate is ' +
       'valid for this host; for a private CA pass a client with `tls: { ca }`.',
     retryable: false,
   },

@@ -39,14 +39,14 @@ const COMMON_STRANGERS =
 /** @throws SnowflakeError CONFIG_INVALID */
 export function parseRedisUrl(url: string): RedisUrl {
   if (/[\s\p{C}]/u.test(url)) {
-    throw invalidUrl(url, 'it holds a space, a line break or another character that is not shown');
+    throw invalidUrl(url, 'it contains a space, a line break or another invisible character');
   }
   if (/\/\/[^?]*[/@][^?]*@/.test(url)) {
     throw invalidUrl(url, 'a / or @ in its user or password must be written %2F or %40');
   }
   const parts = URL_PARTS.exec(url);
   if (parts === null)
-    throw invalidUrl(url, 'it has not the form redis://host:port/db?namespace=name');
+    throw invalidUrl(url, 'it does not have the form redis://host:port/db?namespace=name');
   const [, scheme = '', form = 'standalone', login = '', hostList = '', path = '', query = ''] =
     parts;
   const kind = form.toLowerCase() as RedisUrl['kind'];
@@ -93,7 +93,7 @@ function parsePath(url: string, kind: RedisUrl['kind'], path: string) {
   const isNumber = steps.length <= 1 && /^\d{1,9}$/.test(steps[0] ?? '0');
   if (!isNumber) throw invalidUrl(url, 'what follows its hosts is not the number of a database');
   if (kind === 'cluster' && db !== 0) {
-    throw invalidUrl(url, `a Cluster has no number of a database but 0, and it asks for ${db}`);
+    throw invalidUrl(url, `a Cluster has only database 0, and it asks for ${db}`);
   }
   return { ...(masterName !== undefined && { masterName }), db };
 }
@@ -125,7 +125,10 @@ export function refuseQuery({ query }: RedisUrl, url: string, names: readonly st
       throw invalidUrl(url, `${which} is not known; known are ${names.join(', ')}`);
     }
     if (/[=@]/.test(value)) {
-      throw invalidUrl(url, `its ${name} holds = or @, as a part of another connection string`);
+      throw invalidUrl(
+        url,
+        `its ${name} contains = or @, as if it were part of another connection string`,
+      );
     }
   }
 }

@@ -69,8 +69,8 @@ function replicationFindings(told: Lines, { kind, lossWindowMs }: RedisReports):
   if (isCluster || Number(told['connected_slaves'] ?? 0) > 0) {
     const seen = isCluster ? 'is a node of a cluster' : 'has replicas';
     const text =
-      `This server ${seen}, but the URL speaks of a single Redis. If another server may take ` +
-      `its place, an old one that still answers could make ids twice: use redis+sentinel:// ` +
+      `This server ${seen}, but the URL names a single Redis. If another server can take its ` +
+      `place, ids could be made twice while the old one still answers: use redis+sentinel:// ` +
       `or redis+cluster://, or add failoverWindowMs=15000&clockDifferenceMs=1000 in every process.`;
     found.push(finding('warning', 'replication', text));
   }
@@ -81,8 +81,8 @@ function memoryFindings(told: Lines): Finding[] {
   const [used, most] = [Number(told['used_memory']), Number(told['maxmemory'])];
   if (!(most > 0 && used > most * MEMORY_SHARE_MAX)) return [];
   const text =
-    `${Math.round((100 * used) / most)} % of maxmemory are used. A full Redis refuses to renew ` +
-    `leases: each process goes on to the end of its range and then makes no ids.`;
+    `${Math.round((100 * used) / most)} % of maxmemory is used. A full Redis refuses to renew ` +
+    `leases: each process makes ids until its range ends, and then none.`;
   return [finding('warning', 'memory', text)];
 }
 
@@ -97,8 +97,8 @@ function persistenceFindings(told: Lines): Finding[] {
   ];
   if (failing.length > 0) {
     const text =
-      `Not done: ${failing.join(' and ')}. A Redis that cannot save may refuse all writes, and ` +
-      `with them the renewals. See its log and its disk.`;
+      `Redis failed at ${failing.join(' and ')}. A Redis that cannot save may refuse all writes, ` +
+      `renewals included. See its log and its disk.`;
     found.push(finding('warning', 'persistence', text));
   }
   if (told['aof_enabled'] === undefined || found.length > 0) return found;

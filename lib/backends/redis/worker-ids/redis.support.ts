@@ -63,7 +63,7 @@ export class RedisSupport implements IDistributedSupport {
       ...windowFaults('clockDifferenceMs', clockDifferenceMs),
     ];
     if (faults.length > 0) {
-      const message = `The Redis support is not configured soundly. ${faults.join(' ')}`;
+      const message = `The Redis support is misconfigured. ${faults.join(' ')}`;
       throw new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });
     }
     this.lossWindowMs = failoverWindowMs + clockDifferenceMs;
@@ -111,8 +111,8 @@ export class RedisSupport implements IDistributedSupport {
     const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? '';
     if (!policy.startsWith('allkeys')) return [];
     return [
-      `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also the ` +
-        `registry of worker ids. Ids stay unique, but run ahead for a while after each loss. Use ` +
+      `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also the registry ` +
+        `of worker ids. Ids stay unique, but run ahead for a while after each loss. Use ` +
         `volatile-lru or noeviction.`,
     ];
   }
@@ -196,7 +196,7 @@ function settingsUnread({ message, details }: SnowflakeError): string {
       'noticed. Allow it: ACL SETUSER <user> +info.'
     );
   }
-  return `The settings of Redis could not be looked at. ${message}`;
+  return `The settings of Redis could not be read. ${message}`;
 }
 
 function isReplicatedClient(client: RedisSupportOptions['redis']): boolean {

@@ -1,7 +1,8 @@
 // The library packed as `npm publish` would, from a copy of its sources, so that the build neither
 // disturbs the working folder nor profits from what lies there.
 import { spawnSync } from 'node:child_process';
-import { cpSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { ROOT, madeOnce } from './made-once.mjs';
 
@@ -16,16 +17,17 @@ export async function packedLibrary() {
     (name) => isPacked(join(ROOT, name)) && name !== 'bench',
   );
   const folder = await madeOnce('packed', [...sources, 'bench/RESULTS.md'], (made) => {
-    const copy = join(made, 'sources');
-    cpSync(ROOT, copy, { recursive: true, filter: isPacked });
-    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'), 'dir');
-    const packed = spawnSync('npm', ['pack', '--pack-destination', made], {
-      cwd: copy,
-      encoding: 'utf8',
-      env: ownEnvironment(),
-    });
-    if (packed.status !== 0) throw new Error(`npm pack failed:\n${packed.stdout}${packed.stderr}`);
-    rmSync(copy, { recursive: true });
+    // Not below the sources, of which it would be a part.
+    const copy = mkdtempSync(join(tmpdir(), 'nestjs-snowflake-sources-'));
+    try {
+      cpSync(ROOT, copy, { recursive: true, filter: isPacked });
+      symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'), 'dir');
+      const options = { cwd: copy, encoding: /** @type {const} */ ('utf8'), env: ownEnvironment() };
+      const packed = spawnSync('npm', ['pack', '--pack-destination', made], options);
+      if (packed.status !== 0) throw new Error(`npm pack failed:\n${packed.stderr}`);
+    } finally {
+      rmSync(copy, { recursive: true });
+    }
   });
   const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz'));
   if (!tarball) throw new Error('npm pack answered no tarball');

@@ -7,8 +7,10 @@ import { join, relative } from 'node:path';
 import { ROOT, madeOnce } from './made-once.mjs';
 
 /** What the package is not made from; of bench only the results are in it. */
-const NOT_PACKED =
-  /^(\.git|\.github|\.ci|\.data|dist|coverage|test|sample-app|bench\/(?!RESULTS)[^/]+)(\/|$)|(^|\/)node_modules(\/|$)|\.tgz$/;
+const NOT_PACKED = new RegExp(
+  '^(\\.git|\\.github|\\.ci|\\.data|dist|coverage|test|sample-app|bench/(?!RESULTS)[^/]+)(/|$)|' +
+    '(^|/)node_modules(/|$)|\\.tgz$',
+);
 
 /** @returns {Promise<string>} the path of the tarball */
 export async function packedLibrary() {

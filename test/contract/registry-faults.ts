@@ -20,6 +20,16 @@ const inState = (find: string, put: string): Edit => {
 
 export const REGISTRY_FAULTS: readonly Fault[] = [
   {
+    name: 'a fenced holder not told where the new range begins',
+    by: 'tells a holder that came too late that somebody else has its worker id, and since when',
+    edits: [
+      inRegistry(
+        "return { status: 'fenced', floorMs: owner.floorMs };",
+        "return { status: 'fenced' };",
+      ),
+    ],
+  },
+  {
     name: 'repeated acquire answered, not stored',
     by: 'raises the ceiling at a repeated acquire, and remembers it',
     edits: [
@@ -331,7 +341,7 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
   {
     name: 'FENCED where nobody holds the worker id',
     by: 'answers UNKNOWN where nobody holds the worker id',
-    edits: [inRegistry("owner === undefined ? 'unknown' : 'fenced'", "'fenced'")],
+    edits: [inRegistry("return { status: 'unknown' };", "return { status: 'fenced' };")],
   },
   {
     name: 'the lowest worker id is taken for 0',

@@ -73,7 +73,8 @@ export class MemoryRegistry {
     }
     const believedMs = haveMs < nowMs + SANE_MS ? Math.max(lastMs, haveMs) : lastMs;
     if (believedMs > lastMs) state.ceilings.set(workerId, believedMs);
-    if (!isHolder) return { status: owner === undefined ? 'unknown' : 'fenced' };
+    if (owner === undefined) return { status: 'unknown' };
+    if (!isHolder) return { status: 'fenced', floorMs: owner.floorMs };
     const isNewEra = owner.era !== state.era;
     const knowsNonce = owner.nonce === lease.nonce || owner.nonce === lease.nonceNext;
     if (!knowsNonce && !(isNewEra && haveMs >= lastMs)) {

@@ -27,11 +27,14 @@ function ofProcess(): ProcessRegistries {
   });
 }
 
+/** Another copy of the package has another object for the same clock. */
+export function isHosts(clock: Clock): boolean {
+  return clock.now === systemClock.now;
+}
+
 export function sharedRegistry(namespace: string, clock: Clock | undefined): MemoryRegistry {
   const { byClock, hostClock } = ofProcess();
-  // Another copy of the package has another object for the same clock.
-  const isHosts = clock === undefined || clock.now === systemClock.now;
-  const key = isHosts ? hostClock : clock;
+  const key = clock === undefined || isHosts(clock) ? hostClock : clock;
   const registries = byClock.get(key) ?? new Map<string, MemoryRegistry>();
   byClock.set(key, registries);
   const registry = registries.get(namespace) ?? new MemoryRegistry();

@@ -30,6 +30,8 @@ export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
     case 'wait':
     case 'hold':
       return { status, waitMs: Number(first) };
+    case 'fenced':
+      return { status, floorMs: Number(first) };
     case 'layout-mismatch':
       return { status, fingerprint: shownName(first) };
     case 'other-version':

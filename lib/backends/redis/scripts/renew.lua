@@ -1,8 +1,8 @@
 -- Raises the ceiling of a lease, only for the holder of its token and nonce.
 -- ARGV     5 token, 6 nonce, 7 next nonce, 8 worker id, 9 highest ceiling the holder was answered,
 --          10 incarnation, 11 server and 12 operations it was answered, 13 shortest range ms
--- Answer   'ok' as above | 'hold', wait | 'fenced' | 'unknown' | 'cloned' | another layout, another
---          version
+-- Answer   'ok' as above | 'hold', wait | 'fenced', floor of the holder | 'unknown' | 'cloned' |
+--          another layout, another version
 local worker, have = tonumber(ARGV[8]), tonumber(ARGV[9])
 local refused = refusal(have)
 if refused then return refused end
@@ -22,7 +22,8 @@ if isSameServer and forgot then
 end
 local believed = have < now + SANE_MS and math.max(last, have) or last
 if believed > last then redis.call('HSET', key, 'c' .. worker, text(believed)) end
-if not isHolder then return answer(owner and 'fenced' or 'unknown') end
+if not owner then return answer('unknown') end
+if not isHolder then return answer('fenced', text(owner.floor)) end
 
 -- Only the first contact of an era may break the chain: the registry may have forgotten a link.
 local isNewEra = owner.era ~= era

@@ -12,7 +12,8 @@ import { lastLine } from './command.js';
 import { ConsumerApp } from './consumer-app.js';
 import { linksToNowhere, textsThatNameNoFile } from './contents.js';
 import { NewcomersApp, installLineOf } from './newcomers-app.js';
-import { inspect, packLibrary, unpack } from './packed-library.js';
+import { packedLibrary } from '../support/packed-library.mjs';
+import { inspect, unpack } from './tarball.js';
 
 /** Installing from a cold cache over a slow line takes minutes; a hang takes for ever. */
 const SLOW = 600_000;
@@ -52,7 +53,7 @@ const importOf = (entry: string): string => `nestjs-snowflake${entry.slice(1)}`;
 
 beforeAll(async () => {
   folder = await realpath(await mkdtemp(`${tmpdir()}/nestjs-snowflake-package-`));
-  tarball = await packLibrary(folder);
+  tarball = await packedLibrary();
   const { exports, peerDependencies } = await jsonOf<Declared>('package.json');
   entries = Object.keys(exports).filter((entry) => !entry.endsWith('.json'));
   peers = peerDependencies;

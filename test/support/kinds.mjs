@@ -8,7 +8,7 @@ import { dirname, join, resolve } from 'node:path';
 /** The variables by which a spec finds a server, and a browser. */
 const STORE = /\b(REDIS_URL|DATABASE_URL|MYSQL_URL)\b|\/scripts\/servers\/|'ioredis-6'/;
 const BROWSER = /\bCHROMIUM\b/;
-const BUILD = /\b(compileLibrary|compileProgram|BuiltShop|packLibrary)\b/;
+const BUILD = /\b(compileLibrary|compiledLibrary|BuiltShop|packedLibrary)\b/;
 
 /** Whole fleets, every mutant, and applications that are asked over HTTP for their own sake. */
 const LONG = new RegExp(

@@ -1,25 +1,9 @@
 /**
- * The bin compiled as it is built, in a folder of this project, so that it runs without Jest and
- * still finds its packages; and a way to run it and hear all it says.
+ * A way to run the compiled bin, and to hear all it says.
  */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { run } from '../package/command.js';
-import { ROOT } from '../tidy/tree.js';
-
-/** The folder of a package with nothing in it but what the bin needs. */
-export async function compileProgram(): Promise<string> {
-  mkdirSync(join(ROOT, '.data'), { recursive: true });
-  const folder = mkdtempSync(join(ROOT, '.data', 'cli-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-  const options = ['-p', 'tsconfig.lib.json', '--outDir', join(folder, 'dist', 'esm')];
-  await run(ROOT, process.execPath, tsc, ...options, '--declaration', 'false');
-  copyFileSync(join(ROOT, 'package.json'), join(folder, 'package.json'));
-  return folder;
-}
 
 export class RunningProgram {
   out = '';

@@ -70,8 +70,7 @@ export const ROOMS: readonly Room[] = [
   },
   {
     room: 'cli',
-    imports: ['core', 'lease', 'patience', 'registry', 'errors'],
-    loads: ['backends'],
+    imports: ['backends/schemes', 'core', 'lease', 'patience', 'registry', 'errors'],
     outside: ['node:process', 'node:util', 'node:fs'],
   },
   {

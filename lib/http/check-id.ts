@@ -6,7 +6,7 @@
  * classes of frameworks are left to the doors.
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
-import { systemClock, type Clock } from '../core/generator/clock.js';
+import { systemClock, type Clock } from '../core/clock.js';
 import { isId, notAnIdText, type TextForm } from '../core/text/radix-form.js';
 import { reachMs } from '../core/seat/reach.js';
 import { shownShort } from '../core/shown-short.js';

@@ -3,7 +3,7 @@
  *
  * Ids stay unique whatever the clocks say; this only keeps the time in them right.
  */
-import type { Clock } from '../core/generator/clock.js';
+import type { Clock } from '../core/clock.js';
 import type { AnchoredClock } from '../core/seat/anchored-clock.js';
 import { SnowflakeError } from '../errors.js';
 import type { LeaseOptions } from './lease-options.js';

@@ -4,12 +4,12 @@
  * Promise: every fault is found and reported at start, all at once, each with the value given.
  */
 import { BitLayout } from '../core/layout/bit-layout.js';
-import { systemClock, type Clock } from '../core/generator/clock.js';
+import { systemClock, type Clock } from '../core/clock.js';
 import type { Epoch } from '../core/layout/epoch.js';
 import type { FieldSpec } from '../core/layout/layout-fields.js';
 import { layouts } from '../core/layout/presets.js';
 import { sharedLayout, type SharedLease } from '../core/seat/shared-lease.js';
-import { workerRange, type WorkerIdRange } from '../core/layout/worker-id-range.js';
+import { workerIdRangeOf, type WorkerIdRange } from '../core/layout/worker-id-range.js';
 import { shown } from '../errors.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { sharedLeaseOf } from '../lease/joined.support.js';
@@ -237,7 +237,7 @@ function resolveWorkerIds(
   support: IDistributedSupport,
   faults: string[],
 ): WorkerIdRange {
-  const range = workerRange(layout, options.workerFields ?? {});
+  const range = workerIdRangeOf(layout, options.workerFields ?? {});
   if ('faults' in range) {
     faults.push(...range.faults);
     return { min: 0, max: 0 };

@@ -19,7 +19,15 @@ import { transformSync } from '@swc/core';
 
 const LIB = fileURLToPath(new URL('../../lib/', import.meta.url));
 /** What a simulation needs: no Nest, no Redis. */
-const ROOMS = ['errors.ts', 'process-wide.ts', 'core', 'lease', 'backends/memory', 'testing'];
+const ROOMS = [
+  'errors.ts',
+  'process-wide.ts',
+  'core',
+  'patience',
+  'lease',
+  'backends/memory',
+  'testing',
+];
 
 const paths = ROOMS.flatMap((room) => (room.endsWith('.ts') ? [room] : filesOf(room)));
 

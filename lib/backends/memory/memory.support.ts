@@ -3,7 +3,7 @@
  * process. Promise: the contract of IDistributedSupport in full, by the reference registry.
  * It is empty at each start, so processes must not use it to agree with each other.
  */
-import { systemClock, type Clock } from '../../core/generator/clock.js';
+import { systemClock, type Clock } from '../../core/clock.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,

@@ -10,7 +10,7 @@ import { SnowflakeError } from '../../errors.js';
 import type { BitLayout } from '../layout/bit-layout.js';
 import { Block, BlockTaker } from './block-taker.js';
 import { callWords, withCallFields, type CallFields } from './call-words.js';
-import { systemClock, type Clock } from './clock.js';
+import { systemClock, type Clock } from '../clock.js';
 import { DecimalText } from '../text/decimal.js';
 import { checkedCount } from './generator-errors.js';
 import { HIGH_WORD, IdWords, LOW_WORD } from '../id-words.js';
@@ -230,7 +230,7 @@ export class SnowflakeGenerator {
   }
 
   private get moment(): Moment {
-    return { rangeNumber: this.seat.memory.current, issuedCount: this.issuedCount };
+    return { rangeNumber: this.seat.currentNumber, issuedCount: this.issuedCount };
   }
 
   /** What a batch that failed has left, with the call fields of this one. */
@@ -270,7 +270,7 @@ export class SnowflakeGenerator {
   private advance(): void {
     const nowMs = this.clock.now();
     const { block } = this;
-    const isGood = nowMs < this.tickEndMs && block.number === this.seat.memory.current;
+    const isGood = nowMs < this.tickEndMs && block.number === this.seat.currentNumber;
     if (isGood && block.sequence < block.last) block.sequence++;
     else this.leaveBlock(nowMs);
   }

@@ -5,7 +5,7 @@
  * compose are inverse to each other. What the bits are filled with is left to the generator.
  */
 import { SnowflakeError, shown } from '../../errors.js';
-import { systemClock, type Clock } from '../generator/clock.js';
+import { systemClock, type Clock } from '../clock.js';
 import { DEFAULT_EPOCH_MS, readEpoch, type Epoch } from './epoch.js';
 import { readDecimal } from '../text/decimal.js';
 import { IdWords } from '../id-words.js';

@@ -14,7 +14,7 @@ export interface WorkerIdRange {
 }
 
 /** The span, or the faults in words. */
-export function workerRange(
+export function workerIdRangeOf(
   layout: BitLayout,
   fixed: Readonly<Record<string, number>>,
 ): WorkerIdRange | { readonly faults: string[] } {

@@ -7,9 +7,10 @@
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { systemClock, type Clock } from '../core/clock.js';
-import { isId, notAnIdText, type TextForm } from '../core/text/radix-form.js';
+import { isId, notAnIdText } from '../core/text/checked-id.js';
+import type { TextForm } from '../core/text/text-form.js';
 import { reachMs } from '../core/seat/reach.js';
-import { shownShort } from '../core/shown-short.js';
+import { shownShort } from '../shown.js';
 import { textForms } from '../core/text/text-forms.js';
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
 import { FUTURE_MS_MAX, checksFault } from './checks-fault.js';

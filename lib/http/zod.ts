@@ -5,7 +5,7 @@
  * text or a bigint comes out is in the name.
  */
 import { z } from 'zod';
-import { shownShort } from '../core/shown-short.js';
+import { shownShort } from '../shown.js';
 import { IdListCheck, type SnowflakeIdListChecks } from './check-id-list.js';
 import { DECIMAL_PATTERN, EXAMPLE_ID, IdCheck, type SnowflakeIdChecks } from './check-id.js';
 

@@ -10,7 +10,7 @@ import type { FieldSpec } from '../core/layout/layout-fields.js';
 import { layouts } from '../core/layout/presets.js';
 import { sharedLayout, type SharedLease } from '../core/seat/shared-lease.js';
 import { workerIdRangeOf, type WorkerIdRange } from '../core/layout/worker-id-range.js';
-import { shown } from '../errors.js';
+import { shown } from '../shown.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { sharedLeaseOf } from '../lease/joined.support.js';
 import {

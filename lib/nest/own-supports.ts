@@ -4,7 +4,8 @@
  * Promise: a scheme of ours is never replaced in silence, and what a function of the application
  * throws or gives instead of a support becomes a fault beside the others, without the URL in it.
  */
-import { SnowflakeError, isSnowflakeError, shown } from '../errors.js';
+import { SnowflakeError, isSnowflakeError } from '../errors.js';
+import { shown } from '../shown.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 
 /** Makes a support of a URL; what it opens is closed by the support's `close()`. */

@@ -6,7 +6,8 @@
  * given in place of a support is never printed: URLs, clients and options hold passwords.
  */
 import { isSharedLease } from '../core/seat/shared-lease.js';
-import { SnowflakeError, shownUrl } from '../errors.js';
+import { SnowflakeError } from '../errors.js';
+import { shownUrl } from '../shown.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { JoinedSupport } from '../lease/joined.support.js';
 import { StaticSupport } from '../lease/static.support.js';

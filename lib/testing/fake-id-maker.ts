@@ -5,7 +5,8 @@
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { layouts } from '../core/layout/presets.js';
-import { SnowflakeError, shown } from '../errors.js';
+import { SnowflakeError } from '../errors.js';
+import { shown } from '../shown.js';
 import type { IdMaker } from '../nest/id-maker.js';
 
 export interface FakeIdMakerOptions {

@@ -22,6 +22,7 @@ const LIB = fileURLToPath(new URL('../../lib/', import.meta.url));
 const ROOMS = [
   'errors.ts',
   'process-wide.ts',
+  'shown.ts',
   'core',
   'patience',
   'lease',

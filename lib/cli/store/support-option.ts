@@ -4,7 +4,8 @@
  * Promise: a backend is loaded only when its URL is used; what was opened is closed, whatever
  * happens in between; a message shows no password.
  */
-import { SnowflakeError, shownUrl } from '../../errors.js';
+import { SnowflakeError } from '../../errors.js';
+import { shownUrl } from '../../shown.js';
 import { usageFault, type Call, type OptionSpecs } from '../command.js';
 import type { ExitCode } from '../surroundings.js';
 import type { Store } from './store.js';

@@ -3,7 +3,8 @@
  *
  * Promise: nothing was issued when one of these is thrown.
  */
-import { SnowflakeError, shown } from '../../errors.js';
+import { SnowflakeError } from '../../errors.js';
+import { shown } from '../../shown.js';
 import type { BitLayout } from '../layout/bit-layout.js';
 
 export function timeExhausted(layout: BitLayout): SnowflakeError {

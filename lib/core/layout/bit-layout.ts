@@ -4,14 +4,16 @@
  * Promise: a layout that was constructed is sound (bits, roles and epoch checked), and parse and
  * compose are inverse to each other. What the bits are filled with is left to the generator.
  */
-import { SnowflakeError, shown } from '../../errors.js';
+import { SnowflakeError } from '../../errors.js';
+import { shownShort } from '../../shown.js';
 import { systemClock, type Clock } from '../clock.js';
-import { DEFAULT_EPOCH_MS, readEpoch, type Epoch } from './epoch.js';
-import { readDecimal } from '../text/decimal.js';
 import { IdWords } from '../id-words.js';
+import { readDecimal } from '../text/decimal.js';
+import { DEFAULT_EPOCH_MS, readEpoch, type Epoch } from './epoch.js';
+import { fingerprintOf } from './fingerprint.js';
+import { idSpan, type IdSpan } from './id-span.js';
 import { LayoutField, checkedPart, invalidPart } from './layout-field.js';
-import { shownShort } from '../shown-short.js';
-import { fieldsFaults, fingerprintOf, placeFields, type FieldSpec } from './layout-fields.js';
+import { fieldsFaults, placeFields, type FieldSpec } from './layout-fields.js';
 
 export interface BitLayoutOptions {
   /** The moment counted from. Default 2024-01-01T00:00:00Z; never change it once ids exist. */
@@ -246,27 +248,8 @@ export class BitLayout {
    * @throws SnowflakeError ID_INVALID for an invalid date, or a layout that does not begin with
    * time.
    */
-  idRange(from: Date, to: Date): { readonly first: bigint; readonly last: bigint } {
-    const first = Math.max(0, this.tickOf(this.checkedDate('from', from)));
-    const last = Math.min(this.timestamp.max, this.tickOf(this.checkedDate('to', to)));
-    if (first > last) return { first: 1n, last: 0n };
-    const tick = 2n ** BigInt(this.timestamp.shift);
-    return { first: BigInt(first) * tick, last: (BigInt(last) + 1n) * tick - 1n };
-  }
-
-  private checkedDate(name: string, date: Date): number {
-    if (this.timestamp !== this.fields[0]) {
-      throw new SnowflakeError(
-        'ID_INVALID',
-        `A span of time is not one range of ids in a layout whose first field is ` +
-          `\`${this.fields[0]!.name}\`. Query each value of that field by itself.`,
-      );
-    }
-    if (date instanceof Date && !Number.isNaN(date.getTime())) return date.getTime();
-    throw new SnowflakeError(
-      'ID_INVALID',
-      `Expected \`${name}\` to be a valid Date, got ${shown(date)}.`,
-    );
+  idRange(from: Date, to: Date): IdSpan {
+    return idSpan(this.fields, from, to, (ms) => this.tickOf(ms));
   }
 
   private read(id: bigint | string): IdWords {

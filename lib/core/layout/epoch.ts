@@ -5,7 +5,7 @@
  * message that says what is wrong with it. Never "now", never the zone of the machine that reads
  * it.
  */
-import { shown } from '../../errors.js';
+import { shown } from '../../shown.js';
 
 export type Epoch = Date | string | number;
 

@@ -7,7 +7,7 @@
  * Promise: values are whole numbers from 0 to `max`; no BigInt is touched.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shownShort } from '../shown-short.js';
+import { shownShort } from '../../shown.js';
 
 /** What fills a field: the clock, the counter, the lease, or the caller of nextId(). */
 export type FieldRole = 'timestamp' | 'sequence' | 'worker' | 'call';

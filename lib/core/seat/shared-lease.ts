@@ -5,7 +5,8 @@
  * get different ids of one worker id; the thread that holds the lease hears from the others what
  * it would hear from its own generator.
  */
-import { SnowflakeError, shown } from '../../errors.js';
+import { SnowflakeError } from '../../errors.js';
+import { shown } from '../../shown.js';
 import { BitLayout } from '../layout/bit-layout.js';
 import type { FieldSpec } from '../layout/layout-fields.js';
 import type { LeaseSignals } from './lease-signals.js';

@@ -5,7 +5,7 @@
  * Who makes the id is not known here.
  */
 import { InstanceChecker, type ValueTransformer } from 'typeorm';
-import { shownShort } from '../../core/shown-short.js';
+import { shownShort } from '../../shown.js';
 import { SnowflakeError } from '../../errors.js';
 
 /** Canonical, so that the text found in the entity is the text the database gives back. */

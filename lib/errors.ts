@@ -18,14 +18,16 @@ export type SnowflakeErrorCode =
   | 'NO_WORKER_FREE'
   /** The store did not answer, refused the connection, or refused to write. */
   | 'STORE_UNAVAILABLE'
-  /** The host clock cannot be used: before the epoch, or too far from the registry's clock. */
-  | 'CLOCK_BACKWARDS'
+  /** The clock of this host is before the epoch, or too far from the registry's clock. */
+  | 'CLOCK_UNUSABLE'
   /** The ids of this tick are spent and the clock has not moved on far enough. */
   | 'SEQUENCE_SPENT'
   /** The layout's timestamp bits have run out. */
   | 'TIME_EXHAUSTED'
   /** A value is not an id of this layout or of this text form. */
   | 'ID_INVALID'
+  /** A call was given an argument that it cannot use: a field, a count or a Date. */
+  | 'ARGUMENT_INVALID'
   /** The namespace is in use with another layout, unit or epoch. */
   | 'LAYOUT_MISMATCH'
   /** The registry is kept by another version of the lease protocol. */
@@ -37,7 +39,7 @@ const RETRYABLE: ReadonlySet<SnowflakeErrorCode> = new Set<SnowflakeErrorCode>([
   'LEASE_LOST',
   'NO_WORKER_FREE',
   'STORE_UNAVAILABLE',
-  'CLOCK_BACKWARDS',
+  'CLOCK_UNUSABLE',
   'SEQUENCE_SPENT',
 ]);
 

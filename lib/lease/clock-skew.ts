@@ -40,7 +40,7 @@ export class ClockSkew {
   /** The error that keeps ids from being made, under the policy 'reject'. */
   get refusal(): SnowflakeError | undefined {
     if (!this.isSkewed || this.options.onClockSkew !== 'reject') return undefined;
-    return new SnowflakeError('CLOCK_BACKWARDS', `${this.text} No id was made ('reject').`, {
+    return new SnowflakeError('CLOCK_UNUSABLE', `${this.text} No id was made ('reject').`, {
       details: { skewMs: this.skewMs },
     });
   }

@@ -102,8 +102,8 @@ export class IdMaker {
 
   /**
    * One id.
-   * @throws SnowflakeError NOT_READY, LEASE_LOST, SEQUENCE_SPENT, CLOCK_BACKWARDS (retryable),
-   * TIME_EXHAUSTED, or ID_INVALID for a call field that does not fit.
+   * @throws SnowflakeError NOT_READY, LEASE_LOST, SEQUENCE_SPENT, CLOCK_UNUSABLE (retryable),
+   * TIME_EXHAUSTED, or ARGUMENT_INVALID for a call field that does not fit.
    */
   nextId(fields?: CallFields): bigint {
     return this.generator.nextId(fields);
@@ -142,7 +142,7 @@ export class IdMaker {
    * event loop goes on meanwhile. Callers are served in the order in which they came; any number of
    * them may wait, also under one signal.
    * @throws the reason of the signal when it is aborted, or what waiting cannot cure: NOT_READY
-   * after the shutdown, TIME_EXHAUSTED, ID_INVALID for a call field that does not fit.
+   * after the shutdown, TIME_EXHAUSTED, ARGUMENT_INVALID for a call field that does not fit.
    */
   nextIdAsync(options: { signal?: AbortSignal; fields?: CallFields } = {}): Promise<bigint> {
     return this.line.next(options);

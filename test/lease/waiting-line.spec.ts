@@ -165,7 +165,7 @@ describe('a caller who gives up', () => {
     await world.time.advance(5000);
     expect(await settled).toMatchObject([
       { status: 'fulfilled' },
-      { reason: { code: 'ID_INVALID' } },
+      { reason: { code: 'ARGUMENT_INVALID' } },
       { status: 'fulfilled' },
     ]);
     await keeper.stop();

@@ -117,8 +117,8 @@ export class SnowflakeGenerator {
 
   /**
    * One id.
-   * @throws SnowflakeError NOT_READY, LEASE_LOST, SEQUENCE_SPENT, CLOCK_BACKWARDS (retryable),
-   * TIME_EXHAUSTED, or ID_INVALID for a call field that does not fit.
+   * @throws SnowflakeError NOT_READY, LEASE_LOST, SEQUENCE_SPENT, CLOCK_UNUSABLE (retryable),
+   * TIME_EXHAUSTED, or ARGUMENT_INVALID for a call field that does not fit.
    */
   nextId(fields?: CallFields): bigint {
     if (fields !== undefined || this.isWide) return this.nextInFull(fields).id;

@@ -189,7 +189,7 @@ export class BitLayout {
 
   /**
    * Puts an id together; the inverse of parse.
-   * @throws SnowflakeError ID_INVALID for a part that does not fit its field.
+   * @throws SnowflakeError ARGUMENT_INVALID for a part that does not fit its field.
    */
   compose(parts: ComposeParts): bigint {
     const given = parts.fields ?? {};
@@ -245,8 +245,8 @@ export class BitLayout {
    * The smallest and the largest id of a span of time, both dates inclusive, for
    * `WHERE id BETWEEN first AND last`. A span that lies wholly outside the layout's lifetime
    * gives the empty range 1 to 0.
-   * @throws SnowflakeError ID_INVALID for an invalid date, or a layout that does not begin with
-   * time.
+   * @throws SnowflakeError ARGUMENT_INVALID for an invalid Date, or on a layout that does not begin
+   * with time.
    */
   idRange(from: Date, to: Date): IdSpan {
     return idSpan(this.fields, from, to, (ms) => this.tickOf(ms));

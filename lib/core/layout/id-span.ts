@@ -15,7 +15,7 @@ export interface IdSpan {
 
 const EMPTY: IdSpan = { first: 1n, last: 0n };
 
-/** @throws SnowflakeError ID_INVALID for an invalid date or fields that do not begin with time */
+/** @throws SnowflakeError ARGUMENT_INVALID for an invalid date or fields that do not begin with time */
 export function idSpan(
   fields: readonly LayoutField[],
   from: Date,
@@ -34,14 +34,14 @@ export function idSpan(
 function checkedDate(name: string, date: Date): number {
   if (date instanceof Date && !Number.isNaN(date.getTime())) return date.getTime();
   throw new SnowflakeError(
-    'ID_INVALID',
+    'ARGUMENT_INVALID',
     `Expected \`${name}\` to be a valid Date, got ${shown(date)}.`,
   );
 }
 
 function notInOrderOfTime([first]: readonly LayoutField[]): SnowflakeError {
   return new SnowflakeError(
-    'ID_INVALID',
+    'ARGUMENT_INVALID',
     `A span of time is not one range of ids in a layout whose first field is ` +
       `\`${first!.name}\`. Query each value of that field by itself.`,
   );

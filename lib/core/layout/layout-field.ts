@@ -67,7 +67,7 @@ export function checkedPart(field: LayoutField, value: number): number {
 
 export function invalidPart(name: string, max: number, value: unknown): SnowflakeError {
   return new SnowflakeError(
-    'ID_INVALID',
+    'ARGUMENT_INVALID',
     `Expected \`${name}\` to be an integer from 0 to ${max}, got ${shownShort(value)}.`,
     { details: { name, max, value } },
   );

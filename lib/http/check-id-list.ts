@@ -53,7 +53,7 @@ export class IdListCheck {
     for (let index = 0; index < length; index++) {
       const value: unknown = list[index];
       const id = this.check.find(value);
-      if (id === undefined) return { index, message: this.check.refusalOf(value) ?? 'No id.' };
+      if (id === undefined) return { index, message: this.check.faultOf(value) };
       ids.push(id);
     }
     return ids;

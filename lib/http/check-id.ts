@@ -38,9 +38,6 @@ export interface SnowflakeIdChecks {
 /** A real id, for messages and documents. */
 export const EXAMPLE_ID = '382366441078288384';
 
-/** What JSON Schema and OpenAPI can say of decimal text; the bound of 2^63 is beyond it. */
-export const DECIMAL_PATTERN = '^\\d{1,19}$';
-
 /** Date cannot show anything later. */
 const LAST_DATE_MS = 8.64e15;
 
@@ -90,7 +87,8 @@ export class IdCheck {
     return this.checks.layout === undefined || this.faultIn(id) === undefined;
   }
 
-  private faultOf(value: unknown): string {
+  /** Why a value that `find` refused is not an id. */
+  faultOf(value: unknown): string {
     if (typeof value === 'bigint') return this.faultIn(value) ?? notAnIdText(value);
     if (typeof value !== 'string') return this.notText(value);
     const ids = this.forms.map((form) => form.tryDecode(value)).filter((id) => id !== undefined);
@@ -145,13 +143,9 @@ export class IdCheck {
   }
 }
 
-interface FormWithWords extends TextForm {
-  refusalOf(text: unknown): string;
-}
-
 /** A form says best itself which character it does not know. */
 function refusalBy(form: TextForm, text: string): string {
-  if ('refusalOf' in form) return (form as FormWithWords).refusalOf(text);
+  if (form.refusalOf !== undefined) return form.refusalOf(text);
   try {
     form.decode(text);
   } catch (error) {

@@ -16,4 +16,6 @@ export interface TextForm {
    * wrong texts cost no more than many right ones.
    */
   tryDecode(text: string): bigint | undefined;
+  /** Why `decode` refuses a text, in the words of its error. Makes no Error either. */
+  refusalOf?(text: string): string;
 }

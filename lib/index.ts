@@ -42,7 +42,12 @@ export type { HolderLabel } from './patience/process-identity.js';
 export type { Timers } from './patience/timers.js';
 export { InjectIdMaker } from './nest/decorators.js';
 export { IdMaker } from './nest/id-maker.js';
-export type { IdMakerStatus, RenewalStatus } from './nest/id-maker.js';
+export type {
+  IdMakerStatus,
+  JoinedStatus,
+  LeaseStatus,
+  RenewalStatus,
+} from './nest/id-maker-status.js';
 export type { SnowflakeModuleOptions } from './nest/options.js';
 export type { SupportFromUrl } from './nest/own-supports.js';
 export { RefreshAlive } from './nest/refresh-alive.job.js';

@@ -7,6 +7,7 @@
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { systemClock, type Clock } from '../core/clock.js';
+import { DATE_MS_MAX } from '../core/layout/epoch.js';
 import { isId, notAnIdText } from '../core/text/checked-id.js';
 import type { TextForm } from '../core/text/text-form.js';
 import { reachMs } from '../core/seat/reach.js';
@@ -37,9 +38,6 @@ export interface SnowflakeIdChecks {
 
 /** A real id, for messages and documents. */
 export const EXAMPLE_ID = '382366441078288384';
-
-/** Date cannot show anything later. */
-const LAST_DATE_MS = 8.64e15;
 
 export class IdCheck {
   private readonly forms: readonly TextForm[];
@@ -156,5 +154,5 @@ function refusalBy(form: TextForm, text: string): string {
 }
 
 function isoOf(ms: number): string {
-  return ms <= LAST_DATE_MS ? new Date(ms).toISOString() : `${ms} ms after 1970`;
+  return ms <= DATE_MS_MAX ? new Date(ms).toISOString() : `${ms} ms after 1970`;
 }

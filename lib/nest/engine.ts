@@ -18,6 +18,7 @@ import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { minRangeMsOf } from '../lease/lease-options.js';
 import { WaitingLine } from '../lease/waiting-line.js';
 import { GeneratorLog } from './generator-log.js';
+import { statusOf } from './id-maker-status.js';
 import { IdMaker } from './id-maker.js';
 import type { SnowflakeConfig } from './options.js';
 
@@ -51,7 +52,8 @@ export function createEngine(
   const shared = shareSeat(seat, { aheadMsMax, sequenceStart });
   const { workerIds } = config;
   const line = new WaitingLine(generator, seat, timers);
-  const idMaker = new IdMaker({ generator, keeper, line, shared, workerIds });
+  const status = () => statusOf(generator, keeper);
+  const idMaker = new IdMaker({ source: generator, status, line, shared, workerIds });
   return { keeper, idMaker, holder, log };
 }
 

@@ -79,7 +79,9 @@ class CountingIdMaker implements Face {
   }
 }
 
+/** As with a worker id of its own without end; nothing is ever renewed. */
 const STATUS: IdMaker['status'] = {
+  kind: 'lease',
   state: 'active',
   workerId: 0,
   leaseEndsAt: undefined,
@@ -91,7 +93,7 @@ const STATUS: IdMaker['status'] = {
   readAt: new Date(0),
   aheadMs: 0,
   idsLeft: undefined,
-  renewals: undefined,
+  renewals: { countByAnswer: {}, waitedMs: 0, durations: [], recent: [], lastAt: undefined },
 };
 
 /**

@@ -14,6 +14,7 @@ import { systemClock, type Clock } from '../clock.js';
 import { DecimalText } from '../text/decimal.js';
 import { checkedCount } from './generator-errors.js';
 import { HIGH_WORD, IdWords, LOW_WORD } from '../id-words.js';
+import type { IdSource } from './id-source.js';
 import { KeptIds, type Moment } from './kept-ids.js';
 import type { SeatedRange, WorkerSeat } from '../seat/worker-seat.js';
 
@@ -52,7 +53,7 @@ interface Run {
  * const id = new SnowflakeGenerator(seat).nextId();
  * ```
  */
-export class SnowflakeGenerator {
+export class SnowflakeGenerator implements IdSource {
   readonly layout: BitLayout;
   private readonly clock: Clock;
   private readonly taker: BlockTaker;

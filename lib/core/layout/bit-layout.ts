@@ -9,7 +9,7 @@ import { shownShort } from '../../shown.js';
 import { systemClock, type Clock } from '../clock.js';
 import { IdWords } from '../id-words.js';
 import { readDecimal } from '../text/decimal.js';
-import { DEFAULT_EPOCH_MS, readEpoch, type Epoch } from './epoch.js';
+import { DATE_MS_MAX, DEFAULT_EPOCH_MS, readEpoch, type Epoch } from './epoch.js';
 import { fingerprintOf } from './fingerprint.js';
 import { idSpan, type IdSpan } from './id-span.js';
 import { LayoutField, checkedPart, invalidPart } from './layout-field.js';
@@ -48,8 +48,6 @@ export interface ComposeParts {
 const DAY_MS = 86_400_000;
 /** Time enough to move every table to a wider layout: five years. */
 const WARNING_MS = 5 * 365.25 * DAY_MS;
-/** Date cannot show anything later; only layouts with huge ticks get there. */
-const LAST_DATE_MS = 8.64e15;
 
 /**
  * The bits of an id.
@@ -135,7 +133,7 @@ export class BitLayout {
 
   /** The last millisecond that an id can carry. */
   get lastDate(): Date {
-    return new Date(Math.min(LAST_DATE_MS, this.epochMs + this.lifetimeMs - 1));
+    return new Date(Math.min(DATE_MS_MAX, this.epochMs + this.lifetimeMs - 1));
   }
 
   /** Text for the operator from five years before the end on; undefined until then. */

@@ -16,7 +16,8 @@ export interface IdSpan {
 const EMPTY: IdSpan = { first: 1n, last: 0n };
 
 /**
- * @throws SnowflakeError ARGUMENT_INVALID for an invalid date, or fields that do not begin with time
+ * @throws SnowflakeError ARGUMENT_INVALID for an invalid Date, or fields that do not begin with
+ * time
  */
 export function idSpan(
   fields: readonly LayoutField[],

@@ -6,22 +6,23 @@ export type { SnowflakeErrorCode, SnowflakeErrorOptions } from './errors.js';
 export { BitLayout } from './core/layout/bit-layout.js';
 export type { BitLayoutOptions, ComposeParts, SnowflakeParts } from './core/layout/bit-layout.js';
 export type { CallFields } from './core/generator/call-words.js';
-export { systemClock } from './core/generator/clock.js';
-export type { Clock } from './core/generator/clock.js';
+export { systemClock } from './core/clock.js';
+export type { Clock } from './core/clock.js';
 export type { Epoch } from './core/layout/epoch.js';
 export type { FieldRole, LayoutField } from './core/layout/layout-field.js';
 export type { FieldSpec } from './core/layout/layout-fields.js';
 export { layouts } from './core/layout/presets.js';
 export type { IchLayoutOptions, LayoutOptions } from './core/layout/presets.js';
-export { joinSharedLease } from './core/seat/shared-lease.js';
+export { joinSharedLease } from './core/generator/join-shared-lease.js';
 export type { SharedLease } from './core/seat/shared-lease.js';
 export { SnowflakeGenerator } from './core/generator/snowflake-generator.js';
 export type { GeneratorOptions } from './core/generator/snowflake-generator.js';
-export { idFromBytes, idToBytes, textForms } from './core/text/text-forms.js';
-export type { TextForm } from './core/text/text-forms.js';
+export { idFromBytes, idToBytes } from './core/text/bytes.js';
+export type { TextForm } from './core/text/text-form.js';
+export { textForms } from './core/text/text-forms.js';
 export type { WorkerIdRange } from './core/layout/worker-id-range.js';
 export { WorkerSeat } from './core/seat/worker-seat.js';
-export type { SeatWatch, SeatedRange, WorkerRange } from './core/seat/worker-seat.js';
+export type { LeasedRange, SeatWatch, SeatedRange } from './core/seat/worker-seat.js';
 export { ordinalSupport } from './backends/host/index.js';
 export { MemoryRegistry, MemorySupport } from './backends/memory/index.js';
 export type { MemorySupportOptions } from './backends/memory/index.js';
@@ -41,7 +42,12 @@ export type { HolderLabel } from './patience/process-identity.js';
 export type { Timers } from './patience/timers.js';
 export { InjectIdMaker } from './nest/decorators.js';
 export { IdMaker } from './nest/id-maker.js';
-export type { IdMakerStatus, RenewalStatus } from './nest/id-maker.js';
+export type {
+  IdMakerStatus,
+  JoinedStatus,
+  LeaseStatus,
+  RenewalStatus,
+} from './nest/id-maker-status.js';
 export type { SnowflakeModuleOptions } from './nest/options.js';
 export type { SupportFromUrl } from './backends/schemes.js';
 export { RefreshAlive } from './nest/refresh-alive.job.js';

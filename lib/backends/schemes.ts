@@ -5,7 +5,8 @@
  * Promise: a backend is loaded only when its URL is used, so that the clients of the others need
  * not be installed; no message shows more of a URL than a scheme that everybody knows.
  */
-import { SnowflakeError, isSnowflakeError, shownUrl, withoutSecrets } from '../errors.js';
+import { SnowflakeError, isSnowflakeError } from '../errors.js';
+import { shownUrl, withoutSecrets } from '../shown.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { StaticSupport } from '../lease/static.support.js';
 import type { RegistryInspector } from '../registry/registry-view.js';

@@ -3,7 +3,8 @@
  *
  * Promise: parsing, help and suggestions all come from this data, so that they cannot disagree.
  */
-import { SnowflakeError, shownUrl } from '../errors.js';
+import { SnowflakeError } from '../errors.js';
+import { shownUrl } from '../shown.js';
 import type { Options } from './options.js';
 import type { ExitCode, Surroundings } from './surroundings.js';
 import type { Terminal } from './terminal.js';

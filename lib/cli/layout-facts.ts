@@ -4,10 +4,9 @@
  * Promise: derived from the layout alone; only ranges that a store can lease count as workers.
  */
 import type { BitLayout } from '../core/index.js';
+import { LEASED_WORKER_COUNT_MAX } from '../core/layout/worker-id-range.js';
 import { spanText } from './time-text.js';
 
-/** Of a layout with more worker ids a store leases the first of the span. */
-const LEASED_WORKERS_MAX = 4096;
 /** Above this a JavaScript number skips integers. */
 const NUMBER_BITS = 53;
 
@@ -34,7 +33,7 @@ export function layoutFacts(layout: BitLayout): LayoutFacts {
     lastDate: layout.lastDate.toISOString(),
     lifetimeMs: layout.lifetimeMs,
     workers,
-    workersLeased: Math.min(workers, LEASED_WORKERS_MAX),
+    workersLeased: Math.min(workers, LEASED_WORKER_COUNT_MAX),
     idsPerSecondAndWorker: layout.idsPerSecond,
     fitsNumber: layout.totalBits <= NUMBER_BITS,
   };

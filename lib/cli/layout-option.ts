@@ -5,6 +5,7 @@
  * answered with the nearest preset.
  */
 import { BitLayout, layouts, type Epoch, type FieldSpec } from '../core/index.js';
+import { readFingerprint } from '../core/layout/fingerprint.js';
 import { quoted, usageFault, type OptionSpecs } from './command.js';
 import { suggestion } from './nearest.js';
 import type { Options } from './options.js';
@@ -22,14 +23,6 @@ export const GIVEN_LAYOUT_OPTIONS: OptionSpecs = {
 export const LAYOUT_OPTIONS: OptionSpecs = {
   ...GIVEN_LAYOUT_OPTIONS,
   layout: { value: 'preset', says: `${PRESETS}; default snowflake` },
-};
-
-const FINGERPRINT = /^((?:[tswc]\d{1,2}-)*[tswc]\d{1,2})\/(\d{1,7})ms@(\d{1,15})$/;
-const FIELD_NAMES: Readonly<Record<string, string>> = {
-  t: 'timestamp',
-  s: 'sequence',
-  w: 'worker',
-  c: 'call',
 };
 
 /** True when the command line says which layout. */
@@ -52,16 +45,10 @@ export function layoutFrom(options: Options): BitLayout {
 
 /** The layout of a fingerprint, with fields named after their role, or undefined. */
 export function layoutOfFingerprint(fingerprint: string): BitLayout | undefined {
-  const [, runs, unitMs, epochMs] = FINGERPRINT.exec(fingerprint) ?? [];
-  if (runs === undefined) return undefined;
-  const fields = runs.split('-').map((run, at, all): FieldSpec => {
-    const [letter, bits] = [run[0]!, Number(run.slice(1))];
-    const isSecond = all.findIndex((other) => other[0] === letter) < at;
-    const name = FIELD_NAMES[letter]! + (isSecond ? at : '');
-    return letter === 'c' ? [name, bits, 'call'] : [name, bits];
-  });
+  const options = readFingerprint(fingerprint);
+  if (options === undefined) return undefined;
   try {
-    return new BitLayout({ epoch: Number(epochMs), unitMs: Number(unitMs), fields });
+    return new BitLayout(options);
   } catch {
     return undefined;
   }

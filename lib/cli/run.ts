@@ -4,7 +4,8 @@
  * Promise: never rejects. When it answers, all output is through; when the reader of the output
  * has gone it stops and says nothing.
  */
-import { isSnowflakeError, shown, type SnowflakeError } from '../errors.js';
+import { isSnowflakeError, type SnowflakeError } from '../errors.js';
+import { shown } from '../shown.js';
 import { helpHint, quoted, usageFault, type Command } from './command.js';
 import { COMMANDS } from './commands/index.js';
 import { helpOf, helpOfAll, helpOfFamily } from './help.js';

@@ -3,7 +3,7 @@
  *
  * Promise: a time that is read has its zone, or is refused; a time that is shown says its zone.
  */
-import { systemClock } from '../core/generator/clock.js';
+import { systemClock } from '../core/clock.js';
 import { quoted, usageFault } from './command.js';
 
 /** The first and the last millisecond of what was written: of a day, a minute, a second. */

@@ -4,7 +4,8 @@
  * Promise: without a guard there is no page. Leaving the guards out is a fault, not a default.
  */
 import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
-import { SnowflakeError, shown } from '../errors.js';
+import { SnowflakeError } from '../errors.js';
+import { shown } from '../shown.js';
 
 /** A class, whose dependencies Nest injects, or an instance. */
 export type DashboardGuard = Type<CanActivate> | CanActivate;

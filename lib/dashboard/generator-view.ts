@@ -6,7 +6,7 @@
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { healthOf } from '../health/health-report.js';
-import type { IdMakerStatus, RenewalStatus } from '../nest/id-maker.js';
+import type { IdMakerStatus, RenewalStatus } from '../nest/id-maker-status.js';
 import type { CountsView, GeneratorView, LayoutView, LeaseView } from './answers.js';
 import type { ShownGenerator } from './shown-generators.js';
 

@@ -4,7 +4,8 @@
  * Promise: core decides what is an id and words the refusal; nothing is guessed here.
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
-import { textForms, type TextForm } from '../core/text/text-forms.js';
+import type { TextForm } from '../core/text/text-form.js';
+import { textForms } from '../core/text/text-forms.js';
 import { isSnowflakeError } from '../errors.js';
 import { printable } from '../lease/printable.js';
 import type { IdAnswer } from './answers.js';

@@ -4,7 +4,7 @@
  * Promise: one question is open at a time, and the next comes a second later at the earliest,
  * however many pages are open. A store that is away or silent is told in words; nobody waits long.
  */
-import { withoutSecrets } from '../errors.js';
+import { withoutSecrets } from '../shown.js';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
 import { printable, shownName } from '../lease/printable.js';
 import type { Timers } from '../patience/timers.js';

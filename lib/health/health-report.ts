@@ -3,7 +3,8 @@
  *
  * Promise: it asks nobody. A store that is away is not down as long as ids can be made without it.
  */
-import type { IdMaker, IdMakerStatus } from '../nest/id-maker.js';
+import type { IdMaker } from '../nest/id-maker.js';
+import type { IdMakerStatus } from '../nest/id-maker-status.js';
 
 export interface SnowflakeHealthOptions {
   /** The `name` of the SnowflakeModule, where there are several. */

@@ -5,8 +5,8 @@
  * that a list of any length is refused in the time of a bounded one. The bound has a default,
  * because validators look at every value before they look at a bound of their own.
  */
-import { shownShort } from '../core/shown-short.js';
-import { SnowflakeError, shown } from '../errors.js';
+import { SnowflakeError } from '../errors.js';
+import { shown, shownShort } from '../shown.js';
 import { IdCheck, type SnowflakeIdChecks } from './check-id.js';
 import { integerFault } from './checks-fault.js';
 
@@ -53,7 +53,7 @@ export class IdListCheck {
     for (let index = 0; index < length; index++) {
       const value: unknown = list[index];
       const id = this.check.find(value);
-      if (id === undefined) return { index, message: this.check.refusalOf(value) ?? 'No id.' };
+      if (id === undefined) return { index, message: this.check.faultOf(value) };
       ids.push(id);
     }
     return ids;

@@ -6,10 +6,12 @@
  * classes of frameworks are left to the doors.
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
-import { systemClock, type Clock } from '../core/generator/clock.js';
-import { isId, notAnIdText, type TextForm } from '../core/text/radix-form.js';
+import { systemClock, type Clock } from '../core/clock.js';
+import { DATE_MS_MAX } from '../core/layout/epoch.js';
+import { isId, notAnIdText } from '../core/text/checked-id.js';
+import type { TextForm } from '../core/text/text-form.js';
 import { reachMs } from '../core/seat/reach.js';
-import { shownShort } from '../core/shown-short.js';
+import { shownShort } from '../shown.js';
 import { textForms } from '../core/text/text-forms.js';
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
 import { FUTURE_MS_MAX, checksFault } from './checks-fault.js';
@@ -36,12 +38,6 @@ export interface SnowflakeIdChecks {
 
 /** A real id, for messages and documents. */
 export const EXAMPLE_ID = '382366441078288384';
-
-/** What JSON Schema and OpenAPI can say of decimal text; the bound of 2^63 is beyond it. */
-export const DECIMAL_PATTERN = '^\\d{1,19}$';
-
-/** Date cannot show anything later. */
-const LAST_DATE_MS = 8.64e15;
 
 export class IdCheck {
   private readonly forms: readonly TextForm[];
@@ -89,7 +85,8 @@ export class IdCheck {
     return this.checks.layout === undefined || this.faultIn(id) === undefined;
   }
 
-  private faultOf(value: unknown): string {
+  /** Why a value that `find` refused is not an id. */
+  faultOf(value: unknown): string {
     if (typeof value === 'bigint') return this.faultIn(value) ?? notAnIdText(value);
     if (typeof value !== 'string') return this.notText(value);
     const ids = this.forms.map((form) => form.tryDecode(value)).filter((id) => id !== undefined);
@@ -144,13 +141,9 @@ export class IdCheck {
   }
 }
 
-interface FormWithWords extends TextForm {
-  refusalOf(text: unknown): string;
-}
-
 /** A form says best itself which character it does not know. */
 function refusalBy(form: TextForm, text: string): string {
-  if ('refusalOf' in form) return (form as FormWithWords).refusalOf(text);
+  if (form.refusalOf !== undefined) return form.refusalOf(text);
   try {
     form.decode(text);
   } catch (error) {
@@ -161,5 +154,5 @@ function refusalBy(form: TextForm, text: string): string {
 }
 
 function isoOf(ms: number): string {
-  return ms <= LAST_DATE_MS ? new Date(ms).toISOString() : `${ms} ms after 1970`;
+  return ms <= DATE_MS_MAX ? new Date(ms).toISOString() : `${ms} ms after 1970`;
 }

@@ -4,8 +4,8 @@
  * Promise: a check that could never work is refused when the program starts, not when a client
  * sends the first id.
  */
-import type { TextForm } from '../core/text/radix-form.js';
-import { shown } from '../errors.js';
+import type { TextForm } from '../core/text/text-form.js';
+import { shown } from '../shown.js';
 import type { SnowflakeIdChecks } from './check-id.js';
 
 /**

@@ -5,7 +5,7 @@
  * and the reason, never with 500.
  */
 import { BadRequestException, Injectable, Optional, type PipeTransform } from '@nestjs/common';
-import type { TextForm } from '../core/text/radix-form.js';
+import type { TextForm } from '../core/text/text-form.js';
 import { isSnowflakeError } from '../errors.js';
 import { IdCheck, type SnowflakeIdChecks } from './check-id.js';
 

@@ -37,7 +37,7 @@ type Request = Readonly<Record<string, unknown>>;
  * other filters.
  *
  * 400 is given only where the refused text stands in params, query, body, headers or cookies of the
- * request. That a `count`, a Date or an id out of the database is wrong is the server's fault.
+ * request. A wrong id out of the database, like a wrong argument, is the server's fault.
  *
  * @example
  * ```ts

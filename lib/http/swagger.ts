@@ -5,7 +5,8 @@
  * number. Nothing is validated here.
  */
 import { ApiParam, ApiProperty, ApiQuery } from '@nestjs/swagger';
-import { DECIMAL_PATTERN, EXAMPLE_ID } from './check-id.js';
+import { DECIMAL_PATTERN } from '../core/text/decimal.js';
+import { EXAMPLE_ID } from './check-id.js';
 
 /** What a document may say about an id beside its form. */
 export interface ApiSnowflakeOptions {

@@ -5,9 +5,10 @@
  * text or a bigint comes out is in the name.
  */
 import { z } from 'zod';
-import { shownShort } from '../core/shown-short.js';
+import { shownShort } from '../shown.js';
 import { IdListCheck, type SnowflakeIdListChecks } from './check-id-list.js';
-import { DECIMAL_PATTERN, EXAMPLE_ID, IdCheck, type SnowflakeIdChecks } from './check-id.js';
+import { DECIMAL_PATTERN } from '../core/text/decimal.js';
+import { EXAMPLE_ID, IdCheck, type SnowflakeIdChecks } from './check-id.js';
 
 export type { SnowflakeIdListChecks } from './check-id-list.js';
 export type { SnowflakeIdChecks } from './check-id.js';

@@ -4,7 +4,8 @@
  * Promise: no range is seated, and no wait begun, on a value of another form: a worker id that does
  * not fit its bits would make ids of another holder, and NaN passes every comparison.
  */
-import { SnowflakeError, shown } from '../errors.js';
+import { SnowflakeError } from '../errors.js';
+import { shown } from '../shown.js';
 import type { LeaseAnswer } from './distributed-support.js';
 
 /** The worker ids that were asked for, both inclusive. */

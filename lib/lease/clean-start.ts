@@ -5,7 +5,7 @@
  * Promise: the start waits until the clock has passed whatever that process can have reached: the
  * tick it ended in, and as far as its ids were allowed to run ahead.
  */
-import type { Clock } from '../core/generator/clock.js';
+import type { Clock } from '../core/clock.js';
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { SnowflakeError } from '../errors.js';
 import { pause, type Timers } from '../patience/timers.js';

@@ -3,7 +3,7 @@
  *
  * Ids stay unique whatever the clocks say; this only keeps the time in them right.
  */
-import type { Clock } from '../core/generator/clock.js';
+import type { Clock } from '../core/clock.js';
 import type { AnchoredClock } from '../core/seat/anchored-clock.js';
 import { SnowflakeError } from '../errors.js';
 import type { LeaseOptions } from './lease-options.js';
@@ -40,7 +40,7 @@ export class ClockSkew {
   /** The error that keeps ids from being made, under the policy 'reject'. */
   get refusal(): SnowflakeError | undefined {
     if (!this.isSkewed || this.options.onClockSkew !== 'reject') return undefined;
-    return new SnowflakeError('CLOCK_BACKWARDS', `${this.text} No id was made ('reject').`, {
+    return new SnowflakeError('CLOCK_UNUSABLE', `${this.text} No id was made ('reject').`, {
       details: { skewMs: this.skewMs },
     });
   }

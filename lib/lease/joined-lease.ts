@@ -29,7 +29,7 @@ export class JoinedLease implements Keeper {
 
   get state(): LeaseState {
     if (this.hasStopped) return 'released';
-    const state = stateOf(this.parts.seat.memory.state);
+    const state = stateOf(this.parts.seat.signals.state);
     // The thread that holds the lease may have ended without a word.
     const isOver = this.endMs !== undefined && this.nowMs >= this.endMs;
     return isOver ? 'exhausted' : state;
@@ -64,7 +64,7 @@ export class JoinedLease implements Keeper {
   async start(): Promise<void> {
     const { seat, timers, startTimeoutMs } = this.parts;
     for (let waitedMs = 0; seat.current === undefined; waitedMs += LOOK_AGAIN_MS) {
-      if (seat.memory.isClosed) throw stopped();
+      if (seat.isClosed) throw stopped();
       if (waitedMs >= startTimeoutMs) throw noLease(waitedMs);
       await pause(timers, LOOK_AGAIN_MS);
     }

@@ -2,7 +2,7 @@
  * What a keeper is made of: everything it touches comes in here, so that a simulation can give
  * it other time, another store and other chance.
  */
-import type { Clock } from '../core/generator/clock.js';
+import type { Clock } from '../core/clock.js';
 import type { AnchoredClock } from '../core/seat/anchored-clock.js';
 import type { WorkerSeat } from '../core/seat/worker-seat.js';
 import type { IDistributedSupport, LeaseTerms } from './distributed-support.js';

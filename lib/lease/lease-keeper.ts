@@ -279,7 +279,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     const from = this.state;
     this.state = nextState(from, event);
     if (from === this.state) return;
-    this.parts.seat.memory.state = numberOf(this.state);
+    this.parts.seat.signals.state = numberOf(this.state);
     this.news.changed({ from, to: this.state, workerId: this.lease?.workerId, reason });
   }
 }

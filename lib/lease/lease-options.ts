@@ -4,7 +4,7 @@
  * Promise: defaults that never cost uniqueness (nothing here can), and a worded fault for every
  * value or combination that would make the lease fail in operation.
  */
-import { shown } from '../errors.js';
+import { shown } from '../shown.js';
 
 export interface LeaseOptions {
   /** How far ahead of the store's clock ids may go. 10 s to 10 min, default 60 s. */

@@ -4,7 +4,8 @@
  * Uniqueness rests on the operator, who gives each process and each thread another number, and
  * across restarts on the host's clock. endless-worker-ids.ts keeps generators of one thread apart.
  */
-import { SnowflakeError, shown } from '../errors.js';
+import { SnowflakeError } from '../errors.js';
+import { shown } from '../shown.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,

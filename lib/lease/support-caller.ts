@@ -5,7 +5,8 @@
  * late. An answer that comes after the time limit is not lost but handed on, because a ceiling is
  * absolute and may be applied late.
  */
-import { SnowflakeError, isSnowflakeError, plainCause } from '../errors.js';
+import { SnowflakeError, isSnowflakeError } from '../errors.js';
+import { plainCause } from '../shown.js';
 import type { Timers } from '../patience/timers.js';
 import { withinLimit } from '../patience/within-limit.js';
 

@@ -155,9 +155,9 @@ export class WaitingLine {
   private async listen(): Promise<void> {
     if (this.isListening) return;
     this.isListening = true;
-    while (this.callers.size > 0 && this.seat.memory.shared !== undefined) {
-      const { memory } = this.seat;
-      await memory.changeToCome(memory.changeCount);
+    while (this.callers.size > 0 && this.seat.sharedMemory !== undefined) {
+      const { signals } = this.seat;
+      await signals.untilChange(signals.changeCount);
       this.wake();
     }
     this.isListening = false;

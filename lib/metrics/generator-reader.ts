@@ -6,7 +6,8 @@
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
-import type { IdMaker, IdMakerStatus } from '../nest/id-maker.js';
+import type { IdMaker } from '../nest/id-maker.js';
+import type { IdMakerStatus } from '../nest/id-maker-status.js';
 import { WorkerCensus, type WorkerCount } from './worker-census.js';
 
 /** A generator whose metrics are wanted. */

@@ -4,9 +4,9 @@
  * Nothing runs yet: generator-run.ts starts and stops it, for the module and for scripts alike.
  * Promise: what is said about a lease never changes it, whatever the application's logger does.
  */
-import { AnchoredClock } from '../core/seat/anchored-clock.js';
-import { SeatMemory } from '../core/seat/seat-memory.js';
-import { hearThreads, joinSeat, shareSeat } from '../core/seat/shared-lease.js';
+import type { AnchoredClock } from '../core/seat/anchored-clock.js';
+import { SeatWords } from '../core/seat/seat-words.js';
+import { forwardSignals, joinSeat, shareSeat } from '../core/seat/shared-lease.js';
 import { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
 import { WorkerSeat } from '../core/seat/worker-seat.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
@@ -18,6 +18,7 @@ import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { minRangeMsOf } from '../lease/lease-options.js';
 import { WaitingLine } from '../lease/waiting-line.js';
 import { GeneratorLog } from './generator-log.js';
+import { statusOf } from './id-maker-status.js';
 import { IdMaker } from './id-maker.js';
 import type { SnowflakeConfig } from './options.js';
 
@@ -39,10 +40,10 @@ export function createEngine(
   const log = new GeneratorLog(name);
   const holder = systemHolder(config.application);
   const joined = sharedLeaseOf(support);
-  const memory = config.sharesLease ? SeatMemory.shared() : new SeatMemory();
+  const words = config.sharesLease ? SeatWords.shared() : new SeatWords();
   const seat =
-    joined === undefined ? new WorkerSeat(layout, lease.reserveMs, memory) : joinSeat(joined);
-  const idClock = new AnchoredClock(clock, seat.memory);
+    joined === undefined ? new WorkerSeat(layout, lease.reserveMs, words) : joinSeat(joined);
+  const idClock = seat.anchored(clock);
   const { startTimeoutMs } = lease;
   const keeper =
     joined === undefined
@@ -52,7 +53,8 @@ export function createEngine(
   const shared = shareSeat(seat, { aheadMsMax, sequenceStart });
   const { workerIds } = config;
   const line = new WaitingLine(generator, seat, timers);
-  const idMaker = new IdMaker({ generator, keeper, line, shared, workerIds });
+  const status = () => statusOf(generator, keeper);
+  const idMaker = new IdMaker({ source: generator, status, line, shared, workerIds });
   return { keeper, idMaker, holder, log };
 }
 
@@ -69,7 +71,7 @@ function createKeeper(
   { seat, idClock, holder, log }: KeeperSurroundings,
 ): LeaseKeeper {
   const { layout, lease, clock, timers, workerIds, aheadMsMax } = config;
-  if (config.sharesLease) void hearThreads(seat);
+  if (config.sharesLease) void forwardSignals(seat);
   return new LeaseKeeper({
     support,
     seat,

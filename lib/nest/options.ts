@@ -5,13 +5,17 @@
  */
 import type { SupportFromUrl } from '../backends/schemes.js';
 import { BitLayout } from '../core/layout/bit-layout.js';
-import { systemClock, type Clock } from '../core/generator/clock.js';
+import { systemClock, type Clock } from '../core/clock.js';
 import type { Epoch } from '../core/layout/epoch.js';
 import type { FieldSpec } from '../core/layout/layout-fields.js';
 import { layouts } from '../core/layout/presets.js';
 import { sharedLayout, type SharedLease } from '../core/seat/shared-lease.js';
-import { workerRange, type WorkerIdRange } from '../core/layout/worker-id-range.js';
-import { shown } from '../errors.js';
+import {
+  LEASED_WORKER_COUNT_MAX,
+  workerIdRangeOf,
+  type WorkerIdRange,
+} from '../core/layout/worker-id-range.js';
+import { shown } from '../shown.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { sharedLeaseOf } from '../lease/joined.support.js';
 import {
@@ -82,8 +86,6 @@ export interface SnowflakeConfig {
   readonly timers: Timers;
 }
 
-/** A registry looks through the ceilings of its worker ids: more than 4096 would make it slow. */
-const LEASED_WORKER_ID_MAX = 4095;
 const AHEAD_MS_LIMIT = 3_600_000;
 /** Stands in while other options are checked, so that one fault does not hide the rest. */
 const UNKNOWN_SUPPORT = {} as unknown as IDistributedSupport;
@@ -238,7 +240,7 @@ function resolveWorkerIds(
   support: IDistributedSupport,
   faults: string[],
 ): WorkerIdRange {
-  const range = workerRange(layout, options.workerFields ?? {});
+  const range = workerIdRangeOf(layout, options.workerFields ?? {});
   if ('faults' in range) {
     faults.push(...range.faults);
     return { min: 0, max: 0 };
@@ -248,7 +250,7 @@ function resolveWorkerIds(
     if (fault !== undefined) faults.push(fault);
     return range;
   }
-  return { min: range.min, max: Math.min(range.max, range.min + LEASED_WORKER_ID_MAX) };
+  return { min: range.min, max: Math.min(range.max, range.min + LEASED_WORKER_COUNT_MAX - 1) };
 }
 
 function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): string[] {

@@ -3,7 +3,7 @@
  * a URL. A scheme of ours is never replaced in silence.
  */
 import { backendOfScheme, type OwnSupports, type SupportFromUrl } from '../backends/schemes.js';
-import { shown } from '../errors.js';
+import { shown } from '../shown.js';
 
 /** As RFC 3986 has it, in lower case. */
 const SCHEME = /^[a-z][a-z0-9+.-]*$/;

@@ -5,7 +5,7 @@
  */
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { shown } from '../errors.js';
+import { shown } from '../shown.js';
 import { invalid } from './config-faults.js';
 import type { SnowflakeModuleOptions } from './options.js';
 import { snowflakeProviders } from './providers.js';

@@ -5,7 +5,8 @@
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { layouts } from '../core/layout/presets.js';
-import { SnowflakeError, shown } from '../errors.js';
+import { SnowflakeError } from '../errors.js';
+import { shown } from '../shown.js';
 import type { IdMaker } from '../nest/id-maker.js';
 
 export interface FakeIdMakerOptions {
@@ -78,7 +79,9 @@ class CountingIdMaker implements Face {
   }
 }
 
+/** As with a worker id of its own without end; nothing is ever renewed. */
 const STATUS: IdMaker['status'] = {
+  kind: 'lease',
   state: 'active',
   workerId: 0,
   leaseEndsAt: undefined,
@@ -90,7 +93,7 @@ const STATUS: IdMaker['status'] = {
   readAt: new Date(0),
   aheadMs: 0,
   idsLeft: undefined,
-  renewals: undefined,
+  renewals: { countByAnswer: {}, waitedMs: 0, durations: [], recent: [], lastAt: undefined },
 };
 
 /**

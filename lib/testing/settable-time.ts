@@ -4,7 +4,7 @@
  * Promise: nothing happens but what `advance` lets happen, in order, each step with every promise
  * settled that can be. The wall clock may be set alone; timers follow the time that elapses.
  */
-import type { Clock } from '../core/generator/clock.js';
+import type { Clock } from '../core/clock.js';
 import { turn, type TimerHandle, type Timers } from '../patience/timers.js';
 import { Agenda, type Due } from './agenda.js';
 

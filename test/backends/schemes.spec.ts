@@ -10,7 +10,7 @@ import {
   schemeOf,
   supportOf,
 } from '../../lib/backends/schemes.js';
-import { shownUrl } from '../../lib/errors.js';
+import { shownUrl } from '../../lib/shown.js';
 import { ownSupports } from '../../lib/nest/own-supports.js';
 
 const NONE = new Map();

@@ -65,8 +65,7 @@ function faultsOf(cell: string): string[] {
 }
 
 const STATES: readonly string[] = Object.keys(LEASE_STATES);
-const STATUS =
-  /interface IdMakerStatus \{([^}]*)\}/.exec(textOf('lib/nest/id-maker.ts'))?.[1] ?? '';
+const STATUS = textOf('lib/nest/id-maker-status.ts');
 
 /** The words of a status cell that are no state, and its fields that the status has not. */
 function unknownIn(cell: string): string[] {

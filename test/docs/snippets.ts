@@ -109,10 +109,13 @@ export class SnippetProgram {
     const isAlias = found.flags & ts.SymbolFlags.Alias;
     const symbol = isAlias ? checker.getAliasedSymbol(found) : found;
     const declared = checker.getDeclaredTypeOfSymbol(symbol);
-    const names = declared.isUnion()
-      ? declared.types.map((member) => (member as ts.StringLiteralType).value)
-      : checker.getPropertiesOfType(declared).map(({ name }) => name);
-    return names.toSorted();
+    const members = declared.isUnion() ? declared.types : [declared];
+    const names = members.flatMap((member) =>
+      member.isStringLiteral()
+        ? [member.value]
+        : checker.getPropertiesOfType(member).map(({ name }) => name),
+    );
+    return [...new Set(names)].toSorted();
   }
 
   private host(options: ts.CompilerOptions): ts.CompilerHost {

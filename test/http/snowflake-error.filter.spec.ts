@@ -169,7 +169,7 @@ describe.each(WAYS)('on %s, by %s', (platform, _, module) => {
       const { status, text } = await app.get(`/thrown/${name}`);
       expect([status, JSON.parse(text)]).toEqual([500, INTERNAL]);
       expect(logged).toHaveLength(1);
-      expect(logged[0]).toMatch(/^(ID_INVALID|STORE_UNAVAILABLE): .*\n? +at /s);
+      expect(logged[0]).toMatch(/^(ID_INVALID|ARGUMENT_INVALID|STORE_UNAVAILABLE): .*\n? +at /s);
     },
   );
 

@@ -51,7 +51,7 @@ class App {}
 const ID = {
   type: 'string',
   format: 'int64',
-  pattern: '^\\d{1,19}$',
+  pattern: '^(0|[1-9]\\d{0,18})$',
   example: '382366441078288384',
 };
 

@@ -72,7 +72,7 @@ describe.each([
     expect(z.toJSONSchema(schema, { io: 'input' })).toMatchObject({
       type: 'string',
       format: 'int64',
-      pattern: '^\\d{1,19}$',
+      pattern: '^(0|[1-9]\\d{0,18})$',
       examples: [TEXT],
     });
   });

@@ -2,8 +2,7 @@
  * A lease that threads share, as its keeper and those threads see it.
  */
 import { describe, expect, it } from '@jest/globals';
-import { AnchoredClock } from '../../lib/core/seat/anchored-clock.js';
-import { SeatMemory } from '../../lib/core/seat/seat-memory.js';
+import { SeatWords } from '../../lib/core/seat/seat-words.js';
 import { joinSeat, shareSeat } from '../../lib/core/seat/shared-lease.js';
 import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator.js';
 import { JoinedLease } from '../../lib/lease/joined-lease.js';
@@ -14,11 +13,11 @@ import { codeOf } from '../code-of.js';
 /** A process of two more threads in a world. */
 function sharing(given: Partial<LeaseOptions> = {}) {
   const world = new World();
-  const owner = process(world, given, 0, SeatMemory.shared());
+  const owner = process(world, given, 0, SeatWords.shared());
   const shared = shareSeat(owner.seat, { aheadMsMax: 1000, sequenceStart: 'zero' })!;
   const thread = () => {
     const seat = joinSeat(shared);
-    const clock = new AnchoredClock(world.time, seat.memory);
+    const clock = seat.anchored(world.time);
     const lease = new JoinedLease({ seat, clock, timers: world.time, startTimeoutMs: 1000 });
     return { seat, lease, generator: new SnowflakeGenerator(seat, { clock }) };
   };

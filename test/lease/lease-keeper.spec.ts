@@ -244,7 +244,7 @@ describe('the keeper', () => {
     const world = new World();
     world.storeAheadMs = 3_600_000;
     const failing = process(world, { onClockSkew: 'reject' });
-    await expect(failing.keeper.start()).rejects.toMatchObject({ code: 'CLOCK_BACKWARDS' });
+    await expect(failing.keeper.start()).rejects.toMatchObject({ code: 'CLOCK_UNUSABLE' });
     world.storeAheadMs = 0;
     await world.time.advance(7_200_000);
     const { keeper, generator } = process(world, { onClockSkew: 'reject' });
@@ -253,7 +253,7 @@ describe('the keeper', () => {
     world.time.wallMs += 10_000;
     world.storeAheadMs = -10_000;
     await keeper.refresh();
-    expect(codeOf(() => generator.nextId())).toBe('CLOCK_BACKWARDS');
+    expect(codeOf(() => generator.nextId())).toBe('CLOCK_UNUSABLE');
     world.time.wallMs -= 10_000;
     world.storeAheadMs = 0;
     await keeper.refresh();

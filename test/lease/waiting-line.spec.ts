@@ -3,8 +3,7 @@
  */
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
-import { AnchoredClock } from '../../lib/core/seat/anchored-clock.js';
-import { SeatMemory } from '../../lib/core/seat/seat-memory.js';
+import { SeatWords } from '../../lib/core/seat/seat-words.js';
 import { joinSeat, shareSeat } from '../../lib/core/seat/shared-lease.js';
 import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator.js';
 import type { WorkerSeat } from '../../lib/core/seat/worker-seat.js';
@@ -166,7 +165,7 @@ describe('a caller who gives up', () => {
     await world.time.advance(5000);
     expect(await settled).toMatchObject([
       { status: 'fulfilled' },
-      { reason: { code: 'ID_INVALID' } },
+      { reason: { code: 'ARGUMENT_INVALID' } },
       { status: 'fulfilled' },
     ]);
     await keeper.stop();
@@ -176,10 +175,10 @@ describe('a caller who gives up', () => {
 describe('callers in a thread that shares a lease', () => {
   async function thread() {
     const world = new World();
-    const owner = holder(world, { reserveMs: 0 }, 0, SeatMemory.shared());
+    const owner = holder(world, { reserveMs: 0 }, 0, SeatWords.shared());
     const shared = shareSeat(owner.seat, { aheadMsMax: 1000, sequenceStart: 'zero' })!;
     const seat = joinSeat(shared);
-    const clock = new AnchoredClock(world.time, seat.memory);
+    const clock = seat.anchored(world.time);
     const lease = new JoinedLease({ seat, clock, timers: world.time, startTimeoutMs: 1000 });
     const generator = new SnowflakeGenerator(seat, { clock });
     return { world, owner, lease, ...lineOn(world, seat, generator) };

@@ -4,9 +4,8 @@
  */
 import { MemoryRegistry } from '../../lib/backends/memory/index.js';
 import { stateOf } from '../../lib/backends/memory/memory-registry.js';
-import { AnchoredClock } from '../../lib/core/seat/anchored-clock.js';
 import { layouts } from '../../lib/core/layout/presets.js';
-import { SeatMemory } from '../../lib/core/seat/seat-memory.js';
+import { SeatWords } from '../../lib/core/seat/seat-words.js';
 import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator.js';
 import { WorkerSeat } from '../../lib/core/seat/worker-seat.js';
 import type {
@@ -76,12 +75,12 @@ export function process(
   world: World,
   given: Partial<LeaseOptions> = {},
   clockAheadMs = 0,
-  memory = new SeatMemory(),
+  words = new SeatWords(),
 ) {
   const options: LeaseOptions = { ...LEASE_DEFAULTS, ...given };
-  const seat = new WorkerSeat(layouts.snowflake(), options.reserveMs, memory);
+  const seat = new WorkerSeat(layouts.snowflake(), options.reserveMs, words);
   const hostClock = { now: () => world.time.now() + clockAheadMs };
-  const idClock = new AnchoredClock(hostClock, memory);
+  const idClock = seat.anchored(hostClock);
   const changes: LeaseChange[] = [];
   const news: string[] = [];
   let text = 0;

@@ -9,7 +9,7 @@ import {
   MemorySupport,
   SnowflakeModule,
   type LeaseAnswer,
-  type IdMakerStatus,
+  type LeaseStatus,
   type LeaseRequest,
   type SnowflakeModuleOptions,
   type WorkerLease,
@@ -67,12 +67,12 @@ export async function startApp(options: SnowflakeModuleOptions = {}) {
 }
 
 /** A generator whose status says something else in part. */
-export function saying(ids: IdMaker, more: () => Partial<IdMakerStatus>): MeasuredGenerator['ids'] {
+export function saying(ids: IdMaker, more: () => Partial<LeaseStatus>): MeasuredGenerator['ids'] {
   return {
     layout: ids.layout,
     workerIds: ids.workerIds,
     get status() {
-      return { ...ids.status, ...more() };
+      return { ...(ids.status as LeaseStatus), ...more() };
     },
   };
 }

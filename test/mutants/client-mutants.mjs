@@ -8,6 +8,7 @@ const KEEPER = 'lease/lease-keeper.ts';
 const LEASE = 'lease/held-lease.ts';
 const ACQUIRER = 'lease/lease-acquirer.ts';
 const SEAT = 'core/seat/worker-seat.ts';
+const RANGE = 'core/seat/seated-range.ts';
 const TAKER = 'core/generator/block-taker.ts';
 
 const ceilingCheck = 'if (tick >= range.ceilingTick) {';
@@ -50,7 +51,7 @@ const localDeadline = [
 ];
 
 /** The ids of a range begin where the clock is, not at its floor. */
-const beginsAnywhere = { file: SEAT, find: 'return Math.max(0, floorTick);', put: 'return 0;' };
+const beginsAnywhere = { file: RANGE, find: 'return Math.max(0, floorTick);', put: 'return 0;' };
 
 /** A lease in the usual sense: the clock decides, ids know no range. */
 const ttlLease = [
@@ -175,7 +176,7 @@ export const CLIENT_MUTANTS = [
       {
         file: TAKER,
         find: 'const least = range === block.range ? block.tick : next;',
-        put: `const isNextThere = this.seat.memory.newest > range.number;
+        put: `const isNextThere = this.seat.ring.newest > range.number;
     const least = range !== block.range || isNextThere ? -Infinity : block.tick;`,
       },
     ],

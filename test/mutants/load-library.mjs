@@ -23,6 +23,7 @@ const SIMULATION = 'test/simulation/world';
 const PARTS = [
   'lib/errors.ts',
   'lib/process-wide.ts',
+  'lib/shown.ts',
   'lib/core',
   'lib/patience',
   'lib/lease',

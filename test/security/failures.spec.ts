@@ -157,10 +157,11 @@ describe('by construction', () => {
     LEASE_LOST: 'states and times',
     VERSION_MISMATCH: 'the number that the registry is kept by',
     NO_WORKER_FREE: 'a time',
-    CLOCK_BACKWARDS: 'times',
+    CLOCK_UNUSABLE: 'times',
     SEQUENCE_SPENT: 'numbers of the layout',
     TIME_EXHAUSTED: 'a date',
     ID_INVALID: 'an id, which is no secret',
+    ARGUMENT_INVALID: 'a number, a field or a date',
     LAYOUT_MISMATCH: 'fingerprints',
   };
   /** Codes that the failures here and the pasted URLs were seen to have. */

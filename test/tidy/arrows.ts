@@ -13,7 +13,7 @@ import { importsOf, lineOf, treeOf, type Import } from './syntax.js';
 /** Every import of lib is one the table allows. */
 export const checkArrows: Check = (files) => {
   const inRooms = files.filter((f) => isLib(f) && isCode(f) && f.path !== FRONT_DOOR);
-  return [...inRooms.flatMap(arrowsOf), ...secondLoaders(inRooms)];
+  return inRooms.flatMap(arrowsOf);
 };
 
 function arrowsOf(file: TextFile): Finding[] {
@@ -50,24 +50,6 @@ function outsideFault(path: string, arrow: Import, rules: Room): string | undefi
   if (known.includes(specifier)) return undefined;
   if (kind !== 'value' && FILES_THAT_LOAD[path]?.includes(specifier)) return undefined;
   return `imports ${specifier}; from outside, ${roomOf(path)} may import ${list(known)}`;
-}
-
-/** "Only by one dynamic import in one file": names the files after the first. */
-function secondLoaders(files: readonly TextFile[]): Finding[] {
-  const loaderOf = new Map<string, string>();
-  return files.flatMap((file) => {
-    const from = roomOf(file.path);
-    const loads = importsOf(file).filter(
-      (arrow) =>
-        arrow.kind === 'dynamic' && isInside(arrow) && roomOf(targetOf(file.path, arrow)) !== from,
-    );
-    if (loads.length === 0) return [];
-    const first = loaderOf.get(from) ?? file.path;
-    loaderOf.set(from, first);
-    if (first === file.path) return [];
-    const message = `loads another room by import(); ${from} already does so in ${first}`;
-    return [{ path: file.path, line: loads[0]!.line, message }];
-  });
 }
 
 const targetOf = (path: string, { specifier }: Import): string =>

@@ -24,12 +24,9 @@ export const LONG_FILES: readonly OpenDoor[] = [
   'lib/backends/redis/worker-ids/redis.support.ts',
   'lib/core/generator/snowflake-generator.ts',
   'lib/core/layout/bit-layout.ts',
-  'lib/core/seat/seat-memory.ts',
   'lib/core/seat/worker-seat.ts',
-  'lib/core/text/radix-form.ts',
   'lib/lease/lease-keeper.ts',
   'lib/metrics/metric-catalog.ts',
-  'lib/nest/id-maker.ts',
   'lib/nest/options.ts',
 ].map((path) => ({ path, names: 'lines' }));
 

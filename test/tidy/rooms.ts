@@ -16,39 +16,58 @@ export interface Room {
   readonly outside: readonly string[];
 }
 
+const BELOW_CORE = ['core/clock', 'core/id-words', 'errors', 'shown'];
+
 export const ROOMS: readonly Room[] = [
   { room: 'errors', imports: [], outside: [] },
   { room: 'process-wide', imports: [], outside: [] },
-  { room: 'core', imports: ['errors'], outside: [] },
+  { room: 'shown', imports: [], outside: [] },
+  // Numbers in, ids out; from left to right: text <- layout <- seat <- generator.
+  { room: 'core/clock', imports: [], outside: [] },
+  { room: 'core/id-words', imports: [], outside: [] },
+  { room: 'core/text', imports: ['core/id-words', 'errors', 'shown'], outside: [] },
+  { room: 'core/layout', imports: ['core/text', ...BELOW_CORE], outside: [] },
+  { room: 'core/seat', imports: ['core/layout', ...BELOW_CORE], outside: [] },
+  {
+    room: 'core/generator',
+    imports: ['core/seat', 'core/layout', 'core/text', ...BELOW_CORE],
+    outside: [],
+  },
+  // Names only: the entry `nestjs-snowflake/core`.
+  { room: 'core/index', imports: ['core', 'errors'], outside: [] },
   // Time, timers and chance as ports; who this process is.
-  { room: 'patience', imports: ['core', 'errors'], outside: [] },
-  { room: 'lease', imports: ['patience', 'core', 'errors', 'process-wide'], outside: [] },
+  { room: 'patience', imports: ['core', 'errors', 'shown'], outside: [] },
+  { room: 'lease', imports: ['patience', 'core', 'errors', 'shown', 'process-wide'], outside: [] },
   // What every store does, without a store: it answers in the words of the contract of lease.
   { room: 'registry', imports: ['lease'], typesOf: ['patience'], outside: [] },
   // The store's clock of a registry in this process is the clock of this process.
-  { room: 'backends/memory', imports: ['registry', 'lease', 'core', 'errors'], outside: [] },
+  {
+    room: 'backends/memory',
+    imports: ['registry', 'lease', 'core', 'errors', 'shown'],
+    outside: [],
+  },
   // The table of URL schemes loads the backend that a URL names, and no other.
   {
     room: 'backends/schemes',
-    imports: ['lease', 'errors'],
+    imports: ['lease', 'errors', 'shown'],
     typesOf: ['registry'],
     loads: ['backends'],
     outside: [],
   },
-  { room: 'backends', imports: ['registry', 'lease', 'patience', 'errors'], outside: [] },
+  { room: 'backends', imports: ['registry', 'lease', 'patience', 'errors', 'shown'], outside: [] },
   {
     room: 'nest',
-    imports: ['backends/schemes', 'core', 'lease', 'patience', 'errors', 'process-wide'],
+    imports: ['backends/schemes', 'core', 'lease', 'patience', 'errors', 'shown', 'process-wide'],
     outside: ['@nestjs/common', '@nestjs/core', '@nestjs/schedule'],
   },
   {
     room: 'orm/typeorm',
-    imports: ['nest', 'core', 'errors', 'process-wide'],
+    imports: ['nest', 'core', 'errors', 'shown', 'process-wide'],
     outside: ['typeorm', '@nestjs/common', '@nestjs/core'],
   },
   {
     room: 'http',
-    imports: ['core', 'errors'],
+    imports: ['core', 'errors', 'shown'],
     outside: ['@nestjs/common', 'rxjs', 'rxjs/operators'],
   },
   {
@@ -65,17 +84,17 @@ export const ROOMS: readonly Room[] = [
   },
   {
     room: 'dashboard',
-    imports: ['nest', 'health', 'core', 'lease', 'patience', 'errors'],
+    imports: ['nest', 'health', 'core', 'lease', 'patience', 'errors', 'shown'],
     outside: ['@nestjs/common', '@nestjs/core'],
   },
   {
     room: 'cli',
-    imports: ['backends/schemes', 'core', 'lease', 'patience', 'registry', 'errors'],
+    imports: ['backends/schemes', 'core', 'lease', 'patience', 'registry', 'errors', 'shown'],
     outside: ['node:process', 'node:util', 'node:fs'],
   },
   {
     room: 'testing',
-    imports: ['core', 'lease', 'patience', 'errors', 'process-wide'],
+    imports: ['core', 'lease', 'patience', 'errors', 'shown', 'process-wide'],
     typesOf: ['nest'],
     outside: [],
   },
@@ -104,10 +123,13 @@ export const FILES_THAT_LOAD: Readonly<Record<string, readonly string[]>> = {
 /** The front door may name every room, because it only passes names on. */
 export const FRONT_DOOR = 'lib/index.ts';
 
-/** The room a file of lib lies in, e.g. `core`, `backends/redis`. */
+/** Folders of lib whose folders and files are rooms of their own. */
+const HOUSES: readonly string[] = ['core', 'backends', 'orm'];
+
+/** The room a file of lib lies in, e.g. `core/seat`, `backends/redis`. */
 export function roomOf(path: string): string {
   const [, first = '', second = ''] = path.replace(/\.\w+$/, '').split('/');
-  return first === 'backends' || first === 'orm' ? `${first}/${second}` : first;
+  return HOUSES.includes(first) ? `${first}/${second}` : first;
 }
 
 /** The line of the table that speaks for a room. */

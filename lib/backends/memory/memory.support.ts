@@ -4,7 +4,7 @@
  * It is empty at each start, so that processes cannot agree by it, and the clock alone keeps the
  * ids of a process apart from those of the one before it.
  */
-import { systemClock, type Clock } from '../../core/generator/clock.js';
+import { systemClock, type Clock } from '../../core/clock.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,

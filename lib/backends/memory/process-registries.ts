@@ -4,7 +4,7 @@
  * Promise: two supports of one namespace cannot lease the same worker id, also where two copies of
  * this package are loaded. Only a registry that begins here, with the process, is known to be new.
  */
-import { systemClock, type Clock } from '../../core/generator/clock.js';
+import { systemClock, type Clock } from '../../core/clock.js';
 import { newHeader } from '../../registry/opening.js';
 import type { StoreReading } from '../../registry/slice.js';
 import { MemoryRegistry, stateOf } from './memory-registry.js';

@@ -4,6 +4,7 @@
  * Promise: no id is made twice by it. The ceiling stands: nobody gets the worker id before the
  * range of its holder has ended, whether that process is alive or not.
  */
+import { DATE_MS_MAX } from '../../core/layout/epoch.js';
 import type { WorkerLease, WorkerRecord } from '../../lease/distributed-support.js';
 import { shownName } from '../../lease/printable.js';
 import type { HolderProof, RegistryInspector, RegistryView } from '../../registry/registry-view.js';
@@ -19,7 +20,7 @@ import { spanText, utcText } from '../time-text.js';
  * A release lowers the ceiling to the last id that was made. Only the holder knows which that was,
  * so this one names a time behind every ceiling, and the ceiling stays where it is.
  */
-const BEHIND_EVERY_CEILING_MS = 8.64e15;
+const BEHIND_EVERY_CEILING_MS = DATE_MS_MAX;
 /** A renewal between the look and the release makes the release fail; it is tried again. */
 const TRIES = 5;
 

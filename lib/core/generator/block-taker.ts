@@ -6,7 +6,7 @@
  * that is alone takes what is left of a tick, threads that share a lease a few numbers at a time.
  */
 import type { BitLayout } from '../layout/bit-layout.js';
-import type { Clock } from './clock.js';
+import type { Clock } from '../clock.js';
 import { beforeEpoch, timeExhausted } from './generator-errors.js';
 import { RunAhead } from './run-ahead.js';
 import type { SeatedRange, WorkerSeat } from '../seat/worker-seat.js';
@@ -50,8 +50,8 @@ export class BlockTaker {
     private readonly random: (() => number) | undefined,
   ) {
     this.layout = seat.layout;
-    this.isShared = seat.memory.shared !== undefined;
-    this.runAhead = new RunAhead(seat.memory, this.layout, clock, aheadMsMax);
+    this.isShared = seat.sharedMemory !== undefined;
+    this.runAhead = new RunAhead(seat, clock, aheadMsMax);
   }
 
   /**
@@ -75,7 +75,7 @@ export class BlockTaker {
 
   /** `max(clock, last, floor)`; another range begins behind the last tick, so that ids rise. */
   private firstTick(block: Block, range: SeatedRange, nowTick: number): number {
-    const isRewound = this.seat.memory.rewound > block.number;
+    const isRewound = this.seat.rewoundNumber > block.number;
     const next = isRewound ? -Infinity : block.tick + 1;
     const least = range === block.range ? block.tick : next;
     return Math.max(this.seat.follow(range, nowTick), range.floorTick, least);

@@ -19,7 +19,7 @@ interface CallWords {
 
 const NO_CALL_FIELDS: CallWords = { high: 0, low: 0 };
 
-/** @throws SnowflakeError ID_INVALID */
+/** @throws SnowflakeError ARGUMENT_INVALID for an unknown field or a value that does not fit */
 export function callWords(layout: BitLayout, fields: CallFields | undefined): CallWords {
   if (fields === undefined) return NO_CALL_FIELDS;
   const words = { high: 0, low: 0 };

@@ -3,7 +3,8 @@
  *
  * Promise: nothing was issued when one of these is thrown.
  */
-import { SnowflakeError, shown } from '../../errors.js';
+import { SnowflakeError } from '../../errors.js';
+import { shown } from '../../shown.js';
 import type { BitLayout } from '../layout/bit-layout.js';
 
 export function timeExhausted(layout: BitLayout): SnowflakeError {
@@ -17,7 +18,7 @@ export function timeExhausted(layout: BitLayout): SnowflakeError {
 
 export function beforeEpoch(layout: BitLayout, nowMs: number): SnowflakeError {
   return new SnowflakeError(
-    'CLOCK_BACKWARDS',
+    'CLOCK_UNUSABLE',
     `The clock reads ${nowMs} ms, before the epoch ${layout.epochMs} of layout ` +
       `${layout.fingerprint}, so no id was made. Set the clock of this host.`,
     { details: { nowMs, epochMs: layout.epochMs } },
@@ -27,7 +28,7 @@ export function beforeEpoch(layout: BitLayout, nowMs: number): SnowflakeError {
 export function unknownField(layout: BitLayout, name: string): SnowflakeError {
   const known = layout.callFields.map((field) => `\`${field.name}\``).join(', ') || 'none';
   return new SnowflakeError(
-    'ID_INVALID',
+    'ARGUMENT_INVALID',
     `\`${name}\` is not a field that a call may fill. Call fields of layout ` +
       `${layout.fingerprint}: ${known}. Mark a field with 'call' in the layout to fill it here.`,
   );
@@ -36,7 +37,7 @@ export function unknownField(layout: BitLayout, name: string): SnowflakeError {
 export function checkedCount(count: number): number {
   if (Number.isInteger(count) && count >= 0) return count;
   throw new SnowflakeError(
-    'ID_INVALID',
+    'ARGUMENT_INVALID',
     `Expected \`count\` to be an integer from 0 up, got ${shown(count)}.`,
   );
 }

@@ -8,9 +8,9 @@
  */
 import { SnowflakeError } from '../../errors.js';
 import type { BitLayout } from '../layout/bit-layout.js';
-import type { Clock } from './clock.js';
-import type { SeatMemory } from '../seat/seat-memory.js';
-import type { SeatedRange } from '../seat/worker-seat.js';
+import type { Clock } from '../clock.js';
+import type { RunAheadCredit } from '../seat/run-ahead-credit.js';
+import type { SeatedRange, WorkerSeat } from '../seat/worker-seat.js';
 
 const AHEAD_MS_MAX_DEFAULT = 1000;
 
@@ -40,28 +40,31 @@ export class RunAhead {
   rollbackCount = 0;
   /** False to throw where an id would wait for the clock in place. */
   mayWait = true;
+  private readonly credit: RunAheadCredit;
+  private readonly layout: BitLayout;
   private readonly delayTicks: number;
 
   constructor(
-    private readonly memory: SeatMemory,
-    private readonly layout: BitLayout,
+    { credit, layout, sharedMemory }: WorkerSeat,
     private readonly clock: Clock,
     /** Undefined where each range decides for itself. */
     private readonly aheadMsMax: number | undefined,
   ) {
-    this.delayTicks = memory.shared ? Math.ceil(THREAD_DELAY_MS / layout.unitMs) : 0;
+    this.credit = credit;
+    this.layout = layout;
+    this.delayTicks = sharedMemory ? Math.ceil(THREAD_DELAY_MS / layout.unitMs) : 0;
   }
 
   /** Notes what the clock says now; `tick` is where the next id of the range goes. */
   observe(range: SeatedRange, tick: number, nowTick: number): void {
     if (!Number.isFinite(nowTick)) return;
-    const { seenTick } = this.memory;
+    const { seenTick } = this.credit;
     const progress = this.progress(seenTick, nowTick);
     if (progress > 0) {
       const creditMax = this.creditMax(range, tick, nowTick);
-      if (this.memory.see(seenTick, nowTick)) this.refill(progress, creditMax);
+      if (this.credit.noteClock(seenTick, nowTick)) this.credit.refill(progress, creditMax);
     } else if (progress < -this.delayTicks && !this.isLate(seenTick)) {
-      if (this.memory.see(seenTick, nowTick)) this.rollbackCount++;
+      if (this.credit.noteClock(seenTick, nowTick)) this.rollbackCount++;
     }
   }
 
@@ -69,12 +72,12 @@ export class RunAhead {
   enter(range: SeatedRange, tick: number, nowTick: number): Entry {
     this.observe(range, tick, nowTick);
     if (tick <= nowTick) return 'free';
-    return this.spend(this.creditMax(range, tick, nowTick)) ? 'paid' : 'wait';
+    return this.credit.spend(this.creditMax(range, tick, nowTick)) ? 'paid' : 'wait';
   }
 
   /** What was paid for was not used. */
   giveBack(): void {
-    this.refill(1, Infinity);
+    this.credit.refill(1, Infinity);
   }
 
   /**
@@ -111,24 +114,6 @@ export class RunAhead {
     if (this.delayTicks === 0) return false;
     const nowTick = this.layout.tickOf(this.clock.now());
     return this.progress(seenTick, nowTick) >= -this.delayTicks;
-  }
-
-  private refill(tickCount: number, creditMax: number): void {
-    for (;;) {
-      const { credit } = this.memory;
-      const sum = Math.min(creditMax, credit + tickCount);
-      if (this.memory.changeCredit(credit, sum)) return;
-    }
-  }
-
-  /** Credit from further ahead, or from a range with another limit, is worth no more than here. */
-  private spend(creditMax: number): boolean {
-    for (;;) {
-      const { credit } = this.memory;
-      const left = Math.min(credit, creditMax) - 1;
-      if (left < 0) return false;
-      if (this.memory.changeCredit(credit, left)) return true;
-    }
   }
 
   private spent(range: SeatedRange): SnowflakeError {

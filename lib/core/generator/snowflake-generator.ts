@@ -10,10 +10,11 @@ import { SnowflakeError } from '../../errors.js';
 import type { BitLayout } from '../layout/bit-layout.js';
 import { Block, BlockTaker } from './block-taker.js';
 import { callWords, withCallFields, type CallFields } from './call-words.js';
-import { systemClock, type Clock } from './clock.js';
+import { systemClock, type Clock } from '../clock.js';
 import { DecimalText } from '../text/decimal.js';
 import { checkedCount } from './generator-errors.js';
 import { HIGH_WORD, IdWords, LOW_WORD } from '../id-words.js';
+import type { IdSource } from './id-source.js';
 import { KeptIds, type Moment } from './kept-ids.js';
 import type { SeatedRange, WorkerSeat } from '../seat/worker-seat.js';
 
@@ -52,7 +53,7 @@ interface Run {
  * const id = new SnowflakeGenerator(seat).nextId();
  * ```
  */
-export class SnowflakeGenerator {
+export class SnowflakeGenerator implements IdSource {
   readonly layout: BitLayout;
   private readonly clock: Clock;
   private readonly taker: BlockTaker;
@@ -117,8 +118,8 @@ export class SnowflakeGenerator {
 
   /**
    * One id.
-   * @throws SnowflakeError NOT_READY, LEASE_LOST, SEQUENCE_SPENT, CLOCK_BACKWARDS (retryable),
-   * TIME_EXHAUSTED, or ID_INVALID for a call field that does not fit.
+   * @throws SnowflakeError NOT_READY, LEASE_LOST, SEQUENCE_SPENT, CLOCK_UNUSABLE (retryable),
+   * TIME_EXHAUSTED, or ARGUMENT_INVALID for a call field that does not fit.
    */
   nextId(fields?: CallFields): bigint {
     if (fields !== undefined || this.isWide) return this.nextInFull(fields).id;
@@ -230,7 +231,7 @@ export class SnowflakeGenerator {
   }
 
   private get moment(): Moment {
-    return { rangeNumber: this.seat.memory.current, issuedCount: this.issuedCount };
+    return { rangeNumber: this.seat.currentNumber, issuedCount: this.issuedCount };
   }
 
   /** What a batch that failed has left, with the call fields of this one. */
@@ -270,7 +271,7 @@ export class SnowflakeGenerator {
   private advance(): void {
     const nowMs = this.clock.now();
     const { block } = this;
-    const isGood = nowMs < this.tickEndMs && block.number === this.seat.memory.current;
+    const isGood = nowMs < this.tickEndMs && block.number === this.seat.currentNumber;
     if (isGood && block.sequence < block.last) block.sequence++;
     else this.leaveBlock(nowMs);
   }

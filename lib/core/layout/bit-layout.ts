@@ -4,14 +4,16 @@
  * Promise: a layout that was constructed is sound (bits, roles and epoch checked), and parse and
  * compose are inverse to each other. What the bits are filled with is left to the generator.
  */
-import { SnowflakeError, shown } from '../../errors.js';
-import { systemClock, type Clock } from '../generator/clock.js';
-import { DEFAULT_EPOCH_MS, readEpoch, type Epoch } from './epoch.js';
-import { readDecimal } from '../text/decimal.js';
+import { SnowflakeError } from '../../errors.js';
+import { shownShort } from '../../shown.js';
+import { systemClock, type Clock } from '../clock.js';
 import { IdWords } from '../id-words.js';
+import { readDecimal } from '../text/decimal.js';
+import { DATE_MS_MAX, DEFAULT_EPOCH_MS, readEpoch, type Epoch } from './epoch.js';
+import { fingerprintOf } from './fingerprint.js';
+import { idSpan, type IdSpan } from './id-span.js';
 import { LayoutField, checkedPart, invalidPart } from './layout-field.js';
-import { shownShort } from '../shown-short.js';
-import { fieldsFaults, fingerprintOf, placeFields, type FieldSpec } from './layout-fields.js';
+import { fieldsFaults, placeFields, type FieldSpec } from './layout-fields.js';
 
 export interface BitLayoutOptions {
   /** The moment counted from. Default 2024-01-01T00:00:00Z; never change it once ids exist. */
@@ -46,8 +48,6 @@ export interface ComposeParts {
 const DAY_MS = 86_400_000;
 /** Time enough to move every table to a wider layout: five years. */
 const WARNING_MS = 5 * 365.25 * DAY_MS;
-/** Date cannot show anything later; only layouts with huge ticks get there. */
-const LAST_DATE_MS = 8.64e15;
 
 /**
  * The bits of an id.
@@ -133,7 +133,7 @@ export class BitLayout {
 
   /** The last millisecond that an id can carry. */
   get lastDate(): Date {
-    return new Date(Math.min(LAST_DATE_MS, this.epochMs + this.lifetimeMs - 1));
+    return new Date(Math.min(DATE_MS_MAX, this.epochMs + this.lifetimeMs - 1));
   }
 
   /** Text for the operator from five years before the end on; undefined until then. */
@@ -187,7 +187,7 @@ export class BitLayout {
 
   /**
    * Puts an id together; the inverse of parse.
-   * @throws SnowflakeError ID_INVALID for a part that does not fit its field.
+   * @throws SnowflakeError ARGUMENT_INVALID for a part that does not fit its field.
    */
   compose(parts: ComposeParts): bigint {
     const given = parts.fields ?? {};
@@ -243,30 +243,11 @@ export class BitLayout {
    * The smallest and the largest id of a span of time, both dates inclusive, for
    * `WHERE id BETWEEN first AND last`. A span that lies wholly outside the layout's lifetime
    * gives the empty range 1 to 0.
-   * @throws SnowflakeError ID_INVALID for an invalid date, or a layout that does not begin with
-   * time.
+   * @throws SnowflakeError ARGUMENT_INVALID for an invalid Date, or on a layout that does not begin
+   * with time.
    */
-  idRange(from: Date, to: Date): { readonly first: bigint; readonly last: bigint } {
-    const first = Math.max(0, this.tickOf(this.checkedDate('from', from)));
-    const last = Math.min(this.timestamp.max, this.tickOf(this.checkedDate('to', to)));
-    if (first > last) return { first: 1n, last: 0n };
-    const tick = 2n ** BigInt(this.timestamp.shift);
-    return { first: BigInt(first) * tick, last: (BigInt(last) + 1n) * tick - 1n };
-  }
-
-  private checkedDate(name: string, date: Date): number {
-    if (this.timestamp !== this.fields[0]) {
-      throw new SnowflakeError(
-        'ID_INVALID',
-        `A span of time is not one range of ids in a layout whose first field is ` +
-          `\`${this.fields[0]!.name}\`. Query each value of that field by itself.`,
-      );
-    }
-    if (date instanceof Date && !Number.isNaN(date.getTime())) return date.getTime();
-    throw new SnowflakeError(
-      'ID_INVALID',
-      `Expected \`${name}\` to be a valid Date, got ${shown(date)}.`,
-    );
+  idRange(from: Date, to: Date): IdSpan {
+    return idSpan(this.fields, from, to, (ms) => this.tickOf(ms));
   }
 
   private read(id: bigint | string): IdWords {

@@ -5,12 +5,15 @@
  * message that says what is wrong with it. Never "now", never the zone of the machine that reads
  * it.
  */
-import { shown } from '../../errors.js';
+import { shown } from '../../shown.js';
 
 export type Epoch = Date | string | number;
 
 /** 2024-01-01T00:00:00Z. It is part of every id and must never change. */
 export const DEFAULT_EPOCH_MS = 1_704_067_200_000;
+
+/** The last moment that a Date can show; only layouts with huge ticks get there. */
+export const DATE_MS_MAX = 8.64e15;
 
 /** `2024-01-01`, or a time of day that ends in its zone: `2024-01-01T00:00:00+08:00`. */
 const ISO_WITH_ZONE = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;

@@ -7,7 +7,7 @@
  * Promise: values are whole numbers from 0 to `max`; no BigInt is touched.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shownShort } from '../shown-short.js';
+import { shownShort } from '../../shown.js';
 
 /** What fills a field: the clock, the counter, the lease, or the caller of nextId(). */
 export type FieldRole = 'timestamp' | 'sequence' | 'worker' | 'call';
@@ -67,7 +67,7 @@ export function checkedPart(field: LayoutField, value: number): number {
 
 export function invalidPart(name: string, max: number, value: unknown): SnowflakeError {
   return new SnowflakeError(
-    'ID_INVALID',
+    'ARGUMENT_INVALID',
     `Expected \`${name}\` to be an integer from 0 to ${max}, got ${shownShort(value)}.`,
     { details: { name, max, value } },
   );

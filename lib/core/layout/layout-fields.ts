@@ -4,7 +4,7 @@
  * Promise: every fault of the list is found and worded, all at once; a list without faults is
  * placed from the most significant bit down.
  */
-import { shown } from '../../errors.js';
+import { shown } from '../../shown.js';
 import { LayoutField, type FieldRole } from './layout-field.js';
 
 /**
@@ -88,20 +88,4 @@ export function placeFields(specs: readonly FieldSpec[]): LayoutField[] {
     const isOwn = name === 'timestamp' || name === 'sequence';
     return new LayoutField(name, isOwn ? (name as FieldRole) : role, bits, shift);
   });
-}
-
-/** Like t41-w10-s12/1ms@1704067200000; neighbouring worker fields count as one. */
-export function fingerprintOf(
-  fields: readonly LayoutField[],
-  unitMs: number,
-  epochMs: number,
-): string {
-  const runs: { letter: string; bits: number }[] = [];
-  for (const field of fields) {
-    const letter = field.role[0]!;
-    const last = runs.at(-1);
-    if (letter === 'w' && last?.letter === 'w') last.bits += field.bits;
-    else runs.push({ letter, bits: field.bits });
-  }
-  return `${runs.map((run) => run.letter + run.bits).join('-')}/${unitMs}ms@${epochMs}`;
 }

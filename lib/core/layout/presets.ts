@@ -5,7 +5,8 @@
  * them. Where a system uses the 64th bit, the timestamp here is one bit shorter: the sign bit
  * stays free, positions are the same, and lastDate says how long that lasts.
  */
-import { SnowflakeError, shown } from '../../errors.js';
+import { SnowflakeError } from '../../errors.js';
+import { shown } from '../../shown.js';
 import { BitLayout } from './bit-layout.js';
 import type { Epoch } from './epoch.js';
 

@@ -4,8 +4,14 @@
  * Promise: the ids of one setting of the fixed fields are one unbroken span, so that a registry
  * can hand them out without knowing the fields.
  */
-import { shown } from '../../errors.js';
+import { shown } from '../../shown.js';
 import type { BitLayout } from './bit-layout.js';
+
+/**
+ * How many worker ids a registry hands out at most, counted from `min`: it looks through all their
+ * ceilings, and more would make it slow.
+ */
+export const LEASED_WORKER_COUNT_MAX = 4096;
 
 /** Inclusive on both sides. */
 export interface WorkerIdRange {
@@ -14,7 +20,7 @@ export interface WorkerIdRange {
 }
 
 /** The span, or the faults in words. */
-export function workerRange(
+export function workerIdRangeOf(
   layout: BitLayout,
   fixed: Readonly<Record<string, number>>,
 ): WorkerIdRange | { readonly faults: string[] } {

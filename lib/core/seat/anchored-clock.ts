@@ -3,25 +3,30 @@
  *
  * Promise: the offset lies in the memory of the seat, so that every thread on it is moved at once.
  */
-import type { Clock } from '../generator/clock.js';
-import { SeatMemory } from './seat-memory.js';
+import type { Clock } from '../clock.js';
+import { CLOCK_OFFSET, SeatWords } from './seat-words.js';
 
 /** The lease sets the offset when the host's clock is far from the registry's. */
 export class AnchoredClock implements Clock {
+  private readonly doubles: Float64Array;
+
   constructor(
     private readonly source: Clock,
-    private readonly memory = new SeatMemory(),
-  ) {}
+    { doubles } = new SeatWords(),
+  ) {
+    this.doubles = doubles;
+  }
 
+  /** Milliseconds. An ordinary read, since it is made for every id. */
   get offsetMs(): number {
-    return this.memory.clockOffsetMs;
+    return this.doubles[CLOCK_OFFSET]!;
   }
 
   set offsetMs(offsetMs: number) {
-    this.memory.clockOffsetMs = offsetMs;
+    this.doubles[CLOCK_OFFSET] = offsetMs;
   }
 
   now(): number {
-    return this.source.now() + this.memory.clockOffsetMs;
+    return this.source.now() + this.doubles[CLOCK_OFFSET]!;
   }
 }

@@ -5,13 +5,12 @@
  * get different ids of one worker id; the thread that holds the lease hears from the others what
  * it would hear from its own generator.
  */
-import { SnowflakeError, shown } from '../../errors.js';
+import { SnowflakeError } from '../../errors.js';
+import { shown } from '../../shown.js';
 import { BitLayout } from '../layout/bit-layout.js';
-import { systemClock, type Clock } from '../generator/clock.js';
-import { AnchoredClock } from './anchored-clock.js';
 import type { FieldSpec } from '../layout/layout-fields.js';
-import { SeatMemory, isSeatMemory } from './seat-memory.js';
-import { SnowflakeGenerator } from '../generator/snowflake-generator.js';
+import type { LeaseSignals } from './lease-signals.js';
+import { SeatWords, isSeatMemory } from './seat-words.js';
 import { WorkerSeat, type SeatWatch } from './worker-seat.js';
 
 /** Plain data that `workerData` and `postMessage` carry to another thread of this process. */
@@ -30,7 +29,7 @@ type SharedOptions = Pick<SharedLease, 'aheadMsMax' | 'sequenceStart'>;
 
 /** What to hand to other threads; undefined where the seat's memory belongs to this one alone. */
 export function shareSeat(seat: WorkerSeat, options: SharedOptions): SharedLease | undefined {
-  const { shared: memory } = seat.memory;
+  const { sharedMemory: memory } = seat;
   if (memory === undefined) return undefined;
   const { epochMs, unitMs } = seat.layout;
   const fields = seat.layout.fields.map(({ name, bits, role }): FieldSpec => {
@@ -52,29 +51,9 @@ export function sharedLayout({ epochMs, unitMs, fields }: SharedLease): BitLayou
 /** The seat of a thread on another thread's lease. */
 export function joinSeat(shared: SharedLease): WorkerSeat {
   const { memory, reserveMs } = shared;
-  const seat = new WorkerSeat(sharedLayout(shared), reserveMs, new SeatMemory(memory));
-  seat.watch = tellOwner(seat.memory);
+  const seat = new WorkerSeat(sharedLayout(shared), reserveMs, new SeatWords(memory));
+  seat.watch = signalOwner(seat.signals);
   return seat;
-}
-
-/**
- * A generator for a worker thread without Nest, on the lease of the thread that started it.
- * @throws SnowflakeError CONFIG_INVALID for anything but `IdMaker.sharedLease`, which cannot be
- * sent to another process.
- * @example
- * ```ts
- * import { workerData } from 'node:worker_threads';
- * import { joinSharedLease, type SharedLease } from 'nestjs-snowflake/core';
- *
- * const ids = joinSharedLease((workerData as { ids: SharedLease }).ids);
- * ids.nextIdString();
- * ```
- */
-export function joinSharedLease(shared: SharedLease, clock: Clock = systemClock) {
-  if (!isSharedLease(shared)) throw notShared(shared);
-  const seat = joinSeat(shared);
-  const options = { ...shared, clock: new AnchoredClock(clock, seat.memory) };
-  return new SnowflakeGenerator(seat, options);
 }
 
 export function notShared(value: unknown): SnowflakeError {
@@ -86,34 +65,34 @@ export function notShared(value: unknown): SnowflakeError {
   );
 }
 
-/** Flags in the shared memory. */
+/** Flags that a thread sets for the one that holds the lease. */
 const ENTERED = 1;
 const HALF_USED = 2;
 const EXHAUSTED = 4;
 
-function tellOwner(memory: SeatMemory): SeatWatch {
+function signalOwner(signals: LeaseSignals): SeatWatch {
   return {
-    entered: () => memory.tell(ENTERED),
-    halfUsed: () => memory.tell(HALF_USED),
-    exhausted: () => memory.tell(EXHAUSTED),
+    entered: () => signals.signal(ENTERED),
+    halfUsed: () => signals.signal(HALF_USED),
+    exhausted: () => signals.signal(EXHAUSTED),
   };
 }
 
-/** Hands on what other threads tell, until the lease is given back. */
-export async function hearThreads(seat: WorkerSeat): Promise<void> {
-  const { memory } = seat;
-  while (!memory.isClosed) {
-    await memory.newsToCome();
+/** Hands what other threads signal to the watch of the seat, until the lease is given back. */
+export async function forwardSignals(seat: WorkerSeat): Promise<void> {
+  const { signals } = seat;
+  while (!seat.isClosed) {
+    await signals.untilSignal();
     try {
-      handOn(memory.takeNews(), seat);
+      forward(signals.takeSignals(), seat);
     } catch {
-      // The logger of an application may throw, and must not end the hearing.
+      // The logger of an application may throw; the next signals are forwarded all the same.
     }
   }
 }
 
-function handOn(news: number, { current, watch }: WorkerSeat): void {
-  if (current && news & ENTERED) watch.entered(current);
-  if (news & HALF_USED) watch.halfUsed();
-  if (news & EXHAUSTED) watch.exhausted();
+function forward(flags: number, { current, watch }: WorkerSeat): void {
+  if (current && flags & ENTERED) watch.entered(current);
+  if (flags & HALF_USED) watch.halfUsed();
+  if (flags & EXHAUSTED) watch.exhausted();
 }

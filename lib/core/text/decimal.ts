@@ -1,18 +1,27 @@
 /**
- * Decimal text from the two words of an id and back, without a BigInt.
+ * Decimal text of an id: its grammar, and both ways between it and the two words of an id, without
+ * a BigInt.
  *
  *     id = high * 2^32 + low = high * (429496 * 10^4 + 7296) + low
  *
- * so that the last four digits and the rest each fit in a double. The rest changes once or twice a
- * millisecond and is kept. Promise: the same text as `id.toString()`.
+ * so that the last four digits and the rest each fit in a double; the rest changes once or twice a
+ * millisecond and is kept. Promise: the text is that of `id.toString()`, and no other is read.
  */
-import type { IdWords } from '../id-words.js';
+import { ID_MAX, type IdWords } from '../id-words.js';
 
 const TAIL = 10_000;
 const WORD = 2 ** 32;
 /** As many digits as an exact double holds. */
 const EXACT_LENGTH = 15;
-const LENGTH_MAX = 20;
+/** The digits of 2^63 - 1. */
+const LENGTH_MAX = 19;
+const ZERO = 48;
+
+/**
+ * The grammar of decimal text as a regular expression, for JSON Schema: no sign, no leading zero,
+ * nothing around it. The bound of 2^63 - 1 is beyond it.
+ */
+export const DECIMAL_PATTERN = '^(0|[1-9]\\d{0,18})$';
 
 /** '0000' to '9999'. */
 const FOUR_DIGITS = Array.from({ length: TAIL }, (_, n) => String(n).padStart(4, '0'));
@@ -35,13 +44,14 @@ export class DecimalText {
   }
 }
 
-/** Reads a text into words; false when it is no decimal number of at most 63 bits. */
+/** Reads a text into words; false for every text but the decimal text of an id. */
 export function readDecimal(text: string, words: IdWords): boolean {
   if (text.length === 0 || text.length > LENGTH_MAX) return false;
+  if (text.length > 1 && text.charCodeAt(0) === ZERO) return false;
   let high = 0;
   let low = 0;
   for (let at = 0; at < text.length; at++) {
-    const digit = text.charCodeAt(at) - 48;
+    const digit = text.charCodeAt(at) - ZERO;
     if (digit < 0 || digit > 9) return false;
     low = low * 10 + digit;
     if (at < EXACT_LENGTH - 1) continue;
@@ -53,4 +63,13 @@ export function readDecimal(text: string, words: IdWords): boolean {
   high += carry;
   words.set(high, low - carry * WORD);
   return high < WORD / 2;
+}
+
+const GRAMMAR = new RegExp(DECIMAL_PATTERN);
+const ID_MAX_TEXT = String(ID_MAX);
+
+/** True for what readDecimal() reads. */
+export function isDecimalId(text: string): boolean {
+  // Of two texts with as many digits the greater number is the greater text.
+  return GRAMMAR.test(text) && (text.length < LENGTH_MAX || text <= ID_MAX_TEXT);
 }

@@ -3,25 +3,13 @@
  *
  * Promise: encode and decode are inverse to each other, a text that decodes is an id, and a text
  * of any length is refused in the time of a short one. Which bases there are is left to
- * snowflake-text.ts; here a base is data.
+ * text-forms.ts; here a base is data.
  */
 import { SnowflakeError } from '../../errors.js';
+import { quoted, shownShort } from '../../shown.js';
 import { ID_MAX, IdWords } from '../id-words.js';
-import { quoted, shownShort } from '../shown-short.js';
-
-/** One way of writing an id as text, both ways. */
-export interface TextForm {
-  readonly name: string;
-  /** @throws SnowflakeError ID_INVALID for anything but a bigint from 0 to 2^63 - 1. */
-  encode(id: bigint): string;
-  /** @throws SnowflakeError ID_INVALID; the message names the bad character or the overflow. */
-  decode(text: string): bigint;
-  /**
-   * The id that a text says, or undefined for what `decode` refuses. Makes no Error, so that many
-   * wrong texts cost no more than many right ones.
-   */
-  tryDecode(text: string): bigint | undefined;
-}
+import { checkedId } from './checked-id.js';
+import type { TextForm } from './text-form.js';
 
 /** The digits of a base. */
 export interface Base {
@@ -176,24 +164,6 @@ export class RadixForm implements TextForm {
       `was added to the id.`
     );
   }
-}
-
-/** True for a bigint that is an id of some layout. */
-export function isId(value: unknown): value is bigint {
-  return typeof value === 'bigint' && value >= 0n && value <= ID_MAX;
-}
-
-/** The id itself, once it is known to be one. */
-export function checkedId(id: bigint): bigint {
-  if (isId(id)) return id;
-  throw new SnowflakeError('ID_INVALID', notAnIdText(id), { details: { value: id } });
-}
-
-export function notAnIdText(value: unknown): string {
-  return (
-    `Expected an id from 0 to ${ID_MAX}, got \`${shownShort(value)}\`. ` +
-    `Ids are bigint: decode a text first; a JavaScript number cannot hold every id.`
-  );
 }
 
 /** For each ASCII code its digit, or -1. */

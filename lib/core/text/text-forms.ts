@@ -1,13 +1,12 @@
 /**
- * The ways of writing an id: bases as data, and eight bytes.
+ * The text forms there are, by name: bases as data.
  *
  * Promise: plain forms have one spelling for each id (but for the case of letters where either is
- * read), so that a URL or a cache key cannot name one
- * id twice; sortable forms are filled up with zeros, so that text order is id order.
+ * read), so that a URL or a cache key cannot name one id twice; sortable forms are filled up with
+ * zeros, so that text order is id order.
  */
-import { SnowflakeError } from '../../errors.js';
-import { RadixForm, checkedId, type Base, type TextForm } from './radix-form.js';
-import { shownShort } from '../shown-short.js';
+import { RadixForm, type Base } from './radix-form.js';
+import type { TextForm } from './text-form.js';
 
 const DIGITS = '0123456789';
 const LOWER = 'abcdefghijklmnopqrstuvwxyz';
@@ -67,24 +66,3 @@ export const textForms = {
   /** 11 characters. */
   sortableBase62: new RadixForm('sortable base 62', BASE_62, true),
 } as const satisfies Record<string, TextForm>;
-
-export type { TextForm };
-
-/** Eight bytes, the highest first, so that byte order is id order. */
-export function idToBytes(id: bigint): Uint8Array {
-  const bytes = new Uint8Array(8);
-  new DataView(bytes.buffer).setBigUint64(0, checkedId(id));
-  return bytes;
-}
-
-/** @throws SnowflakeError ID_INVALID for anything but eight bytes whose highest bit is 0. */
-export function idFromBytes(bytes: Uint8Array): bigint {
-  if (!(bytes instanceof Uint8Array) || bytes.length !== 8) {
-    const length = bytes instanceof Uint8Array ? `${bytes.length} bytes` : shownShort(bytes);
-    throw new SnowflakeError(
-      'ID_INVALID',
-      `Expected the 8 bytes of an id as Uint8Array, got ${length}.`,
-    );
-  }
-  return checkedId(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0));
-}

@@ -5,14 +5,10 @@
  * Who makes the id is not known here.
  */
 import { InstanceChecker, type ValueTransformer } from 'typeorm';
-import { shownShort } from '../../core/shown-short.js';
+import { ID_MAX } from '../../core/id-words.js';
+import { isDecimalId } from '../../core/text/decimal.js';
 import { SnowflakeError } from '../../errors.js';
-
-/** Canonical, so that the text found in the entity is the text the database gives back. */
-const DECIMAL = /^(0|[1-9]\d{0,18})$/;
-
-/** The largest value of a signed 64-bit column. */
-const MAX_ID = (1n << 63n) - 1n;
+import { shownShort } from '../../shown.js';
 
 /**
  * The transformer of `@SnowflakeId()`, for columns that hold an id but must not be given a new
@@ -43,10 +39,11 @@ function toDatabase(value: unknown): unknown {
   // `values({ id: () => 'SQL' })` is an expression for the database.
   if (typeof value === 'function') return value;
   const text = textOf(value);
-  if (DECIMAL.test(text) && BigInt(text) <= MAX_ID) return text;
+  // In its one spelling, so that the text in the entity is the text the database gives back.
+  if (isDecimalId(text)) return text;
   throw new SnowflakeError(
     'ID_INVALID',
-    `Expected an id as decimal text or bigint from 0 to ${MAX_ID}, got ${shownShort(value)}. ` +
+    `Expected an id as decimal text or bigint from 0 to ${ID_MAX}, got ${shownShort(value)}. ` +
       'Nothing was sent to the database. Keep ids as strings, in JSON too: a number is not exact ' +
       'beyond 2^53.',
     { details: { value } },

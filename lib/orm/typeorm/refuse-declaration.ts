@@ -5,7 +5,8 @@
  * the property is known only under `emitDecoratorMetadata`; without it, it is not checked.
  */
 import type { ColumnOptions } from 'typeorm';
-import { SnowflakeError, shown } from '../../errors.js';
+import { SnowflakeError } from '../../errors.js';
+import { shown } from '../../shown.js';
 
 export function refuseDeclaration(
   prototype: object,

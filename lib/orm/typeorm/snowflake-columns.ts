@@ -6,7 +6,8 @@
  * children and embedded classes work, while junction tables and foreign keys are left alone.
  */
 import type { EntityMetadata } from 'typeorm';
-import { SnowflakeError, shown } from '../../errors.js';
+import { SnowflakeError } from '../../errors.js';
+import { shown } from '../../shown.js';
 import { currentIdMaker } from '../../nest/current-id-makers.js';
 import { processWide } from '../../process-wide.js';
 

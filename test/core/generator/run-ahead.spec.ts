@@ -12,7 +12,7 @@ import {
   layouts,
 } from '../../../lib/core/index.js';
 import type { GeneratorOptions } from '../../../lib/core/index.js';
-import { SeatMemory } from '../../../lib/core/seat/seat-memory.js';
+import { SeatWords } from '../../../lib/core/seat/seat-words.js';
 import { shareSeat } from '../../../lib/core/seat/shared-lease.js';
 import { codeOf } from '../../code-of.js';
 
@@ -37,16 +37,16 @@ class BusyClock {
 /** As `nextIds(count)`, by one generator or by several in turn. */
 type Taker = (count: number) => bigint[];
 
-function alone(options: GeneratorOptions, memory = new SeatMemory()) {
+function alone(options: GeneratorOptions, words = new SeatWords()) {
   // Threads look for every block, not for every tick.
-  const clock = new BusyClock(memory.shared ? 100 : 3);
-  const seat = new WorkerSeat(layout, 0, memory);
+  const clock = new BusyClock(words.shared ? 100 : 3);
+  const seat = new WorkerSeat(layout, 0, words);
   const generator = new SnowflakeGenerator(seat, { ...options, clock });
   return { clock, seat, take: ((count) => generator.nextIds(count)) as Taker };
 }
 
 function threads({ aheadMsMax }: GeneratorOptions) {
-  const { clock, seat } = alone({}, SeatMemory.shared());
+  const { clock, seat } = alone({}, SeatWords.shared());
   const shared = shareSeat(seat, { aheadMsMax, sequenceStart: 'zero' })!;
   const makers = [0, 1, 2].map(() => joinSharedLease(shared, clock));
   const take: Taker = (count) => {
@@ -164,8 +164,8 @@ describe('without rollbacks', () => {
     const steps = fc.array(weighted, { minLength: 10, maxLength: 80 });
     const property = fc.property(fc.nat(20), steps, (aheadMsMax, taken) => {
       const clock = { ms: START_MS, now: () => clock.ms };
-      const memory = isShared ? SeatMemory.shared() : new SeatMemory();
-      const seat = new WorkerSeat(small, 0, memory);
+      const words = isShared ? SeatWords.shared() : new SeatWords();
+      const seat = new WorkerSeat(small, 0, words);
       const makers = (isShared ? [0, 1, 2] : [0]).map(
         () => new SnowflakeGenerator(seat, { clock, aheadMsMax }),
       );

@@ -118,7 +118,7 @@ describe('the generator', () => {
     const { clock, seat, generator } = world();
     seat.grant(ENDLESS);
     clock.ms = ms;
-    expect(codeOf(() => generator.nextId())).toBe('CLOCK_BACKWARDS');
+    expect(codeOf(() => generator.nextId())).toBe('CLOCK_UNUSABLE');
     clock.ms = EPOCH_MS;
     expect(codeOf(() => generator.nextId())).toBe('none');
   });
@@ -158,9 +158,9 @@ describe('the generator', () => {
     });
     const { seat, generator } = world(layout);
     seat.grant({ ...ENDLESS, workerId: 300 });
-    expect(codeOf(() => generator.nextId({ business: 16 }))).toBe('ID_INVALID');
-    expect(codeOf(() => generator.nextId({ busines: 1 }))).toBe('ID_INVALID');
-    expect(codeOf(() => generator.nextIds(2, { room: 1 }))).toBe('ID_INVALID');
+    expect(codeOf(() => generator.nextId({ business: 16 }))).toBe('ARGUMENT_INVALID');
+    expect(codeOf(() => generator.nextId({ busines: 1 }))).toBe('ARGUMENT_INVALID');
+    expect(codeOf(() => generator.nextIds(2, { room: 1 }))).toBe('ARGUMENT_INVALID');
     expect(generator.issuedCount).toBe(0);
     const { fields, workerId, sequence } = layout.parse(generator.nextId({ business: 15 }));
     expect({ workerId, sequence }).toEqual({ workerId: 300, sequence: 0 });
@@ -213,7 +213,7 @@ describe('the generator', () => {
   it.each([-1, 1.5, Number.NaN, Infinity, '3'])('refuses a batch of %p', (count) => {
     const { seat, generator } = world();
     seat.grant(ENDLESS);
-    expect(codeOf(() => generator.nextIds(count as number))).toBe('ID_INVALID');
+    expect(codeOf(() => generator.nextIds(count as number))).toBe('ARGUMENT_INVALID');
     expect(generator.nextIds(0)).toEqual([]);
   });
 });

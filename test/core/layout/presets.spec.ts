@@ -77,15 +77,17 @@ describe('layouts', () => {
       layout.compose({ timestampMs, workerId, sequence });
     expect(compose(0, 0)()).toBe(0n);
     expect(compose(1023, 4095)()).toBe(4_194_303n);
-    expect(codeOf(compose(1024, 0))).toMatch(/^ID_INVALID.*0 to 1023, got 1024/);
-    expect(codeOf(compose(0, 4096))).toMatch(/^ID_INVALID.*0 to 4095, got 4096/);
-    expect(codeOf(compose(-1, 0))).toMatch(/^ID_INVALID/);
+    expect(codeOf(compose(1024, 0))).toMatch(/^ARGUMENT_INVALID.*0 to 1023, got 1024/);
+    expect(codeOf(compose(0, 4096))).toMatch(/^ARGUMENT_INVALID.*0 to 4095, got 4096/);
+    expect(codeOf(compose(-1, 0))).toMatch(/^ARGUMENT_INVALID/);
     const last = layout.lastDate.getTime();
     expect(layout.compose({ timestampMs: last, workerId: 1023, sequence: 4095 })).toBe(
       2n ** 63n - 1n,
     );
-    expect(codeOf(() => layout.compose({ timestampMs: last + 1 }))).toMatch(/^ID_INVALID/);
-    expect(codeOf(() => layout.compose({ timestampMs: timestampMs - 1 }))).toMatch(/^ID_INVALID/);
+    expect(codeOf(() => layout.compose({ timestampMs: last + 1 }))).toMatch(/^ARGUMENT_INVALID/);
+    expect(codeOf(() => layout.compose({ timestampMs: timestampMs - 1 }))).toMatch(
+      /^ARGUMENT_INVALID/,
+    );
   });
 
   it.each(['', 'abc', '-1', '1.5', '1e3', ' 1', '9223372036854775808', '0x10'])(
@@ -213,7 +215,7 @@ describe('layouts', () => {
     const before = layout.idRange(new Date(0), new Date(layout.epochMs - 1));
     expect(before).toEqual({ first: 1n, last: 0n });
     expect(layout.idRange(at, new Date(at.getTime() - 1))).toEqual({ first: 1n, last: 0n });
-    expect(codeOf(() => layout.idRange(new Date(Number.NaN), at))).toContain('ID_INVALID');
+    expect(codeOf(() => layout.idRange(new Date(Number.NaN), at))).toContain('ARGUMENT_INVALID');
   });
 
   it('split and join worker fields', () => {

@@ -12,8 +12,8 @@ import {
   type SharedLease,
   type SnowflakeError,
 } from '../../../lib/core/index.js';
-import { SeatMemory } from '../../../lib/core/seat/seat-memory.js';
-import { hearThreads, joinSeat, shareSeat } from '../../../lib/core/seat/shared-lease.js';
+import { SeatWords } from '../../../lib/core/seat/seat-words.js';
+import { forwardSignals, joinSeat, shareSeat } from '../../../lib/core/seat/shared-lease.js';
 import { codeOf } from '../../code-of.js';
 import { runs } from '../../runs.js';
 
@@ -33,7 +33,7 @@ class Owner {
     reserveMs = 0,
     private readonly aheadMsMax = 1000,
   ) {
-    this.seat = new WorkerSeat(layout, reserveMs, SeatMemory.shared());
+    this.seat = new WorkerSeat(layout, reserveMs, SeatWords.shared());
   }
 
   get shared(): SharedLease {
@@ -150,8 +150,8 @@ describe('a shared lease', () => {
 
   it('is renewed for half of what is left now, however late a thread comes', () => {
     const owner = new Owner();
-    const { memory } = owner.seat;
-    const asksForRenewal = () => (memory.takeNews() & HALF_USED) !== 0;
+    const { signals } = owner.seat;
+    const asksForRenewal = () => (signals.takeSignals() & HALF_USED) !== 0;
     const range = owner.grant(1, 0, 60_000);
     owner.nowMs += 40_000;
     owner.join().nextId();
@@ -159,7 +159,7 @@ describe('a shared lease', () => {
     owner.nowMs += 600_000;
     owner.seat.raise(range, owner.nowMs + 60_000);
     owner.join().nextId();
-    memory.takeNews();
+    signals.takeSignals();
     for (let n = 0; n < 20; n++) owner.join().nextId();
     expect(asksForRenewal()).toBe(false);
   });
@@ -228,7 +228,7 @@ describe('a shared lease', () => {
       halfUsed: () => heard.push('half used'),
       exhausted: () => heard.push('exhausted'),
     };
-    void hearThreads(owner.seat);
+    void forwardSignals(owner.seat);
     owner.grant(4, 0, 10);
     const thread = owner.join();
     const hear = async (count: number) => {

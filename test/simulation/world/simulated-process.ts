@@ -6,14 +6,14 @@
  * goes on; once it is gone nothing of it ever runs.
  */
 import type { BitLayout } from '../../../lib/core/layout/bit-layout.js';
-import type { Clock } from '../../../lib/core/generator/clock.js';
+import type { Clock } from '../../../lib/core/clock.js';
 import { AnchoredClock } from '../../../lib/core/seat/anchored-clock.js';
-import { SeatMemory } from '../../../lib/core/seat/seat-memory.js';
+import { SeatWords } from '../../../lib/core/seat/seat-words.js';
 import { SnowflakeGenerator } from '../../../lib/core/generator/snowflake-generator.js';
 import {
   WorkerSeat,
   type SeatedRange,
-  type WorkerRange,
+  type LeasedRange,
 } from '../../../lib/core/seat/worker-seat.js';
 import { isSnowflakeError } from '../../../lib/errors.js';
 import type { Holder } from '../../../lib/patience/process-identity.js';
@@ -42,11 +42,11 @@ const READS_PER_MS = 64;
 class WatchedSeat extends WorkerSeat {
   onRange: (range: SeatedRange) => void = () => undefined;
 
-  override grant(range: WorkerRange): SeatedRange {
+  override grant(range: LeasedRange): SeatedRange {
     return this.told(super.grant(range));
   }
 
-  override rewindTo(range: WorkerRange): SeatedRange {
+  override rewindTo(range: LeasedRange): SeatedRange {
     return this.told(super.rewindTo(range));
   }
 
@@ -94,8 +94,8 @@ export class SimulatedProcess {
     const { layout, ttlMs } = host;
     const lease = { ...plan.lease, ttlMs };
     const isShared = Number(name.slice(1)) % 2 === 0;
-    const memory = isShared ? SeatMemory.shared() : new SeatMemory();
-    this.seat = new WatchedSeat(layout, lease.reserveMs, memory);
+    const words = isShared ? SeatWords.shared() : new SeatWords();
+    this.seat = new WatchedSeat(layout, lease.reserveMs, words);
     this.seat.onRange = (range) => this.around.oracle.rangeHeld(this, range);
     const deliver = (run: () => void) => this.wake(run);
     this.wire = new Wire(around, deliver, (text) => this.note(text));
@@ -130,10 +130,10 @@ export class SimulatedProcess {
 
   /** What other threads have; they tell the keeper at once, as messages would a little later. */
   private joinedSeats(isShared: boolean): WorkerSeat[] {
-    const { layout, reserveMs, memory } = this.seat;
+    const { layout, reserveMs, sharedMemory } = this.seat;
     const count = isShared ? EXTRA_THREAD_COUNT : 0;
     return Array.from({ length: count }, () => {
-      const seat = new WorkerSeat(layout, reserveMs, memory);
+      const seat = new WorkerSeat(layout, reserveMs, new SeatWords(sharedMemory));
       seat.watch = this.keeper;
       return seat;
     });

@@ -4,7 +4,8 @@
  * Promise: neither the message nor the cause holds an argument of a command or a password. The
  * errors of a client hold both: AUTH and its arguments among them, also where they were right.
  */
-import { SnowflakeError, isSnowflakeError, plainCause, withoutSecrets } from '../../../errors.js';
+import { SnowflakeError, isSnowflakeError } from '../../../errors.js';
+import { plainCause, withoutSecrets } from '../../../shown.js';
 import type { RedisPlace } from './redis-place.js';
 import { REFUSALS, type Refusal, type RefusalName } from './redis-refusals.js';
 

@@ -4,7 +4,8 @@
  * Promise: the database is one that was asked for in the configuration. A client that was switched
  * to another one while it ran is refused: other processes would not follow.
  */
-import { SnowflakeError, shown } from '../../../errors.js';
+import { SnowflakeError } from '../../../errors.js';
+import { shown } from '../../../shown.js';
 import type { GivenClient } from './redis-client.js';
 import type { RedisUrl } from './redis-url.js';
 

@@ -7,7 +7,8 @@
  *
  * Promise: a URL that cannot be meant so is refused with its fault. Nothing of it is repeated.
  */
-import { SnowflakeError, shownUrl } from '../../../errors.js';
+import { SnowflakeError } from '../../../errors.js';
+import { shownUrl } from '../../../shown.js';
 
 export interface RedisUrl {
   readonly kind: 'standalone' | 'sentinel' | 'cluster';

@@ -5,7 +5,8 @@
  * our own, also where a client is given, and is closed by us; the given client never is.
  */
 import { randomUUID } from 'node:crypto';
-import { SnowflakeError, shown } from '../../../errors.js';
+import { SnowflakeError } from '../../../errors.js';
+import { shown } from '../../../shown.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,

@@ -1,0 +1,55 @@
+/**
+ * The fingerprint of a layout, written and read: `t41-w10-s12/1ms@1704067200000`.
+ *
+ * The fields by the first letter of their role and their bits, from the most significant down; then
+ * the length of a tick and the epoch in Unix ms. Promise: two layouts with equal fingerprints have
+ * equal ids. Names are not in it.
+ */
+import type { LayoutField } from './layout-field.js';
+import type { FieldSpec } from './layout-fields.js';
+
+const FINGERPRINT = /^((?:[tswc]\d{1,2}-)*[tswc]\d{1,2})\/(\d{1,7})ms@(\d{1,15})$/;
+const FIELD_NAMES: Readonly<Record<string, string>> = {
+  t: 'timestamp',
+  s: 'sequence',
+  w: 'worker',
+  c: 'call',
+};
+
+/** What a fingerprint says, as the options of a layout. */
+export interface FingerprintParts {
+  /** Unix ms. */
+  readonly epoch: number;
+  readonly unitMs: number;
+  /** Named after their role. */
+  readonly fields: readonly FieldSpec[];
+}
+
+/** Neighbouring worker fields count as one. */
+export function fingerprintOf(
+  fields: readonly LayoutField[],
+  unitMs: number,
+  epochMs: number,
+): string {
+  const runs: { letter: string; bits: number }[] = [];
+  for (const field of fields) {
+    const letter = field.role[0]!;
+    const last = runs.at(-1);
+    if (letter === 'w' && last?.letter === 'w') last.bits += field.bits;
+    else runs.push({ letter, bits: field.bits });
+  }
+  return `${runs.map((run) => run.letter + run.bits).join('-')}/${unitMs}ms@${epochMs}`;
+}
+
+/** Undefined for what is no fingerprint; whether the layout is sound is left to BitLayout. */
+export function readFingerprint(fingerprint: string): FingerprintParts | undefined {
+  const [, runs, unitMs, epochMs] = FINGERPRINT.exec(fingerprint) ?? [];
+  if (runs === undefined) return undefined;
+  const fields = runs.split('-').map((run, at, all): FieldSpec => {
+    const [letter, bits] = [run[0]!, Number(run.slice(1))];
+    const isSecond = all.findIndex((other) => other[0] === letter) < at;
+    const name = FIELD_NAMES[letter]! + (isSecond ? at : '');
+    return letter === 'c' ? [name, bits, 'call'] : [name, bits];
+  });
+  return { epoch: Number(epochMs), unitMs: Number(unitMs), fields };
+}

@@ -1,0 +1,144 @@
+/**
+ * The ranges granted and how far each is used up, in memory that several threads may share.
+ *
+ * Promise: ids are taken by compare-and-swap, so that no two threads get the same. Ranges are
+ * written by the one thread that holds the lease, which publishes each when it is complete.
+ */
+import {
+  CLOSED,
+  CURRENT,
+  NEWEST,
+  PLACE_COUNT,
+  REWOUND,
+  SeatWords,
+  cursorIndex,
+  rangeIndex,
+} from './seat-words.js';
+import type { StoredRange } from './seated-range.js';
+
+/** Stand for "no floor" and "no ceiling"; neither is a tick of any layout. */
+const NO_FLOOR = -(2n ** 62n);
+const NO_CEILING = 2n ** 62n;
+
+/** No range ever has this number. */
+const NEVER = 2 ** 31 - 1;
+
+/** Ranges are numbered 1, 2, 3 as they are granted. */
+export class RangeRing {
+  private readonly ints: Int32Array;
+  private readonly longs: BigInt64Array;
+
+  constructor({ ints, longs }: SeatWords) {
+    this.ints = ints;
+    this.longs = longs;
+  }
+
+  /** A ring in which no range is and none will be. */
+  static closed(): RangeRing {
+    const ring = new RangeRing(new SeatWords());
+    ring.close();
+    ring.skipTo(NEVER);
+    return ring;
+  }
+
+  /**
+   * The number of the range in use. An ordinary read, since it is made for every id: a thread that
+   * sees a change late goes on for a moment with ids it has taken, which nobody else can get.
+   */
+  get current(): number {
+    return this.ints[CURRENT]!;
+  }
+
+  /** The same, read in order with what other threads write. */
+  get currentInOrder(): number {
+    return Atomics.load(this.ints, CURRENT);
+  }
+
+  get newest(): number {
+    return Atomics.load(this.ints, NEWEST);
+  }
+
+  /** The newest range on entering which ids may go back in time; 0 for none. */
+  get rewound(): number {
+    return Atomics.load(this.ints, REWOUND);
+  }
+
+  /** True when no range will follow: the lease was given back. */
+  get isClosed(): boolean {
+    return Atomics.load(this.ints, CLOSED) === 1;
+  }
+
+  close(): void {
+    Atomics.store(this.ints, CLOSED, 1);
+  }
+
+  /** The number of the range, which is in use at once if there is none before it. */
+  publish(range: StoredRange, cursor: bigint, isRewound: boolean): number {
+    const { workerId, floorTick, ceilingTick } = range;
+    const number = this.newest + 1;
+    // The place of the range in use is never written over: rather, its rest is given up.
+    if (number - this.current === PLACE_COUNT) this.passOn(this.current);
+    const at = rangeIndex(number);
+    Atomics.store(this.longs, at, BigInt(workerId));
+    Atomics.store(this.longs, at + 1, floorTick === -Infinity ? NO_FLOOR : BigInt(floorTick));
+    this.raise(number, ceilingTick);
+    Atomics.store(this.longs, cursorIndex(number), cursor);
+    if (isRewound) Atomics.store(this.ints, REWOUND, number);
+    Atomics.store(this.ints, NEWEST, number);
+    return number;
+  }
+
+  /** Undefined when the range is no longer in use. */
+  read(number: number): StoredRange | undefined {
+    const at = rangeIndex(number);
+    const floor = Atomics.load(this.longs, at + 1);
+    const range = {
+      workerId: Number(Atomics.load(this.longs, at)),
+      floorTick: floor === NO_FLOOR ? -Infinity : Number(floor),
+      ceilingTick: this.ceilingTick(number),
+    };
+    return this.isCurrent(number) ? range : undefined;
+  }
+
+  ceilingTick(number: number): number {
+    const ceiling = Atomics.load(this.longs, rangeIndex(number) + 2);
+    return ceiling === NO_CEILING ? Infinity : Number(ceiling);
+  }
+
+  /** Does nothing when the place of the range was used again. */
+  raise(number: number, ceilingTick: number): void {
+    if (this.newest - number >= PLACE_COUNT) return;
+    const ceiling = ceilingTick === Infinity ? NO_CEILING : BigInt(ceilingTick);
+    Atomics.store(this.longs, rangeIndex(number) + 2, ceiling);
+  }
+
+  /** The next free id of a range, as PlaceCursor writes it. */
+  cursor(number: number): bigint {
+    return Atomics.load(this.longs, cursorIndex(number));
+  }
+
+  /**
+   * Takes the ids from `from` to `to`, exclusive; false when another thread was faster, or when
+   * the range has been left, so that nobody may rely on it.
+   */
+  take(number: number, from: bigint, to: bigint): boolean {
+    const before = Atomics.compareExchange(this.longs, cursorIndex(number), from, to);
+    return before === from && this.isCurrent(number);
+  }
+
+  /** Leaves a range for the next one; false when there is none. */
+  passOn(number: number): boolean {
+    if (this.isCurrent(number) && this.newest === number) return false;
+    Atomics.compareExchange(this.ints, CURRENT, number, number + 1);
+    return true;
+  }
+
+  /** Leaves every range before `number`, at once and for ever. */
+  skipTo(number: number): void {
+    Atomics.store(this.ints, CURRENT, number);
+  }
+
+  private isCurrent(number: number): boolean {
+    return Atomics.load(this.ints, CURRENT) === number;
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * How a generator stands, for health checks and metrics: read from its source of ids and its lease.
+ *
+ * What it shows depends on the kind of source, which is told by `kind`.
+ */
+import type { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
+import type { Keeper } from '../lease/keeper.js';
+import type { LeaseState } from '../lease/lease-states.js';
+import { shownName } from '../lease/printable.js';
+import { DURATION_BOUNDS_MS, type RenewalRecord } from '../lease/renewal-record.js';
+
+/** What is shown of every generator that has a worker id. */
+interface WorkerStatus {
+  readonly state: LeaseState;
+  readonly workerId: number | undefined;
+  /** When the leased range ends; undefined without a lease or for one without end. */
+  readonly leaseEndsAt: Date | undefined;
+  /** The store's clock minus this host's, ms, at the last renewal. */
+  readonly clockSkewMs: number;
+  readonly issuedCount: number;
+  /** How often an id waited for the clock because a tick and the run-ahead were spent. */
+  readonly waitCount: number;
+  /** How often the clock was seen to go back. */
+  readonly rollbackCount: number;
+  /** When this was read, by the clock of the ids; `leaseEndsAt` is counted from it. */
+  readonly readAt: Date;
+  /** How far the time of the last id is ahead of the clock, ms; 0 where it is not. */
+  readonly aheadMs: number;
+  /**
+   * At least how many ids can be made if the store never answers again; the clock uses them up too,
+   * until the lease is `stretched`. Undefined without a lease or for one without end.
+   */
+  readonly idsLeft: number | undefined;
+}
+
+/** A generator that leases a worker id itself, or has one of its own without end. */
+export interface LeaseStatus extends WorkerStatus {
+  readonly kind: 'lease';
+  /** The registry's incarnation, equal in the whole fleet; undefined where there is no registry. */
+  readonly incarnation: string | undefined;
+  /** What became of the renewals. */
+  readonly renewals: RenewalStatus;
+}
+
+/** A generator in a thread that shares the lease of another thread, which alone renews it. */
+export interface JoinedStatus extends WorkerStatus {
+  readonly kind: 'joined';
+  readonly incarnation: undefined;
+  readonly renewals: undefined;
+}
+
+/** How a generator stands, by the kind of its source of ids. */
+export type IdMakerStatus = LeaseStatus | JoinedStatus;
+
+export interface RenewalStatus {
+  /** `ok`, `hold`, `fenced` ... as the store answered, `error` where it did not. */
+  readonly countByAnswer: Readonly<Record<string, number>>;
+  /** All the time they took. */
+  readonly waitedMs: number;
+  /** How many took up to `maxMs` and longer than the entry before says; the last has no end. */
+  readonly durations: readonly { readonly maxMs: number; readonly count: number }[];
+  /** Up to 64 of the last ones, the newest at the end: what was answered, and how long it took. */
+  readonly recent: readonly { readonly answer: string; readonly tookMs: number }[];
+  /** When the store prolonged the lease last. */
+  readonly lastAt: Date | undefined;
+}
+
+export function statusOf(generator: SnowflakeGenerator, keeper: Keeper): IdMakerStatus {
+  const worker = workerStatus(generator, keeper);
+  const { incarnation, renewals } = keeper;
+  if (renewals === undefined) {
+    return { kind: 'joined', ...worker, incarnation: undefined, renewals: undefined };
+  }
+  return {
+    kind: 'lease',
+    ...worker,
+    // Whatever stands in the store, which others may write to: logs and metrics show it.
+    incarnation: incarnation && shownName(incarnation),
+    renewals: renewalStatus(renewals),
+  };
+}
+
+function workerStatus(generator: SnowflakeGenerator, keeper: Keeper): WorkerStatus {
+  const { endMs } = keeper;
+  return {
+    state: keeper.state,
+    workerId: keeper.workerId,
+    leaseEndsAt: endMs === undefined || endMs === Infinity ? undefined : new Date(endMs),
+    clockSkewMs: keeper.clockSkewMs,
+    issuedCount: generator.issuedCount,
+    waitCount: generator.waitCount,
+    rollbackCount: generator.rollbackCount,
+    readAt: new Date(keeper.nowMs),
+    aheadMs: generator.aheadMs,
+    idsLeft: generator.idsLeft,
+  };
+}
+
+function renewalStatus(record: RenewalRecord): RenewalStatus {
+  const { countByAnswer, waitedMs, lastMs, countByDuration, recent } = record;
+  return {
+    countByAnswer: { ...countByAnswer },
+    waitedMs,
+    lastAt: lastMs === undefined ? undefined : new Date(lastMs),
+    durations: countByDuration.map((count, at) => ({
+      maxMs: DURATION_BOUNDS_MS[at] ?? Infinity,
+      count,
+    })),
+    recent: recent.map(({ outcome, tookMs }) => ({ answer: outcome, tookMs })),
+  };
+}

@@ -1,0 +1,152 @@
+/**
+ * How values and texts that came from outside are shown in messages.
+ *
+ * Promise: no secret. A URL that cannot be used is shown by its scheme alone, and what a server or
+ * a client says is shown without the passwords it repeats. Nothing that throws when it is read
+ * makes an error of its own.
+ */
+
+/** Enough for every form of an id. */
+const LENGTH_MAX = 40;
+/** Lists and objects inside of each other beyond this are not opened. */
+const DEPTH_MAX = 5;
+
+/**
+ * How a wrong value is shown in a message: the value itself and its type, never `[object
+ * Object]`.
+ */
+export function shown(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (typeof value === 'string') return `${JSON.stringify(value)} (string)`;
+  if (typeof value === 'bigint') return `${value}n (bigint)`;
+  if (typeof value === 'number' || typeof value === 'boolean') return `${value} (${typeof value})`;
+  if (typeof value === 'function') return `a function`;
+  if (value instanceof Date) return `${String(value)} (Date)`;
+  const kind = Array.isArray(value) ? 'array' : typeof value;
+  return `${jsonOf(value)} (${kind})`;
+}
+
+/** JSON, with bigint as text; never an error of its own. */
+function jsonOf(value: unknown): string {
+  try {
+    const bigintAsText = (_: string, part: unknown) =>
+      typeof part === 'bigint' ? `${part}n` : part;
+    return JSON.stringify(value, bigintAsText) ?? 'a value';
+  } catch {
+    return 'a value';
+  }
+}
+
+/**
+ * Like `shown`, in the time of a short value: of a long text, a long list, a large or a deep object
+ * only what is shown is looked at, and no toJSON is called.
+ */
+export function shownShort(value: unknown): string {
+  if (typeof value === 'string') return `${quoted(value)} (string)`;
+  if (typeof value === 'bigint' && isHuge(value)) return 'a bigint of more than 128 bits';
+  try {
+    if (typeof value !== 'object' || value === null || value instanceof Date) return shown(value);
+    return shownParts(value);
+  } catch {
+    return `a value (${typeof value})`;
+  }
+}
+
+/** The beginning of a text, as JSON, and how long it is where that is not all. */
+export function quoted(text: string): string {
+  const start = JSON.stringify(text.slice(0, LENGTH_MAX));
+  return text.length > LENGTH_MAX ? `${start}... (${text.length} characters)` : start;
+}
+
+function shownParts(value: object): string {
+  const list = Array.isArray(value) ? value.length : undefined;
+  const text = jsonStart(value, 0);
+  if (text.length <= LENGTH_MAX) return `${text} (${list === undefined ? 'object' : 'array'})`;
+  return `${text.slice(0, LENGTH_MAX)}... (${list === undefined ? 'object' : `array of ${list}`})`;
+}
+
+/** JSON of a value; of one that is longer than what is shown, no more than the beginning. */
+function jsonStart(value: unknown, depth: number): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, LENGTH_MAX));
+  if (typeof value === 'bigint') return isHuge(value) ? '...' : `${value}n`;
+  if (typeof value === 'function') return 'a function';
+  if (typeof value !== 'object' || value === null) return String(value);
+  if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
+  if (depth === DEPTH_MAX) return '...';
+  return Array.isArray(value) ? listStart(value, depth) : objectStart(value, depth);
+}
+
+function listStart(list: readonly unknown[], depth: number): string {
+  let text = '[';
+  for (let at = 0; at < list.length && text.length <= LENGTH_MAX; at++) {
+    text += (at > 0 ? ',' : '') + jsonStart(list[at], depth + 1);
+  }
+  return `${text}]`;
+}
+
+function objectStart(value: object, depth: number): string {
+  let text = '{';
+  // Not Object.keys: it would copy all names of a large object, of which a few are shown.
+  for (const key in value) {
+    if (text.length > LENGTH_MAX) break;
+    if (!Object.hasOwn(value, key)) continue;
+    const part = jsonStart((value as Record<string, unknown>)[key], depth + 1);
+    text += `${text.length > 1 ? ',' : ''}${JSON.stringify(key.slice(0, LENGTH_MAX))}:${part}`;
+  }
+  return `${text}}`;
+}
+
+function isHuge(value: bigint): boolean {
+  return BigInt.asIntN(128, value) !== value;
+}
+
+/** Nothing else of a URL is ever shown: what was pasted in its place may be a password. */
+const SCHEMES_SHOWN =
+  'static: redis:// rediss:// redis+sentinel:// rediss+sentinel:// redis+cluster:// ' +
+  'rediss+cluster:// valkey:// valkeys:// http:// https:// tcp:// unix:// file:// etcd:// ' +
+  'amqp:// rabbit:// postgres:// postgresql:// mysql:// mariadb:// sqlite:// mongodb:// ' +
+  'mongodb+srv://';
+
+/**
+ * How a URL that cannot be used is shown in a message: its scheme where that is a well-known one,
+ * and nothing else. Where the faulty part ends and a password begins, only its author knows.
+ */
+export function shownUrl(text: string): string {
+  const start = text.toLowerCase();
+  const scheme = SCHEMES_SHOWN.split(' ').find((known) => start.startsWith(known));
+  return scheme === undefined
+    ? 'a text that is not shown, since it may hold a password'
+    : `${scheme}... (the rest is not shown)`;
+}
+
+/** Servers repeat the arguments of a command they do not know: AUTH, and its password. */
+const REPEATED_ARGUMENTS = /,? with args beginning with:.*$/s;
+/** The login of a URL; where it ends, only its author knows, so up to the last @. */
+const LOGIN = /:\/\/\S*@/g;
+
+/** A text that others wrote, such as an answer of a server, without the secrets it repeats. */
+export function withoutSecrets(text: string, secrets: readonly string[] = []): string {
+  const plain = text.replace(REPEATED_ARGUMENTS, '').replace(LOGIN, '://***@');
+  return secrets
+    .flatMap((secret) => [secret, encodeURIComponent(secret)])
+    .filter((secret) => secret !== '')
+    .toSorted((a, b) => b.length - a.length)
+    .reduce((seen, secret) => seen.replaceAll(secret, '***'), plain);
+}
+
+/**
+ * The error of a client as a cause: name, message, stack, code and the name of its command. The
+ * error itself may hold the arguments of AUTH, options or a URL, and loggers print all of that.
+ */
+export function plainCause(error: unknown, secrets: readonly string[] = []): Error {
+  if (!(error instanceof Error)) return new Error(withoutSecrets(String(error), secrets));
+  const { code, command } = error as { code?: unknown; command?: { name?: unknown } };
+  const fresh = new Error(withoutSecrets(error.message, secrets));
+  fresh.name = error.name;
+  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  fresh.stack = [`${fresh.name}: ${fresh.message}`, ...frames].join('\n');
+  return Object.assign(fresh, {
+    ...(typeof code === 'string' && { code }),
+    ...(typeof command?.name === 'string' && { command: command.name }),
+  });
+}

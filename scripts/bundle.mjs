@@ -177,11 +177,12 @@ function reachable(
   return [...seen];
 }
 
-/** A declaration without the head of its file, and without comments on what is private. */
+/** Without the head of its file and comments on what is private, and indented by two. */
 const shortened = (/** @type {string} */ text) =>
   text
     .replace(/^\/\*\*.*?\*\/\n/s, '')
-    .replaceAll(/^ *\/\*\*(?:(?!\*\/).)*\*\/\n(?= *private )/gms, '');
+    .replaceAll(/^ *\/\*\*(?:(?!\*\/).)*\*\/\n(?= *private )/gms, '')
+    .replaceAll(/^(?: {4})+/gm, (spaces) => spaces.slice(spaces.length / 2));
 
 const write = async (/** @type {string} */ path, /** @type {string} */ text) => {
   await mkdir(dirname(path), { recursive: true });

@@ -10,7 +10,7 @@ export interface Room {
   readonly imports: readonly string[];
   /** Rooms of which it may import types alone. */
   readonly typesOf?: readonly string[];
-  /** Rooms that one file of it may load by dynamic import. */
+  /** Rooms that it may load by dynamic import. */
   readonly loads?: readonly string[];
   /** Packages and node modules it may know. */
   readonly outside: readonly string[];

@@ -1,23 +1,24 @@
 /**
- * The option `supports`: URL schemes of the application, each with what makes a support of a URL.
+ * The option `supports`: URL schemes of the application, each with a function that turns a URL into
+ * a support.
  *
- * Promise: a scheme of ours is never replaced in silence, and what a function of the application
- * throws or gives instead of a support becomes a fault beside the others, without the URL in it.
+ * Promise: no scheme of this package is replaced. If a function throws, or does not return a
+ * support, that is reported with the other faults and never repeats the URL.
  */
 import { SnowflakeError, isSnowflakeError, shown } from '../errors.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 
-/** Makes a support of a URL; what it opens is closed by the support's `close()`. */
+/** Turns a URL into a support. What it opens is closed by the support's `close()`. */
 export type SupportFromUrl = (url: string) => IDistributedSupport | Promise<IDistributedSupport>;
 
-/** A Map, so that no scheme is found that an object inherits. */
+/** A Map, since an object would also have the names it inherits. */
 export type OwnSupports = ReadonlyMap<string, SupportFromUrl>;
 
-/** As RFC 3986 has it, in lower case. */
+/** As in RFC 3986, in lower case. */
 const SCHEME = /^[a-z][a-z0-9+.-]*$/;
 const OURS = /^(static|rediss?(\+sentinel|\+cluster)?)$/;
 
-/** @param faults gets one for each entry that cannot be used */
+/** @param faults takes one for each entry that cannot be used */
 export function ownSupports(given: unknown, faults: string[]): OwnSupports {
   if (given === undefined) return new Map();
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
@@ -46,7 +47,7 @@ function faultOf(scheme: string, make: unknown): string | undefined {
   return `Expected \`supports.${scheme}\` to be a function of a URL, got ${shown(make)}.`;
 }
 
-/** What the application makes of the URL; undefined for a scheme it does not name. */
+/** The support that the application makes of a URL; undefined for a scheme it does not name. */
 export async function fromOwnScheme(
   url: string,
   own: OwnSupports,
@@ -58,8 +59,8 @@ export async function fromOwnScheme(
   if (isSupport(support)) return support;
   throw new SnowflakeError(
     'CONFIG_INVALID',
-    `Expected \`supports.${scheme}\` to give an object with getNextWorkId and refreshAlive, got ` +
-      `${typeof support}.`,
+    `Expected \`supports.${scheme}\` to return an object with getNextWorkId and refreshAlive, ` +
+      `got ${typeof support}.`,
   );
 }
 
@@ -74,7 +75,7 @@ async function made(scheme: string, url: string, make: SupportFromUrl): Promise<
   }
 }
 
-/** What a message may repeat and a log must not: the URL, and the password in it. */
+/** What an error may repeat and a log must not: the URL, and the password in it. */
 function secretsOf(url: string): string[] {
   const password = URL.canParse(url) ? new URL(url).password : '';
   return [url, password].filter((secret) => secret !== '');

@@ -4,11 +4,7 @@
  */
 import type { OpenDoor } from './doors.js';
 
-export const INSTANCES: readonly OpenDoor[] = [
-  { path: 'lib/dashboard/shown-generators.ts', names: 'IdMaker' },
-  { path: 'lib/nest/options.ts', names: 'BitLayout' },
-  { path: 'lib/orm/typeorm/hook-data-source.ts', names: 'SnowflakeSubscriber' },
-];
+export const INSTANCES: readonly OpenDoor[] = [];
 
 export const MODULE_STATE: readonly OpenDoor[] = [];
 

@@ -1,14 +1,13 @@
 /**
- * What a layout is good for, in numbers: how long, how many workers, how many ids.
- *
- * Promise: derived from the layout alone; only ranges that a store can lease count as workers.
+ * The limits of a layout in numbers: how long it lasts, how many workers and how many ids it has.
+ * They follow from the layout alone.
  */
 import type { BitLayout } from '../core/index.js';
 import { spanText } from './time-text.js';
 
-/** Of a layout with more worker ids a store leases the first of the span. */
+/** A store leases only the first worker ids of a layout that has more. */
 const LEASED_WORKERS_MAX = 4096;
-/** Above this a JavaScript number skips integers. */
+/** With more bits a JavaScript number is not exact. */
 const NUMBER_BITS = 53;
 
 export interface LayoutFacts {
@@ -49,11 +48,11 @@ export function factRows(facts: LayoutFacts): (readonly [label: string, text: st
     ['fingerprint', facts.fingerprint],
     ['bits', `${facts.bits}${facts.fitsNumber ? ' (fits a JavaScript number)' : ''}`],
     ['one tick', `${count(facts.unitMs)} ms`],
-    ['counted from', facts.epoch],
+    ['epoch', facts.epoch],
     ['last date', facts.lastDate],
     ['lifetime', spanText(facts.lifetimeMs)],
     ['workers', count(workers) + ofThem],
     ['ids per s and worker', count(rate)],
-    ['ids per s in all', count(rate * workers)],
+    ['ids per s in total', count(rate * workers)],
   ];
 }

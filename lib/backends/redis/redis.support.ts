@@ -109,11 +109,9 @@ export class RedisSupport implements IDistributedSupport {
     const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? '';
     if (!policy.startsWith('allkeys')) return [];
     return [
-      `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also the ` +
-        `registry of ` +
-        `worker ids. Ids stay unique, but run ahead for a while after each loss. Use ` +
-        `volatile-lru ` +
-        `or noeviction.`,
+      `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also the registry ` +
+        `of worker ids. Ids stay unique, but run ahead for a while after each loss. Use ` +
+        `volatile-lru or noeviction.`,
     ];
   }
 
@@ -192,11 +190,11 @@ function fromClient(client: RedisSupportOptions['redis']): RedisConnection {
 function settingsUnread({ message, details }: SnowflakeError): string {
   if (details['refusal'] === 'permission') {
     return (
-      'This user may not run INFO, so a restart or failover of Redis that loses data is not ' +
-      'noticed. Allow it: ACL SETUSER <user> +info.'
+      'This user may not run INFO, so a restart or failover of Redis that loses data is noticed ' +
+      'only when a process renews a lease that was lost. Allow it: ACL SETUSER <user> +info.'
     );
   }
-  return `The settings of Redis could not be looked at. ${message}`;
+  return `The settings of Redis could not be read. ${message}`;
 }
 
 function isReplicatedClient(client: RedisSupportOptions['redis']): boolean {

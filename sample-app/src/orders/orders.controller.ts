@@ -30,7 +30,7 @@ export class OrdersController {
   }
 
   @Post('bulk')
-  @ApiOperation({ summary: 'Up to 10,000 empty orders at once; answers their ids' })
+  @ApiOperation({ summary: 'Creates up to 10,000 empty orders and returns their ids' })
   @ApiCreatedResponse({ schema: { type: 'array', items: snowflakeSchema() } })
   @ApiServiceUnavailableResponse({ type: ErrorAnswer, description: 'No id can be made right now' })
   createMany(@Body() dto: CreateOrdersDto): Promise<string[]> {

@@ -1,33 +1,43 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { ENTRY_FILES } from './scripts/entries.mjs';
+import { specsByKind } from './test/support/kinds.mjs';
+
+const root = fileURLToPath(new URL('.', import.meta.url));
+
+const entries = Object.fromEntries(
+  Object.entries(ENTRY_FILES).map(([name, path]) => [`^${name}$`, `<rootDir>/${path}`]),
+);
+
 /** @type {import('jest').Config} */
-export default {
+const shared = {
   testEnvironment: 'node',
-  // For what hangs. No test may depend on how fast the machine is, so none has a limit of its own.
-  testTimeout: 600_000,
   roots: ['<rootDir>/test'],
-  testMatch: ['**/*.spec.ts'],
-  testPathIgnorePatterns: ['/node_modules/', '/test/package/consumers/'],
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/test/package/consumers/'],
-  reporters: ['default', '<rootDir>/test/support/time-reporter.mjs'],
   setupFiles: ['reflect-metadata'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': '@swc/jest' },
-  moduleNameMapper: {
-    '^(\\.{1,2}/.*)\\.js$': '$1',
-    '^nestjs-snowflake$': '<rootDir>/lib/index.ts',
-    '^nestjs-snowflake/core$': '<rootDir>/lib/core/index.ts',
-    '^nestjs-snowflake/redis$': '<rootDir>/lib/backends/redis/index.ts',
-    '^nestjs-snowflake/testing$': '<rootDir>/lib/testing/index.ts',
-    '^nestjs-snowflake/http$': '<rootDir>/lib/http/index.ts',
-    '^nestjs-snowflake/swagger$': '<rootDir>/lib/http/swagger.ts',
-    '^nestjs-snowflake/class-validator$': '<rootDir>/lib/http/class-validator.ts',
-    '^nestjs-snowflake/class-transformer$': '<rootDir>/lib/http/class-transformer.ts',
-    '^nestjs-snowflake/zod$': '<rootDir>/lib/http/zod.ts',
-    '^nestjs-snowflake/graphql$': '<rootDir>/lib/http/graphql.ts',
-    '^nestjs-snowflake/health$': '<rootDir>/lib/health/index.ts',
-    '^nestjs-snowflake/metrics$': '<rootDir>/lib/metrics/index.ts',
-    '^nestjs-snowflake/dashboard$': '<rootDir>/lib/dashboard/index.ts',
-    '^nestjs-snowflake/typeorm$': '<rootDir>/lib/orm/typeorm/index.ts',
-  },
-  globalSetup: '<rootDir>/test/support/global-setup.mjs',
-  globalTeardown: '<rootDir>/test/support/global-teardown.mjs',
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...entries },
+};
+
+/** A kind of tests, by `npm test -- --selectProjects <kind>`; one without servers has no setup. */
+export const projects = Object.entries(specsByKind(root)).map(([kind, specs]) => {
+  const setup = `test/support/setup-${kind}.mjs`;
+  return {
+    ...shared,
+    displayName: kind,
+    testMatch: specs.map((path) => `<rootDir>/${path}`),
+    ...(existsSync(`${root}/${setup}`) && {
+      globalSetup: `<rootDir>/${setup}`,
+      globalTeardown: '<rootDir>/test/support/global-teardown.mjs',
+    }),
+  };
+});
+
+/** @type {import('jest').Config} */
+export default {
+  // For what hangs. No test may depend on how fast the machine is, so none has a limit of its own.
+  testTimeout: 600_000,
+  reporters: ['default', '<rootDir>/test/support/time-reporter.mjs'],
+  projects,
 };

@@ -43,7 +43,7 @@ export { InjectIdMaker } from './nest/decorators.js';
 export { IdMaker } from './nest/id-maker.js';
 export type { IdMakerStatus, RenewalStatus } from './nest/id-maker.js';
 export type { SnowflakeModuleOptions } from './nest/options.js';
-export type { SupportFromUrl } from './nest/own-supports.js';
+export type { SupportFromUrl } from './backends/schemes.js';
 export { RefreshAlive } from './nest/refresh-alive.job.js';
 export { SnowflakeModule } from './nest/snowflake.module.js';
 export type { SnowflakeModuleExtras, SnowflakeOptionsFactory } from './nest/snowflake.module.js';

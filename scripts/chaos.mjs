@@ -79,7 +79,7 @@ function randomOf(/** @type {number} */ seed) {
 const folder = mkdtempSync(join(tmpdir(), 'snowflake-chaos-'));
 const isControl = rule !== undefined;
 console.log(`[chaos] packing the library${rule ? `, without ${rule.name}` : ''}`);
-const app = unpackLibrary(folder, rule);
+const app = await unpackLibrary(folder, rule);
 const random = randomOf(Number(values.seed));
 const results = [];
 for (const name of names) {

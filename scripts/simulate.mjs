@@ -1,7 +1,7 @@
 // Attacks the library in simulated fleets: `npm run simulate -- --seeds 1-3000 --scenario all`.
 // With --trace a single seed tells what happens in it; with --mutants the attack itself is tested.
 import { parseArgs } from 'node:util';
-import { loadLibrary } from '../test/mutants/load-library.mjs';
+import { loadSimulation } from '../test/mutants/load-library.mjs';
 import { judgeMutants, runsOf } from '../test/simulation/judge-mutants.mjs';
 import { runSimulations } from '../test/simulation/run-simulations.mjs';
 import { Tally } from '../test/simulation/tally.mjs';
@@ -10,6 +10,8 @@ const HELP = `Usage: npm run simulate -- [options]
   --seeds 1-3000     which seeds, one or a range (default 1-100)
   --scenario all     one of the scenarios, or all
   --trace            tell all that happens; for a single seed and scenario
+  --drawn            tell what each seed drew: faults, leases, layouts and all the rest; a single
+                     run and one that went wrong tell it anyway
   --mutants          try every broken variant of the protocol until a seed kills it
   --mutant <name>    only variants whose name contains this
 `;
@@ -19,20 +21,17 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '1-100' },
     scenario: { type: 'string', default: 'all' },
     trace: { type: 'boolean', default: false },
+    drawn: { type: 'boolean', default: false },
     mutants: { type: 'boolean', default: false },
     mutant: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 });
 
-const { SCENARIOS, simulate } = await loadLibrary();
-/** @type {string[]} */
-const known = SCENARIOS.map((/** @type {{ name: string }} */ { name }) => name);
-/** @type {Set<string>} */
+const { SCENARIOS, drawnText, simulate } = await loadSimulation();
+const known = SCENARIOS.map(({ name }) => name);
 const tolerant = new Set(
-  SCENARIOS.filter((/** @type {{ tolerates?: unknown }} */ { tolerates }) => tolerates).map(
-    (/** @type {{ name: string }} */ { name }) => name,
-  ),
+  SCENARIOS.filter(({ tolerates }) => tolerates !== undefined).map(({ name }) => name),
 );
 
 /** @returns {number[]} */
@@ -50,11 +49,14 @@ function stop(/** @type {string} */ message) {
 }
 
 async function attack(/** @type {{ seed: number, scenario: string }[]} */ runs) {
-  const tally = new Tally();
+  const tally = new Tally(drawnText);
   let count = 0;
   await runSimulations(runs, {
     onReport(report) {
       tally.add(report);
+      if (values.drawn || runs.length === 1) {
+        console.log(`seed ${report.seed}, ${report.scenario}: ${drawnText(report.drawn)}`);
+      }
       if (++count % 1000 > 0) return;
       console.error(`${count} of ${runs.length} runs, ${tally.violationCount} violations`);
     },

@@ -5,7 +5,9 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, test } from '@jest/globals';
+import { ENTRY_FILES, packageWithEntries, tsconfigWithEntries } from '../scripts/entries.mjs';
 import { checkArrows, checkFrontDoor, checkSampleApp } from './tidy/arrows.js';
+import { checkCircles } from './tidy/circles.js';
 import { findingsOf, type Check, type TextFile } from './tidy/check.js';
 import { exportedNames } from './tidy/exported-names.js';
 import {
@@ -16,24 +18,39 @@ import {
   exceptKnown,
 } from './tidy/doors.js';
 import { checkFileNames, checkFolderNames, checkHeads } from './tidy/names.js';
-import { checkColumns, checkFileSizes, checkFunctions } from './tidy/sizes.js';
-import { INSTANCES, LONG, MODULE_STATE, SWALLOWED } from './tidy/open-doors.js';
+import { checkColumns, checkFileSizes, checkFunctions, checkLongFiles } from './tidy/sizes.js';
+import {
+  CIRCLES,
+  INSTANCES,
+  LONG,
+  LONG_FILES,
+  MODULE_STATE,
+  SWALLOWED,
+} from './tidy/open-doors.js';
+import { checkScars } from './tidy/scars.js';
 import { checkFresh, checkTraces } from './tidy/traces.js';
 import { ROOT, readTree } from './tidy/tree.js';
 import { checkLimits, checkWaits } from './tidy/waits.js';
 import { checkCodeWords, checkCommentWords, checkDeadCode } from './tidy/words.js';
 
 const TREE = readTree();
-const SOURCES = TREE.filter(({ path }) => /^(lib|sample-app\/src|test|scripts)\//.test(path));
+const SOURCES = TREE.filter(({ path }) =>
+  /^(lib|sample-app\/src|test|scripts)\/|^bench\/.*\.mjs$/.test(path),
+);
+/** Entities of a database may know each other. */
+const OWN = SOURCES.filter(({ path }) => !path.startsWith('sample-app/'));
 
 const RULES: readonly [rule: string, check: Check, files: readonly TextFile[]][] = [
   ['rooms import only what the table of arrows allows', checkArrows, SOURCES],
+  ['no files import each other in a circle', exceptKnown(checkCircles, CIRCLES), OWN],
   ['the front door only passes names on', checkFrontDoor, SOURCES],
   ['the sample app knows the library by its package name', checkSampleApp, SOURCES],
   ['code holds no forbidden word', checkCodeWords, SOURCES],
   ['comments hold no bare TODO', checkCommentWords, SOURCES],
   ['comments hold no code', checkDeadCode, SOURCES],
   ['files stay below their wall', checkFileSizes, SOURCES],
+  ['a long file of lib says why it is one', exceptKnown(checkLongFiles, LONG_FILES), SOURCES],
+  ['a message stands whole', checkScars, SOURCES],
   ['lines stay within 100 columns', checkColumns, SOURCES],
   ['functions are short and take four parameters', exceptKnown(checkFunctions, LONG), SOURCES],
   ['files and folders have kebab-case names', checkFileNames, SOURCES],
@@ -76,6 +93,36 @@ describe('generated files', () => {
     expect(stderr).toBe('');
     const check = checkFresh('lib/dashboard/page.generated.ts', stdout, 'npm run build:page');
     expect(findingsOf(check, TREE)).toEqual([]);
+  });
+});
+
+describe('the table of entries', () => {
+  it.each([
+    ['package.json', packageWithEntries],
+    ['tsconfig.json', tsconfigWithEntries],
+  ])('is what %s says', (path, withEntries) => {
+    const { text } = TREE.find((file) => file.path === path)!;
+    expect(findingsOf(checkFresh(path, withEntries(text), 'npm run build:entries'), TREE)).toEqual(
+      [],
+    );
+  });
+
+  it('changes both where it changes', () => {
+    const manifest = packageWithEntries('{"name":"x","exports":{},"typesVersions":{}}');
+    expect(JSON.parse(manifest)).toMatchObject({
+      main: './dist/cjs/index.js',
+      exports: { './core': { import: { types: './dist/esm/core/index.d.ts' } } },
+      typesVersions: { '*': { core: ['./dist/cjs/core/index.d.ts'] } },
+    });
+    const paths = tsconfigWithEntries('{ "paths": { "nestjs-snowflake": ["./elsewhere.ts"] } }');
+    expect(JSON.parse(paths)).toMatchObject({
+      paths: { 'nestjs-snowflake': ['./lib/index.ts'], 'nestjs-snowflake/core': expect.anything() },
+    });
+  });
+
+  it('names files that are there', () => {
+    const paths = TREE.map(({ path }) => path);
+    expect(paths).toEqual(expect.arrayContaining(Object.values(ENTRY_FILES)));
   });
 });
 

@@ -11,6 +11,8 @@ import type { LeaseAnswer } from './distributed-support.js';
 interface AskedFor {
   readonly min: number;
   readonly max: number;
+  /** At a renewal: where the range held ends. */
+  readonly haveMs?: number;
 }
 
 type Fields = { readonly [name: string]: unknown };
@@ -24,10 +26,13 @@ const isText = (value: unknown): boolean => typeof value === 'string';
  * The faults in words; empty for an answer of the contract. A status that is not known is left to
  * the caller, who refuses it by name.
  */
-function faultsOf(answer: Fields, { min, max }: AskedFor): string[] {
+function faultsOf(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): string[] {
   const { status, workerId, floorMs, ceilingMs, nowMs = 0, waitMs, mark } = answer;
   if (status === 'wait' || status === 'hold' || status === 'none-free') {
     return isWait(waitMs) ? [] : [`\`waitMs\` is ${shown(waitMs)}`];
+  }
+  if (status === 'fenced' && floorMs !== undefined && !isTime(floorMs)) {
+    return [`\`floorMs\` is ${shown(floorMs)}`];
   }
   if (status !== 'ok') return isText(status) ? [] : [`\`status\` is ${shown(status)}`];
   const faults: string[] = [];
@@ -36,6 +41,10 @@ function faultsOf(answer: Fields, { min, max }: AskedFor): string[] {
   }
   for (const [name, value] of Object.entries({ floorMs, ceilingMs, nowMs })) {
     if (!isTime(value)) faults.push(`\`${name}\` is ${shown(value)}`);
+  }
+  // Nobody looked whether another generator has the number for good.
+  if (ceilingMs === Infinity && haveMs < Infinity) {
+    faults.push('`ceilingMs` is Infinity, and the lease had an end');
   }
   if (mark !== undefined && !isMark(mark)) faults.push(`\`mark\` is ${shown(mark)}`);
   return faults;

@@ -40,6 +40,12 @@ export interface IDistributedSupport {
   /** Closes what the support opened itself. */
   close?(): Promise<void>;
   /**
+   * True where all it knows ends with the process. After a restart the clock alone keeps new ids
+   * apart from old ones, as under a lease without end: ids then do not run ahead of it, and a start
+   * waits for the next tick where ticks are long.
+   */
+  readonly isVolatile?: boolean;
+  /**
    * How much longer than a lease a store that lost data keeps new ranges away from forgotten ones:
    * the time an old server may go on answering after a failover, plus the clock difference.
    */
@@ -116,8 +122,11 @@ export type LeaseAnswer =
   | { readonly status: 'wait'; readonly waitMs: number }
   /** The same, at a renewal: the range held lasts, its continuation comes after `waitMs`. */
   | { readonly status: 'hold'; readonly waitMs: number }
-  /** Somebody else holds the worker id now; the range held stays ours to its end. */
-  | { readonly status: 'fenced' }
+  /**
+   * Somebody else holds the worker id now. The range held stays ours to its end, unless that of the
+   * new holder begins before it: two that overlap were granted by a store that lost data between.
+   */
+  | { readonly status: 'fenced'; readonly floorMs?: number }
   /** Nobody holds the worker id; the range held stays ours to its end. */
   | { readonly status: 'unknown' }
   /** Another copy of this process renewed the lease: drop everything at once. */

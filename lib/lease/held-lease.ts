@@ -8,26 +8,34 @@
 import type { SeatedRange, WorkerSeat } from '../core/seat/worker-seat.js';
 import type { LeaseGrant, RegistryMark, WorkerLease } from './distributed-support.js';
 
+/** A grant that is not yet used. */
+export interface Acquired {
+  readonly grant: LeaseGrant;
+  readonly sentAtMs: number;
+  /** What to renew, or to give back when it is not wanted. */
+  readonly asked: WorkerLease;
+}
+
 /** The mark of a support that has no store. */
 export const NO_REGISTRY: RegistryMark = { incarnation: '', server: '', operations: 0 };
 
 export class HeldLease {
   /** The process that took it: a fork must not go on with its parent's lease. */
   readonly pid = process.pid;
-  private range: SeatedRange;
+  /** What the support is asked to prolong or to take back. */
+  asked: WorkerLease;
+  private floorMs: number;
+  /** Undefined until it takes the seat. */
+  private range: SeatedRange | undefined;
   /** The time of the last id made in ranges before this one. */
   private earlierMs: number | undefined;
 
   constructor(
     private readonly seat: WorkerSeat,
-    /** What the support is asked to prolong or to take back. */
-    public asked: WorkerLease,
-    private floorMs: number,
-    rewinds: boolean,
+    { asked, grant }: Acquired,
   ) {
-    const { workerId, haveMs: ceilingMs } = asked;
-    const range = { workerId, floorMs, ceilingMs };
-    this.range = rewinds ? seat.rewindTo(range) : seat.grant(range);
+    this.asked = asked;
+    this.floorMs = grant.floorMs;
   }
 
   get workerId(): number {
@@ -49,7 +57,7 @@ export class HeldLease {
         }
       : { ...this.asked, haveMs };
     if (grant.floorMs === this.floorMs) {
-      this.seat.raise(this.range, grant.ceilingMs);
+      this.seat.raise(this.range!, grant.ceilingMs);
     } else if (grant.floorMs > this.floorMs && grant.floorMs >= heldMs) {
       // The store lost data since: the old range is used to its end, then this one is entered. One
       // that begins before that end would be entered while threads still use the old one.
@@ -59,21 +67,25 @@ export class HeldLease {
     }
   }
 
-  /** Seats what is left of the range again after the seat was vacated. */
-  takeSeat(): void {
+  /**
+   * Seats the range, or what is left of it after the seat was vacated: after those in use, or
+   * (rewinding) in their place.
+   */
+  takeSeat(rewinds: boolean): void {
     const { workerId, haveMs: ceilingMs } = this.asked;
     this.earlierMs = this.lastIssuedMs;
     const floorMs = Math.max(this.floorMs, (this.earlierMs ?? -Infinity) + 1);
-    this.range = this.seat.grant({ workerId, floorMs, ceilingMs });
+    const range = { workerId, floorMs, ceilingMs };
+    this.range = rewinds ? this.seat.rewindTo(range) : this.seat.grant(range);
   }
 
   entered(range: SeatedRange): boolean {
-    return range.number === this.range.number;
+    return range.number === this.range?.number;
   }
 
   /** The time of the last id made under this lease, Unix ms. */
   get lastIssuedMs(): number | undefined {
-    const tick = this.seat.lastTickOf(this.range);
+    const tick = this.range && this.seat.lastTickOf(this.range);
     return tick === undefined ? this.earlierMs : this.seat.layout.msOf(tick);
   }
 

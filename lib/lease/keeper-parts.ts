@@ -24,6 +24,8 @@ export interface KeeperParts {
   readonly support: IDistributedSupport;
   readonly seat: WorkerSeat;
   readonly options: LeaseOptions;
+  /** How far ids may run ahead of the clock, ms; undefined where each range decides for itself. */
+  readonly aheadMsMax?: number | undefined;
   readonly terms: LeaseTerms;
   /** The worker ids that may be leased, inclusive on both sides. */
   readonly workerIds: { readonly min: number; readonly max: number };

@@ -4,35 +4,24 @@
  * Promise: one token per lease however often it is asked for, so that a lost answer costs no
  * worker id. Says once per cause why it waits; an error that cannot pass ends it at once.
  */
-import { SnowflakeError } from '../errors.js';
+import type { SnowflakeError } from '../errors.js';
 import { checkedAnswer } from './check-answer.js';
-import type { LeaseAnswer, LeaseGrant, LeaseRequest, WorkerLease } from './distributed-support.js';
+import { cleanFromMs, waitUntil } from './clean-start.js';
+import type { LeaseAnswer, LeaseRequest, WorkerLease } from './distributed-support.js';
 import { claimEndless, giveBackEndless } from './endless-worker-ids.js';
-import { HeldLease, NO_REGISTRY } from './held-lease.js';
+import { NO_REGISTRY, type Acquired } from './held-lease.js';
 import type { KeeperParts } from './keeper-parts.js';
 import type { AskedTerms } from './asked-terms.js';
 import type { LeaseOptions } from './lease-options.js';
-import { otherLayout, otherVersion } from './other-registry.js';
+import { gaveUp, refused, type Refused } from './refused-lease.js';
 import { RetryDelay } from '../patience/retry-delay.js';
 import type { SupportCaller } from './support-caller.js';
 import { pause } from '../patience/timers.js';
 
 export type StartLimits = Pick<LeaseOptions, 'startTimeoutMs' | 'onNoWorkerFree'>;
 
-/** A grant that is not yet used. */
-export interface Acquired {
-  readonly grant: LeaseGrant;
-  readonly sentAtMs: number;
-  /** Seats its range, behind those in use or (rewinding) in their place. */
-  lease(rewinds: boolean): HeldLease;
-  /** What to give back when it is not wanted. */
-  readonly asked: WorkerLease;
-}
-
 /** Shutdown does not wait longer for the store. */
 const RELEASE_TIMEOUT_MS = 1000;
-
-type Refused = { readonly error: SnowflakeError; readonly waitMs?: number };
 
 export class LeaseAcquirer {
   constructor(
@@ -47,6 +36,20 @@ export class LeaseAcquirer {
    * told to `failed`.
    */
   async acquire(failed: (reason: string) => void, limits?: StartLimits): Promise<Acquired> {
+    const acquired = await this.askUntil(failed, limits);
+    try {
+      await this.waitForNewIds(acquired, limits);
+    } catch (error) {
+      await this.giveBack(acquired.asked, undefined);
+      throw error;
+    }
+    return acquired;
+  }
+
+  private async askUntil(
+    failed: (reason: string) => void,
+    limits: StartLimits | undefined,
+  ): Promise<Acquired> {
     const { timers, random, onNews } = this.parts;
     const request = this.request();
     const delay = new RetryDelay(random);
@@ -96,6 +99,16 @@ export class LeaseAcquirer {
     }
   }
 
+  /** Where no registry knows what a process before this one made, the clock has to. */
+  private async waitForNewIds({ grant }: Acquired, limits?: StartLimits): Promise<void> {
+    const { support, seat, idClock: clock, timers, aheadMsMax } = this.parts;
+    const isUnknown = grant.ceilingMs === Infinity && grant.floorMs === -Infinity;
+    if (!isUnknown && support.isVolatile !== true) return;
+    const fromMs = cleanFromMs(seat.layout, clock.now(), aheadMsMax ?? 0);
+    const limitMs = limits?.startTimeoutMs ?? Infinity;
+    await waitUntil(fromMs, { clock, timers, signal: this.signal, limitMs });
+  }
+
   private request(): LeaseRequest {
     const { terms, options, holder, workerIds } = this.parts;
     return {
@@ -132,58 +145,9 @@ export class LeaseAcquirer {
       const nonceNext = holder.randomText();
       // The terms come last: what a first range must have does not hold for renewals.
       const asked = { ...request, ...terms, workerId, haveMs, mark, nonceNext };
-      const lease = (rewinds: boolean) => new HeldLease(seat, asked, grant.floorMs, rewinds);
-      return { grant, sentAtMs, asked, lease };
+      return { grant, sentAtMs, asked };
     } catch (error) {
       return { error: error as SnowflakeError };
     }
   }
-}
-
-/** Asked again after this at the latest, however long the answer says. */
-const WAIT_MS_MAX = 2000;
-
-function refused(answer: Exclude<LeaseAnswer, LeaseGrant>, fingerprint: string): Refused {
-  switch (answer.status) {
-    case 'none-free':
-      // Without a wait of its own: somebody may give a worker id back at any time.
-      return { error: noneFree(answer.waitMs) };
-    case 'wait':
-    case 'hold':
-      return { error: quarantined(answer.waitMs), waitMs: Math.min(answer.waitMs, WAIT_MS_MAX) };
-    case 'layout-mismatch':
-      return { error: otherLayout(answer.fingerprint, fingerprint) };
-    case 'other-version':
-      return { error: otherVersion(answer.version) };
-    default:
-      return { error: unexpected(answer.status) };
-  }
-}
-
-function gaveUp(startTimeoutMs: number, error: SnowflakeError): SnowflakeError {
-  const message = `No worker id could be had within ${startTimeoutMs} ms. ${error.message}`;
-  return new SnowflakeError(error.code, message, { details: error.details, cause: error });
-}
-
-function noneFree(waitMs: number): SnowflakeError {
-  return new SnowflakeError(
-    'NO_WORKER_FREE',
-    `Every worker id is leased; the next one is free in ${waitMs} ms at the latest. Stop ` +
-      `processes ` +
-      `that are not needed, shorten leaseTtlMs, or use a layout with more worker bits.`,
-    { details: { waitMs } },
-  );
-}
-
-function quarantined(waitMs: number): SnowflakeError {
-  return new SnowflakeError(
-    'NOT_READY',
-    `The registry is new or lost data, so ids begin behind everything that could have been ` +
-      `forgotten, in ${waitMs} ms.`,
-    { details: { waitMs } },
-  );
-}
-
-function unexpected(status: string): SnowflakeError {
-  return new SnowflakeError('STORE_UNAVAILABLE', `The support answered '${status}' to an acquire.`);
 }

@@ -7,42 +7,41 @@
 import type { SeatWatch, SeatedRange } from '../core/seat/worker-seat.js';
 import type { SnowflakeError } from '../errors.js';
 import { AskedTerms } from './asked-terms.js';
-import { checkedAnswer } from './check-answer.js';
 import { ClockSkew } from './clock-skew.js';
-import type { LeaseAnswer, LeaseGrant, WorkerLease } from './distributed-support.js';
-import { HeldLease } from './held-lease.js';
+import type { LeaseGrant } from './distributed-support.js';
+import { HeldLease, type Acquired } from './held-lease.js';
 import type { KeeperParts } from './keeper-parts.js';
 import type { Keeper } from './keeper.js';
-import { LeaseAcquirer, type Acquired, type StartLimits } from './lease-acquirer.js';
+import { LeaseAcquirer, type StartLimits } from './lease-acquirer.js';
 import { LeaseNews } from './lease-news.js';
 import { nextState, numberOf, type LeaseEvent, type LeaseState } from './lease-states.js';
 import * as texts from './lease-texts.js';
 import { otherLayout, otherVersion } from './other-registry.js';
-import { RenewalRecord } from './renewal-record.js';
+import { RefreshTimer } from './refresh-timer.js';
+import { Renewal, type Renewed } from './renewal.js';
+import type { RenewalRecord } from './renewal-record.js';
 import { RetryDelay } from '../patience/retry-delay.js';
 import { RollbackCure } from './rollback-cure.js';
 import { SupportCaller } from './support-caller.js';
-import type { TimerHandle } from '../patience/timers.js';
 
-/** Between the news that half a range is used and the renewal: many ids may follow at once. */
-const HALF_USED_DELAY_MS = 20;
+type Fenced = { readonly status: 'fenced' | 'unknown'; readonly floorMs?: number };
 
 export class LeaseKeeper implements Keeper, SeatWatch {
   readonly renewsItself = true;
   state: LeaseState = 'unassigned';
   lease: HeldLease | undefined;
-  readonly renewals = new RenewalRecord();
   private readonly skew: ClockSkew;
   private readonly terms: AskedTerms;
   private readonly caller: SupportCaller;
   private readonly acquirer: LeaseAcquirer;
+  private readonly renewal: Renewal;
   private readonly rollbackCure: RollbackCure;
   private readonly retryDelay: RetryDelay;
   private readonly stopping = new AbortController();
   private readonly news: LeaseNews;
   private refreshing: Promise<void> | undefined;
   private acquiring: Promise<void> | undefined;
-  private retry: TimerHandle;
+  private readonly timer: RefreshTimer;
 
   constructor(private readonly parts: KeeperParts) {
     this.skew = new ClockSkew(parts.hostClock, parts.idClock, parts.options);
@@ -52,10 +51,13 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     this.news = new LeaseNews(parts, this.stopping.signal);
     this.acquirer = new LeaseAcquirer(parts, this.terms, this.caller, this.stopping.signal);
     this.rollbackCure = new RollbackCure(parts, this.acquirer, this.skew);
-    parts.seat.watch = this;
+    const { terms, caller, skew } = this;
+    this.renewal = new Renewal({ support: parts.support, terms, caller, skew });
+    this.timer = new RefreshTimer(parts.timers, () => this.refresh());
   }
 
   async start(): Promise<void> {
+    this.parts.seat.watch = this;
     await this.acquire(this.parts.options);
     const { refusal } = this.skew;
     if (refusal === undefined) return;
@@ -83,6 +85,10 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     return this.parts.idClock.now();
   }
 
+  get renewals(): RenewalRecord {
+    return this.renewal.record;
+  }
+
   refresh(): Promise<void> {
     if (this.state === 'released' || this.stopping.signal.aborted) return Promise.resolve();
     return (this.refreshing ??= this.refreshOnce().finally(() => (this.refreshing = undefined)));
@@ -91,9 +97,9 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   /** Stops making ids, gives the worker id back and closes what the support opened. */
   async stop(): Promise<void> {
     if (this.stopping.signal.aborted) return;
-    const { support, seat, timers } = this.parts;
+    const { support, seat } = this.parts;
     this.stopping.abort(texts.stopped());
-    timers.cancel(this.retry);
+    this.timer.cancel();
     const lease = this.lease;
     this.lease = undefined;
     seat.close(texts.stopped);
@@ -108,47 +114,27 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   }
 
   halfUsed(): void {
-    this.refreshSoon();
+    this.timer.soon();
   }
 
   exhausted(): void {
     this.change('exhausted', 'The leased range is used up; ids come back when the store answers.');
-    this.refreshSoon();
+    this.timer.soon();
   }
 
   private async refreshOnce(): Promise<void> {
     const { lease } = this;
     if (lease === undefined) return this.replaceLease();
     if (lease.pid !== process.pid) return this.drop(texts.forked());
-    const asked = { ...lease.asked, ...this.terms.now };
-    const sentAtMs = this.skew.hostNowMs;
-    const apply = (answer: LeaseAnswer) => this.apply(lease, answer, asked, sentAtMs);
-    const checked = (answer: LeaseAnswer) =>
-      checkedAnswer(answer, { min: asked.workerId, max: asked.workerId });
-    const late = async (given: LeaseAnswer) => {
-      const answer = checked(given);
-      this.renewals.noteLate(answer.status, this.skew.hostNowMs);
-      await apply(answer);
-    };
-    const terms = { late, consequence: 'The range already leased lasts; the call is repeated.' };
     try {
-      const ask = () => this.parts.support.refreshAlive(asked);
-      const answer = checked(await this.caller.call(ask, terms));
-      this.renewals.note(answer.status, sentAtMs, this.skew.hostNowMs);
-      await apply(answer);
+      await this.renewal.ask(lease.asked, (renewed) => this.apply(lease, renewed));
     } catch (error) {
-      this.renewals.note('error', sentAtMs, this.skew.hostNowMs);
       this.failed((error as Error).message);
     }
   }
 
   /** An answer counts only for the lease it was asked for, however late it comes. */
-  private async apply(
-    lease: HeldLease,
-    answer: LeaseAnswer,
-    asked: WorkerLease,
-    sentAtMs: number,
-  ): Promise<void> {
+  private async apply(lease: HeldLease, { answer, asked, sentAtMs }: Renewed): Promise<void> {
     this.terms.heard(answer);
     if (lease !== this.lease) return;
     switch (answer.status) {
@@ -159,9 +145,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
         return this.held(lease, answer);
       case 'fenced':
       case 'unknown':
-        this.lease = undefined;
-        this.change('fenced', `The registry answered ${answer.status.toUpperCase()}.`);
-        return this.replaceLease();
+        return this.fenced(lease, answer);
       case 'cloned':
         return this.drop(texts.dropped('A copy of this process renewed the same lease.'));
       case 'layout-mismatch':
@@ -179,7 +163,16 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     if (lease.asked.haveMs <= this.parts.idClock.now() + hold.waitMs) {
       this.change('renewal-failed', texts.holdText(hold));
     }
-    this.refreshIn(hold.waitMs);
+    this.timer.in(hold.waitMs);
+  }
+
+  /** The range held lasts to its end, unless it is proved to overlap that of the new holder. */
+  private fenced(lease: HeldLease, answer: Fenced): Promise<void> {
+    const { floorMs: itsFloorMs = Infinity } = answer;
+    if (itsFloorMs < lease.asked.haveMs) return this.drop(texts.overlapping(lease, itsFloorMs));
+    this.lease = undefined;
+    this.change('fenced', `The registry answered ${answer.status.toUpperCase()}.`);
+    return this.replaceLease();
   }
 
   private async renewed(lease: HeldLease, grant: LeaseGrant, sentAtMs: number): Promise<void> {
@@ -196,7 +189,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     // Looked at in the step that seats it: the store has answered, and the end may have come.
     if (this.stopping.signal.aborted || this.lease !== old)
       return this.acquirer.giveBack(acquired.asked, undefined);
-    this.hold(acquired.lease(true));
+    this.seat(acquired, { rewinds: true });
     this.news.say(texts.movedText(old.workerId, acquired.grant.workerId));
     // Asked only now: until the seat was left, other threads went on in the old range.
     await this.acquirer.giveBack(old.asked, old.lastIssuedMs);
@@ -226,7 +219,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     // Granted while the application was closing: nobody will use it.
     if (this.stopping.signal.aborted) return this.acquirer.giveBack(acquired.asked, undefined);
     this.skew.measure(acquired.grant.nowMs, acquired.sentAtMs);
-    this.hold(acquired.lease(false));
+    this.seat(acquired, { rewinds: false });
     this.news.ended('no worker id');
     this.change('leased', texts.grantText(acquired.grant));
     this.checkClock();
@@ -239,21 +232,28 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     return this.replaceLease();
   }
 
+  /** Seats the range: after those in use, or in their place where ids shall go back in time. */
+  private seat(acquired: Acquired, { rewinds }: { rewinds: boolean }): void {
+    const lease = new HeldLease(this.parts.seat, acquired);
+    lease.takeSeat(rewinds);
+    this.hold(lease);
+  }
+
   private hold(lease: HeldLease): void {
     this.lease = lease;
-    this.renewals.isFailing = false;
+    this.renewal.record.isFailing = false;
     this.retryDelay.reset();
   }
 
   private failed(reason: string): void {
     this.noteFailure(reason);
-    this.refreshIn(this.retryDelay.next());
+    this.timer.in(this.retryDelay.next());
   }
 
   private noteFailure(reason: string): void {
     if (this.stopping.signal.aborted) return;
     const { idClock, options, seat } = this.parts;
-    this.renewals.isFailing = true;
+    this.renewal.record.isFailing = true;
     this.change('renewal-failed', reason);
     const endMs = seat.endMs;
     if (endMs !== undefined && idClock.now() >= endMs - options.reserveMs) {
@@ -270,24 +270,9 @@ export class LeaseKeeper implements Keeper, SeatWatch {
       this.parts.seat.vacate(() => refusal);
       this.change('dropped', text);
     } else if (this.lease !== undefined && this.parts.seat.current === undefined) {
-      this.lease.takeSeat();
+      this.lease.takeSeat(false);
       this.change('leased', 'The clock of this host agrees with the store again.');
     }
-  }
-
-  /** Each of many refused ids asks: none may put off the call that would help. */
-  private refreshSoon(): void {
-    if (this.retry === undefined) this.refreshIn(HALF_USED_DELAY_MS);
-  }
-
-  private refreshIn(delayMs: number): void {
-    const { timers } = this.parts;
-    if (this.stopping.signal.aborted) return;
-    timers.cancel(this.retry);
-    this.retry = timers.after(delayMs, () => {
-      this.retry = undefined;
-      void this.refresh();
-    });
   }
 
   private change(event: LeaseEvent, reason: string): void {

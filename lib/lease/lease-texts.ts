@@ -44,6 +44,18 @@ export function dropped(reason: string): SnowflakeError {
   );
 }
 
+/** Ranges never overlap while the registry remembers them: it lost data since ours was granted. */
+export function overlapping(
+  { workerId }: { workerId: number },
+  itsFloorMs: number,
+): SnowflakeError {
+  const since = new Date(itsFloorMs).toISOString();
+  return dropped(
+    `Another process may make ids of worker id ${workerId} from ${since} on, inside the range ` +
+      `held here: the registry lost data, and the two have different leaseTtlMs.`,
+  );
+}
+
 export function forked(): SnowflakeError {
   return dropped('This process is a fork of the lease holder.');
 }

@@ -5,9 +5,9 @@
  * store agrees with the clock, and what does not help is given back at once.
  */
 import type { ClockSkew } from './clock-skew.js';
-import type { HeldLease } from './held-lease.js';
+import type { Acquired, HeldLease } from './held-lease.js';
 import type { KeeperParts } from './keeper-parts.js';
-import type { Acquired, LeaseAcquirer } from './lease-acquirer.js';
+import type { LeaseAcquirer } from './lease-acquirer.js';
 
 export class RollbackCure {
   constructor(

@@ -7,6 +7,7 @@
  */
 import { SnowflakeError, isSnowflakeError, plainCause } from '../errors.js';
 import type { Timers } from '../patience/timers.js';
+import { withinLimit } from '../patience/within-limit.js';
 
 /** What is done with an answer that comes too late, and what a timeout means for the caller. */
 export interface CallTerms<T> {
@@ -26,13 +27,10 @@ export class SupportCaller {
   async call<T>(ask: () => Promise<T> | T, terms: CallTerms<T>): Promise<T> {
     const { late, consequence, timeoutMs = this.timeoutMs } = terms;
     let isLate = false;
-    let timer: unknown;
-    const timeout = new Promise<never>((_, reject) => {
-      timer = this.timers.after(timeoutMs, () => {
-        isLate = true;
-        reject(timedOut(timeoutMs, consequence));
-      });
-    });
+    const error = () => {
+      isLate = true;
+      return timedOut(timeoutMs, consequence);
+    };
     // Also what throws at once, or returns no promise, comes out of this one.
     const asked = (async () => ask())();
     const handOn = async () => {
@@ -42,11 +40,9 @@ export class SupportCaller {
     // An error is this call's; that of a late answer, or of taking it in, is nobody's any more.
     handOn().catch(() => undefined);
     try {
-      return await Promise.race([asked, timeout]);
-    } catch (error) {
-      throw asSnowflakeError(error);
-    } finally {
-      this.timers.cancel(timer);
+      return await withinLimit(asked, { timers: this.timers, ms: timeoutMs, error });
+    } catch (fault) {
+      throw asSnowflakeError(fault);
     }
   }
 }

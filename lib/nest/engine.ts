@@ -34,7 +34,8 @@ export function createEngine(
   support: IDistributedSupport,
   name: string | undefined,
 ): Engine {
-  const { layout, lease, clock, timers, aheadMsMax, sequenceStart } = config;
+  const { layout, lease, clock, timers, sequenceStart } = config;
+  const aheadMsMax = config.aheadMsMax ?? (support.isVolatile === true ? 0 : undefined);
   const log = new GeneratorLog(name);
   const holder = systemHolder(config.application);
   const joined = sharedLeaseOf(support);
@@ -67,12 +68,13 @@ function createKeeper(
   support: IDistributedSupport,
   { seat, idClock, holder, log }: KeeperSurroundings,
 ): LeaseKeeper {
-  const { layout, lease, clock, timers, workerIds } = config;
+  const { layout, lease, clock, timers, workerIds, aheadMsMax } = config;
   if (config.sharesLease) void hearThreads(seat);
   return new LeaseKeeper({
     support,
     seat,
     options: lease,
+    aheadMsMax,
     terms: {
       fingerprint: layout.fingerprint,
       ttlMs: lease.ttlMs,

@@ -3,6 +3,7 @@
  *
  * Promise: every fault is reported at start, all of them at once, each with the value given.
  */
+import type { SupportFromUrl } from '../backends/schemes.js';
 import { BitLayout } from '../core/layout/bit-layout.js';
 import { systemClock, type Clock } from '../core/generator/clock.js';
 import type { Epoch } from '../core/layout/epoch.js';
@@ -25,7 +26,7 @@ import { StaticSupport, staticWorkerFault } from '../lease/static.support.js';
 import { systemTimers, type Timers } from '../patience/timers.js';
 import { SCHEDULER_FAULT, collect, faultsOf, invalid, noOptions } from './config-faults.js';
 import { applicationName } from './application-name.js';
-import { ownSupports, type SupportFromUrl } from './own-supports.js';
+import { ownSupports } from './own-supports.js';
 import { toSupport } from './support-url.js';
 
 /** Options of SnowflakeModule; docs/reference/options.md describes each. */

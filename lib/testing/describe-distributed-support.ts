@@ -87,8 +87,8 @@ export function describeDistributedSupport(contract: SupportContract): void {
   for (const [need, control] of CONTROLS) {
     if (contract[control] !== undefined || leaveOut.includes(need)) continue;
     throw new TypeError(
-      `Expected \`${control}\`, got nothing. Give it, or ` +
-        `say with \`leaveOut: ['${need}']\` that what needs it is not tried.`,
+      `Expected \`${control}\`, got nothing. Give it, or say with \`leaveOut: ['${need}']\` that ` +
+        `what needs it is not tried.`,
     );
   }
   const cases = CONTRACT_CASES.filter(

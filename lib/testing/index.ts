@@ -1,4 +1,4 @@
-/** The entry `nestjs-snowflake/testing`: the contract of a support, settable time, simulation. */
+/** The entry `nestjs-snowflake/testing`: the contract of a support, settable time, fake ids. */
 export type {
   BenchParts,
   ClockControl,
@@ -13,4 +13,3 @@ export {
 } from './describe-distributed-support.js';
 export { fakeIdMaker, type FakeIdMakerOptions } from './fake-id-maker.js';
 export { SettableTime } from './settable-time.js';
-export * from './simulation/index.js';

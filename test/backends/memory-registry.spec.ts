@@ -2,8 +2,9 @@
  * The rules of the registry that a uniqueness test may miss by luck, one by one with numbers.
  */
 import { describe, expect, it } from '@jest/globals';
-import { MemoryRegistry, type StoreReading } from '../../lib/backends/memory/index.js';
+import { MemoryRegistry } from '../../lib/backends/memory/index.js';
 import type { LeaseGrant, LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
+import type { StoreReading } from '../../lib/registry/slice.js';
 
 const T0 = 1_800_000_000_000;
 const LOSS_WINDOW_MS = 5000;

@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { systemClock } from '../../lib/core/index.js';
 import { MemoryRegistry, MemorySupport } from '../../lib/backends/memory/index.js';
 import type { IDistributedSupport, LeaseGrant } from '../../lib/lease/distributed-support.js';
 import { SettableTime } from '../../lib/testing/index.js';
@@ -50,6 +51,15 @@ describe('memory supports of one process', () => {
     expect(Copy).not.toBe(MemorySupport);
     const supports = [new MemorySupport({ namespace }), new Copy({ namespace })];
     expect(await workerIds(...supports)).toEqual([0, 1]);
+  });
+
+  it('share a registry by the clock of the host, whichever copy names it', async () => {
+    const namespace = randomUUID();
+    const copies = [undefined, systemClock, { ...systemClock }];
+    const supports = copies.map(
+      (clock) => new MemorySupport({ namespace, ...(clock && { clock }) }),
+    );
+    expect(await workerIds(...supports)).toEqual([0, 1, 2]);
   });
 
   it('have another registry where another one, or another time, is given', async () => {

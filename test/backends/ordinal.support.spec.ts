@@ -43,6 +43,28 @@ describe('the number of a pod', () => {
     });
   });
 
+  it.each([
+    ['JOB_COMPLETION_INDEX', '3', /second pod of the number/],
+    ['NODE_APP_INSTANCE', '1', /PM2 runs several processes/],
+  ])('is not read where %s is %s', async (variable, value, reason) => {
+    process.env[variable] = value;
+    try {
+      expect(ordinalSupport({ hostname: 'shop-3' }).workerId).toBeUndefined();
+      await expect(ask('shop-3')).rejects.toThrow(reason);
+    } finally {
+      delete process.env[variable];
+    }
+  });
+
+  it('is read in the first process of PM2, which may be the only one', () => {
+    process.env['NODE_APP_INSTANCE'] = '0';
+    try {
+      expect(ordinalSupport({ hostname: 'shop-3' }).workerId).toBe(3);
+    } finally {
+      delete process.env['NODE_APP_INSTANCE'];
+    }
+  });
+
   it('must fit the layout', async () => {
     await expect(ask('shop-1024')).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
   });

@@ -111,7 +111,7 @@ describe('a closed support', () => {
     await support.close();
     const refusal = { code: 'NOT_READY', retryable: false };
     expect(await failureOf(support.workers())).toMatchObject(refusal);
-    expect((await support.advice()).join()).toContain('was closed');
+    expect((await support.advice()).join()).toContain('is closed');
     await until(async () => (await connections(admin)) === 1);
   });
 

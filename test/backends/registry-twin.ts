@@ -4,13 +4,13 @@
  */
 import type { Redis } from 'ioredis';
 import { MemoryRegistry } from '../../lib/backends/memory/index.js';
-import { leaseAnswer } from '../../lib/backends/redis/redis-answer.js';
+import { leaseAnswer } from '../../lib/backends/redis/worker-ids/redis-answer.js';
 import type {
   LeaseAnswer,
   LeaseRequest,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
-import type { StoreCall } from '../../lib/testing/index.js';
+import type { StoreCall } from '../simulation/world/index.js';
 import { TIMED_LUA, timedArguments } from './timed-scripts.js';
 
 export const LOSS_WINDOW_MS = 16_000;

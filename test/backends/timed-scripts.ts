@@ -3,13 +3,13 @@
  * last two arguments instead of being asked of Redis, so that a test decides them.
  */
 import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
-import type { StoreReading } from '../../lib/backends/memory/registry-state.js';
-import type { StoreCall } from '../../lib/testing/index.js';
+import type { StoreReading } from '../../lib/registry/slice.js';
+import type { StoreCall } from '../simulation/world/index.js';
 
 function timed(lua: string): string {
   const changed = lua
-    .replace(/time = tonumber\(time\[1\]\).*\n/, 'time = tonumber(ARGV[#ARGV - 1])\n')
-    .replace(/local server = info\(.*\)\n/, 'local server = ARGV[#ARGV]\n');
+    .replace(/local time = seconds.*\n/, 'local time = tonumber(ARGV[#ARGV - 1])\n')
+    .replace(/local server = field\(.*\n/, 'local server = ARGV[#ARGV]\n');
   const isGiven = changed.includes('time = tonumber(ARGV') && changed.includes('server = ARGV');
   if (!isGiven) throw new Error('The scripts have another beginning than this test knows.');
   return changed;

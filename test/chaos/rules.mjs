@@ -2,29 +2,35 @@
  * Rules that can be taken out of the packed library, so that the chaos is seen to notice it.
  */
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * @typedef {{ file?: string, says: string, insteadSays: string }} Edit without a file of the Lua
+ * @typedef {{ in: 'lua' | 'code', says: string, insteadSays: string }} Edit as the build writes it
  * @typedef {{ name: string, edits: readonly Edit[] }} Rule
  */
 
-const SCRIPTS = 'backends/redis/scripts.generated.js';
+const SCRIPTS = 'data/scripts.cjs';
 
 /** @type {readonly Rule[]} */
 export const RULES = [
   {
     // A new holder then starts wherever its clock is.
     name: 'floor',
-    edits: [{ says: 'local floor = math.max(last, safeFloor)', insteadSays: 'local floor = 0' }],
+    edits: [
+      {
+        in: 'lua',
+        says: 'local floor = math.max(last, safeFloor)',
+        insteadSays: 'local floor = 0',
+      },
+    ],
   },
   {
     // A server that refuses the database is then not heard, and database 0 is used.
     name: 'database',
     edits: [
       {
-        file: 'backends/redis/redis-connection.js',
+        in: 'code',
         says: "redis.call('SELECT'",
         insteadSays: "redis.pcall('SELECT'",
       },
@@ -35,37 +41,49 @@ export const RULES = [
     name: 'claim',
     edits: [
       {
+        in: 'lua',
         says: "fingerprint, incarnation, slew, era, operations, now = ''",
         insteadSays: 'fingerprint, incarnation, slew, era, operations, now = ARGV[1]',
       },
-      { says: "fingerprint = fingerprint .. ' and ' .. ARGV[1]", insteadSays: '' },
+      { in: 'lua', says: "fingerprint = fingerprint .. ' and ' .. ARGV[1]", insteadSays: '' },
       {
-        file: 'lease/lease-keeper.js',
-        says: "case 'layout-mismatch':",
-        insteadSays: "case 'never answered':",
+        in: 'code',
+        says: 'case "layout-mismatch":',
+        insteadSays: 'case "never answered":',
       },
     ],
   },
 ];
 
-/** @param {Rule} rule @param {string} folder of the library as it is published */
+/** @param {Rule} rule @param {string} folder `dist` of the library as it is published */
 export function takeOut({ name, edits }, folder) {
-  for (const { file = SCRIPTS, says, insteadSays } of edits) {
-    const path = join(folder, file);
-    const text = readFileSync(path, 'utf8');
+  const modules = readdirSync(join(folder, 'esm'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.js'))
+    .map((path) => join('esm', path));
+  for (const { in: where, says, insteadSays } of edits) {
     const without = (/** @type {string} */ part) => part.replaceAll(says, () => insteadSays);
-    const broken = file === SCRIPTS ? text.replace(SCRIPT, scriptBy(without)) : without(text);
-    if (broken === text) throw new Error(`${name}: ${file} does not say: ${says}`);
-    writeFileSync(path, broken);
+    const broken =
+      where === 'lua'
+        ? changed(join(folder, SCRIPTS), (text) => text.replace(SCRIPT, scriptBy(without)))
+        : modules.filter((path) => changed(join(folder, path), without)).length > 0;
+    if (!broken) throw new Error(`${name}: the ${where} of the library does not say: ${says}`);
   }
 }
 
+/** Whether the change changed anything. */
+function changed(/** @type {string} */ path, /** @type {(text: string) => string} */ change) {
+  const text = readFileSync(path, 'utf8');
+  const broken = change(text);
+  if (broken !== text) writeFileSync(path, broken);
+  return broken !== text;
+}
+
 /** Scripts are sent by their hash, so that it changes with the text. */
-const SCRIPT = /sha1: '\w+',(\s*)lua: (".*")/g;
+const SCRIPT = /sha1: "\w+",(\s*)lua: (".*")/g;
 const scriptBy =
   (/** @type {(lua: string) => string} */ change) =>
   (/** @type {string[]} */ ...[, space = '', quoted = '""']) => {
     const lua = change(JSON.parse(quoted));
     const sha1 = createHash('sha1').update(lua).digest('hex');
-    return `sha1: '${sha1}',${space}lua: ${JSON.stringify(lua)}`;
+    return `sha1: "${sha1}",${space}lua: ${JSON.stringify(lua)}`;
   };

@@ -11,7 +11,8 @@ import { Readable } from 'node:stream';
 import { layouts } from 'nestjs-snowflake/core';
 import { ROOT } from '../tidy/tree.js';
 import { until } from '../until.js';
-import { RunningProgram, compileProgram } from './compiled-program.js';
+import { compiledLibrary } from '../threads/compiled-library.js';
+import { RunningProgram } from './running-program.js';
 
 const layout = layouts.snowflake();
 const timestampMs = Date.parse('2026-11-21T09:00:00Z');
@@ -19,7 +20,7 @@ const idAt = (count: number) => layout.compose({ timestampMs: timestampMs + coun
 
 let folder: string;
 beforeAll(async () => {
-  folder = await compileProgram();
+  folder = await compiledLibrary();
 });
 afterAll(() => {
   if (folder) rmSync(folder, { recursive: true, force: true });

@@ -6,9 +6,9 @@ import { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { forgetHolder } from '../../lib/cli/commands/release.js';
-import { RedisStore } from '../../lib/cli/store/redis-store.js';
-import type { Store } from '../../lib/cli/store/store.js';
+import { inspectorFromUrl } from '../../lib/backends/redis/worker-ids/redis-inspector.js';
 import type { LeaseAnswer, LeaseGrant } from '../../lib/lease/distributed-support.js';
+import type { RegistryInspector } from '../../lib/registry/registry-view.js';
 import { command, typing } from './run-command.js';
 import { until, untilTime } from '../until.js';
 import { Tenants, type Held, type Tenant } from './tenants.js';
@@ -32,14 +32,14 @@ function world() {
     ...rest,
   ];
   const key = `snowflake:{${namespace}}:registry`;
-  const store = () => new RedisStore(`${REDIS_URL}?namespace=${namespace}`, 5000);
+  const store = () => inspectorFromUrl(`${REDIS_URL}?namespace=${namespace}`);
   return { tenant: tenants.of(namespace), release, key, store };
 }
 
 /** The same store, with something happening between the look and the release, the first time. */
-async function disturbed(store: Store, disturb: () => Promise<unknown>, token: string) {
+async function disturbed(store: RegistryInspector, disturb: () => Promise<unknown>, token: string) {
   let isDone = false;
-  const disturbing: Store = {
+  const disturbing: RegistryInspector = {
     where: store.where,
     key: store.key,
     lossWindowMs: store.lossWindowMs,

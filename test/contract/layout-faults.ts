@@ -5,16 +5,19 @@
 import type { Edit } from '../mutants/load-library.mjs';
 import type { Fault } from './registry-faults.js';
 
-const REGISTRY = 'backends/memory/memory-registry.ts';
-const STATE = 'backends/memory/registry-state.ts';
-const LAYOUT = 'backends/memory/registry-layout.ts';
+const ACQUIRE = 'registry/acquire.ts';
+const RENEW = 'registry/renew.ts';
+const RELEASE = 'registry/release.ts';
+const OPENING = 'registry/opening.ts';
+const LAYOUT = 'registry/layout-claim.ts';
 
 const edit = (file: string, find: string, put: string): Edit => ({ file, find, put });
 
-const CLAIM_AT_RENEWAL = 'state.fingerprint = lease.fingerprint;';
-const CLAIM_AT_GRANT = 'state.fingerprint = request.fingerprint;\n    this.store';
-const CLAIM_WITH_RANGE =
-  'if (isLive(request.haveMs, nowMs)) state.fingerprint = request.fingerprint;';
+const CLAIM_AT_RENEWAL = 'claimed(opening.header, lease.fingerprint)';
+const CLAIM_AT_GRANT = 'granted(claimed(header, fingerprint),';
+const CLAIM_WITH_RANGE = 'hasRange ? claimed(opening.header, fingerprint) : opening.header';
+const WITHOUT_CONTEST = '!contests(stored, terms.haveMs, nowAt(stored, reading))';
+const LONGER_ERA = 'safeFloorMs > nowOf(header) ? header.era + 1 : header.era';
 
 export const LAYOUT_FAULTS: readonly Fault[] = [
   {
@@ -22,56 +25,53 @@ export const LAYOUT_FAULTS: readonly Fault[] = [
     by: 'is for no layout as long as nobody had a range: whoever has to wait claims nothing',
     edits: [
       edit(
-        STATE,
-        '{ ...emptyState(store), quarantineMs,',
-        '{ ...emptyState(store), fingerprint: terms.fingerprint, quarantineMs,',
+        OPENING,
+        '{ ...newHeader(reading), quarantineMs,',
+        '{ ...newHeader(reading), fingerprint: terms.fingerprint, quarantineMs,',
       ),
     ],
   },
   {
     name: 'no grant claims a layout',
     by: 'refuses another layout in the same registry, naming the one it knows',
-    edits: [edit(REGISTRY, CLAIM_AT_GRANT, 'this.store')],
+    edits: [edit(ACQUIRE, CLAIM_AT_GRANT, 'granted(header,')],
   },
   {
     name: 'no renewal claims a layout',
     by: 'is for the layout of a holder that renews before a newcomer of another has a range',
-    edits: [edit(REGISTRY, CLAIM_AT_RENEWAL, '')],
+    edits: [edit(RENEW, CLAIM_AT_RENEWAL, 'opening.header')],
   },
   {
     name: 'a range in use claims nothing where another one is asked for',
     by: 'is for the layout of one who asks for a worker id while it has a range yet',
-    edits: [edit(REGISTRY, CLAIM_WITH_RANGE, '')],
+    edits: [edit(ACQUIRE, CLAIM_WITH_RANGE, 'opening.header')],
   },
   {
     name: 'the first layout with a range keeps the registry',
     by: 'stops both sides where a renewal shows that two layouts have ranges at once',
-    edits: [
-      edit(REGISTRY, '!contests(state, haveMs, store.timeMs)', 'true'),
-      edit(REGISTRY, 'contest(state, fingerprint);', ''),
-    ],
+    edits: [edit(OPENING, WITHOUT_CONTEST, 'true')],
   },
   {
     name: 'a contest is written again and again',
     by: 'stops both sides where a renewal shows that two layouts have ranges at once',
-    edits: [edit(LAYOUT, '!isContested(state.fingerprint) && ', '')],
+    edits: [edit(LAYOUT, '!isContested(header.fingerprint) && ', '')],
   },
   {
     name: 'the last layout with a range takes the registry',
     by: 'stops both sides where a renewal shows that two layouts have ranges at once',
     edits: [
-      edit(
-        LAYOUT,
-        'state.fingerprint = contestedBy(state.fingerprint, fingerprint);',
-        'state.fingerprint = fingerprint;',
-      ),
+      edit(LAYOUT, 'fingerprint: contestedBy(header.fingerprint, fingerprint)', 'fingerprint'),
     ],
   },
   {
     name: 'only a renewal contests',
     by: 'stops both sides also where one asks for a worker id that has a range of another layout',
     edits: [
-      edit(REGISTRY, 'this.open(request, store, request.haveMs)', 'this.open(request, store, 0)'),
+      edit(
+        ACQUIRE,
+        'open(slice.header, request, reading)',
+        'open(slice.header, { ...request, haveMs: 0 }, reading)',
+      ),
     ],
   },
   {
@@ -87,58 +87,63 @@ export const LAYOUT_FAULTS: readonly Fault[] = [
   {
     name: 'whoever leaves contests',
     by: 'takes whoever leaves for no claim of a layout, and for no contest',
-    edits: [edit(REGISTRY, 'this.open(lease, store, 0)', 'this.open(lease, store, lease.haveMs)')],
+    edits: [edit(RELEASE, '{ ...lease, haveMs: 0 }', 'lease')],
   },
   {
     name: 'whoever leaves claims a layout',
     by: 'takes whoever leaves for no claim of a layout, and for no contest',
     edits: [
       edit(
-        REGISTRY,
-        'if (this.open(lease, store, 0) !== undefined) return;',
-        `if (this.open(lease, store, 0) !== undefined) return;
-    this.state!.fingerprint = lease.fingerprint;`,
+        RELEASE,
+        'const { header } = opening;',
+        'const header = { ...opening.header, fingerprint: lease.fingerprint };',
       ),
     ],
   },
   {
     name: 'the quarantine is not told',
     by: 'says with each grant how long its quarantine is',
-    edits: [edit(REGISTRY, 'nowMs, mark, quarantineMs };', 'nowMs, mark };')],
+    edits: [edit('registry/grant.ts', 'mark, quarantineMs };', 'mark };')],
   },
   {
     name: 'what a process knew of quarantines is not heard',
     by: 'takes for its own the longer quarantine of a registry that was lost',
-    edits: [edit(STATE, ', terms.quarantineMs ?? 0)', ')')],
+    edits: [edit(OPENING, ', terms.quarantineMs ?? 0)', ')')],
   },
   {
     name: 'the floor of the last loss stays where the quarantine turns out longer',
     by: 'moves the floor of the last loss where its quarantine turns out longer, for all',
-    edits: [edit(STATE, 'state.safeFloorMs += longerMs;', '')],
+    edits: [edit(OPENING, 'header.safeFloorMs + longerMs', 'header.safeFloorMs')],
   },
   {
     name: 'a floor that moved is for newcomers only',
     by: 'moves the floor of the last loss where its quarantine turns out longer, for all',
-    edits: [edit(STATE, 'if (state.safeFloorMs > nowOf(state)) state.era++;', '')],
+    edits: [edit(OPENING, LONGER_ERA, 'header.era')],
   },
   {
     name: 'each longer quarantine counts as a loss',
     by: 'goes on as before where a longer quarantine comes long after the last loss',
-    edits: [edit(STATE, 'if (state.safeFloorMs > nowOf(state)) state.era++;', 'noteLoss(state);')],
+    edits: [
+      edit(
+        OPENING,
+        '{ ...header, quarantineMs, safeFloorMs, era }',
+        'afterLoss({ ...header, quarantineMs })',
+      ),
+    ],
   },
   {
     name: 'the version is not read',
     by: 'changes nothing in a registry that is kept by another version of the protocol',
-    edits: [edit(REGISTRY, 'if (state.version !== VERSION)', 'if (false)')],
+    edits: [edit(OPENING, 'if (stored.version !== VERSION)', 'if (false)')],
   },
   {
     name: 'the version is compared after the layout',
     by: 'changes nothing in a registry that is kept by another version of the protocol',
     edits: [
       edit(
-        REGISTRY,
-        'if (state.version !== VERSION)',
-        'if (state.version !== VERSION && !isForAnother(state, terms.fingerprint))',
+        OPENING,
+        'if (stored.version !== VERSION)',
+        'if (stored.version !== VERSION && !isForAnother(stored, terms.fingerprint))',
       ),
     ],
   },

@@ -1,13 +1,14 @@
 /**
  * Supports as they are written elsewhere, each wrong in its own way, and the case that says so.
  */
-import { MemoryRegistry, type StoreReading } from '../../lib/backends/memory/index.js';
+import { MemoryRegistry } from '../../lib/backends/memory/index.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,
   LeaseRequest,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
+import type { StoreReading } from '../../lib/registry/slice.js';
 import { SettableTime, type BenchParts, type ContractNeed } from '../../lib/testing/index.js';
 
 type Store = Omit<BenchParts, 'expect'>;

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import { CONTRACT_CASES } from '../../lib/testing/describe-distributed-support.js';
-import { SCENARIOS } from '../../lib/testing/index.js';
+import { SCENARIOS } from '../simulation/world/index.js';
 import { FAULTS } from '../chaos/faults.mjs';
 import { MISTAKES } from '../chaos/mistakes/mistakes.mjs';
 import { BROKEN_VARIANTS } from '../mutants/mutants.mjs';

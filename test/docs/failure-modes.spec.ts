@@ -6,7 +6,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { SnowflakeError, type SnowflakeErrorCode } from '../../lib/errors.js';
 import { LEASE_STATES } from '../../lib/lease/lease-states.js';
-import { SCENARIOS } from '../../lib/testing/index.js';
+import { SCENARIOS } from '../simulation/world/index.js';
 import { BROKEN_VARIANTS } from '../mutants/mutants.mjs';
 import { isLib } from '../tidy/check.js';
 import { readTree } from '../tidy/tree.js';

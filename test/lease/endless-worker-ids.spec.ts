@@ -4,9 +4,18 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
-import { IdMaker, SnowflakeModule, StaticSupport, layouts } from 'nestjs-snowflake';
+import {
+  BitLayout,
+  IdMaker,
+  MemoryRegistry,
+  MemorySupport,
+  SnowflakeModule,
+  StaticSupport,
+  layouts,
+} from 'nestjs-snowflake';
 import type { IDistributedSupport, SnowflakeModuleOptions } from 'nestjs-snowflake';
 import { SettableTime } from 'nestjs-snowflake/testing';
+import { processWide } from '../../lib/process-wide.js';
 
 /** As docs/guides/writing-a-support.md teaches it, with a service that answers `workerId`. */
 function numberService(workerId: number): IDistributedSupport {
@@ -15,6 +24,20 @@ function numberService(workerId: number): IDistributedSupport {
 }
 
 const SILENT = { log() {}, warn() {}, error() {} };
+
+/** What a process before this one did is known to nobody. */
+function forgetTheProcess(): void {
+  processWide('endless-worker-ids', () => new Map()).clear();
+}
+
+/** The clock moves until the application has started. */
+async function startWhileTimePasses(time: SettableTime, options: SnowflakeModuleOptions) {
+  let isOver = false;
+  const starting = start(options).finally(() => (isOver = true));
+  starting.catch(() => undefined);
+  while (!isOver) await time.advance(10);
+  return starting;
+}
 
 async function start(options: SnowflakeModuleOptions) {
   const imports = [ScheduleModule.forRoot(), SnowflakeModule.forRoot(options)];
@@ -37,11 +60,63 @@ describe.each([
     const made: bigint[] = [];
     // The clock does not move in between: what an application does that is started over at once.
     for (let n = 0; n < 3; n++) {
-      const { app, ids } = await start(options);
+      const { app, ids } =
+        n === 0 ? await startWhileTimePasses(time, options) : await start(options);
       for (let at = 0; at < 1000; at++) made.push(await ids.nextIdAsync());
       await app.close();
     }
     expect(new Set(made).size).toBe(3000);
+  });
+
+  it.each([
+    ['ticks of a second', { layout: layouts.baidu() }, 5000, 1000],
+    ['a run-ahead that somebody set', { aheadMsMax: 50 }, 100_000, 50],
+    ['both', { layout: layouts.baidu(), aheadMsMax: 3000 }, 20_000, 4000],
+  ])(
+    'repeats nothing in the next process either, with %s',
+    async (_case, given, count, waitMsMax) => {
+      const time = new SettableTime(1_767_225_600_300);
+      const options = { ...given, support: supportOf(76), clock: time, timers: time };
+      const made: bigint[] = [];
+      for (let n = 0; n < 5; n++) {
+        forgetTheProcess();
+        const startedMs = time.now();
+        const { app, ids } = await startWhileTimePasses(time, options);
+        expect(time.now() - startedMs).toBeLessThanOrEqual(waitMsMax + 10);
+        made.push(...ids.nextIds(count));
+        await app.close();
+      }
+      expect(new Set(made).size).toBe(made.length);
+    },
+  );
+
+  it('starts at once where a tick is shorter than any restart', async () => {
+    forgetTheProcess();
+    const time = new SettableTime();
+    const sonyflake = { layout: layouts.sonyflake(), clock: time, timers: time };
+    for (const options of [{ clock: time, timers: time }, sonyflake]) {
+      const { app, ids } = await start({ ...options, support: supportOf(75) });
+      expect(ids.status.state).toBe('active');
+      await app.close();
+    }
+  });
+
+  it('does not start where a tick is longer than a start may take', async () => {
+    forgetTheProcess();
+    const fields = [
+      ['timestamp', 30],
+      ['worker', 10],
+      ['sequence', 20],
+    ] as const;
+    const layout = new BitLayout({ fields, unitMs: 3_600_000 });
+    const time = new SettableTime(1_767_225_600_300);
+    const options = { layout, support: supportOf(74), clock: time, timers: time };
+    await expect(startWhileTimePasses(time, options)).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringMatching(/wait \d+ ms until the clock has passed them/) as unknown,
+    });
+    // Nothing is left claimed by a start that failed.
+    await expect(startWhileTimePasses(time, options)).rejects.not.toThrow(/already serves/);
   });
 
   it('serves one generator at a time', async () => {
@@ -63,6 +138,36 @@ describe.each([
     }
     await app.close();
   });
+});
+
+describe('a registry in memory, which a restart forgets', () => {
+  it.each([
+    ['the default', {}],
+    ['ticks of a second', { layout: layouts.baidu() }],
+    ['a run-ahead that somebody set', { aheadMsMax: 50 }],
+  ])('repeats nothing in the next process, with %s', async (_case, given) => {
+    const time = new SettableTime(Date.now());
+    const made: bigint[] = [];
+    for (let n = 0; n < 3; n++) {
+      const support = new MemorySupport({ registry: new MemoryRegistry() });
+      const options = { ...given, support, clock: time, timers: time };
+      const { app, ids } = await startWhileTimePasses(time, options);
+      takeAll(ids, made);
+      await app.close();
+      // No process starts over within the same millisecond.
+      time.wallMs += 1;
+    }
+    expect(made.length).toBeGreaterThan(3 * 4000);
+    expect(new Set(made).size).toBe(made.length);
+  });
+
+  const takeAll = (ids: IdMaker, made: bigint[]): void => {
+    try {
+      for (let count = 0; count < 300_000; count++) made.push(ids.nextId());
+    } catch (error) {
+      expect(error).toMatchObject({ retryable: true });
+    }
+  };
 });
 
 describe('two copies of the package in one process', () => {

@@ -13,8 +13,11 @@ type Event = (typeof EVENTS)[number];
 
 /** The worker id of a holder goes to somebody else, as far as the registry knows. */
 function fence(world: World): void {
-  const { owners } = world.registry.state!;
-  for (const [workerId, owner] of owners) owners.set(workerId, { ...owner, token: 'another' });
+  const { owners, ceilings } = world.registry.state!;
+  for (const [workerId, owner] of owners) {
+    const floorMs = ceilings.get(workerId)!;
+    owners.set(workerId, { ...owner, token: 'another', floorMs });
+  }
 }
 
 describe('while renewals fail', () => {

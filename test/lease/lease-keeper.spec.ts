@@ -60,7 +60,11 @@ describe('the keeper', () => {
     await keeper.start();
     const before = seat.layout.parse(generator.nextId());
     const owner = world.registry.state!.owners.get(0)!;
-    world.registry.state!.owners.set(0, { ...owner, token: 'somebody else' });
+    world.registry.state!.owners.set(0, {
+      ...owner,
+      token: 'somebody else',
+      floorMs: world.registry.state!.ceilings.get(0)!,
+    });
     await keeper.refresh();
     expect(states()).toEqual(['active', 'fenced', 'switching']);
     expect(seat.layout.parse(generator.nextId()).workerId).toBe(before.workerId);
@@ -104,7 +108,11 @@ describe('the keeper', () => {
     const ceilingTick = first.ceilingTick;
     // The worker id passes to a new lease before the answer arrives.
     const owner = world.registry.state!.owners.get(0)!;
-    world.registry.state!.owners.set(0, { ...owner, token: 'somebody else' });
+    world.registry.state!.owners.set(0, {
+      ...owner,
+      token: 'somebody else',
+      floorMs: world.registry.state!.ceilings.get(0)!,
+    });
     await keeper.refresh();
     const second = keeper.lease!.asked;
     world.deliver();
@@ -118,9 +126,9 @@ describe('the keeper', () => {
     const { keeper } = process(world);
     const starting = keeper.start();
     await Promise.all([starting, keeper.refresh()]);
-    const owners = world.registry.state!.owners;
+    const { owners, ceilings } = world.registry.state!;
     expect(owners.size).toBe(1);
-    owners.set(0, { ...owners.get(0)!, token: 'somebody else' });
+    owners.set(0, { ...owners.get(0)!, token: 'somebody else', floorMs: ceilings.get(0)! });
     world.isSlow = true;
     // Two renewals are answered FENCED: the first too late, the second in time.
     const late = keeper.refresh();

@@ -30,6 +30,28 @@ describe('the keeper', () => {
     expect(held).toEqual([]);
   });
 
+  it('seats nothing that is answered in the turn in which the application closes', async () => {
+    const world = new World();
+    const { keeper, generator, seat } = process(world);
+    await keeper.start();
+    await world.time.advance(40_000);
+    generator.nextId();
+    world.time.wallMs -= 30_000;
+    world.isSlow = true;
+    const refreshing = keeper.refresh();
+    await world.time.advance(0);
+    world.deliver();
+    await world.time.advance(0);
+    expect(world.calls.at(-1)).toBe('acquire');
+    world.isSlow = false;
+    // Both the answer and the end are there before the keeper goes on.
+    world.deliver();
+    await Promise.all([keeper.stop(), refreshing]);
+    expect(seat.current).toBeUndefined();
+    expect(() => generator.nextId()).toThrow(/given back at shutdown/);
+    expect([...world.registry.state!.owners.keys()]).toEqual([]);
+  });
+
   it('gets ids back within a second, however many are refused meanwhile', async () => {
     const world = new World();
     const { keeper, generator } = process(world);

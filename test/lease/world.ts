@@ -3,7 +3,7 @@
  * with time that a test moves and a store that a test can break.
  */
 import { MemoryRegistry } from '../../lib/backends/memory/index.js';
-import { emptyState } from '../../lib/backends/memory/registry-state.js';
+import { stateOf } from '../../lib/backends/memory/memory-registry.js';
 import { AnchoredClock } from '../../lib/core/seat/anchored-clock.js';
 import { layouts } from '../../lib/core/layout/presets.js';
 import { SeatMemory } from '../../lib/core/seat/seat-memory.js';
@@ -16,6 +16,7 @@ import type {
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
 import type { LeaseChange } from '../../lib/lease/keeper-parts.js';
+import { newHeader } from '../../lib/registry/opening.js';
 import { LeaseKeeper } from '../../lib/lease/lease-keeper.js';
 import { LEASE_DEFAULTS, type LeaseOptions } from '../../lib/lease/lease-options.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
@@ -36,7 +37,7 @@ export class World implements IDistributedSupport {
 
   /** Its registry begins with it, unless it `isAbsent`. */
   constructor({ isAbsent = false } = {}) {
-    if (!isAbsent) this.registry.state = emptyState(this.reading());
+    if (!isAbsent) this.registry.state = stateOf(newHeader(this.reading()));
   }
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {

@@ -102,12 +102,11 @@ const NEEDED = {
   },
 };
 
-const REGISTRY = 'backends/memory/memory-registry.ts';
-const STATE = 'backends/memory/registry-state.ts';
+const OPENING = 'registry/opening.ts';
 
 /** @type {Variant['edits']} */
 const WITHOUT_WINDOW = [
-  { file: STATE, find: 'terms.ttlMs + store.lossWindowMs', put: 'terms.ttlMs' },
+  { file: OPENING, find: 'terms.ttlMs + reading.lossWindowMs', put: 'terms.ttlMs' },
 ];
 
 /** Broken variants that only an exhaustive search is sure to meet. */
@@ -119,9 +118,9 @@ const RARE = [
     name: 'release is clamped only when no id was made',
     edits: [
       {
-        file: REGISTRY,
-        find: 'Math.max(usedMs, owner.floorMs)',
-        put: 'lastIssuedMs === undefined ? owner.floorMs : usedMs',
+        file: 'registry/release.ts',
+        find: 'Math.max(usedMs, holder.floorMs)',
+        put: 'lastIssuedMs === undefined ? holder.floorMs : usedMs',
       },
     ],
     bounds: { ...PAIR, requests: 4, runs: 2, time: 3, without: ['crashes', 'asksAgain'] },
@@ -162,9 +161,9 @@ export const SAFE = [
     name: 'renew without have',
     edits: [
       {
-        file: REGISTRY,
-        find: 'const { workerId, haveMs } = lease;',
-        put: 'const { workerId } = lease; const haveMs = 0;',
+        file: 'registry/renew.ts',
+        find: 'const { slot } = slice;',
+        put: 'const { slot } = slice; lease = { ...lease, haveMs: 0 };',
       },
     ],
     bounds: { ...PAIR, requests: 3, losses: 1, lossWindow: 1 },
@@ -173,9 +172,9 @@ export const SAFE = [
     name: 'the worker id that was freed last',
     edits: [
       {
-        file: REGISTRY,
+        file: 'backends/memory/memory-registry.ts',
         find: 'if (ceilingMs < state.ceilings.get(best)!) best = workerId;',
-        put: `const isFree = ceilingMs <= nowOf(state);
+        put: `const isFree = ceilingMs <= state.lastTimeMs + state.slewMs;
     if (isFree && ceilingMs > state.ceilings.get(best)!) best = workerId;`,
       },
     ],
@@ -185,9 +184,9 @@ export const SAFE = [
     name: 'raw time, not slewed',
     edits: [
       {
-        file: STATE,
-        find: 'return state.lastTimeMs + state.slewMs;',
-        put: 'return state.lastTimeMs;',
+        file: 'registry/registry-clock.ts',
+        find: 'return lastTimeMs + slewMs;',
+        put: 'return lastTimeMs;',
       },
     ],
     bounds: { ...PAIR, requests: 4, clockSteps: 2 },

@@ -12,11 +12,11 @@ const TAKER = 'core/generator/block-taker.ts';
 
 const ceilingCheck = 'if (tick >= range.ceilingTick) {';
 const firstTick = 'return Math.max(this.seat.follow(range, nowTick), range.floorTick, least);';
-const seatLease = 'new HeldLease(seat, asked, grant.floorMs, rewinds)';
+const seatLease = 'this.floorMs = grant.floorMs;';
 const sameLease = '    if (lease !== this.lease) return;\n';
 const failure = 'this.failed((error as Error).message);\n    }\n  }\n\n  /** An answer counts';
 const fencedCase = "      case 'fenced':\n      case 'unknown':\n";
-const asksRenewal = 'const apply = (answer: LeaseAnswer) =>';
+const asksRenewal = 'await this.renewal.ask(lease.asked,';
 
 /** Prolongs the range by what the holder believes it will be answered. */
 const believes =
@@ -25,23 +25,17 @@ const believes =
 /** The lease ends at 90 % of its ttl by the holder's own clock, and no range is known. */
 const localDeadline = [
   {
-    file: ACQUIRER,
-    find: seatLease,
-    put: 'new HeldLease(seat, asked, -Infinity, rewinds, sentAtMs)',
-  },
-  { file: LEASE, find: 'rewinds: boolean,\n', put: 'rewinds: boolean,\n    sentAtMs = 0,\n' },
-  {
     file: LEASE,
-    find: 'const { workerId, haveMs: ceilingMs } = asked;\n    const range',
-    put: `const { workerId } = asked;
-    const ceilingMs = sentAtMs + asked.ttlMs * 0.9;
-    const range`,
+    find: seatLease,
+    put: `this.floorMs = -Infinity;
+    this.asked = { ...asked, haveMs: sentAtMs + asked.ttlMs * 0.9 };`,
   },
+  { file: LEASE, find: '{ asked, grant }: Acquired', put: '{ asked, sentAtMs }: Acquired' },
   {
     file: LEASE,
     find: `if (grant.floorMs === this.floorMs) {
-      this.seat.raise(this.range, grant.ceilingMs);`,
-    put: 'if (true) {\n      this.seat.raise(this.range, sentAtMs + asked.ttlMs * 0.9);',
+      this.seat.raise(this.range!, grant.ceilingMs);`,
+    put: 'if (true) {\n      this.seat.raise(this.range!, sentAtMs + asked.ttlMs * 0.9);',
   },
   {
     file: LEASE,
@@ -74,7 +68,8 @@ export const CLIENT_MUTANTS = [
   {
     name: "floor = acquirer's clock",
     edits: [
-      { file: ACQUIRER, find: seatLease, put: 'new HeldLease(seat, asked, sentAtMs, rewinds)' },
+      { file: LEASE, find: seatLease, put: 'this.floorMs = sentAtMs;' },
+      { file: LEASE, find: '{ asked, grant }: Acquired', put: '{ asked, sentAtMs }: Acquired' },
     ],
   },
   {

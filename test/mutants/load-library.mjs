@@ -17,18 +17,29 @@ import { transformSync } from '@swc/core';
  * @property {string} put
  */
 
-const LIB = fileURLToPath(new URL('../../lib/', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const SIMULATION = 'test/simulation/world';
 /** What a simulation needs: no Nest, no Redis. */
-const ROOMS = ['errors.ts', 'process-wide.ts', 'core', 'lease', 'backends/memory', 'testing'];
+const PARTS = [
+  'lib/errors.ts',
+  'lib/process-wide.ts',
+  'lib/core',
+  'lib/patience',
+  'lib/lease',
+  'lib/registry',
+  'lib/backends/memory',
+  'lib/testing',
+  SIMULATION,
+];
 
-const paths = ROOMS.flatMap((room) => (room.endsWith('.ts') ? [room] : filesOf(room)));
+const paths = PARTS.flatMap((part) => (part.endsWith('.ts') ? [part] : filesOf(part)));
 
 /** @returns {string[]} */
-function filesOf(/** @type {string} */ room) {
-  const found = readdirSync(join(LIB, room), { recursive: true, withFileTypes: true });
+function filesOf(/** @type {string} */ part) {
+  const found = readdirSync(join(ROOT, part), { recursive: true, withFileTypes: true });
   return found
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
-    .map((entry) => relative(LIB, join(entry.parentPath, entry.name)));
+    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)));
 }
 
 /** @type {Map<string, string>} */
@@ -46,12 +57,12 @@ function compiled(text) {
 }
 
 /** The source of a file after a mutant's edits. */
-export function edited(/** @type {string} */ file, /** @type {readonly Edit[]} */ edits) {
-  let text = readFileSync(join(LIB, file), 'utf8');
-  for (const { find, put } of edits.filter((edit) => edit.file === file)) {
+function edited(/** @type {string} */ path, /** @type {readonly Edit[]} */ edits) {
+  let text = readFileSync(join(ROOT, path), 'utf8');
+  for (const { find, put } of edits.filter(({ file }) => `lib/${file}` === path)) {
     const count = text.split(find).length - 1;
     if (count !== 1) {
-      throw new Error(`lib/${file} holds ${count} times, not once, the text to change:\n${find}`);
+      throw new Error(`${path} holds ${count} times, not once, the text to change:\n${find}`);
     }
     text = text.replace(find, () => put);
   }
@@ -65,19 +76,29 @@ process.once('exit', () => {
 });
 
 /**
- * @param {readonly Edit[]} [edits]
- * @param {string} [entry] the file of lib to import
+ * @param {readonly Edit[]} edits
+ * @param {string} entry the file of lib to import
  * @returns {Promise<any>} the module, of whatever shape the entry has
  */
-export async function loadLibrary(edits = [], entry = 'testing/index.ts') {
+export function loadLibrary(edits, entry) {
+  return load(edits, `lib/${entry}`);
+}
+
+/** @returns {Promise<typeof import('../simulation/world/index.js')>} on the library so edited */
+export function loadSimulation(/** @type {readonly Edit[]} */ edits = []) {
+  return load(edits, `${SIMULATION}/index.ts`);
+}
+
+/** @returns {Promise<any>} */
+function load(/** @type {readonly Edit[]} */ edits, /** @type {string} */ entry) {
   const folder = mkdtempSync(join(tmpdir(), 'snowflake-mutant-'));
   folders.push(folder);
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
-  for (const file of new Set(edits.map((edit) => edit.file))) {
-    if (!paths.includes(file)) throw new Error(`A mutant changes lib/${file}, which is not there.`);
+  for (const path of new Set(edits.map(({ file }) => `lib/${file}`))) {
+    if (!paths.includes(path)) throw new Error(`A mutant changes ${path}, which is not there.`);
   }
   for (const path of paths) {
-    const isEdited = edits.some((edit) => edit.file === path);
+    const isEdited = edits.some(({ file }) => `lib/${file}` === path);
     if (!unchanged.has(path)) unchanged.set(path, compiled(edited(path, [])));
     const code = isEdited ? compiled(edited(path, edits)) : unchanged.get(path);
     const target = join(folder, path.replace(/\.ts$/, '.js'));

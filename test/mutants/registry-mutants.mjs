@@ -1,33 +1,36 @@
 /**
- * The broken variants of lease-protocol that lie on the store's side, as edits of the reference
+ * The broken variants of lease-protocol that lie on the store's side, as edits of the rules of the
  * registry. `kills` names what must notice: the contract suite, the simulation, the model.
  */
 /** @import { Mutant } from './mutants.mjs' */
 
-const REGISTRY = 'backends/memory/memory-registry.ts';
-const STATE = 'backends/memory/registry-state.ts';
+const MEMORY = 'backends/memory/memory-registry.ts';
+const CLOCK = 'registry/registry-clock.ts';
+const OPENING = 'registry/opening.ts';
+const ACQUIRE = 'registry/acquire.ts';
+const RENEW = 'registry/renew.ts';
+const RELEASE = 'registry/release.ts';
 
-const floorAtRegrant = 'const floorMs = Math.max(lastMs, state.safeFloorMs);';
-const floorAtRenewal = 'const floorMs = Math.max(lastMs, haveMs, state.safeFloorMs);';
-const renewedCeiling = 'this.store(workerId, Math.max(lastMs, haveMs, nowMs + lease.ttlMs), next);';
-const holderAtRenewal = 'owner !== undefined && owner.token === lease.token';
-const refusedAtAcquire = `?? 0;
-    if (lastMs > nowMs) return { status: 'none-free'`;
-const released = 'Math.min(lastMs, Math.max(usedMs, owner.floorMs))';
+const floorAtRegrant = 'const floorMs = Math.max(lastMs, header.safeFloorMs);';
+const floorAtRenewal = 'Math.max(slot.ceilingMs, lease.haveMs, header.safeFloorMs);';
+const renewedCeiling = 'Math.max(slot.ceilingMs, lease.haveMs, nowOf(header) + lease.ttlMs);';
+const isHolder = 'holder !== undefined && holder.token === lease.token';
+const brokenChain = 'if (!knowsNonce && !(isNewEra';
+const released = 'Math.min(lastMs, Math.max(usedMs, holder.floorMs))';
 
 /** @type {readonly Mutant[]} */
 export const REGISTRY_MUTANTS = [
   {
     name: 'no floor at re-grant',
-    edits: [{ file: REGISTRY, find: floorAtRegrant, put: 'const floorMs = state.safeFloorMs;' }],
+    edits: [{ file: ACQUIRE, find: floorAtRegrant, put: 'const floorMs = header.safeFloorMs;' }],
   },
   {
     name: 'floor off by one',
     edits: [
       {
-        file: REGISTRY,
+        file: ACQUIRE,
         find: floorAtRegrant,
-        put: 'const floorMs = Math.max(lastMs - 1, state.safeFloorMs);',
+        put: 'const floorMs = Math.max(lastMs - 1, header.safeFloorMs);',
       },
     ],
   },
@@ -35,11 +38,9 @@ export const REGISTRY_MUTANTS = [
     name: 'renew answers but does not store',
     edits: [
       {
-        file: REGISTRY,
-        find: `${renewedCeiling}\n      return this.grant(workerId, owner.floorMs);`,
-        put: `this.store(workerId, lastMs, next);
-      const granted = this.grant(workerId, owner.floorMs);
-      return { ...granted, ceilingMs: Math.max(lastMs, nowMs + lease.ttlMs) };`,
+        file: RENEW,
+        find: 'return granted(header, { ...slot, ceilingMs });',
+        put: 'return { ...granted(header, { ...slot, ceilingMs }), slots: [slot] };',
       },
     ],
   },
@@ -47,28 +48,21 @@ export const REGISTRY_MUTANTS = [
     // The chain of nonces would notice, were it asked.
     name: 'renew without token check',
     edits: [
-      { file: REGISTRY, find: holderAtRenewal, put: 'owner !== undefined' },
-      { file: REGISTRY, find: 'if (!knowsNonce && !(isNewEra', put: 'if (false && !(isNewEra' },
+      { file: RENEW, find: isHolder, put: 'holder !== undefined' },
+      { file: RENEW, find: brokenChain, put: 'if (false && !(isNewEra' },
     ],
   },
   {
     name: 'no nonce although processes are cloned',
-    edits: [
-      { file: REGISTRY, find: 'if (!knowsNonce && !(isNewEra', put: 'if (false && !(isNewEra' },
-    ],
+    edits: [{ file: RENEW, find: brokenChain, put: 'if (false && !(isNewEra' }],
   },
   {
     name: 'release without token check',
     edits: [
       {
-        file: REGISTRY,
-        find: '|| owner.token !== lease.token) return;',
-        put: ') return;',
-      },
-      {
-        file: REGISTRY,
-        find: 'if (owner.nonce !== lease.nonce && owner.nonce !== lease.nonceNext) return;',
-        put: '',
+        file: RELEASE,
+        find: 'if (!isHolder || !knowsNonce)',
+        put: 'if (holder === undefined)',
       },
     ],
   },
@@ -77,77 +71,69 @@ export const REGISTRY_MUTANTS = [
     name: 'acquire in two steps',
     edits: [
       {
-        file: REGISTRY,
-        find: 'const workerId = longestFree(state,',
-        put: `const before = this.before;
-    this.before = { ceilings: new Map(state.ceilings), nowMs };
-    const seen = before && nowMs - before.nowMs < 40 ? before : state;
-    const workerId = longestFree(seen,`,
-      },
-      {
-        file: REGISTRY,
-        find: `const lastMs = state.ceilings.get(workerId) ${refusedAtAcquire}`,
-        put: `const lastMs = seen.ceilings.get(workerId) ${refusedAtAcquire}`,
+        file: MEMORY,
+        find: 'const step = acquire(this.sliceFor(request), request, reading);',
+        put: `const slice = this.sliceFor(request);
+    const { timeMs } = reading;
+    const before = this.before;
+    this.before = { ceilings: new Map(this.state?.ceilings), timeMs };
+    if (before && timeMs - before.timeMs < 40) {
+      const workerId = longestFree(before, request.workerIdMin, request.workerIdMax);
+      slice.lowest = { workerId, ceilingMs: before.ceilings.get(workerId) ?? 0 };
+    }
+    const step = acquire(slice, request, reading);`,
       },
     ],
   },
   {
     name: 'renew may lower the ceiling',
     edits: [
-      {
-        file: REGISTRY,
-        find: renewedCeiling,
-        put: 'this.store(workerId, nowMs + lease.ttlMs, next);',
-      },
-      {
-        file: STATE,
-        find: 'return state.lastTimeMs + state.slewMs;',
-        put: 'return state.lastTimeMs;',
-      },
+      { file: RENEW, find: renewedCeiling, put: 'nowOf(header) + lease.ttlMs;' },
+      { file: CLOCK, find: 'return lastTimeMs + slewMs;', put: 'return lastTimeMs;' },
     ],
   },
   {
     name: 'release stores last instead of last + 1',
-    edits: [{ file: REGISTRY, find: 'lastIssuedMs + 1', put: 'lastIssuedMs' }],
+    edits: [{ file: RELEASE, find: 'lastIssuedMs + 1', put: 'lastIssuedMs' }],
   },
   {
     name: 'release clears the ceiling',
-    edits: [{ file: REGISTRY, find: released, put: '0' }],
+    edits: [{ file: RELEASE, find: released, put: '0' }],
   },
   {
     name: 'release is not clamped to its own grant',
-    edits: [{ file: REGISTRY, find: released, put: 'Math.min(lastMs, usedMs)' }],
+    edits: [{ file: RELEASE, find: released, put: 'Math.min(lastMs, usedMs)' }],
   },
   {
     name: 'no quarantine of a new registry',
-    edits: [
-      {
-        file: STATE,
-        find: 'safeFloorMs: store.timeMs + quarantineMs',
-        put: 'safeFloorMs: store.timeMs',
-      },
-    ],
+    edits: [{ file: OPENING, find: 'reading.timeMs + quarantineMs', put: 'reading.timeMs' }],
   },
   {
     name: 'quarantine shorter than a lease',
     edits: [
       {
-        file: STATE,
-        find: 'Math.max(terms.ttlMs + store.lossWindowMs, terms.quarantineMs ?? 0)',
+        file: OPENING,
+        find: 'Math.max(terms.ttlMs + reading.lossWindowMs, terms.quarantineMs ?? 0)',
         put: 'Math.floor(terms.ttlMs / 2)',
       },
     ],
   },
   {
     name: 'server change ignored',
-    edits: [{ file: STATE, find: 'if (state.server !== store.server) noteLoss(state);', put: '' }],
+    edits: [
+      {
+        file: OPENING,
+        find: '{ ...afterLoss(header), server: reading.server }',
+        put: '{ ...header, server: reading.server }',
+      },
+    ],
   },
   {
     name: 'range extended across an era',
     edits: [
       {
-        file: REGISTRY,
-        find: 'const isNewEra = owner.era !== state.era;',
+        file: RENEW,
+        find: 'const isNewEra = holder.era !== header.era;',
         put: 'const isNewEra = false;',
       },
     ],
@@ -156,22 +142,17 @@ export const REGISTRY_MUTANTS = [
     name: 'ceiling = max(now, floor) + ttl',
     edits: [
       {
-        file: REGISTRY,
-        find: 'const waitMs = floorMs + request.minRangeMs - ceilingMs;\n    if (waitMs > 0)',
-        put: 'const waitMs = 0;\n    if (waitMs > 0)',
-      },
-      {
-        file: REGISTRY,
-        find: 'this.store(workerId, ceilingMs, owner);',
-        put: 'this.store(workerId, Math.max(nowMs, floorMs) + request.ttlMs, owner);',
+        file: ACQUIRE,
+        find: 'const ceilingMs = nowMs + request.ttlMs;',
+        put: 'const ceilingMs = Math.max(nowMs, floorMs) + request.ttlMs;',
       },
     ],
   },
   {
     name: 'safe floor kept but not applied',
     edits: [
-      { file: REGISTRY, find: floorAtRegrant, put: 'const floorMs = lastMs;' },
-      { file: REGISTRY, find: floorAtRenewal, put: 'const floorMs = Math.max(lastMs, haveMs);' },
+      { file: ACQUIRE, find: floorAtRegrant, put: 'const floorMs = lastMs;' },
+      { file: RENEW, find: floorAtRenewal, put: 'Math.max(slot.ceilingMs, lease.haveMs);' },
     ],
   },
 ];

@@ -5,8 +5,7 @@
  */
 /** @import { Mutant } from './mutants.mjs' */
 
-const REGISTRY = 'backends/memory/memory-registry.ts';
-const STATE = 'backends/memory/registry-state.ts';
+const OPENING = 'registry/opening.ts';
 const TERMS = 'lease/asked-terms.ts';
 const KEEPER = 'lease/lease-keeper.ts';
 
@@ -18,9 +17,9 @@ export const RULE_MUTANTS = [
     seed: 1,
     edits: [
       {
-        file: STATE,
-        find: 'safeFloorMs: store.timeMs + quarantineMs',
-        put: "safeFloorMs: store.timeMs + (terms.fingerprint === '' ? 0 : quarantineMs)",
+        file: OPENING,
+        find: 'reading.timeMs + quarantineMs',
+        put: "reading.timeMs + (terms.fingerprint === '' ? 0 : quarantineMs)",
       },
     ],
   },
@@ -29,8 +28,11 @@ export const RULE_MUTANTS = [
     scenario: 'relayout',
     seed: 36,
     edits: [
-      { file: REGISTRY, find: '!contests(state, haveMs, store.timeMs)', put: 'true' },
-      { file: REGISTRY, find: 'contest(state, fingerprint);', put: '' },
+      {
+        file: OPENING,
+        find: '!contests(stored, terms.haveMs, nowAt(stored, reading))',
+        put: 'true',
+      },
     ],
   },
   {
@@ -55,6 +57,6 @@ export const RULE_MUTANTS = [
     name: 'the floor of the last loss does not move',
     scenario: 'ttls',
     seed: 62,
-    edits: [{ file: STATE, find: 'state.safeFloorMs += longerMs;', put: '' }],
+    edits: [{ file: OPENING, find: 'header.safeFloorMs + longerMs', put: 'header.safeFloorMs' }],
   },
 ];

@@ -3,7 +3,8 @@
  */
 /** @import { Mutant } from './mutants.mjs' */
 
-const REGISTRY = 'backends/memory/memory-registry.ts';
+const MEMORY = 'backends/memory/memory-registry.ts';
+const RENEW = 'registry/renew.ts';
 
 /** @type {readonly Mutant[]} */
 export const SAFE_VARIANTS = [
@@ -11,13 +12,13 @@ export const SAFE_VARIANTS = [
     name: 'random choice among the free worker ids',
     edits: [
       {
-        file: REGISTRY,
-        find: 'const workerId = longestFree(state, request.workerIdMin, request.workerIdMax);',
+        file: MEMORY,
+        find: 'const lowest = slotOf(state, longestFree(state, workerIdMin, workerIdMax));',
         put: `const free = [];
-    for (let id = request.workerIdMin; id <= request.workerIdMax; id++)
-      if ((state.ceilings.get(id) ?? 0) <= nowMs) free.push(id);
-    const workerId = free[(state.operations * 7919) % free.length] ??
-      longestFree(state, request.workerIdMin, request.workerIdMax);`,
+    for (let id = workerIdMin; state && id <= workerIdMax; id++)
+      if ((state.ceilings.get(id) ?? 0) <= state.lastTimeMs + state.slewMs) free.push(id);
+    const lowest = slotOf(state, free[(state?.operations * 7919) % free.length] ??
+      longestFree(state, workerIdMin, workerIdMax));`,
       },
     ],
   },
@@ -25,9 +26,9 @@ export const SAFE_VARIANTS = [
     name: 'raw TIME without slewing',
     edits: [
       {
-        file: 'backends/memory/registry-state.ts',
-        find: 'return state.lastTimeMs + state.slewMs;',
-        put: 'return state.lastTimeMs;',
+        file: 'registry/registry-clock.ts',
+        find: 'return lastTimeMs + slewMs;',
+        put: 'return lastTimeMs;',
       },
     ],
   },
@@ -35,9 +36,9 @@ export const SAFE_VARIANTS = [
     name: 'renew without `have`',
     edits: [
       {
-        file: REGISTRY,
-        find: 'const { workerId, haveMs } = lease;',
-        put: 'const { workerId } = lease;\n    const haveMs = 0;',
+        file: RENEW,
+        find: 'const { slot } = slice;',
+        put: 'const { slot } = slice;\n  lease = { ...lease, haveMs: 0 };',
       },
     ],
   },
@@ -46,7 +47,7 @@ export const SAFE_VARIANTS = [
     skips: ['clones'],
     edits: [
       {
-        file: REGISTRY,
+        file: RENEW,
         find: 'if (!knowsNonce && !(isNewEra && haveMs >= lastMs)) {',
         put: 'if (false) {',
       },

@@ -17,7 +17,7 @@ const SLOW = 300_000;
 
 let folder: string;
 beforeAll(async () => {
-  folder = await compileLibrary('./ending-application.mjs');
+  folder = await compileLibrary('nest/ending-application.mjs');
 }, SLOW);
 afterAll(() => {
   if (folder) rmSync(folder, { recursive: true, force: true });

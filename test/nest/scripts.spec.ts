@@ -51,7 +51,7 @@ describe('the guide to scripts', () => {
   let env: Record<string, string>;
 
   beforeAll(async () => {
-    folder = await compileLibrary('./ending-application.mjs');
+    folder = await compileLibrary('nest/ending-application.mjs');
     const entry = (path: string) => `./lib/${path}.js`;
     const exports = { '.': entry('index'), './typeorm': entry('orm/typeorm/index') };
     const manifest = { name: 'nestjs-snowflake', type: 'module', exports };

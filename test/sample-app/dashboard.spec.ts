@@ -21,7 +21,7 @@ describe('/snowflake', () => {
   let env: Record<string, string>;
 
   beforeAll(async () => {
-    built = BuiltShop.build();
+    built = await BuiltShop.build();
     browser = await startBrowser();
     database = await createShopDatabase();
     const support = `${process.env['REDIS_URL']}?namespace=${randomUUID()}`;
@@ -32,7 +32,6 @@ describe('/snowflake', () => {
     await browser.close();
     await shop.stop();
     await database.drop();
-    built.remove();
   }, SLOW_MS);
 
   it('asks who is there', async () => {

@@ -37,13 +37,12 @@ describe('the OpenAPI document', () => {
   let document: Part & { paths: Record<string, Record<string, Operation>> };
 
   beforeAll(async () => {
-    built = BuiltShop.build();
+    built = await BuiltShop.build();
     shop = await built.start({ DATA_DIR: join(folder, 'data') });
     document = (await shop.get('/docs-json')).body as typeof document;
   }, SLOW_MS);
   afterAll(async () => {
     await shop.stop();
-    built.remove();
     rmSync(folder, { recursive: true });
   }, SLOW_MS);
 

@@ -23,7 +23,7 @@ describe('the shop in operation', () => {
   let shop: ShopProcess;
 
   beforeAll(async () => {
-    built = BuiltShop.build();
+    built = await BuiltShop.build();
     redis = await startRedis();
     database = await createShopDatabase();
     const support = `${redis.url}?namespace=shop`;
@@ -33,7 +33,6 @@ describe('the shop in operation', () => {
   afterAll(async () => {
     await shop.stop();
     await Promise.all([redis.stop(), database.drop()]);
-    built.remove();
   }, SLOW_MS);
 
   async function readiness(): Promise<{ code: number; body: Readiness }> {

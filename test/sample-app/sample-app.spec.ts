@@ -22,10 +22,9 @@ const SLOW_MS = 600_000;
 
 let built: BuiltShop;
 
-beforeAll(() => {
-  built = BuiltShop.build();
+beforeAll(async () => {
+  built = await BuiltShop.build();
 }, SLOW_MS);
-afterAll(() => built.remove());
 
 describe('the shop on embedded defaults', () => {
   const folder = mkdtempSync(join(tmpdir(), 'snowflake-shop-'));

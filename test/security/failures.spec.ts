@@ -5,8 +5,8 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { readFileSync } from 'node:fs';
-import { redisError } from '../../lib/backends/redis/redis-error.js';
-import { REFUSALS } from '../../lib/backends/redis/redis-refusals.js';
+import { redisError } from '../../lib/backends/redis/connection/redis-error.js';
+import { REFUSALS } from '../../lib/backends/redis/connection/redis-refusals.js';
 import { redisSupport, supportFromUrl } from '../../lib/backends/redis/index.js';
 import { SnowflakeError, type SnowflakeErrorCode } from '../../lib/errors.js';
 import { SupportCaller } from '../../lib/lease/support-caller.js';

@@ -6,7 +6,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { BROKEN_VARIANTS, SAFE_VARIANTS } from '../mutants/mutants.mjs';
 import { judgeMutant, runsOf } from './judge-mutants.mjs';
-import { SCENARIOS } from '../../lib/testing/index.js';
+import { SCENARIOS } from './world/index.js';
 
 const scenarios = SCENARIOS.filter(({ tolerates }) => !tolerates).map(({ name }) => name);
 const seeds = (count: number) => Array.from({ length: count }, (_, n) => n + 1);

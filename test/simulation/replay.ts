@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import type { ChainableCommander, Redis } from 'ioredis';
-import { leaseAnswer } from '../../lib/backends/redis/redis-answer.js';
-import type { StoreEvent } from '../../lib/testing/index.js';
+import { leaseAnswer } from '../../lib/backends/redis/worker-ids/redis-answer.js';
+import type { StoreEvent } from './world/index.js';
 import { TIMED_LUA, timedArguments } from '../backends/timed-scripts.js';
 
 type CallEvent = StoreEvent & { kind: 'call' };

@@ -4,7 +4,7 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 
-/** @import { SimulationReport, StoreEvent } from '../../lib/testing/index.js' */
+/** @import { SimulationReport, StoreEvent } from './world/index.js' */
 /** @import { Edit } from '../mutants/load-library.mjs' */
 /** @import { Run } from './simulation-worker.mjs' */
 

@@ -3,12 +3,12 @@
  * It answers each message with the report, and with what the registry was asked, where wanted.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { loadLibrary } from '../mutants/load-library.mjs';
+import { loadSimulation } from '../mutants/load-library.mjs';
 
-/** @import { StoreEvent } from '../../lib/testing/index.js' */
+/** @import { StoreEvent } from './world/index.js' */
 /** @typedef {{ seed: number, scenario: string }} Run */
 
-const { simulate } = await loadLibrary(workerData.edits);
+const { simulate } = await loadSimulation(workerData.edits);
 
 async function answer(/** @type {Run} */ run) {
   /** @type {StoreEvent[]} */

@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { SCENARIOS, simulate } from '../../lib/testing/index.js';
+import { SCENARIOS, simulate } from './world/index.js';
 import { runsOf } from './judge-mutants.mjs';
 import { replay } from './replay.js';
 import { runSimulations } from './run-simulations.mjs';

@@ -2,7 +2,7 @@
  * Adds up the reports of many simulations, and tells the sums.
  */
 
-/** @import { SimulationReport } from '../../lib/testing/index.js' */
+/** @import { SimulationReport } from './world/index.js' */
 
 const SHOWN_MAX = 10;
 
@@ -12,15 +12,21 @@ export class Tally {
   #byScenario = new Map();
   /** @type {string[]} */
   #violations = [];
+  #drawnText;
+
+  constructor(/** @type {(drawn: SimulationReport['drawn']) => string} */ drawnText) {
+    this.#drawnText = drawnText;
+  }
 
   add(/** @type {SimulationReport} */ report) {
-    const { scenario, seed, violations, violationCount } = report;
+    const { scenario, seed, drawn, violations, violationCount } = report;
     this.#byScenario.set(scenario, [...(this.#byScenario.get(scenario) ?? []), report]);
     this.violationCount += violationCount;
     const [first] = violations;
     if (first === undefined || this.#violations.length >= SHOWN_MAX) return;
     const replay = `npm run simulate -- --seeds ${seed} --scenario ${scenario} --trace`;
-    this.#violations.push(`${first.kind}: ${first.text}\n  ${replay}`);
+    const lines = [`${first.kind}: ${first.text}`, `drawn: ${this.#drawnText(drawn)}`, replay];
+    this.#violations.push(lines.join('\n  '));
   }
 
   text() {

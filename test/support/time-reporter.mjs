@@ -1,4 +1,5 @@
-// Says at the end of a run, in plain words, how long it took: in all, and for each folder of tests.
+// Says at the end of a run, in plain words, how long it took: in all, by kind
+// and by folder of tests.
 import { basename, dirname, relative } from 'node:path';
 
 /** Shorter ones together would not be missed. */
@@ -12,38 +13,59 @@ export function inWords(ms) {
 }
 
 /**
- * @param {readonly { path: string, ms: number }[]} suites
+ * @typedef {{ path: string, kind?: string, ms: number }} Suite
+ * @param {readonly Suite[]} suites
  * @param {number} totalMs by the clock on the wall
  * @returns {string[]} the lines to print
  */
 export function timeLines(suites, totalMs) {
-  /** @type {Map<string, { path: string, ms: number }[]>} */
-  const folders = new Map();
-  for (const suite of suites) {
-    const folder = dirname(suite.path);
-    folders.set(folder, [...(folders.get(folder) ?? []), suite]);
-  }
-  const rows = [...folders].map(([folder, list]) => {
+  const byKind = rowsOf(suites, ({ kind = '' }) => kind);
+  const byFolder = rowsOf(suites, ({ path }) => dirname(path));
+  const side = byFolder.length > 1 ? ' Files run side by side; one by one they took:' : '';
+  return [
+    `[time] This run took ${inWords(totalMs)} in all.${side}`,
+    ...(byKind.length > 1 ? [...byKind, 'By folder:'] : []),
+    ...byFolder,
+  ];
+}
+
+/** @returns {string[]} a line for each group of suites, the longest first */
+function rowsOf(
+  /** @type {readonly Suite[]} */ suites,
+  /** @type {(suite: Suite) => string} */ groupOf,
+) {
+  const rows = [...grouped(suites, groupOf)].map(([name, list]) => {
     const ms = list.reduce((sum, suite) => sum + suite.ms, 0);
     const longest = list.reduce((one, other) => (other.ms > one.ms ? other : one));
-    return { folder, ms, count: list.length, longest };
+    return { name, ms, count: list.length, longest };
   });
   const shown = rows.filter(({ ms }) => ms >= SHOWN_FROM_MS).toSorted((a, b) => b.ms - a.ms);
-  const width = Math.max(0, ...shown.map(({ folder }) => folder.length));
-  const lines = shown.map(({ folder, ms, count, longest }) => {
-    const time = inWords(ms).padStart(11);
+  const width = Math.max(0, ...shown.map(({ name }) => name.length));
+  return shown.map(({ name, ms, count, longest }) => {
     const most = count === 1 ? '' : `, of which ${basename(longest.path)} ${inWords(longest.ms)}`;
-    return `  ${folder.padEnd(width)} ${time}${most}`;
+    return `  ${name.padEnd(width)} ${inWords(ms).padStart(11)}${most}`;
   });
-  const side = shown.length > 1 ? ' Files run side by side; one by one they took:' : '';
-  return [`[time] This run took ${inWords(totalMs)} in all.${side}`, ...lines];
+}
+
+function grouped(
+  /** @type {readonly Suite[]} */ suites,
+  /** @type {(suite: Suite) => string} */ groupOf,
+) {
+  /** @type {Map<string, Suite[]>} */
+  const groups = new Map();
+  for (const suite of suites) {
+    const name = groupOf(suite);
+    groups.set(name, [...(groups.get(name) ?? []), suite]);
+  }
+  return groups;
 }
 
 export default class TimeReporter {
   /** @param {unknown} _tests @param {import('@jest/reporters').AggregatedResult} results */
   onRunComplete(_tests, results) {
-    const suites = results.testResults.map(({ testFilePath, perfStats }) => ({
+    const suites = results.testResults.map(({ testFilePath, perfStats, displayName }) => ({
       path: relative(process.cwd(), testFilePath),
+      kind: displayName?.name,
       ms: perfStats.runtime,
     }));
     // From the start of this process on, so that the start of the servers counts.

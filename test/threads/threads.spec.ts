@@ -27,7 +27,7 @@ const layout = layouts.snowflake();
 
 let folder: string;
 beforeAll(async () => {
-  folder = await compileLibrary('application.mjs');
+  folder = await compileLibrary('threads/application.mjs');
 });
 afterAll(() => {
   if (folder) rmSync(folder, { recursive: true, force: true });

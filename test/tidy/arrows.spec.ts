@@ -13,8 +13,9 @@ describe('arrows between rooms', () => {
     ['lib/lease/x.ts', `import type { A } from '../core/clock.js';`],
     ['lib/patience/process-identity.ts', `import { hostname } from 'node:os';`],
     ['lib/backends/redis/x.ts', `import { A } from '../../lease/distributed-support.js';`],
-    ['lib/backends/redis/redis-client.ts', `const load = () => import('ioredis');`],
-    ['lib/nest/x.ts', `const load = () => import('../backends/redis/index.js');`],
+    ['lib/backends/redis/connection/redis-client.ts', `const load = () => import('ioredis');`],
+    ['lib/nest/x.ts', `import { a } from '../backends/schemes.js';`],
+    ['lib/backends/schemes.ts', `const load = () => import('./redis/index.js');`],
     ['lib/orm/typeorm/x.ts', `import { A } from '../../nest/id-maker.js';`],
     ['lib/health/x.ts', `import type { A } from '../lease/lease-keeper.js';`],
     ['lib/index.ts', `export { A } from './orm/typeorm/index.js';`],
@@ -51,13 +52,19 @@ describe('arrows between rooms', () => {
     [
       'lib/backends/memory/x.ts',
       '../redis/y.js',
-      'imports lib/backends/redis/y.ts; backends/memory may import lease, patience, core, errors',
+      'imports lib/backends/redis/y.ts; backends/memory may import registry, lease, core, errors',
     ],
     [
       'lib/nest/x.ts',
       '../backends/redis/index.js',
       'imports lib/backends/redis/index.ts; ' +
-        'nest may import core, lease, patience, errors, process-wide, backends by import()',
+        'nest may import backends/schemes, core, lease, patience, errors, process-wide',
+    ],
+    [
+      'lib/backends/schemes.ts',
+      './redis/index.js',
+      'imports lib/backends/redis/index.ts; ' +
+        'backends/schemes may import lease, errors, types of registry, backends by import()',
     ],
     [
       'lib/health/x.ts',
@@ -72,7 +79,7 @@ describe('arrows between rooms', () => {
     ['lib/core/x.ts', 'node:fs', 'core', 'nothing'],
     ['lib/lease/lease-keeper.ts', 'node:os', 'lease', 'nothing'],
     ['lib/patience/process-identity.ts', 'node:fs', 'patience', 'node:crypto, node:os, node:v8'],
-    ['lib/backends/redis/redis-client.ts', 'ioredis', 'backends/redis', 'nothing'],
+    ['lib/backends/redis/connection/redis-client.ts', 'ioredis', 'backends/redis', 'nothing'],
     ['lib/nest/x.ts', 'rxjs', 'nest', '@nestjs/common, @nestjs/core, @nestjs/schedule'],
     ['lib/orm/typeorm/x.ts', 'pg', 'orm/typeorm', 'typeorm, @nestjs/common, @nestjs/core'],
   ])('%s may not know %s', (path, specifier, room, known) => {
@@ -89,9 +96,9 @@ describe('arrows between rooms', () => {
 
   it('a second file of a room that loads a backend is found', () => {
     const text = `const load = () => import('../backends/redis/index.js');`;
-    const files = ['lib/nest/a.ts', 'lib/nest/b.ts'].map((path) => ({ path, text }));
+    const files = ['lib/cli/a.ts', 'lib/cli/b.ts'].map((path) => ({ path, text }));
     expect(findingsOf(checkArrows, files)).toEqual([
-      'lib/nest/b.ts:1 loads another room by import(); nest already does so in lib/nest/a.ts',
+      'lib/cli/b.ts:1 loads another room by import(); cli already does so in lib/cli/a.ts',
     ]);
   });
 

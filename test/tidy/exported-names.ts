@@ -5,26 +5,9 @@
  */
 import { posix } from 'node:path';
 import ts from 'typescript';
+import { ENTRY_FILES } from '../../scripts/entries.mjs';
 import type { TextFile } from './check.js';
 import { treeOf } from './syntax.js';
-
-/** The entries as users write them, and the file each one starts from. */
-export const ENTRIES: Readonly<Record<string, string>> = {
-  'nestjs-snowflake': 'lib/index.ts',
-  'nestjs-snowflake/core': 'lib/core/index.ts',
-  'nestjs-snowflake/redis': 'lib/backends/redis/index.ts',
-  'nestjs-snowflake/testing': 'lib/testing/index.ts',
-  'nestjs-snowflake/http': 'lib/http/index.ts',
-  'nestjs-snowflake/swagger': 'lib/http/swagger.ts',
-  'nestjs-snowflake/class-validator': 'lib/http/class-validator.ts',
-  'nestjs-snowflake/class-transformer': 'lib/http/class-transformer.ts',
-  'nestjs-snowflake/zod': 'lib/http/zod.ts',
-  'nestjs-snowflake/graphql': 'lib/http/graphql.ts',
-  'nestjs-snowflake/health': 'lib/health/index.ts',
-  'nestjs-snowflake/metrics': 'lib/metrics/index.ts',
-  'nestjs-snowflake/dashboard': 'lib/dashboard/index.ts',
-  'nestjs-snowflake/typeorm': 'lib/orm/typeorm/index.ts',
-};
 
 /** Each name an entry exports, sorted, and whether it is there at run time. */
 export type ExportedNames = Record<string, 'value' | 'type'>;
@@ -32,7 +15,7 @@ export type ExportedNames = Record<string, 'value' | 'type'>;
 /** Per entry, its names. An entry whose file is absent exports nothing. */
 export function exportedNames(
   files: readonly TextFile[],
-  entries: Readonly<Record<string, string>> = ENTRIES,
+  entries: Readonly<Record<string, string>> = ENTRY_FILES,
 ): Record<string, ExportedNames> {
   const program = programOf(files, Object.values(entries));
   const checker = program.getTypeChecker();

@@ -10,5 +10,24 @@ export const MODULE_STATE: readonly OpenDoor[] = [];
 
 export const SWALLOWED: readonly OpenDoor[] = [];
 
+export const CIRCLES: readonly OpenDoor[] = [
+  { path: 'lib/cli/command.ts', names: 'lib/cli/options.ts' },
+  { path: 'lib/http/check-id.ts', names: 'lib/http/checks-fault.ts' },
+];
+
+/** Beyond 200 lines, without a word at the head. */
+export const LONG_FILES: readonly OpenDoor[] = [
+  'lib/backends/redis/worker-ids/redis.support.ts',
+  'lib/core/generator/snowflake-generator.ts',
+  'lib/core/layout/bit-layout.ts',
+  'lib/core/seat/seat-memory.ts',
+  'lib/core/seat/worker-seat.ts',
+  'lib/core/text/radix-form.ts',
+  'lib/lease/lease-keeper.ts',
+  'lib/metrics/metric-catalog.ts',
+  'lib/nest/id-maker.ts',
+  'lib/nest/options.ts',
+].map((path) => ({ path, names: 'lines' }));
+
 /** A fifth parameter, hidden in a tuple. */
 export const LONG: readonly OpenDoor[] = [];

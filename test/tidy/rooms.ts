@@ -23,13 +23,22 @@ export const ROOMS: readonly Room[] = [
   // Time, timers and chance as ports; who this process is.
   { room: 'patience', imports: ['core', 'errors'], outside: [] },
   { room: 'lease', imports: ['patience', 'core', 'errors', 'process-wide'], outside: [] },
+  // What every store does, without a store: it answers in the words of the contract of lease.
+  { room: 'registry', imports: ['lease'], typesOf: ['patience'], outside: [] },
   // The store's clock of a registry in this process is the clock of this process.
-  { room: 'backends/memory', imports: ['lease', 'patience', 'core', 'errors'], outside: [] },
-  { room: 'backends', imports: ['lease', 'patience', 'errors'], outside: [] },
+  { room: 'backends/memory', imports: ['registry', 'lease', 'core', 'errors'], outside: [] },
+  // The table of URL schemes loads the backend that a URL names, and no other.
+  {
+    room: 'backends/schemes',
+    imports: ['lease', 'errors'],
+    typesOf: ['registry'],
+    loads: ['backends'],
+    outside: [],
+  },
+  { room: 'backends', imports: ['registry', 'lease', 'patience', 'errors'], outside: [] },
   {
     room: 'nest',
-    imports: ['core', 'lease', 'patience', 'errors', 'process-wide'],
-    loads: ['backends'],
+    imports: ['backends/schemes', 'core', 'lease', 'patience', 'errors', 'process-wide'],
     outside: ['@nestjs/common', '@nestjs/core', '@nestjs/schedule'],
   },
   {
@@ -61,13 +70,12 @@ export const ROOMS: readonly Room[] = [
   },
   {
     room: 'cli',
-    imports: ['core', 'lease', 'patience', 'backends', 'errors'],
+    imports: ['backends/schemes', 'core', 'lease', 'patience', 'registry', 'errors'],
     outside: ['node:process', 'node:util', 'node:fs'],
   },
-  // Simulations lease from the reference registry.
   {
     room: 'testing',
-    imports: ['core', 'lease', 'patience', 'backends/memory', 'errors', 'process-wide'],
+    imports: ['core', 'lease', 'patience', 'errors', 'process-wide'],
     typesOf: ['nest'],
     outside: [],
   },
@@ -76,8 +84,8 @@ export const ROOMS: readonly Room[] = [
 /** Single files that may know more of the outside world than their room. */
 export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/host/ordinal.support.ts': ['node:os'],
-  'lib/backends/redis/redis.support.ts': ['node:crypto'],
-  'lib/backends/redis/redis-connection.ts': ['node:crypto'],
+  'lib/backends/redis/worker-ids/redis.support.ts': ['node:crypto'],
+  'lib/backends/redis/connection/redis-connection.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.
   'lib/http/swagger.ts': ['@nestjs/swagger'],
   'lib/http/class-validator.ts': ['class-validator'],
@@ -90,7 +98,7 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
 
 /** Single files that may load a package by import() when it is needed, and name its types. */
 export const FILES_THAT_LOAD: Readonly<Record<string, readonly string[]>> = {
-  'lib/backends/redis/redis-client.ts': ['ioredis'],
+  'lib/backends/redis/connection/redis-client.ts': ['ioredis'],
 };
 
 /** The front door may name every room, because it only passes names on. */

@@ -1,7 +1,7 @@
 /** The checks of sizes find planted violations and let files of just the allowed size pass. */
 import { describe, expect, it, test } from '@jest/globals';
 import { findingsOf, type Check } from './check.js';
-import { checkColumns, checkFileSizes, checkFunctions } from './sizes.js';
+import { checkColumns, checkFileSizes, checkFunctions, checkLongFiles } from './sizes.js';
 
 const findings = (check: Check, path: string, text: string): string[] =>
   findingsOf(check, [{ path, text }]);
@@ -23,6 +23,19 @@ describe('lines of a file', () => {
     const long = 'a;\n'.repeat(1000);
     expect(findings(checkFileSizes, 'lib/backends/redis/scripts.generated.ts', long)).toEqual([]);
     expect(findings(checkFileSizes, 'test/vectors.json', long)).toEqual([]);
+  });
+});
+
+describe('a long file of lib', () => {
+  const long = (head: string, path = 'lib/core/x.ts'): string[] =>
+    findings(checkLongFiles, path, `/**\n * ${head}\n */\n${'a;\n'.repeat(200)}`);
+
+  it('says at its head why it is one', () => {
+    expect(long('The keeper.')).toEqual([
+      'lib/core/x.ts has 203 lines; split it, or say at its head why it is "in one file"',
+    ]);
+    expect(long('The keeper, in one file since its states are read together.')).toEqual([]);
+    expect(long('The keeper.', 'test/core/x.spec.ts')).toEqual([]);
   });
 });
 

@@ -4,9 +4,12 @@
  * callback of a `describe`, which is a chapter and not a function.
  */
 import ts from 'typescript';
-import { isCode, isGenerated, isLua, isTest, linesOf } from './check.js';
+import { isCode, isGenerated, isLib, isLua, isTest, linesOf } from './check.js';
 import type { Check, Finding, TextFile } from './check.js';
 import { lineOf, treeOf, walk } from './syntax.js';
+
+/** From here on a file of lib says at its head why it stays in one. */
+const ALARM_LINES = 200;
 
 export const WALLS = {
   fileLines: 300,
@@ -28,6 +31,19 @@ export const checkFileSizes: Check = (files) =>
     if (length <= wall) return [];
     return [{ path: file.path, message: `has ${length} lines; the wall is ${wall}` }];
   });
+
+/** Says at the head, as in "In one file, since ...". */
+const EXPLAINED = /^\/\*\*(?:(?!\*\/).)*\b[Ii]n one file\b/s;
+
+export const checkLongFiles: Check = (files) =>
+  written(files)
+    .filter((file) => isLib(file) && isCode(file) && !EXPLAINED.test(file.text))
+    .map(({ path, text }) => ({ path, length: linesOf(text).length }))
+    .filter(({ length }) => length > ALARM_LINES)
+    .map(({ path, length }) => ({
+      path,
+      message: `has ${length} lines; split it, or say at its head why it is "in one file"`,
+    }));
 
 /** A line that is one long word, such as an address, cannot be broken and may stay. */
 export const checkColumns: Check = (files) =>

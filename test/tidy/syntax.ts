@@ -35,9 +35,14 @@ export interface Import {
   readonly kind: 'value' | 'type' | 'dynamic';
 }
 
+const imports = new WeakMap<TextFile, Import[]>();
+
 /** Every module a file names: import, import type, export from, import(), require(). */
-export function importsOf(file: TextFile): Import[] {
+export function importsOf(file: TextFile): readonly Import[] {
+  const known = imports.get(file);
+  if (known) return known;
   const found: Import[] = [];
+  imports.set(file, found);
   walk(treeOf(file), (node) => {
     const named = moduleNamedBy(node);
     if (!named) return;

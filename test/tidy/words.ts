@@ -14,7 +14,7 @@ interface ForbiddenWord {
 }
 
 const isCli = ({ path }: TextFile): boolean => path.startsWith('lib/cli/');
-const isScript = ({ path }: TextFile): boolean => path.startsWith('scripts/');
+const isScript = ({ path }: TextFile): boolean => /^(scripts|bench)\//.test(path);
 const everywhere = (): boolean => true;
 /** The page of the dashboard runs in a browser, which has timers and a clock of its own. */
 const isPage = ({ path }: TextFile): boolean => path.startsWith('lib/dashboard/page/');

@@ -1,7 +1,8 @@
 /**
  * Worker ids from a registry in this process: for tests, and for several generators of one
  * process. Promise: the contract of IDistributedSupport in full, by the reference registry.
- * It is empty at each start, so processes must not use it to agree with each other.
+ * It is empty at each start, so that processes cannot agree by it, and the clock alone keeps the
+ * ids of a process apart from those of the one before it.
  */
 import { systemClock, type Clock } from '../../core/generator/clock.js';
 import type {
@@ -11,9 +12,9 @@ import type {
   WorkerLease,
   WorkerRecord,
 } from '../../lease/distributed-support.js';
+import type { StoreReading } from '../../registry/slice.js';
 import type { MemoryRegistry } from './memory-registry.js';
-import { begun, sharedRegistry } from './process-registries.js';
-import type { StoreReading } from './registry-state.js';
+import { begun, isHosts, sharedRegistry } from './process-registries.js';
 
 export interface MemorySupportOptions {
   /**
@@ -27,7 +28,8 @@ export interface MemorySupportOptions {
 }
 
 /**
- * Starts at once with exact times: a registry made in this process can have forgotten nothing.
+ * Starts at once with exact times: no process that is alive can know more than its registry. Ids do
+ * not run ahead of the host's clock unless `aheadMsMax` says so, since a restart forgets them.
  * A worker thread has a memory of its own; let it share the lease of another thread.
  *
  * @example
@@ -40,12 +42,15 @@ export interface MemorySupportOptions {
 export class MemorySupport implements IDistributedSupport {
   readonly place = 'the memory of this process';
   readonly lossWindowMs = 0;
+  /** Time that somebody sets is a test's: no process goes on in it after this one. */
+  readonly isVolatile: boolean;
   private readonly registry: MemoryRegistry;
   private readonly clock: Clock;
 
   constructor(options: MemorySupportOptions = {}) {
     const { namespace = 'default', clock = systemClock } = options;
     this.clock = clock;
+    this.isVolatile = isHosts(clock);
     const registry = options.registry ?? sharedRegistry(namespace, options.clock);
     this.registry = begun(registry, this.reading());
   }

@@ -5,8 +5,9 @@
  * this package are loaded. Only a registry that begins here, with the process, is known to be new.
  */
 import { systemClock, type Clock } from '../../core/generator/clock.js';
-import { MemoryRegistry } from './memory-registry.js';
-import { emptyState, type StoreReading } from './registry-state.js';
+import { newHeader } from '../../registry/opening.js';
+import type { StoreReading } from '../../registry/slice.js';
+import { MemoryRegistry, stateOf } from './memory-registry.js';
 
 interface ProcessRegistries {
   /** A clock of its own is another time, in which the registries of this one mean nothing. */
@@ -27,11 +28,14 @@ function ofProcess(): ProcessRegistries {
   });
 }
 
+/** Another copy of the package has another object for the same clock. */
+export function isHosts(clock: Clock): boolean {
+  return clock.now === systemClock.now;
+}
+
 export function sharedRegistry(namespace: string, clock: Clock | undefined): MemoryRegistry {
   const { byClock, hostClock } = ofProcess();
-  // Another copy of the package has another object for the same clock.
-  const isHosts = clock === undefined || clock.now === systemClock.now;
-  const key = isHosts ? hostClock : clock;
+  const key = clock === undefined || isHosts(clock) ? hostClock : clock;
   const registries = byClock.get(key) ?? new Map<string, MemoryRegistry>();
   byClock.set(key, registries);
   const registry = registries.get(namespace) ?? new MemoryRegistry();
@@ -40,9 +44,9 @@ export function sharedRegistry(namespace: string, clock: Clock | undefined): Mem
 }
 
 /** Begins a registry that was never used; one that lost what it knew is not taken for new. */
-export function begun(registry: MemoryRegistry, store: StoreReading): MemoryRegistry {
+export function begun(registry: MemoryRegistry, reading: StoreReading): MemoryRegistry {
   const { begun: known } = ofProcess();
-  if (!known.has(registry)) registry.state ??= emptyState(store);
+  if (!known.has(registry)) registry.state ??= stateOf(newHeader(reading));
   known.add(registry);
   return registry;
 }

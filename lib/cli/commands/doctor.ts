@@ -5,10 +5,10 @@
  * for ids and what to do.
  */
 import { isSnowflakeError } from '../../errors.js';
+import type { Finding, Level, RegistryInspector } from '../../registry/registry-view.js';
 import { GIVEN_LAYOUT_OPTIONS, layoutFrom, namesLayout } from '../layout-option.js';
 import type { Call, Command } from '../command.js';
 import { measured, registryFindings } from '../store/registry-findings.js';
-import type { Finding, Level, Store } from '../store/store.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
 import type { ExitCode } from '../surroundings.js';
 import type { Colour, Painted } from '../terminal.js';
@@ -49,7 +49,10 @@ export const doctor: Command = {
     }),
 };
 
-async function examined(store: Store, fingerprint: string | undefined): Promise<Finding[]> {
+async function examined(
+  store: RegistryInspector,
+  fingerprint: string | undefined,
+): Promise<Finding[]> {
   try {
     const { view, findings } = await measured(store);
     return [...findings, ...(await store.findings()), ...registryFindings(view, fingerprint)];

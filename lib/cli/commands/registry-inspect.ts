@@ -4,17 +4,16 @@
  * Promise: it reads once and changes nothing.
  */
 import { isContested } from '../../lease/contested-layout.js';
+import type {
+  RegistryFacts,
+  RegistryInspector,
+  RegistryView,
+} from '../../registry/registry-view.js';
 import { layoutFacts } from '../layout-facts.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import type { Call, Command } from '../command.js';
 import { occupancyOf, occupancyText } from '../store/occupancy.js';
-import {
-  UNFINISHED,
-  noRegistryText,
-  type RegistryFacts,
-  type RegistryView,
-  type Store,
-} from '../store/store.js';
+import { UNFINISHED, noRegistryText } from '../store/registry-texts.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
 import type { ExitCode } from '../surroundings.js';
 import { tableLines } from '../table.js';
@@ -35,7 +34,7 @@ export const registryInspect: Command = {
     }),
 };
 
-function registryRecord(store: Store, view: RegistryView): object {
+function registryRecord(store: RegistryInspector, view: RegistryView): object {
   const { key, where } = store;
   const storeTime = utcText(view.storeMs);
   return {
@@ -48,7 +47,7 @@ function registryRecord(store: Store, view: RegistryView): object {
   };
 }
 
-export function registryLines(store: Store, view: RegistryView): string[] {
+export function registryLines(store: RegistryInspector, view: RegistryView): string[] {
   const { facts } = view;
   const place = [
     ['where', store.where],

@@ -6,10 +6,11 @@
  */
 import type { WorkerLease, WorkerRecord } from '../../lease/distributed-support.js';
 import { shownName } from '../../lease/printable.js';
+import type { HolderProof, RegistryInspector, RegistryView } from '../../registry/registry-view.js';
 import type { Call, Command } from '../command.js';
 import { confirm } from '../confirm.js';
 import { readWhole } from '../options.js';
-import { noRegistryText, type HolderProof, type RegistryView, type Store } from '../store/store.js';
+import { noRegistryText } from '../store/registry-texts.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
 import type { ExitCode } from '../surroundings.js';
 import { spanText, utcText } from '../time-text.js';
@@ -70,7 +71,7 @@ export const release: Command = {
 
 /** Why it failed, or undefined once no process holds the worker id by this token. */
 export async function forgetHolder(
-  store: Store,
+  store: RegistryInspector,
   workerId: number,
   token: string,
 ): Promise<string | undefined> {
@@ -145,7 +146,7 @@ function nothingToDo(
   workerId: number,
   record: WorkerRecord | undefined,
   { facts }: RegistryView,
-  { key }: Store,
+  { key }: RegistryInspector,
 ): string {
   if (facts === undefined) return noRegistryText(key);
   if (record === undefined) return `Worker id ${workerId} was never leased; it is free.`;
@@ -155,7 +156,7 @@ function nothingToDo(
   return `No process holds worker id ${workerId}; it is free from ${utcText(record.ceilingMs)} on.`;
 }
 
-async function outcomeOf(store: Store, workerId: number): Promise<string> {
+async function outcomeOf(store: RegistryInspector, workerId: number): Promise<string> {
   const view = await store.read();
   const record = view.workers.find((each) => each.workerId === workerId);
   return nothingToDo(workerId, record, view, store);

@@ -7,7 +7,7 @@ import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { cutName } from '../../lease/printable.js';
 import type { Call, Command } from '../command.js';
 import { occupancyOf, occupancyText } from '../store/occupancy.js';
-import { noRegistryText } from '../store/store.js';
+import { noRegistryText } from '../store/registry-texts.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
 import type { ExitCode } from '../surroundings.js';
 import { tableLines } from '../table.js';

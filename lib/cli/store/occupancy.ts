@@ -4,9 +4,9 @@
  * Promise: counted from what the registry remembers; where its fingerprint cannot be read the
  * whole number is unknown, and so is what is free.
  */
+import type { RegistryView } from '../../registry/registry-view.js';
 import { layoutFacts } from '../layout-facts.js';
 import { layoutOfFingerprint } from '../layout-option.js';
-import type { RegistryView } from './store.js';
 
 export interface Occupancy {
   /** Held by a process. */

@@ -7,19 +7,19 @@
 import { systemClock } from '../../core/index.js';
 import { isContested } from '../../lease/contested-layout.js';
 import { LEASE_DEFAULTS } from '../../lease/lease-options.js';
+import { VERSION } from '../../registry/opening.js';
+import {
+  finding,
+  type Finding,
+  type RegistryFacts,
+  type RegistryInspector,
+  type RegistryView,
+} from '../../registry/registry-view.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import { spanText, utcText } from '../time-text.js';
 import { occupancyOf, occupancyText, type Occupancy } from './occupancy.js';
-import {
-  UNFINISHED,
-  type Finding,
-  type Level,
-  type RegistryFacts,
-  type RegistryView,
-  type Store,
-} from './store.js';
+import { UNFINISHED } from './registry-texts.js';
 
-const PROTOCOL_VERSION = '1';
 const READS = 5;
 /** A quarter of what a call of an application may take: the rest is for a bad day. */
 const SLOW_MS = LEASE_DEFAULTS.callTimeoutMs / 4;
@@ -33,7 +33,7 @@ export interface Measurement {
   readonly findings: readonly Finding[];
 }
 
-export async function measured(store: Store): Promise<Measurement> {
+export async function measured(store: RegistryInspector): Promise<Measurement> {
   // The first read opens the connection and is not counted.
   await store.read();
   const reads: { view: RegistryView; tookMs: number; skewMs: number }[] = [];
@@ -60,17 +60,17 @@ export function registryFindings(view: RegistryView, fingerprint: string | undef
   if (facts === undefined && view.isUnfinished) return [finding('warning', 'registry', UNFINISHED)];
   if (facts === undefined) {
     const text =
-      'None yet; the first process that starts begins it. If one has, check the namespace.';
+      'None yet: the first process that starts begins it. If one has started, check the namespace.';
     return [finding('note', 'registry', text)];
   }
   const found = [...versionFindings(facts), ...layoutFindings(facts, fingerprint)];
   const warning = layoutOfFingerprint(facts.fingerprint)?.warningAt(nowMs);
   if (warning !== undefined) found.push(finding('warning', 'layout', warning));
   if (facts.safeFloorMs > nowMs) {
-    const why = facts.era > 1 ? 'A loss of data was noticed' : 'The registry is new';
+    const why = facts.era > 1 ? 'A loss of data was detected' : 'The registry is new';
     const text =
       `${why}: ranges start at ${utcText(facts.safeFloorMs)}, ` +
-      `${spanText(facts.safeFloorMs - nowMs)} ahead, behind what may be forgotten.`;
+      `${spanText(facts.safeFloorMs - nowMs)} ahead, after any that may have been forgotten.`;
     found.push(finding('note', 'registry', text));
   }
   if (facts.slewMs > SLEW_MS_MAX) {
@@ -83,10 +83,10 @@ export function registryFindings(view: RegistryView, fingerprint: string | undef
 }
 
 function versionFindings({ version }: RegistryFacts): Finding[] {
-  if (version === PROTOCOL_VERSION) return [];
+  if (version === VERSION) return [];
   const text =
-    `The registry is kept by version ${version} of the protocol, this command knows version ` +
-    `${PROTOCOL_VERSION}. Processes of this version of the package lease nothing here.`;
+    `The registry is kept by version ${version} of the protocol; this command knows version ` +
+    `${VERSION}. Processes that use this version of the package lease nothing here.`;
   return [finding('fault', 'version', text)];
 }
 
@@ -104,7 +104,7 @@ function layoutFindings(facts: RegistryFacts, fingerprint: string | undefined): 
   const found = [finding('ok', 'registry', `Layout ${theirs}, era ${era}.`)];
   if (fingerprint !== undefined && fingerprint !== theirs) {
     const text =
-      `The layout given is ${fingerprint}; processes that use it are refused here. Do not delete ` +
+      `The given layout is ${fingerprint}; processes that use it are refused here. Do not delete ` +
       `the registry: it keeps the two apart.`;
     found.push(finding('fault', 'layout', text));
   }
@@ -132,7 +132,7 @@ function workersFinding(occupancy: Occupancy): Finding {
   const { free, workers = 0 } = occupancy;
   const text = occupancyText(occupancy);
   if (free === 0) {
-    const advice = 'A process that starts waits for one to be given back, then fails.';
+    const advice = 'A process that starts waits until one is free, then gives up.';
     return finding('fault', 'worker ids', `${text} ${advice}`);
   }
   if (free === undefined || free >= workers * FREE_SHARE_MIN) {
@@ -140,8 +140,4 @@ function workersFinding(occupancy: Occupancy): Finding {
   }
   const advice = 'A rollout that starts new processes before it ends old ones may run out.';
   return finding('warning', 'worker ids', `${text} ${advice}`);
-}
-
-function finding(level: Level, topic: string, text: string): Finding {
-  return { level, topic, text };
 }

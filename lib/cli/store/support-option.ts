@@ -1,13 +1,13 @@
 /**
  * From --support to an open store.
  *
- * Promise: a backend is loaded only when its URL is used; what was opened is closed, whatever
- * happens in between; a message shows no password.
+ * Promise: what was opened is closed, whatever happens in between.
  */
-import { SnowflakeError, shownUrl } from '../../errors.js';
+import { inspectorOf, schemeOf } from '../../backends/schemes.js';
+import type { RegistryInspector } from '../../registry/registry-view.js';
 import { usageFault, type Call, type OptionSpecs } from '../command.js';
 import type { ExitCode } from '../surroundings.js';
-import type { Store } from './store.js';
+import { limitedInspector } from './limited-inspector.js';
 
 export const SUPPORT_OPTIONS: OptionSpecs = {
   support: {
@@ -17,14 +17,13 @@ export const SUPPORT_OPTIONS: OptionSpecs = {
   timeout: { value: 'ms', says: 'how long the store may take to answer; default 5000' },
 };
 
-const REDIS = /^rediss?(\+sentinel|\+cluster)?:\/\//i;
 const TIMEOUT_MS = 5000;
 const TIMEOUT_MS_MAX = 600_000;
 
 /** Runs with the store that --support names. @throws SnowflakeError CONFIG_INVALID */
 export async function withStore(
   call: Call,
-  use: (store: Store) => Promise<ExitCode>,
+  use: (store: RegistryInspector) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   // The environment keeps a password out of the list of processes.
   const url = call.options.text('support') ?? call.env['SNOWFLAKE_SUPPORT'];
@@ -37,7 +36,7 @@ export async function withStore(
       'Which store? Give --support redis://host:6379?namespace=shop, or set SNOWFLAKE_SUPPORT.',
     );
   }
-  const store = await openStore(url, timeoutMs);
+  const store = limitedInspector(await openStore(url), timeoutMs);
   try {
     return await use(store);
   } finally {
@@ -45,19 +44,11 @@ export async function withStore(
   }
 }
 
-async function openStore(url: string, timeoutMs: number): Promise<Store> {
-  if (REDIS.test(url)) {
-    const { RedisStore } = await import('./redis-store.js');
-    return new RedisStore(url, timeoutMs);
-  }
-  if (/^static:/i.test(url)) {
+async function openStore(url: string): Promise<RegistryInspector> {
+  if (schemeOf(url) === 'static') {
     throw usageFault(
       'A static worker id has no store: nothing is leased, and nobody knows who uses which number.',
     );
   }
-  throw new SnowflakeError(
-    'CONFIG_INVALID',
-    `The support is of no known kind: it was ${shownUrl(url)}. Known are ` +
-      `redis://host:6379/0?namespace=shop, rediss://, redis+sentinel:// and redis+cluster://.`,
-  );
+  return inspectorOf(url);
 }

@@ -4,7 +4,8 @@
  * Promise: no timer is left behind, and an answer that comes too late is dropped in silence.
  */
 import { SnowflakeError } from '../../errors.js';
-import { pause, systemTimers } from '../../patience/timers.js';
+import { systemTimers } from '../../patience/timers.js';
+import { withinLimit } from '../../patience/within-limit.js';
 
 /** The store, for messages. */
 export interface AskedPlace {
@@ -15,19 +16,13 @@ export interface AskedPlace {
 
 /** @throws SnowflakeError STORE_UNAVAILABLE */
 export async function within<T>(ms: number, asked: Promise<T>, place: AskedPlace): Promise<T> {
-  const answered = new AbortController();
-  const timeout = pause(systemTimers, ms, answered.signal).then(() => {
-    throw new SnowflakeError(
+  const error = () =>
+    new SnowflakeError(
       'STORE_UNAVAILABLE',
       `The store at ${place.where} did not answer within ${ms} ms${heard(place.lastFault())}. ` +
         `Check that it is up and reachable from this host, or allow more by --timeout.`,
     );
-  });
-  try {
-    return await Promise.race([asked, timeout]);
-  } finally {
-    answered.abort();
-  }
+  return withinLimit(asked, { timers: systemTimers, ms, error });
 }
 
 function heard(fault: Error | undefined): string {

@@ -104,13 +104,15 @@ export const RENEW_CASES: readonly ContractCase[] = [
     },
   },
   {
-    name: 'tells a holder that came too late that somebody else has its worker id',
+    name: 'tells a holder that came too late that somebody else has its worker id, and since when',
     needs: ['clock'],
     async run(bench) {
       const { tenant } = await bench.holder();
       await bench.advance(TERMS.ttlMs);
       const next = await bench.holder();
-      bench.expect((await tenant.renew()).status).toEqual('fenced');
+      const answer = await tenant.renew();
+      bench.expect(answer.status).toEqual('fenced');
+      bench.expect('floorMs' in answer && answer.floorMs).toEqual(next.grant.floorMs);
       bench.expect(granted(await next.tenant.renew()).floorMs).toEqual(next.grant.floorMs);
     },
   },

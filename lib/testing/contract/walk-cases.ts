@@ -2,7 +2,7 @@
  * Random walks: whatever a few tenants do, and whatever befalls the store, the ranges that were
  * acknowledged for one worker id never overlap. Messages come again, long after they were sent.
  */
-import { SeededRandom } from '../simulation/seeded-random.js';
+import { SeededRandom } from '../seeded-random.js';
 import type { Bench, ContractCase, LossControl } from './bench.js';
 import type { Tenant } from './tenant.js';
 

@@ -54,6 +54,20 @@ class Owner {
 }
 
 describe('a shared lease', () => {
+  it('goes on in every thread when it is leased again, and ends when it is closed', () => {
+    const owner = new Owner();
+    owner.grant(7, 0, 60_000);
+    const maker = owner.join();
+    maker.nextId();
+    owner.seat.vacate(() => ({ retryable: true }) as SnowflakeError);
+    expect(() => maker.nextId()).toThrow(/Wait until the application has started/);
+    owner.grant(8, 0, 60_000);
+    expect(layout.parse(maker.nextId()).workerId).toBe(8);
+    expect(layout.parse(owner.join().nextId()).workerId).toBe(8);
+    owner.close();
+    expect(() => maker.nextId()).toThrow(/The lease was given back/);
+  });
+
   it('gives each generator other ids of one worker id, few lost where they are rare', () => {
     const owner = new Owner();
     owner.grant(7, 0, 60_000);

@@ -1,0 +1,134 @@
+/**
+ * Our client: built from a URL or after the pattern of the application's.
+ *
+ * Clients are known by shape, so that ioredis itself is only loaded where a URL asks for it.
+ * Promise: the application's client is neither used for commands nor closed. Ours stays in
+ * database 0, where every connection begins; a script chooses its own (see redis-connection).
+ */
+import { SnowflakeError } from '../../../errors.js';
+import type { RedisUrl } from './redis-url.js';
+
+export interface RedisClient {
+  readonly status: string;
+  readonly isCluster?: boolean;
+  readonly options?: object;
+  connect(): Promise<void>;
+  disconnect(): void;
+  evalsha(sha1: string, keyCount: number, ...args: (string | number)[]): Promise<unknown>;
+  eval(lua: string, keyCount: number, ...args: (string | number)[]): Promise<unknown>;
+  info(section: string): Promise<string>;
+  on(event: string, listener: (error: Error) => void): unknown;
+  once(event: string, listener: () => void): unknown;
+  off(event: string, listener: () => void): unknown;
+}
+
+/** A client of the application: ioredis' Redis (standalone, Sentinel) or Cluster. */
+export type GivenClient = Pick<RedisClient, 'status' | 'isCluster' | 'options'> & {
+  duplicate(...args: never[]): unknown;
+};
+
+/** Our connection answers at once or fails: the keeper repeats calls, the client must not queue. */
+const NODE_OPTIONS = {
+  maxRetriesPerRequest: 1,
+  // Two services with different prefixes would keep two registries for one id space.
+  keyPrefix: '',
+  // ioredis swallows what a server says against its SELECT, and goes on in database 0.
+  db: 0,
+  readOnly: false,
+  monitor: false,
+  // Telling its name comes first and hears the refusal of a server that is full, then keeps it.
+  disableClientInfo: true,
+  stringNumbers: false,
+} as const;
+
+const CONNECTION_OPTIONS = {
+  ...NODE_OPTIONS,
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  enableAutoPipelining: false,
+  role: 'master',
+  // Or a Sentinel that refuses would be asked for ever, and its reason never heard.
+  sentinelRetryStrategy: () => null,
+} as const;
+
+const CLUSTER_OPTIONS = {
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  enableAutoPipelining: false,
+  keyPrefix: '',
+  scaleReads: 'master',
+} as const;
+
+/**
+ * Our own connection to where the application's client leads. The application may close its client
+ * in any hook: the worker id is still given back over ours.
+ */
+export function duplicateClient(client: GivenClient): RedisClient {
+  const given = client as unknown as { duplicate(...options: unknown[]): RedisClient };
+  if (!client.isCluster) return given.duplicate(CONNECTION_OPTIONS);
+  // What is given replaces the redisOptions as a whole, and with them password and TLS.
+  const { redisOptions } = (client.options ?? {}) as { redisOptions?: object };
+  return given.duplicate([], {
+    ...CLUSTER_OPTIONS,
+    redisOptions: { ...redisOptions, ...NODE_OPTIONS },
+  });
+}
+
+interface Streaming {
+  readonly stream?: { on(event: 'error', listener: () => void): unknown };
+}
+
+/**
+ * ioredis hears the first error of a stream alone. With TLS a second one may follow, as when a
+ * connection is closed in the midst of its handshake, and would end the process.
+ */
+export function hearLaterErrors(client: RedisClient): void {
+  const heard = new WeakSet<object>();
+  const hear = ({ stream }: Streaming): void => {
+    if (stream === undefined || heard.has(stream)) return;
+    heard.add(stream);
+    stream.on('error', () => undefined);
+  };
+  client.on('error', () => hear(client as Streaming));
+  // A Cluster has a client for each node.
+  client.on('+node', (node) => {
+    const one = node as unknown as RedisClient;
+    one.on('error', () => hear(one as Streaming));
+  });
+}
+
+/** Builds the client, not yet connected. @throws SnowflakeError CONFIG_INVALID without ioredis. */
+export async function clientFromUrl(url: RedisUrl): Promise<RedisClient> {
+  const { Redis, Cluster } = await loadIoredis();
+  const { username, password, sentinelUsername, sentinelPassword } = url;
+  const login = { username, password, ...(url.isTls && { tls: {} }) };
+  if (url.kind === 'cluster') {
+    const redisOptions = { ...login, ...NODE_OPTIONS };
+    return new Cluster([...url.hosts], {
+      ...CLUSTER_OPTIONS,
+      redisOptions,
+    }) as unknown as RedisClient;
+  }
+  if (url.kind === 'sentinel') {
+    // Without these ioredis would talk to both in the clear, whatever `tls` says.
+    const tls = url.isTls ? { enableTLSForSentinelMode: true, sentinelTLS: {} } : {};
+    const sentinels = { sentinels: [...url.hosts], sentinelUsername, sentinelPassword, ...tls };
+    const options = { ...CONNECTION_OPTIONS, ...login, ...sentinels, name: url.masterName! };
+    return new Redis(options) as unknown as RedisClient;
+  }
+  const [{ host, port } = { host: 'localhost', port: 6379 }] = url.hosts;
+  return new Redis({ ...CONNECTION_OPTIONS, ...login, host, port }) as unknown as RedisClient;
+}
+
+async function loadIoredis(): Promise<Pick<typeof import('ioredis'), 'Redis' | 'Cluster'>> {
+  try {
+    return await import('ioredis');
+  } catch (cause) {
+    throw new SnowflakeError(
+      'CONFIG_INVALID',
+      'A Redis support needs the package ioredis, 5.4 or later or 6, which could not be loaded. ' +
+        'Run: npm install ioredis@5',
+      { cause },
+    );
+  }
+}

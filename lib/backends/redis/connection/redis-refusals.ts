@@ -1,0 +1,117 @@
+/**
+ * What Redis, a Sentinel and the client between them say when they refuse, and what to do.
+ *
+ * Promise: what only waiting can cure is retryable, what a person must cure is not. The first line
+ * that fits counts; the last is for whatever is no answer of a server. `details.refusal` names it.
+ */
+export interface Refusal {
+  readonly says: RegExp;
+  readonly advice: string;
+  /** False where trying again cannot help. */
+  readonly retryable: boolean;
+}
+
+export const REFUSALS = {
+  'sentinel-login': {
+    says: /^All sentinels are unreachable.*\b(NOAUTH|WRONGPASS|NOPERM)\b/,
+    advice:
+      'The Sentinel refused the login, which is another one than the login of Redis. Write ' +
+      'sentinelPassword=... (and sentinelUsername=...) after the ? of the URL, or pass a client.',
+    retryable: false,
+  },
+  'no-password': {
+    says: /^NOAUTH/,
+    advice: 'Redis asks for a password, and the support gives none. Write it into the URL.',
+    retryable: false,
+  },
+  'wrong-password': {
+    says: /^(WRONGPASS|ERR invalid password|ERR AUTH)/,
+    advice: 'Redis refused the password. Check user and password of the support.',
+    retryable: false,
+  },
+  permission: {
+    says: /^NOPERM|^ERR .*(can't run this command|can't access at least one|ACL failure in script)/,
+    advice:
+      'The user lacks a permission. The registry needs EVAL, EVALSHA, HSET, HGET, HMGET, ' +
+      'HGETALL, HDEL, TIME and INFO on its one key, and SELECT for a database other than 0.',
+    retryable: false,
+  },
+  database: {
+    says: /^ERR (DB index is out of range|invalid DB index|SELECT is not allowed)/,
+    advice:
+      'The server has no database of that number, so nothing was leased. Correct the number in ' +
+      'every process, or use database 0 and a namespace.',
+    retryable: false,
+  },
+  'wrong-type': {
+    says: /^WRONGTYPE/,
+    advice:
+      'The key of the registry holds something else. Choose another namespace or prefix in ' +
+      'every process, or remove what is there.',
+    retryable: false,
+  },
+  'unknown-command': {
+    says: /^ERR (unknown command|Unknown Redis command|This Redis command is not allowed)/i,
+    advice:
+      'This server does not offer a command that the registry needs: EVAL, EVALSHA, HSET, HGET, ' +
+      'HMGET, HGETALL, HDEL, TIME, INFO. Some managed and renamed ones do not; use another server.',
+    retryable: false,
+  },
+  'cluster-node': {
+    says: /^(MOVED|ASK) /,
+    advice: 'This server is a node of a Cluster. Use redis+cluster:// or pass a Cluster client.',
+    retryable: false,
+  },
+  'protected-mode': {
+    says: /^DENIED/,
+    advice:
+      'Redis serves only its own host until it has a password or a bind address. See its log.',
+    retryable: false,
+  },
+  replica: {
+    says: /^READONLY/,
+    advice:
+      'This server is a read-only replica. Name the master, or use redis+sentinel:// or ' +
+      'redis+cluster:// so that it is found after a failover.',
+    retryable: true,
+  },
+  'out-of-memory': {
+    says: /^OOM/,
+    advice: 'Redis is out of memory and refuses writes. Raise maxmemory or remove other data.',
+    retryable: true,
+  },
+  'not-ready': {
+    says: /^(LOADING|BUSY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN)/,
+    advice: 'Redis is not ready yet.',
+    retryable: true,
+  },
+  'too-few-replicas': {
+    says: /^NOREPLICAS/,
+    advice: 'Redis refuses writes while too few replicas follow it. Check them.',
+    retryable: true,
+  },
+  disk: {
+    says: /^MISCONF/,
+    advice: 'Redis refuses writes because it cannot save to disk. See its log.',
+    retryable: true,
+  },
+  'too-many-clients': {
+    says: /^ERR max number of clients/,
+    advice: 'Redis serves no further connection. Raise maxclients or close idle clients.',
+    retryable: true,
+  },
+  tls: {
+    says: /certificate|\bCERT_|SSL routines|wrong version number|TLS connection was established/i,
+    advice:
+      'The TLS handshake failed. Check that the port speaks TLS and that its certificate is ' +
+      'valid for this host; for a private CA pass a client with `tls: { ca }`.',
+    retryable: false,
+  },
+  unreachable: {
+    says: /^/,
+    advice: 'Check that Redis runs and can be reached from this host.',
+    retryable: true,
+  },
+} as const satisfies Readonly<Record<string, Refusal>>;
+
+export type RefusalName = keyof typeof REFUSALS;

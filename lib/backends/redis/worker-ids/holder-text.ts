@@ -1,0 +1,46 @@
+/**
+ * A holder as a line of the registry names it.
+ *
+ * Promise: one line that cannot be read hides no other, and is shown as unreadable. Parts are short
+ * enough for a table; what they say is whatever somebody wrote.
+ */
+import type { WorkerRecord } from '../../../lease/distributed-support.js';
+import { cutName } from '../../../lease/printable.js';
+import type { HolderProof } from '../../../registry/registry-view.js';
+
+type Holder = NonNullable<WorkerRecord['holder']>;
+
+/** token|nonce|floor|era|since|label, the label as JSON. */
+const OWNER = /^[^|]*\|[^|]*\|\d+\|\d+\|(\d{1,15})\|(.*)$/s;
+const UNREADABLE = '(unreadable)';
+
+/** What is needed of it to speak in the holder's name. */
+const PROOF = /^([^|]*)\|([^|]*)\|/;
+
+export function proofIn(owner: string | undefined): HolderProof | undefined {
+  const [, token, nonce] = PROOF.exec(owner ?? '') ?? [];
+  return token === undefined || nonce === undefined ? undefined : { token, nonce };
+}
+
+/** Undefined where nobody holds it. */
+export function holderIn(owner: string | undefined): Holder | undefined {
+  if (owner === undefined) return undefined;
+  const [, since = '0', label = ''] = OWNER.exec(owner) ?? [];
+  const { host, pid, application } = partsOf(label);
+  return {
+    host: nameOf(host),
+    pid: Number.isSafeInteger(pid) ? (pid as number) : 0,
+    application: nameOf(application),
+    sinceMs: Number(since),
+  };
+}
+
+function partsOf(label: string): Readonly<Record<keyof Holder, unknown>> {
+  try {
+    return Object(JSON.parse(label));
+  } catch {
+    return {} as never;
+  }
+}
+
+const nameOf = (part: unknown): string => (typeof part === 'string' ? cutName(part) : UNREADABLE);

@@ -1,0 +1,109 @@
+/**
+ * What a Redis server tells about itself that bears on the leases in it.
+ *
+ * Promise: pure; a finding says what it means for ids and what to do. What the server does not
+ * tell is not judged.
+ */
+import { finding, type Finding } from '../../../registry/registry-view.js';
+import type { RedisUrl } from '../connection/redis-url.js';
+
+export interface RedisReports {
+  /** The answer to INFO; empty for a user who may not ask. */
+  readonly info: string;
+  /** What the support itself advises. */
+  readonly advice: readonly string[];
+  readonly kind: RedisUrl['kind'];
+  readonly lossWindowMs: number;
+}
+
+/** The lines of INFO by name. */
+type Lines = Readonly<Record<string, string | undefined>>;
+
+/** Scripts that read the clock and write are allowed from here on. */
+const MAJOR_MIN = 5;
+/** Above this share of maxmemory the next writes may be refused. */
+const MEMORY_SHARE_MAX = 0.9;
+
+export function redisFindings(reports: RedisReports): Finding[] {
+  const told = linesOf(reports.info);
+  return [
+    ...versionFindings(told),
+    ...replicationFindings(told, reports),
+    ...reports.advice.map((text) => finding('warning', 'settings', text)),
+    ...memoryFindings(told),
+    ...persistenceFindings(told),
+  ];
+}
+
+function linesOf(info: string): Lines {
+  return Object.fromEntries(
+    info.split(/\r?\n/).flatMap((line) => {
+      const [, name, value] = /^(\w+):(.*)$/.exec(line) ?? [];
+      return name === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+function versionFindings(told: Lines): Finding[] {
+  const version = told['redis_version'];
+  if (version === undefined) return [];
+  const name = told['server_name'] ?? 'Redis';
+  if (Number(version.split('.')[0]) >= MAJOR_MIN) {
+    return [finding('ok', 'version', `${name} ${version}.`)];
+  }
+  const text = `${name} ${version} cannot run the scripts of the registry. Use 5 or later.`;
+  return [finding('fault', 'version', text)];
+}
+
+function replicationFindings(told: Lines, { kind, lossWindowMs }: RedisReports): Finding[] {
+  const found: Finding[] = [];
+  // A cluster answers INFO from any of its nodes, which may be another one than the registry's.
+  if (told['role'] === 'slave' && kind !== 'cluster') {
+    const text =
+      'This server is a replica and takes no writes: no worker id can be leased. Name the ' +
+      'master, or use redis+sentinel:// or redis+cluster://.';
+    found.push(finding('fault', 'replication', text));
+  }
+  if (kind !== 'standalone' || lossWindowMs > 0) return found;
+  const isCluster = told['cluster_enabled'] === '1';
+  if (isCluster || Number(told['connected_slaves'] ?? 0) > 0) {
+    const seen = isCluster ? 'is a node of a cluster' : 'has replicas';
+    const text =
+      `This server ${seen}, but the URL names a single Redis. If another server can take its ` +
+      `place, ids could be made twice while the old one still answers: use redis+sentinel:// ` +
+      `or redis+cluster://, or add failoverWindowMs=15000&clockDifferenceMs=1000 in every process.`;
+    found.push(finding('warning', 'replication', text));
+  }
+  return found;
+}
+
+function memoryFindings(told: Lines): Finding[] {
+  const [used, most] = [Number(told['used_memory']), Number(told['maxmemory'])];
+  if (!(most > 0 && used > most * MEMORY_SHARE_MAX)) return [];
+  const text =
+    `${Math.round((100 * used) / most)} % of maxmemory is used. A full Redis refuses to renew ` +
+    `leases: each process makes ids until its range ends, and then none.`;
+  return [finding('warning', 'memory', text)];
+}
+
+function persistenceFindings(told: Lines): Finding[] {
+  const found: Finding[] = [];
+  if (told['loading'] === '1') {
+    found.push(finding('fault', 'persistence', 'The server is still loading its data.'));
+  }
+  const failing = [
+    ...(told['aof_last_write_status'] === 'err' ? ['the last write of the append-only file'] : []),
+    ...(told['rdb_last_bgsave_status'] === 'err' ? ['the last save'] : []),
+  ];
+  if (failing.length > 0) {
+    const text =
+      `Redis failed at ${failing.join(' and ')}. A Redis that cannot save may refuse all writes, ` +
+      `renewals included. See its log and its disk.`;
+    found.push(finding('warning', 'persistence', text));
+  }
+  if (told['aof_enabled'] === undefined || found.length > 0) return found;
+  const text =
+    `Append-only file ${told['aof_enabled'] === '1' ? 'on' : 'off'}. Unique ids need no ` +
+    `persistence: every restart counts as a loss, and ids then run ahead for up to one ttl.`;
+  return [finding('ok', 'persistence', text)];
+}

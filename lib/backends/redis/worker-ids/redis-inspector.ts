@@ -1,0 +1,74 @@
+/**
+ * A registry in Redis, opened for an operator.
+ *
+ * Promise: it is read in one step by the script that workers() uses, which changes nothing, and is
+ * changed by the operations of the support alone. Both connections are closed.
+ */
+import type { WorkerLease } from '../../../lease/distributed-support.js';
+import type { Finding, RegistryInspector, RegistryView } from '../../../registry/registry-view.js';
+import { clientFromUrl, type RedisClient } from '../connection/redis-client.js';
+import { RedisConnection } from '../connection/redis-connection.js';
+import { redisError } from '../connection/redis-error.js';
+import { placeOfUrl, type RedisPlace } from '../connection/redis-place.js';
+import { parseRedisUrl, type RedisUrl } from '../connection/redis-url.js';
+import { SCRIPTS } from '../scripts.generated.js';
+import { redisFindings } from './redis-findings.js';
+import { registryView } from './redis-view.js';
+import { supportFromUrl, type RedisSupport } from './redis.support.js';
+
+/** The registry a URL names. @throws SnowflakeError CONFIG_INVALID */
+export function inspectorFromUrl(url: string): RegistryInspector {
+  return new RedisInspector(url);
+}
+
+class RedisInspector implements RegistryInspector {
+  readonly where: string;
+  readonly key: string;
+  readonly lossWindowMs: number;
+  private readonly url: RedisUrl;
+  private readonly place: RedisPlace;
+  private readonly support: RedisSupport;
+  private readonly reading: RedisConnection;
+  private fault: Error | undefined;
+
+  constructor(url: string) {
+    this.support = supportFromUrl(url);
+    this.url = parseRedisUrl(url);
+    this.place = placeOfUrl(this.url);
+    this.where = this.place.where;
+    this.key = this.support.key;
+    this.lossWindowMs = this.support.lossWindowMs;
+    this.reading = new RedisConnection(() => this.client(), this.place);
+  }
+
+  async read(): Promise<RegistryView> {
+    return registryView(await this.reading.run(SCRIPTS.workers, this.key, []));
+  }
+
+  async findings(): Promise<Finding[]> {
+    // A user who may not ask is told so by the advice.
+    const told = this.reading.info('default').catch(() => '');
+    const [advice, info] = await Promise.all([this.support.advice(), told]);
+    const { kind } = this.url;
+    return redisFindings({ info, advice, kind, lossWindowMs: this.lossWindowMs });
+  }
+
+  lastFault(): Error | undefined {
+    return this.fault;
+  }
+
+  release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
+    return this.support.release(lease, lastIssuedMs);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.support.close(), this.reading.close()]);
+  }
+
+  /** Where a call is still waiting, only the events tell of what went wrong so far. */
+  private async client(): Promise<RedisClient> {
+    const client = await clientFromUrl(this.url);
+    client.on('error', (fault) => (this.fault = redisError(fault, this.place).cause as Error));
+    return client;
+  }
+}

@@ -1,0 +1,52 @@
+-- Leases the worker id that has been free for longest; the same token gets its lease again.
+-- ARGV     5 token, 6 nonce, 7 lowest and 8 highest worker id, 9 shortest range ms, 10 the end of
+--          the range still in use, or 0, 11 label
+-- Answer   'ok' as above | 'none-free', wait | 'wait', wait | another layout, another version
+local token, nonce, label = ARGV[5], ARGV[6], ARGV[11]
+local workerMin, workerMax = tonumber(ARGV[7]), tonumber(ARGV[8])
+local minRange, have = tonumber(ARGV[9]), tonumber(ARGV[10])
+
+local refused = refusal(have)
+if refused then return refused end
+if isLive(have) then fingerprint = layout end
+
+local ceiling = now + ttl
+local held = redis.call('HGET', key, 'k' .. token)
+if held then
+  local owner = readOwner(held)
+  if owner.era == era then
+    ceiling = math.max(tonumber(redis.call('HGET', key, 'c' .. held)), ceiling)
+    store(held, ceiling, owner)
+    return grant(tonumber(held), owner.floor, ceiling)
+  end
+  forget(held, owner)
+end
+
+-- unpack() takes some 8,000 values at most, so wide layouts are read in chunks.
+local CHUNK = 256
+local worker, last
+for first = workerMin, workerMax, CHUNK do
+  local fields = {}
+  for id = first, math.min(first + CHUNK - 1, workerMax) do fields[#fields + 1] = 'c' .. id end
+  for index, value in ipairs(redis.call('HMGET', key, unpack(fields))) do
+    local id, free = first + index - 1, tonumber(value or 0)
+    if not last or free < last then worker, last = id, free end
+    if last == 0 then break end
+  end
+  if last == 0 then break end
+end
+if last > now then return answer('none-free', last - now) end
+
+-- Never max(now, floor) + ttl: a ceiling further than one ttl ahead could outlive its quarantine.
+local floor = math.max(last, safeFloor)
+local wait = floor + minRange - ceiling
+if wait > 0 then return answer('wait', wait) end
+
+local before = readOwner(worker)
+if before then forget(worker, before) end
+redis.call('HSET', key, 'k' .. token, worker)
+-- Only now: a newcomer who has to wait may be refused yet, for a holder who was here before.
+fingerprint = layout
+store(worker, ceiling,
+  { token = token, nonce = nonce, floor = floor, era = era, since = now, label = label })
+return grant(worker, floor, ceiling)

@@ -1,0 +1,19 @@
+-- Gives a worker id back: the ceiling falls to the first time not used, never below the floor.
+-- ARGV     5 token, 6 nonce, 7 next nonce, 8 worker id, 9 last issued time + 1, or 0
+-- Answer   'released' | 'unknown' for anybody but the holder | another layout or version
+local token, nonce, nextNonce = ARGV[5], ARGV[6], ARGV[7]
+local worker, used = tonumber(ARGV[8]), tonumber(ARGV[9])
+
+-- Whoever leaves makes no more ids, so that it claims and contests nothing.
+local refused = refusal(0)
+if refused then return refused end
+
+local owner = readOwner(worker)
+local isHolder = owner and owner.token == token
+  and (owner.nonce == nonce or owner.nonce == nextNonce)
+if not isHolder then return answer('unknown') end
+
+local last = tonumber(redis.call('HGET', key, 'c' .. worker))
+redis.call('HSET', key, 'c' .. worker, text(math.min(last, math.max(used, owner.floor))))
+forget(worker, owner)
+return answer('released')

@@ -1,0 +1,54 @@
+-- Raises the ceiling of a lease, only for the holder of its token and nonce.
+-- ARGV     5 token, 6 nonce, 7 next nonce, 8 worker id, 9 highest ceiling the holder was answered,
+--          10 incarnation, 11 server and 12 operations it was answered, 13 shortest range ms
+-- Answer   'ok' as above | 'hold', wait | 'fenced', floor of the holder | 'unknown' | 'cloned' |
+--          another layout, another version
+local token, nonce, nextNonce = ARGV[5], ARGV[6], ARGV[7]
+local worker, have, minRange = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[13])
+local seenIncarnation, seenServer, seenOperations = ARGV[10], ARGV[11], tonumber(ARGV[12])
+
+local refused = refusal(have)
+if refused then return refused end
+fingerprint = layout
+
+local seen = redis.call('HMGET', key, 'c' .. worker, 'o' .. worker)
+local last, owner = tonumber(seen[1] or 0), ownerIn(seen[2])
+local isHolder = owner and owner.token == token
+
+-- The holder was answered something that this registry does not remember.
+local isSameServer = seenIncarnation == incarnation and seenServer == server
+local forgot = operations - 1 < seenOperations or (isHolder and have > last)
+if isSameServer and forgot then
+  noteLoss()
+  -- What was proved once must not be proved again by the same holder, or nobody gets on.
+  operations = math.max(operations, seenOperations)
+end
+local believed = have < now + SANE_MS and math.max(last, have) or last
+if believed > last then redis.call('HSET', key, 'c' .. worker, text(believed)) end
+if not owner then return answer('unknown') end
+if not isHolder then return answer('fenced', text(owner.floor)) end
+
+-- Only the first contact of an era may break the chain: the registry may have forgotten a link.
+local isNewEra = owner.era ~= era
+local knowsNonce = owner.nonce == nonce or owner.nonce == nextNonce
+if not knowsNonce and not (isNewEra and have >= last) then
+  owner.nonce = '' -- no copy knows it, so that the other one is told at its next renewal too
+  store(worker, believed, owner)
+  return answer('cloned')
+end
+owner.nonce = nextNonce
+
+local ceiling = now + ttl
+if not isNewEra then
+  ceiling = math.max(last, have, ceiling)
+  store(worker, ceiling, owner)
+  return grant(worker, owner.floor, ceiling)
+end
+
+-- A range never runs across an era: the holder ends the old one, then enters this one.
+local floor = math.max(last, have, safeFloor)
+local wait = floor + minRange - ceiling
+if wait > 0 then return answer('hold', wait) end
+owner.floor, owner.era = floor, era
+store(worker, ceiling, owner)
+return grant(worker, floor, ceiling)

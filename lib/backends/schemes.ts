@@ -1,0 +1,158 @@
+/**
+ * Every scheme of a support URL, once: ours, each with the backend it names, and those that an
+ * application adds by its option `supports`.
+ *
+ * Promise: a backend is loaded only when its URL is used, so that the clients of the others need
+ * not be installed; no message shows more of a URL than a scheme that everybody knows.
+ */
+import { SnowflakeError, isSnowflakeError, shownUrl, withoutSecrets } from '../errors.js';
+import type { IDistributedSupport } from '../lease/distributed-support.js';
+import { StaticSupport } from '../lease/static.support.js';
+import type { RegistryInspector } from '../registry/registry-view.js';
+
+export interface Backend {
+  readonly name: 'static' | 'redis';
+  /** In lower case, without the colon. */
+  readonly schemes: readonly string[];
+  /** What must follow the colon; the backend reads the rest. */
+  readonly form: RegExp;
+  /** For messages. */
+  readonly example: string;
+  /** @throws SnowflakeError CONFIG_INVALID */
+  support(url: string): Promise<IDistributedSupport>;
+  /** Where worker ids are leased from a registry that an operator can look at. */
+  inspector?(url: string): Promise<RegistryInspector>;
+}
+
+const BACKENDS: readonly Backend[] = [
+  {
+    name: 'static',
+    schemes: ['static'],
+    form: /^\d{1,10}$/,
+    example: 'static:7',
+    support: async (url) => new StaticSupport(Number(url.slice('static:'.length))),
+  },
+  {
+    name: 'redis',
+    schemes: [
+      'redis',
+      'rediss',
+      'redis+sentinel',
+      'rediss+sentinel',
+      'redis+cluster',
+      'rediss+cluster',
+    ],
+    form: /^\/\//,
+    example: 'redis://host:6379/0?namespace=shop',
+    support: async (url) => (await import('./redis/index.js')).supportFromUrl(url),
+    inspector: async (url) =>
+      (await import('./redis/worker-ids/redis-inspector.js')).inspectorFromUrl(url),
+  },
+];
+
+/** The backend whose scheme a URL has, whatever follows it. */
+export function backendOfScheme(scheme: string): Backend | undefined {
+  return BACKENDS.find(({ schemes }) => schemes.includes(scheme));
+}
+
+/** The backend that a URL names; undefined also where the scheme alone is right. */
+export function backendOf(url: string): Backend | undefined {
+  const scheme = schemeOf(url);
+  const backend = backendOfScheme(scheme);
+  return backend?.form.test(url.slice(scheme.length + 1)) ? backend : undefined;
+}
+
+/** Up to the first colon, in lower case. */
+export function schemeOf(url: string): string {
+  return /^([^:]*):/.exec(url)?.[1]?.toLowerCase() ?? '';
+}
+
+/** Makes a support of a URL; what it opens is closed by the support's `close()`. */
+export type SupportFromUrl = (url: string) => IDistributedSupport | Promise<IDistributedSupport>;
+
+/** By scheme. A Map, so that no scheme is found that an object inherits. */
+export type OwnSupports = ReadonlyMap<string, SupportFromUrl>;
+
+/**
+ * The support that a URL names.
+ *
+ * @param own what the application makes of URLs of its own
+ * @throws SnowflakeError CONFIG_INVALID
+ */
+export async function supportOf(url: string, own: OwnSupports): Promise<IDistributedSupport> {
+  const scheme = schemeOf(url);
+  const make = own.get(scheme);
+  if (make !== undefined) return ownSupport(scheme, url, make);
+  const backend = backendOf(url);
+  if (backend === undefined) throw unknownUrl(url, BACKENDS, own);
+  return backend.support(url);
+}
+
+/** The registry that a URL names, for an operator. @throws SnowflakeError CONFIG_INVALID */
+export async function inspectorOf(url: string): Promise<RegistryInspector> {
+  const inspected = backendOf(url)?.inspector?.(url);
+  if (inspected !== undefined) return inspected;
+  throw unknownUrl(
+    url,
+    BACKENDS.filter(({ inspector }) => inspector !== undefined),
+  );
+}
+
+/** Names all that would do, so that a misspelt scheme is seen at once. */
+function unknownUrl(
+  url: string,
+  backends: readonly Backend[],
+  own: OwnSupports = new Map(),
+): SnowflakeError {
+  const known = backends.flatMap(({ example, schemes }) => [
+    example,
+    ...schemes.filter((scheme) => scheme !== schemeOf(example)).map((scheme) => `${scheme}://`),
+  ]);
+  const added = [...own.keys()].map((scheme) => `${scheme}:`);
+  const ofApplication = added.length === 0 ? '' : `; of this application ${added.join(', ')}`;
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    `No support has this URL: ${shownUrl(url)}. Known are ${known.join(', ')}${ofApplication}.`,
+  );
+}
+
+async function ownSupport(
+  scheme: string,
+  url: string,
+  make: SupportFromUrl,
+): Promise<IDistributedSupport> {
+  const support: unknown = await made(scheme, url, make);
+  if (isSupport(support)) return support;
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    `Expected \`supports.${scheme}\` to give an object with getNextWorkId and refreshAlive, got ` +
+      `${typeof support}.`,
+  );
+}
+
+async function made(scheme: string, url: string, make: SupportFromUrl): Promise<unknown> {
+  try {
+    return await make(url);
+  } catch (error) {
+    if (isSnowflakeError(error)) throw error;
+    const said = error instanceof Error ? error.message : String(error);
+    const safe = withoutSecrets(said, secretsOf(url));
+    throw new SnowflakeError('CONFIG_INVALID', `\`supports.${scheme}\` failed: ${safe}`);
+  }
+}
+
+/** What a message may repeat and a log must not: the URL, and the password in it. */
+function secretsOf(url: string): string[] {
+  const password = URL.canParse(url) ? new URL(url).password : '';
+  return [url, password];
+}
+
+/** Whether a value can be asked for worker ids, whoever made it. */
+export function isSupport(value: unknown): value is IDistributedSupport {
+  const candidate = value as Partial<IDistributedSupport> | null | undefined;
+  return (
+    typeof candidate === 'object' &&
+    typeof candidate?.getNextWorkId === 'function' &&
+    typeof candidate.refreshAlive === 'function'
+  );
+}

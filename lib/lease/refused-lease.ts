@@ -1,0 +1,63 @@
+/**
+ * What is said, and how long is waited, where an acquire brought no worker id.
+ *
+ * Promise: the error says whether waiting can help, and a wait is never longer than it takes for a
+ * worker id that somebody gives back to be noticed.
+ */
+import { SnowflakeError } from '../errors.js';
+import type { LeaseAnswer, LeaseGrant } from './distributed-support.js';
+import { otherLayout, otherVersion } from './other-registry.js';
+
+/** Without a wait of its own the delay between two tries decides. */
+export interface Refused {
+  readonly error: SnowflakeError;
+  readonly waitMs?: number;
+}
+
+/** Asked again after this at the latest, however long the answer says. */
+const WAIT_MS_MAX = 2000;
+
+export function refused(answer: Exclude<LeaseAnswer, LeaseGrant>, fingerprint: string): Refused {
+  switch (answer.status) {
+    case 'none-free':
+      // Without a wait of its own: somebody may give a worker id back at any time.
+      return { error: noneFree(answer.waitMs) };
+    case 'wait':
+    case 'hold':
+      return { error: quarantined(answer.waitMs), waitMs: Math.min(answer.waitMs, WAIT_MS_MAX) };
+    case 'layout-mismatch':
+      return { error: otherLayout(answer.fingerprint, fingerprint) };
+    case 'other-version':
+      return { error: otherVersion(answer.version) };
+    default:
+      return { error: unexpected(answer.status) };
+  }
+}
+
+/** The error of a start that has waited for as long as it may. */
+export function gaveUp(startTimeoutMs: number, error: SnowflakeError): SnowflakeError {
+  const message = `No worker id could be had within ${startTimeoutMs} ms. ${error.message}`;
+  return new SnowflakeError(error.code, message, { details: error.details, cause: error });
+}
+
+function noneFree(waitMs: number): SnowflakeError {
+  return new SnowflakeError(
+    'NO_WORKER_FREE',
+    `Every worker id is leased; the next one is free in ${waitMs} ms at the latest. Stop ` +
+      `processes that are not needed, shorten leaseTtlMs, or use a layout with more worker bits.`,
+    { details: { waitMs } },
+  );
+}
+
+function quarantined(waitMs: number): SnowflakeError {
+  return new SnowflakeError(
+    'NOT_READY',
+    `The registry is new or lost data, so ids begin behind everything that could have been ` +
+      `forgotten, in ${waitMs} ms.`,
+    { details: { waitMs } },
+  );
+}
+
+function unexpected(status: string): SnowflakeError {
+  return new SnowflakeError('STORE_UNAVAILABLE', `The support answered '${status}' to an acquire.`);
+}

@@ -1,0 +1,26 @@
+/**
+ * A limit on how long a promise is waited for.
+ *
+ * Promise: no timer is left, and what becomes of the promise afterwards is nobody's error.
+ */
+import type { Timers } from './timers.js';
+
+export interface Limit {
+  readonly ms: number;
+  readonly timers: Timers;
+  /** What is thrown when the time is over. */
+  error(): Error;
+}
+
+export async function withinLimit<T>(asked: Promise<T>, limit: Limit): Promise<T> {
+  const { timers, ms } = limit;
+  let timer: unknown;
+  const over = new Promise<never>((_, reject) => {
+    timer = timers.after(ms, () => reject(limit.error()));
+  });
+  try {
+    return await Promise.race([asked, over]);
+  } finally {
+    timers.cancel(timer);
+  }
+}

@@ -1,0 +1,17 @@
+/**
+ * The step that grants a range.
+ *
+ * Promise: the answer says what the slot is written with, and nothing else.
+ */
+import type { LeaseGrant } from '../lease/distributed-support.js';
+import { nowOf } from './registry-clock.js';
+import type { HeldSlot, RegistryHeader, Step } from './slice.js';
+
+export function granted(header: RegistryHeader, slot: HeldSlot): Step {
+  const { incarnation, server, operations, quarantineMs } = header;
+  const { workerId, ceilingMs, holder } = slot;
+  const mark = { incarnation, server, operations };
+  const range = { workerId, floorMs: holder.floorMs, ceilingMs, nowMs: nowOf(header) };
+  const answer: LeaseGrant = { status: 'ok', ...range, mark, quarantineMs };
+  return { answer, header, slots: [slot] };
+}

@@ -1,0 +1,109 @@
+/**
+ * The beginning of every operation: the registry is created or reopened, its clock moves on, a loss
+ * of data is noticed, and whoever has no business here is refused.
+ *
+ * Promise: the registry's clock never goes back, and no range granted after a loss of data starts
+ * below one that could have been forgotten. backends/redis/scripts/opening.lua says the same.
+ */
+import type { LeaseAnswer, LeaseTerms } from '../lease/distributed-support.js';
+import { contests, contested, isForAnother } from './layout-claim.js';
+import { nowOf, slewed } from './registry-clock.js';
+import type { RegistryHeader, Step, StoreReading } from './slice.js';
+
+/** Of the protocol. A registry that is kept by another one is left alone. */
+export const VERSION = '1';
+
+export interface OpeningTerms extends Pick<LeaseTerms, 'fingerprint' | 'ttlMs' | 'quarantineMs'> {
+  /** Where the range ends that whoever asks may still use, or 0. */
+  readonly haveMs: number;
+}
+
+export type Opening =
+  { readonly refused: Step } | { readonly refused?: undefined; readonly header: RegistryHeader };
+
+export function open(
+  stored: RegistryHeader | undefined,
+  terms: OpeningTerms,
+  reading: StoreReading,
+): Opening {
+  if (stored === undefined) return { header: created(terms, reading) };
+  if (stored.version !== VERSION) {
+    const answer = { status: 'other-version', version: stored.version } as const;
+    return { refused: { answer, slots: [] } };
+  }
+  const isOther = isForAnother(stored, terms.fingerprint);
+  if (isOther && !contests(stored, terms.haveMs, nowAt(stored, reading))) {
+    return { refused: { answer: otherLayout(stored), slots: [] } };
+  }
+  const header = reopened(stored, terms, reading);
+  if (!isOther) return { header };
+  const disputed = contested(header, terms.fingerprint);
+  return { refused: { answer: otherLayout(disputed), header: disputed, slots: [] } };
+}
+
+/** A registry that begins with the store it lies in: there was nothing before it to be lost. */
+export function newHeader(reading: StoreReading): RegistryHeader {
+  return {
+    version: VERSION,
+    fingerprint: '',
+    incarnation: reading.random,
+    server: reading.server,
+    lastTimeMs: reading.timeMs,
+    slewMs: 0,
+    quarantineMs: 0,
+    safeFloorMs: 0,
+    era: 1,
+    operations: 0,
+  };
+}
+
+/** Acknowledged writes may be gone: no range granted from here on starts before they would end. */
+export function afterLoss(header: RegistryHeader): RegistryHeader {
+  const safeFloorMs = Math.max(header.safeFloorMs, nowOf(header) + header.quarantineMs);
+  return { ...header, era: header.era + 1, safeFloorMs };
+}
+
+/** An absent registry cannot be told from a lost one, so that none is believed to be new. */
+function created(terms: OpeningTerms, reading: StoreReading): RegistryHeader {
+  const quarantineMs = quarantineOf(terms, reading);
+  const safeFloorMs = reading.timeMs + quarantineMs;
+  return { ...newHeader(reading), quarantineMs, safeFloorMs, operations: 1 };
+}
+
+/** Moves the clock on and notices a longer quarantine and a change of servers. */
+function reopened(
+  stored: RegistryHeader,
+  terms: OpeningTerms,
+  reading: StoreReading,
+): RegistryHeader {
+  const moved = { ...stored, ...clockAt(stored, reading), operations: stored.operations + 1 };
+  const header = withQuarantine(moved, quarantineOf(terms, reading));
+  if (header.server === reading.server) return header;
+  return { ...afterLoss(header), server: reading.server };
+}
+
+/** What the last loss forgot may end later than was known then: its floor moves as far. */
+function withQuarantine(header: RegistryHeader, quarantineMs: number): RegistryHeader {
+  const longerMs = quarantineMs - header.quarantineMs;
+  if (longerMs <= 0) return header;
+  const safeFloorMs = header.safeFloorMs + longerMs;
+  const era = safeFloorMs > nowOf(header) ? header.era + 1 : header.era;
+  return { ...header, quarantineMs, safeFloorMs, era };
+}
+
+function quarantineOf(terms: OpeningTerms, reading: StoreReading): number {
+  // A keeper of an older copy of this package asks without it.
+  return Math.max(terms.ttlMs + reading.lossWindowMs, terms.quarantineMs ?? 0);
+}
+
+function clockAt(stored: RegistryHeader, { clock = slewed, timeMs }: StoreReading) {
+  return clock(stored, timeMs);
+}
+
+function nowAt(stored: RegistryHeader, reading: StoreReading): number {
+  return nowOf(clockAt(stored, reading));
+}
+
+function otherLayout({ fingerprint }: RegistryHeader): LeaseAnswer {
+  return { status: 'layout-mismatch', fingerprint };
+}

@@ -1,0 +1,33 @@
+/**
+ * The clock of a registry: the store's time, made to never go back.
+ *
+ * Which policy fits is a property of the store. Two servers whose clocks differ would drive a slew
+ * up with every change between them, so that a store of several servers keeps to the highest time.
+ */
+export interface ClockState {
+  /** The store's time at the last operation. */
+  readonly lastTimeMs: number;
+  /** Added to the store's time so that the registry's clock never goes back. */
+  readonly slewMs: number;
+}
+
+/** Moves the clock on to a time of the store. */
+export type ClockPolicy = (last: ClockState, timeMs: number) => ClockState;
+
+/** For one server: takes up a step back, then comes home by half of what elapses. */
+export const slewed: ClockPolicy = ({ lastTimeMs, slewMs }, timeMs) => {
+  const elapsedMs = timeMs - lastTimeMs;
+  const takenUpMs =
+    elapsedMs < 0 ? slewMs - elapsedMs : Math.max(0, slewMs - Math.floor(elapsedMs / 2));
+  return { lastTimeMs: timeMs, slewMs: takenUpMs };
+};
+
+/** For several servers: stands still until their time has passed the highest one seen. */
+export const highest: ClockPolicy = ({ lastTimeMs, slewMs }, timeMs) => ({
+  lastTimeMs: Math.max(lastTimeMs + slewMs, timeMs),
+  slewMs: 0,
+});
+
+export function nowOf({ lastTimeMs, slewMs }: ClockState): number {
+  return lastTimeMs + slewMs;
+}

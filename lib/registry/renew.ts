@@ -1,0 +1,78 @@
+/**
+ * Raises the ceiling of a lease, only for the holder of its token and nonce.
+ *
+ * Promise: no ceiling falls, whatever clock and holder say, and no range runs across an era. A
+ * holder that knows more than the registry proves that data was lost.
+ */
+import type { RegistryMark, WorkerLease } from '../lease/distributed-support.js';
+import { granted } from './grant.js';
+import { SANE_MS, claimed } from './layout-claim.js';
+import { afterLoss, open } from './opening.js';
+import { nowOf } from './registry-clock.js';
+import type { HeldSlot, RegistryHeader, Step, StoreReading, WorkerSlice } from './slice.js';
+
+export function renew(slice: WorkerSlice, lease: WorkerLease, reading: StoreReading): Step {
+  const opening = open(slice.header, lease, reading);
+  if (opening.refused !== undefined) return opening.refused;
+  const { slot } = slice;
+  const { holder, ceilingMs: lastMs } = slot;
+  const isHolder = holder !== undefined && holder.token === lease.token;
+  const mine = claimed(opening.header, lease.fingerprint);
+  const isProof = provesLoss(mine, lease.mark, isHolder && lease.haveMs > lastMs);
+  const header = isProof ? afterProof(mine, lease.mark) : mine;
+  const believed = { ...slot, ceilingMs: believedMs(lastMs, lease.haveMs, nowOf(header)) };
+  const raised = believed.ceilingMs > lastMs ? [believed] : [];
+  if (isHolder) {
+    const step = prolonged(header, { ...believed, holder }, lease);
+    return step.answer.status === 'hold' ? { ...step, slots: raised } : step;
+  }
+  if (holder === undefined) return { answer: { status: 'unknown' }, header, slots: raised };
+  return { answer: { status: 'fenced', floorMs: holder.floorMs }, header, slots: raised };
+}
+
+function prolonged(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): Step {
+  const { holder, ceilingMs: lastMs } = slot;
+  const { haveMs, nonce, nonceNext } = lease;
+  const isNewEra = holder.era !== header.era;
+  const knowsNonce = holder.nonce === nonce || holder.nonce === nonceNext;
+  // Only the first contact of an era may break the chain: the registry may have forgotten a link.
+  if (!knowsNonce && !(isNewEra && haveMs >= lastMs)) {
+    // No copy knows this nonce, so that the other one is told at its next renewal too.
+    const told = { ...slot, holder: { ...holder, nonce: '' } };
+    return { answer: { status: 'cloned' }, header, slots: [told] };
+  }
+  const next = { ...slot, holder: { ...holder, nonce: nonceNext } };
+  return isNewEra ? secondRange(header, next, lease) : longerRange(header, next, lease);
+}
+
+function longerRange(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): Step {
+  const ceilingMs = Math.max(slot.ceilingMs, lease.haveMs, nowOf(header) + lease.ttlMs);
+  return granted(header, { ...slot, ceilingMs });
+}
+
+/** The holder ends the range of the old era, then enters this one. */
+function secondRange(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): Step {
+  const floorMs = Math.max(slot.ceilingMs, lease.haveMs, header.safeFloorMs);
+  const ceilingMs = nowOf(header) + lease.ttlMs;
+  const waitMs = floorMs + lease.minRangeMs - ceilingMs;
+  if (waitMs > 0) return { answer: { status: 'hold', waitMs }, header, slots: [] };
+  const holder = { ...slot.holder, floorMs, era: header.era };
+  return granted(header, { ...slot, ceilingMs, holder });
+}
+
+/** A ceiling that was answered stands, also where the registry has forgotten it. */
+function believedMs(lastMs: number, haveMs: number, nowMs: number): number {
+  return haveMs < nowMs + SANE_MS ? Math.max(lastMs, haveMs) : lastMs;
+}
+
+/** The holder was answered something that this registry does not remember. */
+function provesLoss(header: RegistryHeader, seen: RegistryMark, hasMore: boolean): boolean {
+  if (seen.incarnation !== header.incarnation || seen.server !== header.server) return false;
+  return header.operations - 1 < seen.operations || hasMore;
+}
+
+/** What was proved once must not be proved again by the same holder, or nobody gets on. */
+function afterProof(header: RegistryHeader, seen: RegistryMark): RegistryHeader {
+  const operations = Math.max(header.operations, seen.operations);
+  return { ...afterLoss(header), operations };
+}

@@ -1,0 +1,88 @@
+/**
+ * A registry as its rules see it: the records that one operation needs, read at one moment, and
+ * the records that it writes out.
+ *
+ * A store reads a slice, applies a rule and writes the changes, header first, then each slot in
+ * order, all in one atomic step. It never has to understand what it writes.
+ */
+import type { LeaseAnswer } from '../lease/distributed-support.js';
+import type { HolderLabel } from '../patience/process-identity.js';
+import type { ClockPolicy, ClockState } from './registry-clock.js';
+
+/** What a registry remembers besides its worker ids. */
+export interface RegistryHeader extends ClockState {
+  readonly version: string;
+  /** Empty until somebody has a range; of two layouts where both had one. */
+  readonly fingerprint: string;
+  readonly incarnation: string;
+  readonly server: string;
+  /** The longest ttl ever granted plus its loss window: all that can be forgotten ends by then. */
+  readonly quarantineMs: number;
+  /** No range starts below it. */
+  readonly safeFloorMs: number;
+  /** Counts losses of data. */
+  readonly era: number;
+  readonly operations: number;
+}
+
+/** Who holds a worker id. */
+export interface SlotHolder {
+  readonly token: string;
+  /** Empty where copies of the holder were noticed: no copy knows it. */
+  readonly nonce: string;
+  readonly floorMs: number;
+  readonly era: number;
+  readonly sinceMs: number;
+  readonly label: HolderLabel;
+}
+
+/** What a registry remembers of one worker id. */
+export interface WorkerSlot {
+  readonly workerId: number;
+  /** 0 where it was never leased. Outlives every holder. */
+  readonly ceilingMs: number;
+  readonly holder?: SlotHolder | undefined;
+}
+
+export type HeldSlot = WorkerSlot & { readonly holder: SlotHolder };
+
+/** What a renewal or a release reads. */
+export interface WorkerSlice {
+  /** Undefined where there is no registry. */
+  readonly header: RegistryHeader | undefined;
+  readonly slot: WorkerSlot;
+}
+
+/** What an acquire reads. */
+export interface AcquireSlice {
+  readonly header: RegistryHeader | undefined;
+  /** The slot whose holder has the token that asks, if any. */
+  readonly held: HeldSlot | undefined;
+  /** The slot with the lowest ceiling in the range asked for: free for longest. */
+  readonly lowest: WorkerSlot;
+}
+
+/** What the store itself brings to an operation. */
+export interface StoreReading {
+  readonly timeMs: number;
+  /** Identity of the server, or of the cluster, that answers: another one may have lost data. */
+  readonly server: string;
+  /** Becomes the incarnation of a registry created now. */
+  readonly random: string;
+  readonly lossWindowMs: number;
+  /** Default `slewed`. */
+  readonly clock?: ClockPolicy;
+}
+
+/** What to write out. */
+export interface Changes {
+  /** Absent where the header stays as it is. */
+  readonly header?: RegistryHeader;
+  /** To be written in this order, after the header. */
+  readonly slots: readonly WorkerSlot[];
+}
+
+/** What an operation answers, once its changes are written. */
+export interface Step extends Changes {
+  readonly answer: LeaseAnswer;
+}

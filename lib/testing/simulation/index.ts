@@ -1,5 +1,0 @@
-/** A deterministic simulation of fleets in a bad world. */
-export { SCENARIOS, type FaultName, type Scenario } from './scenarios.js';
-export { simulate, type SimulationOptions, type SimulationReport } from './simulate.js';
-export type { StoreCall, StoreEvent } from './simulated-store.js';
-export type { Violation, ViolationKind } from './oracle.js';

@@ -1,0 +1,224 @@
+// From the compiled library (dist/lib, a module for each file) to what is published: the entries,
+// what they share, and their types, as ES modules and once more, in the same form, as CommonJS.
+//
+// The core and all it needs is one module, so that it loads in a moment; for the rest esbuild finds
+// what entries share, and no entry loads a package that it does not need. Nothing is minified, so
+// that stack traces keep names and lines. Generated data (the page, the Lua) is in dist/data, once.
+import { build, transform } from 'esbuild';
+import { readFileSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { basename, dirname, posix } from 'node:path';
+import ts from 'typescript';
+import { ENTRIES } from './entries.mjs';
+
+const LIB = 'dist/lib';
+const CORE = 'shared/core.js';
+const paths = Object.values(ENTRIES);
+
+/** @type {import('esbuild').BuildOptions & { write: false, metafile: true }} */
+const SETTINGS = {
+  bundle: true,
+  charset: 'utf8',
+  format: 'esm',
+  logLevel: 'warning',
+  metafile: true,
+  outdir: 'dist/esm',
+  packages: 'external',
+  platform: 'node',
+  target: 'node20',
+  write: false,
+};
+
+/** Paths below dist/lib of all that the entry `core` is made of. */
+async function filesOfCore() {
+  const { metafile } = await build({ ...SETTINGS, entryPoints: [`${LIB}/core/index.js`] });
+  return Object.keys(metafile.inputs).map((path) => posix.relative(LIB, path));
+}
+
+/** @returns {Promise<string>} one module that exports every name of these files */
+async function coreModule(/** @type {readonly string[]} */ files) {
+  const contents = files.map((path) => `export * from './${path}';`).join('\n');
+  const { outputFiles } = await build({ ...SETTINGS, stdin: { contents, resolveDir: LIB } });
+  return outputFiles[0].text;
+}
+
+/** Stands before the path of a module that is made apart from those that import it. */
+const APART = 'apart:';
+const dataFile = (/** @type {string} */ path) => `data/${basename(path, '.generated.js')}.cjs`;
+
+/** @returns {import('esbuild').Plugin} */
+function apart(/** @type {readonly string[]} */ core, /** @type {Set<string>} */ data) {
+  return {
+    name: 'apart',
+    setup(esbuild) {
+      esbuild.onResolve({ filter: /^\./ }, ({ path, importer, kind }) => {
+        if (kind === 'entry-point') return undefined;
+        const asked = posix.relative(LIB, posix.join(posix.relative('.', dirname(importer)), path));
+        if (core.includes(asked)) return { path: `${APART}esm/${CORE}`, external: true };
+        if (!asked.endsWith('.generated.js')) return undefined;
+        data.add(asked);
+        return { path: `${APART}${dataFile(asked)}`, external: true };
+      });
+    },
+  };
+}
+
+/** The entries, the command line and what they share, by their paths below dist/esm. */
+async function otherModules(/** @type {import('esbuild').Plugin} */ plugin) {
+  const entryPoints = [...paths, 'cli/main'].map((path) => ({
+    in: `${LIB}/${path}.js`,
+    out: path,
+  }));
+  const { outputFiles, metafile } = await build({
+    ...SETTINGS,
+    chunkNames: 'shared/[hash]',
+    entryPoints,
+    plugins: [plugin],
+    splitting: true,
+  });
+  const names = namesOfChunks(metafile.outputs);
+  const named = (/** @type {string} */ text) =>
+    [...names].reduce((all, [hash, name]) => all.replaceAll(`${hash}.js`, `${name}.js`), text);
+  return new Map(
+    outputFiles.map(({ path, text }) => {
+      const file = named(posix.relative('dist/esm', posix.relative('.', path)));
+      return [file, named(text)];
+    }),
+  );
+}
+
+/** By the room that most of a chunk comes from, the largest first: nest, nest-2, lease. */
+function namesOfChunks(/** @type {import('esbuild').Metafile['outputs']} */ outputs) {
+  const chunks = Object.entries(outputs).filter(([path]) => path.includes('/shared/'));
+  const taken = new Set([CORE]);
+  /** @type {Map<string, string>} from the hash of a chunk */
+  const names = new Map();
+  for (const [path, { inputs }] of chunks.toSorted(([, a], [, b]) => b.bytes - a.bytes)) {
+    const sizes = Object.entries(inputs).map(([file, { bytesInOutput }]) => ({
+      file,
+      bytesInOutput,
+    }));
+    const [largest] = sizes.toSorted((a, b) => b.bytesInOutput - a.bytesInOutput);
+    const room = roomOf(posix.relative(LIB, largest?.file ?? LIB));
+    const free = [room, ...Array.from(chunks, (_, at) => `${room}-${at + 2}`)];
+    const name = free.find((one) => !taken.has(`shared/${one}.js`)) ?? room;
+    taken.add(`shared/${name}.js`);
+    names.set(basename(path, '.js'), name);
+  }
+  return names;
+}
+
+const roomOf = (/** @type {string} */ path) =>
+  path.replace(/^(backends|orm)\//, '').split(/[/.]/)[0];
+
+/** With the paths of what was made apart, and of sources as they are in the repository. */
+function finished(/** @type {string} */ path, /** @type {string} */ text) {
+  const from = dirname(`dist/esm/${path}`);
+  return withoutComments(withClassNames(text))
+    .replaceAll(/"apart:([^"]+)"/g, (_, target) => `"${relativePath(from, `dist/${target}`)}"`)
+    .replaceAll(/^\/\/ dist\/lib\/(.+)\.js$/gm, '// lib/$1.ts');
+}
+
+/** esbuild renames a class inside of itself, and with that for everybody: `A = class A2 {}`. */
+const RENAMED_CLASS = /\b(\w+) = (?:\w+ = )?class (_?\1\d*)\b/g;
+
+function withClassNames(/** @type {string} */ text) {
+  return [...text.matchAll(RENAMED_CLASS)].reduce(
+    (all, [, name = '', inside = '']) => all.replaceAll(new RegExp(`\\b${inside}\\b`, 'g'), name),
+    text,
+  );
+}
+
+/** esbuild leaves out all comments but those inside of classes. */
+function withoutComments(/** @type {string} */ text) {
+  /** @type {ts.CommentRange[]} */
+  const comments = [];
+  const visit = (/** @type {ts.Node} */ node) => {
+    if (ts.isClassElement(node))
+      comments.push(...(ts.getLeadingCommentRanges(text, node.pos) ?? []));
+    ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile('module.js', text, ts.ScriptTarget.ESNext));
+  return comments.reduceRight(
+    (rest, { pos, end }) => rest.slice(0, pos).trimEnd() + rest.slice(end),
+    text,
+  );
+}
+
+function relativePath(/** @type {string} */ from, /** @type {string} */ to) {
+  const path = posix.relative(from, to);
+  return path.startsWith('.') ? path : `./${path}`;
+}
+
+async function asCommonJs(/** @type {string} */ text) {
+  const { code } = await transform(text, {
+    charset: 'utf8',
+    format: 'cjs',
+    platform: 'node',
+    // So that it is a require(): a CommonJS Jest has no other.
+    supported: { 'dynamic-import': false },
+    target: 'node20',
+  });
+  return withClassNames(code);
+}
+
+/** Every module that those in `from` import, and they themselves. */
+function reachable(
+  /** @type {readonly string[]} */ from,
+  /** @type {(path: string) => string} */ read,
+) {
+  const seen = new Set(from);
+  for (const path of seen) {
+    const { importedFiles } = ts.preProcessFile(read(path), true, true);
+    for (const { fileName } of importedFiles) {
+      if (fileName.startsWith('.')) seen.add(posix.join(dirname(path), fileName));
+    }
+  }
+  return [...seen];
+}
+
+/** A declaration without the head of its file, and without comments on what is private. */
+const shortened = (/** @type {string} */ text) =>
+  text
+    .replace(/^\/\*\*.*?\*\/\n/s, '')
+    .replaceAll(/^ *\/\*\*(?:(?!\*\/).)*\*\/\n(?= *private )/gms, '');
+
+const write = async (/** @type {string} */ path, /** @type {string} */ text) => {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text);
+};
+
+const core = await filesOfCore();
+/** @type {Set<string>} */
+const data = new Set();
+const modules = await otherModules(apart(core, data));
+modules.set(CORE, await coreModule(core));
+
+for (const [path, text] of modules) {
+  modules.set(path, finished(path, text));
+  await write(`dist/esm/${path}`, finished(path, text));
+}
+const textOf = (/** @type {string} */ path) => modules.get(path) ?? '';
+// The command line is a program, of which one form is enough.
+for (const path of reachable(
+  paths.map((entry) => `${entry}.js`),
+  textOf,
+)) {
+  if (modules.has(path)) await write(`dist/cjs/${path}`, await asCommonJs(textOf(path)));
+}
+for (const path of data) {
+  const code = await asCommonJs(await readFile(`${LIB}/${path}`, 'utf8'));
+  await write(`dist/${dataFile(path)}`, code);
+}
+const declared = (/** @type {string} */ path) =>
+  readFileSync(`${LIB}/${path.replace(/\.js$/, '.d.ts')}`, 'utf8');
+for (const path of reachable(
+  paths.map((entry) => `${entry}.js`),
+  declared,
+)) {
+  for (const format of ['esm', 'cjs']) {
+    await write(`dist/${format}/${path.replace(/\.js$/, '.d.ts')}`, shortened(declared(path)));
+  }
+}
+// The package as a whole is ESM.
+await write('dist/cjs/package.json', '{ "type": "commonjs" }\n');

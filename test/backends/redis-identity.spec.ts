@@ -1,0 +1,53 @@
+/**
+ * How the scripts learn which server runs them: the same text on every version of Redis, or a
+ * registry would take an upgrade of this library for a loss of data.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { leaseAnswer } from '../../lib/backends/redis/worker-ids/redis-answer.js';
+import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
+import type { LeaseGrant } from '../../lib/lease/distributed-support.js';
+
+const ONE_CALL = "info('server', 'replication')";
+
+describe('the server that runs a script', () => {
+  let redis: Redis;
+  let expected: string;
+  beforeAll(async () => {
+    redis = new Redis(process.env['REDIS_URL']!);
+    const told = `${await redis.info('server')}${await redis.info('replication')}`;
+    const field = (name: string) => new RegExp(`^${name}:(\\w+)`, 'm').exec(told)![1]!;
+    expected = `${field('run_id')}:${field('master_replid')}`;
+  });
+  afterAll(() => redis.quit());
+
+  async function serverSeen(lua: string): Promise<string> {
+    const key = 'identity:{test}';
+    await redis.del(key);
+    const asked = ['f', 60_000, 0, 'random', 'token', 'nonce', 0, 9, 0, 0, '{}'];
+    const answer = leaseAnswer((await redis.eval(lua, 1, key, ...asked)) as unknown[]);
+    return (answer as LeaseGrant).mark!.server;
+  }
+
+  it.each([
+    ['from version 7 on, by one call', (lua: string) => lua],
+    [
+      'before version 7, by one call for each half',
+      (lua: string) =>
+        lua.replace('redis.REDIS_VERSION_NUM', 'nil').replace(ONE_CALL, 'error("too new")'),
+    ],
+    [
+      'where a server of another make refuses the one call',
+      (lua: string) => lua.replace(ONE_CALL, "info('server', 'replication', {})"),
+    ],
+  ])('is known by run and replication: %s', async (_name, changed) => {
+    const { lua } = SCRIPTS.acquire;
+    expect(lua).toContain(`redis.REDIS_VERSION_NUM and ${ONE_CALL}`);
+    expect(await serverSeen(changed(lua))).toBe(expected);
+  });
+
+  it('is a question mark to a user who may not ask', async () => {
+    const lua = SCRIPTS.acquire.lua.replace("redis.pcall('INFO', ...)", "{ err = 'NOPERM' }");
+    expect(await serverSeen(lua)).toBe('?:?');
+  });
+});

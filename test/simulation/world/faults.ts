@@ -1,0 +1,62 @@
+/**
+ * What befalls a simulated fleet, as a table: each fault by its name, and what it does.
+ *
+ * Promise: no fault here goes beyond what the library promises to survive.
+ */
+import type { Fleet } from './fleet.js';
+import type { FaultName } from './scenarios.js';
+import type { Surroundings } from './surroundings.js';
+
+type Fault = (fleet: Fleet, around: Surroundings) => void;
+
+const HOUR_MS = 3_600_000;
+
+export const FAULTS: Readonly<Record<FaultName, Fault>> = {
+  crash: (fleet) => fleet.crash(fleet.any()),
+  pause: (fleet, { plan, random }) =>
+    fleet.pause(fleet.any(), random.between(0, 3 * plan.lease.ttlMs)),
+  release: (fleet) => fleet.restart(fleet.any()),
+  'rolling restart': (fleet) => fleet.restartAll(),
+  burst: (fleet, { plan, random }) =>
+    fleet.any()?.mint((plan.layout.sequence.max + 1) * random.between(10, 300)),
+  'host clock jumps': (fleet, { plan, random }) => {
+    const byMs = random.pick([100, plan.lease.ttlMs, HOUR_MS]);
+    fleet.anyHost().aheadMs = random.between(-byMs, byMs);
+  },
+  'host clock set back': (fleet, { plan, random }) => {
+    fleet.anyHost().aheadMs -= random.between(0, plan.lease.ttlMs / 3);
+  },
+  'store clock jumps': (_, { plan, random, store }) => {
+    const byMs = random.pick([100, plan.lease.ttlMs, HOUR_MS]);
+    store.jumpBy(random.between(-byMs, byMs));
+  },
+  'store away': (_, { plan, random, store, time }) => {
+    store.isAway = true;
+    time.after(random.between(0, 2 * plan.lease.ttlMs), () => (store.isAway = false));
+  },
+  'process cut off': (fleet, { plan, random, time }) => {
+    const cut = fleet.any();
+    if (cut === undefined) return;
+    cut.wire.isCut = true;
+    time.after(random.between(0, 3 * plan.lease.ttlMs), () => (cut.wire.isCut = false));
+  },
+  'registry wiped': (_, around) => wipe(around),
+  'store restarted': (_, { store }) => store.restart(),
+  'store restored': (_, { store }) => store.restore(),
+  'split brain': (_, { store }) => store.split(),
+  'registry created': (_, { plan, store }) => store.create(plan.lease.ttlMs),
+  'registry wiped and created': (_, around) => {
+    wipe(around);
+    around.store.create(around.plan.lease.ttlMs);
+  },
+  'registry wiped, layout changed': (fleet, around) => {
+    wipe(around);
+    fleet.changeLayout();
+  },
+  clone: (fleet) => fleet.clone(fleet.any()),
+};
+
+function wipe({ store, oracle }: Surroundings): void {
+  store.wipe();
+  oracle.dataLost();
+}

@@ -1,0 +1,169 @@
+/**
+ * The fleet: hosts, and the processes that come and go on them as an orchestrator sees to it.
+ *
+ * Promise: a host whose process ended gets another one; each asks for ids as long as it lives, and
+ * for a while after it was told to stop.
+ */
+import { SimulatedProcess, type Host } from './simulated-process.js';
+import type { Surroundings } from './surroundings.js';
+
+/** Renewals are spread by 20 %. */
+const SPREAD_MAX = 1.2;
+
+export class Fleet {
+  readonly hosts: Host[];
+  /** Also copies, and what is on its way out. */
+  readonly processes: SimulatedProcess[] = [];
+  private nameCount = 0;
+
+  constructor(private readonly around: Surroundings) {
+    const { plan, random } = around;
+    const { scenario } = plan;
+    this.hosts = Array.from({ length: plan.hostCount }, (_, n) => ({
+      name: `host${n}`,
+      aheadMs: random.between(-100, 100),
+      process: undefined,
+      layout: scenario.hasStranger && n === 0 ? plan.otherLayout : plan.layout,
+      ttlMs: plan.ttlMsOf(n),
+    }));
+    for (const host of this.hosts) this.after(random.between(0, 500), () => this.start(host));
+  }
+
+  /** Those that an operator sees running. */
+  get running(): SimulatedProcess[] {
+    return this.processes.filter(({ isGone }) => !isGone);
+  }
+
+  any(): SimulatedProcess | undefined {
+    return this.around.random.pick(this.running);
+  }
+
+  anyHost(): Host {
+    return this.around.random.pick(this.hosts);
+  }
+
+  crash(process: SimulatedProcess | undefined): void {
+    if (process === undefined || process.isGone) return;
+    const { plan, random } = this.around;
+    process.note('crashes');
+    this.remove(process);
+    if (plan.scenario.hasStranger) this.startSoon(process.host);
+    else this.after(random.between(0, plan.lease.ttlMs), () => this.start(process.host));
+  }
+
+  private startSoon(host: Host): void {
+    const { plan, random } = this.around;
+    this.after(random.between(0, plan.lease.refreshAliveIntervalMs), () => this.start(host));
+  }
+
+  pause(process: SimulatedProcess | undefined, ms: number): void {
+    if (process === undefined || process.isPaused) return;
+    process.note(`stands still for ${ms} ms`);
+    process.pause();
+    this.after(ms, () => process.goOn());
+  }
+
+  /** A clean shutdown, during which requests are served still, and a successor. */
+  restart(process: SimulatedProcess | undefined): void {
+    if (process === undefined || process.isPaused) return;
+    const { plan, random } = this.around;
+    const lingerMs = random.between(0, random.pick([100, plan.lease.ttlMs]));
+    process.note('is told to stop');
+    // A renewal is often under way when the end comes.
+    if (random.chance(0.5)) void process.keeper.refresh();
+    void process.keeper.stop().then(() =>
+      this.after(lingerMs, () => {
+        this.remove(process);
+        this.start(process.host);
+      }),
+    );
+  }
+
+  restartAll(): void {
+    const { plan } = this.around;
+    this.running.forEach((process, n) =>
+      this.after((n * plan.lease.ttlMs) / 4, () => this.restart(process)),
+    );
+  }
+
+  /** From now on what starts has the other layout; what runs is replaced, some of it at once. */
+  changeLayout(): void {
+    const { plan, random } = this.around;
+    const isOther = this.hosts[0]!.layout === plan.otherLayout;
+    for (const host of this.hosts) host.layout = isOther ? plan.layout : plan.otherLayout;
+    const first = random.pick(this.running);
+    this.crash(first);
+    if (first) this.startSoon(first.host);
+    this.after(plan.lease.ttlMs / 2, () => this.restartAll());
+  }
+
+  clone(process: SimulatedProcess | undefined): void {
+    if (process === undefined || process.isPaused) return;
+    const clone = process.cloned(this.newName(), process.host);
+    if (clone === undefined) return;
+    clone.note(`is a copy of ${process.name}`);
+    this.processes.push(clone);
+    this.live(clone);
+    this.expectParting(process, clone);
+  }
+
+  /** By their third renewals both copies were told, unless one of them could not ask. */
+  private expectParting(process: SimulatedProcess, clone: SimulatedProcess): void {
+    const { plan, oracle } = this.around;
+    const pauses = () => process.pauseCount + clone.pauseCount;
+    const pausesBefore = pauses();
+    this.after(4 * SPREAD_MAX * plan.lease.refreshAliveIntervalMs, () => {
+      if (process.isGone || clone.isGone || pauses() !== pausesBefore) return;
+      const token = process.keeper.lease?.asked.token;
+      if (token === undefined || token !== clone.keeper.lease?.asked.token) return;
+      oracle.violated('twins', `${process.name} and ${clone.name} still share a lease`);
+    });
+  }
+
+  /** A host gets a process, unless it has one. */
+  start(host: Host): void {
+    if (host.process && !host.process.isGone) return;
+    const process = new SimulatedProcess(this.newName(), host, this.around);
+    host.process = process;
+    this.processes.push(process);
+    process.note(`starts on ${host.name}`);
+    process.keeper.start().catch((error: Error) => {
+      process.note(`could not start: ${error.message}`);
+      this.crash(process);
+    });
+    this.live(process);
+  }
+
+  private live(process: SimulatedProcess): void {
+    const { plan, random } = this.around;
+    const spread = SPREAD_MAX - 0.4 * random.next();
+    process.parts.timers.every(
+      Math.floor(plan.lease.refreshAliveIntervalMs * spread),
+      () => void process.keeper.refresh(),
+    );
+    this.mintAgain(process);
+  }
+
+  private mintAgain(process: SimulatedProcess): void {
+    const { plan, random } = this.around;
+    this.after(random.between(1, 2 * plan.mintEveryMs), () => {
+      if (process.isGone) return;
+      process.mint(random.between(1, 2 * plan.layout.sequence.max));
+      this.mintAgain(process);
+    });
+  }
+
+  private remove(process: SimulatedProcess): void {
+    if (process.isGone) return;
+    process.isGone = true;
+    this.processes.splice(this.processes.indexOf(process), 1);
+  }
+
+  private after(ms: number, run: () => void): void {
+    this.around.time.after(ms, run);
+  }
+
+  private newName(): string {
+    return `p${++this.nameCount}`;
+  }
+}

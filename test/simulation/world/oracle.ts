@@ -1,0 +1,200 @@
+/**
+ * The oracle: sees every id and every range, and says what must not have happened.
+ *
+ * No id twice; no two leases with overlapping ranges of one worker id (which fires long before two
+ * ids are equal); no id outside the ranges held; the ids of one thread strictly rising. Twins,
+ * which is what copies of one process are, may clash with each other and with nobody else.
+ */
+import type { BitLayout } from '../../../lib/core/layout/bit-layout.js';
+import type { SeatedRange } from '../../../lib/core/seat/worker-seat.js';
+
+export type ViolationKind =
+  /** One id was made twice. */
+  | 'duplicate'
+  /** Two leases held overlapping ranges of one worker id. */
+  | 'overlap'
+  /** An id was made outside every range its process held. */
+  | 'outside'
+  /** A thread made an id below its last one. */
+  | 'order'
+  /** Copies of a process went on with one lease for longer than two renewals. */
+  | 'twins'
+  /** The faults were over and ids did not come back. */
+  | 'liveness'
+  /** A process said that it was active while its renewals failed. */
+  | 'state'
+  /** Something else than a typed error was thrown. */
+  | 'error';
+
+export interface Violation {
+  readonly kind: ViolationKind;
+  readonly text: string;
+}
+
+/** A process with a range. */
+interface Maker {
+  readonly name: string;
+  /** Equal for the copies of one range that cloned processes hold. */
+  readonly family: number | undefined;
+  /** How often data had been lost by then. */
+  readonly lossCount?: number;
+}
+
+/** One range in the hands of one process. */
+export interface Claim extends Maker {
+  readonly range: SeatedRange;
+  lastTick: number;
+  /** Given back up to here; exclusive. */
+  cutTick: number;
+}
+
+/** What the oracle remembers of a thread of a process. */
+export interface Witness {
+  /** Of the process: threads of one process are no twins of each other. */
+  readonly name: string;
+  /** Of the process. */
+  readonly claims: Claim[];
+  lastKey: number;
+  /** Which of the claims the last id lay in. */
+  lastClaim: number;
+}
+
+type WitnessOfProcess = Pick<Witness, 'name' | 'claims'>;
+
+const VIOLATIONS_SHOWN_MAX = 20;
+
+export class Oracle {
+  readonly violations: Violation[] = [];
+  idCount = 0;
+  /** Calls that got a typed error instead of an id. */
+  refusedCount = 0;
+  twinIdCount = 0;
+  violationCount = 0;
+  /** Ids made twice, tolerated or not. */
+  twiceCount = 0;
+  /** Of these, where both were made since the last loss of data: the rest is history. */
+  liveTwiceCount = 0;
+  private lossCount = 0;
+  private readonly issued = new Map<number, Maker>();
+  private readonly claims: Claim[] = [];
+  private readonly baseId: bigint;
+  private readonly tickFactor: number;
+  private readonly workerFactor: number;
+  private readonly workerCount: number;
+
+  constructor(
+    layout: BitLayout,
+    private readonly baseTick: number,
+    private readonly tolerated: readonly ViolationKind[] = [],
+  ) {
+    this.workerFactor = 2 ** layout.sequence.bits;
+    this.workerCount = 2 ** (layout.timestamp.shift - layout.sequence.bits);
+    this.tickFactor = this.workerFactor * this.workerCount;
+    this.baseId = BigInt(baseTick) * BigInt(this.tickFactor);
+  }
+
+  get leaseCount(): number {
+    return this.claims.length;
+  }
+
+  rangeHeld(witness: WitnessOfProcess, range: SeatedRange, family = this.claims.length): void {
+    const claim = {
+      name: witness.name,
+      range,
+      family,
+      lastTick: -Infinity,
+      cutTick: Infinity,
+    };
+    this.claims.push(claim);
+    witness.claims.push(claim);
+  }
+
+  /** The process asks for this worker id to be taken back, all its ids being made. */
+  givenBack(witness: WitnessOfProcess, workerId: number, lastTick: number): void {
+    for (const claim of witness.claims) {
+      if (claim.range.workerId === workerId && claim.cutTick === Infinity) {
+        claim.cutTick = Math.max(lastTick + 1, claim.range.floorTick);
+      }
+    }
+  }
+
+  idMade(witness: Witness, id: bigint): void {
+    this.idCount++;
+    // Ticks of a simulation span hours, so that an id less the first possible one fits a number.
+    const key = Number(id - this.baseId);
+    const tick = Math.floor(key / this.tickFactor) + this.baseTick;
+    const workerId = Math.floor(key / this.workerFactor) % this.workerCount;
+    const claim = holding(witness.claims, workerId, tick);
+    if (claim === undefined) {
+      this.violated('outside', `${witness.name} made ${id}: worker ${workerId}, tick ${tick}`);
+    }
+    const at = claim === undefined ? witness.lastClaim : witness.claims.indexOf(claim);
+    const passed = witness.claims.slice(witness.lastClaim + 1, at + 1);
+    const goesBack = passed.some(({ range }) => range.rewinds);
+    if (key <= witness.lastKey && !goesBack) {
+      this.violated('order', `${witness.name} made ${id} after a greater id`);
+    }
+    witness.lastKey = key;
+    witness.lastClaim = at;
+    if (claim) claim.lastTick = Math.max(claim.lastTick, tick);
+    const maker = { name: witness.name, family: claim?.family, lossCount: this.lossCount };
+    const other = this.issued.get(key);
+    if (other === undefined) this.issued.set(key, maker);
+    else if (areTwins(maker, other)) this.twinIdCount++;
+    else this.madeTwice(id, other, witness);
+  }
+
+  /** The store lost what it knew: ids made before are history, which no rule can know of. */
+  dataLost(): void {
+    this.lossCount++;
+  }
+
+  private madeTwice(id: bigint, first: Maker, second: { readonly name: string }): void {
+    this.twiceCount++;
+    if (first.lossCount === this.lossCount) this.liveTwiceCount++;
+    this.violated('duplicate', `${id} by ${first.name} and by ${second.name}`);
+  }
+
+  violated(kind: ViolationKind, text: string): void {
+    if (this.tolerated.includes(kind)) return;
+    this.violationCount++;
+    if (this.violations.length < VIOLATIONS_SHOWN_MAX) this.violations.push({ kind, text });
+  }
+
+  /** At the end, when every ceiling is known. */
+  checkRanges(): void {
+    const claims = this.claims
+      .filter((claim) => endOf(claim) > claim.range.floorTick)
+      .toSorted((a, b) => a.range.floorTick - b.range.floorTick);
+    const furthest = new Map<number, Claim>();
+    for (const claim of claims) {
+      const { workerId, floorTick } = claim.range;
+      const before = furthest.get(workerId);
+      if (before && floorTick < endOf(before) && !areTwins(claim, before)) {
+        this.violated('overlap', `${textOf(before)} and ${textOf(claim)}`);
+      }
+      if (before === undefined || endOf(claim) > endOf(before)) furthest.set(workerId, claim);
+    }
+  }
+}
+
+/** Exclusive. What was used counts, whatever was said when the range was given back. */
+function endOf({ lastTick, cutTick, range }: Claim): number {
+  return Math.max(lastTick + 1, Math.min(cutTick, range.ceilingTick));
+}
+
+function holding(claims: readonly Claim[], workerId: number, tick: number): Claim | undefined {
+  return claims.findLast(
+    ({ range }) =>
+      range.workerId === workerId && tick >= range.floorTick && tick < range.ceilingTick,
+  );
+}
+
+function areTwins(a: Maker, b: Maker): boolean {
+  return a.family !== undefined && a.family === b.family && a.name !== b.name;
+}
+
+function textOf(claim: Claim): string {
+  const { workerId, floorTick } = claim.range;
+  return `worker ${workerId} [${floorTick}, ${endOf(claim)}) of ${claim.name}`;
+}

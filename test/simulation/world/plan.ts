@@ -1,0 +1,163 @@
+/**
+ * The numbers of one run, drawn from its seed: a small world, in which worker ids and sequences
+ * are few, leases short and faults frequent, so that what can go wrong does so soon.
+ */
+import { BitLayout } from '../../../lib/core/layout/bit-layout.js';
+import { LEASE_DEFAULTS, type LeaseOptions } from '../../../lib/lease/lease-options.js';
+import type { FaultName, Scenario } from './scenarios.js';
+import type { SeededRandom } from '../../../lib/testing/seeded-random.js';
+
+export interface Plan {
+  readonly scenario: Scenario;
+  readonly durationMs: number;
+  readonly workerCount: number;
+  readonly hostCount: number;
+  readonly layout: BitLayout;
+  /** Its ids are those that `layout` has up to a lease sooner. */
+  readonly otherLayout: BitLayout;
+  /** The lease of the host with this number. */
+  readonly ttlMsOf: (host: number) => number;
+  /** The longest of them. */
+  readonly ttlMsMax: number;
+  readonly lease: LeaseOptions;
+  readonly minRangeMs: number;
+  readonly aheadMsMax: number;
+  readonly sequenceStart: 'zero' | 'random';
+  /** How long an old server goes on answering, and how far behind a new one's clock may be. */
+  readonly failoverWindowMs: number;
+  readonly clockDifferenceMs: number;
+  /** Mean time between two askings for ids of one process, and between two faults. */
+  readonly mintEveryMs: number;
+  readonly faultEveryMs: number;
+  readonly faults: readonly FaultName[];
+  readonly messages: MessageFaults;
+}
+
+/** Probabilities. */
+export interface MessageFaults {
+  readonly lost: number;
+  readonly doubled: number;
+  readonly late: number;
+}
+
+const EPOCH_MS = Date.UTC(2024, 0, 1);
+const WORKER_BITS = 3;
+/** A 60th of a lease or more, as it is in operation. */
+const MIN_RANGE_MS = 50;
+/** Where ids made twice are counted, they must be made closely enough to meet. */
+const MINT_OFTEN_MS = 8;
+const NEVER_MS = 86_400_000;
+
+export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
+  const ttlMs = random.between(10, 60) * 100;
+  const workerCount = random.between(2, 5);
+  const hostCount = scenario.isCrowded
+    ? workerCount + random.between(1, 3)
+    : random.between(2, workerCount + 1);
+  const loses = scenario.losesMessages === true;
+  const isReplicated = scenario.faults.includes('split brain') || random.chance(0.3);
+  const rate = () => (loses && random.chance(0.8) ? random.next() * 0.3 : 0);
+  return {
+    scenario,
+    durationMs: 12 * ttlMs,
+    workerCount,
+    hostCount,
+    ...drawLayouts(scenario, ttlMs, random),
+    ...drawTtls(scenario, ttlMs, random),
+    lease: drawLease(ttlMs, scenario, random),
+    minRangeMs: MIN_RANGE_MS,
+    aheadMsMax: random.chance(0.1) ? 0 : random.pick([20, 200, 1000]),
+    sequenceStart: random.chance(0.3) ? 'random' : 'zero',
+    failoverWindowMs: isReplicated ? random.between(1, 4) * Math.floor(ttlMs / 16) : 0,
+    clockDifferenceMs: isReplicated ? random.between(0, 500) : 0,
+    mintEveryMs: scenario.tolerates === undefined ? random.between(20, 120) : MINT_OFTEN_MS,
+    // A loss hides what the one before it would have shown, so that some runs have few.
+    faultEveryMs: Math.ceil(ttlMs / random.pick(scenario.tolerates ? [0.5, 1] : [0.5, 1, 2, 4, 6])),
+    faults: scenario.drawsFaults ? someOf(scenario.faults, random) : scenario.faults,
+    messages: { lost: rate(), doubled: rate(), late: rate() },
+  };
+}
+
+/** Every option that was drawn, by its name, for whoever reads of a run. */
+export function drawnOptions(plan: Plan): Readonly<Record<string, string | number>> {
+  const { layout, otherLayout, lease, messages, hostCount } = plan;
+  const rate = (probability: number) => `${Math.round(100 * probability)} %`;
+  const ttlsMs = Array.from({ length: hostCount }, (_, host) => plan.ttlMsOf(host));
+  return {
+    faults: [...new Set(plan.faults)].join(', '),
+    faultEveryMs: plan.faultEveryMs,
+    lost: rate(messages.lost),
+    doubled: rate(messages.doubled),
+    late: rate(messages.late),
+    hosts: hostCount,
+    workers: plan.workerCount,
+    ttlMs: [...new Set(ttlsMs)].join(' and '),
+    refreshAliveIntervalMs: lease.refreshAliveIntervalMs,
+    callTimeoutMs: lease.callTimeoutMs,
+    reserveMs: lease.reserveMs,
+    maxClockSkewMs: lease.maxClockSkewMs,
+    maxDriftMs: lease.maxDriftMs,
+    minRangeMs: plan.minRangeMs,
+    aheadMsMax: plan.aheadMsMax,
+    sequenceStart: plan.sequenceStart,
+    layouts: [...new Set([layout.fingerprint, otherLayout.fingerprint])].join(' and '),
+    failoverWindowMs: plan.failoverWindowMs,
+    clockDifferenceMs: plan.clockDifferenceMs,
+    mintEveryMs: plan.mintEveryMs,
+    durationMs: plan.durationMs,
+  };
+}
+
+/** All of it in one line, for a trace and for whoever replays a seed. */
+export function drawnText(drawn: ReturnType<typeof drawnOptions>): string {
+  const parts = Object.entries(drawn).map(([name, value]) => `${name} ${value}`);
+  return parts.join('; ');
+}
+
+function drawLease(ttlMs: number, scenario: Scenario, random: SeededRandom): LeaseOptions {
+  return {
+    ...LEASE_DEFAULTS,
+    ttlMs,
+    refreshAliveIntervalMs: Math.floor(ttlMs / 6),
+    callTimeoutMs: Math.floor(ttlMs / random.between(8, 20)),
+    reserveMs: random.chance(0.5) ? Math.floor(ttlMs / 6) : 0,
+    maxClockSkewMs: Math.floor(ttlMs / 2),
+    // What a copied process gives back before it is noticed could harm others: see guarantees.md.
+    maxDriftMs: scenario.faults.includes('clone') ? NEVER_MS : random.pick([100, ttlMs]),
+    startTimeoutMs: 3 * ttlMs,
+  };
+}
+
+function drawLayouts(scenario: Scenario, ttlMs: number, random: SeededRandom) {
+  const sequenceBits = random.between(1, 3);
+  const layout = layoutWith(sequenceBits, EPOCH_MS);
+  const isOne =
+    !scenario.hasStranger && !scenario.faults.includes('registry wiped, layout changed');
+  if (isOne) return { layout, otherLayout: layout };
+  const epochMs = EPOCH_MS + random.between(1, ttlMs);
+  return { layout, otherLayout: layoutWith(sequenceBits, epochMs) };
+}
+
+function drawTtls({ hasLongLeases }: Scenario, ttlMs: number, random: SeededRandom) {
+  const factor = hasLongLeases ? random.between(2, 5) : 1;
+  return {
+    ttlMsOf: (host: number) => (host % 2 === 1 ? factor * ttlMs : ttlMs),
+    ttlMsMax: factor * ttlMs,
+  };
+}
+
+function layoutWith(sequenceBits: number, epoch: number): BitLayout {
+  return new BitLayout({
+    epoch,
+    fields: [
+      ['timestamp', 41],
+      ['worker', WORKER_BITS],
+      ['sequence', sequenceBits],
+    ],
+  });
+}
+
+/** Two to five of them. */
+function someOf(faults: readonly FaultName[], random: SeededRandom): FaultName[] {
+  return Array.from({ length: random.between(2, 5) }, () => random.pick(faults));
+}

@@ -1,0 +1,185 @@
+/**
+ * One run of a simulation: a seed and a scenario decide everything that happens in it.
+ *
+ * Promise: the same seed gives the same run, id by id, on every machine and at any speed. After
+ * the faults end, the fleet must be making ids again within a stated time.
+ */
+import { SettableTime } from '../../../lib/testing/settable-time.js';
+import { FAULTS } from './faults.js';
+import { Fleet } from './fleet.js';
+import { Oracle, type Violation } from './oracle.js';
+import { drawPlan, drawnOptions, drawnText, type Plan } from './plan.js';
+import { SCENARIOS, type Scenario } from './scenarios.js';
+import { SeededRandom } from '../../../lib/testing/seeded-random.js';
+import type { Surroundings } from './surroundings.js';
+import { SimulatedStore, type StoreEvent } from './simulated-store.js';
+
+export interface SimulationOptions {
+  /** An integer; decides everything. */
+  readonly seed: number;
+  /** One of SCENARIOS, by its name. */
+  readonly scenario: string;
+  /** Called with a line for each thing that happens. */
+  readonly trace?: (line: string) => void;
+  /** Called with each operation on the registry, for a replay elsewhere. */
+  readonly record?: (event: StoreEvent) => void;
+}
+
+export interface SimulationReport {
+  readonly seed: number;
+  readonly scenario: string;
+  /** Every option that the seed decided, by its name. */
+  readonly drawn: Readonly<Record<string, string | number>>;
+  readonly simulatedMs: number;
+  readonly idCount: number;
+  /** Ranges that processes held. */
+  readonly leaseCount: number;
+  /** Calls for ids that were refused with a typed error. */
+  readonly refusedCount: number;
+  /** Operations the registry ran. */
+  readonly operationCount: number;
+  /** Ids that both copies of a cloned process made before it was noticed. */
+  readonly twinIdCount: number;
+  /** Ids made twice, also where the scenario tolerates it. */
+  readonly twiceCount: number;
+  /** Of these, where both were made since the registry was last wiped. */
+  readonly liveTwiceCount: number;
+  /** How often each fault happened, by its name. */
+  readonly faults: Readonly<Record<string, number>>;
+  readonly violationCount: number;
+  /** The first twenty. */
+  readonly violations: readonly Violation[];
+}
+
+/**
+ * Runs one simulated fleet against the registry in memory and reports what was seen.
+ *
+ * @throws RangeError for a scenario that does not exist.
+ */
+export async function simulate(options: SimulationOptions): Promise<SimulationReport> {
+  const scenario = SCENARIOS.find(({ name }) => name === options.scenario);
+  if (scenario === undefined) {
+    const known = SCENARIOS.map(({ name }) => name).join(', ');
+    throw new RangeError(`Expected \`scenario\` to be one of ${known}, got ${options.scenario}.`);
+  }
+  return new Simulation(scenario, options).run();
+}
+
+/** Kept when scenarios are added, so that a seed that told something goes on telling it. */
+const SEED_STEP = 8;
+
+class Simulation {
+  private readonly time = new SettableTime();
+  private readonly random: SeededRandom;
+  private readonly plan: Plan;
+  private readonly oracle: Oracle;
+  private readonly around: Surroundings;
+  private readonly fleet: Fleet;
+  private readonly faults: Record<string, number> = {};
+
+  constructor(
+    scenario: Scenario,
+    private readonly options: SimulationOptions,
+  ) {
+    const { seed, record = () => undefined } = options;
+    this.random = new SeededRandom(seed * SEED_STEP + SCENARIOS.indexOf(scenario));
+    const { time, random } = this;
+    const plan = (this.plan = drawPlan(scenario, random));
+    // No id is older than a few jumps of an hour before the start.
+    const baseTick = plan.layout.tickOf(time.now()) - 100 * 3_600_000;
+    const oracle = (this.oracle = new Oracle(plan.layout, baseTick, scenario.tolerates));
+    const store = new SimulatedStore(time, random, plan, record);
+    const count = (fault: string) => void (this.faults[fault] = (this.faults[fault] ?? 0) + 1);
+    const note = (who: string, text: string) => this.note(who, text);
+    this.around = { plan, time, random, store, oracle, areFaultsOver: false, count, note };
+    this.fleet = new Fleet(this.around);
+  }
+
+  async run(): Promise<SimulationReport> {
+    const { plan, time, oracle } = this;
+    this.note('drawn', drawnText(drawnOptions(plan)));
+    this.faultAgain();
+    this.rememberAgain();
+    await time.advance(plan.durationMs);
+    this.endFaults();
+    await time.advance(recoveryMs(plan));
+    await this.checkLiveness();
+    oracle.checkRanges();
+    return {
+      seed: this.options.seed,
+      scenario: plan.scenario.name,
+      drawn: drawnOptions(plan),
+      simulatedMs: time.passedMs,
+      idCount: oracle.idCount,
+      leaseCount: oracle.leaseCount,
+      refusedCount: oracle.refusedCount,
+      operationCount: this.around.store.callCount,
+      twinIdCount: oracle.twinIdCount,
+      twiceCount: oracle.twiceCount,
+      liveTwiceCount: oracle.liveTwiceCount,
+      faults: this.faults,
+      violationCount: oracle.violationCount,
+      violations: oracle.violations,
+    };
+  }
+
+  private faultAgain(): void {
+    const { plan, time, random, around } = this;
+    time.after(random.between(1, 2 * plan.faultEveryMs), () => {
+      if (around.areFaultsOver) return;
+      const fault = random.pick(plan.faults);
+      this.note('fault', fault);
+      around.count(fault);
+      FAULTS[fault](this.fleet, around);
+      this.faultAgain();
+    });
+  }
+
+  /** Snapshots to restore from: of any age. */
+  private rememberAgain(): void {
+    const { plan, time, random, around } = this;
+    time.after(random.between(1, plan.lease.ttlMs), () => {
+      around.store.remember();
+      if (!around.areFaultsOver) this.rememberAgain();
+    });
+  }
+
+  private endFaults(): void {
+    this.note('fault', 'all faults are over');
+    this.around.areFaultsOver = true;
+    const { store } = this.around;
+    store.isAway = false;
+    for (const host of this.fleet.hosts) host.aheadMs = store.clockAheadMs;
+    for (const process of this.fleet.running) {
+      process.wire.isCut = false;
+      if (process.isPaused) process.goOn();
+    }
+  }
+
+  /** Every process, or as many as there are worker ids, makes ids again. */
+  private async checkLiveness(): Promise<void> {
+    const { fleet, plan, oracle, time } = this;
+    for (const process of fleet.running) process.recentIdCount = 0;
+    await time.advance(plan.ttlMsMax);
+    const making = fleet.running.filter(({ recentIdCount }) => recentIdCount > 0).length;
+    const expected = Math.min(plan.hostCount, plan.workerCount);
+    if (making >= expected) return;
+    oracle.violated(
+      'liveness',
+      `${making} of ${expected} processes made ids within ${recoveryMs(plan)} ms after the faults`,
+    );
+  }
+
+  private note(who: string, text: string): void {
+    const { trace } = this.options;
+    trace?.(`${String(this.time.passedMs).padStart(7)} ms  ${who.padEnd(6)} ${text}`);
+  }
+}
+
+/**
+ * When the last fault is over: a quarantine of one lease and the loss window, another lease held
+ * by nobody, both at half speed while a registry's clock comes home, and the retries.
+ */
+function recoveryMs({ ttlMsMax, failoverWindowMs, clockDifferenceMs }: Plan): number {
+  return 2 * (2 * ttlMsMax + failoverWindowMs + clockDifferenceMs) + 10_000;
+}

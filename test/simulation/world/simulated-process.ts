@@ -1,0 +1,262 @@
+/**
+ * One process of a simulation: the real keeper, seat and generator, on a host whose clock may be
+ * wrong, behind a wire that may fail.
+ *
+ * Promise: while it is paused nothing of it runs, and all that came in the meantime runs when it
+ * goes on; once it is gone nothing of it ever runs.
+ */
+import type { BitLayout } from '../../../lib/core/layout/bit-layout.js';
+import type { Clock } from '../../../lib/core/generator/clock.js';
+import { AnchoredClock } from '../../../lib/core/seat/anchored-clock.js';
+import { SeatMemory } from '../../../lib/core/seat/seat-memory.js';
+import { SnowflakeGenerator } from '../../../lib/core/generator/snowflake-generator.js';
+import {
+  WorkerSeat,
+  type SeatedRange,
+  type WorkerRange,
+} from '../../../lib/core/seat/worker-seat.js';
+import { isSnowflakeError } from '../../../lib/errors.js';
+import type { Holder } from '../../../lib/patience/process-identity.js';
+import type { KeeperParts } from '../../../lib/lease/keeper-parts.js';
+import { LeaseKeeper } from '../../../lib/lease/lease-keeper.js';
+import type { Timers } from '../../../lib/patience/timers.js';
+import { copyOf } from './copy-process.js';
+import type { Claim, Witness } from './oracle.js';
+import type { Surroundings } from './surroundings.js';
+import { Wire } from './wire.js';
+
+/** A machine: its clock outlives the processes on it. */
+export interface Host {
+  readonly name: string;
+  aheadMs: number;
+  process: SimulatedProcess | undefined;
+  /** Of the processes that start on it. */
+  layout: BitLayout;
+  readonly ttlMs: number;
+}
+
+/** How often a busy loop reads the clock in a millisecond; a real one does so oftener. */
+const READS_PER_MS = 64;
+
+/** Tells the oracle of every range it is given. */
+class WatchedSeat extends WorkerSeat {
+  onRange: (range: SeatedRange) => void = () => undefined;
+
+  override grant(range: WorkerRange): SeatedRange {
+    return this.told(super.grant(range));
+  }
+
+  override rewindTo(range: WorkerRange): SeatedRange {
+    return this.told(super.rewindTo(range));
+  }
+
+  private told(range: SeatedRange): SeatedRange {
+    this.onRange(range);
+    return range;
+  }
+}
+
+/** A thread that makes ids under the lease of its process. */
+interface Thread {
+  readonly witness: Witness;
+  readonly generator: SnowflakeGenerator;
+}
+
+/** Every second process shares its lease with two more threads. */
+const EXTRA_THREAD_COUNT = 2;
+
+export class SimulatedProcess {
+  readonly claims: Claim[] = [];
+  isPaused = false;
+  pauseCount = 0;
+  isGone = false;
+  /** Ids made since this was last set to 0. */
+  recentIdCount = 0;
+  readonly wire: Wire;
+  readonly parts: KeeperParts;
+  /** Replaced when this process is made a copy of another. */
+  keeper: LeaseKeeper;
+  private threads: readonly Thread[];
+  private readonly seat: WatchedSeat;
+  private turnCount = 0;
+  private deferred: (() => void)[] = [];
+  private textCount = 0;
+
+  constructor(
+    readonly name: string,
+    readonly host: Host,
+    private readonly around: Surroundings,
+  ) {
+    const { plan, random } = around;
+    const hostClock = this.hostClock();
+    const idClock = new AnchoredClock(hostClock);
+    const { aheadMsMax, sequenceStart } = plan;
+    const { layout, ttlMs } = host;
+    const lease = { ...plan.lease, ttlMs };
+    const isShared = Number(name.slice(1)) % 2 === 0;
+    const memory = isShared ? SeatMemory.shared() : new SeatMemory();
+    this.seat = new WatchedSeat(layout, lease.reserveMs, memory);
+    this.seat.onRange = (range) => this.around.oracle.rangeHeld(this, range);
+    const deliver = (run: () => void) => this.wake(run);
+    this.wire = new Wire(around, deliver, (text) => this.note(text));
+    this.parts = {
+      support: this.supportTold(),
+      seat: this.seat,
+      options: lease,
+      terms: {
+        fingerprint: layout.fingerprint,
+        ttlMs,
+        minRangeMs: plan.minRangeMs,
+        quarantineMs: 0,
+      },
+      workerIds: { min: 0, max: plan.workerCount - 1 },
+      holder: this.holder(),
+      hostClock,
+      idClock,
+      timers: this.timers(),
+      random: () => random.next(),
+      onChange: ({ from, to, reason }) => this.note(`${from} -> ${to}: ${reason}`),
+      onNews: (text) => this.note(text),
+    };
+    this.keeper = new LeaseKeeper(this.parts);
+    const clock = idClock;
+    const options = { aheadMsMax, sequenceStart, clock, random: () => random.next() };
+    const thread = (seat: WorkerSeat): Thread => {
+      const witness = { name, claims: this.claims, lastKey: -Infinity, lastClaim: -1 };
+      return { witness, generator: new SnowflakeGenerator(seat, options) };
+    };
+    this.threads = [this.seat, ...this.joinedSeats(isShared)].map(thread);
+  }
+
+  /** What other threads have; they tell the keeper at once, as messages would a little later. */
+  private joinedSeats(isShared: boolean): WorkerSeat[] {
+    const { layout, reserveMs, memory } = this.seat;
+    const count = isShared ? EXTRA_THREAD_COUNT : 0;
+    return Array.from({ length: count }, () => {
+      const seat = new WorkerSeat(layout, reserveMs, memory);
+      seat.watch = this.keeper;
+      return seat;
+    });
+  }
+
+  /** Asks for ids in one of the ways there are, and shows them to the oracle. */
+  mint(count: number): void {
+    if (this.isPaused || this.isGone) return;
+    const { oracle, random } = this.around;
+    const { state, renewals } = this.keeper;
+    if (state === 'active' && renewals.isFailing) oracle.violated('state', this.name);
+    const thread = () => this.threads[this.turnCount++ % this.threads.length]!;
+    try {
+      const way = random.between(0, 3);
+      if (way === 0) {
+        const batch = new BigUint64Array(count);
+        const { generator, witness } = thread();
+        generator.fill(batch);
+        for (const id of batch) this.show(id, witness);
+        return;
+      }
+      for (let n = 0; n < count; n++) {
+        const { generator, witness } = thread();
+        this.show(way === 1 ? BigInt(generator.nextIdString()) : generator.nextId(), witness);
+      }
+    } catch (error) {
+      oracle.refusedCount++;
+      if (!isSnowflakeError(error)) oracle.violated('error', `${this.name}: ${String(error)}`);
+    }
+  }
+
+  /** Another process with the same memory, or nothing while a call of this one is under way. */
+  cloned(name: string, host: Host): SimulatedProcess | undefined {
+    const { refreshing } = this.keeper as unknown as { refreshing: unknown };
+    if (refreshing !== undefined || this.keeper.lease === undefined) return undefined;
+    const clone = new SimulatedProcess(name, host, this.around);
+    const twins = new Map<unknown, unknown>([[this.seat.onRange, clone.seat.onRange]]);
+    for (const name of ['support', 'holder', 'hostClock', 'timers', 'onChange', 'onNews'] as const)
+      twins.set(this.parts[name], clone.parts[name]);
+    const generators = this.threads.map(({ generator }) => generator);
+    const copy = copyOf({ keeper: this.keeper, generators }, twins);
+    clone.keeper = copy.keeper;
+    clone.threads = copy.generators.map((generator, at) => {
+      // The claims made before are the original's.
+      const { lastKey } = this.threads[at]!.witness;
+      return { generator, witness: { name, claims: clone.claims, lastKey, lastClaim: -1 } };
+    });
+    for (const claim of this.claims) {
+      const range = twins.get(claim.range) as SeatedRange | undefined;
+      if (range) this.around.oracle.rangeHeld(clone, range, claim.family);
+    }
+    return clone;
+  }
+
+  /** Stands still; a pause may begin wherever the process waits, and its clocks go on. */
+  pause(): void {
+    this.isPaused = true;
+    this.pauseCount++;
+  }
+
+  goOn(): void {
+    this.isPaused = false;
+    const { time } = this.around;
+    for (const run of this.deferred.splice(0)) time.after(0, () => this.wake(run));
+  }
+
+  note(text: string): void {
+    this.around.note(this.name, text);
+  }
+
+  private show(id: bigint, witness: Witness): void {
+    this.recentIdCount++;
+    this.around.oracle.idMade(witness, id);
+  }
+
+  private wake(run: () => void): void {
+    if (this.isGone) return;
+    if (this.isPaused) this.deferred.push(run);
+    else run();
+  }
+
+  /** Whoever gives a worker id back says that no more ids of it will be made. */
+  private supportTold(): KeeperParts['support'] {
+    const { wire, around, seat } = this;
+    const { layout } = seat;
+    return {
+      getNextWorkId: (request) => wire.getNextWorkId(request),
+      refreshAlive: (lease) => wire.refreshAlive(lease),
+      release: (lease, lastMs) => {
+        const lastTick = lastMs === undefined ? -Infinity : layout.tickOf(lastMs);
+        around.oracle.givenBack(this, lease.workerId, lastTick);
+        return wire.release(lease, lastMs);
+      },
+    };
+  }
+
+  /** Goes on while a loop reads it, so that waiting for the next tick in place comes to an end. */
+  private hostClock(): Clock {
+    const { time } = this.around;
+    let seenMs = -1;
+    let readCount = 0;
+    const now = () => {
+      readCount = time.passedMs === seenMs ? readCount + 1 : 0;
+      seenMs = time.passedMs;
+      return time.now() + this.host.aheadMs + Math.floor(readCount / READS_PER_MS);
+    };
+    return { now };
+  }
+
+  private holder(): Holder {
+    return {
+      label: () => ({ host: this.host.name, pid: 1, application: 'simulation' }),
+      randomText: () => `${this.name}#${++this.textCount}`,
+      isSnapshot: () => false,
+    };
+  }
+
+  private timers(): Timers {
+    const { time } = this.around;
+    return {
+      after: (ms, run) => time.after(ms, () => this.wake(run)),
+      every: (ms, run) => time.every(ms, () => this.wake(run)),
+      cancel: (timer) => time.cancel(timer),
+    };
+  }
+}

@@ -1,0 +1,20 @@
+/**
+ * What all processes of a simulation share.
+ */
+import type { SettableTime } from '../../../lib/testing/settable-time.js';
+import type { SeededRandom } from '../../../lib/testing/seeded-random.js';
+import type { Oracle } from './oracle.js';
+import type { Plan } from './plan.js';
+import type { SimulatedStore } from './simulated-store.js';
+
+export interface Surroundings {
+  readonly plan: Plan;
+  readonly time: SettableTime;
+  readonly random: SeededRandom;
+  readonly store: SimulatedStore;
+  readonly oracle: Oracle;
+  /** True from the moment on when everything must come back to order. */
+  areFaultsOver: boolean;
+  readonly count: (fault: string) => void;
+  readonly note: (who: string, text: string) => void;
+}

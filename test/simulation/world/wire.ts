@@ -1,0 +1,97 @@
+/**
+ * The wire between one process and the store: messages lost, doubled, delayed past timeouts and
+ * past leases, and whole stretches without a connection.
+ *
+ * Promise: the process sees only what a client library could show it: an answer, an error, or
+ * nothing at all.
+ */
+import type {
+  IDistributedSupport,
+  LeaseAnswer,
+  LeaseRequest,
+  WorkerLease,
+} from '../../../lib/lease/distributed-support.js';
+import type { Surroundings } from './surroundings.js';
+import type { StoreCall } from './simulated-store.js';
+
+const USUAL_DELAY_MS_MAX = 15;
+
+export class Wire implements IDistributedSupport {
+  isCut = false;
+
+  constructor(
+    private readonly around: Surroundings,
+    /** Runs it in the process, unless that is gone; when it is paused, afterwards. */
+    private readonly deliver: (run: () => void) => void,
+    private readonly note: (text: string) => void,
+  ) {}
+
+  async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
+    return (await this.send({ op: 'acquire', request }))!;
+  }
+
+  async refreshAlive(lease: WorkerLease): Promise<LeaseAnswer> {
+    return (await this.send({ op: 'renew', lease }))!;
+  }
+
+  async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
+    await this.send({ op: 'release', lease, lastIssuedMs });
+  }
+
+  private send(call: StoreCall): Promise<LeaseAnswer | undefined> {
+    const { time, random, plan, store } = this.around;
+    const { messages } = plan;
+    return new Promise((resolve, reject) => {
+      const settle = (how: () => void) => () => this.deliver(how);
+      if (this.isCut || store.isAway) {
+        const fail = settle(() => reject(new Error('connect ECONNREFUSED')));
+        // A dead connection says so, or says nothing until the caller's own time limit.
+        if (random.chance(0.5)) time.after(this.delayMs(), fail);
+        return;
+      }
+      if (this.happens('message lost', messages.lost)) return;
+      const arriveMs = this.delayMs();
+      time.after(arriveMs, () => this.arrive(call, settle, resolve));
+      if (this.happens('message doubled', messages.doubled)) {
+        const laterMs = arriveMs + random.between(0, 2 * plan.lease.ttlMs);
+        time.after(laterMs, () => this.arrive(call, settle, resolve));
+      }
+    });
+  }
+
+  private arrive(
+    call: StoreCall,
+    settle: (how: () => void) => () => void,
+    resolve: (answer: LeaseAnswer | undefined) => void,
+  ): void {
+    const { time, store, plan } = this.around;
+    if (store.isAway) return;
+    const answer = store.execute(call);
+    this.note(`${call.op} ${textOf(call)} -> ${JSON.stringify(answer ?? 'done')}`);
+    if (this.happens('message lost', plan.messages.lost)) return;
+    time.after(
+      this.delayMs(),
+      settle(() => resolve(answer)),
+    );
+  }
+
+  private delayMs(): number {
+    const { random, plan } = this.around;
+    const usualMs = random.between(0, USUAL_DELAY_MS_MAX);
+    if (!this.happens('message late', plan.messages.late)) return usualMs;
+    return random.between(0, random.pick([plan.lease.callTimeoutMs * 3, plan.lease.ttlMs * 2]));
+  }
+
+  private happens(fault: string, probability: number): boolean {
+    const { random, areFaultsOver, count } = this.around;
+    const does = !areFaultsOver && probability > 0 && random.chance(probability);
+    if (does) count(fault);
+    return does;
+  }
+}
+
+function textOf(call: StoreCall): string {
+  if (call.op === 'acquire') return call.request.token;
+  const { workerId, token, haveMs } = call.lease;
+  return `worker ${workerId} ${token} have ${haveMs}`;
+}

@@ -1,0 +1,81 @@
+// Which kind of test a spec file is. Each kind is a project of Jest, which runs alone by
+// `npm test -- --selectProjects stores`, and only the servers that its files name are started.
+//
+// A kind follows from what a spec and the files of test/ that it imports name, or from its folder.
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+
+/** The variables by which a spec finds a server, and a browser. */
+const STORE = /\b(REDIS_URL|DATABASE_URL|MYSQL_URL)\b|\/scripts\/servers\/|'ioredis-6'/;
+const BROWSER = /\bCHROMIUM\b/;
+const BUILD = /\b(compileLibrary|compiledLibrary|BuiltShop|packedLibrary)\b/;
+
+/** Whole fleets, every mutant, and applications that are asked over HTTP for their own sake. */
+const LONG = new RegExp(
+  '^test/((simulation|model|dashboard|metrics|http|health|sample-app)/|contract/broken-supports)',
+);
+
+/**
+ * @typedef {'package' | 'browser' | 'stores' | 'thorough' | 'quick'} Kind
+ * @typedef {{ path: string, texts: readonly string[] }} Spec with all that it is made of
+ * @type {readonly { kind: Kind, isOf: (spec: Spec) => boolean }[]} the first that fits
+ */
+const KINDS = [
+  // What is built and packed, as its users install it.
+  { kind: 'package', isOf: ({ path }) => path.startsWith('test/package/') },
+  // Pages, in a real browser.
+  { kind: 'browser', isOf: names(BROWSER) },
+  // Redis, PostgreSQL and MariaDB.
+  { kind: 'stores', isOf: names(STORE) },
+  // Without a server, and longer than anybody wants to wait between two changes.
+  { kind: 'thorough', isOf: (spec) => LONG.test(spec.path) || names(BUILD)(spec) },
+  // The inner loop.
+  { kind: 'quick', isOf: () => true },
+];
+
+/** @returns {(spec: Spec) => boolean} */
+function names(/** @type {RegExp} */ word) {
+  return ({ texts }) => texts.some((text) => word.test(text));
+}
+
+/** @returns {Record<Kind, string[]>} paths relative to the root, by kind */
+export function specsByKind(/** @type {string} */ root) {
+  const specs = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+    .map((path) => `test/${path.replaceAll('\\', '/')}`)
+    .filter((path) => path.endsWith('.spec.ts') && !path.includes('/consumers/'))
+    .toSorted()
+    .map((path) => ({ path, texts: textsOf(join(root, path)) }));
+  const kindOf = (/** @type {Spec} */ spec) => KINDS.find(({ isOf }) => isOf(spec))?.kind;
+  return /** @type {Record<Kind, string[]>} */ (
+    Object.fromEntries(
+      KINDS.map(({ kind }) => [
+        kind,
+        specs.filter((spec) => kindOf(spec) === kind).map(({ path }) => path),
+      ]),
+    )
+  );
+}
+
+/** The text of a spec and of each file of test/ below it: the library asks no environment. */
+function textsOf(/** @type {string} */ spec) {
+  // The test of this file names what it looks for.
+  if (/\/test\/support\//.test(spec)) return [];
+  const texts = new Map([[spec, '']]);
+  for (const path of texts.keys()) {
+    const text = readFileSync(path, 'utf8');
+    texts.set(path, text);
+    for (const [, named = ''] of text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)) {
+      const file = resolve(dirname(path), named);
+      const found = [file, file.replace(/\.js$/, '.ts')].find((one) => existsSync(one));
+      if (found !== undefined && /\/test\//.test(found) && !texts.has(found)) texts.set(found, '');
+    }
+  }
+  return [...texts.values()];
+}
+
+/** @returns {string[]} the variables that any of these specs names */
+export function variablesOf(/** @type {string} */ root, /** @type {readonly string[]} */ specs) {
+  const all = specs.flatMap((path) => textsOf(join(root, path))).join('\n');
+  const known = ['REDIS_URL', 'DATABASE_URL', 'MYSQL_URL', 'CHROMIUM'];
+  return known.filter((variable) => new RegExp(`\\b${variable}\\b`).test(all));
+}

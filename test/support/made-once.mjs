@@ -1,0 +1,90 @@
+// What several spec files, and the chaos after them, make of the same sources: a build, a tarball.
+// It is made once and kept in .data/made under the hash of its sources, so that it is never stale.
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
+
+const MADE = join(ROOT, '.data', 'made');
+/** Of other sources; a run that uses one may still be under way. */
+const KEPT_MS = 86_400_000;
+const BETWEEN_MS = 50;
+
+/**
+ * @param {string} name of what is made
+ * @param {readonly string[]} sources files and folders, by their paths below the root
+ * @param {(folder: string) => unknown} make writes into an empty folder
+ * @returns {Promise<string>} the folder
+ */
+export async function madeOnce(name, sources, make) {
+  const folder = join(MADE, `${name}-${hashOf(sources)}`);
+  mkdirSync(MADE, { recursive: true });
+  while (!existsSync(folder)) {
+    if (lock(`${folder}.lock`)) {
+      try {
+        await makeInto(folder, make);
+      } finally {
+        rmSync(`${folder}.lock`);
+      }
+    } else await sleep(BETWEEN_MS);
+  }
+  return folder;
+}
+
+async function makeInto(
+  /** @type {string} */ folder,
+  /** @type {(folder: string) => unknown} */ make,
+) {
+  if (existsSync(folder)) return;
+  const unfinished = `${folder}.part`;
+  rmSync(unfinished, { recursive: true, force: true });
+  mkdirSync(unfinished);
+  await make(unfinished);
+  renameSync(unfinished, folder);
+  for (const other of readdirSync(MADE).map((entry) => join(MADE, entry))) {
+    const isOld = Date.now() - statSync(other).mtimeMs > KEPT_MS;
+    if (isOld && other !== folder) rmSync(other, { recursive: true, force: true });
+  }
+}
+
+/** False while another process that is alive makes the same. */
+function lock(/** @type {string} */ path) {
+  try {
+    writeFileSync(path, String(process.pid), { flag: 'wx' });
+    return true;
+  } catch {
+    if (existsSync(path) && !isAlive(Number(readFileSync(path, 'utf8')))) rmSync(path);
+    return false;
+  }
+}
+
+function isAlive(/** @type {number} */ pid) {
+  try {
+    // Written a moment after the lock is taken; 0 would ask for this process itself.
+    return pid === 0 || process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+function hashOf(/** @type {readonly string[]} */ sources) {
+  const hash = createHash('sha1');
+  for (const path of sources.flatMap((source) => filesBelow(join(ROOT, source))).toSorted()) {
+    hash
+      .update(`${relative(ROOT, path)}\0`)
+      .update(readFileSync(path))
+      .update('\0');
+  }
+  return hash.digest('hex').slice(0, 16);
+}
+
+/** @returns {string[]} */
+function filesBelow(/** @type {string} */ path) {
+  if (!statSync(path).isDirectory()) return [path];
+  const entries = readdirSync(path, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((e) => join(e.parentPath, e.name));
+}

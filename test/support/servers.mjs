@@ -1,0 +1,43 @@
+// Starts the servers that a kind of tests names, for the whole run, unless the variables say where
+// they are; the teardown of the run stops them.
+import { fileURLToPath } from 'node:url';
+import { requireServers } from '../../scripts/servers/binaries.mjs';
+import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
+import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
+import { startRedis } from '../../scripts/servers/start-redis.mjs';
+import { specsByKind, variablesOf } from './kinds.mjs';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+const SERVERS = [
+  { variable: 'REDIS_URL', name: 'redis', start: startRedis },
+  { variable: 'DATABASE_URL', name: 'postgres', start: startPostgres },
+  { variable: 'MYSQL_URL', name: 'mariadb', start: startMariadb },
+  { variable: 'CHROMIUM', name: 'chromium', start: findChromium },
+];
+
+/** Each test that shows a page starts it for itself. */
+async function findChromium() {
+  return { url: requireServers(['chromium']).chromium, stop: async () => undefined };
+}
+
+export async function startServers(/** @type {import('./kinds.mjs').Kind} */ kind) {
+  const startedAt = performance.now();
+  const named = variablesOf(ROOT, specsByKind(ROOT)[kind]);
+  const servers = SERVERS.filter(({ variable }) => named.includes(variable));
+  const wanted = servers.filter(({ variable }) => !process.env[variable]);
+  requireServers(wanted.map(({ name }) => name));
+  const started = await Promise.all(
+    wanted.map(async ({ variable, start }) => {
+      const server = await start();
+      process.env[variable] = server.url;
+      return server;
+    }),
+  );
+  globalThis.snowflakeServers = [...(globalThis.snowflakeServers ?? []), ...started];
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  const list = servers.map(({ variable, name }) => `${name} ${process.env[variable]}`).join(', ');
+  process.stdout.write(
+    `\n[servers] for ${kind} ready in ${seconds} s: ${list.replaceAll(/\/\/[^@/]*@/g, '//')}\n`,
+  );
+}

@@ -1,0 +1,4 @@
+// Jest runs a setup once for each file of this name, so that every kind with servers has its own.
+import { startServers } from './servers.mjs';
+
+export default () => startServers('stores');

@@ -23,7 +23,7 @@ const CHAPTERS = [
     isBroken: false,
   },
   {
-    title: 'Variants that are safe all the same',
+    title: 'Variants that are still safe',
     variants: values.quick ? SAFE_QUICK : SAFE,
     isBroken: false,
   },

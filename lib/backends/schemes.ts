@@ -22,7 +22,7 @@ export interface Backend {
   /** @throws SnowflakeError CONFIG_INVALID */
   support(url: string): Promise<IDistributedSupport>;
   /** Where worker ids are leased from a registry that an operator can look at. */
-  inspector?(url: string): Promise<RegistryInspector>;
+  readonly inspector?: (url: string) => Promise<RegistryInspector>;
 }
 
 const BACKENDS: readonly Backend[] = [

@@ -1,10 +1,10 @@
 /**
- * The bits of an id, drawn:
+ * Draws the bits of an id:
  *
  *      63 62            22 21     12 11        0
  *     |  | 41 timestamp   | 10 worker | 12 sequence |
  *
- * Promise: every one of the 64 bits lies in exactly one cell, the highest on the left.
+ * Each of the 64 bits is in exactly one cell, the most significant on the left.
  */
 import type { BitLayout } from '../core/index.js';
 
@@ -14,7 +14,7 @@ interface Cell {
   readonly lines: readonly string[];
 }
 
-/** @param values of an id, by field; without them only the fields are drawn */
+/** @param values the fields of an id; without them only the layout is drawn */
 export function bitDiagram(layout: BitLayout, values?: Readonly<Record<string, number>>): string[] {
   const cells = layout.fields.map(({ name, bits, shift }) => {
     const value = values?.[name];
@@ -40,7 +40,7 @@ export function bitDiagram(layout: BitLayout, values?: Readonly<Record<string, n
   ];
 }
 
-/** The sign bit, which stays 0, and whatever a shorter layout leaves above its fields. */
+/** The sign bit, which is always 0, and the bits above the fields of a shorter layout. */
 function unusedCell(bits: number, hasValues: boolean): Cell {
   const name = bits === 1 ? '' : `${bits} unused`;
   return drawn(hasValues ? [name, '0'.repeat(bits)] : [name], 63, 64 - bits);

@@ -1,16 +1,16 @@
 /**
  * What a command is: names and options as data, and one function.
  *
- * Promise: parsing, help and suggestions all come from this data, so that they cannot disagree.
+ * Parsing, help and suggestions all read this data, so they cannot disagree. This file imports no
+ * command and no parser; both import it.
  */
 import { SnowflakeError } from '../errors.js';
 import { shownUrl } from '../shown.js';
-import type { Options } from './options.js';
 import type { ExitCode, Surroundings } from './surroundings.js';
 import type { Terminal } from './terminal.js';
 
 export interface OptionSpec {
-  /** What the help calls the value; absent for an option that takes none. */
+  /** The name of the value in the help; absent for an option without a value. */
   readonly value?: string;
   readonly says: string;
   /** May be given several times. */
@@ -19,11 +19,24 @@ export interface OptionSpec {
 
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
 
-/** The words behind a command that are no options. */
+/** The arguments after a command that are not options. */
 export interface WordSpec {
   readonly name: string;
   readonly min: number;
   readonly max: number;
+}
+
+/** What was given on the command line, read and checked. */
+export interface Options {
+  /** The arguments that are not options. */
+  readonly words: readonly string[];
+  flag(name: string): boolean;
+  text(name: string): string | undefined;
+  texts(name: string): readonly string[];
+  /** @throws SnowflakeError CONFIG_INVALID without the option */
+  required(name: string): string;
+  /** A whole number from 0 up. @throws SnowflakeError CONFIG_INVALID */
+  whole(name: string): number | undefined;
 }
 
 export interface Call {
@@ -33,10 +46,10 @@ export interface Call {
 }
 
 export interface Command {
-  /** One word or two. */
+  /** `decode`, or with a subcommand: `registry inspect`. */
   readonly name: string;
   readonly summary: string;
-  /** Paragraphs for the help of this command. */
+  /** Paragraphs of the help of this command. */
   readonly says?: readonly string[];
   readonly words?: WordSpec;
   readonly options: OptionSpecs;
@@ -44,20 +57,20 @@ export interface Command {
   run(call: Call): Promise<ExitCode>;
 }
 
-/** A command line that cannot be meant so. */
+/** A mistake in the command line, as opposed to a command that fails. */
 export function usageFault(message: string): SnowflakeError {
   return new SnowflakeError('CONFIG_INVALID', message);
 }
 
-/** Where to read on; a line of its own below a fault. */
+/** Where to find help: a line of its own after the message. */
 export function helpHint(name: string): string {
   return `See: snowflake ${name} --help`;
 }
 
-/** One of these is in every connection string with a password. */
+/** Every connection string with a password contains one of these. */
 const MAY_BE_URL = /:\/\/|@|=/;
 
-/** A word of the command line as a message shows it; never what may be a URL with a password. */
+/** An argument as a message shows it; the password of what may be a URL is hidden. */
 export function quoted(text = ''): string {
   return MAY_BE_URL.test(text) ? shownUrl(text) : JSON.stringify(text);
 }

@@ -1,8 +1,7 @@
 /**
- * Asks before something is changed for others.
+ * Asks before something is changed that others use.
  *
- * Promise: only the word yes is a yes, and a script that cannot be asked is refused, not waited
- * for.
+ * Promise: only the word yes is a yes. Without a terminal the command is refused and does not wait.
  */
 import { usageFault } from './command.js';
 import { lineChunks } from './read-lines.js';
@@ -12,11 +11,11 @@ import type { Terminal } from './terminal.js';
 export async function confirm(terminal: Terminal, question: string): Promise<boolean> {
   if (terminal.stdin.isTTY !== true) {
     throw usageFault(
-      'Standard input is no terminal, so nobody can be asked, and nothing was changed. In a ' +
+      'Standard input is not a terminal, so nobody can confirm this. Nothing was changed. In a ' +
         'script add --yes.',
     );
   }
-  await terminal.ask(`${question} Type yes to go on: `);
+  await terminal.ask(`${question} Type yes to continue: `);
   for await (const [answer = ''] of lineChunks(terminal.stdin)) return /^yes\s*$/i.test(answer);
   return false;
 }

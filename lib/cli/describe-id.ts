@@ -1,7 +1,7 @@
 /**
- * What an id says, for people and for programs.
+ * The parts of an id, as text for people and as JSON for programs.
  *
- * Promise: in JSON an id is text, because a JavaScript number loses its last digits.
+ * In JSON an id is text, because a JavaScript number loses its last digits.
  */
 import type { BitLayout } from '../core/index.js';
 import { bitDiagram } from './bit-diagram.js';

@@ -1,12 +1,10 @@
 /**
- * How ids are written on the command line and in the output: decimal, or another text form.
- *
- * Promise: names are those of `textForms`, whatever their case.
+ * The option --form: how ids are written in arguments and output, in decimal or another text form.
+ * The names are those of `textForms`, in upper or lower case.
  */
 import { textForms, type TextForm } from '../core/index.js';
-import { quoted, usageFault, type OptionSpecs } from './command.js';
+import { quoted, usageFault, type Options, type OptionSpecs } from './command.js';
 import { suggestion } from './nearest.js';
-import type { Options } from './options.js';
 
 export const FORM_OPTION: OptionSpecs = {
   form: { value: 'form', says: `${Object.keys(textForms).join(', ')}; default decimal` },

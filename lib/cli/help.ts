@@ -1,7 +1,6 @@
 /**
- * The help texts, from the data of the commands.
- *
- * Promise: every command and every option is named; nothing is listed here by hand.
+ * The help texts, built from the data of the commands: every command and every option is listed
+ * because it exists, none by hand.
  */
 import type { Command, OptionSpecs } from './command.js';
 import { HELP_OPTION } from './options.js';
@@ -12,18 +11,18 @@ const WIDTH = 90;
 const OPTION_WIDTH = 58;
 
 const WHERE =
-  'In a project that has it installed: npx snowflake. Anywhere else: npx nestjs-snowflake, ' +
-  'because a package named snowflake is not ours.';
+  'In a project that has it installed: npx snowflake. Elsewhere: npx nestjs-snowflake, because ' +
+  'the package named snowflake is a different one.';
 
 const EXIT_CODES =
-  'Results go to standard output, everything else to standard error. Exit codes: 0 fine, 1 ' +
-  'something was found wrong or failed, 2 the command line is wrong.';
+  'Results go to standard output, everything else to standard error. Exit codes: 0 success, 1 ' +
+  'something is wrong or has failed, 2 the command line is wrong.';
 
 export function helpOf(command: Command): string[] {
   const { name, words, says = [], examples } = command;
-  const behind = words === undefined ? '' : ` ${wordText(words)}`;
+  const after = words === undefined ? '' : ` ${wordText(words)}`;
   return [
-    `snowflake ${name} [options]${behind}`,
+    `snowflake ${name} [options]${after}`,
     '',
     `${command.summary}.`,
     ...says.flatMap((paragraph) => ['', ...wrapped(paragraph, WIDTH)]),
@@ -47,9 +46,9 @@ export function helpOfAll(commands: readonly Command[]): string[] {
   ];
 }
 
-/** @param members the commands that begin with the word `family` */
-export function helpOfFamily(family: string, members: readonly Command[]): string[] {
-  return overview(`snowflake ${family}`, members);
+/** @param command one that takes a subcommand; @param members it with each of its subcommands */
+export function helpOfFamily(command: string, members: readonly Command[]): string[] {
+  return overview(`snowflake ${command}`, members);
 }
 
 function overview(begin: string, commands: readonly Command[]): string[] {

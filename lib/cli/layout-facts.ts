@@ -1,13 +1,12 @@
 /**
- * What a layout is good for, in numbers: how long, how many workers, how many ids.
- *
- * Promise: derived from the layout alone; only ranges that a store can lease count as workers.
+ * The limits of a layout in numbers: how long it lasts, how many workers and how many ids it has.
+ * They follow from the layout alone.
  */
 import type { BitLayout } from '../core/index.js';
 import { LEASED_WORKER_COUNT_MAX } from '../core/layout/worker-id-range.js';
 import { spanText } from './time-text.js';
 
-/** Above this a JavaScript number skips integers. */
+/** With more bits a JavaScript number is not exact. */
 const NUMBER_BITS = 53;
 
 export interface LayoutFacts {
@@ -48,11 +47,11 @@ export function factRows(facts: LayoutFacts): (readonly [label: string, text: st
     ['fingerprint', facts.fingerprint],
     ['bits', `${facts.bits}${facts.fitsNumber ? ' (fits a JavaScript number)' : ''}`],
     ['one tick', `${count(facts.unitMs)} ms`],
-    ['counted from', facts.epoch],
+    ['epoch', facts.epoch],
     ['last date', facts.lastDate],
     ['lifetime', spanText(facts.lifetimeMs)],
     ['workers', count(workers) + ofThem],
     ['ids per s and worker', count(rate)],
-    ['ids per s in all', count(rate * workers)],
+    ['ids per s in total', count(rate * workers)],
   ];
 }

@@ -1,22 +1,21 @@
 /**
- * The layout a command line names: a preset, a fingerprint, or fields written out.
+ * The layout named on the command line: a preset, a fingerprint, or a list of fields.
  *
- * Promise: what is wrong is said by the layout itself, in its own words; a name that is unknown is
- * answered with the nearest preset.
+ * Faults in a layout are reported in the words of the layout itself; for an unknown name the
+ * closest preset is suggested.
  */
 import { BitLayout, layouts, type Epoch, type FieldSpec } from '../core/index.js';
 import { readFingerprint } from '../core/layout/fingerprint.js';
-import { quoted, usageFault, type OptionSpecs } from './command.js';
+import { quoted, usageFault, type Options, type OptionSpecs } from './command.js';
 import { suggestion } from './nearest.js';
-import type { Options } from './options.js';
 
 const PRESETS = `${Object.keys(layouts).join(', ')}, or a fingerprint`;
 
-/** For commands that compare with a layout only where one is given. */
+/** For commands that only compare with a layout, if one is given. */
 export const GIVEN_LAYOUT_OPTIONS: OptionSpecs = {
   layout: { value: 'preset', says: PRESETS },
   fields: { value: 'fields', says: 'another layout, e.g. timestamp:41,worker:10,sequence:12' },
-  epoch: { value: 'time', says: 'moment the layout counts from; ISO text or Unix milliseconds' },
+  epoch: { value: 'time', says: 'when the time in ids starts; ISO text or Unix milliseconds' },
   unit: { value: 'time', says: 'length of one tick with --fields, e.g. 10ms or 1s; default 1ms' },
 };
 
@@ -36,7 +35,7 @@ export function layoutFrom(options: Options): BitLayout {
   const epoch = readEpochText(options.text('epoch'));
   const unit = options.text('unit');
   if (fields === undefined) {
-    if (unit !== undefined) throw usageFault('--unit belongs to --fields; presets have their own.');
+    if (unit !== undefined) throw usageFault('--unit needs --fields; a preset has its own unit.');
     return presetOf(layout ?? 'snowflake', epoch);
   }
   if (layout !== undefined) throw usageFault('Give --layout or --fields, not both.');
@@ -77,7 +76,7 @@ function readUnit(text: string): number {
   return Number(count) * (unit === 's' ? 1000 : 1);
 }
 
-/** `name:bits` or `name:bits:call`, from the highest field down; the layout checks the rest. */
+/** `name:bits` or `name:bits:call`, the most significant first; the layout checks the rest. */
 export function readFields(text: string): FieldSpec[] {
   return text.split(',').map((part) => {
     const [name = '', bits = '', ...roles] = part.trim().split(':');

@@ -1,7 +1,6 @@
 /**
- * The word that was probably meant.
- *
- * Promise: a suggestion is made only where it is close; a wrong one is worse than none.
+ * Suggests the name that was probably meant, but only if it is close: a wrong suggestion is worse
+ * than none.
  */
 
 /** The closest of the names, or undefined when none is close. */
@@ -11,18 +10,18 @@ export function nearest(word: string, names: readonly string[]): string | undefi
     .map((name) => ({ name, distance: distanceOf(meant, name.toLowerCase()) }))
     .toSorted((a, b) => a.distance - b.distance);
   const [best] = ranked;
-  // One slip for a short word, one more for every three letters.
+  // One mistake for a short word, one more for every three letters.
   const allowed = 1 + Math.floor(meant.length / 3);
   return best !== undefined && best.distance <= allowed ? best.name : undefined;
 }
 
-/** "Did you mean decode?", or the names there are. */
+/** "Did you mean decode?", or all names. */
 export function suggestion(word: string, names: readonly string[]): string {
   const name = nearest(word, names);
-  return name === undefined ? `Known are ${names.join(', ')}.` : `Did you mean ${name}?`;
+  return name === undefined ? `Choose one of ${names.join(', ')}.` : `Did you mean ${name}?`;
 }
 
-/** How many letters have to be put in, taken out, changed or swapped. */
+/** How many letters have to be inserted, removed, changed or swapped. */
 function distanceOf(from: string, to: string): number {
   let before: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, at) => at);

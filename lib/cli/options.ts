@@ -1,19 +1,18 @@
 /**
- * The command line of one command, read and checked.
+ * Reads and checks the arguments of one command.
  *
- * Promise: an option that is not known is refused with the nearest one that is; a number is a
- * whole number.
+ * For an unknown option the message suggests the closest one that exists.
  */
 import { parseArgs } from 'node:util';
-import { helpHint, quoted, usageFault, type Command, type OptionSpecs } from './command.js';
+import { helpHint, quoted, usageFault } from './command.js';
+import type { Command, OptionSpecs, Options } from './command.js';
 import { nearest } from './nearest.js';
 
 export const HELP_OPTION: OptionSpecs = { help: { says: 'show this text' } };
 
-export class Options {
+class ReadOptions implements Options {
   constructor(
     private readonly given: Readonly<Record<string, unknown>>,
-    /** What stands behind the command and is no option. */
     readonly words: readonly string[],
     /** Of the command, for messages. */
     private readonly name: string,
@@ -31,14 +30,12 @@ export class Options {
     return (this.given[name] as string[] | undefined) ?? [];
   }
 
-  /** @throws SnowflakeError CONFIG_INVALID */
   required(name: string): string {
     const text = this.text(name);
     if (text !== undefined && text !== '') return text;
     throw usageFault(`\`${this.name}\` needs --${name}.\n${helpHint(this.name)}`);
   }
 
-  /** A whole number from 0 up. @throws SnowflakeError CONFIG_INVALID */
   whole(name: string): number | undefined {
     const text = this.text(name);
     return text === undefined ? undefined : readWhole(`--${name}`, text);
@@ -57,10 +54,10 @@ export function readOptions(command: Command, args: readonly string[]): Options 
   const specs = { ...command.options, ...HELP_OPTION };
   const { values, positionals } = parsed(specs, args);
   checkWords(command, positionals);
-  return new Options(values, positionals, command.name);
+  return new ReadOptions(values, positionals, command.name);
 }
 
-/** A number, which parseArgs takes for an option; nothing here has an option of one digit. */
+/** A negative number, which parseArgs takes for an option; no option here starts with a digit. */
 const NEGATIVE = /^-\d/;
 const SHIELD = '\0';
 
@@ -97,20 +94,20 @@ function parsed(specs: OptionSpecs, args: readonly string[]) {
 function argumentFault(message: string, names: readonly string[]) {
   const [, dashes, unknown] = /^Unknown option '(-{1,2})([^'=\s]*)/.exec(message) ?? [];
   if (unknown === undefined) return usageFault(message);
-  // By the words alone: the dashes, which all share, would make any two look close.
+  // Without the dashes, which all options share: they would make any two look alike.
   const meant = nearest(unknown, names);
   const known = names.map((name) => `--${name}`).join(', ');
   return usageFault(
     `There is no option ${quoted(dashes + unknown)}. ` +
-      (meant === undefined ? `Known are ${known}.` : `Did you mean --${meant}?`),
+      (meant === undefined ? `The options are ${known}.` : `Did you mean --${meant}?`),
   );
 }
 
 function checkWords({ name, words }: Command, given: readonly string[]): void {
   const max = words?.max ?? 0;
   if (given.length > max) {
-    const takes = words === undefined ? 'takes options alone' : `takes ${max} <${words.name}>`;
-    throw usageFault(`\`${name}\` ${takes}; ${quoted(given[max])} is too many.`);
+    const takes = words === undefined ? 'takes only options' : `takes only ${max} <${words.name}>`;
+    throw usageFault(`\`${name}\` ${takes}; ${quoted(given[max])} is one argument too many.`);
   }
   if (words !== undefined && given.length < words.min) {
     throw usageFault(`\`${name}\` needs a <${words.name}>.`);

@@ -1,13 +1,13 @@
 /**
- * Standard input, line by line.
+ * Reads standard input line by line.
  *
- * Promise: memory holds one chunk and no more than the beginning of one line, however much comes.
+ * Promise: memory holds one chunk and the start of one line, however long the input is.
  */
 
-/** Longer than any spelling of an id; what is longer is refused by its beginning. */
+/** Longer than any text of an id, so the start of a line is enough to refuse it. */
 const LINE_LENGTH_MAX = 1000;
 
-/** The lines of each chunk as it comes, so that what is there is answered at once. */
+/** The lines of each chunk as it arrives, so that they are answered at once. */
 export async function* lineChunks(
   input: AsyncIterable<string | Uint8Array>,
 ): AsyncGenerator<readonly string[]> {
@@ -19,12 +19,12 @@ export async function* lineChunks(
     rest = lines.pop()!;
     if (lines.length > 0) yield lines;
   }
-  // Half a character at the end is one that is wrong, and no end of an id.
+  // Half a character at the end becomes a wrong character, so no id ends there.
   rest += decoder.decode();
   if (rest !== '') yield [rest];
 }
 
-/** What is left out leaves a sign that no id has, or spaces might hide it. */
+/** The ellipsis, which no id contains, keeps a cut line from being read as an id. */
 function cut(line: string): string {
   return line.length <= LINE_LENGTH_MAX ? line : `${line.slice(0, LINE_LENGTH_MAX)}…`;
 }

@@ -1,8 +1,8 @@
 /**
- * From a command line to an exit code: finds the command, runs it, words what went wrong.
+ * From a command line to an exit code: finds the command, runs it and reports what went wrong.
  *
- * Promise: never rejects. When it answers, all output is through; when the reader of the output
- * has gone it stops and says nothing.
+ * Promise: it never rejects and resolves after all output is written. If the reader of the output
+ * is gone, it stops without a message.
  */
 import { isSnowflakeError, type SnowflakeError } from '../errors.js';
 import { shown } from '../shown.js';
@@ -23,7 +23,7 @@ export async function run(world: Surroundings): Promise<ExitCode> {
   try {
     return await dispatch(world, terminal);
   } catch (error) {
-    // The reader of `| head` has what it wanted.
+    // As with `| head`: the reader has what it needs.
     if (isBrokenPipe(error)) return 0;
     return report(error, terminal);
   }
@@ -36,7 +36,7 @@ async function dispatch(world: Surroundings, terminal: Terminal): Promise<ExitCo
   if (asksForHelp(args)) return shownLines(terminal, helpAbout(withoutHelpWords(args)));
   const members = familyOf(first);
   if (args.length === 0 || (args.length === 1 && members.length > 0)) {
-    // Nothing is asked yet: the help, but not as a result.
+    // Without a command the help is shown, but not as a result.
     await terminal.say(helpAbout(args).join('\n'));
     return 2;
   }
@@ -45,7 +45,7 @@ async function dispatch(world: Surroundings, terminal: Terminal): Promise<ExitCo
   return found.command.run({ options, terminal, env: world.env });
 }
 
-/** Wherever it stands among the options: who asks for help may have the rest wrong. */
+/** At any place among the options, since the others may be wrong. */
 function asksForHelp(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   const options = end < 0 ? args : args.slice(0, end);
@@ -58,7 +58,7 @@ function withoutHelpWords(args: readonly string[]): string[] {
   return args.filter((word) => word !== 'help' && !HELP_OPTIONS.includes(word));
 }
 
-/** The help of a command, of the commands with a common first word, or of all. */
+/** The help of a command, of one with its subcommands, or of all commands. */
 function helpAbout(args: readonly string[]): string[] {
   const [first, second] = args;
   if (first === undefined) return helpOfAll(COMMANDS);
@@ -72,12 +72,12 @@ async function shownLines(terminal: Terminal, lines: readonly string[]): Promise
   return 0;
 }
 
-/** The commands of two words that begin with this one. */
+/** The subcommands of a command; none for most. */
 function familyOf(first: string): readonly Command[] {
   return COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
 }
 
-/** The command of one word or of two. */
+/** The command that is named, with or without a subcommand. */
 function commandOf(args: readonly string[]): { command: Command; args: readonly string[] } {
   const [first = '', second = ''] = args;
   for (const [name, used] of [
@@ -105,9 +105,9 @@ function unknownCommand(first: string, second: string): SnowflakeError {
     return usageFault(`There is no command ${quoted(first)}. ${suggestion(first, [...known])}`);
   }
   if (second.startsWith('-')) {
-    return usageFault(`\`${first}\` is said with one more word: ${members.join(', ')}.`);
+    return usageFault(`\`${first}\` needs a subcommand: ${members.join(', ')}.`);
   }
-  // By the second words: the first, which they share, would make any two look close.
+  // By the subcommands alone: the command, which they share, would make any two look alike.
   const advice = suggestion(second, seconds(members));
   return usageFault(`There is no command ${quoted(`${first} ${second}`)}. ${advice}`);
 }
@@ -130,9 +130,9 @@ async function report(error: unknown, terminal: Terminal): Promise<ExitCode> {
   return error.code === 'CONFIG_INVALID' ? 2 : 1;
 }
 
-/** What the system refuses is the operator's to mend; anything else is a fault of ours. */
+/** What the system refuses the operator can fix; anything else is a bug, so its stack is shown. */
 function unforeseen(error: unknown): string {
-  if (!(error instanceof Error)) return `an unexpected fault: ${shown(error)}`;
+  if (!(error instanceof Error)) return `unexpected error: ${shown(error)}`;
   const isOfSystem = /^E[A-Z0-9]+$/.test((error as { code?: string }).code ?? '');
-  return isOfSystem ? error.message : `an unexpected fault. ${error.stack}`;
+  return isOfSystem ? error.message : `unexpected error. ${error.stack}`;
 }

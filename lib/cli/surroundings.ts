@@ -1,26 +1,25 @@
 /**
- * The outside world of a command, as one object: a process, or what a test puts in its place.
- *
- * Promise: commands know nothing of `process`.
+ * The process around a command as one object, which a test can replace: commands never use
+ * `process` themselves.
  */
 
-/** 0 fine, 1 found something wrong or failed, 2 the command line cannot be meant so. */
+/** 0 success, 1 something is wrong or has failed, 2 the command line is wrong. */
 export type ExitCode = 0 | 1 | 2;
 
-/** Where text goes; a stream of Node. */
+/** A writable stream of Node. */
 export interface Output {
   write(text: string, done: (error?: Error | null) => void): unknown;
   on(event: 'error', listener: (error: Error) => void): unknown;
   readonly isTTY?: boolean;
 }
 
-/** Where text comes from; a stream of Node. */
+/** A readable stream of Node. */
 export interface Input extends AsyncIterable<string | Uint8Array> {
   readonly isTTY?: boolean;
 }
 
 export interface Surroundings {
-  /** Without the program itself. */
+  /** Without the program's own name. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: Input;

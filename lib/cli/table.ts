@@ -1,10 +1,9 @@
 /**
- * Rows as lines whose columns stand below each other.
- *
- * Promise: no line ends in spaces, and an empty table is no line.
+ * Formats rows as lines with aligned columns. No line ends in spaces, and an empty table gives no
+ * line.
  */
 
-/** @param right columns of numbers, which end below each other */
+/** @param right the columns to align on the right, such as numbers */
 export function tableLines(
   rows: readonly (readonly string[])[],
   indent = '',

@@ -1,9 +1,9 @@
 /**
- * What a command says, and to whom: results to standard output, all else to standard error.
+ * Writes results to standard output and everything else to standard error.
  *
- * Promise: whatever a text holds, it steers no terminal: the only control characters are line ends
- * and the colours written here, for a terminal and never with NO_COLOR. A write is awaited until it
- * is through, so that nothing piles up in memory and a reader that has gone is noticed.
+ * Promise: no text controls the terminal. The only control characters are line ends and the colours
+ * set here, for a terminal and never with NO_COLOR. Each write is awaited, so nothing piles up in
+ * memory and a reader that is gone is noticed.
  */
 import { printable, printableJson } from '../lease/printable.js';
 import type { Input, Output, Surroundings } from './surroundings.js';
@@ -12,7 +12,7 @@ const COLOURS = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
 
 export type Colour = keyof typeof COLOURS;
 
-/** A line that begins in colour. */
+/** A line whose first part is coloured. */
 export interface Painted {
   readonly colour: Colour;
   readonly text: string;
@@ -24,7 +24,7 @@ export class Terminal {
 
   constructor(private readonly world: Surroundings) {
     this.stdin = world.stdin;
-    // Each write learns of its own failure; the event alone would end the process.
+    // Each write handles its own error; an event without a listener would end the process.
     world.stdout.on('error', () => undefined);
     world.stderr.on('error', () => undefined);
   }
@@ -41,16 +41,16 @@ export class Terminal {
     await this.print(...values.map(printableJson));
   }
 
-  /** Says what is not part of the result, in one line or several; nobody listening is no fault. */
+  /** Writes what is not part of the result, in one line or more; a closed stream is no error. */
   async say(text: string | Painted): Promise<void> {
     const { stderr } = this.world;
-    // Who does not listen has missed nothing that the exit code does not say.
+    // A reader that is gone still has the exit code.
     await written(stderr, `${this.drawn(text, stderr, '\n')}\n`).catch(() => undefined);
   }
 
-  /** The same, and what is typed next stands behind it. */
+  /** Writes a question without a line end, so that the answer is typed after it. */
   async ask(question: string): Promise<void> {
-    // Who does not listen gives no answer either, which is a no.
+    // A reader that is gone gives no answer, which means no.
     await written(this.world.stderr, printable(question)).catch(() => undefined);
   }
 
@@ -63,7 +63,7 @@ export class Terminal {
   }
 }
 
-/** True when the reader of our output has gone, as with `| head`. */
+/** True when the reader of our output is gone, as with `| head`. */
 export function isBrokenPipe(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return code === 'EPIPE' || code === 'EOF' || code === 'ERR_STREAM_DESTROYED';

@@ -1,12 +1,12 @@
 /**
- * Times as an operator writes and reads them.
+ * Times as operators write and read them.
  *
- * Promise: a time that is read has its zone, or is refused; a time that is shown says its zone.
+ * Promise: a time without its zone is refused, and every time that is shown has its zone.
  */
 import { systemClock } from '../core/clock.js';
 import { quoted, usageFault } from './command.js';
 
-/** The first and the last millisecond of what was written: of a day, a minute, a second. */
+/** The first and the last millisecond of the day, minute or second that was written. */
 export interface WrittenTime {
   readonly firstMs: number;
   readonly lastMs: number;
@@ -47,7 +47,7 @@ function isDayOfMonth([, year, month, day]: readonly (string | undefined)[]): bo
   return date.getUTCDate() === Number(day);
 }
 
-/** A time far beyond what Date can show is shown as the number it is. */
+/** ISO 8601; a time too far away for Date is shown in milliseconds. */
 export function utcText(ms: number): string {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? `${ms} ms` : date.toISOString();
@@ -65,7 +65,7 @@ export function localText(ms: number): string {
     .replace('Z', '')} ${zone}`;
 }
 
-/** About how long: 48 s, 12 min, 69.7 years. */
+/** A rounded duration: 48 s, 12 min, 69.7 years. */
 export function spanText(ms: number): string {
   if (ms < SECOND_MS) return `${Math.round(ms)} ms`;
   if (ms < 2 * MINUTE_MS) return `${Math.round(ms / SECOND_MS)} s`;

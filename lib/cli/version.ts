@@ -1,7 +1,6 @@
 /**
- * The version of this package, read from its package.json.
- *
- * Promise: a program that was moved out of its package says so instead of failing.
+ * The version of this package, read from its package.json; `unknown` if the program was moved out
+ * of the package.
  */
 import { readFileSync, realpathSync } from 'node:fs';
 
@@ -10,7 +9,7 @@ const FOLDERS_UP = 4;
 
 export function versionOf(program: string | undefined): string {
   try {
-    // A bin is started by a link.
+    // A bin is a symbolic link.
     const folders = realpathSync(program ?? '').split(/[\\/]/);
     const path = [...folders.slice(0, -FOLDERS_UP), 'package.json'].join('/');
     const { version } = JSON.parse(readFileSync(path, 'utf8')) as { version?: string };

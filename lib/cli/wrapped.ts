@@ -1,7 +1,7 @@
 /**
- * Text broken between words.
+ * Wraps text between words.
  *
- * Promise: no line is longer than the width, except for a word that is.
+ * No line is longer than the width unless a single word is.
  */
 export function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];

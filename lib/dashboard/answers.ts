@@ -1,16 +1,16 @@
 /**
- * What the page is told, as JSON. The page knows these shapes and nothing else of the library.
+ * The JSON that the page gets. The page knows these shapes and nothing else of the library.
  *
- * Promise: ids are text, spans are milliseconds, and what is not known is left out.
+ * Promise: ids are text, spans of time are milliseconds, and what is unknown is left out.
  */
 import type { FieldRole } from '../core/layout/layout-field.js';
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
 import type { HealthReport } from '../health/health-report.js';
 import type { LeaseState } from '../lease/lease-states.js';
 
-/** The process that answered, which is another one each time behind a load balancer. */
+/** The process that answered; behind a load balancer it can be a different one each time. */
 export interface StateAnswer {
-  /** Random: a process that is started again may have the same host and pid. */
+  /** Random, since a process that is restarted may have the same host and pid. */
   readonly instance: string;
   readonly host: string;
   readonly pid: number;
@@ -22,10 +22,10 @@ export interface GeneratorView {
   readonly name?: string | undefined;
   /** Where the worker id comes from. */
   readonly support: string;
-  /** What the application calls itself towards the registry. */
+  /** The name of the application in the registry. */
   readonly application: string;
   readonly health: HealthReport['status'];
-  /** Why the health is not simply up. */
+  /** Why the health is not up. */
   readonly reason?: string | undefined;
   readonly layout: LayoutView;
   readonly workerIds: WorkerIdRange;
@@ -41,15 +41,15 @@ export interface LeaseView {
   readonly incarnation?: string | undefined;
   /** At least how many ids are left without the store; present while the lease is stretched. */
   readonly idsLeft?: number | undefined;
-  /** Absent in a thread that shares the lease of another. */
+  /** Absent in a thread that shares another thread's lease. */
   readonly renewals?: RenewalsView | undefined;
 }
 
 export interface RenewalsView {
   readonly countByAnswer: Readonly<Record<string, number>>;
-  /** The usual one of the last that were answered: half of them took longer. */
+  /** The median of the last ones that were answered. */
   readonly usualMs?: number | undefined;
-  /** Since the store prolonged the lease last. */
+  /** Since the store last extended the lease. */
   readonly lastAgoMs?: number | undefined;
 }
 
@@ -65,11 +65,11 @@ export interface CountsView {
 
 export interface LayoutView {
   readonly fingerprint: string;
-  /** From the most significant bit down. */
+  /** The most significant first. */
   readonly fields: readonly FieldView[];
   readonly unitMs: number;
   readonly epochMs: number;
-  /** The last millisecond that an id can carry. */
+  /** The last millisecond that fits into an id. */
   readonly endsMs: number;
   readonly workerIdMax: number;
   readonly idsPerSecond: number;
@@ -100,7 +100,7 @@ export interface WorkerView {
   readonly workerId: number;
   readonly state: WorkerState;
   readonly holder?: HolderView | undefined;
-  /** Until the ceiling, negative behind it; absent where there is none. */
+  /** Until the ceiling, negative after it; absent where there is none. */
   readonly remainingMs?: number | undefined;
 }
 
@@ -112,7 +112,7 @@ export interface HolderView {
   readonly heldForMs?: number | undefined;
 }
 
-/** An id taken apart, or why it is none. */
+/** An id taken apart, or why the text is not an id. */
 export type IdAnswer = IdView | { readonly problem: string };
 
 export interface IdView {
@@ -123,6 +123,6 @@ export interface IdView {
   readonly sequence: number;
   /** By field. */
   readonly values: Readonly<Record<string, number>>;
-  /** The same id in every other form of text. */
+  /** The same id in every text form. */
   readonly texts: Readonly<Record<string, string>>;
 }

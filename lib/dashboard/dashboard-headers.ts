@@ -1,8 +1,8 @@
 /**
- * What browsers are told about the page beside its text.
+ * The HTTP headers of the page and of its answers.
  *
- * Promise: the page runs the one script and the one style that were built into it, talks to where
- * it came from, is framed by nobody and kept by no cache.
+ * Promise: the page runs only the script and the style built into it, connects only to its own
+ * origin, cannot be framed and is not cached.
  */
 import { PAGE } from './page.generated.js';
 
@@ -27,7 +27,7 @@ const ANSWER_HEADERS = {
   'X-Robots-Tag': 'noindex',
 };
 
-/** For what the page asks. */
+/** For the answers that the page asks for. */
 export const JSON_HEADERS = {
   ...ANSWER_HEADERS,
   'Content-Type': 'application/json; charset=utf-8',

@@ -1,7 +1,7 @@
 /**
- * The options of the dashboard, and every fault in them at once.
+ * The options of the dashboard, checked; all faults are reported at once.
  *
- * Promise: without a guard there is no page. Leaving the guards out is a fault, not a default.
+ * Promise: without a guard there is no page. Leaving out the guards is a fault, not a default.
  */
 import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
 import { SnowflakeError } from '../errors.js';
@@ -12,11 +12,11 @@ export type DashboardGuard = Type<CanActivate> | CanActivate;
 
 export interface SnowflakeDashboardOptions {
   /**
-   * Who may see the page: every request to it has to pass all of these. `'global'` leaves it to the
-   * guards that the application has for all routes, and there must be one.
+   * Who may see the page: every request must pass all of these. `'global'` leaves that to the
+   * application's guards for all routes, of which there must be at least one.
    */
   readonly guards: readonly DashboardGuard[] | 'global';
-  /** Where the page is served, behind the application's global prefix. Default `'snowflake'`. */
+  /** Where the page is served, after the application's global prefix. Default `'snowflake'`. */
   readonly path?: string;
   /** Modules that export what the guards inject. Global modules need not be listed. */
   readonly imports?: ModuleMetadata['imports'];
@@ -27,11 +27,11 @@ export interface DashboardConfig {
   readonly path: string;
 }
 
-/** For the injector; absent when the module was imported without forRoot(). */
+/** The token of the options; not provided when the module is imported without forRoot(). */
 export const DASHBOARD_CONFIG = Symbol.for('nestjs-snowflake:dashboard');
 
 const PATH_DEFAULT = 'snowflake';
-/** Plain segments: a pattern would serve the page under paths nobody meant, a dot under none. */
+/** Plain segments: a pattern would serve the page under other paths, too, a dot under none. */
 const PATH = /^\/?(?!\.{1,2}(\/|$))[\w.~-]+(\/(?!\.{1,2}(\/|$))[\w.~-]+)*\/?$/;
 const OPTION_NAMES: Record<keyof SnowflakeDashboardOptions, true> = {
   guards: true,
@@ -61,21 +61,21 @@ function guardsFault(guards: unknown): string | undefined {
   if (guards === 'global') return undefined;
   if (guards === undefined || (Array.isArray(guards) && guards.length === 0)) {
     return (
-      'No `guards` are given, and the page must never be open to the world: it names hosts and ' +
-      'processes. Give the guards that let operators in: `guards: [OperatorGuard]`; or `guards: ' +
-      "'global'`, where the guards of the whole application do."
+      'No `guards` are given, and the page must never be public: it names hosts and processes. ' +
+      'Give guards that admit operators only, `guards: [OperatorGuard]`, or use ' +
+      "`guards: 'global'` if the guards of the whole application do so."
     );
   }
   if (!Array.isArray(guards)) {
     return `Expected \`guards\` to be a list of guards or 'global', got ${shown(guards)}.`;
   }
-  const strangers = guards.filter((guard) => !isGuard(guard)).map(shown);
-  if (strangers.length === 0) return undefined;
+  const others = guards.filter((guard) => !isGuard(guard)).map(shown);
+  if (others.length === 0) return undefined;
   const wanted = 'Expected each of `guards` to be a class or have canActivate()';
-  return `${wanted}, got ${strangers.join(', ')}.`;
+  return `${wanted}, got ${others.join(', ')}.`;
 }
 
-/** What a class will have is known when it is made: a field may hold canActivate. */
+/** Any class is accepted, since canActivate may be a field of its instances. */
 function isGuard(guard: unknown): boolean {
   if (typeof guard === 'function') return guard.prototype !== undefined;
   return typeof (guard as CanActivate | null | undefined)?.canActivate === 'function';

@@ -1,8 +1,8 @@
 /**
- * The page and what it asks for. All of it is read; nothing can be changed from here.
+ * Serves the page and its answers. The module adds path and guards.
  *
- * Promise: answers leave as they are, whatever interceptors, serializers and filters the
- * application has for its own. Path and guards are put on by the module.
+ * Promise: nothing can be changed from here, and the application's interceptors, serializers and
+ * filters do not touch the answers.
  */
 import { Get, Injectable, Query, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
@@ -14,7 +14,7 @@ import { idAnswer } from './id-answer.js';
 import { PAGE } from './page.generated.js';
 import { ShownGenerators, type ShownGenerator } from './shown-generators.js';
 
-/** Asked for a generator that the application does not have. */
+/** The answer about a generator that the application does not have. */
 const UNKNOWN_GENERATOR = { problem: 'The application has no such generator.' };
 
 @Injectable()
@@ -68,7 +68,7 @@ export abstract class DashboardController {
     for (const [name, value] of Object.entries(headers)) {
       httpAdapter.setHeader(response, name, value);
     }
-    // As text, so that no replacer or serializer of the application's own answers is at work.
+    // As text, so that no replacer or serializer of the application changes it.
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     httpAdapter.reply(response, text, 200);
   }

@@ -1,8 +1,8 @@
 /**
- * A generator as the page is told of it.
+ * A generator as the page shows it.
  *
- * Promise: it reads what is known in this process and asks no store, so that it answers whatever
- * the store does.
+ * Promise: it reads what this process knows and asks no store, so it answers whatever the store
+ * does.
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { healthOf } from '../health/health-report.js';
@@ -43,7 +43,7 @@ function leaseView({ readAt, ...status }: IdMakerStatus): LeaseView {
   return { state, workerId, remainingMs, incarnation, idsLeft, renewals: renewed };
 }
 
-/** A time-out says nothing of how long an answer takes, and what is long past nothing of now. */
+/** Timeouts do not count, since they had no answer; neither do renewals of long ago. */
 function usualMs(recent: RenewalStatus['recent']): number | undefined {
   const took = recent.filter(({ answer }) => answer !== 'error').map(({ tookMs }) => tookMs);
   const last = took.slice(-USUAL_OF).toSorted((a, b) => a - b);

@@ -1,7 +1,6 @@
 /**
- * What an id says, for the page.
- *
- * Promise: core decides what is an id and words the refusal; nothing is guessed here.
+ * Takes an id apart for the page. What is an id, and the message if it is not, is decided by core.
+ * Nothing is guessed here.
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import type { TextForm } from '../core/text/text-form.js';
@@ -20,13 +19,13 @@ export function idAnswer(layout: BitLayout, text: string, form: string): IdAnswe
   const isForm = typeof form === 'string' && Object.hasOwn(FORMS, form);
   const reader = isForm ? FORMS[form] : undefined;
   if (reader === undefined) {
-    return { problem: `Expected a form of text: ${Object.keys(FORMS).join(', ')}.` };
+    return { problem: `Expected a text form: ${Object.keys(FORMS).join(', ')}.` };
   }
   try {
     return idView(layout, reader.decode(text));
   } catch (error) {
     if (!isSnowflakeError(error)) throw error;
-    // It names what was asked, whatever that was.
+    // It quotes the request, which may contain anything.
     return { problem: printable(error.message) };
   }
 }

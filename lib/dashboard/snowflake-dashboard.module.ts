@@ -1,7 +1,7 @@
 /**
- * The page for operators: who holds which worker id, how the lease stands, what an id says.
+ * The page for operators: who holds which worker id, the state of the lease, the parts of an id.
  *
- * Promise: it is served only where this module is imported, and only behind guards.
+ * Promise: it is served only if this module is imported, and only with guards.
  */
 import {
   Controller,
@@ -27,14 +27,14 @@ import { DashboardController } from './dashboard.controller.js';
 import { sameOriginGuard } from './same-origin.guard.js';
 import { ShownGenerators } from './shown-generators.js';
 
-/** What @nestjs/swagger looks for; the page is no part of the application's interface. */
+/** Read by @nestjs/swagger: the page is not part of the application's API. */
 const NOT_IN_OPEN_API = 'swagger/apiExcludeController';
 
 /**
  * Serves a page that shows every generator of the application.
  *
- * **Never open it to the world.** It names hosts, processes and applications. The guards are yours:
- * without any, and without guards for the whole application, it does not start.
+ * **Never make it public.** It names hosts, processes and applications. You provide the guards: the
+ * application does not start without them.
  *
  * @example
  * ```ts
@@ -44,7 +44,7 @@ const NOT_IN_OPEN_API = 'swagger/apiExcludeController';
  * @Injectable()
  * class OperatorGuard implements CanActivate {
  *   canActivate(): boolean {
- *     return false; // who may see it is yours to say
+ *     return false; // decide here who may see it
  *   }
  * }
  *
@@ -63,8 +63,8 @@ export class SnowflakeDashboardModule implements OnModuleInit {
   ) {}
 
   /**
-   * @throws SnowflakeError CONFIG_INVALID for faults in the options; at start also for `guards:
-   * 'global'` in an application without such guards, and for one without a generator.
+   * @throws SnowflakeError CONFIG_INVALID for faults in the options; at start also if there are no
+   * guards for `guards: 'global'`, or no generator.
    */
   static forRoot(options: SnowflakeDashboardOptions): DynamicModule {
     const config = resolveDashboardOptions(options);
@@ -83,8 +83,8 @@ export class SnowflakeDashboardModule implements OnModuleInit {
     }
     if (this.config?.guards === 'global' && !this.hasGlobalGuard()) {
       faults.push(
-        "`guards: 'global'` leaves the page to the guards of the whole application, and there " +
-          'are none. Provide one as APP_GUARD or by app.useGlobalGuards(), or give `guards`.',
+        "`guards: 'global'` relies on the guards of the whole application, and there are none. " +
+          'Provide one as APP_GUARD or with app.useGlobalGuards(), or list `guards`.',
       );
     }
     if (this.generators?.all().length === 0) {

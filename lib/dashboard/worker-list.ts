@@ -1,8 +1,8 @@
 /**
- * Who holds which worker id, asked from the support.
+ * Asks the support who holds which worker id.
  *
- * Promise: one question is open at a time, and the next comes a second later at the earliest,
- * however many pages are open. A store that is away or silent is told in words; nobody waits long.
+ * Promise: at most one request per second and one at a time, however many pages are open. If the
+ * store fails or is silent, the answer says so after at most 3 s.
  */
 import { withoutSecrets } from '../shown.js';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
@@ -12,21 +12,21 @@ import type { HolderView, WorkerView, WorkersAnswer } from './answers.js';
 
 const ASKED_EVERY_MS = 1000;
 const WAITED_MS_MAX = 3000;
-/** A crash is news for as long; the registry remembers its holder until somebody takes over. */
+/** How long a crashed process is shown; the registry keeps its holder until the id is leased. */
 const ENDED_SHOWN_MS = 3_600_000;
 
-const NO_LIST = 'This support does not tell who holds which worker id.';
+const NO_LIST = 'This support cannot list who holds which worker id.';
 const SILENT = `The store did not answer within ${WAITED_MS_MAX / 1000} s.`;
 const FIXED =
-  'The worker id comes from the configuration. There is no store, so nobody knows who else was ' +
-  'given the same number.';
+  'The worker id comes from the configuration. There is no store, so it is unknown whether ' +
+  'another process has the same number.';
 
 export class WorkerList {
   private isOpen = false;
   private askedAtMs = -Infinity;
   private answer: Promise<WorkersAnswer> | undefined;
 
-  /** @param own this process, which is the holder where no store knows one */
+  /** @param own this process, which is the holder of a worker id without a store */
   constructor(
     private readonly support: Pick<IDistributedSupport, 'workers'>,
     private readonly timers: Timers,
@@ -34,7 +34,7 @@ export class WorkerList {
   ) {}
 
   read(nowMs: number): Promise<WorkersAnswer> {
-    // A clock that was set back must not make an answer last.
+    // A clock that was set back must not delay the next request.
     const isDue = Math.abs(nowMs - this.askedAtMs) >= ASKED_EVERY_MS;
     if (this.answer === undefined || (isDue && !this.isOpen)) {
       this.askedAtMs = nowMs;
@@ -50,7 +50,7 @@ export class WorkerList {
       return Array.isArray(records) ? this.answerOf(records, nowMs) : faulty(NO_LIST);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      return faulty(`The store did not say who holds what. ${printable(withoutSecrets(reason))}`);
+      return faulty(`The list of holders could not be read. ${printable(withoutSecrets(reason))}`);
     } finally {
       this.isOpen = false;
     }
@@ -70,7 +70,7 @@ export class WorkerList {
     const fixed = records.filter(({ ceilingMs }) => ceilingMs === Infinity);
     if (fixed.length > 0) return { workers: fixed.map(this.fixedView), problem: FIXED };
     const running = records.find(({ freeInMs }) => freeInMs > 0);
-    // Ages are by the store's clock, which is where a ceiling that is not reached begins.
+    // Ages are by the store's clock, which a ceiling in the future tells.
     const nowMs = running === undefined ? hostNowMs : running.ceilingMs - running.freeInMs;
     return { workers: records.flatMap((record) => workerView(record, nowMs) ?? []) };
   }
@@ -84,7 +84,7 @@ export class WorkerList {
 
 const faulty = (problem: string): WorkersAnswer => ({ workers: [], problem });
 
-/** Undefined for a worker id that was held once and is free. */
+/** Undefined for a worker id that was used before and is free. */
 function workerView(record: WorkerRecord, nowMs: number): WorkerView | undefined {
   const { workerId, ceilingMs, freeInMs } = record;
   const remainingMs = ceilingMs - nowMs;
@@ -96,7 +96,7 @@ function workerView(record: WorkerRecord, nowMs: number): WorkerView | undefined
   return { workerId, state: freeInMs > 0 ? 'held' : 'ended', holder, remainingMs };
 }
 
-/** Names are those that others wrote. */
+/** The names were written by other processes, so they are made printable. */
 function holderView(
   { host, pid, application, sinceMs }: NonNullable<WorkerRecord['holder']>,
   nowMs: number,

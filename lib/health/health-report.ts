@@ -1,31 +1,31 @@
 /**
- * From the status of a generator to up, degraded or down, with the reason in words.
+ * Turns the status of a generator into up, degraded or down, with the reason in words.
  *
- * Promise: it asks nobody. A store that is away is not down as long as ids can be made without it.
+ * Promise: no store is asked, and a store that is away does not mean down while ids can be made.
  */
 import type { IdMaker } from '../nest/id-maker.js';
 import type { IdMakerStatus } from '../nest/id-maker-status.js';
 
 export interface SnowflakeHealthOptions {
-  /** The `name` of the SnowflakeModule, where there are several. */
-  readonly name?: string;
+  /** The generator to check, by its `name`. Default: the one without a name. */
+  readonly generator?: string;
   /**
-   * Down as soon as the lease has less than this left, although ids can still be made. For a
+   * Reports down once the lease has less than this left, although ids can still be made: for a
    * readiness check that moves traffic away early. Default: no such limit.
    */
   readonly leaseMsMin?: number;
 }
 
-/** What the check shows beside its status. */
+/** What a check shows in addition to its status. */
 export interface SnowflakeHealth extends Record<string, unknown> {
   readonly state: IdMakerStatus['state'];
   readonly workerId: number | undefined;
-  /** Negative when the range is over; undefined without a lease or for one without end. */
+  /** Negative once the range has ended; undefined without a lease or for one without end. */
   readonly leaseRemainingMs: number | undefined;
-  /** The last date that an id of the layout can carry, ISO 8601. */
+  /** The last date that fits into an id of the layout, ISO 8601. */
   readonly layoutEndsAt: string;
   readonly incarnation: string | undefined;
-  /** Why it is not simply up. */
+  /** Why the status is not up. */
   readonly message?: string;
 }
 
@@ -39,30 +39,30 @@ type Verdict = readonly [status: HealthReport['status'], message?: string];
 const VERDICTS: { readonly [state in IdMakerStatus['state']]: Verdict } = {
   unassigned: [
     'down',
-    'No worker id is held, so no id can be made. The store is asked for one until it grants it.',
+    'No worker id is held, so no id can be made. The store is asked until it grants one.',
   ],
   active: ['up'],
   degraded: [
     'degraded',
-    'The lease could not be renewed; ids are made from the range already leased.',
+    'The lease could not be renewed; ids are still made in the range that was leased.',
   ],
   stretched: [
     'degraded',
-    'The lease could not be renewed and ends; ids are made from its last part, and their time ' +
-      'stands still.',
+    'The lease could not be renewed and is about to end; ids are made from its reserve and ' +
+      'keep the last timestamp.',
   ],
   exhausted: [
     'down',
-    'The leased range is used up, so no id can be made. Ids come back when the store answers.',
+    'The leased range is used up, so no id can be made until the store answers again.',
   ],
   fenced: [
     'degraded',
-    'The store no longer knows this process as the holder; ids are made from the range it has, ' +
-      'which nobody else has, until another worker id is leased.',
+    'The store no longer has this process as the holder. Ids are made in the range it already ' +
+      'has, which no other process has, until another worker id is leased.',
   ],
   switching: [
     'degraded',
-    'Another worker id is ready, and ids go on in its range when the one in use is over. Nothing ' +
+    'Another worker id is leased; ids move to its range when the current range ends. Nothing ' +
       'has to be done.',
   ],
   released: ['down', 'The worker id was given back at shutdown, so no id can be made.'],

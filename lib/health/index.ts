@@ -1,5 +1,5 @@
 /**
- * `nestjs-snowflake/health`: whether this process can make ids, for @nestjs/terminus.
+ * `nestjs-snowflake/health`: tells @nestjs/terminus whether this process can make ids.
  */
 export type { SnowflakeHealth, SnowflakeHealthOptions } from './health-report.js';
 export { SnowflakeHealthIndicator } from './snowflake-health.indicator.js';

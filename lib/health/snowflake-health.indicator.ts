@@ -1,8 +1,8 @@
 /**
- * The health of a generator, as an indicator of @nestjs/terminus.
+ * The health of a generator, as an indicator for @nestjs/terminus.
  *
- * Promise: a check reads what is known in this process and never asks the store, so it is
- * answered at once, however often it is asked and whatever the store does.
+ * Promise: a check reads what this process knows and never asks the store, so it answers at once,
+ * however often it is called and whatever the store does.
  */
 import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
@@ -12,8 +12,8 @@ import { getIdMakerToken } from '../nest/tokens.js';
 import { healthOf, type SnowflakeHealth, type SnowflakeHealthOptions } from './health-report.js';
 
 /**
- * Up while ids can be made, down when not. While the store is away and the range still lasts it is
- * `degraded`, or, before @nestjs/terminus 12, up; both answer 200, with the reason in `message`.
+ * Up while ids can be made, otherwise down. While the store is away and the leased range lasts it
+ * is `degraded` (up before @nestjs/terminus 12). Both answer 200, with the reason in `message`.
  *
  * List it in the providers of the module that imports TerminusModule.
  *
@@ -35,7 +35,7 @@ import { healthOf, type SnowflakeHealth, type SnowflakeHealthOptions } from './h
  *   ready() {
  *     return this.health.check([
  *       () => this.snowflake.isHealthy('ids'),
- *       () => this.snowflake.isHealthy('tickets', { name: 'tickets', leaseMsMin: 5000 }),
+ *       () => this.snowflake.isHealthy('tickets', { generator: 'tickets', leaseMsMin: 5000 }),
  *     ]);
  *   }
  * }
@@ -61,27 +61,27 @@ export class SnowflakeHealthIndicator {
     options: SnowflakeHealthOptions = {},
   ): HealthIndicatorResult<Key> {
     const session = this.indicators.check(key);
-    const ids = this.idMaker(options.name);
-    if (ids === undefined) return session.down(unknownGenerator(options.name));
+    const ids = this.idMaker(options.generator);
+    if (ids === undefined) return session.down(unknownGenerator(options.generator));
     const { status, health } = healthOf(ids, options);
     if (status === 'down') return session.down<SnowflakeHealth>(health);
-    // Terminus 11 has no word between up and down.
+    // Terminus 11 has nothing between up and down.
     const isKnown = status === 'degraded' && 'degraded' in session;
     return isKnown
       ? session.degraded<SnowflakeHealth>(health)
       : session.up<SnowflakeHealth>(health);
   }
 
-  private idMaker(name: string | undefined): IdMaker | undefined {
+  private idMaker(generator: string | undefined): IdMaker | undefined {
     try {
-      return this.moduleRef.get<IdMaker>(getIdMakerToken(name), { strict: false });
+      return this.moduleRef.get<IdMaker>(getIdMakerToken(generator), { strict: false });
     } catch {
       return undefined;
     }
   }
 }
 
-function unknownGenerator(name: string | undefined): string {
-  const option = name === undefined ? '' : ` with \`name: '${name}'\``;
+function unknownGenerator(generator: string | undefined): string {
+  const option = generator === undefined ? '' : ` with \`name: '${generator}'\``;
   return `The application has no such generator. Import SnowflakeModule.forRoot(...)${option}.`;
 }

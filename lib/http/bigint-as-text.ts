@@ -1,11 +1,10 @@
 /**
- * A replacer for whoever calls JSON.stringify, or sets up a framework that does.
- *
- * Promise: bigint becomes decimal text, everything else stays what it is.
+ * A replacer for JSON.stringify, and for frameworks that take one. It writes bigint as decimal text
+ * and leaves everything else unchanged.
  */
 
 /**
- * Makes `JSON.stringify` write a bigint as decimal text, where it would throw otherwise.
+ * Makes `JSON.stringify` write a bigint as decimal text; without it a bigint throws.
  *
  * @example
  * ```ts

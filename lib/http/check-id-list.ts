@@ -1,16 +1,16 @@
 /**
- * Is this a list of ids, of a bounded length?
+ * Checks a list of ids, whose length is bounded.
  *
- * Promise: the length is looked at first and the first value that is no id ends the search, so
- * that a list of any length is refused in the time of a bounded one. The bound has a default,
- * because validators look at every value before they look at a bound of their own.
+ * Promise: the length is checked first, and the first value that is not an id ends the check, so a
+ * list of any length costs no more than one of the longest allowed length. There is a default
+ * bound, because validators read every value before they check a bound of their own.
  */
 import { SnowflakeError } from '../errors.js';
 import { shown, shownShort } from '../shown.js';
 import { IdCheck, type SnowflakeIdChecks } from './check-id.js';
 import { integerFault } from './checks-fault.js';
 
-/** What a list of ids from outside must be. */
+/** What a list of ids from a client must be. */
 export interface SnowflakeIdListChecks extends SnowflakeIdChecks {
   /** The fewest ids, inclusive. Default 0. */
   readonly countMin?: number;
@@ -19,14 +19,14 @@ export interface SnowflakeIdListChecks extends SnowflakeIdChecks {
 }
 
 /**
- * More than a body of 100 kB holds, which is what Nest lets in by default: 4,760 ids. So the bound
- * is met where that limit was raised, and then this many good ids are read in a few milliseconds.
+ * More than fits into 100 kB, the largest body that Nest accepts by default: 4,760 ids. The bound
+ * matters where that limit was raised; this many ids are read in a few milliseconds.
  */
 export const COUNT_MAX = 10_000;
 
 export interface ListFault {
   readonly message: string;
-  /** Which value is no id; undefined where the list itself is at fault. */
+  /** Which value is not an id; undefined if the list itself is wrong. */
   readonly index?: number;
 }
 
@@ -44,7 +44,7 @@ export class IdListCheck {
     this.check = new IdCheck(checks);
   }
 
-  /** The ids, or what is wrong: with the list, or with the first value that is no id. */
+  /** The ids, or what is wrong with the list or with the first value that is not an id. */
   read(list: unknown): bigint[] | ListFault {
     if (!Array.isArray(list)) return { message: this.notList(list) };
     const { length } = list as unknown[];
@@ -60,7 +60,7 @@ export class IdListCheck {
   }
 
   private notList(value: unknown): string {
-    return `Expected a list of ids, got ${shownShort(value)}. Send an array, also for one id.`;
+    return `Expected a list of ids, got ${shownShort(value)}. Send an array, even for one id.`;
   }
 
   private wrong(length: number): string {
@@ -77,5 +77,5 @@ function boundsFault(countMin: number, countMax: number): string | undefined {
     integerFault('countMin', countMin, Number.MAX_SAFE_INTEGER) ??
     integerFault('countMax', countMax, Number.MAX_SAFE_INTEGER);
   if (fault !== undefined || countMin <= countMax) return fault;
-  return `Expected \`countMin\` to be \`countMax\` (${countMax}) at most, got ${shown(countMin)}.`;
+  return `Expected \`countMin\` to be at most \`countMax\` (${countMax}), got ${shown(countMin)}.`;
 }

@@ -1,9 +1,9 @@
 /**
- * Is this an id? The pipe, the DTO decorators, the schemas and the scalar all ask here.
+ * Checks whether a value is an id, for the pipe, the DTO decorators, the schemas and the scalar,
+ * which add status codes and the errors of their frameworks.
  *
- * Promise: whatever is handed in, of whatever size, is either an id or refused in the time of a
- * short text, without an Error, and with a message that quotes it shortly. Status codes and error
- * classes of frameworks are left to the doors.
+ * Promise: a value of any size is refused in the time of a short text, without an Error, and with
+ * a message that quotes no more than the start of it.
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { systemClock, type Clock } from '../core/clock.js';
@@ -16,34 +16,34 @@ import { textForms } from '../core/text/text-forms.js';
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
 import { FUTURE_MS_MAX, checksFault } from './checks-fault.js';
 
-/** What an id from outside must be, beside a number of 63 bits. */
+/** What an id from a client must be, in addition to a number of 63 bits. */
 export interface SnowflakeIdChecks {
-  /** The layout that made the id; an id that has more bits is refused. */
+  /** The layout of the ids; an id with more bits is refused. */
   readonly layout?: BitLayout;
   /**
-   * Refuse ids whose time is more than `futureMsMax` ahead of `clock`, and later than any id that
-   * generators of this process may make. Needs `layout`.
+   * Refuses an id whose time is more than `futureMsMax` ahead of `clock` and later than any id that
+   * the generators of this process may make. Needs `layout`.
    */
   readonly notInFuture?: boolean;
   /**
    * How far ahead of `clock` an id may be with `notInFuture`, in ms. 0 to 86,400,000 (a day),
-   * default 900,000 (15 min), which covers ids of every process that has sound options.
+   * default 900,000 (15 min), which covers the ids of every process with valid options.
    */
   readonly futureMsMax?: number;
-  /** Refuse ids of every other worker. Needs `layout`. */
+  /** Refuses the ids of all other workers. Needs `layout`. */
   readonly workerId?: number;
   /** What `notInFuture` compares with. Default: the host's clock. */
   readonly clock?: Clock;
 }
 
-/** A real id, for messages and documents. */
+/** A real id, for messages and documentation. */
 export const EXAMPLE_ID = '382366441078288384';
 
 export class IdCheck {
   private readonly forms: readonly TextForm[];
 
   /**
-   * @param forms Forms read beside decimal, in their order; decimal comes last unless it is listed.
+   * @param forms Text forms to read, in this order; decimal comes last unless it is listed.
    * @throws SnowflakeError CONFIG_INVALID for checks or forms that cannot work.
    */
   constructor(
@@ -102,8 +102,8 @@ export class IdCheck {
     if (layout === undefined || !isId(id)) return undefined;
     if (id > layout.idMax) {
       return (
-        `Expected an id of ${layout.totalBits} bits, 0 to ${layout.idMax}, got "${id}". ` +
-        `Check which system made it.`
+        `Expected an id of ${layout.totalBits} bits, 0 to ${layout.idMax}, got "${id}". Check ` +
+        'which system made it.'
       );
     }
     const fault = this.futureFault(layout.timestampMsOf(id), id);
@@ -111,8 +111,8 @@ export class IdCheck {
     const madeBy = layout.parse(id).workerId;
     if (madeBy === workerId) return undefined;
     return (
-      `Expected an id of worker ${workerId}, got "${id}", which is of worker ${madeBy}. Check ` +
-      `which process made it.`
+      `Expected an id of worker ${workerId}, got "${id}", which worker ${madeBy} made. Check ` +
+      'which process that is.'
     );
   }
 
@@ -122,14 +122,14 @@ export class IdCheck {
     const nowMs = clock.now();
     if (ms <= nowMs + futureMsMax || ms <= reachMs()) return undefined;
     return (
-      `Expected an id that was made by now, got "${id}", whose time is ${isoOf(ms)}; here it ` +
-      `is ${isoOf(nowMs)}. Check which system made it, and the clocks of both.`
+      `Expected an id that is not from the future, got "${id}", whose time is ${isoOf(ms)}; here ` +
+      `it is ${isoOf(nowMs)}. Check which system made it, and the clocks of both.`
     );
   }
 
   private notText(value: unknown): string {
     const head = `Expected an id as ${this.formNames} text, got ${shownShort(value)}. `;
-    if (value === undefined) return `${head}Check that the id was sent at all.`;
+    if (value === undefined) return `${head}Check that the id was sent.`;
     if (typeof value === 'number') {
       return `${head}A JavaScript number cannot hold every id: send the id as text.`;
     }
@@ -141,7 +141,7 @@ export class IdCheck {
   }
 }
 
-/** A form says best itself which character it does not know. */
+/** The form knows best which character is wrong. */
 function refusalBy(form: TextForm, text: string): string {
   if (form.refusalOf !== undefined) return form.refusalOf(text);
   try {

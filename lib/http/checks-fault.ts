@@ -1,17 +1,15 @@
 /**
- * What is wrong with the checks that somebody asked for.
- *
- * Promise: a check that could never work is refused when the program starts, not when a client
- * sends the first id.
+ * Finds what is wrong with the options of a check, so that one that could never work is refused at
+ * program start, not when a client sends the first id.
  */
 import type { TextForm } from '../core/text/text-form.js';
 import { shown } from '../shown.js';
 import type { SnowflakeIdChecks } from './check-id.js';
 
 /**
- * The furthest that ids of another sound process are ahead: a lease reaches 10 min beyond the
- * clock of the store, and host clocks may differ from that clock. Ids of another system or
- * another epoch are years off, so that a wide bound costs nothing.
+ * How far ahead the ids of any process with valid options may be: a lease reaches up to 10 min
+ * beyond the store's clock, and host clocks may differ from that clock. Ids of another system or
+ * another epoch are years away, so a wide bound does no harm.
  */
 export const FUTURE_MS_MAX = 900_000;
 const DAY_MS = 86_400_000;
@@ -27,8 +25,8 @@ function formsFault(forms: readonly TextForm[]): string | undefined {
   const unknown = forms.find((form) => typeof form?.tryDecode !== 'function');
   if (forms.every((form) => form !== unknown)) return undefined;
   return (
-    `Expected \`forms\` to be text forms, with \`encode\`, \`decode\` and \`tryDecode\`, ` +
-    `got ${shown(unknown)}. Take them from \`textForms\`.`
+    `Expected \`forms\` to be text forms, with \`encode\`, \`decode\` and \`tryDecode\`, got ` +
+    `${shown(unknown)}. Take them from \`textForms\`.`
   );
 }
 
@@ -39,14 +37,14 @@ function layoutFault(checks: SnowflakeIdChecks): string | undefined {
   const name = Object.entries(needs).find(([, value]) => value !== undefined)?.[0];
   if (name === undefined) return undefined;
   return (
-    `Expected \`layout\` beside \`${name}\`, got undefined. Where an id holds its time and its ` +
-    `worker is said by its layout: give the one that makes the ids.`
+    `Expected \`layout\` together with \`${name}\`, got undefined. Only the layout tells where ` +
+    'an id has its time and its worker: give the one that makes the ids.'
   );
 }
 
 function futureFault({ notInFuture, futureMsMax }: SnowflakeIdChecks): string | undefined {
   if (futureMsMax === undefined) return undefined;
-  if (!notInFuture) return 'Expected `notInFuture: true` beside `futureMsMax`, which it bounds.';
+  if (!notInFuture) return 'Expected `notInFuture: true` together with `futureMsMax`.';
   return integerFault('futureMsMax', futureMsMax, DAY_MS);
 }
 

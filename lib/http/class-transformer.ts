@@ -1,13 +1,13 @@
 /**
  * `nestjs-snowflake/class-transformer`: bigint properties in a serialised class.
  *
- * Promise: on the way out a bigint becomes decimal text. On the way in nothing changes: what a
- * client sends is text and stays text, to be checked by a validator.
+ * In responses a bigint becomes decimal text. Requests are not changed: what a client sends is text
+ * and stays text, for a validator to check.
  */
 import { Transform } from 'class-transformer';
 
 /**
- * Serialises a bigint property, or a list of bigints, as decimal text; other values as they are.
+ * Serialises a bigint property, or a list of bigints, as decimal text; other values are unchanged.
  * For ClassSerializerInterceptor and `instanceToPlain`.
  *
  * @example

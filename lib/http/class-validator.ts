@@ -1,8 +1,8 @@
 /**
  * `nestjs-snowflake/class-validator`: ids in a DTO.
  *
- * Promise: the property is left as it is, text or bigint; only what is an id passes, and the
- * message says why the rest does not.
+ * Promise: the property keeps its value, text or bigint; only an id passes, and the message says
+ * why anything else does not.
  */
 import {
   ValidateBy,
@@ -42,8 +42,8 @@ export function IsSnowflakeId(
 /**
  * The property is an array of ids, as decimal text or bigint: 0 to 10,000 of them, unless
  * `countMin` and `countMax` say otherwise. A longer list is refused unread, and the first value
- * that is no id ends the search. `@IsSnowflakeId({}, { each: true })` has the same bound of 10,000,
- * and cannot be given another; beside `@ArrayMaxSize()` it reads every value all the same.
+ * that is not an id ends the check. `@IsSnowflakeId({}, { each: true })` has the same bound, which
+ * cannot be changed; `@ArrayMaxSize()` does not keep it from reading every value.
  *
  * @example
  * ```ts
@@ -76,8 +76,8 @@ function oneOf(check: IdCheck): ValidatorConstraintInterface {
 }
 
 /**
- * With `each` class-validator asks for every value of a list, also when one was refused. It hands
- * the same arguments over each time: by them the rest of a refused list is known.
+ * With `each` class-validator asks about every value of a list, even after one was refused. It
+ * passes the same arguments object each time, by which the rest of a refused list is recognised.
  */
 function eachOf(check: IdCheck): ValidatorConstraintInterface {
   const refused = new WeakSet<ValidationArguments>();
@@ -101,7 +101,7 @@ function eachOf(check: IdCheck): ValidatorConstraintInterface {
 }
 
 function tooMany(count: number): string {
-  return `Expected ${COUNT_MAX} ids at most, got ${count}. Send them in several requests.`;
+  return `Expected at most ${COUNT_MAX} ids, got ${count}. Send them in several requests.`;
 }
 
 function listRefusal(check: IdListCheck, list: unknown): string | undefined {
@@ -112,14 +112,14 @@ function listRefusal(check: IdListCheck, list: unknown): string | undefined {
 }
 
 /**
- * class-validator fills in `$value` and `$target` wherever they stand in a message, also in what
- * is quoted from a client: six of them in a text of a megabyte would be six megabytes.
+ * class-validator replaces `$value` and `$target` anywhere in a message, also in what is quoted
+ * from a client: six of them in a text of one megabyte would make six megabytes.
  */
 function messageOf(refusal = 'Expected an id.'): string {
   return `$property: ${refusal.replaceAll('$', '\\u0024')}`;
 }
 
-/** What `each` looks at; a single value stands for itself. */
+/** What `each` goes through; a single value is a list of one. */
 function elementsOf(value: unknown): Iterable<unknown> {
   if (Array.isArray(value)) return value;
   return value instanceof Set || value instanceof Map ? value.values() : [value];

@@ -1,8 +1,8 @@
 /**
- * What a client is told of an error of this library: a status, a sentence, and when to try again.
+ * Turns an error of this library into an answer: a status, a sentence, and when to try again.
  *
- * Promise: the client's own value is quoted to the client that sent it, and nothing else of an
- * error leaves the process: no text of the store, no worker, no layout.
+ * Promise: the only part of an error that a client sees is the value it sent itself; it sees no
+ * text of the store, no worker, no layout.
  */
 import { HttpStatus } from '@nestjs/common';
 import type { SnowflakeError } from '../errors.js';
@@ -11,35 +11,35 @@ import { isSent } from './is-sent.js';
 export interface ErrorAnswer {
   readonly statusCode: HttpStatus;
   readonly message: string;
-  /** The name of the status, as Nest writes it; 500 has none. */
+  /** The name of the status, as Nest writes it; absent with 500. */
   readonly error?: string;
-  /** When the client may try again; with 503 alone. */
+  /** When the client may try again; only with 503. */
   readonly retryAfterSeconds?: number;
 }
 
-/** Nest's own words for an error that nobody foresaw. */
+/** As Nest answers an unexpected error. */
 const INTERNAL: ErrorAnswer = {
   statusCode: HttpStatus.INTERNAL_SERVER_ERROR,
   message: 'Internal server error',
 };
 
-/** A process that waits for a worker id may wait for long; its neighbours may not. */
+/** One process may wait long for a worker id while others can already answer. */
 const RETRY_SECONDS_MAX = 60;
 
 /**
- * @param sent What the client sent: 400 is only for a value that stands in there. That an id is
- * invalid is the server's fault where it made the value, or read it from its own store.
+ * @param sent What the client sent: 400 is only for a value found in it. Any other invalid id was
+ * made by the server or read from its own store, which is the server's fault.
  */
 export function answerTo(error: SnowflakeError, sent: readonly unknown[]): ErrorAnswer {
   if (error.code === 'ID_INVALID') {
     if (!isSent(error.details['value'], sent)) return INTERNAL;
     return { statusCode: HttpStatus.BAD_REQUEST, message: error.message, error: 'Bad Request' };
   }
-  // NOT_READY is not retryable in a process that ends, but where the client arrives next it is.
+  // NOT_READY cannot be retried in a process that shuts down, but the next request goes elsewhere.
   if (!error.retryable && error.code !== 'NOT_READY') return INTERNAL;
   return {
     statusCode: HttpStatus.SERVICE_UNAVAILABLE,
-    message: 'No id can be made just now. Try again.',
+    message: 'No id can be made right now. Try again.',
     error: 'Service Unavailable',
     retryAfterSeconds: secondsOf(error.details['waitMs']),
   };

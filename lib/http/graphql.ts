@@ -1,8 +1,8 @@
 /**
  * `nestjs-snowflake/graphql`: ids in a GraphQL schema.
  *
- * Promise: an id is text on the wire, both ways, and what resolvers get is checked. Numbers in
- * variables are refused, because they have lost digits; a literal without quotes has not.
+ * Promise: an id is text in requests and answers, and what resolvers get is checked. A number in a
+ * variable is refused, because it has lost digits; a literal without quotes has not.
  */
 import {
   GraphQLError,
@@ -22,7 +22,7 @@ export interface SnowflakeScalarOptions extends SnowflakeIdChecks {
 }
 
 /**
- * A scalar with checks of its own, for ids of a certain layout.
+ * A scalar with its own checks, for ids of one layout.
  *
  * @example
  * ```ts
@@ -51,7 +51,7 @@ export function snowflakeScalar(
 }
 
 /**
- * An id: text in answers, in variables and in resolvers. Resolvers may return bigint as well.
+ * An id: text in answers, variables and resolvers. Resolvers may also return bigint.
  *
  * @example
  * ```ts
@@ -75,7 +75,7 @@ export function snowflakeScalar(
  */
 export const SnowflakeID = snowflakeScalar();
 
-/** The digits of an Int are text in the syntax tree: exact, however many there are. */
+/** In the syntax tree the digits of an Int are text, so none is lost. */
 function literalOf(node: ValueNode): unknown {
   return node.kind === Kind.INT ? node.value : valueFromASTUntyped(node);
 }

@@ -1,8 +1,8 @@
 /**
- * `nestjs-snowflake/http`: ids on their way in and out of an HTTP application.
+ * `nestjs-snowflake/http`: ids in the requests and responses of an application.
  *
- * It knows Nest and nothing else. OpenAPI, validators, schemas and GraphQL have entries of their
- * own, so that none of them has to be installed.
+ * It needs only Nest. OpenAPI, validators, schemas and GraphQL have their own entries, so that none
+ * of them has to be installed.
  */
 export { bigintAsText } from './bigint-as-text.js';
 export type { SnowflakeIdChecks } from './check-id.js';

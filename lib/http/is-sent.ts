@@ -1,11 +1,11 @@
 /**
- * Did a client send this value?
+ * Tells whether a client sent a value.
  *
- * Promise: true only if the very text stands in what was sent, or the digits of a bigint do. A
- * number is too common to be evidence. However much was sent, the search is bounded.
+ * Promise: true only if exactly this text, or the digits of the bigint, is in what was sent. A
+ * number proves nothing, since numbers are too common. The search is bounded.
  */
 
-/** More than a body of the usual size has parts. */
+/** More parts than a body of the usual size has. */
 const PARTS_MAX = 100_000;
 
 export function isSent(value: unknown, sent: readonly unknown[]): boolean {
@@ -25,7 +25,7 @@ export function isSent(value: unknown, sent: readonly unknown[]): boolean {
 
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
-  // The digits of more than this are no id of anybody, and long to write.
+  // A larger bigint is no id, and its digits would take long to write.
   const isShort = typeof value === 'bigint' && BigInt.asIntN(128, value) === value;
   return isShort ? String(value) : undefined;
 }

@@ -1,15 +1,15 @@
 /**
- * What JSON.stringify sees of an object, and a copy that it sees the same of.
+ * Finds what JSON.stringify reads of an object, and makes a copy with the same JSON.
  *
- * Promise: no setter runs and nothing is written into an original. What is no JSON at all, files
- * and streams and what belongs to the server, is recognised and not looked into.
+ * Promise: no setter runs and no original is changed. What is not JSON (files, streams, objects of
+ * the server) is recognised and not walked through.
  */
 
 type Parts = Record<string | number, unknown>;
 
 /**
- * Dates, bytes, streams, files, and promises: what is not written as JSON, or holds no bigint.
- * Also responses of Express, which are streams, and of Fastify, which have a `then`: a handler may
+ * True for dates, bytes, streams, files and promises, which are not JSON or contain no bigint. Also
+ * for responses of Express, which are streams, and of Fastify, which have a `then`: a handler may
  * return one, and walking through it would walk through the server.
  */
 export function isOpaque(value: object): boolean {
@@ -26,8 +26,8 @@ export function isOpaque(value: object): boolean {
 }
 
 /**
- * What JSON.stringify writes in place of a value: what toJSON gives, else the value itself, and a
- * bigint for an object around one. It does not ask a view for a view, and neither do we.
+ * What JSON.stringify writes for a value: the result of toJSON, or the value itself, and the bigint
+ * in a BigInt object. Like JSON.stringify, it calls no toJSON on the result.
  */
 export function viewOf(value: object, key: string | number): unknown {
   const { toJSON } = value as Parts;
@@ -35,14 +35,14 @@ export function viewOf(value: object, key: string | number): unknown {
   return view instanceof BigInt ? view.valueOf() : view;
 }
 
-/** The texts of a list of bigints, which generators fill; undefined for everything else. */
+/** The ids in a typed array of bigints, as text; undefined for everything else. */
 export function listOfTexts(value: object): string[] | undefined {
   return isBigintArray(value) ? Array.from(value, String) : undefined;
 }
 
 /**
- * A copy of the parts, in their order and of the same class. JSON.stringify must not ask it for a
- * view, which it is.
+ * A copy of the same class with the same parts in the same order. It is already the result of
+ * toJSON, so JSON.stringify must not call toJSON again.
  */
 export function beginCopyOf(source: object, keys: readonly string[] | undefined): object {
   if (keys === undefined) return Array.from(source as unknown[]);
@@ -53,12 +53,12 @@ export function beginCopyOf(source: object, keys: readonly string[] | undefined)
   for (const key of keys) {
     if (key !== 'toJSON' || !isViewed) putInto(copy, key, (source as Parts)[key]);
   }
-  // Not enumerable, and so no part of the JSON.
+  // Not enumerable, so not in the JSON.
   if (isViewed) Object.defineProperty(copy, 'toJSON', { value: undefined });
   return copy;
 }
 
-/** Defines rather than assigns where a setter, or the one of the key `__proto__`, would run. */
+/** Defines the property instead of assigning it where a setter would run, as for `__proto__`. */
 export function putInto(copy: object, key: string | number, value: unknown): void {
   if (!(key in copy) || Object.hasOwn(copy, key)) (copy as Parts)[key] = value;
   else {

@@ -1,8 +1,8 @@
 /**
- * An id out of a path, a query or a body.
+ * Reads an id from a path, a query or a body.
  *
- * Promise: a handler gets an id or is not called. Whatever else a client sends is answered with 400
- * and the reason, never with 500.
+ * Promise: a handler gets an id or is not called. Anything else that a client sends is answered
+ * with 400 and the reason, never with 500.
  */
 import { BadRequestException, Injectable, Optional, type PipeTransform } from '@nestjs/common';
 import type { TextForm } from '../core/text/text-form.js';
@@ -10,13 +10,13 @@ import { isSnowflakeError } from '../errors.js';
 import { IdCheck, type SnowflakeIdChecks } from './check-id.js';
 
 export interface ParseSnowflakePipeOptions extends SnowflakeIdChecks {
-  /** What the handler gets: a bigint, or the id as decimal text in its one spelling. */
+  /** What the handler gets: a bigint, or the id as canonical decimal text. */
   readonly as?: 'bigint' | 'text';
   /**
-   * Text forms read beside decimal. They are tried in this order and decimal last, and the first
-   * that reads an id which passes the checks counts. Decimal ids of today have more digits than any
-   * other form has characters. Where small decimal numbers are ids too, list `textForms.decimal`
-   * first.
+   * Text forms to read in addition to decimal. They are tried in this order, decimal last; the
+   * first that reads an id which passes the checks is used. Today's ids have more digits in decimal
+   * than characters in any other form. If small decimal numbers are ids too, list
+   * `textForms.decimal` first.
    */
   readonly forms?: readonly TextForm[];
   /** Let a missing or empty value pass, as undefined. */
@@ -73,7 +73,7 @@ export class ParseSnowflakePipe implements PipeTransform<unknown, bigint | strin
       return this.check.idOf(value);
     } catch (error) {
       if (!isSnowflakeError(error)) throw error;
-      // Nest 11 leaves its own description out where there is a cause.
+      // With a cause Nest 11 leaves out its own description.
       throw new BadRequestException(error.message, { cause: error, description: 'Bad Request' });
     }
   }

@@ -1,17 +1,16 @@
 /**
- * Errors of this library as answers of an application: HTTP on Express and Fastify, GraphQL,
- * messages and sockets.
+ * Answers errors of this library over HTTP (Express and Fastify), GraphQL, messages and sockets.
  *
- * Promise: a client's wrong id is the client's fault (400), what passes is said to pass (503 with
- * Retry-After), and the rest tells nothing to the client (500) and everything to the log. Where
- * nobody is to be answered, the error is thrown on.
+ * Promise: a wrong id from a client is answered with 400, a temporary failure with 503 and
+ * Retry-After, and anything else with 500 without details, which go to the log. Where there is no
+ * request to answer, the error is thrown again.
  */
 import { Catch, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import { throwError, type Observable } from 'rxjs';
 import { isSnowflakeError, type SnowflakeError } from '../errors.js';
 import { answerTo, type ErrorAnswer } from './error-answer.js';
 
-/** Nest chooses filters by `instanceof`, which two copies of a class do not share. */
+/** Nest chooses filters by `instanceof`, which fails for errors of another copy of this package. */
 abstract class ErrorOfAnyCopy {
   static [Symbol.hasInstance](error: unknown): boolean {
     return isSnowflakeError(error);
@@ -32,12 +31,12 @@ interface Reply {
 type Request = Readonly<Record<string, unknown>>;
 
 /**
- * Answers errors of this library: 400 for an id that the client sent, 503 with Retry-After for
- * what passes, 500 without a word for the rest, which is logged. Every other error goes on to
- * other filters.
+ * Answers errors of this library: 400 for a wrong id that the client sent, 503 with Retry-After for
+ * a temporary failure, and 500 without details for anything else, which is logged. Other filters
+ * get every other error.
  *
- * 400 is given only where the refused text stands in params, query, body, headers or cookies of the
- * request. A wrong id out of the database, like a wrong argument, is the server's fault.
+ * 400 is given only if the refused text is in the params, query, body, headers or cookies of the
+ * request. A wrong id from the database, like a wrong argument, is the server's fault.
  *
  * @example
  * ```ts
@@ -72,7 +71,7 @@ export class SnowflakeErrorFilter implements ExceptionFilter<SnowflakeError> {
   private overHttp(error: SnowflakeError, host: ArgumentsHost): void {
     const request: Request | undefined = host.switchToHttp().getRequest();
     const reply: Partial<Reply> | undefined = host.switchToHttp().getResponse();
-    // Contexts of other libraries call themselves http unless they say otherwise.
+    // The context of another library has the type http by default.
     if (!isReply(reply)) throw error;
     const { params, query, body, headers, cookies } = request ?? {};
     const answer = this.answer(error, [params, query, body, headers, cookies]);
@@ -94,14 +93,14 @@ export class SnowflakeErrorFilter implements ExceptionFilter<SnowflakeError> {
   private overSocket(error: SnowflakeError, host: ArgumentsHost): void {
     const socket = host.switchToWs();
     const answer = this.answer(error, [socket.getData()]);
-    // As Nest's own filter tells it.
+    // As Nest's own filter does.
     socket.getClient<Emitter>().emit('exception', messageOf(error, answer));
   }
 
   private answer(error: SnowflakeError, sent: readonly unknown[]): ErrorAnswer {
     const answer = answerTo(error, sent);
     const isOurs = answer.error === undefined;
-    // The cause is left out: what a client of a store says may name its password.
+    // The cause is left out: the error of a store's client may contain its password.
     if (isOurs) this.logger.error(`${error.code}: ${error.message}`, error.stack);
     return answer;
   }
@@ -115,13 +114,13 @@ function isReply(reply: Partial<Reply> | undefined): reply is Reply {
   return typeof reply?.status === 'function' && typeof reply.send === 'function';
 }
 
-/** The shape that Nest gives to errors of messages and sockets, and the code. */
+/** The shape of Nest's errors for messages and sockets, and the code. */
 function messageOf(error: SnowflakeError, answer: ErrorAnswer): object {
   const { message } = answer;
   return { status: 'error', message, ...(answer.error && { code: error.code }) };
 }
 
-/** graphql takes message and extensions of any error. */
+/** graphql uses the message and extensions of any error. */
 function graphqlError(error: SnowflakeError, answer: ErrorAnswer): Error {
   const { message, retryAfterSeconds } = answer;
   const code = answer.error === undefined ? 'INTERNAL_SERVER_ERROR' : error.code;

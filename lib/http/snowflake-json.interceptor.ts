@@ -1,8 +1,8 @@
 /**
- * Responses with bigint ids in them: sent as JSON with decimal text, where JSON.stringify throws.
+ * Sends bigint ids in responses as decimal text, where JSON.stringify would throw.
  *
- * Promise: a response without bigints is sent as the very object the handler returned, and no
- * prototype is patched. Files, streams and bytes are left alone.
+ * Promise: a response without bigints is sent as the same object that the handler returned, and no
+ * prototype is patched. Files, streams and bytes are not changed.
  */
 import {
   Injectable,
@@ -11,16 +11,16 @@ import {
   type NestInterceptor,
 } from '@nestjs/common';
 import { throwError, type Observable } from 'rxjs';
-// Where operators lie in rxjs 7.1 too.
+// rxjs 7.1 exports its operators only from here.
 import { catchError, map } from 'rxjs/operators';
 import { textCopyOf } from './text-copy.js';
 
 /**
- * Writes every bigint in a response as decimal text, at any depth, and in the body of an exception
- * that a handler, a pipe or a later interceptor throws. List it first: what is listed
- * first sees the response last, when ClassSerializerInterceptor has done its part.
+ * Writes every bigint in a response as decimal text, at any depth, also in the body of an exception
+ * that a handler, a pipe or a later interceptor throws. List it first: the interceptor that is
+ * listed first sees the response last, after ClassSerializerInterceptor.
  *
- * In a GraphQL resolver it does nothing: there the scalars write.
+ * In a GraphQL resolver it does nothing: there the scalars write the ids.
  *
  * @example
  * ```ts
@@ -43,10 +43,10 @@ export class SnowflakeJsonInterceptor implements NestInterceptor {
   }
 }
 
-/** How Nest's filters ask exceptions of HTTP, of messages and of sockets for their body. */
+/** The methods by which Nest's filters read the body of exceptions: HTTP, messages, sockets. */
 const BODIES = ['getResponse', 'getError'] as const;
 
-/** The exception itself, for whoever catches it by its class; only the body it tells is another. */
+/** The same exception with another body, so that filters still recognise its class. */
 function writtenError(error: unknown): unknown {
   if (typeof error !== 'object' || error === null) return error;
   for (const name of BODIES) {
@@ -64,7 +64,7 @@ function written(response: unknown): unknown {
   return isLines(response) ? writtenLines(response) : textCopyOf(response);
 }
 
-/** What Nest 12 sends line by line. Node and web streams send bytes, mostly, and are left alone. */
+/** What Nest 12 sends line by line. Streams of Node and the web mostly send bytes: unchanged. */
 function isLines(response: unknown): response is AsyncIterable<unknown> {
   if (typeof response !== 'object' || response === null) return false;
   const isStream = 'pipe' in response || 'getReader' in response;

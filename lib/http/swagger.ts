@@ -1,14 +1,14 @@
 /**
  * `nestjs-snowflake/swagger`: ids in an OpenAPI document.
  *
- * Promise: an id is documented as the text it is, so that generated clients never read it as a
- * number. Nothing is validated here.
+ * An id is documented as text, so that generated clients never read it as a number. Nothing is
+ * validated here.
  */
 import { ApiParam, ApiProperty, ApiQuery } from '@nestjs/swagger';
 import { DECIMAL_PATTERN } from '../core/text/decimal.js';
 import { EXAMPLE_ID } from './check-id.js';
 
-/** What a document may say about an id beside its form. */
+/** What a document may say about an id in addition to its form. */
 export interface ApiSnowflakeOptions {
   readonly description?: string;
   /** Default: an id of the default layout. */
@@ -30,9 +30,9 @@ export interface ApiSnowflakePropertyOptions extends ApiSnowflakeOptions {
   readonly readOnly?: boolean;
 }
 
-const DESCRIPTION = 'A 64-bit id as decimal text. Keep it as text: a number would lose digits.';
+const DESCRIPTION = 'A 64-bit id as decimal text. Keep it as text; a number would lose digits.';
 
-/** The schema of an id, as OpenAPI writes it. */
+/** The OpenAPI schema of an id. */
 export interface SnowflakeSchema {
   readonly type: 'string';
   readonly format: 'int64';
@@ -41,7 +41,8 @@ export interface SnowflakeSchema {
 }
 
 /**
- * The schema of an id where it is no property and no parameter, as in an answer of ids alone.
+ * The schema of an id that is neither a property nor a parameter, as in an answer that is a list of
+ * ids.
  *
  * @example
  * ```ts
@@ -111,7 +112,7 @@ export function ApiSnowflakeParam(
   return ApiParam({ ...passedOn, name, description, schema: snowflakeSchema(example) });
 }
 
-/** Documents an id, or several, in the query. */
+/** Documents an id, or a list of ids, in the query. */
 export function ApiSnowflakeQuery(
   name: string,
   options: ApiSnowflakeQueryOptions = {},
@@ -120,7 +121,7 @@ export function ApiSnowflakeQuery(
   const described = { ...passedOn, name, description };
   const schema = snowflakeSchema(example);
   if (!isArray) return ApiQuery({ ...described, schema });
-  // The type of the handler's parameter, Array, would win over a schema; it does not over a type.
+  // The type of the handler's parameter, Array, would override a schema; it does not override type.
   const list = { type: String, isArray, example: [schema.example] };
   return ApiQuery({ ...schema, ...described, ...list });
 }

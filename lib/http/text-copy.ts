@@ -1,30 +1,29 @@
 /**
- * What JSON would see of a value, with decimal text in place of every bigint.
+ * Copies a value as JSON.stringify reads it, with decimal text in place of every bigint.
  *
- * Promise: a value without bigints comes back as it is, and so does every part without them; the
- * rest is copied and the original never touched. Copies keep their class, so that a serializer
- * that comes later still finds its decorators. Cycles stay cycles and no depth is too deep: it is
- * JSON.stringify that refuses them.
+ * Promise: a part without bigints is returned as it is; the others are copied, and no original is
+ * changed. Copies keep their class, so that a later serializer finds its decorators. Cycles and any
+ * depth are handled; refusing them is left to JSON.stringify.
  */
 import { beginCopyOf, isOpaque, listOfTexts, viewOf } from './json-parts.js';
 
-/** The value itself where it holds no bigint, else a copy with text in their place. */
+/** The value itself if it contains no bigint, otherwise a copy with text in their place. */
 export function textCopyOf(value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString();
   if (typeof value !== 'object' || value === null) return value;
   return new TextCopier().copyOf(value);
 }
 
-/** An object of which some parts are done and others are not. */
+/** An object whose parts are being visited. */
 class Visit {
   /** How many parts are done. */
   done = 0;
   copy: object | undefined;
 
   constructor(
-    /** What is walked through: the object, or what its toJSON gave. */
+    /** What is visited: the object, or the result of its toJSON. */
     readonly source: object,
-    /** What stands in the response where nothing is changed. */
+    /** What stays in the response if nothing is changed. */
     readonly original: object,
     /** Undefined for a list. */
     readonly keys: readonly string[] | undefined,
@@ -40,13 +39,13 @@ class Visit {
 }
 
 /**
- * Walks with a stack of its own, because that of the process ends at some thousand levels. An
- * object whose parts are plain values needs no place on it, and no entry in a map: most do not.
+ * Uses its own stack, because the call stack ends after some thousand levels. An object whose parts
+ * are all plain values, as most are, needs neither a place on it nor an entry in the map.
  */
 class TextCopier {
   private hasFound = false;
   private readonly stack: Visit[] = [];
-  /** By object: what stands for it, or the visit that goes on. */
+  /** By object: what replaces it, or its visit if that is not finished. */
   private readonly known = new Map<object, unknown>();
 
   copyOf(root: object): unknown {
@@ -60,11 +59,11 @@ class TextCopier {
       const parent = this.stack.at(-1);
       if (parent !== undefined) this.deliver(parent, result);
     }
-    // A cycle is copied before it is known whether it holds a bigint.
+    // A cycle is copied before it is known whether it contains a bigint.
     return this.hasFound ? result : root;
   }
 
-  /** Goes on to the next object that needs a visit of its own; true when there is none left. */
+  /** Continues to the next object that needs its own visit; true if there is none left. */
   private advance(visit: Visit): boolean {
     const source = visit.source as Record<string | number, unknown>;
     for (const { length } = visit; visit.done < length; visit.done++) {
@@ -79,7 +78,7 @@ class TextCopier {
     return true;
   }
 
-  /** What stands for an object, or undefined after its visit has begun. */
+  /** What replaces an object, or undefined if its visit has been started. */
   private enter(value: object, key: string | number): unknown {
     if (isOpaque(value)) return value;
     const known = this.known.get(value);
@@ -101,7 +100,7 @@ class TextCopier {
     return undefined;
   }
 
-  /** Does the parts of an object without objects in it; false, and where it is, at the first. */
+  /** Handles an object without objects in it; returns false at the first object it finds. */
   private isFlat(visit: Visit): boolean {
     const source = visit.source as Record<string | number, unknown>;
     for (const { length } = visit; visit.done < length; visit.done++) {
@@ -114,7 +113,7 @@ class TextCopier {
     return true;
   }
 
-  /** A view is not: toJSON may give another one where the object stands under another key. */
+  /** Not the result of toJSON, which may differ where the object stands under another key. */
   private remember({ source, original }: Visit, result: unknown): void {
     if (source === original) this.known.set(original, result);
     else this.known.delete(original);
@@ -127,7 +126,7 @@ class TextCopier {
   }
 
   private change(visit: Visit, key: string | number, part: unknown): void {
-    // A part of the copy by now, so that no setter can run.
+    // The copy already has this property, so no setter can run.
     (this.copyIn(visit) as Record<string | number, unknown>)[key] = part;
   }
 

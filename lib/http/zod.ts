@@ -1,8 +1,8 @@
 /**
- * `nestjs-snowflake/zod`: ids in a schema of Zod 4.3 and later.
+ * `nestjs-snowflake/zod`: ids in schemas of Zod 4.3 and later.
  *
- * Promise: what parses is an id, and each refusal is one issue that says why. Text goes in; whether
- * text or a bigint comes out is in the name.
+ * Promise: only an id parses, and each refusal is one issue that says why. The input is text; the
+ * name of the schema says whether the output is text or a bigint.
  */
 import { z } from 'zod';
 import { shownShort } from '../shown.js';
@@ -51,9 +51,9 @@ export function snowflakeBigint(
 
 /**
  * A list of ids as decimal text, checked and left as text: 0 to 10,000 of them, unless `countMin`
- * and `countMax` say otherwise. A longer list is refused unread, and the first value that is no id
- * is the only issue; `z.array(snowflakeId()).max(100)` reads every value and makes an issue of
- * each.
+ * and `countMax` say otherwise. A longer list is refused unread, and only the first value that is
+ * not an id is an issue. By contrast `z.array(snowflakeId()).max(100)` reads every value and makes
+ * an issue of each.
  *
  * @example
  * ```ts
@@ -67,7 +67,7 @@ export function snowflakeIds(checks: SnowflakeIdListChecks = {}): z.ZodType<stri
   return idList(checks, String);
 }
 
-/** A list of ids as decimal text, read into bigints; otherwise as `snowflakeIds`. */
+/** A list of ids as decimal text, read into bigints; otherwise like `snowflakeIds`. */
 export function snowflakeBigints(
   checks: SnowflakeIdListChecks = {},
 ): z.ZodType<bigint[], string[]> {
@@ -95,7 +95,7 @@ function idList<Id>(
   });
 }
 
-/** Any text, described as an id for JSON Schema; the words for what is no text at all are ours. */
+/** Any text, described as an id for JSON Schema, with our message for what is not text. */
 function idText(check: IdCheck): z.ZodString {
   const description = { format: 'int64', pattern: DECIMAL_PATTERN, examples: [EXAMPLE_ID] };
   const error = ({ input }: { readonly input?: unknown }) => {

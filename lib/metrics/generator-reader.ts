@@ -1,8 +1,7 @@
 /**
- * Reads a generator when somebody collects metrics.
+ * Reads a generator when metrics are collected.
  *
- * Promise: nothing is counted or kept here on the way of an id; a generator that nobody collects
- * costs nothing.
+ * Promise: making an id does no work here. A generator whose metrics nobody collects costs nothing.
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
@@ -12,15 +11,15 @@ import { WorkerCensus, type WorkerCount } from './worker-census.js';
 
 /** A generator whose metrics are wanted. */
 export interface MeasuredGenerator {
-  /** The label `generator`; the `name` of the SnowflakeModule. Default 'default'. */
+  /** The value of the label `generator`: the generator's `name`. Default 'default'. */
   readonly name?: string;
   readonly ids: Pick<IdMaker, 'status' | 'layout' | 'workerIds'>;
   /**
-   * Give the generator's support to see how many worker ids of the namespace are in use and free.
-   * It reads the whole registry, so give it in one deployment rather than in all.
+   * The generator's support, for how many worker ids of the namespace are in use and free. It reads
+   * the whole registry, so give it in one deployment rather than in all.
    */
   readonly support?: Pick<IDistributedSupport, 'workers'>;
-  /** The support is not asked more often. Default 60 s. */
+  /** The shortest time between two such reads. Default 60 s. */
   readonly workersEveryMs?: number;
 }
 
@@ -42,7 +41,7 @@ export class GeneratorReader {
     this.census = support && new WorkerCensus(support, ids.workerIds, workersEveryMs);
   }
 
-  /** What the very first reading of the workers waits for; undefined from then on. */
+  /** Resolves with the first count of worker ids; undefined from then on. */
   first(): Promise<void> | undefined {
     return this.census?.first(this.generator.ids.status.readAt.getTime());
   }

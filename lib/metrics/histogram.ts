@@ -1,8 +1,8 @@
 /**
- * A histogram of prom-client that is read and not observed.
+ * A histogram for prom-client that is read at the scrape; prom-client's own must be observed.
  *
- * Promise: it is the counts of the generator at the moment of the scrape, all of them, so that two
- * registries or a late first scrape miss nothing. prom-client has no such histogram of its own.
+ * Promise: it holds all counts of the generator at the moment of the scrape, so two registries or
+ * a late first scrape miss nothing.
  */
 import type { GeneratorReader } from './generator-reader.js';
 import type { Metric } from './metric-catalog.js';
@@ -20,7 +20,7 @@ export interface ReadHistogram {
   readonly type: 'histogram';
   readonly aggregator: Metric['aggregator'];
   get(): Promise<object>;
-  /** Nothing is kept here. */
+  /** Does nothing: no value is kept here. */
   reset(): void;
 }
 

@@ -1,5 +1,5 @@
 /**
- * `nestjs-snowflake/metrics`: what a generator does, for prom-client and for OpenTelemetry.
+ * `nestjs-snowflake/metrics`: metrics of generators for prom-client and OpenTelemetry.
  */
 export type { MeasuredGenerator } from './generator-reader.js';
 export { registerOpenTelemetryMetrics } from './open-telemetry-metrics.js';

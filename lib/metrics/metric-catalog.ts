@@ -1,27 +1,28 @@
 /**
- * Every metric there is: its two names, what it means, and where it is read.
+ * The list of all metrics: both names, the meaning, and how the value is read.
  *
- * Promise: an OpenTelemetry name becomes the Prometheus name by the rules of an exporter, labels
- * included, so that one dashboard serves both. docs/operating/monitoring.md says what to watch.
+ * Promise: an exporter turns each OpenTelemetry name into the Prometheus name, with the same
+ * labels, so one dashboard serves both. docs/operating/monitoring.md says what to watch.
  */
 import type { LeaseState } from '../lease/lease-states.js';
+import type { RenewalOutcome } from '../lease/renewal-record.js';
 import type { GeneratorReading } from './generator-reader.js';
 
-/** A value, one for each value of the metric's label, or nothing to show. */
+/** One value, or one for each value of the metric's label, or nothing to show. */
 type Read = number | Readonly<Record<string, number>> | undefined;
 
 export interface Metric {
   readonly prometheus: string;
   readonly openTelemetry: string;
   readonly kind: 'counter' | 'gauge' | 'histogram';
-  /** UCUM, as OpenTelemetry wants it; empty for what is no amount. */
+  /** In UCUM, as OpenTelemetry requires; empty for what is not an amount. */
   readonly unit: string;
   readonly help: string;
-  /** Needs the count of worker ids, which the store is asked for. */
+  /** Needs the count of worker ids, for which the store is asked. */
   readonly asksStore?: boolean;
-  /** Beside `generator`. */
+  /** In addition to `generator`. */
   readonly label?: 'state' | 'answer' | 'incarnation';
-  /** How prom-client makes one of those of several cluster workers. */
+  /** How prom-client combines the values of several cluster workers. */
   readonly aggregator: 'sum' | 'min' | 'max' | 'omit';
   readonly read: (reading: GeneratorReading) => Read;
 }
@@ -37,8 +38,17 @@ const STATES: { readonly [state in LeaseState]: 0 } = {
   released: 0,
 };
 
-/** Shown from the start, because a rate needs a first 0. */
-const ANSWERS = { ok: 0, hold: 0, fenced: 0, unknown: 0, cloned: 0, error: 0 };
+/** Shown from the start, since a rate needs a first 0. Only an acquisition has the two others. */
+const ANSWERS: { readonly [answer in Exclude<RenewalOutcome, 'none-free' | 'wait'>]: 0 } = {
+  ok: 0,
+  hold: 0,
+  fenced: 0,
+  unknown: 0,
+  cloned: 0,
+  'layout-mismatch': 0,
+  'other-version': 0,
+  error: 0,
+};
 
 /** From `from` to `to` in seconds. */
 function secondsBetween(from: Date | undefined, to: Date | undefined): number | undefined {
@@ -73,7 +83,7 @@ const IDS: readonly Metric[] = [
     openTelemetry: 'snowflake.waits',
     kind: 'counter',
     unit: '{wait}',
-    help: 'How often an id waited for the clock, because a tick and the run-ahead were spent',
+    help: 'How often an id waited for the clock because the tick and the run-ahead were used up',
     aggregator: 'sum',
     read: ({ status }) => status.waitCount,
   },
@@ -94,7 +104,7 @@ const CLOCK: readonly Metric[] = [
     openTelemetry: 'snowflake.clock.rollbacks',
     kind: 'counter',
     unit: '{rollback}',
-    help: 'How often the clock was found to have gone back',
+    help: 'How often the clock was found to have been set back',
     aggregator: 'sum',
     read: ({ status }) => status.rollbackCount,
   },
@@ -115,7 +125,7 @@ const LEASE: readonly Metric[] = [
     openTelemetry: 'snowflake.lease.state',
     kind: 'gauge',
     unit: '',
-    help: 'State of the lease: 1 for the one it is in, 0 for all others',
+    help: 'State of the lease: 1 for the current state, 0 for all others',
     label: 'state',
     aggregator: 'sum',
     read: ({ status }) => ({ ...STATES, [status.state]: 1 }),
@@ -125,7 +135,7 @@ const LEASE: readonly Metric[] = [
     openTelemetry: 'snowflake.lease.remaining',
     kind: 'gauge',
     unit: 's',
-    help: 'Time until the leased range ends, negative when it is over; absent if it has no end',
+    help: 'Time until the leased range ends, negative once it has ended; absent if it has no end',
     aggregator: 'min',
     read: ({ status }) => secondsBetween(status.readAt, status.leaseEndsAt),
   },
@@ -143,7 +153,7 @@ const LEASE: readonly Metric[] = [
     openTelemetry: 'snowflake.registry.info',
     kind: 'gauge',
     unit: '',
-    help: 'Incarnation of the registry, always 1; it must be equal in the whole fleet',
+    help: 'Incarnation of the registry, always 1; it must be the same in the whole fleet',
     label: 'incarnation',
     aggregator: 'max',
     read: ({ status: { incarnation } }) =>
@@ -157,7 +167,7 @@ const RENEWALS: readonly Metric[] = [
     openTelemetry: 'snowflake.renewals',
     kind: 'counter',
     unit: '{renewal}',
-    help: 'Renewals by what the store answered; error where it did not',
+    help: 'Renewals by the answer of the store; error where there was none',
     label: 'answer',
     aggregator: 'sum',
     read: ({ status: { renewals } }) => renewals && { ...ANSWERS, ...renewals.countByAnswer },
@@ -167,9 +177,9 @@ const RENEWALS: readonly Metric[] = [
     openTelemetry: 'snowflake.renewal.duration',
     kind: 'histogram',
     unit: 's',
-    help: 'How long a renewal took, a time-out as long as its limit',
+    help: 'How long a renewal took; a timeout counts as its limit',
     aggregator: 'sum',
-    // By spans and one by one, which is each reader's own: histogram.ts, open-telemetry-metrics.ts.
+    // Each reader does this in its own way: histogram.ts, open-telemetry-metrics.ts.
     read: () => undefined,
   },
   {
@@ -177,7 +187,7 @@ const RENEWALS: readonly Metric[] = [
     openTelemetry: 'snowflake.last_renewal.timestamp',
     kind: 'gauge',
     unit: 's',
-    help: 'When the store prolonged the lease last, Unix time',
+    help: 'When the store last extended the lease, Unix time',
     aggregator: 'min',
     read: ({ status }) => secondsOf(status.renewals?.lastAt?.getTime()),
   },
@@ -213,7 +223,7 @@ export interface Sample {
   readonly value: number;
 }
 
-/** What a metric says of a generator. */
+/** The values of a metric for one generator. */
 export function samplesOf(metric: Metric, name: string, reading: GeneratorReading): Sample[] {
   const read = metric.read(reading);
   if (read === undefined) return [];

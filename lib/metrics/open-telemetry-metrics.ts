@@ -1,8 +1,9 @@
 /**
- * The metrics as observable instruments of a Meter of OpenTelemetry.
+ * The metrics as observable instruments of an OpenTelemetry Meter, which the application passes in:
+ * the API is never loaded from here.
  *
- * Promise: the API is handed in and never loaded from here. Each generator is read once per
- * collection; the durations of its last renewals, up to 64, are recorded then.
+ * Promise: each generator is read once per collection, which also records the durations of its
+ * last renewals, up to 64.
  */
 import { DURATION_BOUNDS_MS } from '../lease/renewal-record.js';
 import {
@@ -28,7 +29,7 @@ interface BatchResult<Instrument> {
 
 type BatchCallback<Instrument> = (result: BatchResult<Instrument>) => void | Promise<void>;
 
-/** The `Meter` of @opentelemetry/api, as far as it is needed. */
+/** What is used of the `Meter` of @opentelemetry/api. */
 export interface OtelMeter<Instrument = never> {
   createObservableCounter(name: string, options?: InstrumentOptions): Instrument;
   createObservableGauge(name: string, options?: InstrumentOptions): Instrument;
@@ -43,7 +44,7 @@ export interface OtelMeter<Instrument = never> {
 /**
  * Adds the metrics of generators to a meter.
  *
- * @returns takes these generators out again
+ * @returns a function that removes these generators again
  * @example
  * ```ts
  * import { metrics } from '@opentelemetry/api';
@@ -94,7 +95,7 @@ function observable<Instrument>(
     : meter.createObservableGauge(name, { description, unit });
 }
 
-/** OpenTelemetry has no histogram that is observed: what is new since the last time is recorded. */
+/** OpenTelemetry has no observable histogram: what is new since the last time is recorded. */
 function durationRecorder<Instrument>(
   meter: OtelMeter<Instrument>,
   { openTelemetry: name, help: description, unit }: Metric,

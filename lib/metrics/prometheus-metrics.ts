@@ -1,15 +1,16 @@
 /**
- * The metrics in a registry of prom-client.
+ * The metrics in a registry of prom-client, which the application passes in: prom-client is never
+ * loaded from here.
  *
- * Promise: prom-client is handed in and never loaded from here. Values are read when the registry
- * is scraped; the metrics of one registry are made once, however many generators join them.
+ * Promise: values are read at the scrape, and a registry has each metric once, however many
+ * generators are added to it.
  */
 import { GeneratorReader, type MeasuredGenerator } from './generator-reader.js';
 import { processWide } from '../process-wide.js';
 import { readHistogram } from './histogram.js';
 import { METRICS, samplesOf, type Metric } from './metric-catalog.js';
 
-/** prom-client, as far as it is needed: `import * as client from 'prom-client'`. */
+/** What is used of prom-client: `import * as client from 'prom-client'`. */
 export interface PromClient {
   readonly Counter: new (configuration: PromConfiguration) => PromCounter;
   readonly Gauge: new (configuration: PromConfiguration) => PromGauge;
@@ -25,7 +26,7 @@ export interface PromConfiguration {
   name: string;
   help: string;
   labelNames?: string[];
-  // A registry of the caller's own release of prom-client; it goes back as it came.
+  // A registry of the caller's version of prom-client, passed on as it is.
   registers?: never[];
   aggregator?: Metric['aggregator'];
   collect?: () => void | Promise<void>;
@@ -42,7 +43,7 @@ export interface PromGauge {
 }
 
 export interface PromOptions {
-  /** Default: the one that prom-client calls `register`. */
+  /** Default: `register` of prom-client. */
   readonly registry?: PromRegistry;
 }
 
@@ -55,7 +56,7 @@ const readersOf = processWide(
 /**
  * Adds the metrics of generators to a registry.
  *
- * @returns takes these generators out again
+ * @returns a function that removes these generators again
  * @example
  * ```ts
  * import { Module } from '@nestjs/common';
@@ -87,7 +88,7 @@ export function registerPrometheusMetrics(
 
 function readersIn(registry: PromRegistry, client: PromClient): Set<GeneratorReader> {
   const known = readersOf.get(registry);
-  // A registry may have been emptied since.
+  // The registry may have been cleared since.
   const isThere = registry.getSingleMetric(METRICS[0]!.prometheus) !== undefined;
   if (known !== undefined && isThere) return known;
   const readers = new Set<GeneratorReader>();
@@ -111,7 +112,7 @@ function addMetric(
   const registers = [registry as never];
   const samples = () =>
     [...readers].flatMap((reader) => samplesOf(metric, reader.name, reader.read()));
-  /** What is written is written in one go, so that two scrapes at once do not mix. */
+  /** Values are written in one go, so that two scrapes at the same time do not mix. */
   const collecting = (fill: () => void) => () => {
     const firsts = metric.asksStore ? [...readers].flatMap((reader) => reader.first() ?? []) : [];
     return firsts.length === 0 ? fill() : Promise.all(firsts).then(fill);
@@ -119,7 +120,7 @@ function addMetric(
   const configuration = { name, help, labelNames, registers, aggregator };
   if (metric.kind === 'counter') {
     const collect = collecting(() => {
-      // A counter of prom-client cannot be set: it is filled anew from ours at each scrape.
+      // A counter of prom-client cannot be set, so each scrape resets it and adds our count.
       counter.reset();
       for (const { labels, value } of samples()) counter.inc(labels, value);
     });

@@ -1,15 +1,15 @@
 /**
- * How many worker ids of a namespace are in use and free, asked from its support.
+ * How many worker ids of a namespace are in use and how many are free, as its support says.
  *
- * Promise: the store is asked once in a period at most, and nobody waits for it but the very first
- * reader, and that one not long. What it answered is shown until the next answer is due; when that
- * fails or does not come, nothing is shown.
+ * Promise: the store is asked at most once per period, and only the first reader waits for it, for
+ * a short time. An answer is shown until the next one is due; if that one fails or does not come,
+ * nothing is shown.
  */
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
 import { pause, systemTimers, type Timers } from '../patience/timers.js';
 
-/** A scrape may take 10 s by default; a store that is well answers in a few ms. */
+/** A scrape may take 10 s by default; a healthy store answers in a few ms. */
 const WAITED_MS_MAX = 1000;
 
 export interface WorkerCount {
@@ -32,15 +32,15 @@ export class WorkerCensus {
     private readonly timers: Timers = systemTimers,
   ) {}
 
-  /** Until the first count can be read, or cannot be had; undefined from then on. */
+  /** Resolves when the first count is there or has failed; undefined from then on. */
   first(nowMs: number): Promise<void> | undefined {
     if (!this.isWaitedFor) return undefined;
     return (this.waited ??= this.answeredWithin(this.asked ?? this.start(nowMs)));
   }
 
-  /** The count that is known; starts the next one where it is due. */
+  /** The last count; starts the next one if it is due. */
   read(nowMs: number): WorkerCount | undefined {
-    // A clock that was set back must not put the next count off.
+    // A clock that was set back must not delay the next count.
     if (Math.abs(nowMs - this.askedAtMs) < this.everyMs) return this.counted;
     if (!this.isAnswered) this.counted = undefined;
     void this.start(nowMs);
@@ -65,14 +65,14 @@ export class WorkerCensus {
       const records = await this.support.workers?.();
       this.counted = records && count(records, this.workerIds);
     } catch {
-      // The renewals report a store that is away; here there is only nothing to show.
+      // The renewals report a store that is away; here there is just nothing to show.
       this.counted = undefined;
     }
     this.isAnswered = true;
   }
 }
 
-/** Undefined where worker ids are not leased: nobody knows who else has one. */
+/** Undefined where worker ids are not leased: then nobody knows which are in use. */
 function count(
   records: readonly WorkerRecord[],
   { min, max }: WorkerIdRange,

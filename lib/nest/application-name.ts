@@ -1,8 +1,8 @@
 /**
- * What the operator sees of a process that says nothing itself: the name of its package.
+ * The default of the option `application`: the name of the package that runs.
  *
- * npm tells it; under a plain `node dist/main` it stands in the package.json of the entry point.
- * Promise: never an error; `unnamed` where there is no name to be found.
+ * npm passes it in the environment; under a plain `node dist/main` it is read from the package.json
+ * nearest to the entry point. Without one the name is `unnamed`; nothing here throws.
  */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,18 +12,18 @@ export function applicationName(
   env: Readonly<Record<string, string | undefined>> = process.env,
   entryPoint: string | undefined = process.argv[1],
 ): string {
-  const told = env['npm_package_name'];
-  if (told) return told;
+  const fromNpm = env['npm_package_name'];
+  if (fromNpm) return fromNpm;
   if (!entryPoint) return 'unnamed';
   let folder = dirname(entryPoint);
-  for (let above = dirname(folder); ; above = dirname((folder = above))) {
+  for (let parent = dirname(folder); ; parent = dirname((folder = parent))) {
     const name = nameIn(join(folder, 'package.json'));
     if (name !== undefined) return name;
-    if (above === folder) return 'unnamed';
+    if (parent === folder) return 'unnamed';
   }
 }
 
-/** A build may put a package.json without a name beside its output: the search goes on above. */
+/** A build may put a package.json without a name next to its output: then the parent is read. */
 function nameIn(path: string): string | undefined {
   try {
     const { name } = JSON.parse(readFileSync(path, 'utf8')) as { name?: unknown };

@@ -1,11 +1,10 @@
 /**
- * Faults of the configuration: collected one by one, thrown all at once.
- *
- * Promise: one CONFIG_INVALID lists every fault, also in `details.faults`.
+ * Faults in the configuration: collected one by one, thrown together in one CONFIG_INVALID, which
+ * also lists them in `details.faults`.
  */
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
 
-/** Runs a step; its faults are noted and the stand-in is used, so that the rest is checked too. */
+/** Runs a step. If it fails, its faults are added and the stand-in lets the other checks run. */
 export function collect<T>(faults: string[], standIn: T, step: () => T): T {
   try {
     return step();
@@ -24,12 +23,12 @@ export const SCHEDULER_FAULT =
   'ScheduleModule is not imported, and RefreshAlive runs as one of its jobs. Add ' +
   '`ScheduleModule.forRoot()` from @nestjs/schedule to the imports of your root module.';
 
-/** Also for a factory that forgot to return. The value is not shown: it may be a URL. */
+/** Also what a factory without a `return` gives. The value is not shown: it may be a URL. */
 export function noOptions(options: unknown): string {
   const kind = options === null ? 'null' : typeof options;
   return (
-    `Expected the options to be an object, got ${kind}. Give at least ` +
-    "`{ support: 'redis://host:6379?namespace=shop' }`, or return it from the factory."
+    `Expected the options to be an object, got ${kind}. Give at least \`{ support: ` +
+    "'redis://host:6379?namespace=shop' }`, or return it from the factory."
   );
 }
 

@@ -1,33 +1,37 @@
 /**
- * The generators running in this process, of applications and scripts, for code that has no
- * injector: entity listeners. Filled at start, emptied at the end; the last started comes first.
+ * The generators now running in this process, for code without dependency injection, such as
+ * entity listeners. Applications and scripts add theirs at start and remove it at shutdown.
  */
 import { SnowflakeError } from '../errors.js';
 import { processWide } from '../process-wide.js';
 import type { IdMaker } from './id-maker.js';
 
 interface Running {
-  readonly name: string | undefined;
-  readonly maker: IdMaker;
+  readonly generator: string | undefined;
+  readonly ids: IdMaker;
 }
 
 const running = processWide('running-id-makers', () => [] as Running[]);
 
-export function addIdMaker(name: string | undefined, maker: IdMaker): void {
-  running.push({ name, maker });
+export function addIdMaker(generator: string | undefined, ids: IdMaker): void {
+  running.push({ generator, ids });
 }
 
-export function removeIdMaker(maker: IdMaker): void {
-  const at = running.findIndex((entry) => entry.maker === maker);
+export function removeIdMaker(ids: IdMaker): void {
+  const at = running.findIndex((entry) => entry.ids === ids);
   if (at >= 0) running.splice(at, 1);
 }
 
-/** @throws SnowflakeError NOT_READY when no application that runs has a generator of this name. */
-export function currentIdMaker(name?: string): IdMaker {
-  const entry = running.findLast((candidate) => candidate.name === name);
-  if (entry !== undefined) return entry.maker;
-  const wanted = name === undefined ? 'No generator' : `No generator named '${name}'`;
-  const option = name === undefined ? '' : ` with name: '${name}'`;
+/**
+ * The one started last, where several of this name run.
+ * @param generator its name; none for the one without a name
+ * @throws SnowflakeError NOT_READY when no such generator is running.
+ */
+export function currentIdMaker(generator?: string): IdMaker {
+  const entry = running.findLast((candidate) => candidate.generator === generator);
+  if (entry !== undefined) return entry.ids;
+  const wanted = generator === undefined ? 'No generator' : `No generator named '${generator}'`;
+  const option = generator === undefined ? '' : ` with name: '${generator}'`;
   throw new SnowflakeError(
     'NOT_READY',
     `${wanted} is running, so no id was made. In an application import ` +

@@ -1,7 +1,6 @@
 /**
- * Injection of named generators.
- *
- * The one without a name is injected by its class, IdMaker.
+ * Injection of named generators. The one without a name is injected by its class, IdMaker.
+ * No parameter needs this decorator where the application has one generator.
  */
 import { Inject } from '@nestjs/common';
 import { getIdMakerToken } from './tokens.js';

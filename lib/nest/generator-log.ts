@@ -1,11 +1,12 @@
 /**
- * What a generator says to the application's logger: one line per change of its lease.
+ * What a generator writes to the application's logger: one line for each change of its lease.
  *
- * Promise: a logger that throws disturbs nothing. The line goes to Node's warnings instead, so
- * that it is not lost.
+ * Promise: a line is one line and steers no terminal, whatever the store or a configuration put
+ * into it. A logger that throws does no harm: the line becomes a warning of Node instead.
  */
 import { Logger } from '@nestjs/common';
 import type { LeaseChange } from '../lease/keeper-parts.js';
+import { printable } from '../lease/printable.js';
 
 type Level = 'log' | 'warn' | 'error';
 
@@ -16,21 +17,22 @@ export class GeneratorLog {
     this.logger = new Logger(name === undefined ? 'Snowflake' : `Snowflake:${name}`);
   }
 
-  /** What an operator has to look at is a warning; ids that stop are an error. */
+  /** A warning where an operator should check something, an error where ids stop. */
   change({ from, to, workerId, reason }: LeaseChange): void {
     const who = workerId === undefined ? '' : `Worker id ${workerId}: `;
-    this.say(levelOf(from, to), `${who}${from} -> ${to}. ${reason}`);
+    this.write(levelOf(from, to), `${who}${from} -> ${to}. ${reason}`);
   }
 
   warn(text: string): void {
-    this.say('warn', text);
+    this.write('warn', text);
   }
 
-  private say(level: Level, text: string): void {
+  private write(level: Level, text: string): void {
+    const line = printable(text);
     try {
-      this.logger[level](text);
+      this.logger[level](line);
     } catch {
-      process.emitWarning(`${text} (The logger of the application threw an error.)`, 'Snowflake');
+      process.emitWarning(`${line} (The application's logger threw an error.)`, 'Snowflake');
     }
   }
 }

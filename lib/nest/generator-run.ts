@@ -1,8 +1,8 @@
 /**
- * The life of one generator: lease, integrations, renewals; and at the end all of it undone.
+ * Starts one generator (lease, integrations, renewals) and stops it again.
  *
- * Promise: a start that fails, wherever it fails, leaves no worker id, connection or timer behind.
- * Nest's hooks (lifecycle.ts) and startSnowflake() decide when.
+ * Promise: a start that fails, at whatever step, leaves no worker id leased, no connection open
+ * and no timer running. Nest's hooks (lifecycle.ts) and startSnowflake() call it.
  */
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { inSnapshot, stopped } from '../lease/lease-texts.js';
@@ -18,25 +18,29 @@ export interface RunParts {
   readonly config: SnowflakeConfig;
   readonly support: IDistributedSupport;
   readonly engine: Engine;
-  /** The engine's, or what a test put in its place. */
+  /** That of the engine, or what overrideProvider() put in its place. */
   readonly idMaker: IdMaker;
   readonly refreshAlive: RefreshAlive;
 }
 
+const REPLACED =
+  'IdMaker is overridden, so ids come from a fake although NODE_ENV is production: no worker id ' +
+  'is leased and nothing keeps these ids unique. Remove the override of IdMaker.';
+
 export class GeneratorRun {
-  private ending: Promise<void> | undefined;
+  private stopping: Promise<void> | undefined;
 
   constructor(private readonly parts: RunParts) {}
 
-  /** @param instances what integrations look through; asked for once the lease is held */
+  /** @param instances the providers to pass to integrations; called once the lease is held */
   async start(instances: () => readonly unknown[]): Promise<void> {
     const { name, idMaker } = this.parts;
     try {
       if (!this.isReplaced) await this.lease();
-      if (this.ending !== undefined) throw stopped();
+      if (this.stopping !== undefined) throw stopped();
       addIdMaker(name, idMaker);
       runIntegrations(instances());
-      if (this.isReplaced) return;
+      if (this.isReplaced) return this.warnInProduction();
       this.parts.refreshAlive.start();
     } catch (error) {
       await this.stop();
@@ -45,19 +49,18 @@ export class GeneratorRun {
     void this.advise();
   }
 
-  /** The scheduler ends its jobs before the application has ended: renewals go on without it. */
+  /** Nest's scheduler ends its jobs before the shutdown is over; renewals go on without it. */
   renewAlone(): void {
-    if (this.ending === undefined) this.parts.refreshAlive.leaveScheduler();
+    if (this.stopping === undefined) this.parts.refreshAlive.leaveScheduler();
   }
 
-  /** Never fails: what could not be closed is logged. Once, however often it is called. */
+  /** Never fails: an error on closing is logged. May be called again; it runs once. */
   stop(): Promise<void> {
-    return (this.ending ??= this.end());
+    return (this.stopping ??= this.end());
   }
 
-  /** True where a test overrides IdMaker alone: then no store is needed, so none is touched. */
   private get isReplaced(): boolean {
-    return this.parts.idMaker !== this.parts.engine.idMaker;
+    return isReplaced(this.parts);
   }
 
   private async lease(): Promise<void> {
@@ -78,7 +81,12 @@ export class GeneratorRun {
     }
   }
 
-  /** What the operator should know, once, in the background. */
+  /** What a test wants is a disaster where a fake reaches production. */
+  private warnInProduction(): void {
+    if (process.env['NODE_ENV'] === 'production') this.parts.engine.log.warn(REPLACED);
+  }
+
+  /** Logs what the operator should know, once, in the background. */
   private async advise(): Promise<void> {
     const { config, support, engine } = this.parts;
     try {
@@ -87,9 +95,14 @@ export class GeneratorRun {
       const advice: unknown = await support.advice?.();
       if (Array.isArray(advice)) for (const text of advice) engine.log.warn(String(text));
     } catch {
-      // Advice that cannot be had is no reason to disturb anybody: the renewals report the store.
+      // Without advice nothing is lost: if the store cannot be reached, the renewals report it.
     }
   }
+}
+
+/** True where IdMaker is overridden: then no store is needed, so none is contacted. */
+export function isReplaced({ idMaker, engine }: Pick<RunParts, 'idMaker' | 'engine'>): boolean {
+  return idMaker !== engine.idMaker;
 }
 
 function messageOf(error: unknown): string {

@@ -1,11 +1,11 @@
 /**
- * What other rooms want done once the lease is had: the ORM room hooks every DataSource it finds.
+ * What other rooms want done once the lease is held: the ORM room hooks every DataSource it finds.
  *
  * Loading such a room adds its integration here, so that applications import one module only.
  */
 import { processWide } from '../process-wide.js';
 
-/** Gets every provider instance of an application, before other modules' onModuleInit. */
+/** Is passed every provider of an application before other modules' onModuleInit. */
 export type Integration = (instances: readonly unknown[]) => void;
 
 const integrations = processWide('integrations', () => new Set<Integration>());

@@ -1,8 +1,8 @@
 /**
- * When things happen in a Nest application: the lease before any onModuleInit of the application,
- * its release after every onApplicationShutdown of the application. module-order.ts sees to that.
+ * Nest's hooks: a worker id is leased before any onModuleInit of the application and released
+ * after its last onApplicationShutdown. module-order.ts puts our module in that place.
  *
- * Promise: when one generator of an application cannot start, the others are stopped with it.
+ * Promise: if one generator of an application cannot start, the others are stopped too.
  */
 import type { OnApplicationShutdown, OnModuleDestroy, OnModuleInit } from '@nestjs/common';
 import type { DiscoveryService, ModulesContainer } from '@nestjs/core';
@@ -33,13 +33,13 @@ export class SnowflakeLifecycle implements OnModuleInit, OnModuleDestroy, OnAppl
         discovery.getProviders().map(({ instance }) => instance as unknown),
       );
     } catch (error) {
-      // Nobody may close an application that did not start.
+      // An application that did not start may never be closed.
       await Promise.all(this.ofApplication().map((lifecycle) => lifecycle.onApplicationShutdown()));
       throw error;
     }
   }
 
-  /** The scheduler ends its jobs in one of the hooks between this and the release. */
+  /** The scheduler ends its jobs in a hook after this one and before the release. */
   onModuleDestroy(): void {
     this.run.renewAlone();
   }

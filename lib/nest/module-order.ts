@@ -1,9 +1,9 @@
 /**
- * Our place among the modules of an application: first to start and last to end.
+ * Our place among the modules of an application: first to start, last to stop.
  *
- * Nest runs hooks by the distance of a module from the root: the furthest starts first and ends
- * last, global modules are all equally far, and then the order of imports decides. Promise: where
- * Nest keeps no such distance, nothing is touched, and the order of imports decides as it did.
+ * Nest runs hooks by a module's distance from the root: the furthest starts first and stops last.
+ * All global modules have the same distance; among them the order of imports decides, as it does
+ * for ours if a version of Nest keeps no distance.
  */
 import type { InjectionToken } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
@@ -12,15 +12,15 @@ import { SNOWFLAKE_LIFECYCLE } from './tokens.js';
 /** Beyond Number.MAX_VALUE, which is the distance of every global module. */
 const FURTHEST = Infinity;
 
-/** Before the first hook runs, since Nest then sorts the modules once for all hooks. */
+/** To be called before the first hook runs: then Nest sorts the modules, once for all hooks. */
 export function startFirstEndLast(modules: ModulesContainer | undefined): void {
   for (const module of providing(modules, SNOWFLAKE_LIFECYCLE)) {
-    // Not an assignment: that would throw where the property can only be read.
+    // An assignment would throw if the property were read-only.
     if (typeof module.distance === 'number') Reflect.set(module, 'distance', FURTHEST);
   }
 }
 
-/** In how many modules of the application a token is provided. */
+/** How many modules of the application provide a token. */
 export function providerCount(modules: ModulesContainer | undefined, token: InjectionToken) {
   return providing(modules, token).length;
 }

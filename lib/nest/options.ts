@@ -1,7 +1,7 @@
 /**
- * The options of the module and their one door: resolveOptions() checks and completes them.
+ * The options of the module, and resolveOptions(), which checks and completes them.
  *
- * Promise: every fault is found and reported at start, all at once, each with the value given.
+ * Promise: every fault is reported at start, all of them at once, each with the value given.
  */
 import type { SupportFromUrl } from '../backends/schemes.js';
 import { BitLayout } from '../core/layout/bit-layout.js';
@@ -42,32 +42,32 @@ export interface SnowflakeModuleOptions extends Partial<Omit<LeaseOptions, 'ttlM
   readonly support?: IDistributedSupport | SharedLease | string;
   /** URL schemes of your own for `support`: `{ file: (url) => new FileSupport(url) }`. */
   readonly supports?: Readonly<Record<string, SupportFromUrl>>;
-  /** Short for a StaticSupport. */
+  /** Short for `support: new StaticSupport(workerId)`. */
   readonly workerId?: number;
-  /** A layout, or its fields from the most significant. Default layouts.snowflake(). */
+  /** A layout, or its fields, the most significant first. Default layouts.snowflake(). */
   readonly layout?: BitLayout | readonly FieldSpec[];
-  /** The moment ids count from. Default that of the layout, 2024-01-01T00:00:00Z. */
+  /** When the time in ids starts. Default that of the layout, 2024-01-01T00:00:00Z. */
   readonly epoch?: Epoch;
-  /** Worker fields fixed by the configuration, e.g. { datacenter: 3 }; the rest is leased. */
+  /** Worker fields with a fixed value, e.g. { datacenter: 3 }; the others are leased. */
   readonly workerFields?: Readonly<Record<string, number>>;
   /** How far ahead of the store's clock a lease reaches. 10 s to 10 min, default 60 s. */
   readonly leaseTtlMs?: number;
   /**
-   * How far ids may run ahead of the clock when a tick's sequence is spent. Default 1000, or 0
-   * under a lease without end, such as a static worker id.
+   * How far ids may run ahead of the clock once a tick's sequence is used up. Default 1000, or 0
+   * for a lease without end, such as a static worker id.
    */
   readonly aheadMsMax?: number;
-  /** Where the sequence of a new tick starts: 'zero', or 'random' for even `id % n`. */
+  /** Where each tick's sequence starts: 'zero', or 'random' so that `id % n` is even. */
   readonly sequenceStart?: 'zero' | 'random';
-  /** Lets worker_threads of this process make ids under this lease: IdMaker.sharedLease. */
+  /** Lets worker_threads of this process make ids under this lease: see IdMaker.sharedLease. */
   readonly sharesLease?: boolean;
-  /** Start without a worker id and get one in the background. Default false. */
+  /** Starts without a worker id and leases one in the background. Default false. */
   readonly lazy?: boolean;
-  /** What the operator sees beside host and pid. Default: the name in package.json. */
+  /** What operators see next to host and pid. Default: the name in package.json. */
   readonly application?: string;
-  /** Where the time comes from; for tests. */
+  /** Reads the time; for tests. */
   readonly clock?: Clock;
-  /** What waits; for tests. */
+  /** Sets timers; for tests. */
   readonly timers?: Timers;
 }
 
@@ -76,7 +76,7 @@ export interface SnowflakeConfig {
   readonly support: IDistributedSupport;
   readonly workerIds: WorkerIdRange;
   readonly lease: LeaseOptions;
-  /** Undefined where the lease decides: see aheadMsMaxOf in the core room. */
+  /** Undefined where the lease decides: see aheadMsMaxOf in core. */
   readonly aheadMsMax: number | undefined;
   readonly sequenceStart: 'zero' | 'random';
   readonly sharesLease: boolean;
@@ -87,10 +87,10 @@ export interface SnowflakeConfig {
 }
 
 const AHEAD_MS_LIMIT = 3_600_000;
-/** Stands in while other options are checked, so that one fault does not hide the rest. */
+/** Takes the place of a support with a fault, so that the other options are checked too. */
 const UNKNOWN_SUPPORT = {} as unknown as IDistributedSupport;
 
-/** The options that are not those of the lease; the compiler keeps the list complete. */
+/** All options but those of the lease; the compiler keeps the list complete. */
 const OWN_NAMES: Record<Exclude<keyof SnowflakeModuleOptions, keyof LeaseOptions>, true> = {
   support: true,
   supports: true,
@@ -113,7 +113,7 @@ const KNOWN_NAMES = [...Object.keys(OWN_NAMES), ...Object.keys(LEASE_DEFAULTS)]
   .toSorted();
 
 /**
- * @param found faults of the application around the options, reported with theirs
+ * @param found faults elsewhere in the application, reported together with those of the options
  * @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`.
  */
 export async function resolveOptions(
@@ -146,7 +146,7 @@ export async function resolveOptions(
   faults.push(...otherFaults(options, config));
   if (faults.length === 0) return config;
   const close = async () => support.close?.();
-  // A support of the application's own scheme may be open already; its failure would hide ours.
+  // A support of the application's own scheme may be open; an error on closing would hide ours.
   await close().catch(() => undefined);
   throw invalid(faults);
 }
@@ -156,14 +156,20 @@ function resolveLayout(options: SnowflakeModuleOptions, faults: string[]): BitLa
   return collect(faults, layouts.snowflake(), () => {
     if (layout === undefined) return layouts.snowflake({ epoch });
     if (Array.isArray(layout)) return new BitLayout({ epoch, fields: layout as FieldSpec[] });
-    if (!(layout instanceof BitLayout)) {
+    if (!isLayout(layout)) {
       throw invalid([`Expected \`layout\` to be a BitLayout or its fields, got ${shown(layout)}.`]);
     }
     return epoch === undefined ? layout : layout.withEpoch(epoch);
   });
 }
 
-/** A thread that shares a lease makes ids of that lease's layout, whatever it does not say. */
+/** By its face, since it may come from a second copy of this package. */
+function isLayout(value: unknown): value is BitLayout {
+  const candidate = value as Partial<BitLayout> | null;
+  return typeof candidate?.fingerprint === 'string' && typeof candidate.withEpoch === 'function';
+}
+
+/** A thread that shares a lease uses the layout of that lease; it need not name one. */
 function joinLayout(
   options: SnowflakeModuleOptions,
   shared: SharedLease,
@@ -174,16 +180,16 @@ function joinLayout(
   const isNamed = options.layout !== undefined || options.epoch !== undefined;
   if (isNamed && ownLayout.fingerprint !== layout.fingerprint) {
     faults.push(
-      `The shared lease is for ids of layout ${layout.fingerprint}, this thread is configured ` +
-        `for ${ownLayout.fingerprint}. Leave \`layout\` and \`epoch\` out, or give the same.`,
+      `The shared lease is for layout ${layout.fingerprint}, but this thread is configured for ` +
+        `${ownLayout.fingerprint}. Leave \`layout\` and \`epoch\` out, or give the same ones.`,
     );
   }
   const { aheadMsMax = shared.aheadMsMax } = options;
   if (aheadMsMax !== shared.aheadMsMax) {
     faults.push(
       `Expected \`aheadMsMax\` to be ${shared.aheadMsMax ?? 'left out'}, as in the thread that ` +
-        `holds the lease, got ${shown(aheadMsMax)}. Threads of one lease run ahead together; ` +
-        `leave it out.`,
+        `holds the lease, got ${shown(aheadMsMax)}. Threads that share a lease share their ` +
+        `run-ahead; leave it out.`,
     );
   }
   return layout;
@@ -199,8 +205,8 @@ async function resolveSupport(
     faults.push(
       support === undefined
         ? 'Neither `support` nor `workerId` is given, and no worker id is a safe default. Give ' +
-            "`support: 'redis://host:6379?namespace=shop'`, or `workerId: 7` with another number " +
-            'for each process.'
+            "`support: 'redis://host:6379?namespace=shop'`, or `workerId: 7` with a different " +
+            'number in each process.'
         : 'Both `support` and `workerId` are given; give one of them.',
     );
     return UNKNOWN_SUPPORT;
@@ -213,7 +219,7 @@ async function resolveSupport(
   }
 }
 
-/** A support without a loss window has no store, so that nothing is leased for a time. */
+/** A support without a loss window has no store: its worker ids are not leased for a time. */
 function roomOf({ lossWindowMs }: IDistributedSupport, { unitMs }: BitLayout): LeaseRoom {
   if (lossWindowMs === undefined) return { lossWindowMs: 0, minRangeMs: 0 };
   return { lossWindowMs, minRangeMs: minRangeMsOf(unitMs) };
@@ -256,7 +262,7 @@ function resolveWorkerIds(
 function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): string[] {
   const faults = Object.keys(options)
     .filter((name) => !(name in OWN_NAMES) && (name === 'ttlMs' || !(name in LEASE_DEFAULTS)))
-    .map((name) => `The option \`${name}\` is unknown. There are ${KNOWN_NAMES.join(', ')}.`);
+    .map((name) => `The option \`${name}\` is unknown. The options are ${KNOWN_NAMES.join(', ')}.`);
   const { aheadMsMax = 0, sequenceStart, lazy, sharesLease, layout, clock, application } = config;
   if (!Number.isInteger(aheadMsMax) || aheadMsMax < 0 || aheadMsMax > AHEAD_MS_LIMIT) {
     faults.push(
@@ -270,7 +276,7 @@ function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): 
     );
   }
   if (typeof application !== 'string') {
-    faults.push(`Expected \`application\` to be a text, got ${shown(application)}.`);
+    faults.push(`Expected \`application\` to be a string, got ${shown(application)}.`);
   }
   for (const [name, value] of Object.entries({ lazy, sharesLease })) {
     if (typeof value !== 'boolean')
@@ -278,8 +284,8 @@ function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): 
   }
   if (layout.lastDate.getTime() < clock.now()) {
     faults.push(
-      `The layout ${layout.fingerprint} ran out on ${layout.lastDate.toISOString()}. Use a later ` +
-        `\`epoch\` in a new id space, or a layout with more timestamp bits.`,
+      `The layout ${layout.fingerprint} ran out on ${layout.lastDate.toISOString()}. Use a ` +
+        'later `epoch` in a new id space, or a layout with more timestamp bits.',
     );
   }
   return faults;

@@ -1,14 +1,14 @@
 /**
- * Reads the option `supports`: URL schemes of the application, each with what makes a support of
- * a URL. A scheme of ours is never replaced in silence.
+ * Reads the option `supports`: URL schemes of the application, each with a function that turns a
+ * URL into a support. No scheme of this package is replaced.
  */
 import { backendOfScheme, type OwnSupports, type SupportFromUrl } from '../backends/schemes.js';
 import { shown } from '../shown.js';
 
-/** As RFC 3986 has it, in lower case. */
+/** As in RFC 3986, in lower case. */
 const SCHEME = /^[a-z][a-z0-9+.-]*$/;
 
-/** @param faults gets one for each entry that cannot be used */
+/** @param faults takes one for each entry that cannot be used */
 export function ownSupports(given: unknown, faults: string[]): OwnSupports {
   if (given === undefined) return new Map();
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {

@@ -1,8 +1,8 @@
 /**
  * One generator as Nest providers: options -> config -> support -> engine -> IdMaker -> lifecycle.
  *
- * Promise: replacing the support with overrideProvider replaces all that touches a store, and
- * replacing the IdMaker leaves nothing that would.
+ * Promise: with the support overridden, nothing else contacts a store; with IdMaker overridden,
+ * nothing at all does.
  */
 import type { InjectionToken, Provider } from '@nestjs/common';
 import { DiscoveryService, ModulesContainer } from '@nestjs/core';
@@ -18,18 +18,18 @@ import {
   SNOWFLAKE_CONFIG,
   SNOWFLAKE_LIFECYCLE,
   SNOWFLAKE_OPTIONS,
+  SNOWFLAKE_RUN_PARTS,
   getDistributedSupportToken,
   getIdMakerToken,
   getRefreshAliveToken,
 } from './tokens.js';
 
-/** Optional, so that a missing ScheduleModule is told in our words together with other faults. */
+/** Optional, so that a missing ScheduleModule is reported together with the other faults. */
 const SCHEDULER = { token: SchedulerRegistry, optional: true };
-/** Optional, since it is no part of Nest's documented face. */
+/** Optional, since Nest does not document it. */
 const MODULES = { token: ModulesContainer, optional: true };
 
 const ENGINE = Symbol.for('nestjs-snowflake:engine');
-const RUN_PARTS = Symbol.for('nestjs-snowflake:run-parts');
 
 export function snowflakeProviders(name: string | undefined): Provider[] {
   const supportToken = getDistributedSupportToken(name);
@@ -60,7 +60,7 @@ export function snowflakeProviders(name: string | undefined): Provider[] {
       [SCHEDULER, ENGINE, SNOWFLAKE_CONFIG],
     ),
     provideParts(
-      RUN_PARTS,
+      SNOWFLAKE_RUN_PARTS,
       { name },
       {
         config: SNOWFLAKE_CONFIG,
@@ -76,21 +76,21 @@ export function snowflakeProviders(name: string | undefined): Provider[] {
         const application: ApplicationParts = { discovery, modules };
         return new SnowflakeLifecycle(parts, application);
       },
-      [RUN_PARTS, DiscoveryService, MODULES],
+      [SNOWFLAKE_RUN_PARTS, DiscoveryService, MODULES],
     ),
   ];
 }
 
-/** Two generators under one token: which of them is injected would be chance. */
+/** With two generators under one token it would be chance which of them is injected. */
 function twiceFaults(modules: ModulesContainer | undefined, name: string | undefined): string[] {
   const count = providerCount(modules, getIdMakerToken(name));
   if (count < 2) return [];
   const which = name === undefined ? 'without a `name`' : `with the name '${name}'`;
   return [
-    `SnowflakeModule is registered ${count} times ${which}, so that an injected IdMaker could be ` +
-      `any of them. Call forRoot or forRootAsync once for each generator and give further ones a ` +
-      `\`name\` of their own; where several modules import one generator, import the same ` +
-      `dynamic module, kept in a constant.`,
+    `SnowflakeModule is registered ${count} times ${which}, so an injected IdMaker could be ` +
+      'any of them. Call forRoot or forRootAsync once for each generator and give each further ' +
+      'one its own `name`. If several modules import one generator, keep the dynamic module in a ' +
+      'constant and import that.',
   ];
 }
 
@@ -104,7 +104,7 @@ function provide(
   return { provide: token, useFactory, inject } as Provider;
 }
 
-/** Several providers as one object, so that no constructor has to take them one by one. */
+/** Several providers as one object, so that no constructor takes a long list of them. */
 function provideParts(
   token: InjectionToken,
   known: object,

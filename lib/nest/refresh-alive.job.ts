@@ -1,8 +1,8 @@
 /**
- * The job that keeps the lease fresh, visible in the application's SchedulerRegistry.
+ * The job that renews the lease, listed in the application's SchedulerRegistry.
  *
- * Promise: processes started together renew at different times. It never throws: a renewal that
- * fails changes the state of the lease and is tried again by the keeper.
+ * Promise: processes that start together renew at different times. It never throws: if a renewal
+ * fails, the keeper changes the state of the lease and tries again.
  */
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { SnowflakeError } from '../errors.js';
@@ -10,16 +10,16 @@ import type { Keeper } from '../lease/keeper.js';
 import type { TimerHandle } from '../patience/timers.js';
 import type { SnowflakeConfig } from './options.js';
 
-/** Part of the interval by which processes differ, to both sides. */
+/** By which share of the interval it is made longer or shorter at random. */
 const SPREAD = 0.2;
 
 export class RefreshAlive {
-  /** `snowflake:refresh-alive`, with the generator's name after it where it has one. */
+  /** `snowflake:refresh-alive`, or `snowflake:refresh-alive:orders` for the generator `orders`. */
   readonly jobName: string;
   private interval: TimerHandle;
 
   constructor(
-    /** Undefined in a script, where nobody looks. */
+    /** Undefined in a script. */
     private readonly scheduler: SchedulerRegistry | undefined,
     private readonly keeper: Keeper,
     private readonly config: Pick<SnowflakeConfig, 'lease' | 'timers'>,
@@ -34,7 +34,7 @@ export class RefreshAlive {
   }
 
   start(): void {
-    // A lease is renewed once, by the thread that holds it.
+    // A shared lease is renewed by the thread that holds it.
     if (!this.keeper.renewsItself) return;
     const { scheduler, jobName } = this;
     if (scheduler?.doesExist('interval', jobName)) throw nameTaken(jobName);
@@ -42,7 +42,7 @@ export class RefreshAlive {
     scheduler?.addInterval(jobName, this.interval);
   }
 
-  /** Goes on without the scheduler, which ends its jobs while others still make ids. */
+  /** Goes on without the scheduler, which ends its jobs while the application still makes ids. */
   leaveScheduler(): void {
     if (this.interval === undefined) return;
     this.stop();
@@ -53,7 +53,7 @@ export class RefreshAlive {
     const { scheduler, jobName, interval } = this;
     this.config.timers.cancel(interval);
     this.interval = undefined;
-    // Another job may have the name: then ours was refused.
+    // If another job had taken the name, ours was refused, and the other one must stay.
     const isListed = interval !== undefined && scheduler?.doesExist('interval', jobName);
     if (isListed && scheduler!.getInterval(jobName) === interval) {
       scheduler!.deleteInterval(jobName);
@@ -71,9 +71,9 @@ export class RefreshAlive {
 function nameTaken(jobName: string): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
-    `The interval ${jobName} already exists in the SchedulerRegistry, so the lease could not be ` +
-      `renewed and was given back. Another generator (of a second copy of this package, if it is ` +
-      `not in your imports) or a job of the application has that name: give one of them another.`,
+    `The interval ${jobName} already exists in the SchedulerRegistry, so the lease could not ` +
+      'be renewed and was given back. The name belongs to another generator (of a second copy of ' +
+      'this package, if it is not in your imports) or to a job of the application. Rename one.',
     { details: { jobName } },
   );
 }

@@ -1,7 +1,6 @@
 /**
- * The module applications import.
- *
- * It only names what belongs together; providers.ts builds it, lifecycle.ts starts and stops it.
+ * The module that applications import. It only takes the options and lists what is exported:
+ * providers.ts builds the generator, lifecycle.ts starts and stops it.
  */
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
@@ -19,7 +18,7 @@ import {
 export interface SnowflakeModuleExtras {
   /** Whether other modules can inject IdMaker without importing this one. Default true. */
   isGlobal?: boolean;
-  /** For a further generator, injected with @InjectIdMaker(name). */
+  /** Names a further generator, which is injected with @InjectIdMaker(name). */
   name?: string;
 }
 
@@ -53,8 +52,8 @@ export interface SnowflakeOptionsFactory {
 /**
  * Registers an injectable IdMaker, its IDistributedSupport, and the RefreshAlive job.
  *
- * The application imports `ScheduleModule.forRoot()` itself: a library that did it too would make
- * every job of the application run twice.
+ * The application imports `ScheduleModule.forRoot()` itself: if a library imported it too, every
+ * job of the application would run twice.
  *
  * @example
  * ```ts
@@ -73,21 +72,22 @@ export interface SnowflakeOptionsFactory {
  */
 @Module({})
 export class SnowflakeModule extends ConfigurableModuleClass {
-  /** Options known now. Every fault in them is reported when the application starts. */
+  /** Takes options that are known now. Every fault in them is reported when Nest starts. */
   static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
     if (isObject(options)) return super.forRoot(options);
-    // Reported at the start, with the other faults, and not while the application's modules load.
+    // Reported at start with the other faults, not while the modules of the application load.
     return super.forRootAsync({ useFactory: () => options });
   }
 
-  /** Options from a factory, a class or an existing provider: useFactory, useClass, useExisting. */
+  /** Takes options from a factory, a class or a provider: useFactory, useClass, useExisting. */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     if (isObject(options) && SOURCES.some((source) => options[source])) {
       return super.forRootAsync(options);
     }
     const useFactory = () => {
       throw invalid([
-        `Expected forRootAsync to be given one of ${SOURCES.join(', ')}, got ${shown(options)}.`,
+        `Expected the argument of forRootAsync to have one of ${SOURCES.join(', ')}, got ` +
+          `${shown(options)}.`,
       ]);
     };
     return super.forRootAsync({ useFactory });

@@ -1,8 +1,8 @@
 /**
- * Ids without a Nest application: scripts, seeds, migrations, TypeORM's command line.
+ * Ids without a Nest application, in scripts, seeds, migrations and TypeORM's command line.
  *
- * Promise: the lease, its renewal and its release are those of SnowflakeModule, made of the same
- * parts; entities with @SnowflakeId() get ids while it runs.
+ * It leases, renews and releases a worker id with the same parts as SnowflakeModule, and entities
+ * with @SnowflakeId() get their ids from it while it runs.
  */
 import { createEngine } from './engine.js';
 import { GeneratorRun } from './generator-run.js';
@@ -10,9 +10,9 @@ import type { IdMaker } from './id-maker.js';
 import { resolveOptions, type SnowflakeModuleOptions } from './options.js';
 import { RefreshAlive } from './refresh-alive.job.js';
 
-/** The options of SnowflakeModule.forRoot(), and the name of the generator where it has one. */
+/** The options of SnowflakeModule.forRoot(), and a name for the generator. */
 export interface SnowflakeScriptOptions extends SnowflakeModuleOptions {
-  /** As entities name it: `@SnowflakeId({ maker: 'tickets' })`. Default: none. */
+  /** What entities call it: `@SnowflakeId({ generator: 'tickets' })`. Default: no name. */
   readonly name?: string;
 }
 
@@ -20,23 +20,23 @@ export interface SnowflakeScriptOptions extends SnowflakeModuleOptions {
 export interface RunningSnowflake {
   readonly ids: IdMaker;
   /**
-   * Gives the worker id back and closes the connection. It never fails and may be called
-   * again; where the store does not answer it takes callTimeoutMs and 1 s at most. Until then the
-   * process does not end.
+   * Gives the worker id back and closes the connection. It never fails and may be called again. If
+   * the store does not answer, it takes at most callTimeoutMs and 1 s; the process stays alive
+   * until then.
    */
   close(): Promise<void>;
-  /** The same, at the end of the block: `await using snowflake = await startSnowflake(...)`. */
+  /** Closes at the end of the block: `await using snowflake = await startSnowflake(...)`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * Leases a worker id for a script and renews it until `close()`, or to the end of the block with
- * `await using`. Each call leases one more worker id, beside other processes, applications of this
- * process, and other calls; while several run, entities take their ids from the one started last.
+ * Leases a worker id for a script and renews it until `close()`, or until the end of the block with
+ * `await using`. Every call leases a worker id of its own. While several generators run in a
+ * process, entities take their ids from the one started last.
  *
  * @param options those of SnowflakeModule; ScheduleModule is not needed
- * @throws SnowflakeError CONFIG_INVALID with every fault of the options; or what kept it from a
- * worker id for `startTimeoutMs`. Nothing is left open then.
+ * @throws SnowflakeError CONFIG_INVALID with every fault in the options; or the reason why no
+ * worker id could be leased within `startTimeoutMs`. Nothing is left open then.
  * @example
  * ```ts
  * import { startSnowflake } from 'nestjs-snowflake';

@@ -1,5 +1,5 @@
 /**
- * Under which tokens Nest knows our providers; each named generator has its own set.
+ * The injection tokens of our providers; each named generator has its own set.
  *
  * Symbols are from the global registry, so that two copies of the package share them.
  */
@@ -8,11 +8,13 @@ import { IDistributedSupport } from '../lease/distributed-support.js';
 import { IdMaker } from './id-maker.js';
 import { RefreshAlive } from './refresh-alive.job.js';
 
-/** What the user gave to forRoot or forRootAsync, as it was given. */
+/** The options as they were given to forRoot or forRootAsync. */
 export const SNOWFLAKE_OPTIONS = Symbol.for('nestjs-snowflake:options');
 /** The same, checked and completed. */
 export const SNOWFLAKE_CONFIG = Symbol.for('nestjs-snowflake:config');
-/** What starts and stops a generator with its application. */
+/** The parts of a generator as its lifecycle takes them: RunParts. */
+export const SNOWFLAKE_RUN_PARTS = Symbol.for('nestjs-snowflake:run-parts');
+/** Starts and stops a generator with its application. */
 export const SNOWFLAKE_LIFECYCLE = Symbol.for('nestjs-snowflake:lifecycle');
 
 function named(stem: string, name: string): InjectionToken {
@@ -24,22 +26,12 @@ export function getIdMakerToken(name?: string): InjectionToken {
   return name === undefined ? IdMaker : named('IdMaker', name);
 }
 
-/** Which generator an IdMaker's token stands for; undefined for any other token. */
-export function generatorOf(
-  token: InjectionToken,
-): { readonly name: string | undefined } | undefined {
-  if (token === IdMaker) return { name: undefined };
-  const stem = 'nestjs-snowflake:IdMaker:';
-  const key = typeof token === 'symbol' ? Symbol.keyFor(token) : undefined;
-  return key?.startsWith(stem) ? { name: key.slice(stem.length) } : undefined;
-}
-
-/** The token of the support behind a named generator, for overrideProvider. */
+/** The token of a generator's support, for overrideProvider. */
 export function getDistributedSupportToken(name?: string): InjectionToken {
   return name === undefined ? IDistributedSupport : named('IDistributedSupport', name);
 }
 
-/** The token of the job behind a named generator: the class itself, or a symbol. */
+/** The token of a generator's RefreshAlive job: the class itself, or a symbol. */
 export function getRefreshAliveToken(name?: string): InjectionToken {
   return name === undefined ? RefreshAlive : named('RefreshAlive', name);
 }

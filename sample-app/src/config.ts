@@ -1,5 +1,5 @@
 /**
- * Everything that is configured, from the environment alone, in one place.
+ * The configuration, read from the environment in one place.
  */
 export interface Config {
   /** Where the worker id comes from: redis://host:6379?namespace=shop, or static:1. */
@@ -8,14 +8,14 @@ export interface Config {
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
   readonly port: number;
-  /** Where it listens: on this machine alone, unless it is told otherwise. */
+  /** The address to listen on; by default only this machine can connect. */
   readonly host: string;
   /** What operators type to see /snowflake. */
   readonly operatorPassword: string | undefined;
 }
 
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
-  // `||` and not `??`: compose files and CI hand over unset variables as empty ones.
+  // `||` and not `??`: compose files and CI pass unset variables as empty strings.
   const port = Number(env['PORT'] || 3000);
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new Error(`Expected PORT to be an integer from 0 to 65535, got "${env['PORT']}".`);
@@ -30,7 +30,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   };
 }
 
-/** A number that all processes share is right for one: that of the embedded database. */
+/** A fixed number is right for the only process of an embedded database, and for no other. */
 function supportOfOneProcess(env: NodeJS.ProcessEnv): string {
   if (env['NODE_ENV'] !== 'production' && !env['DATABASE_URL']) return 'static:1';
   throw new Error(

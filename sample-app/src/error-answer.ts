@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/** The body of an answer that is no success. */
+/** The body of an error response. */
 export class ErrorAnswer {
   @ApiProperty({ type: 'integer', example: 400 })
   statusCode: number;
@@ -9,7 +9,7 @@ export class ErrorAnswer {
   error: string;
 
   @ApiProperty({
-    description: 'Why; a list where several properties of a body or query are wrong',
+    description: 'The reason; a list if several properties of a body or query are wrong',
     oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }],
   })
   message: string | string[];

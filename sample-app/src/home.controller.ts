@@ -1,5 +1,5 @@
 /**
- * The first page: what there is to try.
+ * The home page: a list of requests to try.
  */
 import { Controller, Get, Req } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';

@@ -1,5 +1,5 @@
 /**
- * Starts the shop, and ends it gracefully.
+ * Starts the shop, and shuts it down gracefully.
  */
 import 'reflect-metadata';
 import { Logger } from '@nestjs/common';
@@ -14,7 +14,7 @@ async function main(): Promise<void> {
   const logger = new Logger('Shop');
   const { host, port } = readConfig();
   const app = await NestFactory.create(AppModule);
-  // It ends by an exit code: in a container, a signal to itself does not end process 1.
+  // It exits with a code: in a container, process 1 cannot end itself with a signal.
   app.enableShutdownHooks([], { useProcessExit: true });
   serveOpenApi(app);
   try {

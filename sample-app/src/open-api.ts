@@ -1,5 +1,5 @@
 /**
- * The OpenAPI document: clickable at /docs, for generators of clients at /docs-json.
+ * The OpenAPI document: for people at /docs, for client generators at /docs-json.
  */
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
@@ -7,7 +7,7 @@ import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 export function serveOpenApi(app: INestApplication): void {
   const head = new DocumentBuilder()
     .setTitle('Shop')
-    .setDescription('Customers and their orders. Every id is text, and ids are in order of time.')
+    .setDescription('Customers and their orders. Every id is text, and ids are ordered by time.')
     .setVersion('1.0')
     .build();
   SwaggerModule.setup('docs', app, () => SwaggerModule.createDocument(app, head));

@@ -92,7 +92,7 @@ describe('a negative number', () => {
 describe('the help of all', () => {
   it('says by which name npx finds it where it is not installed', async () => {
     const { out } = await command(['--help']);
-    expect(out.replaceAll(/\s+/g, ' ')).toContain('Anywhere else: npx nestjs-snowflake');
+    expect(out.replaceAll(/\s+/g, ' ')).toContain('Elsewhere: npx nestjs-snowflake');
   });
 });
 
@@ -115,12 +115,12 @@ describe('a command line that is wrong', () => {
 
   it.each([
     [[], 'Commands'],
-    [['entirely-different'], 'Known are decode, encode'],
-    [['registry', '--json'], 'registry create, registry inspect'],
-    [['registry', 'other'], 'Known are create, inspect'],
+    [['entirely-different'], 'Choose one of decode, encode'],
+    [['registry', '--json'], '`registry` needs a subcommand: registry create, registry inspect'],
+    [['registry', 'other'], 'Choose one of create, inspect'],
     [['--json', 'decode', '1'], 'Options follow the command'],
-    [['decode', '--nope', '1'], 'There is no option "--nope". Known are --layout, --fields'],
-    [['decode', '-x', '1'], 'There is no option "-x". Known are --layout'],
+    [['decode', '--nope', '1'], 'There is no option "--nope". The options are --layout, --fields'],
+    [['decode', '-x', '1'], 'There is no option "-x". The options are --layout'],
     [['release', '-1', '--support', 'redis://h'], 'whole number from 0 up, got "-1"'],
     [['encode', '--time', 'now', '--worker', '-1'], '--worker to be a whole number from 0 up'],
     [['encode', '--time', 'now', '--worker', '5000'], '`workerId` to be an integer from 0 to 1023'],

@@ -86,12 +86,14 @@ describe('a registry that somebody else has written to', () => {
   it('loses one holder to a release, and keeps one that cannot be read', async () => {
     const steering = await shownBy('release', '108', '--yes');
     expect(steering.err).toContain('held by ?[2J?]0;t??1m??????? on x?[2J?]0;t');
-    expect(steering).toMatchObject({ code: 0, out: expect.stringContaining('Nobody holds') });
+    expect(steering).toMatchObject({ code: 0, out: expect.stringContaining('No process holds') });
     const lines = await shownBy('release', '110', '--yes');
     expect(lines.err).not.toMatch(/^snowflake: all is well/m);
     const garbage = await shownBy('release', '112', '--yes');
     expect(garbage).toMatchObject({ code: 1, out: '' });
-    expect(garbage.err).toContain('112 is not released: what the registry says of its holder');
+    expect(garbage.err).toContain(
+      '112 was not released: its holder in the registry cannot be read',
+    );
     expect(await redis.hget(key, 'o112')).toBe('garbage');
   });
 

@@ -112,7 +112,7 @@ describe('release', () => {
     };
     const answer = await command(release(0), { stdin: typing('yes', change) });
     expect(answer).toMatchObject({ code: 1, out: '' });
-    expect(answer.err).toContain('Another process holds');
+    expect(answer.err).toContain('Another process now holds');
     expect(await redis.hget(key, 'o0')).not.toBeNull();
   });
 

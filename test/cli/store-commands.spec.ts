@@ -156,12 +156,12 @@ describe('registry create', () => {
     const at = place();
     const created = await command(['registry', 'create', '--yes', ...at]);
     expect(created).toMatchObject({ code: 0 });
-    expect(created.out).toContain('none yet: that of the first process that leases');
+    expect(created.out).toContain('none yet; the first process that leases sets it');
     const [seen] = json(await command(['registry', 'inspect', '--json', ...at]));
     expect(seen).toMatchObject({ fingerprint: '', era: 1, quarantineMs: 60_000, held: 0 });
     const again = await command(['registry', 'create', '--ttl', '600000', '--yes', ...at]);
     expect(again).toMatchObject({ code: 1 });
-    expect(again.err).toContain('is there already');
+    expect(again.err).toContain('already exists');
     const { operations } = seen as { operations: number };
     const after = json(await command(['registry', 'inspect', '--json', ...at]));
     expect(after).toMatchObject([{ fingerprint: '', quarantineMs: 60_000, operations }]);

@@ -173,7 +173,7 @@ describe('by keyboard', () => {
       'button time to ceiling',
       'id-text',
       'id-form-of-text',
-      'summary Other forms of text',
+      'summary Other text forms',
     ]);
   });
 

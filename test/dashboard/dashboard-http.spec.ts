@@ -180,9 +180,9 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     ['text=-1', 'got'],
     ['text=99999999999999999999', 'got'],
     ['text=%00', 'got'],
-    ['text=1&form=roman', 'Expected a form of text: decimal, hex'],
-    ['text=1&form=constructor', 'Expected a form of text'],
-    ['text=1&form=decimal&form=hex', 'Expected a form of text'],
+    ['text=1&form=roman', 'Expected a text form: decimal, hex'],
+    ['text=1&form=constructor', 'Expected a text form'],
+    ['text=1&form=decimal&form=hex', 'Expected a text form'],
     ['text=1&generator=none', 'has no such generator'],
     [`text=${'9'.repeat(500)}`, 'got'],
   ])('answers ?%s with the reason', async (query, reason) => {

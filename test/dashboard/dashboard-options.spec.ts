@@ -47,7 +47,7 @@ describe('the options', () => {
   it.each([[{}], [{ guards: undefined }], [{ guards: [] }]])(
     '%j are refused: no page without a guard',
     (options) => {
-      expect(faultsOf(options)).toEqual([expect.stringContaining('never be open to the world')]);
+      expect(faultsOf(options)).toEqual([expect.stringContaining('must never be public')]);
     },
   );
 

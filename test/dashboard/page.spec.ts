@@ -100,7 +100,7 @@ describe('the page', () => {
     await look({ snowflake: { support } });
     await visit.says('#legend', '1 held');
     support.isAway = true;
-    const problem = 'did not say who holds what. connection refused';
+    const problem = 'list of holders could not be read. connection refused';
     await later(2000, '#workers-problem', problem);
     expect(await visit.rows()).toHaveLength(1);
     await later(10_000, '.badge', 'makes ids for now');
@@ -129,14 +129,17 @@ describe('the page', () => {
     let isAllowed = true;
     await look({ dashboard: { guards: [{ canActivate: () => isAllowed }] } });
     isAllowed = false;
-    await visit.comesToSay('#connection', 'no longer yours to see (403). Sign in');
+    await visit.comesToSay('#connection', 'may no longer see this page (403). Sign in');
     isAllowed = true;
     await visit.comesToSay('#connection', 'Live from');
     expect(await visit.texts('.badge')).toEqual(['makes ids']);
     expect(await visit.page.locator('.card.old').count()).toBe(0);
     await app!.close();
     app = undefined;
-    await visit.comesToSay('#connection', 'The application does not answer. What you see is old.');
+    await visit.comesToSay(
+      '#connection',
+      'The application does not answer. The data shown is old.',
+    );
     expect(await visit.texts('.badge')).toEqual(['no answer']);
     expect(await visit.page.locator('.card.old .badge.down').count()).toBe(1);
     expect(await visit.page.locator('.badge.up').count()).toBe(0);
@@ -154,7 +157,7 @@ describe('the page', () => {
     expect(await visit.rows()).toEqual([
       ['7', 'fixed, this process', 'shop', hostname(), String(process.pid), '', 'no end'],
     ]);
-    expect(await visit.texts('#legend li')).toEqual(['1 fixed', 'others: not known']);
+    expect(await visit.texts('#legend li')).toEqual(['1 fixed', 'others: unknown']);
     await visit.says('.card', /lease left\s+no end\s+worker id from\s+the configuration/);
     await visit.says('#layout', '2024-01-01 to 2093-09-06');
   });

@@ -73,8 +73,8 @@ describe('an id', () => {
         '23:58:30 UTC, 1 min 30 s ago',
     );
     expect(worker).toMatch(/worker bits 21 to 12\s+5 is the worker id/);
-    expect(sequence).toMatch(/sequence bits 11 to 0\s+3 ids of the same tick came before it/);
-    await visit.says('#id-reading', 'Nobody is known to hold worker id 5 now.');
+    expect(sequence).toMatch(/sequence bits 11 to 0\s+3 is its number in the tick/);
+    await visit.says('#id-reading', 'Worker id 5 has no known holder now.');
   });
 
   it('is drawn in the fields of any layout, neighbours of one role apart', async () => {
@@ -100,8 +100,8 @@ describe('an id', () => {
     expect((await visit.texts('.meanings > div')).slice(1)).toEqual([
       expect.stringMatching(/datacenter .*\s+5 is part of the worker id 89/),
       expect.stringMatching(/rack .*\s+9 is part of the worker id 89/),
-      expect.stringMatching(/sequence .*\s+255 ids/),
-      expect.stringMatching(/shard .*\s+17 given by whoever asked for the id/),
+      expect.stringMatching(/sequence .*\s+255 is its number/),
+      expect.stringMatching(/shard .*\s+17 was given in the call that made the id/),
     ]);
   });
 

@@ -86,7 +86,7 @@ describe('a list that cannot be had', () => {
     expect(await visit.rows()).toEqual([
       ['0', 'held, this process', 'shop', hostname(), String(process.pid), '', '1 min'],
     ]);
-    expect(await visit.texts('#legend li')).toEqual(['1 held', 'others: not known']);
+    expect(await visit.texts('#legend li')).toEqual(['1 held', 'others: unknown']);
   });
 
   it('does not hold up an id while the store is silent', async () => {
@@ -159,7 +159,7 @@ describe('who is who', () => {
       await visit.settled();
       await visit.askAgain();
     }
-    await visit.says('.card.old', /not heard of.*last answer at \d\d:\d\d:\d\d, \d+ s ago/s);
+    await visit.says('.card.old', /no recent answer.*last answer at \d\d:\d\d:\d\d, \d+ s ago/s);
     await visit.page.clock.runFor(60_000);
     await visit.comesToSay('#connection', `Live from ${hostname()}`);
     expect(await visit.page.locator('.card').count()).toBe(1);
@@ -215,7 +215,7 @@ describe('several generators', () => {
     expect((await visit.rows()).map(([workerId, state]) => [workerId, state])).toEqual([
       ['0', 'held, this process'],
     ]);
-    expect(await visit.texts('#legend li')).toEqual(['1 held', 'others: not known']);
+    expect(await visit.texts('#legend li')).toEqual(['1 held', 'others: unknown']);
     expect(await visit.texts('#changes li')).toEqual([]);
     expect(await visit.page.locator('.card').count()).toBe(1);
   });
@@ -267,7 +267,7 @@ describe('a registry that is lost', () => {
     incarnation = 'another';
     const workers = support.workers.bind(support);
     support.workers = async () => (await workers()).filter(({ workerId }) => workerId !== 0);
-    await later(2000, '#changes', 'the registry is a new one');
+    await later(2000, '#changes', 'there is a new registry');
     await later(2000, '#legend', '1 held');
     expect((await visit.texts('#changes')).join()).not.toContain('gave it back');
     expect(await visit.page.locator('#verdict').isVisible()).toBe(false);

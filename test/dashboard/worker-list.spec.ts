@@ -82,10 +82,10 @@ describe('the list of workers', () => {
     [
       'of another maker',
       () => Promise.reject(new Error('x://u:secret@h')),
-      'who holds what. x://***@h',
+      'list of holders could not be read. x://***@h',
     ],
-    ['out of its mind', async () => 'nothing' as never, 'does not tell who holds'],
-    ['without a list', undefined, 'does not tell who holds which worker id'],
+    ['out of its mind', async () => 'nothing' as never, 'cannot list who holds'],
+    ['without a list', undefined, 'cannot list who holds which worker id'],
   ])('says in words that a store is %s', async (_how, workers, problem) => {
     const list = new WorkerList({ workers } as object, new SettableTime(), OWN);
     expect(await list.read(0)).toEqual({ workers: [], problem: expect.stringContaining(problem) });
@@ -95,7 +95,7 @@ describe('the list of workers', () => {
     const list = new WorkerList(new StaticSupport(7), new SettableTime(), OWN);
     expect(await list.read(0)).toEqual({
       workers: [{ workerId: 7, state: 'fixed', holder: OWN }],
-      problem: expect.stringContaining('nobody knows who else was given the same number'),
+      problem: expect.stringContaining('unknown whether another process has the same number'),
     });
   });
 

@@ -34,7 +34,7 @@ class HealthController {
 
   @Get('tickets')
   tickets() {
-    return this.health.check([() => this.snowflake.isHealthy('tickets', { name: 'tickets' })]);
+    return this.health.check([() => this.snowflake.isHealthy('tickets', { generator: 'tickets' })]);
   }
 }
 
@@ -98,7 +98,7 @@ describe('the check answers 200', () => {
       code: 200,
       status: 'degraded',
       state: 'degraded',
-      message: expect.stringContaining('the range already leased'),
+      message: expect.stringContaining('in the range that was leased'),
     });
     await time.advance(44_000);
     expect(await check()).toMatchObject({ code: 200, status: 'degraded', state: 'stretched' });
@@ -139,7 +139,7 @@ describe('the check answers 503', () => {
       code: 503,
       status: 'down',
       state: 'exhausted',
-      message: expect.stringContaining('when the store answers'),
+      message: expect.stringContaining('until the store answers'),
     });
   });
 
@@ -190,7 +190,7 @@ describe('terminus before 12, which knows no `degraded`', () => {
     expect(indicator.isHealthy('ids').ids).toMatchObject({
       status: 'up',
       state: 'degraded',
-      message: expect.stringContaining('the range already leased'),
+      message: expect.stringContaining('in the range that was leased'),
     });
   });
 });

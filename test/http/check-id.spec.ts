@@ -50,7 +50,7 @@ describe('an id', () => {
     [-1n, /from 0 to 9223372036854775807/],
     [MAX + 1n, /from 0 to 9223372036854775807/],
     [42, /42 \(number\)\. A JavaScript number cannot hold every id/],
-    [undefined, /undefined\. Check that the id was sent at all/],
+    [undefined, /undefined\. Check that the id was sent/],
     [null, /got null\. Send one id, once, as text: "382366441078288384"/],
     [['1', '2'], /\["1","2"\] \(array\)/],
     [{ $gt: '' }, /\{"\$gt":""\} \(object\)/],
@@ -83,7 +83,7 @@ describe('an id', () => {
 describe('other forms', () => {
   const forms = Object.entries(textForms) as [string, TextForm][];
 
-  it.each(forms)('%s is read beside decimal', (_, form) => {
+  it.each(forms)('%s is read in addition to decimal', (_, form) => {
     const check = new IdCheck({ layout }, [form]);
     // As large as ids of today are: smaller numbers may be text of both forms.
     fc.assert(
@@ -175,13 +175,17 @@ describe('the layout', () => {
     const check = new IdCheck({ layout, workerId: 7 });
     const of = (workerId: number) => layout.compose({ timestampMs: NOW_MS, workerId });
     expect(check.idOf(of(7))).toBe(of(7));
-    expect(() => check.idOf(of(8))).toThrow(invalid(/of worker 7, got .* which is of worker 8/));
+    expect(() => check.idOf(of(8))).toThrow(invalid(/of worker 7, got .* which worker 8 made/));
   });
 
   it('has to be given for checks that need it, when the program starts', () => {
-    expect(() => new IdCheck({ notInFuture: true })).toThrow(config(/`layout` beside `notInFut/));
-    expect(() => new IdCheck({ workerId: 0 })).toThrow(config(/`layout` beside `workerId`/));
-    expect(() => new IdCheck({ futureMsMax: 0 })).toThrow(config(/`layout` beside `futureMsMax`/));
+    expect(() => new IdCheck({ notInFuture: true })).toThrow(
+      config(/`layout` together with `notInFut/),
+    );
+    expect(() => new IdCheck({ workerId: 0 })).toThrow(config(/`layout` together with `workerId`/));
+    expect(() => new IdCheck({ futureMsMax: 0 })).toThrow(
+      config(/`layout` together with `futureMsMax`/),
+    );
     for (const workerId of [-1, 1024, 1.5, NaN]) {
       expect(() => new IdCheck({ layout, workerId })).toThrow(config(/integer from 0 to 1023/));
     }

@@ -58,7 +58,7 @@ describe('a property', () => {
     ['', /^id: .*empty/],
     ['007', /^id: .*begins with the zero digit/],
     [42, /^id: .*cannot hold every id/],
-    [undefined, /^id: .*sent at all/],
+    [undefined, /^id: .*that the id was sent/],
     [null, /^id: .*got null/],
     [['1'], /^id: .*\["1"\] \(array\)/],
     [{}, /^id: .*\(object\)/],
@@ -74,7 +74,7 @@ describe('a property', () => {
       expect.stringMatching(/^fromSeven: .*2026-03-01T00:15:01/),
     ]);
     expect(await faultsOf({ fromSeven: idAt(NOW_MS, 8) })).toEqual([
-      expect.stringMatching(/worker 7, got .* of worker 8/),
+      expect.stringMatching(/worker 7, got .* worker 8 made/),
     ]);
   });
 

@@ -29,7 +29,7 @@ describe('the console logger of Nest', () => {
     expect(record.message).toMatchObject({ id: TEXT, lines: [{ id: '1' }] });
   });
 
-  it('writes them in what is logged beside a message', () => {
+  it('writes them in what is logged together with a message', () => {
     expect(logged({ json: true }, 'paid', { id: ID }, 'Orders')).toContain(`"${TEXT}"`);
   });
 

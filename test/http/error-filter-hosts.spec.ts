@@ -61,7 +61,7 @@ describe('a resolver', () => {
       const { errors } = await graphql({ schema, source, contextValue: {} });
       return [errors![0]!.message, errors![0]!.extensions['code']];
     };
-    const passes = 'No id can be made just now. Try again.';
+    const passes = 'No id can be made right now. Try again.';
     expect(await errorOf('{ next }')).toEqual([passes, 'SEQUENCE_SPENT']);
     const refusal = expect.stringMatching(/got "abc"/);
     expect(await errorOf('{ order(id: "abc") }')).toEqual([refusal, 'ID_INVALID']);
@@ -82,7 +82,7 @@ const caught = (error: SnowflakeError, host: ArgumentsHost) =>
   new SnowflakeErrorFilter().catch(error, host);
 const PASSES = {
   status: 'error',
-  message: 'No id can be made just now. Try again.',
+  message: 'No id can be made right now. Try again.',
   code: 'SEQUENCE_SPENT',
 };
 const INTERNAL = { status: 'error', message: 'Internal server error' };

@@ -87,7 +87,7 @@ describe('a decorator', () => {
 
   it('with each reads no text of a list that is too long, and none after the first fault', () => {
     const values = Array.from({ length: COUNT }, () => 'x');
-    const fault = 'each: Expected 10000 ids at most, got 100000. Send them in several requests.';
+    const fault = 'each: Expected at most 10000 ids, got 100000. Send them in several requests.';
     for (const each of [values, new Set(values.map((x, at) => x + at))]) {
       expect(faultsOf({ each })).toEqual([fault]);
     }

@@ -112,7 +112,7 @@ class Without {}
 const INTERNAL = { statusCode: 500, message: 'Internal server error' };
 const PASSES = {
   statusCode: 503,
-  message: 'No id can be made just now. Try again.',
+  message: 'No id can be made right now. Try again.',
   error: 'Service Unavailable',
 };
 

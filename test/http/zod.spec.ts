@@ -58,7 +58,7 @@ describe.each([
     ['9'.repeat(1_000_000), /1000000 characters/],
     [42, /42 \(number\)\. A JavaScript number cannot hold every id/],
     [1n, /^Expected an id as text, got 1n \(bigint\)/],
-    [undefined, /sent at all/],
+    [undefined, /that the id was sent/],
     [null, /got null/],
     [['1'], /\["1"\] \(array\)/],
     [{}, /\(object\)/],

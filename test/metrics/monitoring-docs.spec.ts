@@ -115,7 +115,7 @@ describe('docs/operating/monitoring.md', () => {
   });
 
   it('lists every option of the health check', () => {
-    const options: Required<SnowflakeHealthOptions> = { name: '', leaseMsMin: 0 };
+    const options: Required<SnowflakeHealthOptions> = { generator: '', leaseMsMin: 0 };
     expect([...rowsOf(PAGE, 'option').keys()]).toEqual(Object.keys(options));
   });
 

@@ -2,7 +2,8 @@
  * The fake for tests of applications: the same ids in each run and in each application, and all
  * that an IdMaker has.
  */
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
 import { IdMaker, SnowflakeModule, layouts } from 'nestjs-snowflake';
@@ -65,5 +66,38 @@ describe('fakeIdMaker()', () => {
       ['1', '2', '3'],
       ['1', '2', '3'],
     ]);
+  });
+});
+
+describe('an IdMaker that is overridden', () => {
+  const nodeEnv = process.env['NODE_ENV'];
+
+  afterEach(() => {
+    process.env['NODE_ENV'] = nodeEnv;
+    Logger.overrideLogger(false);
+  });
+
+  async function warningsIn(environment: string): Promise<unknown[]> {
+    const warn = jest.fn();
+    const module = await Test.createTestingModule({
+      imports: [ScheduleModule.forRoot(), SnowflakeModule.forRoot({ workerId: 990 })],
+    })
+      .overrideProvider(IdMaker)
+      .useValue(fakeIdMaker())
+      .compile();
+    Logger.overrideLogger({ log: () => undefined, warn, error: () => undefined });
+    process.env['NODE_ENV'] = environment;
+    await module.init();
+    await module.close();
+    return warn.mock.calls.map(([text]) => text);
+  }
+
+  it('is a warning in production, and none elsewhere', async () => {
+    expect(await warningsIn('production')).toEqual([
+      expect.stringMatching(
+        /^IdMaker is overridden, so ids come from a fake .* Remove the override/,
+      ),
+    ]);
+    expect(await warningsIn('test')).toEqual([]);
   });
 });

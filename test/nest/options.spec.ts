@@ -187,5 +187,10 @@ describe('options', () => {
       ],
     });
     expect((await resolveOptions({ workerId: 0, layout }, true)).layout).toBe(layout);
+    const methods = Object.getOwnPropertyDescriptors(BitLayout.prototype);
+    const ofOtherCopy = Object.assign(Object.create({}, methods) as BitLayout, layout);
+    expect(ofOtherCopy).not.toBeInstanceOf(BitLayout);
+    const { layout: taken } = await resolveOptions({ workerId: 0, layout: ofOtherCopy }, true);
+    expect(taken).toBe(ofOtherCopy);
   });
 });

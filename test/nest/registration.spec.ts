@@ -189,6 +189,6 @@ describe('the name of the application', () => {
       'shop',
     );
     const faults = await faultsOf(resolveOptions({ workerId: 1, application: 7 as never }, true));
-    expect(faults).toEqual([expect.stringContaining('`application` to be a text, got 7')]);
+    expect(faults).toEqual([expect.stringContaining('`application` to be a string, got 7')]);
   });
 });

@@ -64,6 +64,22 @@ describe('a logger that throws', () => {
   });
 });
 
+describe('a line in the log', () => {
+  it('is one line and steers no terminal, whatever the support says', async () => {
+    const text = 'a\nforged line \u001b[2J \u009b31m \u202e reversed';
+    const advice = async () => [text];
+    const app = await moduleOf({
+      support: Object.assign(new StaticSupport(902), { advice }),
+    }).compile();
+    const warn = jest.fn();
+    Logger.overrideLogger({ log: () => undefined, warn, error: () => undefined });
+    await app.init();
+    await turn();
+    expect(warn.mock.calls.map(([line]) => line)).toEqual(['a?forged line ?[2J ?31m ? reversed']);
+    await app.close();
+  });
+});
+
 describe('advice of a support', () => {
   it.each([
     ['throws', failing],

@@ -175,7 +175,7 @@ describe('threads that share a lease', () => {
     const { sharedLease } = owner.ids;
     await expect(startHere({ support: sharedLease, epoch: '2020-01-01' })).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
-      message: expect.stringMatching(/shared lease is for ids of layout/) as unknown,
+      message: expect.stringMatching(/shared lease is for layout/) as unknown,
     });
     const ahead = startHere({ support: sharedLease, aheadMsMax: 5 });
     await expect(ahead).rejects.toMatchObject({

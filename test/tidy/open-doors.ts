@@ -4,18 +4,13 @@
  */
 import type { OpenDoor } from './doors.js';
 
-export const INSTANCES: readonly OpenDoor[] = [
-  { path: 'lib/dashboard/shown-generators.ts', names: 'IdMaker' },
-  { path: 'lib/nest/options.ts', names: 'BitLayout' },
-  { path: 'lib/orm/typeorm/hook-data-source.ts', names: 'SnowflakeSubscriber' },
-];
+export const INSTANCES: readonly OpenDoor[] = [];
 
 export const MODULE_STATE: readonly OpenDoor[] = [];
 
 export const SWALLOWED: readonly OpenDoor[] = [];
 
 export const CIRCLES: readonly OpenDoor[] = [
-  { path: 'lib/cli/command.ts', names: 'lib/cli/options.ts' },
   { path: 'lib/http/check-id.ts', names: 'lib/http/checks-fault.ts' },
 ];
 

@@ -1,8 +1,8 @@
 /**
  * `snowflake decode`: takes ids apart.
  *
- * Promise: ids from standard input are answered chunk by chunk, in constant memory; one that
- * cannot be read is named with its line, and the others are answered all the same.
+ * Promise: ids from standard input are answered chunk by chunk, in constant memory. One that cannot
+ * be read is reported with its line number, and the others are still answered.
  */
 import type { BitLayout, TextForm } from '../../core/index.js';
 import { isSnowflakeError } from '../../errors.js';
@@ -23,12 +23,12 @@ interface Reading {
 export const decode: Command = {
   name: 'decode',
   summary: 'Takes ids apart: time, worker id, sequence and every field',
-  says: ['Without ids it reads them from standard input, one on each line.'],
+  says: ['Without ids it reads them from standard input, one per line.'],
   words: { name: 'id', min: 0, max: Infinity },
   options: {
     ...LAYOUT_OPTIONS,
     ...FORM_OPTION,
-    json: { says: 'one JSON object on each line, ids as text' },
+    json: { says: 'one JSON object per line, ids as text' },
   },
   examples: [
     'snowflake decode 382366441078288384',
@@ -40,7 +40,7 @@ export const decode: Command = {
     const reading = { layout: layoutFrom(options), form: formFrom(options), isJson };
     const { words } = options;
     if (words.length === 0 && terminal.stdin.isTTY === true) {
-      throw usageFault('Give ids, or send them to standard input, one on each line.');
+      throw usageFault('Give ids, or send them to standard input, one per line.');
     }
     let lineNumber = 0;
     let code: ExitCode = 0;
@@ -70,7 +70,7 @@ function answerTo(text: string, { layout, form, isJson }: Reading): string[] | s
     if (isJson) return [printableJson({ ...idRecord(layout, id), text })];
     return [...idLines(layout, id, text), ''];
   } catch (error) {
-    // What is no id by far may be a URL with a password, which quoted() does not repeat.
+    // This may be a URL with a password, which quoted() hides.
     if (text.includes('://')) return `Expected an id, got ${quoted(text)}.`;
     if (isSnowflakeError(error)) return error.message;
     throw error;

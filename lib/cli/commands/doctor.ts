@@ -1,8 +1,8 @@
 /**
- * `snowflake doctor`: is this store, seen from this host, fit to lease worker ids?
+ * `snowflake doctor`: can this store, as seen from this host, lease worker ids safely?
  *
- * Promise: it only reads. Exit code 0 means that nothing is wrong; each warning says what it
- * means for ids and what to do.
+ * Promise: it only reads. Exit code 0 means that nothing is wrong; each warning says what it means
+ * for ids and what to do.
  */
 import { isSnowflakeError } from '../../errors.js';
 import type { Finding, Level, RegistryInspector } from '../../registry/registry-view.js';
@@ -22,15 +22,15 @@ const COLOUR_OF: Readonly<Record<Level, Colour>> = {
 
 export const doctor: Command = {
   name: 'doctor',
-  summary: 'Checks a store: reachable, fast, clocks, settings, layout, free worker ids',
+  summary: 'Checks a store: connection, latency, clocks, settings, layout, free worker ids',
   says: [
     'It only reads. Exit code 0: nothing is wrong. 1: warnings or faults. 2: the command line ' +
-      'is wrong. A layout that is given is compared with the one of the registry.',
+      'is wrong. If you give a layout, it is compared with that of the registry.',
   ],
   options: {
     ...SUPPORT_OPTIONS,
     ...GIVEN_LAYOUT_OPTIONS,
-    json: { says: 'one JSON object for each finding' },
+    json: { says: 'one JSON object per finding' },
   },
   examples: [
     `snowflake doctor --support 'redis://localhost:6379?namespace=shop'`,
@@ -57,7 +57,7 @@ async function examined(
     const { view, findings } = await measured(store);
     return [...findings, ...(await store.findings()), ...registryFindings(view, fingerprint)];
   } catch (error) {
-    // A store that cannot be asked is what the doctor was called for; a wrong URL is not.
+    // A store that cannot be reached is a finding; a wrong URL is a mistake in the command line.
     if (!isSnowflakeError(error) || error.code === 'CONFIG_INVALID') throw error;
     return [{ level: 'fault', topic: 'connection', text: error.message }];
   }

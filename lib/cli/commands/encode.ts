@@ -1,15 +1,15 @@
 /**
- * `snowflake encode`: puts an id together, for tests and for comparisons.
+ * `snowflake encode`: puts an id together from given parts, for tests and comparisons.
  *
- * Promise: every part is checked against its field. It makes no new ids: nothing keeps two calls
- * from giving the same one.
+ * Every part is checked against its field. It does not make new ids: two calls with the same parts
+ * give the same one.
  */
 import { isSnowflakeError } from '../../errors.js';
-import { quoted, usageFault, type Call, type Command } from '../command.js';
+import { quoted, usageFault, type Call, type Command, type Options } from '../command.js';
 import { idRecord } from '../describe-id.js';
 import { FORM_OPTION, formFrom } from '../form-option.js';
 import { LAYOUT_OPTIONS, layoutFrom } from '../layout-option.js';
-import { readWhole, type Options } from '../options.js';
+import { readWhole } from '../options.js';
 import type { ExitCode } from '../surroundings.js';
 import { readTime } from '../time-text.js';
 import type { BitLayout } from '../../core/index.js';
@@ -20,9 +20,9 @@ export const encode: Command = {
   says: ['For tests and comparisons. New ids come from a generator, which keeps them unique.'],
   options: {
     time: { value: 'time', says: 'ISO text with its zone, a date, Unix milliseconds, or now' },
-    worker: { value: 'number', says: 'worker id: all worker fields as one number; default 0' },
+    worker: { value: 'number', says: 'worker id, all worker fields as one number; default 0' },
     sequence: { value: 'number', says: 'default 0' },
-    field: { value: 'name=value', says: 'any other field, or a worker field', multiple: true },
+    field: { value: 'name=value', says: 'a call field, or a single worker field', multiple: true },
     ...LAYOUT_OPTIONS,
     ...FORM_OPTION,
     json: { says: 'a JSON object, the id as text' },
@@ -47,7 +47,7 @@ export const encode: Command = {
   },
 };
 
-/** A part that its field cannot hold is a command line that cannot be meant so. */
+/** A part that does not fit its field is a mistake in the command line. */
 function composed(layout: BitLayout, parts: Parameters<BitLayout['compose']>[0]): bigint {
   try {
     return layout.compose(parts);
@@ -64,8 +64,12 @@ function fieldsFrom(options: Options, layout: BitLayout): Record<string, number>
   const pairs = options.texts('field').map((text) => {
     const [, name = '', value = ''] = /^([^=]+)=(.*)$/.exec(text) ?? [];
     if (!names.includes(name)) {
-      const known = names.length > 0 ? `one of ${names.join(', ')} and` : 'none here; as';
-      throw usageFault(`Expected --field to be ${known} its value, got ${quoted(text)}.`);
+      throw usageFault(
+        names.length === 0
+          ? `There is no field left for --field to set, got ${quoted(text)}.`
+          : `Expected --field to be name=value with one of ${names.join(', ')}, got ` +
+              `${quoted(text)}.`,
+      );
     }
     return [name, readWhole(`--field ${name}`, value)] as const;
   });

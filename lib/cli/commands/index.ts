@@ -1,5 +1,5 @@
 /**
- * The commands there are, in the order the help shows them.
+ * All commands, in the order in which the help lists them.
  */
 import type { Command } from '../command.js';
 import { decode } from './decode.js';

@@ -1,7 +1,7 @@
 /**
- * `snowflake layout`: what a layout holds and for how long, and what other bits would give.
+ * `snowflake layout`: the limits of a layout, and for comparison those with other bits.
  *
- * Promise: a what-if changes nothing; it is another layout beside the first.
+ * A what-if changes nothing: it is a second layout next to the first.
  */
 import { BitLayout, systemClock, type FieldSpec } from '../../core/index.js';
 import { bitDiagram } from '../bit-diagram.js';
@@ -13,15 +13,15 @@ import { tableLines } from '../table.js';
 
 export const layout: Command = {
   name: 'layout',
-  summary: 'Lifetime, workers and ids per second of a layout, and what other bits would give',
+  summary: 'Lifetime, workers and ids per second of a layout, and those with other bits',
   options: {
     ...LAYOUT_OPTIONS,
     'what-if': {
       value: 'name:bits,...',
-      says: 'the same layout with other bits, as one more column',
+      says: 'the same layout with other bits, in one more column',
       multiple: true,
     },
-    json: { says: 'one JSON object for the layout and for each what-if' },
+    json: { says: 'one JSON object for the layout and one for each what-if' },
   },
   examples: [
     'snowflake layout --layout sonyflake',
@@ -47,7 +47,7 @@ export const layout: Command = {
   },
 };
 
-/** The same fields in the same order, with the bits that are named changed. */
+/** The same fields in the same order, with the given bits. */
 function changed(named: BitLayout, text: string): BitLayout {
   const wanted = new Map(readFields(text).map(([name, bits]) => [name, bits]));
   for (const name of wanted.keys()) {

@@ -1,7 +1,7 @@
 /**
- * `snowflake range`: the ids of a span of time, for a query that has no column of time.
+ * `snowflake range`: the ids of a span of time, for queries on a table without a time column.
  *
- * Promise: both ends are inclusive, and every id whose time lies in the span is between them.
+ * Promise: both ends are inclusive, and every id with a time in the span is between them.
  */
 import { quoted, usageFault, type Call, type Command } from '../command.js';
 import { LAYOUT_OPTIONS, layoutFrom } from '../layout-option.js';
@@ -9,20 +9,20 @@ import type { ExitCode } from '../surroundings.js';
 import { tableLines } from '../table.js';
 import { readTime, utcText } from '../time-text.js';
 
-/** What may stand in a query as it is: a name, quoted or not, with its table before it. */
+/** What is safe in a query: a name, quoted or not, with or without its table. */
 const COLUMN = /^[\w."`[\]]+$/;
 
 export const range: Command = {
   name: 'range',
   summary: 'The smallest and the largest id of a span of time, and the SQL for it',
   says: [
-    'Both ends are inclusive. A date stands for the whole day in UTC, a time without seconds ' +
-      'for the whole minute.',
+    'Both ends are inclusive. A date means the whole day in UTC, a time without seconds the ' +
+      'whole minute.',
   ],
   options: {
     from: { value: 'time', says: 'ISO text with its zone, a date, or Unix milliseconds' },
     to: { value: 'time', says: 'the same, inclusive' },
-    column: { value: 'name', says: 'of the SQL; default id' },
+    column: { value: 'name', says: 'the column in the SQL; default id' },
     ...LAYOUT_OPTIONS,
     json: { says: 'a JSON object, ids as text' },
   },
@@ -38,11 +38,11 @@ export const range: Command = {
     if (!COLUMN.test(column)) {
       throw usageFault(`Expected --column to be the name of a column, got ${quoted(column)}.`);
     }
-    if (fromMs > toMs) throw usageFault('--from lies behind --to.');
+    if (fromMs > toMs) throw usageFault('--from is later than --to.');
     const { first, last } = layout.idRange(new Date(fromMs), new Date(toMs));
     if (first > last) {
       const lifetime = `${utcText(layout.epochMs)} to ${layout.lastDate.toISOString()}`;
-      await terminal.say(`snowflake: no id lies in that span; this layout has ids of ${lifetime}.`);
+      await terminal.say(`snowflake: no id is in that span; this layout has ids from ${lifetime}.`);
       return 1;
     }
     const [from, to] = [utcText(fromMs), utcText(toMs)];

@@ -1,8 +1,8 @@
 /**
- * `snowflake registry create`: begins a registry before the first process does.
+ * `snowflake registry create`: creates a registry before the first process does.
  *
- * Promise: one that is there is never touched. A new one keeps ranges away from all that could
- * have been leased before, whatever the operator believes, and is for no layout yet.
+ * Promise: an existing registry is never changed. A new one keeps ranges away from everything that
+ * may have been leased before, and belongs to no layout yet.
  */
 import { LEASE_DEFAULTS, leaseFaults } from '../../lease/lease-options.js';
 import { systemHolder } from '../../patience/process-identity.js';
@@ -16,12 +16,12 @@ import { registryLines } from './registry-inspect.js';
 
 export const registryCreate: Command = {
   name: 'registry create',
-  summary: 'Begins a registry, so that processes started later have ids of exact times',
+  summary: 'Creates a registry in advance, so that the first ids have exact times',
   says: [
-    'Nobody has to: the first process begins one. But a registry that was never there cannot ' +
-      'be told from one that was lost, so the ids of that process run ahead of the clock by up ' +
-      'to one ttl. With a registry begun one ttl before, they do not. It takes the layout of the ' +
-      'first process that leases from it. Exit code 1: there is a registry already.',
+    'This is optional: the first process creates the registry. But a registry that never ' +
+      'existed looks like one that was lost, so the ids of that process run ahead of the clock ' +
+      'by up to one ttl. With a registry created one ttl earlier they do not. It takes the ' +
+      'layout of the first process that leases from it. Exit code 1: the registry already exists.',
   ],
   options: {
     ...SUPPORT_OPTIONS,
@@ -39,7 +39,7 @@ export const registryCreate: Command = {
       const before = await store.read();
       if (before.facts !== undefined) {
         await terminal.print(...registryLines(store, before));
-        await terminal.say('snowflake: the registry is there already. Nothing was changed.');
+        await terminal.say('snowflake: the registry already exists. Nothing was changed.');
         return 1;
       }
       await terminal.say(meaningOf(ttlMs + store.lossWindowMs));
@@ -55,15 +55,15 @@ export const registryCreate: Command = {
 };
 
 function readTtl(ttlMs = LEASE_DEFAULTS.ttlMs): number {
-  // The bounds of leaseTtlMs; its relations to other options are not ours to judge.
+  // Only the bounds of leaseTtlMs are checked: the other options of the fleet are not known.
   const [fault] = leaseFaults({ ...LEASE_DEFAULTS, ttlMs, reserveMs: 0 });
   if (fault !== undefined) throw usageFault(fault.replace('`leaseTtlMs`', '--ttl'));
   return ttlMs;
 }
 
 /**
- * Every operation begins a registry that is not there. Giving back a worker id that nobody holds
- * does that and nothing else: no worker id is taken, no ceiling moves, no layout is claimed.
+ * Every operation creates a missing registry. Releasing a worker id that nobody holds does only
+ * that: no worker id is leased, no ceiling moves, no layout is set.
  */
 function nobodysLease(ttlMs: number): WorkerLease {
   const token = systemHolder('snowflake').randomText();
@@ -83,7 +83,7 @@ function nobodysLease(ttlMs: number): WorkerLease {
 
 function meaningOf(quarantineMs: number): string {
   return (
-    `Ranges will start ${spanText(quarantineMs)} from now: behind all that processes with a\n` +
-    `leaseTtlMs of at most --ttl can have leased from a registry that was lost.`
+    `Ranges will start ${spanText(quarantineMs)} from now: after everything that processes with\n` +
+    `a leaseTtlMs of at most --ttl can have leased from a registry that was lost.`
   );
 }

@@ -1,7 +1,7 @@
 /**
- * `snowflake registry inspect`: what the registry remembers besides its worker ids.
+ * `snowflake registry inspect`: what the registry stores apart from its worker ids.
  *
- * Promise: one look that changes nothing.
+ * Promise: it reads once and changes nothing.
  */
 import { isContested } from '../../lease/contested-layout.js';
 import type {
@@ -74,7 +74,7 @@ export function registryLines(store: RegistryInspector, view: RegistryView): str
 }
 
 function layoutText({ fingerprint }: RegistryFacts): string {
-  if (fingerprint === '') return 'none yet: that of the first process that leases';
+  if (fingerprint === '') return 'none yet; the first process that leases sets it';
   if (isContested(fingerprint)) return `${fingerprint} (contested: neither may lease)`;
   const layout = layoutOfFingerprint(fingerprint);
   const until = layout === undefined ? '' : ` (until ${layoutFacts(layout).lastDate})`;
@@ -84,9 +84,9 @@ function layoutText({ fingerprint }: RegistryFacts): string {
 function startText({ safeFloorMs }: RegistryFacts, nowMs: number): string {
   const aheadMs = safeFloorMs - nowMs;
   if (aheadMs <= 0) return 'with the clock';
-  return `at ${utcText(safeFloorMs)}, ${spanText(aheadMs)} ahead, behind what may be forgotten`;
+  return `at ${utcText(safeFloorMs)}, ${spanText(aheadMs)} ahead, after any lease that was lost`;
 }
 
 function slewText({ slewMs }: RegistryFacts): string {
-  return slewMs > 0 ? `, and ${slewMs} ms added since it was set back` : '';
+  return slewMs > 0 ? `, plus ${slewMs} ms because it was set back` : '';
 }

@@ -1,8 +1,8 @@
 /**
- * `snowflake release`: makes the registry forget a holder.
+ * `snowflake release`: removes the holder of a worker id from the registry.
  *
- * Promise: no id is made twice by it. The ceiling stands: nobody gets the worker id before the
- * range of its holder has ended, whether that process is alive or not.
+ * Promise: it never causes an id to be made twice. The ceiling stays: no process gets the worker
+ * id before the range of its holder has ended, whether that process is alive or not.
  */
 import { DATE_MS_MAX } from '../../core/layout/epoch.js';
 import type { WorkerLease, WorkerRecord } from '../../lease/distributed-support.js';
@@ -17,20 +17,20 @@ import type { ExitCode } from '../surroundings.js';
 import { spanText, utcText } from '../time-text.js';
 
 /**
- * A release lowers the ceiling to the last id that was made. Only the holder knows which that was,
- * so this one names a time behind every ceiling, and the ceiling stays where it is.
+ * A release lowers the ceiling to the last id that was made. Only the holder knows that id, so this
+ * release names a time after every ceiling, and the ceiling stays where it is.
  */
-const BEHIND_EVERY_CEILING_MS = DATE_MS_MAX;
-/** A renewal between the look and the release makes the release fail; it is tried again. */
+const AFTER_EVERY_CEILING_MS = DATE_MS_MAX;
+/** If the holder renews between our read and our release, the release fails and is repeated. */
 const TRIES = 5;
 
 export const release: Command = {
   name: 'release',
-  summary: 'Makes the registry forget who holds a worker id; it is free when its range ends',
+  summary: 'Removes the holder of a worker id, which becomes free when its range ends',
   says: [
-    'The range of the holder stands, so nobody gets the worker id earlier. A holder that is ' +
-      'alive uses its range to the end and leases another worker id. For one that is dead ' +
-      'nothing is gained: its worker id is free at the same time without this.',
+    'The range of the holder stays valid, so the worker id does not become free any earlier. A ' +
+      'process that is alive uses its range to the end and leases another worker id. For one ' +
+      'that is dead nothing is gained: its worker id becomes free at the same time anyway.',
   ],
   words: { name: 'worker', min: 1, max: 1 },
   options: { ...SUPPORT_OPTIONS, yes: { says: 'do not ask, for scripts' } },
@@ -70,7 +70,7 @@ export const release: Command = {
     }),
 };
 
-/** The fault in words, or undefined when nobody holds the worker id by this token any more. */
+/** Why it failed, or undefined once no process holds the worker id by this token. */
 export async function forgetHolder(
   store: RegistryInspector,
   workerId: number,
@@ -81,13 +81,13 @@ export async function forgetHolder(
     const proof = view.proofOf(workerId);
     if (proof === undefined || view.facts === undefined) return undefined;
     if (proof.token !== token) {
-      return `Another process holds worker id ${workerId} by now. Nothing was changed.`;
+      return `Another process now holds worker id ${workerId}. Nothing was changed.`;
     }
     if (proof.nonce === '') return copiesSeen({ workerId });
-    await store.release(leaseOf(workerId, proof, view), BEHIND_EVERY_CEILING_MS);
+    await store.release(leaseOf(workerId, proof, view), AFTER_EVERY_CEILING_MS);
     if ((await store.read()).proofOf(workerId)?.token !== token) return undefined;
   }
-  return `The holder of worker id ${workerId} renewed each time in between. Try again.`;
+  return `The holder of worker id ${workerId} renewed its lease before each attempt. Try again.`;
 }
 
 function leaseOf(
@@ -98,8 +98,8 @@ function leaseOf(
   const { fingerprint, incarnation, server, operations, quarantineMs } = facts!;
   return {
     fingerprint,
-    // If the registry is lost right now, this call begins a new one: it must keep as far away from
-    // forgotten ranges as the old one would have.
+    // If the registry is lost right now, this call creates a new one, which must keep as far away
+    // from lost ranges as the old one would have.
     ttlMs: 0,
     quarantineMs,
     minRangeMs: 0,
@@ -118,26 +118,28 @@ function meaningOf({ workerId, ceilingMs, freeInMs, holder }: WorkerRecord): str
   const since = sinceMs === 0 ? '?' : utcText(sinceMs);
   return (
     `Worker id ${workerId} is held by ${who}, since ${since}.\n` +
-    `Its range ends at ${utcText(ceilingMs)}, in ${spanText(freeInMs)}, and stands: nobody gets\n` +
-    `the worker id before that. After a release the holder can no longer prolong it.\n` +
-    `  A holder that is alive makes ids to the end of the range, then with another worker id.\n` +
-    `  For a holder that is dead nothing is gained; without a renewal the range ends as well.\n` +
-    `  Of a process that was copied while it ran, stop the copies instead: after a release they\n` +
-    `  are no longer told of each other.`
+    `Its range ends at ${utcText(ceilingMs)}, in ${spanText(freeInMs)}, and stays valid: no ` +
+    'other\n' +
+    'process gets the worker id before then. After a release the holder can no longer extend ' +
+    'it.\n' +
+    '  A process that is alive makes ids to the end of the range, then with another worker id.\n' +
+    '  For one that is dead nothing is gained: without renewals the range ends anyway.\n' +
+    '  If a process was copied while it ran, stop the copies instead: after a release they no\n' +
+    '  longer learn of each other.'
   );
 }
 
 function copiesSeen({ workerId }: { readonly workerId: number }): string {
   return (
-    `Worker id ${workerId} is not released: copies of its holder were noticed, and they are told ` +
-    `to drop it at their next renewal, which a release would prevent. Its range is not prolonged.`
+    `Worker id ${workerId} was not released: there are copies of its holder, which will drop it ` +
+    'at their next renewal; a release would prevent that. Its range will not be extended.'
   );
 }
 
 function unreadable({ workerId, ceilingMs }: WorkerRecord): string {
   return (
-    `Worker id ${workerId} is not released: what the registry says of its holder cannot be read. ` +
-    `Something else wrote it. Its range ends at ${utcText(ceilingMs)}.`
+    `Worker id ${workerId} was not released: its holder in the registry cannot be read, because ` +
+    `something else wrote it. Its range ends at ${utcText(ceilingMs)}.`
   );
 }
 
@@ -152,7 +154,7 @@ function nothingToDo(
   if (record.freeInMs === 0) {
     return `Worker id ${workerId} is free; its last range ended at ${utcText(record.ceilingMs)}.`;
   }
-  return `Nobody holds worker id ${workerId}; it is free from ${utcText(record.ceilingMs)} on.`;
+  return `No process holds worker id ${workerId}; it is free from ${utcText(record.ceilingMs)} on.`;
 }
 
 async function outcomeOf(store: RegistryInspector, workerId: number): Promise<string> {

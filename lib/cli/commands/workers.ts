@@ -1,8 +1,7 @@
 /**
  * `snowflake workers`: who holds which worker id, since when and until when.
  *
- * Promise: one look at the registry that changes nothing; texts of others cannot steer the
- * terminal.
+ * Promise: it reads the registry once and changes nothing.
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { cutName } from '../../lease/printable.js';
@@ -19,8 +18,8 @@ export const workers: Command = {
   summary: 'Who holds which worker id, and how many are free',
   options: {
     ...SUPPORT_OPTIONS,
-    all: { says: 'also worker ids that were used once and are free now' },
-    json: { says: 'one JSON object on each line, then one with the counts' },
+    all: { says: 'also worker ids that were used before and are free now' },
+    json: { says: 'one JSON object per worker id, then one with the counts' },
   },
   examples: [
     `snowflake workers --support 'redis://localhost:6379?namespace=shop'`,
@@ -53,7 +52,7 @@ export const workers: Command = {
     }),
 };
 
-/** As long as a label of DNS: one long name must not push the columns of all others away. */
+/** As long as a DNS label: one long name must not widen the column of all others. */
 const NAME_LENGTH_MAX = 63;
 
 function rowOf({ workerId, ceilingMs, freeInMs, holder }: WorkerRecord): string[] {

@@ -1,12 +1,12 @@
 /**
- * Asks the application, again and again while somebody looks.
+ * Polls the application while the page is visible.
  *
- * Promise: the answer to the last question counts and no other; a page in the background asks
- * nothing; what went wrong is told in words, and the next question is asked all the same.
+ * Promise: only the answer to the last request counts, a page in the background asks nothing, and
+ * after a failure, which is shown in words, polling goes on.
  */
 const TIMEOUT_MS = 10_000;
 
-/** The page may lie behind any prefix, with or without a slash at its end. */
+/** The page may have any path prefix, with or without a slash at its end. */
 const HERE = location.pathname.replace(/^\/+/, '/').replace(/\/*$/, '/');
 
 class Refused extends Error {}
@@ -21,7 +21,7 @@ export async function ask<Answer>(
   const limit = AbortSignal.timeout(TIMEOUT_MS);
   const response = await fetch(HERE + what + (query && `?${query}`), {
     headers: { accept: 'application/json' },
-    // A login page elsewhere is an answer too: nobody is signed in any more.
+    // A redirect to a login page means that the session has ended.
     redirect: 'manual',
     signal: signal === undefined ? limit : anyOf(signal, limit),
   });
@@ -30,7 +30,7 @@ export async function ask<Answer>(
   return (await response.json()) as Answer;
 }
 
-/** Asks now, then again as long after each answer; called by hand it asks anew at once. */
+/** Asks now and again `everyMs` after each answer; calling the result asks at once. */
 export function askOften<Answer>(
   everyMs: number,
   question: () => Promise<Answer>,
@@ -60,7 +60,7 @@ export function askOften<Answer>(
 function refusalOf({ ok, status, type }: Response): string {
   if (type === 'opaqueredirect' || ok) return 'You are signed out. Sign in and reload this page.';
   if (status === 401 || status === 403) {
-    return `This page is no longer yours to see (${status}). Sign in and reload it.`;
+    return `You may no longer see this page (${status}). Sign in and reload it.`;
   }
   return `The application answered ${status}.`;
 }
@@ -73,7 +73,7 @@ export function faultText(error: unknown): string {
   return 'The application does not answer.';
 }
 
-/** AbortSignal.any is younger than some of the browsers this page is for. */
+/** Some browsers that this page supports lack AbortSignal.any. */
 function anyOf(...signals: readonly AbortSignal[]): AbortSignal {
   const either = new AbortController();
   for (const signal of signals) {

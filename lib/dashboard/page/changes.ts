@@ -1,7 +1,8 @@
 /**
- * What changed while somebody looked: who joined, who left, which state the lease went to.
+ * Lists what changed since the page was opened: who joined, who left, and states of the lease.
  *
- * Promise: said once, in words, to a screen reader too; a list that could not be had is no change.
+ * Promise: each change is announced once, also by screen readers. A list that could not be read is
+ * no change.
  */
 import type { GeneratorView, WorkerView } from '../answers.js';
 import { element } from './elements.js';
@@ -10,7 +11,7 @@ import { timeText } from './texts.js';
 const SHOWN = 50;
 
 export class Changes {
-  private before: ReadonlyMap<number, WorkerView> | undefined;
+  private previous: ReadonlyMap<number, WorkerView> | undefined;
   private readonly states = new Map<string, string>();
   private readonly registries = new Map<string, string>();
 
@@ -18,8 +19,8 @@ export class Changes {
 
   workers(workers: readonly WorkerView[]): void {
     const after = new Map(workers.map((worker) => [worker.workerId, worker]));
-    const { before } = this;
-    this.before = after;
+    const before = this.previous;
+    this.previous = after;
     if (before === undefined) return;
     for (const workerId of new Set([...before.keys(), ...after.keys()])) {
       const text = changeText(before.get(workerId), after.get(workerId));
@@ -36,21 +37,21 @@ export class Changes {
     this.add(`${process}: ${before} to ${lease.state}. ${reason ?? ''}`);
   }
 
-  /** What a new registry does not list did not leave: it was forgotten. */
+  /** Holders that a new registry does not list have not left: the old registry was lost. */
   private registry(process: string, incarnation: string | undefined): void {
     const before = this.registries.get(process);
     if (incarnation === undefined || incarnation === before) return;
     this.registries.set(process, incarnation);
     if (before === undefined) return;
-    this.before = undefined;
+    this.previous = undefined;
     this.add(
-      `${process}: the registry is a new one, because the store lost its data or was replaced. ` +
-        'Worker ids are leased anew, and ids run ahead of the clock for a while.',
+      `${process}: there is a new registry, because the store lost its data or was replaced. ` +
+        'Worker ids are leased again, and ids run ahead of the clock for a while.',
     );
   }
 
   clear(): void {
-    this.before = undefined;
+    this.previous = undefined;
     this.states.clear();
     this.registries.clear();
     this.list.replaceChildren();
@@ -70,13 +71,13 @@ function changeText(
   const [was, is] = [holderText(before), holderText(after)];
   if (is !== undefined && is !== was) return `joined: ${is}.`;
   if (was !== undefined && is === undefined) {
-    // A lease that ended is not shown for ever; that is no news.
+    // A lease that ended disappears after a while, which is no change.
     if (before?.state !== 'held') return undefined;
-    // One that is not there at all may have been forgotten by the registry as well.
+    // If it is not listed at all, the registry may have lost it.
     return after === undefined ? `left: ${was}.` : `left: ${was} gave it back.`;
   }
   if (before?.state === 'held' && after?.state === 'ended') {
-    return `was lost: ${is} did not renew it, and its lease ran out.`;
+    return `was lost: ${is} did not renew its lease in time.`;
   }
   if (before?.state === 'ended' && after?.state === 'held') return `came back: ${is}.`;
   return undefined;

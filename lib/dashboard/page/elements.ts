@@ -1,15 +1,15 @@
 /**
- * Elements of the page, made from text and never from markup, so that no answer can bring any.
+ * Creates and updates elements from text, never from markup, so no answer can inject any.
  *
- * Promise: what already says the right thing is not touched, so that a page that is told the same
- * again every two seconds keeps focus, selection and the reading place of a screen reader.
+ * Promise: an element that is up to date is not touched, so focus, selection and the position of a
+ * screen reader survive every update.
  */
 type Attributes = Readonly<Record<string, string | number>>;
 type Content = Node | string;
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** An element that the page has. */
+/** An element of index.html. */
 export function found<E extends Element = HTMLElement>(id: string): E {
   return document.getElementById(id) as unknown as E;
 }
@@ -46,7 +46,7 @@ export function setHidden(target: HTMLElement, isHidden: boolean): void {
   if (target.hidden !== isHidden) target.hidden = isHidden;
 }
 
-/** A list of terms; called again with the same terms it changes the texts alone. */
+/** Fills a list of terms; called again with the same terms it changes only the texts. */
 export function setTerms(list: HTMLElement, terms: readonly (readonly [string, string])[]): void {
   const names = [...list.querySelectorAll('dt')].map(({ textContent }) => textContent);
   if (names.join('\n') !== terms.map(([name]) => name).join('\n')) {
@@ -57,7 +57,7 @@ export function setTerms(list: HTMLElement, terms: readonly (readonly [string, s
   terms.forEach(([, text], at) => setText(texts[at]!, text));
 }
 
-/** A bar that is filled in part; the number stands beside it in words. */
+/** Fills a part of a bar; the number is shown next to it as text. */
 export function setBar(bar: HTMLElement, share: number): void {
   const percent = Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10;
   bar.style.setProperty('--share', `${percent}%`);

@@ -1,8 +1,8 @@
 /**
- * Static worker ids, of which each process knows its own alone.
+ * Static worker ids; each process knows only its own.
  *
- * Promise: behind a load balancer the list holds every process that answered within a minute, so
- * that a number given to two of them stands there twice.
+ * Promise: behind a load balancer the list has every process that answered within a minute, so a
+ * number given to two of them appears twice.
  */
 import type { WorkerView } from '../answers.js';
 
@@ -11,7 +11,7 @@ const SHOWN_MS = 60_000;
 export class FixedWorkers {
   private readonly seen = new Map<string, { readonly worker: WorkerView; readonly atMs: number }>();
 
-  /** The list as it was answered, and the static ones of other processes. */
+  /** The list in the answer, plus the static worker ids of other processes. */
   with(workers: readonly WorkerView[], nowMs: number): readonly WorkerView[] {
     const fixed = workers.filter(({ state }) => state === 'fixed');
     if (fixed.length === 0) return workers;

@@ -1,8 +1,8 @@
 /**
- * Where an id is typed, and asked of the application.
+ * The field for an id, which the application reads, not this page.
  *
- * Promise: the application reads the id, not this page; the last text typed wins. An id behind the
- * # of the address is read at once, and one that was read stands there, so that links can show it.
+ * Promise: the last text typed wins. An id after the # of the address is read at once, and an id
+ * that was read is put there, so that it can be linked to.
  */
 import type { GeneratorView, IdAnswer, WorkerView } from '../answers.js';
 import { ask, faultText } from './asking.js';
@@ -12,7 +12,8 @@ import { FORMS } from './text-forms.js';
 
 const TYPED_MS = 150;
 
-export interface Surroundings {
+/** What is shown together with an id. */
+export interface ShownWith {
   readonly generator: GeneratorView | undefined;
   readonly workers: readonly WorkerView[];
 }
@@ -24,11 +25,11 @@ export class IdReader {
   private readonly place = found('id-reading');
   private reading: IdReading | undefined;
   private timer: number | undefined;
-  /** Whoever looks came by a link to an id. */
+  /** The page was opened by a link to an id. */
   private isFollowed: boolean;
   private asked = new AbortController();
 
-  constructor(private readonly around: () => Surroundings) {
+  constructor(private readonly shownWith: () => ShownWith) {
     this.form.append(...FORMS.map(([value, title]) => element('option', { value }, title)));
     this.text.value = idInAddress() ?? '';
     this.isFollowed = this.text.value !== '';
@@ -58,7 +59,7 @@ export class IdReader {
     const { signal } = this.asked;
     const text = this.text.value.trim();
     if (text === '') return this.show(undefined, '');
-    const generator = this.around().generator?.name;
+    const generator = this.shownWith().generator?.name;
     const form = this.form.value;
     try {
       const answer = await ask<IdAnswer>('id', { text, form, generator }, signal);
@@ -68,14 +69,14 @@ export class IdReader {
     }
   }
 
-  /** Time goes on, and holders change. */
+  /** Shows the current age and holder. */
   refresh(): void {
-    const { generator, workers } = this.around();
+    const { generator, workers } = this.shownWith();
     if (generator !== undefined) this.reading?.refresh(generator, workers);
   }
 
   private show(answer: IdAnswer | undefined, problem: string): void {
-    const { generator } = this.around();
+    const { generator } = this.shownWith();
     const isRead = answer !== undefined && 'id' in answer && generator !== undefined;
     this.reading = isRead ? new IdReading(answer, generator) : undefined;
     setText(this.problem, problem);
@@ -83,18 +84,18 @@ export class IdReader {
     setHidden(this.place, !isRead);
     this.place.replaceChildren(...(this.reading?.parts ?? []));
     this.refresh();
-    if (this.isFollowed) lookHere();
+    if (this.isFollowed) scrollToId();
     this.isFollowed = false;
     if (isRead) history.replaceState(null, '', `#${answer.id}`);
   }
 }
 
-/** Who follows a link to an id came for it, and it stands below the worker ids. */
-function lookHere(): void {
+/** A link to an id should show it, and it is below the worker ids. */
+function scrollToId(): void {
   found('id-title').scrollIntoView();
 }
 
-/** The # of an address may also name a place on the page, or be no text at all. */
+/** After the # there may also be the name of a section, or an invalid escape. */
 function idInAddress(): string | undefined {
   const written = location.hash.slice(1);
   if (written === '' || document.getElementById(written) !== null) return undefined;

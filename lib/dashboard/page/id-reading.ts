@@ -1,7 +1,6 @@
 /**
- * An id taken apart: its bits in the colours of their fields, and what each field means.
- *
- * Promise: every bit belongs to one field or to none; the list below says the same in words.
+ * Shows an id taken apart: its bits in the colours of their fields, and what each field means.
+ * The list under the bits says the same in words.
  */
 import type { FieldView, GeneratorView, IdView, WorkerView } from '../answers.js';
 import { element, setText } from './elements.js';
@@ -45,13 +44,13 @@ export class IdReading {
   }
 }
 
-/** Fields of one role beside each other are told apart by two shades. */
+/** Adjacent fields of one role have two different shades. */
 export function colourOf(field: FieldView, fields: readonly FieldView[]): string {
   const place = fields.filter(({ role }) => role === field.role).indexOf(field);
   return place % 2 === 0 ? `field ${field.role}` : `field ${field.role} second`;
 }
 
-/** 64 cells, the highest bit first. */
+/** 64 cells, the most significant bit first. */
 function bitsOf({ id }: IdView, fields: readonly FieldView[]): HTMLElement {
   const digits = BigInt(id).toString(2).padStart(ID_BITS, '0');
   const cells = Array.from(digits, (digit, at) => {
@@ -74,17 +73,17 @@ function meaningOf(
     const ticks = unitMs === 1 ? 'ms' : `times ${spanText(unitMs)}`;
     return `${ticks} since the epoch: ${utcText(timestampMs)}, here ${localText(timestampMs)}`;
   }
-  if (role === 'sequence') return 'ids of the same tick came before it';
-  if (role === 'call') return 'given by whoever asked for the id';
+  if (role === 'sequence') return 'is its number in the tick';
+  if (role === 'call') return 'was given in the call that made the id';
   const isAlone = fields.filter((field) => field.role === 'worker').length === 1;
   return isAlone ? 'is the worker id' : `is part of the worker id ${workerId}`;
 }
 
-/** Holders change: who holds the worker id now need not have made the id. */
+/** The holder may have changed since the id was made. */
 function workerText(workerId: number, workers: readonly WorkerView[]): string {
   const worker = workers.find((one) => one.workerId === workerId && one.state !== 'ended');
   const holder = worker?.holder;
-  if (holder === undefined) return `Nobody is known to hold worker id ${workerId} now.`;
+  if (holder === undefined) return `Worker id ${workerId} has no known holder now.`;
   const { application, host, pid, heldForMs } = holder;
   const who = `${application === '' ? '' : `${application} on `}${host}, pid ${pid}`;
   const since = heldForMs === undefined ? '' : ` (for ${spanText(heldForMs)})`;
@@ -96,5 +95,5 @@ function otherForms({ texts }: IdView): HTMLElement {
     element('div', {}, element('dt', {}, title), element('dd', {}, texts[form]!)),
   );
   const list = element('dl', { class: 'forms' }, ...rows);
-  return element('details', {}, element('summary', {}, 'Other forms of text'), list);
+  return element('details', {}, element('summary', {}, 'Other text forms'), list);
 }

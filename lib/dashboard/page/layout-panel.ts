@@ -1,7 +1,6 @@
 /**
- * The layout of the ids: which bits hold what, and how much of its lifetime is used.
- *
- * Promise: every number is derived from the layout that the application told.
+ * Shows the layout of the ids: its fields, and how much of its lifetime is used.
+ * Every number comes from the layout in the answer.
  */
 import type { GeneratorView, LayoutView } from '../answers.js';
 import { element, setBar, setTerms, setText } from './elements.js';
@@ -37,14 +36,14 @@ export class LayoutPanel {
       ['one tick', spanText(layout.unitMs)],
       ['worker ids', `0 to ${numberText(layout.workerIdMax)}`],
       [
-        'of these for this application',
+        'this application may lease',
         `${numberText(workerIds.min)} to ${numberText(workerIds.max)}`,
       ],
       ['ids per second and worker', numberText(layout.idsPerSecond)],
     ]);
   }
 
-  /** The fields as wide as their bits. */
+  /** Draws each field as wide as its bits. */
   private draw({ fingerprint, fields }: LayoutView): void {
     if (fingerprint === this.drawnFor) return;
     this.drawnFor = fingerprint;

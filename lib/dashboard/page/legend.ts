@@ -1,7 +1,7 @@
 /**
- * How many worker ids are in which state, each beside the sign that the map draws for it.
+ * Counts the worker ids in each state, next to the sign that the map uses for it.
  *
- * Promise: the numbers add up to the worker ids that this application may lease, and any beside.
+ * The numbers add up to all worker ids that this application may lease, and any others in the list.
  */
 import type { GeneratorView, WorkerView } from '../answers.js';
 import { element, setAttributes, setText } from './elements.js';
@@ -11,7 +11,7 @@ const SIGNS = ['held', 'resting', 'ended', 'fixed', 'free'] as const;
 interface Counted {
   readonly generator: GeneratorView;
   readonly workers: readonly WorkerView[];
-  /** Whether the list names everybody who has a worker id. */
+  /** Whether the list has every worker id in use. */
   readonly isKnown: boolean;
 }
 
@@ -19,7 +19,7 @@ export function showLegend(list: HTMLElement, { generator, workers, isKnown }: C
   const counts = SIGNS.map((sign) => [sign, countOf(sign, generator, workers)] as const);
   const shown = counts.filter(([sign, count]) => count > 0 || sign === 'free');
   const texts = shown.map(([sign, count]) =>
-    sign === 'free' && !isKnown ? ['free', 'others: not known'] : [sign, `${count} ${sign}`],
+    sign === 'free' && !isKnown ? ['free', 'others: unknown'] : [sign, `${count} ${sign}`],
   );
   while (list.children.length > texts.length) list.lastElementChild!.remove();
   while (list.children.length < texts.length) list.append(element('li'));

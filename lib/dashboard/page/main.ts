@@ -1,8 +1,8 @@
 /**
- * Starts the page: asks who holds what and how this process stands, and hands each panel its part.
+ * Starts the page: asks for the workers and for the state of the process, and updates each panel.
  *
- * Promise: the two questions go their own ways, so that a slow store never delays what the
- * process knows of itself. What is shown of one generator is never shown under another's name.
+ * Promise: the two requests are independent, so a slow store never delays what the process knows
+ * itself. Data of one generator is never shown under the name of another.
  */
 import type { GeneratorView, StateAnswer, WorkerView, WorkersAnswer } from '../answers.js';
 import { ask, askOften } from './asking.js';
@@ -17,15 +17,15 @@ import { timeText } from './texts.js';
 import { WorkerMap } from './worker-map.js';
 import { WorkerTable } from './worker-table.js';
 
-/** Not the same: a load balancer that takes turns would always send one question one way. */
+/** Different, so that a round-robin load balancer does not send each kind always to one process. */
 const STATE_EVERY_MS = 2000;
 const WORKERS_EVERY_MS = 3000;
-/** Processes learn of a new registry one after the other. */
+/** How long processes may take to learn of a new registry, one after the other. */
 const DIFFERING_MS = 15_000;
 
 class Page {
   private state: StateAnswer | undefined;
-  /** The last list of workers that could be had of the chosen generator. */
+  /** The last list of workers of the chosen generator. */
   private workers: readonly WorkerView[] | undefined;
   private listedAt = '';
   private differsSinceMs: number | undefined;
@@ -76,7 +76,7 @@ class Page {
     return this.state?.generators.find(({ name }) => name === this.chosen);
   }
 
-  /** One process answers, so that `this process` means something. */
+  /** Only one process answers, so `this process` is clear. */
   private get isAlone(): boolean {
     return this.cards.count === 1;
   }
@@ -102,13 +102,13 @@ class Page {
 
   private showFault(fault: string): void {
     setAttributes(this.connection, { class: 'lost' });
-    const isOld = this.state === undefined ? '' : ' What you see is old.';
+    const isOld = this.state === undefined ? '' : ' The data shown is old.';
     setText(this.connection, fault + isOld);
     this.cards.lose(performance.now());
     setText(document.querySelector('title')!, '⚠ Snowflake');
   }
 
-  /** What nobody may overlook, whichever generator is chosen. */
+  /** Shows what must not be overlooked, whichever generator is chosen. */
   private showVerdict(generators: readonly GeneratorView[]): void {
     const unwell = generators.filter(({ health }) => health !== 'up');
     const isOne = generators.length === 1;
@@ -125,7 +125,7 @@ class Page {
     setText(document.querySelector('title')!, `${verdicts.length > 0 ? '⚠ ' : ''}Snowflake`);
   }
 
-  /** For a while, so that a change of registry is over by then. */
+  /** True only after a while: a change of registry is over by then. */
   private incarnationsDiffer(): boolean {
     const nowMs = performance.now();
     if (this.cards.incarnations.size < 2) this.differsSinceMs = undefined;
@@ -159,14 +159,14 @@ class Page {
     setHidden(found('workers-problem'), text === '');
   }
 
-  /** A number that was ours may be another's by now. */
+  /** By holder, too: a worker id that was ours may now belong to another process. */
   private isOwn({ lease }: GeneratorView, { host, pid }: StateAnswer) {
     const { isAlone } = this;
     return ({ workerId, holder }: WorkerView): boolean =>
       isAlone && workerId === lease.workerId && holder?.host === host && holder.pid === pid;
   }
 
-  /** The choice is there only where there is one. */
+  /** Offers a choice only if there is more than one generator. */
   private offer(generators: readonly GeneratorView[]): void {
     if (this.chooser.options.length !== generators.length) {
       this.chooser.replaceChildren(...generators.map(() => element('option')));
@@ -185,7 +185,7 @@ const TWO_REGISTRIES =
 
 const nameOf = ({ name }: GeneratorView): string => name ?? 'default';
 
-/** Without any list there is still what this process knows of itself. */
+/** Without a list the page shows what this process knows of itself. */
 function ownWorkers(
   { application, lease }: GeneratorView,
   { host, pid }: StateAnswer,

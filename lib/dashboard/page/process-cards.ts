@@ -1,9 +1,9 @@
 /**
- * How the processes that answer this page stand: lease, rates, renewals. Behind a load balancer
- * another one answers each time, so each has a card of its own.
+ * A card for each process that answers this page, with lease, rates and renewals. Behind a load
+ * balancer a different one may answer each time.
  *
- * Promise: a rate is counted between two answers of one process, by that process's clock; what a
- * process said a while ago is shown as old, and nothing is called well of which nobody knows.
+ * Promise: a rate is computed from two answers of one process, by its clock; old answers are shown
+ * as old, and no process is shown as healthy without a recent answer.
  */
 import type { CountsView, GeneratorView, LeaseView, StateAnswer } from '../answers.js';
 import { drawn, element, setAttributes, setBar, setHidden, setTerms, setText } from './elements.js';
@@ -11,7 +11,7 @@ import { agoText, countText, numberText, spanText, timeText } from './texts.js';
 
 /** Answers come every two seconds, and behind a load balancer from each in turn. */
 const FRESH_MS = 10_000;
-/** A process that has not answered for as long is not shown any more. */
+/** A process that has not answered for this long is no longer shown. */
 const SHOWN_MS = 60_000;
 const RATES_SHOWN = 60;
 
@@ -32,7 +32,7 @@ export class ProcessCards {
     this.age(nowMs);
   }
 
-  /** A question had no answer: whoever it was meant for, none of them is known to be well. */
+  /** A request had no answer. Whichever process it went to, none is known to be healthy. */
   lose(nowMs: number): void {
     for (const card of this.cards.values()) card.lose();
     this.age(nowMs);
@@ -42,14 +42,14 @@ export class ProcessCards {
     for (const [instance, card] of this.cards) {
       const agoMs = nowMs - card.seenAtMs;
       card.age(agoMs);
-      // The last one stays: it is what was known.
+      // The last card stays: it shows what was known.
       if (agoMs <= SHOWN_MS || this.cards.size === 1) continue;
       card.root.remove();
       this.cards.delete(instance);
     }
   }
 
-  /** How many processes have answered lately. */
+  /** How many processes have answered recently. */
   get count(): number {
     return this.cards.size;
   }
@@ -75,7 +75,7 @@ class ProcessCard {
   private word = '';
   private health = '';
   incarnation: string | undefined;
-  private before: CountsView | undefined;
+  private previous: CountsView | undefined;
   private longestMs = 0;
   private readonly rates: number[] = [];
   private readonly badge = element('strong');
@@ -119,7 +119,7 @@ class ProcessCard {
     this.isOld = this.isLost || agoMs > FRESH_MS;
     setAttributes(this.root, { class: this.isOld ? 'card old' : 'card' });
     setText(this.old, this.isOld ? `last answer at ${this.seenAt}, ${agoText(agoMs)}` : '');
-    const silence = this.isLost ? 'no answer' : 'not heard of';
+    const silence = this.isLost ? 'no answer' : 'no recent answer';
     setText(this.badge, this.isOld ? silence : this.word);
     const look = this.isLost ? 'down' : this.health;
     setAttributes(this.badge, { class: `badge ${look}` });
@@ -133,14 +133,14 @@ class ProcessCard {
   }
 
   private showRate(counts: CountsView): void {
-    const { before } = this;
-    this.before = counts;
+    const before = this.previous;
+    this.previous = counts;
     const spanMs = before === undefined ? 0 : counts.readAtMs - before.readAtMs;
     if (before === undefined || spanMs <= 0) return;
     this.rates.push(((counts.issued - before.issued) * 1000) / spanMs);
     if (this.rates.length > RATES_SHOWN) this.rates.shift();
     const most = Math.max(1, ...this.rates);
-    // The newest lies at the right end.
+    // The newest is on the right.
     const first = RATES_SHOWN - this.rates.length;
     const points = this.rates.map(
       (rate, at) => `${first + at},${(19 - (rate / most) * 18).toFixed(1)}`,
@@ -176,14 +176,14 @@ function leaseTerms(
   return terms;
 }
 
-/** The clock does not use them up any more: only ids do. */
+/** While the lease is stretched, only ids use them up, not the clock. */
 function lastsText(idsLeft: number, rate = 0): string {
   const ids = `${numberText(idsLeft)} ids`;
   return rate > 0 ? `${ids}: ${spanText((idsLeft / rate) * 1000)} at this rate` : ids;
 }
 
 const leftText = (remainingMs: number): string =>
-  remainingMs > 0 ? spanText(remainingMs) : `over since ${spanText(-remainingMs)}`;
+  remainingMs > 0 ? spanText(remainingMs) : `ended ${agoText(-remainingMs)}`;
 
 function countTerms(counts: CountsView, rate: number | undefined): [string, string][] {
   const { issued, waits, rollbacks, aheadMs, clockSkewMs } = counts;

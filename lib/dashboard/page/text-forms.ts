@@ -1,7 +1,6 @@
 /**
- * The forms of text that the application reads, and what people call them.
- *
- * Promise: the names are those of `textForms`; a test compares them.
+ * The text forms that the application reads, with a title for each.
+ * The names are those of `textForms`; a test compares them.
  */
 export const FORMS: readonly (readonly [form: string, title: string])[] = [
   ['decimal', 'decimal'],

@@ -1,7 +1,6 @@
 /**
- * Numbers and times in words.
- *
- * Promise: one form for each everywhere on the page; spans are short enough for a table.
+ * Formats numbers and times, in the same way everywhere on the page.
+ * Durations are short enough for a table.
  */
 const NUMBER = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
 const LOCAL = new Intl.DateTimeFormat('en-GB', {
@@ -15,7 +14,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 export const YEAR_MS = 365.25 * DAY_MS;
 
-/** From the largest down: the unit, its letter, and the next smaller one shown beside it. */
+/** The largest first: the unit, its letter, and the smaller unit shown after it. */
 const UNITS = [
   [YEAR_MS, 'y', DAY_MS, 'd'],
   [DAY_MS, 'd', HOUR_MS, 'h'],
@@ -49,7 +48,7 @@ export function utcText(ms: number): string {
   return new Date(ms).toISOString().replace('T', ' ').replace('Z', ' UTC');
 }
 
-/** In the time zone of whoever looks. */
+/** In the time zone of the browser. */
 export function localText(ms: number): string {
   return LOCAL.format(ms);
 }
@@ -62,7 +61,7 @@ export function dayText(ms: number): string {
   return new Date(ms).toISOString().split('T')[0]!;
 }
 
-/** Of things that are counted: `1 wait`, `2 waits`. */
+/** A count with its noun: `1 wait`, `2 waits`. */
 export function countText(count: number, one: string): string {
   return `${numberText(count)} ${one}${count === 1 ? '' : 's'}`;
 }

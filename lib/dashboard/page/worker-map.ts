@@ -1,8 +1,8 @@
 /**
- * The space of worker ids, a cell for each; of a very large space a cell for several.
+ * A map with a cell for each worker id, or for several if there are very many.
  *
- * Promise: states differ by shape and not by colour alone. Everything it shows is in the table and
- * the summary too, so that nobody has to see it.
+ * Promise: states differ by shape, not only by colour. Everything it shows is also in the table and
+ * the legend.
  */
 import type { GeneratorView, WorkerState, WorkerView } from '../answers.js';
 import type { IsOwn } from './worker-table.js';
@@ -10,7 +10,7 @@ import { drawn, setAttributes, setText } from './elements.js';
 
 const CELLS_MAX = 4096;
 const STEP = 10;
-/** The most notable first: what a cell shows that stands for several. */
+/** The most important first: a cell for several worker ids shows this one. */
 const NOTABLE: readonly WorkerState[] = ['ended', 'held', 'fixed', 'resting'];
 
 interface Space {
@@ -59,7 +59,7 @@ export class WorkerMap {
   }
 }
 
-/** All of a small layout's; of a large one those that can be leased, and any beside them. */
+/** All worker ids of a small layout; of a large one those that can be leased, and any in use. */
 function spaceOf({ layout, workerIds }: GeneratorView, workers: readonly WorkerView[]): Space {
   const isSmall = layout.workerIdMax < CELLS_MAX;
   const seen = workers.map(({ workerId }) => workerId);
@@ -107,7 +107,8 @@ function titleOf(
 ): string {
   const first = min + at * perCell;
   const ids = perCell === 1 ? `${first}` : `${first} to ${first + perCell - 1}`;
-  if (inside.length === 0) return state === 'free' ? `${ids}: free` : `${ids}: not leased by us`;
+  if (inside.length === 0)
+    return state === 'free' ? `${ids}: free` : `${ids}: not for this application`;
   const said = inside.map(({ workerId, state, holder }) => {
     const who = holder === undefined ? '' : ` by ${holder.application} on ${holder.host}`;
     return `${perCell === 1 ? '' : `${workerId} `}${state}${who}`;

@@ -1,14 +1,14 @@
 /**
- * Who holds which worker id, as a table that can be searched and sorted.
+ * A table of who holds which worker id, which can be searched and sorted.
  *
- * Promise: a row stays the same element while its holder is listed; only what differs is written
- * again, and only rows out of place are moved.
+ * Promise: a row stays the same element while its holder is listed; only changes are written, and
+ * only rows in the wrong place are moved.
  */
 import type { WorkerView } from '../answers.js';
 import { element, setAttributes, setBar, setHidden, setText } from './elements.js';
 import { agoText, spanText } from './texts.js';
 
-/** Whether the process that answers holds it, if it is always the same one. */
+/** Whether the answering process holds it; known only if one process answers. */
 export type IsOwn = (worker: WorkerView) => boolean;
 
 interface Column {
@@ -138,7 +138,7 @@ export class WorkerTable {
   }
 }
 
-/** Static worker ids may be given to two processes by mistake: then each has a row. */
+/** If two processes have the same static worker id by mistake, each has a row. */
 function keyOf({ workerId, state, holder }: WorkerView): string {
   return state === 'fixed' ? `${workerId} ${holder?.host} ${holder?.pid}` : String(workerId);
 }

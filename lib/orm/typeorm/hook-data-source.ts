@@ -1,18 +1,18 @@
 /**
- * Brings the subscriber to the DataSources.
+ * Adds the subscriber that makes ids to DataSources.
  *
  * Promise: a DataSource has it once, however often it is hooked, before or after `initialize()`.
- * Those in Nest's container are hooked by SnowflakeModule, before other modules' `onModuleInit`.
+ * Those that Nest provides are hooked by SnowflakeModule, before other modules' `onModuleInit`.
  */
 import { InstanceChecker, type DataSource } from 'typeorm';
 import { processWide } from '../../process-wide.js';
-import { SnowflakeSubscriber } from './snowflake.subscriber.js';
+import { SnowflakeSubscriber, isSnowflakeSubscriber } from './snowflake.subscriber.js';
 
-/** TypeORM's command line takes the subscribers away again before it runs migrations. */
+/** Kept, since TypeORM's command line removes all subscribers before it runs migrations. */
 const hooked = processWide('hooked-data-sources', () => new Set<WeakRef<DataSource>>());
 
 /**
- * Gives `@SnowflakeId()` columns their ids in a DataSource that you made yourself. Those of
+ * Makes ids for `@SnowflakeId()` columns in a DataSource that you created yourself. DataSources of
  * `TypeOrmModule`, and any other that is a provider of the application, need no call.
  *
  * @example
@@ -31,13 +31,14 @@ export function hookDataSource(dataSource: DataSource): DataSource {
 function hook(dataSource: DataSource): DataSource {
   hookOptions(dataSource);
   const { subscribers, isInitialized } = dataSource;
-  const isHooked = subscribers.some((subscriber) => subscriber instanceof SnowflakeSubscriber);
-  // Ahead of the application's own subscribers, which then find the id in place.
-  if (isInitialized && !isHooked) subscribers.unshift(new SnowflakeSubscriber());
+  // Before the application's own subscribers, so that these find the id.
+  if (isInitialized && !subscribers.some(isSnowflakeSubscriber)) {
+    subscribers.unshift(new SnowflakeSubscriber());
+  }
   return dataSource;
 }
 
-/** Those that are still there; the others are forgotten. */
+/** The DataSources that still exist; the others are removed from the set. */
 function remembered(): DataSource[] {
   return [...hooked].flatMap((reference) => {
     const dataSource = reference.deref();
@@ -46,16 +47,18 @@ function remembered(): DataSource[] {
   });
 }
 
-/** `initialize()` makes all subscribers anew from the options. */
+/** `initialize()` creates all subscribers from the options. */
 function hookOptions(dataSource: DataSource): void {
   const given = Object.values(dataSource.options.subscribers ?? []);
-  if (given.includes(SnowflakeSubscriber)) return;
+  if (given.some((each) => typeof each === 'function' && isSnowflakeSubscriber(each.prototype))) {
+    return;
+  }
   dataSource.setOptions({ subscribers: [SnowflakeSubscriber, ...given] });
 }
 
 /**
- * The integration that a start calls with everything the application provides; a script provides
- * nothing, but has hooked its DataSources itself.
+ * The integration that runs at start, with every provider of the application. A script has no
+ * providers, but has hooked its DataSources itself.
  */
 export function hookDataSources(instances: readonly unknown[]): void {
   const provided = instances.filter((instance) => InstanceChecker.isDataSource(instance));

@@ -1,8 +1,7 @@
 /**
- * An id on its way between an entity and the database: always decimal text in the entity.
+ * Converts an id between an entity, where it is always decimal text, and the database.
  *
  * Promise: the digits are the same on both sides, or a SnowflakeError says why they are not.
- * Who makes the id is not known here.
  */
 import { InstanceChecker, type ValueTransformer } from 'typeorm';
 import { ID_MAX } from '../../core/id-words.js';
@@ -11,8 +10,8 @@ import { SnowflakeError } from '../../errors.js';
 import { shownShort } from '../../shown.js';
 
 /**
- * The transformer of `@SnowflakeId()`, for columns that hold an id but must not be given a new
- * one, such as a foreign key column that you declare yourself.
+ * The transformer of `@SnowflakeId()`, for columns that hold an id but must not get a new one, such
+ * as a foreign key column that you declare yourself.
  *
  * @example
  * ```ts
@@ -29,9 +28,9 @@ export const idText: ValueTransformer = { to: toDatabase, from: fromDatabase };
 
 function toDatabase(value: unknown): unknown {
   if (value === null || value === undefined) return value;
-  // `Any([...])` hands its list over whole; every other operator goes value by value.
+  // `Any([...])` passes its list as a whole; every other operator passes one value at a time.
   if (Array.isArray(value)) return value.map(toDatabase);
-  // TypeORM 0.3 hands the operators inside `And()` and `Or()` over, TypeORM 1 their values.
+  // Inside `And()` and `Or()` TypeORM 0.3 passes the operators, TypeORM 1 their values.
   if (InstanceChecker.isFindOperator(value)) {
     value.transformValue(idText);
     return value;
@@ -56,15 +55,15 @@ function fromDatabase(value: unknown): unknown {
   if (text !== '') return text;
   throw new SnowflakeError(
     'ID_INVALID',
-    `The database driver returned an id as ${shownShort(value)}, which is not exact. The row was ` +
-      'not loaded. Make the driver return text: PostgreSQL without `parseInt8: true`; MySQL and ' +
-      'MariaDB with `supportBigNumbers: true`; on SQLite declare the column as ' +
+    `The database driver returned an id as ${shownShort(value)}, which is not exact. The row ` +
+      'was not loaded. Make the driver return text: PostgreSQL without `parseInt8: true`; MySQL ' +
+      'and MariaDB with `supportBigNumbers: true`; on SQLite declare the column as ' +
       "`@SnowflakeId({ type: 'varchar' })`.",
     { details: { value } },
   );
 }
 
-/** Empty for what has no exact text: an unsafe number has lost its digits already. */
+/** Empty for a value without an exact text: an unsafe number has already lost digits. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   return typeof value === 'bigint' || Number.isSafeInteger(value) ? String(value) : '';

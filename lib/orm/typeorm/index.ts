@@ -1,8 +1,8 @@
 /**
  * `nestjs-snowflake/typeorm`: ids for TypeORM entities.
  *
- * Users decorate an entity with `@SnowflakeId()` and import SnowflakeModule; nothing else.
- * DataSources that Nest does not know are hooked by `hookDataSource()`.
+ * Decorate an entity with `@SnowflakeId()` and import SnowflakeModule; that is all.
+ * For a DataSource that is not a provider in Nest call `hookDataSource()`.
  */
 export { hookDataSource } from './hook-data-source.js';
 export { idText } from './id-text.js';

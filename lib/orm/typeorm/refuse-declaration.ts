@@ -1,8 +1,8 @@
 /**
- * Refuses a `@SnowflakeId()` that could not keep ids exact or rows apart.
+ * Refuses a `@SnowflakeId()` that could not keep ids exact or rows distinct.
  *
- * Promise: the fault is an error when the class is loaded, before there is any row. The type of
- * the property is known only under `emitDecoratorMetadata`; without it, it is not checked.
+ * The error is thrown when the class is loaded, before there is any row. The type of the property
+ * is known, and checked, only with `emitDecoratorMetadata`.
  */
 import type { ColumnOptions } from 'typeorm';
 import { SnowflakeError } from '../../errors.js';
@@ -16,7 +16,7 @@ export function refuseDeclaration(
   const fault =
     propertyFault(prototype, property) ??
     typeFault(type) ??
-    (primary && nullable ? 'A primary column cannot be `nullable`; leave that out.' : undefined);
+    (primary && nullable ? 'A primary column cannot be `nullable`; leave it out.' : undefined);
   if (fault === undefined) return;
   const where = `${prototype.constructor.name}.${property}`;
   throw new SnowflakeError('CONFIG_INVALID', `@SnowflakeId() on ${where}: ${fault}`, {
@@ -29,9 +29,9 @@ function propertyFault(prototype: object, property: string): string | undefined 
   const declared = reflect.getMetadata?.('design:type', prototype, property);
   if (declared !== Number && declared !== BigInt) return undefined;
   return (
-    `The property is declared as ${declared === Number ? 'number' : 'bigint'}, but TypeORM gives ` +
-    'it a string: a number is not exact beyond 2^53, and TypeORM cannot use bigint keys. Declare ' +
-    `it as \`${property}: string\`.`
+    `The property is declared as ${declared === Number ? 'number' : 'bigint'}, but TypeORM sets ` +
+    'it to a string: a number is not exact beyond 2^53, and TypeORM cannot use bigint keys. ' +
+    `Declare it as \`${property}: string\`.`
   );
 }
 

@@ -1,9 +1,9 @@
 /**
- * Which properties are filled with ids: what `@SnowflakeId()` wrote down, and how to find it again
- * from TypeORM's metadata.
+ * Which columns are filled with ids: those that `@SnowflakeId()` recorded, found again from
+ * TypeORM's metadata.
  *
- * Promise: a column is found by the class that was decorated, so that base classes, single-table
- * children and embedded classes work, while junction tables and foreign keys are left alone.
+ * Promise: a column is found by the class that was decorated, so base classes, single-table
+ * children and embedded classes work, and junction tables and foreign keys are left alone.
  */
 import type { EntityMetadata } from 'typeorm';
 import { SnowflakeError } from '../../errors.js';
@@ -13,10 +13,10 @@ import { processWide } from '../../process-wide.js';
 
 export type ColumnMetadata = EntityMetadata['columns'][number];
 
-/** A column that is filled on insert, and the name of the generator that does it. */
+/** A column that is filled on insert, and the name of the generator that makes its ids. */
 export interface SnowflakeColumn {
   readonly column: ColumnMetadata;
-  readonly maker: string | undefined;
+  readonly generator: string | undefined;
 }
 
 /** Decorated class -> property -> name of the generator. */
@@ -29,9 +29,13 @@ const found = processWide(
   () => new WeakMap<EntityMetadata, readonly SnowflakeColumn[]>(),
 );
 
-export function rememberColumn(target: object, property: string, maker: string | undefined): void {
+export function recordColumn(
+  target: object,
+  property: string,
+  generator: string | undefined,
+): void {
   const properties = decorated.get(target) ?? new Map<string, string | undefined>();
-  decorated.set(target, properties.set(property, maker));
+  decorated.set(target, properties.set(property, generator));
 }
 
 export function snowflakeColumns(metadata: EntityMetadata): readonly SnowflakeColumn[] {
@@ -47,21 +51,21 @@ function snowflakeColumn(column: ColumnMetadata, metadata: EntityMetadata): Snow
   if (typeof target !== 'function' || isOfChild(target, metadata.target)) return [];
   const properties = decorated.get(target);
   if (!properties?.has(propertyName)) return [];
-  return [{ column, maker: properties.get(propertyName) }];
+  return [{ column, generator: properties.get(propertyName) }];
 }
 
-/** The table of single-table inheritance has its children's columns; the parent's rows have not. */
+/** With single-table inheritance the parent's table has the columns of its children, too. */
 function isOfChild(target: Function, entity: EntityMetadata['target']): boolean {
   return typeof entity === 'function' && target.prototype instanceof entity;
 }
 
 /**
- * What the property holds in the inserted row: a new id where there is none, else what is there,
- * as text, because that is what a later read gives.
- * @throws SnowflakeError ID_INVALID for a number, by which TypeORM would not find the row again
+ * What the property holds in the inserted row: a new id if it was empty, otherwise its value, as
+ * text, because a later read returns text.
+ * @throws SnowflakeError ID_INVALID for a number, with which TypeORM would not find the row again
  */
-export function idForInsert(value: unknown, maker: string | undefined): unknown {
-  if (value === null || value === undefined) return currentIdMaker(maker).nextIdString();
+export function idForInsert(value: unknown, generator: string | undefined): unknown {
+  if (value === null || value === undefined) return currentIdMaker(generator).nextIdString();
   if (typeof value === 'number') throw isNumber(value);
   return typeof value === 'bigint' ? String(value) : value;
 }
@@ -70,8 +74,8 @@ function isNumber(value: number): SnowflakeError {
   return new SnowflakeError(
     'ID_INVALID',
     `Expected the id of a new row as text, got ${shown(value)}. Nothing was sent to the ` +
-      `database. Ids are strings: TypeORM compares the one it is given with the text it reads, ` +
-      `and takes a row that exists for a new one. Write '${value}', or leave it out for a new id.`,
+      `database. Ids are strings: TypeORM compares the id with the text it reads, and would take ` +
+      `an existing row for a new one. Write '${value}', or leave it out for a new id.`,
     { details: { value } },
   );
 }

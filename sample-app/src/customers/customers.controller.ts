@@ -25,7 +25,7 @@ export class CustomersController {
   @ApiOperation({ summary: 'One customer' })
   @ApiCreatedResponse({ type: Customer })
   @ApiBadRequestResponse({ type: ErrorAnswer, description: 'Something sent is wrong' })
-  @ApiServiceUnavailableResponse({ type: ErrorAnswer, description: 'No id can be made just now' })
+  @ApiServiceUnavailableResponse({ type: ErrorAnswer, description: 'No id can be made right now' })
   create(@Body() dto: CreateCustomerDto): Promise<Customer> {
     return this.customers.save(this.customers.create(dto));
   }

@@ -35,7 +35,7 @@ async function connect(options?: DataSourceOptions): Promise<DataSource> {
   return dataSource;
 }
 
-/** Replicas that start together make the schema one after the other. Use migrations for real. */
+/** Replicas that start together create the schema one by one. Real code uses migrations. */
 async function makeSchema(dataSource: DataSource): Promise<void> {
   const runner = dataSource.createQueryRunner();
   await runner.query('SELECT pg_advisory_lock($1)', [SCHEMA_LOCK]);
@@ -55,7 +55,7 @@ async function makeSchema(dataSource: DataSource): Promise<void> {
 export class DatabaseModule implements OnApplicationShutdown {
   constructor(private readonly moduleRef: ModuleRef) {}
 
-  /** The embedded server goes after the last connection to it. */
+  /** The embedded server stops after its last connection is closed. */
   async onApplicationShutdown(): Promise<void> {
     if (embedded === undefined) return;
     const dataSource = this.moduleRef.get(DataSource, { strict: false });

@@ -1,5 +1,5 @@
 /**
- * What an id says, as it is answered: the bigints become text on their way out.
+ * The parts of an id as the API returns them: bigints become text in the response.
  */
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiSnowflakeProperty } from 'nestjs-snowflake/swagger';

@@ -1,5 +1,5 @@
 /**
- * What an id says.
+ * Takes an id apart.
  */
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiBadRequestResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';

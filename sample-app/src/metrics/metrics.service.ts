@@ -22,7 +22,7 @@ export class MetricsService implements OnApplicationShutdown {
     return this.registry.metrics();
   }
 
-  /** What watches the garbage collector outlives us: it must not hold on to the ids as well. */
+  /** The observer of the garbage collector outlives us; it must not keep the ids alive. */
   onApplicationShutdown(): void {
     this.registry.clear();
   }

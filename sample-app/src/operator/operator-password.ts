@@ -10,9 +10,9 @@ const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/i;
 
 @Injectable()
 export class OperatorPassword {
-  /** Undefined where nobody is let in. */
+  /** Undefined if nobody is admitted. */
   readonly text: string | undefined;
-  /** For whoever reads the log. */
+  /** A line for the log. */
   readonly hint: string;
 
   constructor() {

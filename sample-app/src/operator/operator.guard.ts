@@ -1,6 +1,6 @@
 /**
- * Lets operators in, by their password. Where a request comes from is not asked: behind a proxy on
- * this host, every request comes from 127.0.0.1 and many name no other.
+ * Admits operators by their password. The address of a request does not matter: behind a proxy on
+ * this host every request comes from 127.0.0.1, and many proxies add no other address.
  */
 import {
   ForbiddenException,
@@ -31,14 +31,14 @@ export class OperatorGuard implements CanActivate {
   }
 }
 
-/** A user name holds no colon; a password may. */
+/** A user name contains no colon; a password may. */
 function passwordIn(authorization = ''): string | undefined {
   const encoded = /^Basic +(?<encoded>\S+)$/i.exec(authorization)?.groups?.['encoded'];
   const [, password] = /^[^:]*:(.*)$/s.exec(Buffer.from(encoded ?? '', 'base64').toString()) ?? [];
   return password;
 }
 
-/** In a time that tells nothing, neither of the characters nor of their number. */
+/** In constant time, which reveals neither the characters nor their number. */
 function isEqual(given: string, expected: string): boolean {
   const hashOf = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(hashOf(given), hashOf(expected));

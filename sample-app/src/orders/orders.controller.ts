@@ -24,15 +24,15 @@ export class OrdersController {
   @Post()
   @ApiOperation({ summary: 'One order with its lines' })
   @ApiCreatedResponse({ type: Order })
-  @ApiServiceUnavailableResponse({ type: ErrorAnswer, description: 'No id can be made just now' })
+  @ApiServiceUnavailableResponse({ type: ErrorAnswer, description: 'No id can be made right now' })
   create(@Body() dto: CreateOrderDto): Promise<Order> {
     return this.orders.create(dto);
   }
 
   @Post('bulk')
-  @ApiOperation({ summary: 'Up to 10,000 empty orders at once; answers their ids' })
+  @ApiOperation({ summary: 'Creates up to 10,000 empty orders and returns their ids' })
   @ApiCreatedResponse({ schema: { type: 'array', items: snowflakeSchema() } })
-  @ApiServiceUnavailableResponse({ type: ErrorAnswer, description: 'No id can be made just now' })
+  @ApiServiceUnavailableResponse({ type: ErrorAnswer, description: 'No id can be made right now' })
   createMany(@Body() dto: CreateOrdersDto): Promise<string[]> {
     return this.orders.createMany(dto);
   }

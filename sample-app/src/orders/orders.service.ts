@@ -1,5 +1,5 @@
 /**
- * Orders: made with their lines in one cascade, listed by id, which is also by time.
+ * Orders: created with their lines in one cascade, listed by id, which is also by time.
  */
 import { BadRequestException, Injectable, NotFoundException } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';

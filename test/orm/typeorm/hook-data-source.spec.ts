@@ -88,6 +88,20 @@ it('hooked many times, it has the subscriber once', async () => {
   expect(names.toSorted()).toEqual(['Audit', 'SnowflakeSubscriber']);
 });
 
+it('keeps the subscriber of a second copy of this package, and adds none of its own', async () => {
+  @EventSubscriber()
+  class OfOtherCopy implements EntitySubscriberInterface<Note> {
+    constructor() {
+      Object.assign(this, { [Symbol.for('nestjs-snowflake:typeorm-subscriber')]: true });
+    }
+  }
+  await dataSource.initialize();
+  dataSource.subscribers.push(new OfOtherCopy());
+  hookDataSource(dataSource);
+  const names = dataSource.subscribers.map((subscriber) => subscriber.constructor.name);
+  expect(names.toSorted()).toEqual(['Audit', 'OfOtherCopy']);
+});
+
 it('subscribers of the application find the id in place', async () => {
   hookDataSource(await dataSource.initialize());
   const id = await insertPlain();

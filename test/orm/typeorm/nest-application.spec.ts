@@ -26,7 +26,7 @@ class Country {
 
 @Entity()
 class Ticket {
-  @SnowflakeId({ maker: 'orders' })
+  @SnowflakeId({ generator: 'orders' })
   id: string;
 
   @SnowflakeId({ primary: false })
@@ -35,7 +35,7 @@ class Ticket {
 
 @Entity()
 class Stray {
-  @SnowflakeId({ maker: 'unheard-of' })
+  @SnowflakeId({ generator: 'unheard-of' })
   id: string;
 }
 

@@ -126,8 +126,8 @@ async function loadIoredis(): Promise<Pick<typeof import('ioredis'), 'Redis' | '
   } catch (cause) {
     throw new SnowflakeError(
       'CONFIG_INVALID',
-      'A Redis support needs the package ioredis, which could not be loaded. ' +
-        'Run: npm install ioredis',
+      'A Redis support needs the package ioredis, 5.4 or later or 6, which could not be loaded. ' +
+        'Run: npm install ioredis@5',
       { cause },
     );
   }

@@ -193,8 +193,8 @@ function fromClient(client: RedisSupportOptions['redis']): RedisConnection {
 function settingsUnread({ message, details }: SnowflakeError): string {
   if (details['refusal'] === 'permission') {
     return (
-      'This user may not run INFO, so a restart or failover of Redis that loses data is not ' +
-      'noticed. Allow it: ACL SETUSER <user> +info.'
+      'This user may not run INFO, so a restart or failover of Redis that loses data is noticed ' +
+      'only when a process renews a lease that was lost. Allow it: ACL SETUSER <user> +info.'
     );
   }
   return `The settings of Redis could not be read. ${message}`;

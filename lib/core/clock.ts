@@ -7,6 +7,7 @@
 
 /** Where the time comes from: milliseconds since 1970-01-01T00:00:00Z, whole numbers. */
 export interface Clock {
+  /** Called for every id; may stand still, jump or go back. */
   now(): number;
 }
 

@@ -25,6 +25,14 @@ export function beforeEpoch(layout: BitLayout, nowMs: number): SnowflakeError {
   );
 }
 
+export function tooWideForNumber(totalBits: number): SnowflakeError {
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    `Ids of this layout have ${totalBits} bits and do not fit in a number, which holds 53. Use ` +
+      `nextId(), nextIdString(), or layouts.javascriptSafe().`,
+  );
+}
+
 export function unknownField(layout: BitLayout, name: string): SnowflakeError {
   const known = layout.callFields.map((field) => `\`${field.name}\``).join(', ') || 'none';
   return new SnowflakeError(

@@ -6,13 +6,12 @@
  * nothing is allocated but the id. A clock that stands still, jumps or runs back costs accuracy of
  * the time in the ids, never their uniqueness.
  */
-import { SnowflakeError } from '../../errors.js';
 import type { BitLayout } from '../layout/bit-layout.js';
 import { Block, BlockTaker } from './block-taker.js';
 import { callWords, withCallFields, type CallFields } from './call-words.js';
 import { systemClock, type Clock } from '../clock.js';
 import { DecimalText } from '../text/decimal.js';
-import { checkedCount } from './generator-errors.js';
+import { checkedCount, tooWideForNumber } from './generator-errors.js';
 import { HIGH_WORD, IdWords, LOW_WORD } from '../id-words.js';
 import type { IdSource } from './id-source.js';
 import { KeptIds, type Moment } from './kept-ids.js';
@@ -29,6 +28,7 @@ export interface GeneratorOptions {
    * 'zero'.
    */
   readonly sequenceStart?: 'zero' | 'random';
+  /** Where the time comes from. Default: the host's wall clock. */
   readonly clock?: Clock;
   /** A number from 0 (inclusive) to 1 (exclusive). Default Math.random. */
   readonly random?: () => number;
@@ -144,13 +144,8 @@ export class SnowflakeGenerator implements IdSource {
    * @throws SnowflakeError CONFIG_INVALID on a wider layout.
    */
   nextIdNumber(fields?: CallFields): number {
-    if (this.layout.totalBits > 53) {
-      throw new SnowflakeError(
-        'CONFIG_INVALID',
-        `Ids of this layout have ${this.layout.totalBits} bits and do not fit in a number, which ` +
-          `holds 53. Use nextId(), nextIdString(), or layouts.javascriptSafe().`,
-      );
-    }
+    const { totalBits } = this.layout;
+    if (totalBits > 53) throw tooWideForNumber(totalBits);
     const { high, low } = this.nextInFull(fields);
     return high * 2 ** 32 + low;
   }
@@ -166,8 +161,9 @@ export class SnowflakeGenerator implements IdSource {
   }
 
   /**
-   * `count` ids, in rising order; the clock is read once per tick. Throws as nextId does; ids made
-   * before the error are kept, and the same call a little later goes on from there.
+   * `count` ids, in rising order; the clock is read once per tick. Throws as nextId does, and
+   * ARGUMENT_INVALID for a count that is no integer from 0 up; ids made before the error are kept,
+   * and the same call a little later goes on from there.
    */
   nextIds(count: number, fields?: CallFields): bigint[] {
     const ids = this.keptFor(checkedCount(count), fields);

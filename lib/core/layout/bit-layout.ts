@@ -116,12 +116,15 @@ export class BitLayout {
     this.fingerprint = fingerprintOf(this.fields, unitMs, epochMs);
   }
 
-  /** The same bits counted from another moment. */
+  /**
+   * The same bits counted from another moment.
+   * @throws SnowflakeError CONFIG_INVALID for an epoch in the future or one that cannot be read.
+   */
   withEpoch(epoch: Epoch): BitLayout {
     return new BitLayout({ ...this.options, epoch });
   }
 
-  /** For how long ids can be made, from the epoch on. */
+  /** For how long ids can be made, ms from the epoch on. */
   get lifetimeMs(): number {
     return (this.timestamp.max + 1) * this.unitMs;
   }
@@ -148,12 +151,12 @@ export class BitLayout {
     );
   }
 
-  /** Whole ticks since the epoch; negative before it. */
+  /** Whole ticks from the epoch to a time in Unix ms; negative before the epoch. */
   tickOf(ms: number): number {
     return Math.floor((ms - this.epochMs) / this.unitMs);
   }
 
-  /** The first millisecond of a tick. */
+  /** The first millisecond of a tick, Unix ms. */
   msOf(tick: number): number {
     return this.epochMs + tick * this.unitMs;
   }
@@ -206,7 +209,10 @@ export class BitLayout {
     return this.words.id;
   }
 
-  /** The worker fields read as one number, the first field highest. */
+  /**
+   * The worker fields read as one number, the first field highest; those left out are 0.
+   * @throws SnowflakeError ARGUMENT_INVALID for a value that does not fit its field.
+   */
   workerIdOf(fields: Readonly<Record<string, number>>): number {
     return this.workerFields.reduce(
       (id, field) => id * 2 ** field.bits + checkedPart(field, fields[field.name] ?? 0),
@@ -214,7 +220,10 @@ export class BitLayout {
     );
   }
 
-  /** One worker id split into the worker fields; the inverse of workerIdOf. */
+  /**
+   * One worker id split into the worker fields; the inverse of workerIdOf.
+   * @throws SnowflakeError ARGUMENT_INVALID for anything but an integer from 0 to `workerIdMax`.
+   */
   workerParts(workerId: number): Record<string, number> {
     if (!Number.isInteger(workerId) || workerId < 0 || workerId > this.workerIdMax) {
       throw invalidPart('workerId', this.workerIdMax, workerId);

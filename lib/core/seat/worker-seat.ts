@@ -41,6 +41,19 @@ export interface SeatWatch {
 
 const NO_WATCH: SeatWatch = { entered() {}, halfUsed() {}, exhausted() {} };
 
+/**
+ * Holds the ranges of time in which ids of a worker id may be made. With Nest the lease fills it;
+ * without, grant() does, once, with a worker id that nobody else uses.
+ *
+ * @example
+ * ```ts
+ * import { SnowflakeGenerator, WorkerSeat, layouts } from 'nestjs-snowflake/core';
+ *
+ * const seat = new WorkerSeat(layouts.snowflake());
+ * seat.grant({ workerId: 7, floorMs: -Infinity, ceilingMs: Infinity });
+ * const id = new SnowflakeGenerator(seat).nextId();
+ * ```
+ */
 export class WorkerSeat {
   watch = NO_WATCH;
   /** Called when this thread has changed what may be made: by a range, a ceiling, or an end. */
@@ -107,7 +120,7 @@ export class WorkerSeat {
     return isCurrent ? seated : this.resolveCurrent();
   }
 
-  /** Adds a range behind those still in use. */
+  /** Adds a range after those still in use; it is entered when they are used up. */
   grant(range: LeasedRange): SeatedRange {
     const seated = this.publish(range, false);
     this.changed();
@@ -153,6 +166,7 @@ export class WorkerSeat {
     this.onChange();
   }
 
+  /** @throws SnowflakeError what vacate() was given, NOT_READY before the first range */
   refuse(): never {
     throw this.refusal?.() ?? notSeated(this.isClosed);
   }

@@ -7,14 +7,26 @@ import { SnowflakeError } from '../../errors.js';
 import { shownShort } from '../../shown.js';
 import { checkedId } from './checked-id.js';
 
-/** Eight bytes, the highest first, so that byte order is id order. */
+/**
+ * Eight bytes, the highest first, so that byte order is id order.
+ * @throws SnowflakeError ID_INVALID for anything but a bigint from 0 to 2^63 - 1.
+ * @example
+ * ```ts
+ * import { idFromBytes, idToBytes } from 'nestjs-snowflake/core';
+ *
+ * idFromBytes(idToBytes(1428076403798048768n)); // 1428076403798048768n
+ * ```
+ */
 export function idToBytes(id: bigint): Uint8Array {
   const bytes = new Uint8Array(8);
   new DataView(bytes.buffer).setBigUint64(0, checkedId(id));
   return bytes;
 }
 
-/** @throws SnowflakeError ID_INVALID for anything but eight bytes whose highest bit is 0. */
+/**
+ * The id of eight bytes; the inverse of idToBytes.
+ * @throws SnowflakeError ID_INVALID for anything but eight bytes whose highest bit is 0.
+ */
 export function idFromBytes(bytes: Uint8Array): bigint {
   if (!(bytes instanceof Uint8Array) || bytes.length !== 8) {
     const length = bytes instanceof Uint8Array ? `${bytes.length} bytes` : shownShort(bytes);

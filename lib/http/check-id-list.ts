@@ -7,8 +7,9 @@
  */
 import { SnowflakeError } from '../errors.js';
 import { shown, shownShort } from '../shown.js';
-import { IdCheck, type SnowflakeIdChecks } from './check-id.js';
-import { integerFault } from './checks-fault.js';
+import { IdCheck } from './check-id.js';
+import type { SnowflakeIdChecks } from './id-checks.js';
+import { integerFault } from './id-checks.js';
 
 /** What a list of ids from a client must be. */
 export interface SnowflakeIdListChecks extends SnowflakeIdChecks {

@@ -5,8 +5,7 @@
  * Promise: a value of any size is refused in the time of a short text, without an Error, and with
  * a message that quotes no more than the start of it.
  */
-import type { BitLayout } from '../core/layout/bit-layout.js';
-import { systemClock, type Clock } from '../core/clock.js';
+import { systemClock } from '../core/clock.js';
 import { DATE_MS_MAX } from '../core/layout/epoch.js';
 import { isId, notAnIdText } from '../core/text/checked-id.js';
 import type { TextForm } from '../core/text/text-form.js';
@@ -14,27 +13,7 @@ import { reachMs } from '../core/seat/reach.js';
 import { shownShort } from '../shown.js';
 import { textForms } from '../core/text/text-forms.js';
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
-import { FUTURE_MS_MAX, checksFault } from './checks-fault.js';
-
-/** What an id from a client must be, in addition to a number of 63 bits. */
-export interface SnowflakeIdChecks {
-  /** The layout of the ids; an id with more bits is refused. */
-  readonly layout?: BitLayout;
-  /**
-   * Refuses an id whose time is more than `futureMsMax` ahead of `clock` and later than any id that
-   * the generators of this process may make. Needs `layout`.
-   */
-  readonly notInFuture?: boolean;
-  /**
-   * How far ahead of `clock` an id may be with `notInFuture`, in ms. 0 to 86,400,000 (a day),
-   * default 900,000 (15 min), which covers the ids of every process with valid options.
-   */
-  readonly futureMsMax?: number;
-  /** Refuses the ids of all other workers. Needs `layout`. */
-  readonly workerId?: number;
-  /** What `notInFuture` compares with. Default: the host's clock. */
-  readonly clock?: Clock;
-}
+import { FUTURE_MS_MAX, checksFault, type SnowflakeIdChecks } from './id-checks.js';
 
 /** A real id, for messages and documentation. */
 export const EXAMPLE_ID = '382366441078288384';

@@ -11,10 +11,11 @@ import {
   type ValidatorConstraintInterface,
 } from 'class-validator';
 import { COUNT_MAX, IdListCheck, type SnowflakeIdListChecks } from './check-id-list.js';
-import { IdCheck, type SnowflakeIdChecks } from './check-id.js';
+import { IdCheck } from './check-id.js';
+import type { SnowflakeIdChecks } from './id-checks.js';
 
 export type { SnowflakeIdListChecks } from './check-id-list.js';
-export type { SnowflakeIdChecks } from './check-id.js';
+export type { SnowflakeIdChecks } from './id-checks.js';
 
 /**
  * The property is an id, as decimal text or bigint.

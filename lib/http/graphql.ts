@@ -12,9 +12,10 @@ import {
   type ValueNode,
 } from 'graphql';
 import { isSnowflakeError } from '../errors.js';
-import { IdCheck, type SnowflakeIdChecks } from './check-id.js';
+import { IdCheck } from './check-id.js';
+import type { SnowflakeIdChecks } from './id-checks.js';
 
-export type { SnowflakeIdChecks } from './check-id.js';
+export type { SnowflakeIdChecks } from './id-checks.js';
 
 export interface SnowflakeScalarOptions extends SnowflakeIdChecks {
   /** The name in the schema. Default `SnowflakeID`. */

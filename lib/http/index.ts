@@ -5,7 +5,7 @@
  * of them has to be installed.
  */
 export { bigintAsText } from './bigint-as-text.js';
-export type { SnowflakeIdChecks } from './check-id.js';
+export type { SnowflakeIdChecks } from './id-checks.js';
 export { ParseSnowflakePipe } from './parse-snowflake.pipe.js';
 export type { ParseSnowflakePipeOptions } from './parse-snowflake.pipe.js';
 export { SnowflakeErrorFilter } from './snowflake-error.filter.js';

@@ -7,7 +7,8 @@
 import { BadRequestException, Injectable, Optional, type PipeTransform } from '@nestjs/common';
 import type { TextForm } from '../core/text/text-form.js';
 import { isSnowflakeError } from '../errors.js';
-import { IdCheck, type SnowflakeIdChecks } from './check-id.js';
+import { IdCheck } from './check-id.js';
+import type { SnowflakeIdChecks } from './id-checks.js';
 
 export interface ParseSnowflakePipeOptions extends SnowflakeIdChecks {
   /** What the handler gets: a bigint, or the id as canonical decimal text. */

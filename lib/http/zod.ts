@@ -8,10 +8,11 @@ import { z } from 'zod';
 import { shownShort } from '../shown.js';
 import { IdListCheck, type SnowflakeIdListChecks } from './check-id-list.js';
 import { DECIMAL_PATTERN } from '../core/text/decimal.js';
-import { EXAMPLE_ID, IdCheck, type SnowflakeIdChecks } from './check-id.js';
+import { EXAMPLE_ID, IdCheck } from './check-id.js';
+import type { SnowflakeIdChecks } from './id-checks.js';
 
 export type { SnowflakeIdListChecks } from './check-id-list.js';
-export type { SnowflakeIdChecks } from './check-id.js';
+export type { SnowflakeIdChecks } from './id-checks.js';
 
 /**
  * An id as decimal text, checked and left as text.

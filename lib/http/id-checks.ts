@@ -1,10 +1,31 @@
 /**
- * Finds what is wrong with the options of a check, so that one that could never work is refused at
+ * What an application may demand of ids. Finds what is wrong with such options, so that one that could never work is refused at
  * program start, not when a client sends the first id.
  */
+import type { Clock } from '../core/clock.js';
+import type { BitLayout } from '../core/layout/bit-layout.js';
 import type { TextForm } from '../core/text/text-form.js';
 import { shown } from '../shown.js';
-import type { SnowflakeIdChecks } from './check-id.js';
+
+/** What an id from a client must be, in addition to a number of 63 bits. */
+export interface SnowflakeIdChecks {
+  /** The layout of the ids; an id with more bits is refused. */
+  readonly layout?: BitLayout;
+  /**
+   * Refuses an id whose time is more than `futureMsMax` ahead of `clock` and later than any id that
+   * the generators of this process may make. Needs `layout`.
+   */
+  readonly notInFuture?: boolean;
+  /**
+   * How far ahead of `clock` an id may be with `notInFuture`, in ms. 0 to 86,400,000 (a day),
+   * default 900,000 (15 min), which covers the ids of every process with valid options.
+   */
+  readonly futureMsMax?: number;
+  /** Refuses the ids of all other workers. Needs `layout`. */
+  readonly workerId?: number;
+  /** What `notInFuture` compares with. Default: the host's clock. */
+  readonly clock?: Clock;
+}
 
 /**
  * How far ahead the ids of any process with valid options may be: a lease reaches up to 10 min

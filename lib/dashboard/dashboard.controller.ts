@@ -6,7 +6,7 @@
  */
 import { Get, Injectable, Query, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { systemHolder } from '../patience/process-identity.js';
+import { systemIdentity } from '../patience/process-identity.js';
 import type { StateAnswer } from './answers.js';
 import { JSON_HEADERS, PAGE_HEADERS } from './dashboard-headers.js';
 import { generatorView } from './generator-view.js';
@@ -19,7 +19,7 @@ const UNKNOWN_GENERATOR = { problem: 'The application has no such generator.' };
 
 @Injectable()
 export abstract class DashboardController {
-  private readonly instance = systemHolder('').randomText();
+  private readonly instance = systemIdentity('').randomText();
 
   constructor(
     private readonly generators: ShownGenerators,
@@ -33,7 +33,7 @@ export abstract class DashboardController {
 
   @Get('state')
   state(@Res() response: unknown): void {
-    const { host, pid } = systemHolder('').label();
+    const { host, pid } = systemIdentity('').label();
     const generators = this.generators.all().map(generatorView);
     const { instance } = this;
     this.send(response, { instance, host, pid, generators } satisfies StateAnswer);

@@ -7,7 +7,7 @@
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
-import { systemHolder } from '../patience/process-identity.js';
+import { systemIdentity } from '../patience/process-identity.js';
 import { systemTimers } from '../patience/timers.js';
 import { isReplaced, type RunParts } from '../nest/generator-run.js';
 import type { IdMaker } from '../nest/id-maker.js';
@@ -46,6 +46,6 @@ export class ShownGenerators {
 
 function shownGenerator({ name, idMaker: ids, support, config }: RunParts): ShownGenerator {
   const { application } = config;
-  const own = systemHolder(application).label();
+  const own = systemIdentity(application).label();
   return { name, ids, support, application, workers: new WorkerList(support, systemTimers, own) };
 }

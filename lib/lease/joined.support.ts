@@ -24,12 +24,6 @@ export class JoinedSupport implements IDistributedSupport {
   }
 }
 
-/** What a support of another thread's lease carries, whichever copy of this package made it. */
-export function sharedLeaseOf(support: IDistributedSupport): SharedLease | undefined {
-  const { shared } = support as Partial<JoinedSupport>;
-  return isSharedLease(shared) ? shared : undefined;
-}
-
 function nothingLeased(): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',

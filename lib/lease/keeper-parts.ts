@@ -6,7 +6,7 @@ import type { Clock } from '../core/clock.js';
 import type { AnchoredClock } from '../core/seat/anchored-clock.js';
 import type { WorkerSeat } from '../core/seat/worker-seat.js';
 import type { IDistributedSupport, LeaseTerms } from './distributed-support.js';
-import type { Holder } from '../patience/process-identity.js';
+import type { ProcessIdentity } from '../patience/process-identity.js';
 import type { LeaseOptions } from './lease-options.js';
 import type { LeaseState } from './lease-states.js';
 import type { Timers } from '../patience/timers.js';
@@ -29,7 +29,7 @@ export interface KeeperParts {
   readonly terms: LeaseTerms;
   /** The worker ids that may be leased, inclusive on both sides. */
   readonly workerIds: { readonly min: number; readonly max: number };
-  readonly holder: Holder;
+  readonly identity: ProcessIdentity;
   readonly hostClock: Clock;
   /** The clock the generator reads; the keeper moves it when the host's clock is far off. */
   readonly idClock: AnchoredClock;

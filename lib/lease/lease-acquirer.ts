@@ -110,23 +110,23 @@ export class LeaseAcquirer {
   }
 
   private request(): LeaseRequest {
-    const { terms, options, holder, workerIds } = this.parts;
+    const { terms, options, identity, workerIds } = this.parts;
     return {
       ...terms,
       // 'wait' asks for a whole lease at least, which there is once the clock has reached its
       // floor.
       ...(options.onFreshRegistry === 'wait' && { minRangeMs: terms.ttlMs }),
-      token: holder.randomText(),
-      nonce: holder.randomText(),
+      token: identity.randomText(),
+      nonce: identity.randomText(),
       workerIdMin: workerIds.min,
       workerIdMax: workerIds.max,
       haveMs: 0,
-      holder: holder.label(),
+      holder: identity.label(),
     };
   }
 
   private async ask(request: LeaseRequest): Promise<Acquired | Refused> {
-    const { support, hostClock, seat, holder, terms, workerIds } = this.parts;
+    const { support, hostClock, seat, identity, terms, workerIds } = this.parts;
     const sentAtMs = hostClock.now();
     const { quarantineMs } = this.terms.now;
     const sent = { ...request, quarantineMs, haveMs: seat.endMs ?? 0 };
@@ -142,7 +142,7 @@ export class LeaseAcquirer {
       if (answer.status !== 'ok') return refused(answer, terms.fingerprint);
       const grant = claimEndless(answer, request);
       const { workerId, ceilingMs: haveMs, mark = NO_REGISTRY } = grant;
-      const nonceNext = holder.randomText();
+      const nonceNext = identity.randomText();
       // The terms come last: what a first range must have does not hold for renewals.
       const asked = { ...request, ...terms, workerId, haveMs, mark, nonceNext };
       return { grant, sentAtMs, asked };

@@ -4,6 +4,7 @@
  * Promise: the seat holds only ranges that the support has acknowledged. An error of the store
  * changes nothing but the state shown; no timer has to fire for ids to stay unique.
  */
+import { forwardSignals } from '../core/seat/shared-lease.js';
 import type { SeatWatch, SeatedRange } from '../core/seat/worker-seat.js';
 import type { SnowflakeError } from '../errors.js';
 import { AskedTerms } from './asked-terms.js';
@@ -57,7 +58,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   }
 
   async start(): Promise<void> {
-    this.parts.seat.watch = this;
+    this.attend();
     await this.acquire(this.parts.options);
     const { refusal } = this.skew;
     if (refusal === undefined) return;
@@ -91,6 +92,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
 
   refresh(): Promise<void> {
     if (this.state === 'released' || this.stopping.signal.aborted) return Promise.resolve();
+    this.attend();
     return (this.refreshing ??= this.refreshOnce().finally(() => (this.refreshing = undefined)));
   }
 
@@ -122,6 +124,14 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     this.timer.soon();
   }
 
+  /** From the first call on it hears of the seat, also from other threads. */
+  private attend(): void {
+    const { seat } = this.parts;
+    if (seat.watch === this) return;
+    seat.watch = this;
+    if (seat.sharedMemory !== undefined) void forwardSignals(seat);
+  }
+
   private async refreshOnce(): Promise<void> {
     const { lease } = this;
     if (lease === undefined) return this.replaceLease();
@@ -139,7 +149,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     if (lease !== this.lease) return;
     switch (answer.status) {
       case 'ok':
-        lease.apply(answer, asked, () => this.parts.holder.randomText());
+        lease.apply(answer, asked, () => this.parts.identity.randomText());
         return this.renewed(lease, answer, sentAtMs);
       case 'hold':
         return this.held(lease, answer);
@@ -209,7 +219,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   private acquire(limits?: StartLimits): Promise<void> {
     const failed = (reason: string) => this.noteFailure(reason);
     const take = async () => {
-      if (this.parts.holder.isSnapshot()) throw texts.inSnapshot();
+      if (this.parts.identity.isSnapshot()) throw texts.inSnapshot();
       return this.takeLease(await this.acquirer.acquire(failed, limits));
     };
     return (this.acquiring ??= take().finally(() => (this.acquiring = undefined)));

@@ -47,9 +47,7 @@ export class WaitingLine {
     private readonly generator: SnowflakeGenerator,
     private readonly seat: WorkerSeat,
     private readonly timers: Timers,
-  ) {
-    seat.onChange = () => this.wake();
-  }
+  ) {}
 
   /**
    * One id, as soon as there is one and those who came before have theirs.
@@ -140,8 +138,11 @@ export class WaitingLine {
     this.lookAgainMs = 1;
   }
 
-  /** Not at once: whoever seats a range has more to do before ids are made in it. */
-  private wake(): void {
+  /**
+   * For when the seat was given time, or none will follow. Not at once: whoever seats a range has
+   * more to do before ids are made in it.
+   */
+  wake(): void {
     if (this.isWoken || this.callers.size === 0) return;
     this.isWoken = true;
     queueMicrotask(() => {

@@ -6,16 +6,16 @@
  */
 import type { AnchoredClock } from '../core/seat/anchored-clock.js';
 import { SeatWords } from '../core/seat/seat-words.js';
-import { forwardSignals, joinSeat, shareSeat } from '../core/seat/shared-lease.js';
+import { joinSeat, shareSeat } from '../core/seat/shared-lease.js';
 import { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
 import { WorkerSeat } from '../core/seat/worker-seat.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
-import { systemHolder, type Holder } from '../patience/process-identity.js';
+import { systemIdentity, type ProcessIdentity } from '../patience/process-identity.js';
 import { JoinedLease } from '../lease/joined-lease.js';
-import { sharedLeaseOf } from '../lease/joined.support.js';
 import type { Keeper } from '../lease/keeper.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { minRangeMsOf } from '../lease/lease-options.js';
+import { sourceOf, type LeaseSource } from '../lease/lease-source.js';
 import { WaitingLine } from '../lease/waiting-line.js';
 import { GeneratorLog } from './generator-log.js';
 import { statusOf } from './id-maker-status.js';
@@ -26,7 +26,7 @@ import type { SnowflakeConfig } from './options.js';
 export interface Engine {
   readonly keeper: Keeper;
   readonly idMaker: IdMaker;
-  readonly holder: Holder;
+  readonly identity: ProcessIdentity;
   readonly log: GeneratorLog;
 }
 
@@ -35,45 +35,44 @@ export function createEngine(
   support: IDistributedSupport,
   name: string | undefined,
 ): Engine {
-  const { layout, lease, clock, timers, sequenceStart } = config;
+  const { clock, timers, sequenceStart, workerIds } = config;
+  // The injected one, which may be another than that of the options.
+  const source = sourceOf(support);
   const aheadMsMax = config.aheadMsMax ?? (support.isVolatile === true ? 0 : undefined);
   const log = new GeneratorLog(name);
-  const holder = systemHolder(config.application);
-  const joined = sharedLeaseOf(support);
-  const words = config.sharesLease ? SeatWords.shared() : new SeatWords();
-  const seat =
-    joined === undefined ? new WorkerSeat(layout, lease.reserveMs, words) : joinSeat(joined);
+  const identity = systemIdentity(config.application);
+  const seat = seatOf(source, config);
   const idClock = seat.anchored(clock);
-  const { startTimeoutMs } = lease;
-  const keeper =
-    joined === undefined
-      ? createKeeper(config, support, { seat, idClock, holder, log })
-      : new JoinedLease({ seat, clock: idClock, timers, startTimeoutMs });
+  const keeper = keeperOf(source, config, { seat, idClock, identity, log });
   const generator = new SnowflakeGenerator(seat, { clock: idClock, aheadMsMax, sequenceStart });
   const shared = shareSeat(seat, { aheadMsMax, sequenceStart });
-  const { workerIds } = config;
   const line = new WaitingLine(generator, seat, timers);
+  seat.onChange = () => line.wake();
   const status = () => statusOf(generator, keeper);
   const idMaker = new IdMaker({ source: generator, status, line, shared, workerIds });
-  return { keeper, idMaker, holder, log };
+  return { keeper, idMaker, identity, log };
 }
 
-interface KeeperSurroundings {
+function seatOf(source: LeaseSource, { layout, lease, sharesLease }: SnowflakeConfig): WorkerSeat {
+  if (source.kind === 'joined') return joinSeat(source.shared);
+  return new WorkerSeat(layout, lease.reserveMs, sharesLease ? SeatWords.shared() : undefined);
+}
+
+interface KeeperContext {
   readonly seat: WorkerSeat;
   readonly idClock: AnchoredClock;
-  readonly holder: Holder;
+  readonly identity: ProcessIdentity;
   readonly log: GeneratorLog;
 }
 
-function createKeeper(
-  config: SnowflakeConfig,
-  support: IDistributedSupport,
-  { seat, idClock, holder, log }: KeeperSurroundings,
-): LeaseKeeper {
+function keeperOf(source: LeaseSource, config: SnowflakeConfig, context: KeeperContext): Keeper {
   const { layout, lease, clock, timers, workerIds, aheadMsMax } = config;
-  if (config.sharesLease) void forwardSignals(seat);
+  const { seat, idClock, identity, log } = context;
+  if (source.kind === 'joined') {
+    return new JoinedLease({ seat, clock: idClock, timers, startTimeoutMs: lease.startTimeoutMs });
+  }
   return new LeaseKeeper({
-    support,
+    support: source.support,
     seat,
     options: lease,
     aheadMsMax,
@@ -84,7 +83,7 @@ function createKeeper(
       quarantineMs: 0,
     },
     workerIds,
-    holder,
+    identity,
     hostClock: clock,
     idClock,
     timers,

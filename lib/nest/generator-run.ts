@@ -65,7 +65,7 @@ export class GeneratorRun {
 
   private async lease(): Promise<void> {
     const { config, engine } = this.parts;
-    if (engine.holder.isSnapshot()) throw inSnapshot();
+    if (engine.identity.isSnapshot()) throw inSnapshot();
     if (config.lazy) void engine.keeper.refresh();
     else await engine.keeper.start();
   }

@@ -17,7 +17,7 @@ import {
 } from '../core/layout/worker-id-range.js';
 import { shown } from '../shown.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
-import { sharedLeaseOf } from '../lease/joined.support.js';
+import { sourceOf } from '../lease/lease-source.js';
 import {
   LEASE_DEFAULTS,
   leaseFaults,
@@ -126,7 +126,8 @@ export async function resolveOptions(
     throw invalid([...faults, noOptions(options)]);
   const ownLayout = resolveLayout(options, faults);
   const support = await resolveSupport(options, faults);
-  const shared = sharedLeaseOf(support);
+  const source = sourceOf(support);
+  const shared = source.kind === 'joined' ? source.shared : undefined;
   const layout = shared === undefined ? ownLayout : joinLayout(options, shared, ownLayout, faults);
   const lease = resolveLease(options, roomOf(support, layout), faults);
   const workerIds = resolveWorkerIds(options, layout, support, faults);

@@ -14,7 +14,7 @@ export interface HolderLabel {
 }
 
 /** Randomness and identity as a port, so that simulations can clone and fork processes. */
-export interface Holder {
+export interface ProcessIdentity {
   label(): HolderLabel;
   /** Never derived from host or pid, never used twice. */
   randomText(): string;
@@ -22,7 +22,7 @@ export interface Holder {
   isSnapshot(): boolean;
 }
 
-export function systemHolder(application: string): Holder {
+export function systemIdentity(application: string): ProcessIdentity {
   return {
     label: () => ({ host: hostname(), pid: process.pid, application }),
     // The time of a cloned machine goes on differently even if its random state is the same.

@@ -15,6 +15,16 @@ describe('the keeper', () => {
     expect(world.time.timerCount).toBe(0);
   });
 
+  it('renews early also where nobody waited for its start', async () => {
+    const world = new World();
+    const { keeper, generator } = process(world);
+    await keeper.refresh();
+    // Of a range without a beginning every id lies in the second half.
+    generator.nextId();
+    await world.time.advance(100);
+    expect(world.calls).toEqual(['acquire', 'renew']);
+  });
+
   it('gives the worker id back with the time of the last id, free at once', async () => {
     const world = new World();
     const first = process(world);

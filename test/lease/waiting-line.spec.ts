@@ -24,6 +24,7 @@ function watched(generator: SnowflakeGenerator) {
 
 function lineOn(world: World, seat: WorkerSeat, generator: SnowflakeGenerator) {
   const line = new WaitingLine(generator, seat, world.time);
+  seat.onChange = () => line.wake();
   const served: number[] = [];
   let number = 0;
   const wait = async (options: WaitOptions = {}) => {

@@ -95,7 +95,7 @@ export function process(
       quarantineMs: 0,
     },
     workerIds: { min: 0, max: 3 },
-    holder: {
+    identity: {
       label: () => ({ host: 'host', pid: 1, application: 'test' }),
       randomText: () => `${Math.random()}-${text++}`,
       isSnapshot: () => false,

@@ -45,8 +45,8 @@ const localDeadline = [
   },
   {
     file: KEEPER,
-    find: 'lease.apply(answer, asked, () => this.parts.holder.randomText());',
-    put: 'lease.apply(answer, asked, () => this.parts.holder.randomText(), sentAtMs);',
+    find: 'lease.apply(answer, asked, () => this.parts.identity.randomText());',
+    put: 'lease.apply(answer, asked, () => this.parts.identity.randomText(), sentAtMs);',
   },
 ];
 
@@ -140,8 +140,12 @@ export const CLIENT_MUTANTS = [
   {
     name: 'token derived from the host',
     edits: [
-      { file: ACQUIRER, find: 'token: holder.randomText(),', put: 'token: holder.label().host,' },
-      { file: ACQUIRER, find: 'nonce: holder.randomText(),', put: "nonce: 'always the same'," },
+      {
+        file: ACQUIRER,
+        find: 'token: identity.randomText(),',
+        put: 'token: identity.label().host,',
+      },
+      { file: ACQUIRER, find: 'nonce: identity.randomText(),', put: "nonce: 'always the same'," },
     ],
   },
   {

@@ -5,7 +5,7 @@
  * may have been leased before, and belongs to no layout yet.
  */
 import { LEASE_DEFAULTS, leaseFaults } from '../../lease/lease-options.js';
-import { systemHolder } from '../../patience/process-identity.js';
+import { systemIdentity } from '../../patience/process-identity.js';
 import type { WorkerLease } from '../../lease/distributed-support.js';
 import { usageFault, type Call, type Command } from '../command.js';
 import { confirm } from '../confirm.js';
@@ -66,7 +66,7 @@ function readTtl(ttlMs = LEASE_DEFAULTS.ttlMs): number {
  * that: no worker id is leased, no ceiling moves, no layout is set.
  */
 function nobodysLease(ttlMs: number): WorkerLease {
-  const token = systemHolder('snowflake').randomText();
+  const token = systemIdentity('snowflake').randomText();
   return {
     fingerprint: '',
     ttlMs,

@@ -16,7 +16,7 @@ import {
   type LeasedRange,
 } from '../../../lib/core/seat/worker-seat.js';
 import { isSnowflakeError } from '../../../lib/errors.js';
-import type { Holder } from '../../../lib/patience/process-identity.js';
+import type { ProcessIdentity } from '../../../lib/patience/process-identity.js';
 import type { KeeperParts } from '../../../lib/lease/keeper-parts.js';
 import { LeaseKeeper } from '../../../lib/lease/lease-keeper.js';
 import type { Timers } from '../../../lib/patience/timers.js';
@@ -110,7 +110,7 @@ export class SimulatedProcess {
         quarantineMs: 0,
       },
       workerIds: { min: 0, max: plan.workerCount - 1 },
-      holder: this.holder(),
+      identity: this.identity(),
       hostClock,
       idClock,
       timers: this.timers(),
@@ -171,7 +171,14 @@ export class SimulatedProcess {
     if (refreshing !== undefined || this.keeper.lease === undefined) return undefined;
     const clone = new SimulatedProcess(name, host, this.around);
     const twins = new Map<unknown, unknown>([[this.seat.onRange, clone.seat.onRange]]);
-    for (const name of ['support', 'holder', 'hostClock', 'timers', 'onChange', 'onNews'] as const)
+    for (const name of [
+      'support',
+      'identity',
+      'hostClock',
+      'timers',
+      'onChange',
+      'onNews',
+    ] as const)
       twins.set(this.parts[name], clone.parts[name]);
     const generators = this.threads.map(({ generator }) => generator);
     const copy = copyOf({ keeper: this.keeper, generators }, twins);
@@ -243,7 +250,7 @@ export class SimulatedProcess {
     return { now };
   }
 
-  private holder(): Holder {
+  private identity(): ProcessIdentity {
     return {
       label: () => ({ host: this.host.name, pid: 1, application: 'simulation' }),
       randomText: () => `${this.name}#${++this.textCount}`,

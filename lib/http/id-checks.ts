@@ -1,6 +1,6 @@
 /**
- * What an application may demand of ids. Finds what is wrong with such options, so that one that could never work is refused at
- * program start, not when a client sends the first id.
+ * What an application may demand of ids, and what is wrong with such options: one that could never
+ * work is refused at program start, not when a client sends the first id.
  */
 import type { Clock } from '../core/clock.js';
 import type { BitLayout } from '../core/layout/bit-layout.js';

@@ -22,7 +22,7 @@ let folder: string;
 let redis: Redis;
 beforeAll(async () => {
   redis = new Redis(REDIS_URL, { maxRetriesPerRequest: null });
-  folder = await compileLibrary('./bullmq-application.mjs');
+  folder = await compileLibrary('../nest/bullmq-application.mjs');
 }, SLOW);
 afterAll(async () => {
   await redis?.quit();

@@ -11,10 +11,12 @@ import { shown } from '../../shown.js';
 export function refuseDeclaration(
   prototype: object,
   property: string,
-  { type, primary, nullable }: ColumnOptions,
+  column: ColumnOptions,
 ): void {
+  const { type, primary, nullable } = column;
   const fault =
     propertyFault(prototype, property) ??
+    ('maker' in column ? 'The option `maker` is called `generator` now.' : undefined) ??
     typeFault(type) ??
     (primary && nullable ? 'A primary column cannot be `nullable`; leave it out.' : undefined);
   if (fault === undefined) return;

@@ -142,6 +142,7 @@ describe('a declaration that cannot work is refused when the class is loaded', (
   it.each([
     [{ type: 'int' }, /'bigint' or 'varchar', got "int"/],
     [{ nullable: true }, /cannot be `nullable`/],
+    [{ maker: 'tickets' } as object, /`maker` is called `generator` now/],
   ])('the options %p', (options, message) => {
     const load = () => {
       class Wrong {

@@ -3,7 +3,7 @@
  *
  * Promise: no secret. A URL that cannot be used is shown by its scheme alone, and what a server or
  * a client says is shown without the passwords it repeats. Nothing that throws when it is read
- * makes an error of its own.
+ * makes an error of its own, and no character steers a terminal, a page or a log.
  */
 
 /** Enough for every form of an id. */
@@ -17,7 +17,7 @@ const DEPTH_MAX = 5;
  */
 export function shown(value: unknown): string {
   if (value === null || value === undefined) return String(value);
-  if (typeof value === 'string') return `${JSON.stringify(value)} (string)`;
+  if (typeof value === 'string') return `${printableJson(value)} (string)`;
   if (typeof value === 'bigint') return `${value}n (bigint)`;
   if (typeof value === 'number' || typeof value === 'boolean') return `${value} (${typeof value})`;
   if (typeof value === 'function') return `a function`;
@@ -31,7 +31,7 @@ function jsonOf(value: unknown): string {
   try {
     const bigintAsText = (_: string, part: unknown) =>
       typeof part === 'bigint' ? `${part}n` : part;
-    return JSON.stringify(value, bigintAsText) ?? 'a value';
+    return escapedText(JSON.stringify(value, bigintAsText) ?? 'a value');
   } catch {
     return 'a value';
   }
@@ -54,7 +54,7 @@ export function shownShort(value: unknown): string {
 
 /** The beginning of a text, as JSON, and how long it is where that is not all. */
 export function quoted(text: string): string {
-  const start = JSON.stringify(text.slice(0, LENGTH_MAX));
+  const start = printableJson(text.slice(0, LENGTH_MAX));
   return text.length > LENGTH_MAX ? `${start}... (${text.length} characters)` : start;
 }
 
@@ -67,7 +67,7 @@ function shownParts(value: object): string {
 
 /** JSON of a value; of one that is longer than what is shown, no more than the beginning. */
 function jsonStart(value: unknown, depth: number): string {
-  if (typeof value === 'string') return JSON.stringify(value.slice(0, LENGTH_MAX));
+  if (typeof value === 'string') return printableJson(value.slice(0, LENGTH_MAX));
   if (typeof value === 'bigint') return isHuge(value) ? '...' : `${value}n`;
   if (typeof value === 'function') return 'a function';
   if (typeof value !== 'object' || value === null) return String(value);
@@ -91,7 +91,7 @@ function objectStart(value: object, depth: number): string {
     if (text.length > LENGTH_MAX) break;
     if (!Object.hasOwn(value, key)) continue;
     const part = jsonStart((value as Record<string, unknown>)[key], depth + 1);
-    text += `${text.length > 1 ? ',' : ''}${JSON.stringify(key.slice(0, LENGTH_MAX))}:${part}`;
+    text += `${text.length > 1 ? ',' : ''}${printableJson(key.slice(0, LENGTH_MAX))}:${part}`;
   }
   return `${text}}`;
 }
@@ -149,4 +149,34 @@ export function plainCause(error: unknown, secrets: readonly string[] = []): Err
     ...(typeof code === 'string' && { code }),
     ...(typeof command?.name === 'string' && { command: command.name }),
   });
+}
+
+/** The longest name of a host has 253. */
+const NAME_LENGTH_MAX = 255;
+/** What is not drawn: C0, C1, bidi controls, zero-width, half a character, line separators. */
+const NOT_DRAWN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** Each character that is not drawn becomes a question mark. */
+export function printable(text: string): string {
+  return text.replace(NOT_DRAWN, '?');
+}
+
+/** JSON that says the same: such characters become escapes. */
+export function printableJson(value: unknown): string {
+  return escapedText(JSON.stringify(value));
+}
+
+/** The beginning of a name that is too long. */
+export function cutName(text: string, lengthMax = NAME_LENGTH_MAX): string {
+  return text.length <= lengthMax ? text : `${text.slice(0, lengthMax - 1)}…`;
+}
+
+/** A name of somebody else, as it may stand beside our own words. */
+export const shownName = (text: unknown): string => printable(cutName(String(text)));
+
+const escapedText = (text: string): string => text.replace(NOT_DRAWN, escaped);
+
+function escaped(character: string): string {
+  const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }

@@ -5,7 +5,7 @@
  * set here, for a terminal and never with NO_COLOR. Each write is awaited, so nothing piles up in
  * memory and a reader that is gone is noticed.
  */
-import { printable, printableJson } from '../lease/printable.js';
+import { printable, printableJson } from '../shown.js';
 import type { Input, Output, Surroundings } from './surroundings.js';
 
 const COLOURS = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;

@@ -6,7 +6,7 @@ import type { BitLayout } from '../core/layout/bit-layout.js';
 import type { TextForm } from '../core/text/text-form.js';
 import { textForms } from '../core/text/text-forms.js';
 import { isSnowflakeError } from '../errors.js';
-import { printable } from '../lease/printable.js';
+import { printable } from '../shown.js';
 import type { IdAnswer } from './answers.js';
 
 const FORMS: Readonly<Record<string, TextForm>> = textForms;

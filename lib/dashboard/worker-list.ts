@@ -4,9 +4,8 @@
  * Promise: at most one request per second and one at a time, however many pages are open. If the
  * store fails or is silent, the answer says so after at most 3 s.
  */
-import { withoutSecrets } from '../shown.js';
+import { printable, shownName, withoutSecrets } from '../shown.js';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
-import { printable, shownName } from '../lease/printable.js';
 import type { Timers } from '../patience/timers.js';
 import type { HolderView, WorkerView, WorkersAnswer } from './answers.js';
 

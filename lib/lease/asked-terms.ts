@@ -1,8 +1,8 @@
 /**
- * What a process asks for at every call, with what it learned since it started.
+ * What a process asks for at every call, including what it has learned since it started.
  *
- * Promise: the longest quarantine any registry ever told it of goes with each request, over every
- * lease of its life, so that a registry which replaces a lost one learns of the longest lease.
+ * Promise: every request carries the longest quarantine that any registry has reported to this
+ * process, so that a registry which replaces a lost one learns of the longest lease.
  */
 import type { LeaseAnswer, LeaseTerms } from './distributed-support.js';
 

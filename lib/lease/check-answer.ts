@@ -1,8 +1,8 @@
 /**
- * Whether what a support answered is an answer at all.
+ * Checks that what a support answered is an answer at all.
  *
- * Promise: no range is seated, and no wait begun, on a value of another form: a worker id that does
- * not fit its bits would make ids of another holder, and NaN passes every comparison.
+ * Promise: no range is seated and no wait starts because of a malformed value. A worker id that
+ * does not fit its bits would make the ids of another holder, and NaN passes every comparison.
  */
 import { SnowflakeError } from '../errors.js';
 import { shown } from '../shown.js';
@@ -66,7 +66,7 @@ export function checkedAnswer(answer: LeaseAnswer, askedFor: AskedFor): LeaseAns
   if (faults.length === 0) return answer;
   throw new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `The support gave an answer that is none: ${faults.join(', ')}. Nothing of it was used; the ` +
-      `call is repeated. Correct the support.`,
+    `The support gave an invalid answer: ${faults.join(', ')}. Nothing of it was used, and the ` +
+      `call will be repeated. Fix the support.`,
   );
 }

@@ -1,9 +1,9 @@
 /**
- * The moment from which ids are new where nothing outlives the process: no registry kept what the
- * one before it used, so that the clock alone keeps its ids apart from ours.
+ * When ids may start if no registry knows what the previous process with this worker id used: only
+ * the clock keeps the two apart then.
  *
- * Promise: the start waits until the clock has passed whatever that process can have reached: the
- * tick it ended in, and as far as its ids were allowed to run ahead.
+ * Promise: the start waits until the clock has passed whatever that process could have reached: the
+ * tick it ended in, plus the run-ahead that its ids were allowed.
  */
 import type { Clock } from '../core/clock.js';
 import type { BitLayout } from '../core/layout/bit-layout.js';
@@ -42,8 +42,8 @@ export async function waitUntil(fromMs: number, waiting: Waiting): Promise<void>
 function tooLong(waitMs: number, limitMs: number): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
-    `Nothing remembers which ids this worker id made before, so the start has to wait ${waitMs} ` +
-      `ms until the clock has passed them: the rest of a tick of this layout, and aheadMsMax. ` +
+    `No registry knows which ids this worker id has made, so the start must wait ${waitMs} ms ` +
+      `until the clock has passed them: the rest of a tick of this layout, and aheadMsMax. ` +
       `That is longer than startTimeoutMs (${limitMs}). Use a layout with shorter ticks, a ` +
       `smaller aheadMsMax, or a registry.`,
     { details: { waitMs } },

@@ -1,10 +1,9 @@
 /**
- * The worker ids without end that this process uses: those of the configuration, of a host's name,
- * of a service of the application's own.
+ * The worker ids without end that this process uses, from the configuration, the host name, or a
+ * service of the application. No registry keeps two generators with such a number apart.
  *
- * No registry keeps two such generators apart. Promise: within a thread a number serves one of them
- * at a time, and the next begins behind the last id of the one before. Other threads and processes
- * are left to the operator.
+ * Promise: within a thread a number serves one generator at a time, and the next one starts after
+ * the last id of the previous one. Other threads and processes are up to the operator.
  */
 import { SnowflakeError } from '../errors.js';
 import { processWide } from '../process-wide.js';

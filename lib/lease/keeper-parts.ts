@@ -1,6 +1,6 @@
 /**
- * What a keeper is made of: everything it touches comes in here, so that a simulation can give
- * it other time, another store and other chance.
+ * What a keeper is made of. Everything it touches is passed in, so that a simulation can give it
+ * another clock, another store and its own randomness.
  */
 import type { Clock } from '../core/clock.js';
 import type { AnchoredClock } from '../core/seat/anchored-clock.js';

@@ -1,8 +1,9 @@
 /**
- * Getting a worker id: asks, waits as the answer says, asks again. And giving one back.
+ * Gets a worker id: asks, waits as the answer says, asks again. Also gives one back.
  *
- * Promise: one token per lease however often it is asked for, so that a lost answer costs no
- * worker id. Says once per cause why it waits; an error that cannot pass ends it at once.
+ * Promise: one token per lease, however often it is asked for, so that a lost answer costs no
+ * worker id. Each reason for waiting is logged once; an error that waiting cannot fix is thrown at
+ * once.
  */
 import type { SnowflakeError } from '../errors.js';
 import { checkedAnswer } from './check-answer.js';
@@ -88,7 +89,7 @@ export class LeaseAcquirer {
     giveBackEndless(lease, lastMs);
     try {
       await this.caller.call(release, {
-        consequence: 'It was asked once, since the application is closing or goes on without it.',
+        consequence: 'It is asked only once, because the worker id is no longer needed.',
         timeoutMs: RELEASE_TIMEOUT_MS,
       });
     } catch (error) {

@@ -1,5 +1,6 @@
 /**
- * The keeper: gets the lease, keeps it fresh, gives it back, and seats the generator.
+ * The keeper: gets the lease, keeps it fresh, gives it back, and seats the generator. What leads
+ * from one state to the next is in one file, in the order of the table of lease-states.ts.
  *
  * Promise: the seat holds only ranges that the support has acknowledged. An error of the store
  * changes nothing but the state shown; no timer has to fire for ids to stay unique.
@@ -267,7 +268,10 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     this.change('renewal-failed', reason);
     const endMs = seat.endMs;
     if (endMs !== undefined && idClock.now() >= endMs - options.reserveMs) {
-      this.change('reserve-entered', `The range ends; ids are made from its last part. ${reason}`);
+      this.change(
+        'reserve-entered',
+        `The range is ending; ids come from its reserve now. ${reason}`,
+      );
     }
   }
 

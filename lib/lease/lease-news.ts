@@ -1,8 +1,8 @@
 /**
- * What a keeper tells its application: changes of state, and news that is none.
+ * What a keeper reports to its application: changes of state, and other news.
  *
- * Promise: a cause is told of once while it lasts, however its words change. A logger that throws
- * neither costs an id nor keeps a lease from being seated.
+ * Promise: a cause is reported once while it lasts, however its text changes. A logger that throws
+ * costs no id and does not keep a lease from being seated.
  */
 import type { KeeperParts, LeaseChange } from './keeper-parts.js';
 

@@ -1,8 +1,8 @@
 /**
- * The numbers of the lease and the relations between them.
+ * The timing options of the lease and how they depend on each other.
  *
- * Promise: defaults that never cost uniqueness (nothing here can), and a worded fault for every
- * value or combination that would make the lease fail in operation.
+ * Promise: no value costs uniqueness, and every value or combination that would make the lease fail
+ * in operation is reported with a reason.
  */
 import { shown } from '../shown.js';
 

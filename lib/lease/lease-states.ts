@@ -9,10 +9,10 @@
  * | unassigned | no lease: before the start, after a clone was seen | throws, saying which      |
  * | active     | the ceiling is ahead                               | issues                    |
  * | degraded   | renewals fail                                      | issues                    |
- * | stretched  | only the reserve is left                           | issues, time stands still |
+ * | stretched  | only the reserve is left                           | issues, keeps its last time |
  * | exhausted  | nothing is left                                    | throws LEASE_LOST         |
  * | fenced     | the worker id went to somebody else                | issues its own range      |
- * | switching  | another worker id is ready behind the fenced range | issues                    |
+ * | switching  | another worker id is leased and follows this range | issues                    |
  * | released   | shut down                                          | throws NOT_READY          |
  */
 export type LeaseState =

@@ -15,8 +15,8 @@ export function grantText(grant: LeaseGrant): string {
 
 export function holdText({ waitMs }: { waitMs: number }): string {
   return (
-    `The registry is new or changed servers; the lease goes on in ${waitMs} ms, after everything ` +
-    `that could have been forgotten.`
+    `The registry is new or has changed servers. The lease continues in ${waitMs} ms, after ` +
+    `everything that could have been forgotten.`
   );
 }
 

@@ -1,8 +1,8 @@
 /**
- * What is said about a registry that is kept for others: another layout, another protocol.
+ * The errors for a registry that belongs to others: another layout, or another protocol version.
  *
- * Promise: both sides are named, and the advice is one that makes no id twice; least of all the
- * one that first comes to mind, to delete the registry.
+ * Promise: both sides are named, and the advice never leads to duplicate ids. Deleting the
+ * registry, which comes to mind first, would.
  */
 import { SnowflakeError } from '../errors.js';
 import { isContested } from './contested-layout.js';

@@ -1,7 +1,7 @@
 /**
- * The renewals between those of the schedule: half a range is used, or a call has failed.
+ * The renewals outside the schedule, after half of a range is used or a call has failed.
  *
- * Promise: at most one is due at a time, and none once it was cancelled for good.
+ * Promise: at most one is due at a time, and none after cancel().
  */
 import type { TimerHandle, Timers } from '../patience/timers.js';
 

@@ -1,8 +1,8 @@
 /**
- * What is said, and how long is waited, where an acquire brought no worker id.
+ * The error, and the wait before the next try, for an acquire that brought no worker id.
  *
- * Promise: the error says whether waiting can help, and a wait is never longer than it takes for a
- * worker id that somebody gives back to be noticed.
+ * Promise: the error says whether waiting can help, and no wait is so long that a worker id which
+ * somebody gives back is overlooked.
  */
 import { SnowflakeError } from '../errors.js';
 import type { LeaseAnswer, LeaseGrant } from './distributed-support.js';
@@ -36,7 +36,7 @@ export function refused(answer: Exclude<LeaseAnswer, LeaseGrant>, fingerprint: s
 
 /** The error of a start that has waited for as long as it may. */
 export function gaveUp(startTimeoutMs: number, error: SnowflakeError): SnowflakeError {
-  const message = `No worker id could be had within ${startTimeoutMs} ms. ${error.message}`;
+  const message = `No worker id was leased within ${startTimeoutMs} ms. ${error.message}`;
   return new SnowflakeError(error.code, message, { details: error.details, cause: error });
 }
 
@@ -52,8 +52,8 @@ function noneFree(waitMs: number): SnowflakeError {
 function quarantined(waitMs: number): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',
-    `The registry is new or lost data, so ids begin behind everything that could have been ` +
-      `forgotten, in ${waitMs} ms.`,
+    `The registry is new or has lost data. Ids start in ${waitMs} ms, after everything that it ` +
+      `could have forgotten.`,
     { details: { waitMs } },
   );
 }

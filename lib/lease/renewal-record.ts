@@ -1,7 +1,7 @@
 /**
- * What became of the renewals, for those who watch.
+ * What became of the renewals, for status, metrics and dashboard.
  *
- * Promise: a few numbers, however long it runs.
+ * Promise: a few numbers, however long the process runs.
  */
 import type { LeaseAnswer } from './distributed-support.js';
 

@@ -1,8 +1,8 @@
 /**
- * One renewal: what is asked, whether the answer is one, and what is remembered of it.
+ * One renewal: what is asked, whether the answer is valid, and what is recorded.
  *
- * Promise: an answer is handed on together with what it was asked for, also one that comes after
- * the time limit.
+ * Promise: an answer is passed on together with what it was asked for, even if it comes after the
+ * time limit.
  */
 import type { AskedTerms } from './asked-terms.js';
 import { checkedAnswer } from './check-answer.js';

@@ -1,9 +1,9 @@
 /**
- * Calls to the support with a time limit of their own: a client's promise may never settle.
+ * Calls the support with a time limit, because the promise of a client may never settle.
  *
- * Promise: every failure is a SnowflakeError, whatever a support throws, returns or answers too
- * late. An answer that comes after the time limit is not lost but handed on, because a ceiling is
- * absolute and may be applied late.
+ * Promise: every failure is a SnowflakeError, whatever a support throws or returns. An answer that
+ * comes after the time limit is not lost but passed on: a ceiling is absolute and may be applied
+ * late.
  */
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
 import { plainCause } from '../shown.js';

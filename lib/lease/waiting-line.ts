@@ -1,8 +1,8 @@
 /**
- * Those who wait for an id: one line for each generator, and one look for all of them.
+ * The callers that wait for an id: one line per generator.
  *
- * Promise: first come, first served. However many wait, one timer runs and the first of the line
- * alone asks; the seat wakes the line when it is given time. Whoever gives up leaves at once.
+ * Promise: first come, first served. However many wait, one timer runs and only the first one asks;
+ * the seat wakes the line when it gets a new range. A caller that gives up leaves at once.
  */
 import type { CallFields } from '../core/generator/call-words.js';
 import type { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';

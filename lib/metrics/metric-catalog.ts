@@ -1,5 +1,5 @@
 /**
- * The list of all metrics: both names, the meaning, and how the value is read.
+ * All metrics, as a table in one file: both names, the meaning, and how the value is read.
  *
  * Promise: an exporter turns each OpenTelemetry name into the Prometheus name, with the same
  * labels, so one dashboard serves both. docs/operating/monitoring.md says what to watch.

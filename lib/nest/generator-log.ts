@@ -6,7 +6,7 @@
  */
 import { Logger } from '@nestjs/common';
 import type { LeaseChange } from '../lease/keeper-parts.js';
-import { printable } from '../lease/printable.js';
+import { printable } from '../shown.js';
 
 type Level = 'log' | 'warn' | 'error';
 

@@ -6,7 +6,7 @@
 import type { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { LeaseState } from '../lease/lease-states.js';
-import { shownName } from '../lease/printable.js';
+import { shownName } from '../shown.js';
 import { DURATION_BOUNDS_MS, type RenewalRecord } from '../lease/renewal-record.js';
 
 /** What is shown of every generator that has a worker id. */

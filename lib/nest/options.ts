@@ -1,5 +1,6 @@
 /**
- * The options of the module, and resolveOptions(), which checks and completes them.
+ * The options of the module and resolveOptions(), which checks and completes them: in one file, so
+ * that a new option is described, named and checked in one place.
  *
  * Promise: every fault is reported at start, all of them at once, each with the value given.
  */

@@ -1,6 +1,6 @@
 /**
- * Who asks for a lease: what the operator sees of this process, and the random texts that tell
- * one lease, and one copy of a process, from another.
+ * Who asks for a lease: what operators see of this process, and the random texts that distinguish
+ * one lease from another, and one copy of a process from another.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';

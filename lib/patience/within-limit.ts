@@ -1,7 +1,7 @@
 /**
- * A limit on how long a promise is waited for.
+ * A time limit for a promise.
  *
- * Promise: no timer is left, and what becomes of the promise afterwards is nobody's error.
+ * Promise: no timer is left running, and what the promise does afterwards is no unhandled error.
  */
 import type { Timers } from './timers.js';
 

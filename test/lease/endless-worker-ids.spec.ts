@@ -113,7 +113,7 @@ describe.each([
     const options = { layout, support: supportOf(74), clock: time, timers: time };
     await expect(startWhileTimePasses(time, options)).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
-      message: expect.stringMatching(/wait \d+ ms until the clock has passed them/) as unknown,
+      message: expect.stringMatching(/must wait \d+ ms until the clock has passed them/) as unknown,
     });
     // Nothing is left claimed by a start that failed.
     await expect(startWhileTimePasses(time, options)).rejects.not.toThrow(/already serves/);

@@ -45,7 +45,7 @@ describe('a start that fails', () => {
   it.each([
     ['an integration', 'planted'],
     ['a name taken in the scheduler', 'already exists in the SchedulerRegistry'],
-    ['a second generator', 'No worker id could be had'],
+    ['a second generator', 'No worker id was leased'],
     ['a script', 'planted'],
   ])(
     'because of %s gives the worker id back and lets the process end',

@@ -6,7 +6,7 @@
  */
 import type { BitLayout, TextForm } from '../../core/index.js';
 import { isSnowflakeError } from '../../errors.js';
-import { printableJson } from '../../lease/printable.js';
+import { printableJson } from '../../shown.js';
 import { usageFault, type Call, type Command, quoted } from '../command.js';
 import { idLines, idRecord } from '../describe-id.js';
 import { FORM_OPTION, formFrom } from '../form-option.js';

@@ -6,7 +6,7 @@
  */
 import { DATE_MS_MAX } from '../../core/layout/epoch.js';
 import type { WorkerLease, WorkerRecord } from '../../lease/distributed-support.js';
-import { shownName } from '../../lease/printable.js';
+import { shownName } from '../../shown.js';
 import type { HolderProof, RegistryInspector, RegistryView } from '../../registry/registry-view.js';
 import type { Call, Command } from '../command.js';
 import { confirm } from '../confirm.js';

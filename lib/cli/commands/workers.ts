@@ -4,7 +4,7 @@
  * Promise: it reads the registry once and changes nothing.
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
-import { cutName } from '../../lease/printable.js';
+import { cutName } from '../../shown.js';
 import type { Call, Command } from '../command.js';
 import { occupancyOf, occupancyText } from '../store/occupancy.js';
 import { noRegistryText } from '../store/registry-texts.js';

@@ -1,10 +1,9 @@
 /**
- * The generator: from a clock and a seat to ids.
+ * The generator: from a clock and a seat to ids. The calls of the fast path, single and in batches,
+ * are in one file, since they all continue the same block of sequence numbers.
  *
- * It takes a block of sequence numbers of one tick from the seat and counts through it. Promise:
- * every id's tick lies in a range of the seat, (tick, sequence) strictly rises within a range, and
- * nothing is allocated but the id. A clock that stands still, jumps or runs back costs accuracy of
- * the time in the ids, never their uniqueness.
+ * Promise: every id's tick lies in a range of the seat, (tick, sequence) strictly rises within a
+ * range, and nothing is allocated but the id. A wrong clock makes the time in ids wrong, no more.
  */
 import type { BitLayout } from '../layout/bit-layout.js';
 import { Block, BlockTaker } from './block-taker.js';

@@ -1,5 +1,6 @@
 /**
- * A layout: which bits of an id hold what, counted from which moment in which unit.
+ * A layout: which bits of an id hold what, counted from which moment in which unit. Reading and
+ * writing ids are in one file, so that it is easy to see that they agree.
  *
  * Promise: a layout that was constructed is sound (bits, roles and epoch checked), and parse and
  * compose are inverse to each other. What the bits are filled with is left to the generator.

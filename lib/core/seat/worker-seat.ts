@@ -1,11 +1,9 @@
 /**
- * The seat: where the lease meets the generator.
+ * The seat: where the lease meets the generator. The lease fills it (grant, raise, rewindTo,
+ * vacate), generators sit in it (current, follow, next, take, moveOn), one or, in shared memory,
+ * one in each thread. Both sides are in one file, because together they keep the promise.
  *
- * It holds the ranges of ticks in which ids of a worker id may be made. The lease fills it (grant,
- * raise, rewindTo, vacate), generators sit in it (current, follow, next, take, moveOn), one or, in
- * shared memory, one in each thread.
- * Promise: no tick outside a granted range is ever offered, and no id to two generators. No timer
- * has to fire for that.
+ * Promise: no tick outside a granted range is ever offered, and no id to two generators.
  */
 import type { SnowflakeError } from '../../errors.js';
 import type { Clock } from '../clock.js';

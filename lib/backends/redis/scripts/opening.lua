@@ -1,5 +1,5 @@
 -- What every script on a registry begins with: version, clock, server, loss of data, layout.
--- It says what lib/registry says in opening.ts, registry-clock.ts and layout-claim.ts.
+-- It says what the registry room says in opening.ts, registry-clock.ts and layout-claim.ts.
 -- KEYS[1]  the registry, one hash, so that it lives, moves and dies whole
 -- ARGV     1 fingerprint, 2 ttl ms, 3 loss window ms, 4 random text, 5.. as the script says
 -- Answer   a status and its values; or 'layout-mismatch' or 'other-version' and what is stored

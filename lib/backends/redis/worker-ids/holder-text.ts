@@ -5,7 +5,7 @@
  * enough for a table; what they say is whatever somebody wrote.
  */
 import type { WorkerRecord } from '../../../lease/distributed-support.js';
-import { cutName } from '../../../lease/printable.js';
+import { cutName } from '../../../shown.js';
 import type { HolderProof } from '../../../registry/registry-view.js';
 
 type Holder = NonNullable<WorkerRecord['holder']>;

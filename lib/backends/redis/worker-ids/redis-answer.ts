@@ -4,7 +4,7 @@
  * Promise: no other file of this backend knows in which order a script answers.
  */
 import type { LeaseAnswer } from '../../../lease/distributed-support.js';
-import { shownName } from '../../../lease/printable.js';
+import { shownName } from '../../../shown.js';
 
 export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
   const [status, first, ...rest] = reply as [LeaseAnswer['status'], ...unknown[]];

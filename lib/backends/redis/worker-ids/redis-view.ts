@@ -5,7 +5,7 @@
  * Promise: whatever somebody else wrote into the hash, one field that cannot be read hides nothing
  * else.
  */
-import { cutName } from '../../../lease/printable.js';
+import { cutName } from '../../../shown.js';
 import type { WorkerRecord } from '../../../lease/distributed-support.js';
 import type { RegistryFacts, RegistryView } from '../../../registry/registry-view.js';
 import { holderIn, proofIn } from './holder-text.js';

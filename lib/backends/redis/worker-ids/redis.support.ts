@@ -1,8 +1,9 @@
 /**
- * Worker ids leased from a registry in Redis.
+ * Worker ids leased from a registry in Redis; options and support in one file, since each option is
+ * a fact that the support states.
  *
  * Promise: each operation is one atomic script on one key, by Redis' own clock. The connection is
- * our own, also where a client is given, and is closed by us; the given client never is.
+ * our own, even if a client is given, and is closed by us; the given client never is.
  */
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../../../errors.js';

@@ -1,0 +1,30 @@
+/**
+ * How values of others are shown in messages: nothing in them steers a terminal, a page or a log.
+ */
+import { describe, expect, it } from '@jest/globals';
+import { printable, quoted, shown, shownName, shownShort } from '../lib/shown.js';
+
+/** An escape, a C1 control, a change of direction, a zero-width space, a line separator. */
+const HOSTILE = ['\u001b[2J', '\u009b2J', '\u202egro', '\u200b', '\u2028'];
+
+describe.each(HOSTILE)('%j', (text) => {
+  const values = [text, [text], { [text]: text }, `a${text}`];
+
+  it.each([shown, shownShort])('is written as an escape by %p', (show) => {
+    for (const value of values) {
+      expect(show(value)).not.toContain(text.at(0));
+      expect(show(value)).toContain('\\u');
+    }
+  });
+
+  it('is written as an escape where a text is quoted, and as a question mark in a name', () => {
+    expect(quoted(text)).toContain('\\u');
+    expect(shownName(text)).toContain('?');
+    expect(printable(text)).not.toContain(text.at(0));
+  });
+});
+
+it('what can be drawn is shown as it is', () => {
+  expect(shown('héllo, 世界 👋')).toBe('"héllo, 世界 👋" (string)');
+  expect(shownShort(['a', 1n])).toContain('["a",1n]');
+});

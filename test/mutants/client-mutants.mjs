@@ -13,7 +13,7 @@ const TAKER = 'core/generator/block-taker.ts';
 
 const ceilingCheck = 'if (tick >= range.ceilingTick) {';
 const firstTick = 'return Math.max(this.seat.follow(range, nowTick), range.floorTick, least);';
-const seatLease = 'this.floorMs = grant.floorMs;';
+const seatLease = 'this.asked = asked;\n    this.floorMs = grant.floorMs;';
 const sameLease = '    if (lease !== this.lease) return;\n';
 const failure = 'this.failed((error as Error).message);\n    }\n  }\n\n  /** An answer counts';
 const fencedCase = "      case 'fenced':\n      case 'unknown':\n";
@@ -69,7 +69,7 @@ export const CLIENT_MUTANTS = [
   {
     name: "floor = acquirer's clock",
     edits: [
-      { file: LEASE, find: seatLease, put: 'this.floorMs = sentAtMs;' },
+      { file: LEASE, find: seatLease, put: 'this.asked = asked;\n    this.floorMs = sentAtMs;' },
       { file: LEASE, find: '{ asked, grant }: Acquired', put: '{ asked, sentAtMs }: Acquired' },
     ],
   },

@@ -96,7 +96,10 @@ describe('a step of the registry', () => {
     const slot = heldBy('theirs', { workerId: 7, era: 2 });
     const stranger = leaseOf(heldBy('mine', { workerId: 7, era: 2 }));
     const step = renew({ header, slot }, stranger, reading);
-    expect([step.answer, step.slots]).toEqual([{ status: 'fenced', floorMs: slot.holder.floorMs }, []]);
+    expect([step.answer, step.slots]).toEqual([
+      { status: 'fenced', floorMs: slot.holder.floorMs },
+      [],
+    ]);
     const knowsMore = { ...stranger, haveMs: slot.ceilingMs + 1 };
     expect(renew({ header, slot }, knowsMore, reading).slots).toEqual([
       { ...slot, ceilingMs: slot.ceilingMs + 1 },

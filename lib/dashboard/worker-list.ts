@@ -7,6 +7,7 @@
 import { printable, shownName, withoutSecrets } from '../shown.js';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
 import type { Timers } from '../patience/timers.js';
+import { withinLimit } from '../patience/within-limit.js';
 import type { HolderView, WorkerView, WorkersAnswer } from './answers.js';
 
 const ASKED_EVERY_MS = 1000;
@@ -37,7 +38,9 @@ export class WorkerList {
     const isDue = Math.abs(nowMs - this.askedAtMs) >= ASKED_EVERY_MS;
     if (this.answer === undefined || (isDue && !this.isOpen)) {
       this.askedAtMs = nowMs;
-      this.answer = this.withinLimit(this.ask(nowMs));
+      const { timers } = this;
+      const over = () => faulty(SILENT);
+      this.answer = withinLimit(this.ask(nowMs), { timers, ms: WAITED_MS_MAX, over });
     }
     return this.answer;
   }
@@ -53,16 +56,6 @@ export class WorkerList {
     } finally {
       this.isOpen = false;
     }
-  }
-
-  private withinLimit(asked: Promise<WorkersAnswer>): Promise<WorkersAnswer> {
-    return new Promise((resolve) => {
-      const timer = this.timers.after(WAITED_MS_MAX, () => resolve(faulty(SILENT)));
-      void asked.then((answer) => {
-        this.timers.cancel(timer);
-        resolve(answer);
-      });
-    });
   }
 
   private answerOf(records: readonly WorkerRecord[], hostNowMs: number): WorkersAnswer {

@@ -28,9 +28,9 @@ export class SupportCaller {
   async call<T>(ask: () => Promise<T> | T, terms: CallTerms<T>): Promise<T> {
     const { late, consequence, timeoutMs = this.timeoutMs } = terms;
     let isLate = false;
-    const error = () => {
+    const over = () => {
       isLate = true;
-      return timedOut(timeoutMs, consequence);
+      throw timedOut(timeoutMs, consequence);
     };
     // Also what throws at once, or returns no promise, comes out of this one.
     const asked = (async () => ask())();
@@ -41,7 +41,7 @@ export class SupportCaller {
     // An error is this call's; that of a late answer, or of taking it in, is nobody's any more.
     handOn().catch(() => undefined);
     try {
-      return await withinLimit(asked, { timers: this.timers, ms: timeoutMs, error });
+      return await withinLimit(asked, { timers: this.timers, ms: timeoutMs, over });
     } catch (fault) {
       throw asSnowflakeError(fault);
     }

@@ -7,7 +7,8 @@
  */
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
-import { pause, systemTimers, type Timers } from '../patience/timers.js';
+import { systemTimers, type Timers } from '../patience/timers.js';
+import { withinLimit } from '../patience/within-limit.js';
 
 /** A scrape may take 10 s by default; a healthy store answers in a few ms. */
 const WAITED_MS_MAX = 1000;
@@ -54,9 +55,8 @@ export class WorkerCensus {
   }
 
   private async answeredWithin(asked: Promise<void>): Promise<void> {
-    const over = new AbortController();
-    await Promise.race([asked, pause(this.timers, WAITED_MS_MAX, over.signal)]);
-    over.abort();
+    const { timers } = this;
+    await withinLimit(asked, { timers, ms: WAITED_MS_MAX, over: () => undefined });
     this.isWaitedFor = false;
   }
 

@@ -5,21 +5,28 @@
  */
 import type { Timers } from './timers.js';
 
-export interface Limit {
+export interface Limit<T> {
   readonly ms: number;
   readonly timers: Timers;
-  /** What is thrown when the time is over. */
-  error(): Error;
+  /** What stands for the answer when the time is over; may throw. */
+  over(): T;
 }
 
-export async function withinLimit<T>(asked: Promise<T>, limit: Limit): Promise<T> {
+export async function withinLimit<T>(asked: Promise<T>, limit: Limit<T>): Promise<T> {
   const { timers, ms } = limit;
   let timer: unknown;
-  const over = new Promise<never>((_, reject) => {
-    timer = timers.after(ms, () => reject(limit.error()));
+  const late = new Promise<T>((resolve, reject) => {
+    timer = timers.after(ms, () => {
+      // In the turn of the timer: an answer that comes after it must not win.
+      try {
+        resolve(limit.over());
+      } catch (error) {
+        reject(error as Error);
+      }
+    });
   });
   try {
-    return await Promise.race([asked, over]);
+    return await Promise.race([asked, late]);
   } finally {
     timers.cancel(timer);
   }

@@ -36,7 +36,7 @@ export const ROOMS: readonly Room[] = [
   // Names only: the entry `nestjs-snowflake/core`.
   { room: 'core/index', imports: ['core', 'errors'], outside: [] },
   // Time, timers and chance as ports; who this process is.
-  { room: 'patience', imports: ['core', 'errors', 'shown'], outside: [] },
+  { room: 'patience', imports: [], outside: [] },
   { room: 'lease', imports: ['patience', 'core', 'errors', 'shown', 'process-wide'], outside: [] },
   // What every store does, without a store: it answers in the words of the contract of lease.
   { room: 'registry', imports: ['lease'], typesOf: ['patience'], outside: [] },

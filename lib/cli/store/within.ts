@@ -16,13 +16,14 @@ export interface AskedPlace {
 
 /** @throws SnowflakeError STORE_UNAVAILABLE */
 export async function within<T>(ms: number, asked: Promise<T>, place: AskedPlace): Promise<T> {
-  const error = () =>
-    new SnowflakeError(
+  const over = () => {
+    throw new SnowflakeError(
       'STORE_UNAVAILABLE',
       `The store at ${place.where} did not answer within ${ms} ms${heard(place.lastFault())}. ` +
         `Check that it is up and reachable from this host, or allow more by --timeout.`,
     );
-  return withinLimit(asked, { timers: systemTimers, ms, error });
+  };
+  return withinLimit(asked, { timers: systemTimers, ms, over });
 }
 
 function heard(fault: Error | undefined): string {

@@ -3,16 +3,17 @@
  *
  * Promise: closing is never cut short.
  */
+import { SnowflakeError } from '../../errors.js';
+import { systemTimers } from '../../patience/timers.js';
+import { withinLimit } from '../../patience/within-limit.js';
 import type { RegistryInspector } from '../../registry/registry-view.js';
-import { within } from './within.js';
 
-export function limitedInspector(
-  inspector: RegistryInspector,
-  timeoutMs: number,
-): RegistryInspector {
+export function limitedInspector(inspector: RegistryInspector, ms: number): RegistryInspector {
   const { where, key, lossWindowMs } = inspector;
-  const place = { where, lastFault: () => inspector.lastFault?.() };
-  const limited = <T>(asked: Promise<T>) => within(timeoutMs, asked, place);
+  const over = () => {
+    throw silent(inspector, ms);
+  };
+  const limited = <T>(asked: Promise<T>) => withinLimit(asked, { timers: systemTimers, ms, over });
   return {
     where,
     key,
@@ -22,4 +23,14 @@ export function limitedInspector(
     release: (lease, lastIssuedMs) => limited(inspector.release(lease, lastIssuedMs)),
     close: () => inspector.close(),
   };
+}
+
+function silent(inspector: RegistryInspector, ms: number): SnowflakeError {
+  const fault = inspector.lastFault?.()?.message.replace(/\.$/, '');
+  const last = fault === undefined ? '' : `; the last error was: ${fault}`;
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The store at ${inspector.where} did not answer within ${ms} ms${last}. Check that it is up ` +
+      `and reachable from this host, or allow more by --timeout.`,
+  );
 }

@@ -14,7 +14,7 @@ export async function startRedis({ port, args = [], config } = {}) {
   const chosen = port ?? (await freePort());
   const folder = serverFolder('redis');
   const base = ['--port', String(chosen), '--bind', '127.0.0.1', '--dir', folder];
-  const store = [...base, '--save', '', '--appendonly', 'no', ...args];
+  const store = [...base, ...(await busOf(args)), '--save', '', '--appendonly', 'no', ...args];
   const { pid, stop } = await startProcess({
     command: redis,
     args: config === undefined ? store : [config, '--sentinel', ...base, ...args],
@@ -23,4 +23,14 @@ export async function startRedis({ port, args = [], config } = {}) {
     isReady: async () => /^(\+PONG|-NOAUTH)/.test(await firstReply(chosen, 'PING\r\n')),
   });
   return { url: `redis://127.0.0.1:${chosen}`, port: chosen, pid, stop };
+}
+
+/**
+ * The bus of a node in a Cluster: left out, it is 10,000 above the port, where connections without
+ * a wish have theirs.
+ * @param {readonly string[]} args
+ */
+async function busOf(args) {
+  const isAlone = !args.includes('--cluster-enabled') || args.includes('--cluster-port');
+  return isAlone ? [] : ['--cluster-port', String(await freePort())];
 }

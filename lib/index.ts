@@ -40,6 +40,21 @@ export type { LeaseState } from './lease/lease-states.js';
 export { StaticSupport } from './lease/static.support.js';
 export type { HolderLabel } from './patience/process-identity.js';
 export type { Timers } from './patience/timers.js';
+export { highest, slewed } from './registry/registry-clock.js';
+export type { ClockPolicy, ClockState } from './registry/registry-clock.js';
+export { RegistrySupport } from './registry/registry-support.js';
+export type { RegistrySupportParts } from './registry/registry-support.js';
+export type { Finding, Level } from './registry/registry-view.js';
+export { HEADER_ID } from './registry/slice-store.js';
+export type {
+  RegistryRow,
+  RegistrySlice,
+  RowWrite,
+  SliceQuestion,
+  SliceStore,
+  SliceWrite,
+  StoredRow,
+} from './registry/slice-store.js';
 export { InjectIdMaker } from './nest/decorators.js';
 export { IdMaker } from './nest/id-maker.js';
 export type {

@@ -11,27 +11,30 @@ import { unpackLibrary } from '../test/chaos/packed.mjs';
 import { controlVerdictOf, reportText, verdictOf } from '../test/chaos/report.mjs';
 import { RULES } from '../test/chaos/rules.mjs';
 import { runTopology } from '../test/chaos/run-topology.mjs';
+import { STORES } from '../test/chaos/stores/stores.mjs';
 import { Cluster, Sentinel, Standalone } from '../test/chaos/topologies.mjs';
 
-/** The share of the time each gets. @type {Record<string, { Topology: any, share: number }>} */
-const TOPOLOGIES = {
-  standalone: { Topology: Standalone, share: 0.5 },
-  sentinel: { Topology: Sentinel, share: 0.25 },
-  cluster: { Topology: Cluster, share: 0.25 },
-};
+/** The weight of each when they share the time. @type {Record<string, [Topology: any, number]>} */
+const OF_REDIS = { standalone: [Standalone, 2], sentinel: [Sentinel, 1], cluster: [Cluster, 1] };
+const OF_STORES = Object.entries(STORES).map(([name, Topology]) => [name, [Topology, 1]]);
+/** @type {typeof OF_REDIS} */
+const TOPOLOGIES = { ...OF_REDIS, ...Object.fromEntries(OF_STORES) };
 
 const namesOf = (/** @type {readonly { name: string }[]} */ list) => list.map(({ name }) => name);
 /** Short for several names. @type {Record<string, readonly string[]>} */
 const GROUPS = {
-  all: Object.keys(TOPOLOGIES),
+  all: Object.keys(OF_REDIS),
+  redis: Object.keys(OF_REDIS),
   mistakes: namesOf(MISTAKES),
   'short-mistakes': namesOf(MISTAKES.filter(({ isShort }) => isShort)),
 };
 
 const HELP = `Usage: npm run chaos -- [options]
-  --topology all       what is played, with commas between: ${Object.keys(TOPOLOGIES).join(', ')},
-                       or all of these; mistakes of operators by their names,
-                       mistakes for all of them, short-mistakes for the shortest
+  --store redis        which store is attacked, with commas between:
+                       ${['redis', ...Object.keys(STORES)].join(', ')}
+  --topology all       how Redis is run: ${Object.keys(OF_REDIS).join(', ')}, or all of
+                       these; mistakes of operators by their names, mistakes for all of them,
+                       short-mistakes for the shortest
   --seconds 120        how long, all topologies together; each mistake ends by itself
   --seed 1             decides the order of the faults
   --break floor        take a rule out of the packed library: duplicates must then be found;
@@ -43,7 +46,8 @@ Mistakes: ${namesOf(MISTAKES).join(', ')}
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '120' },
-    topology: { type: 'string', default: 'all' },
+    store: { type: 'string' },
+    topology: { type: 'string' },
     seed: { type: 'string', default: String(process.pid) },
     break: { type: 'string' },
     json: { type: 'string' },
@@ -52,7 +56,9 @@ const { values } = parseArgs({
 });
 
 const seconds = Number(values.seconds);
-const asked = values.topology.split(',').flatMap((name) => GROUPS[name] ?? [name]);
+const { store, topology = store === undefined ? 'all' : undefined } = values;
+const given = [store, topology].filter((list) => list !== undefined).join(',');
+const asked = given.split(',').flatMap((name) => GROUPS[name] ?? [name]);
 const names = asked.filter((name) => name in TOPOLOGIES);
 const mistakes = MISTAKES.filter(({ name }) => asked.includes(name));
 const rule = RULES.find(({ name }) => name === values.break);
@@ -82,10 +88,12 @@ console.log(`[chaos] packing the library${rule ? `, without ${rule.name}` : ''}`
 const app = await unpackLibrary(folder, rule);
 const random = randomOf(Number(values.seed));
 const results = [];
+const weightOf = (/** @type {string} */ name) => TOPOLOGIES[name]?.[1] ?? 0;
+const whole = names.reduce((sum, name) => sum + weightOf(name), 0);
 for (const name of names) {
-  const { Topology, share } = /** @type {{ Topology: any, share: number }} */ (TOPOLOGIES[name]);
+  const Topology = TOPOLOGIES[name]?.[0];
   const own = join(folder, name);
-  const part = names.length === 1 ? seconds : seconds * share;
+  const part = (seconds * weightOf(name)) / whole;
   console.log(`[chaos] ${name} for ${part} s`);
   results.push(
     await runTopology({ topology: new Topology(own), folder: own, app, seconds: part, random }),

@@ -25,6 +25,7 @@ import { REGISTRY } from './topologies.mjs';
  */
 
 const STANDALONE = ['standalone'];
+const REDIS = ['standalone', 'sentinel', 'cluster'];
 /** A lease is 10 s. */
 const PAST_LEASE_MS = 10_500;
 const HOUR_S = 3600;
@@ -35,15 +36,6 @@ const one = ({ fleet, random }, run) => {
   if (member) run(member);
   return member;
 };
-
-/** @param {import('./proxy.mjs').Mode} mode @param {number} ms */
-const network =
-  (mode, ms) =>
-  async (/** @type {World} */ { topology }) => {
-    topology.proxy.set(mode);
-    await sleep(ms);
-    topology.proxy.set('open');
-  };
 
 /** @type {readonly Fault[]} */
 export const FAULTS = [
@@ -131,6 +123,7 @@ export const FAULTS = [
   {
     name: 'CLIENT PAUSE',
     level: 'store',
+    only: REDIS,
     async apply({ topology: { node } }) {
       await node.admin.call('CLIENT', 'PAUSE', '1200');
       await sleep(1200);
@@ -139,6 +132,7 @@ export const FAULTS = [
   {
     name: 'CLIENT KILL',
     level: 'store',
+    only: REDIS,
     apply: ({ topology: { node } }) => node.admin.call('CLIENT', 'KILL', 'TYPE', 'normal'),
   },
   {
@@ -160,21 +154,13 @@ export const FAULTS = [
   {
     name: 'maxmemory',
     level: 'store',
+    only: REDIS,
     async apply({ topology: { node } }) {
       await node.admin.config('SET', 'maxmemory', '1');
       await sleep(1200);
       await node.admin.config('SET', 'maxmemory', '0');
     },
   },
-  { name: 'network cut', level: 'store', only: STANDALONE, apply: network('cut', 1200) },
-  {
-    name: 'network half-open',
-    level: 'store',
-    only: STANDALONE,
-    apply: network('half-open', 1200),
-  },
-  { name: 'replies lost', level: 'store', only: STANDALONE, apply: network('replies lost', 1200) },
-  { name: 'network slow', level: 'store', only: STANDALONE, apply: network('slow', 1200) },
   {
     name: 'sentinel failover',
     level: 'store',

@@ -42,10 +42,10 @@ export const RULES = [
     edits: [
       {
         in: 'lua',
-        says: "fingerprint, incarnation, slew, era, operations, now = ''",
-        insteadSays: 'fingerprint, incarnation, slew, era, operations, now = ARGV[1]',
+        says: "fingerprint, incarnation, slew, era, operations = ''",
+        insteadSays: 'fingerprint, incarnation, slew, era, operations = layout',
       },
-      { in: 'lua', says: "fingerprint = fingerprint .. ' and ' .. ARGV[1]", insteadSays: '' },
+      { in: 'lua', says: "fingerprint = fingerprint .. ' and ' .. layout", insteadSays: '' },
       {
         in: 'code',
         says: 'case "layout-mismatch":',

@@ -59,13 +59,13 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
     fileCount: readdirSync(files).length,
     exits: fleet.exits,
     ...checked,
-    faults: faultRows(topology.name, log, gaps),
+    faults: faultRows(topology, log, gaps),
   };
 }
 
 /** @param {Fault['level']} level @param {World} world @param {number} endMs */
 async function attack(level, world, endMs, /** @type {Entry[]} */ log) {
-  const known = faultsOf(world.topology.name).filter((fault) => fault.level === level);
+  const known = faultsOf(world.topology).filter((fault) => fault.level === level);
   /** @type {Fault[]} */
   let deck = [];
   while (monotonicMs() < endMs) {
@@ -84,14 +84,17 @@ async function attack(level, world, endMs, /** @type {Entry[]} */ log) {
   }
 }
 
-const faultsOf = (/** @type {string} */ topology) =>
-  FAULTS.filter(({ only }) => only === undefined || only.includes(topology));
+/** @returns {readonly Fault[]} those that all can have, and its own */
+const faultsOf = (/** @type {{ name: string, faults?: readonly Fault[] }} */ topology) => [
+  ...FAULTS.filter(({ only }) => only === undefined || only.includes(topology.name)),
+  ...(topology.faults ?? []),
+];
 
 /** @returns {Fault[]} */
 const cardsOf = (/** @type {Fault} */ fault) => Array(fault.cardCount ?? 1).fill(fault);
 
 /** For each fault how often it was applied, and the longest time without ids that it caused. */
-function faultRows(/** @type {string} */ topology, /** @type {Entry[]} */ log, gaps) {
+function faultRows(/** @type {any} */ topology, /** @type {Entry[]} */ log, gaps) {
   return faultsOf(topology).map((fault) => {
     const applied = log.filter((entry) => entry.fault === fault);
     const caused = gaps.filter((gap) => applied.some((entry) => isCauseOf(entry, gap)));

@@ -10,6 +10,7 @@ import calculateSlot from 'cluster-key-slot';
 import { Redis } from 'ioredis';
 import { freePort } from '../../scripts/servers/free-port.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
+import { NETWORK_FAULTS } from './network-faults.mjs';
 import { Proxy } from './proxy.mjs';
 import { RedisNode } from './redis-node.mjs';
 
@@ -24,6 +25,7 @@ const WINDOW =
 
 export class Standalone {
   name = 'standalone';
+  faults = NETWORK_FAULTS;
   quarantineMs = 0;
   proxy = new Proxy();
 

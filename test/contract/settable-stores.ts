@@ -9,6 +9,8 @@ import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
 import type { MemoryRegistry, RegistryState } from '../../lib/backends/memory/index.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { SettableTime, type BenchParts } from '../../lib/testing/index.js';
+import { HEADER_ID, type StoredRow } from '../../lib/registry/slice-store.js';
+import { MapStore } from '../registry/map-store.js';
 import { TIMED_LUA } from '../backends/timed-scripts.js';
 
 type Store = Omit<BenchParts, 'expect'>;
@@ -66,6 +68,48 @@ export function memoryStore(Registry: new () => MemoryRegistry): Store {
       restore(name) {
         registryOf(name).state = structuredClone(snapshots.get(name));
         readings.changeServer(name);
+      },
+    },
+  };
+}
+
+/** Rows in a Map, under a support that a test makes of them. */
+export function mapStore(supportOf: (store: MapStore) => IDistributedSupport): Store {
+  const clock = new SettableTime();
+  const stores = new Map<string, MapStore>();
+  const kept = new Map<string, [number, StoredRow][]>();
+  const storeOf = (name: string) => {
+    const moment = {
+      server: 'server0',
+      get timeMs() {
+        return clock.now();
+      },
+    };
+    if (!stores.has(name)) stores.set(name, new MapStore(moment, LOSS_WINDOW_MS));
+    return stores.get(name)!;
+  };
+  const changeServer = (name: string) => void (storeOf(name).moment.server += '+');
+  const setVersion = (name: string, version: string) => {
+    const header = storeOf(name).rows.get(HEADER_ID)!;
+    const text = JSON.stringify({ ...JSON.parse(header.text), version });
+    storeOf(name).rows.set(HEADER_ID, { ...header, text });
+  };
+  return {
+    clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
+    createSupport: (name) => supportOf(storeOf(name)),
+    versionControl: {
+      raise: (name) => setVersion(name, '2'),
+      lower: (name) => setVersion(name, '1'),
+    },
+    lossControl: {
+      wipe: (name) => storeOf(name).rows.clear(),
+      restart: changeServer,
+      remember: (name) => void kept.set(name, [...storeOf(name).rows]),
+      restore(name) {
+        const { rows } = storeOf(name);
+        rows.clear();
+        for (const [workerId, row] of kept.get(name) ?? []) rows.set(workerId, row);
+        changeServer(name);
       },
     },
   };

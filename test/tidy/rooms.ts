@@ -39,7 +39,11 @@ export const ROOMS: readonly Room[] = [
   { room: 'patience', imports: [], outside: [] },
   { room: 'lease', imports: ['patience', 'core', 'errors', 'shown', 'process-wide'], outside: [] },
   // What every store does, without a store: it answers in the words of the contract of lease.
-  { room: 'registry', imports: ['lease'], typesOf: ['patience'], outside: [] },
+  {
+    room: 'registry',
+    imports: ['lease', 'patience', 'errors', 'shown'],
+    outside: ['node:crypto'],
+  },
   // The store's clock of a registry in this process is the clock of this process.
   {
     room: 'backends/memory',

@@ -5,14 +5,13 @@
  * enough for a table; what they say is whatever somebody wrote.
  */
 import type { WorkerRecord } from '../../../lease/distributed-support.js';
-import { cutName } from '../../../shown.js';
+import { labelOf } from '../../../registry/holder-label.js';
 import type { HolderProof } from '../../../registry/registry-view.js';
 
 type Holder = NonNullable<WorkerRecord['holder']>;
 
 /** token|nonce|floor|era|since|label, the label as JSON. */
 const OWNER = /^[^|]*\|[^|]*\|\d+\|\d+\|(\d{1,15})\|(.*)$/s;
-const UNREADABLE = '(unreadable)';
 
 /** What is needed of it to speak in the holder's name. */
 const PROOF = /^([^|]*)\|([^|]*)\|/;
@@ -26,21 +25,13 @@ export function proofIn(owner: string | undefined): HolderProof | undefined {
 export function holderIn(owner: string | undefined): Holder | undefined {
   if (owner === undefined) return undefined;
   const [, since = '0', label = ''] = OWNER.exec(owner) ?? [];
-  const { host, pid, application } = partsOf(label);
-  return {
-    host: nameOf(host),
-    pid: Number.isSafeInteger(pid) ? (pid as number) : 0,
-    application: nameOf(application),
-    sinceMs: Number(since),
-  };
+  return { ...labelOf(valueOf(label)), sinceMs: Number(since) };
 }
 
-function partsOf(label: string): Readonly<Record<keyof Holder, unknown>> {
+function valueOf(label: string): unknown {
   try {
-    return Object(JSON.parse(label));
+    return JSON.parse(label);
   } catch {
-    return {} as never;
+    return undefined;
   }
 }
-
-const nameOf = (part: unknown): string => (typeof part === 'string' ? cutName(part) : UNREADABLE);

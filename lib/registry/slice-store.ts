@@ -1,0 +1,106 @@
+/**
+ * What a store has to offer to keep a registry when it runs no script of ours: two ways of reading
+ * and one of writing. `RegistrySupport` does the rest.
+ *
+ * A registry is a handful of rows: one header and one row for each worker id that was ever leased.
+ * The store keeps them, counts how often each was written, and never has to understand them.
+ */
+import type { ClockPolicy } from './registry-clock.js';
+import type { Finding } from './registry-view.js';
+
+/** The worker id of the header's row, which no generator has. */
+export const HEADER_ID = -1;
+
+export interface RegistryRow {
+  /** `HEADER_ID` for the header, else from 0 up. */
+  readonly workerId: number;
+  /** Where the range granted last ends, in Unix milliseconds; 0 in the header. */
+  readonly ceilingMs: number;
+  /** Of the holder, at most 200 characters; absent where nobody holds the worker id. */
+  readonly token?: string | undefined;
+  /** All the rest, as JSON of at most a few thousand characters. */
+  readonly text: string;
+}
+
+export interface StoredRow extends RegistryRow {
+  /**
+   * A whole number below 2^53 that rises with every write of the row. Where a registry is created
+   * again, its header must not begin with a version that it ever had before: begin with a random
+   * one, or with one from a counter that outlives the rows.
+   */
+  readonly version: number;
+}
+
+/** Which rows to read besides the header. */
+export interface SliceQuestion {
+  readonly workerIds: readonly number[];
+  /** The row with this token as well, if there is one. */
+  readonly token?: string;
+}
+
+/** Rows that were read at one moment, with what the store said of itself at that moment. */
+export interface RegistrySlice {
+  /** The clock of the store, in Unix milliseconds, never that of this process. */
+  readonly timeMs: number;
+  /**
+   * Which server, or which cluster, answered and since when it has run. It changes whenever writes
+   * that were acknowledged may be gone: with a restart, a failover, a restored backup.
+   */
+  readonly server: string;
+  /** The header, where there is one, and the rows asked for that exist, in any order. */
+  readonly rows: readonly StoredRow[];
+}
+
+/** One row to write, as it shall be. */
+export interface RowWrite {
+  readonly row: RegistryRow;
+  /** As it was read; undefined where the row was not there. */
+  readonly version: number | undefined;
+}
+
+/** What to write: each row only if nothing of what it rests on has changed since it was read. */
+export interface SliceWrite {
+  /** That answered when the slice was read. */
+  readonly server: string;
+  /** Of the header as it was read; undefined where there was none. */
+  readonly headerVersion: number | undefined;
+  /** The new header, absent where it stays as it is. */
+  readonly header?: RegistryRow;
+  readonly rows: readonly RowWrite[];
+}
+
+/**
+ * A store of rows with compare-and-swap.
+ *
+ * Failures are thrown as SnowflakeErrors, best STORE_UNAVAILABLE; what was changed by somebody else
+ * meanwhile is no failure but the answer false.
+ */
+export interface SliceStore {
+  /** Where the registry lies, in words for the operator, without secrets. */
+  readonly place: string;
+  /** As `IDistributedSupport.lossWindowMs`. */
+  readonly lossWindowMs: number;
+  /** Default `slewed`; `highest` for a store of several servers, whose clocks differ. */
+  readonly clock?: ClockPolicy;
+  read(question: SliceQuestion): Promise<RegistrySlice>;
+  /** Every row of the registry. */
+  readAll(): Promise<RegistrySlice>;
+  /**
+   * Worker ids and ceilings of the rows between two worker ids, both included; for a store that
+   * reads these faster than whole rows.
+   */
+  ceilings?(min: number, max: number): Promise<Pick<RegistryRow, 'workerId' | 'ceilingMs'>[]>;
+  /**
+   * The header, then each row in order; in one atomic step, or one step for each. A step is taken
+   * only if the server is the one named, the header has the version named (or is the one just
+   * written), and the row has its own.
+   *
+   * @returns false where a step was not taken; those before it may have been
+   */
+  write(write: SliceWrite): Promise<boolean>;
+  /** As `IDistributedSupport.advice`. */
+  advice?(): Promise<string[]>;
+  /** What `snowflake doctor` says of the server and its settings, besides the advice. */
+  findings?(): Promise<Finding[]>;
+  close?(): Promise<void>;
+}

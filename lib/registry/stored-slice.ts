@@ -1,0 +1,115 @@
+/**
+ * Between the rules and the rows of a store: a slice as the rules read it, and what they say as the
+ * write that makes it so.
+ *
+ * A header that every operation wrote would be the one row that all of them fight for. So it is
+ * written where something in it matters to others, or where its time is `HEADER_AGE_MS` old; and a
+ * mark counts the writes of its own row besides the operations in the header. Both only rise, so
+ * that a holder still proves that data was lost.
+ */
+import { randomUUID } from 'node:crypto';
+import type { LeaseAnswer, LeaseRequest, WorkerLease } from '../lease/distributed-support.js';
+import { nowOf, slewed, type ClockPolicy } from './registry-clock.js';
+import { headerOf, headerRow, isHeld, slotOf, slotRow } from './row-text.js';
+import { HEADER_ID, type RegistrySlice, type SliceWrite, type StoredRow } from './slice-store.js';
+import type {
+  AcquireSlice,
+  Changes,
+  RegistryHeader,
+  StoreReading,
+  WorkerSlice,
+  WorkerSlot,
+} from './slice.js';
+
+/** So far the clock of the registry can fall behind what was answered; part of the loss window. */
+export const HEADER_AGE_MS = 1000;
+
+export interface StoreTerms {
+  readonly lossWindowMs: number;
+  readonly clock?: ClockPolicy | undefined;
+}
+
+export class StoredSlice {
+  readonly header: RegistryHeader | undefined;
+  readonly reading: StoreReading;
+  private readonly headerVersion: number | undefined;
+  private readonly rows: ReadonlyMap<number, StoredRow>;
+
+  constructor(
+    private readonly slice: RegistrySlice,
+    { lossWindowMs, clock = slewed }: StoreTerms,
+  ) {
+    const { timeMs, server, rows } = slice;
+    this.rows = new Map(rows.map((row) => [row.workerId, row]));
+    const header = this.rows.get(HEADER_ID);
+    this.header = header && headerOf(header);
+    this.headerVersion = header?.version;
+    this.reading = { timeMs, server, random: randomUUID(), lossWindowMs, clock };
+  }
+
+  /** The registry's clock; the store's where there is no registry yet. */
+  get nowMs(): number {
+    const { header, reading } = this;
+    if (header === undefined) return reading.timeMs;
+    return nowOf(reading.clock!(header, reading.timeMs));
+  }
+
+  slots(): WorkerSlot[] {
+    return [...this.rows.values()].filter(({ workerId }) => workerId !== HEADER_ID).map(slotOf);
+  }
+
+  slotOf(workerId: number): WorkerSlot {
+    const row = this.rows.get(workerId);
+    return row === undefined ? { workerId, ceilingMs: 0 } : slotOf(row);
+  }
+
+  ofWorker(workerId: number): WorkerSlice {
+    return { header: this.header, slot: this.slotOf(workerId) };
+  }
+
+  forAcquire({ token }: LeaseRequest, lowest: WorkerSlot): AcquireSlice {
+    const held = this.slots().find(({ holder }) => holder?.token === token);
+    return { header: this.header, held: held && isHeld(held) ? held : undefined, lowest };
+  }
+
+  /** A lease as the rules compare it with the header alone. */
+  withoutWrites(lease: WorkerLease): WorkerLease {
+    const operations = lease.mark.operations - this.versionOf(lease.workerId);
+    return { ...lease, mark: { ...lease.mark, operations } };
+  }
+
+  /** An answer as the holder shall keep it. */
+  withWrites(answer: LeaseAnswer): LeaseAnswer {
+    if (answer.status !== 'ok' || answer.mark === undefined) return answer;
+    const operations = answer.mark.operations + this.versionOf(answer.workerId);
+    return { ...answer, mark: { ...answer.mark, operations } };
+  }
+
+  /** Undefined where there is nothing to write. */
+  writeOf({ header, slots }: Changes): SliceWrite | undefined {
+    const isHeaderNew = header !== undefined && isWorthWriting(this.header, header);
+    if (!isHeaderNew && slots.length === 0) return undefined;
+    return {
+      server: this.slice.server,
+      headerVersion: this.headerVersion,
+      ...(isHeaderNew && { header: headerRow(header) }),
+      rows: slots.map((slot) => ({
+        row: slotRow(slot),
+        version: this.rows.get(slot.workerId)?.version,
+      })),
+    };
+  }
+
+  private versionOf(workerId: number): number {
+    return this.rows.get(workerId)?.version ?? 0;
+  }
+}
+
+/** What others must know; all the rest of a header can be told from what stands there. */
+function isWorthWriting(stored: RegistryHeader | undefined, next: RegistryHeader): boolean {
+  if (stored === undefined) return true;
+  const agedMs = next.lastTimeMs - stored.lastTimeMs;
+  if (agedMs < 0 || agedMs >= HEADER_AGE_MS) return true;
+  const { lastTimeMs: _, slewMs: __, operations: ___, ...facts } = stored;
+  return Object.entries(facts).some(([name, fact]) => next[name as keyof typeof facts] !== fact);
+}

@@ -203,7 +203,7 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
   },
   {
     name: 'operations are not counted',
-    by: 'says in each answer which registry it is, and counts its operations',
+    by: 'says in each answer which registry it is, and counts up during a lease',
     edits: [inOpening('operations: stored.operations + 1', 'operations: stored.operations')],
   },
   {

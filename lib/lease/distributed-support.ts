@@ -24,8 +24,11 @@ export interface IDistributedSupport {
   refreshAlive(lease: WorkerLease): Promise<LeaseAnswer>;
   /** Gives the worker id back; the next holder starts after the last id that was issued. */
   release?(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void>;
-  /** Who holds what, for the operator. */
-  workers?(): Promise<WorkerRecord[]>;
+  /**
+   * Who holds what, for the operator.
+   * @param countMax so many of them are enough, whichever; absent for all
+   */
+  workers?(countMax?: number): Promise<WorkerRecord[]>;
   /**
    * What the operator should change in the store, one sentence each; asked once after the start.
    */

@@ -11,11 +11,7 @@ import type { Epoch } from '../core/layout/epoch.js';
 import type { FieldSpec } from '../core/layout/layout-fields.js';
 import { layouts } from '../core/layout/presets.js';
 import { sharedLayout, type SharedLease } from '../core/seat/shared-lease.js';
-import {
-  LEASED_WORKER_COUNT_MAX,
-  workerIdRangeOf,
-  type WorkerIdRange,
-} from '../core/layout/worker-id-range.js';
+import { workerIdRangeOf, type WorkerIdRange } from '../core/layout/worker-id-range.js';
 import { shown } from '../shown.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { sourceOf } from '../lease/lease-source.js';
@@ -256,9 +252,8 @@ function resolveWorkerIds(
   if (support.workerId !== undefined) {
     const fault = staticWorkerFault(support.workerId, range.min, range.max);
     if (fault !== undefined) faults.push(fault);
-    return range;
   }
-  return { min: range.min, max: Math.min(range.max, range.min + LEASED_WORKER_COUNT_MAX - 1) };
+  return range;
 }
 
 function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): string[] {

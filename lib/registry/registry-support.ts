@@ -15,7 +15,7 @@ import type {
 } from '../lease/distributed-support.js';
 import { pause, systemTimers, type Timers } from '../patience/timers.js';
 import { acquire } from './acquire.js';
-import { WHOLE_COUNT_MAX, candidatesOf, countOf, drawnFrom, isSmall } from './candidates.js';
+import { candidatesOf, countOf, drawnFrom, isSmall, isWide, usedFirst } from './candidates.js';
 import { workerRecords } from './registry-view.js';
 import { release } from './release.js';
 import { renew } from './renew.js';
@@ -110,7 +110,7 @@ export class RegistrySupport implements IDistributedSupport {
     const seed = `${request.token} ${number}`;
     const drawn = await this.#acquireAmong(candidatesOf(request, seed), request);
     if (drawn.step.answer.status !== 'none-free' || isSmall(request)) return drawn;
-    if (countOf(request) > WHOLE_COUNT_MAX) return this.#acquireByDraws(drawn, request, seed);
+    if (isWide(request)) return this.#acquireByDraws(drawn, request, seed);
     const { nowMs } = drawn.slice;
     const all = await this.#slotsIn(request);
     const free = all.filter(({ ceilingMs }) => ceilingMs <= nowMs);
@@ -136,7 +136,8 @@ export class RegistrySupport implements IDistributedSupport {
   async #acquireAmong(workerIds: readonly number[], request: LeaseRequest): Promise<Attempt<Step>> {
     const slice = await this.#read(workerIds, request);
     const slots = workerIds.map((workerId) => slice.slotOf(workerId));
-    const lowest = drawnFrom(longestFree(slots), request.token)!;
+    const worth = isWide(request) ? usedFirst(slots, slice.nowMs) : slots;
+    const lowest = drawnFrom(longestFree(worth), request.token)!;
     const step = acquire(slice.forAcquire(request, lowest), request, slice.reading);
     return { workerId: lowest.workerId, slice, step };
   }
@@ -154,7 +155,7 @@ export class RegistrySupport implements IDistributedSupport {
 
   async #read(workerIds: readonly number[], request?: LeaseRequest): Promise<StoredSlice> {
     // Without an index by token it is looked for where that costs little.
-    const isFound = request !== undefined && countOf(request) <= WHOLE_COUNT_MAX;
+    const isFound = request !== undefined && !isWide(request);
     const token = isFound ? { token: request.token } : {};
     return this.#sliceOf(await this.#store.read({ workerIds, ...token }));
   }

@@ -17,6 +17,7 @@ import { RELEASE_CASES } from './contract/release-cases.js';
 import { RENEW_CASES } from './contract/renew-cases.js';
 import { REPEAT_CASES } from './contract/repeat-cases.js';
 import { WALK_CASES } from './contract/walk-cases.js';
+import { WIDE_CASES } from './contract/wide-cases.js';
 
 export interface SupportContract extends BenchParts {
   /** `it` or `test` of the runner. */
@@ -24,8 +25,9 @@ export interface SupportContract extends BenchParts {
   /**
    * What the support or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
    * `lossControl`), 'version' (no `versionControl`), 'release', 'workers' (methods it has not),
-   * 'longest free' (any free worker id is taken, which is safe), 'end' (its leases never end: what
-   * such a support must do is tried instead of all else).
+   * 'longest free' (any free worker id is taken, which is safe), 'wide' (it has not millions of
+   * worker ids), 'end' (its leases never end: what such a support must do is tried instead of all
+   * else).
    */
   readonly leaveOut?: readonly ContractNeed[];
 }
@@ -42,6 +44,7 @@ export const CONTRACT_CASES = [
   ...QUARANTINE_CASES,
   ...VERSION_CASES,
   ...WALK_CASES,
+  ...WIDE_CASES,
 ];
 
 /** What a need is tried with. */

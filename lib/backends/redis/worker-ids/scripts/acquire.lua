@@ -22,19 +22,7 @@ if held then
   forget(held, owner)
 end
 
--- unpack() takes some 8,000 values at most, so wide layouts are read in chunks.
-local CHUNK = 256
-local worker, last
-for first = workerMin, workerMax, CHUNK do
-  local fields = {}
-  for id = first, math.min(first + CHUNK - 1, workerMax) do fields[#fields + 1] = 'c' .. id end
-  for index, value in ipairs(redis.call('HMGET', key, unpack(fields))) do
-    local id, free = first + index - 1, tonumber(value or 0)
-    if not last or free < last then worker, last = id, free end
-    if last == 0 then break end
-  end
-  if last == 0 then break end
-end
+local worker, last = search(workerMin, workerMax)
 if last > now then return answer('none-free', last - now) end
 
 -- Never max(now, floor) + ttl: a ceiling further than one ttl ahead could outlive its quarantine.

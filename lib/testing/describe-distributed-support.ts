@@ -7,6 +7,7 @@
 import { processWide } from '../process-wide.js';
 import { ACQUIRE_CASES } from './contract/acquire-cases.js';
 import { Bench, type BenchParts, type ContractCase, type ContractNeed } from './contract/bench.js';
+import { CLAIM_CASES } from './contract/claim-cases.js';
 import { ENDLESS_CASES } from './contract/endless-cases.js';
 import { ERA_CASES } from './contract/era-cases.js';
 import { LAYOUT_CASES, VERSION_CASES } from './contract/layout-cases.js';
@@ -25,9 +26,9 @@ export interface SupportContract extends BenchParts {
   /**
    * What the support or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
    * `lossControl`), 'version' (no `versionControl`), 'release', 'workers' (methods it has not),
-   * 'longest free' (any free worker id is taken, which is safe), 'wide' (it has not millions of
-   * worker ids), 'end' (its leases never end: what such a support must do is tried instead of all
-   * else).
+   * 'longest free' (any free worker id is taken, which is safe), 'claims' (it takes no notice of
+   * `takesOver`, which is safe), 'wide' (it has not millions of worker ids), 'end' (its leases never
+   * end: what such a support must do is tried instead of all else).
    */
   readonly leaveOut?: readonly ContractNeed[];
 }
@@ -38,6 +39,7 @@ export const CONTRACT_CASES = [
   ...RELEASE_CASES,
   ...REPEAT_CASES,
   ...RACE_CASES,
+  ...CLAIM_CASES,
   ...LOSS_CASES,
   ...ERA_CASES,
   ...LAYOUT_CASES,

@@ -29,6 +29,7 @@ const step = fc.record({
   claimsMs: mostly(fc.constant(0), 5000, 90_000_000),
   fingerprint: fc.nat(40).map((n) => (n === 0 ? 'other' : 'f')),
   isLive: fc.boolean(),
+  claims: mostly(fc.constant(undefined), 0, 1, 2),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -78,8 +79,9 @@ class Walk {
       ...terms(step),
       token: lease?.token ?? `t${this.count}`,
       nonce: 'n',
-      workerIdMin,
-      workerIdMax,
+      workerIdMin: step.claims ?? workerIdMin,
+      workerIdMax: step.claims ?? workerIdMax,
+      takesOver: step.claims !== undefined || this.count % 10 === 0,
       haveMs: step.isLive ? (lease?.haveMs ?? 0) + step.claimsMs : 0,
       holder: { host: 'h', pid: 1, application: 'a' },
     };

@@ -45,9 +45,10 @@ export function timedArguments(call: StoreCall, reading: StoreReading): (string 
 
 function ownArguments(call: StoreCall): (string | number)[] {
   if (call.op === 'acquire') {
-    const { token, nonce, workerIdMin, workerIdMax, minRangeMs, haveMs, holder } = call.request;
+    const { token, nonce, workerIdMin, workerIdMax, minRangeMs, haveMs } = call.request;
+    const { holder, takesOver } = call.request;
     const asked = [token, nonce, workerIdMin, workerIdMax, minRangeMs, haveMs];
-    return [...asked, JSON.stringify(holder)];
+    return [...asked, JSON.stringify(holder), takesOver === true ? 1 : 0];
   }
   const { token, nonce, nonceNext, workerId, haveMs, mark, minRangeMs } = call.lease;
   const lease = [token, nonce, nonceNext, workerId];

@@ -129,7 +129,7 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
   {
     name: 'free a millisecond too soon',
     by: 'keeps a worker id from others to the last millisecond of its range, and no longer',
-    edits: [inAcquire('if (lastMs > nowMs)', 'if (lastMs > nowMs + 1)')],
+    edits: [inAcquire('if (lastMs > nowMs && ', 'if (lastMs > nowMs + 1 && ')],
   },
   {
     name: 'wait after a loss too long',

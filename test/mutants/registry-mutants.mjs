@@ -151,6 +151,16 @@ export const REGISTRY_MUTANTS = [
     ],
   },
   {
+    name: 'a claim starts at now, not at the stored ceiling',
+    edits: [
+      {
+        file: ACQUIRE,
+        find: floorAtRegrant,
+        put: `const floorMs = Math.max(isClaim(request) ? nowMs : lastMs, header.safeFloorMs);`,
+      },
+    ],
+  },
+  {
     name: 'safe floor kept but not applied',
     edits: [
       { file: ACQUIRE, find: floorAtRegrant, put: 'const floorMs = lastMs;' },

@@ -105,7 +105,7 @@ export class WalkStore implements SliceStore {
   }
 
   private isAt(server: string): boolean {
-    return this.fault === 'server' || server === this.server;
+    return server === this.server;
   }
 
   private versionOf(workerId: number): number | undefined {

@@ -79,7 +79,7 @@ export class RedisSupport implements IDistributedSupport {
     // A keeper of an older copy of this package asks without it.
     const haveMs = request.haveMs ?? 0;
     const asked = [token, nonce, workerIdMin, workerIdMax, minRangeMs, haveMs];
-    const args = [...asked, JSON.stringify(holder)];
+    const args = [...asked, JSON.stringify(holder), request.takesOver === true ? 1 : 0];
     return leaseAnswer(await this.run(SCRIPTS.acquire, request, args));
   }
 

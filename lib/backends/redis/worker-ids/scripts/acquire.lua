@@ -1,6 +1,6 @@
 -- Leases the worker id that has been free for longest; the same token gets its lease again.
 -- ARGV     5 token, 6 nonce, 7 lowest and 8 highest worker id, 9 shortest range ms, 10 the end of
---          the range still in use, or 0, 11 label
+--          the range still in use, or 0, 11 label, 12 1 where one worker id is taken over, else 0
 -- Answer   'ok' as above | 'none-free', wait | 'wait', wait | another layout, another version
 local token, nonce, label = ARGV[5], ARGV[6], ARGV[11]
 local workerMin, workerMax = tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -23,7 +23,8 @@ if held then
 end
 
 local worker, last = search(workerMin, workerMax)
-if last > now then return answer('none-free', last - now) end
+local isClaim = ARGV[12] == '1' and workerMin == workerMax
+if last > now and not isClaim then return answer('none-free', last - now) end
 
 -- Never max(now, floor) + ttl: a ceiling further than one ttl ahead could outlive its quarantine.
 local floor = math.max(last, safeFloor)

@@ -92,7 +92,7 @@ class World {
 
   /** A clock that is only looked at moves on a little, as clocks do. */
   private read(): number {
-    if (++this.readCount % 500 === 0) this.nowMs++;
+    if (++this.readCount % 50 === 0) this.nowMs++;
     return this.nowMs;
   }
 

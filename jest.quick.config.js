@@ -7,7 +7,5 @@ process.env.TEST_QUICK = 'yes';
 /** @type {import('jest').Config} */
 export default {
   ...base,
-  // Jest leaves a core to others; here somebody waits.
-  maxWorkers: '100%',
   projects: projects.filter(({ displayName }) => displayName === 'quick'),
 };

@@ -68,6 +68,7 @@ const ttlLease = [
 export const CLIENT_MUTANTS = [
   {
     name: "floor = acquirer's clock",
+    tryFirst: { scenario: 'clocks', seed: 1 },
     edits: [
       { file: LEASE, find: seatLease, put: 'this.asked = asked;\n    this.floorMs = sentAtMs;' },
       { file: LEASE, find: '{ asked, grant }: Acquired', put: '{ asked, sentAtMs }: Acquired' },
@@ -95,6 +96,7 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: 'release stores the wall clock',
+    tryFirst: { scenario: 'clocks', seed: 1 },
     edits: [
       {
         file: KEEPER,
@@ -109,6 +111,7 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: 'an answer applied to another lease than it was asked for',
+    tryFirst: { scenario: 'clones', seed: 1 },
     edits: [
       {
         file: KEEPER,
@@ -129,6 +132,7 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: 'FENCED ignored',
+    tryFirst: { scenario: 'processes', seed: 1 },
     edits: [
       {
         file: KEEPER,
@@ -150,6 +154,7 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: 'local time allowed to go back',
+    tryFirst: { scenario: 'split-brain', seed: 1 },
     edits: [
       {
         file: TAKER,
@@ -176,6 +181,7 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: '`last` reset when the next lease arrives instead of when it is entered',
+    tryFirst: { scenario: 'split-brain', seed: 1 },
     edits: [
       {
         file: TAKER,

@@ -13,7 +13,7 @@ import { SAFE_VARIANTS } from './safe-variants.mjs';
  * @property {string} name as the protocol names it
  * @property {readonly Edit[]} edits
  * @property {{ scenario: string, seed: number }} [tryFirst] a simulation that has killed it, where
- *   few do
+ *   the first of all, `network` with seed 1, does not
  * @property {readonly string[]} [skips] scenarios in which it is not safe
  */
 

@@ -54,10 +54,12 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'no nonce although processes are cloned',
+    tryFirst: { scenario: 'clones', seed: 1 },
     edits: [{ file: RENEW, find: brokenChain, put: 'if (false && !(isNewEra' }],
   },
   {
     name: 'release without token check',
+    tryFirst: { scenario: 'crowd', seed: 2 },
     edits: [
       {
         file: RELEASE,
@@ -69,6 +71,7 @@ export const REGISTRY_MUTANTS = [
   {
     // The ceilings are read in one call and written in a later one; up to 40 ms lie between.
     name: 'acquire in two steps',
+    tryFirst: { scenario: 'clocks', seed: 1 },
     edits: [
       {
         file: MEMORY,
@@ -89,6 +92,7 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'renew may lower the ceiling',
+    tryFirst: { scenario: 'clocks', seed: 1 },
     edits: [
       { file: RENEW, find: renewedCeiling, put: 'nowOf(header) + lease.ttlMs;' },
       { file: CLOCK, find: 'return lastTimeMs + slewMs;', put: 'return lastTimeMs;' },
@@ -104,14 +108,17 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'release is not clamped to its own grant',
+    tryFirst: { scenario: 'crowd', seed: 2 },
     edits: [{ file: RELEASE, find: released, put: 'Math.min(lastMs, usedMs)' }],
   },
   {
     name: 'no quarantine of a new registry',
+    tryFirst: { scenario: 'everything', seed: 1 },
     edits: [{ file: OPENING, find: 'reading.timeMs + quarantineMs', put: 'reading.timeMs' }],
   },
   {
     name: 'quarantine shorter than a lease',
+    tryFirst: { scenario: 'losses', seed: 1 },
     edits: [
       {
         file: OPENING,
@@ -122,6 +129,7 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'server change ignored',
+    tryFirst: { scenario: 'split-brain', seed: 1 },
     edits: [
       {
         file: OPENING,
@@ -132,6 +140,7 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'range extended across an era',
+    tryFirst: { scenario: 'losses', seed: 2 },
     edits: [
       {
         file: RENEW,
@@ -142,6 +151,7 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'ceiling = max(now, floor) + ttl',
+    tryFirst: { scenario: 'losses', seed: 1 },
     edits: [
       {
         file: ACQUIRE,
@@ -162,6 +172,7 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'safe floor kept but not applied',
+    tryFirst: { scenario: 'split-brain', seed: 1 },
     edits: [
       { file: ACQUIRE, find: floorAtRegrant, put: 'const floorMs = lastMs;' },
       { file: RENEW, find: floorAtRenewal, put: 'Math.max(slot.ceilingMs, lease.haveMs);' },

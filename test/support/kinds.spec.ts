@@ -2,6 +2,7 @@
 import { describe, expect, it, test } from '@jest/globals';
 import { ROOT, readTree } from '../tidy/tree.js';
 import { specsByKind, variablesOf } from './kinds.mjs';
+import { LONGEST } from './long-first.mjs';
 import { inWords, timeLines } from './time-reporter.mjs';
 
 const SPECS = readTree()
@@ -44,6 +45,12 @@ describe('the kinds of tests', () => {
     const withSetup = Object.entries(KINDS).filter(([, specs]) => variablesOf(ROOT, specs).length);
     const paths = withSetup.map(([kind]) => `test/support/setup-${kind}.mjs`);
     expect(readTree().map(({ path }) => path)).toEqual(expect.arrayContaining(paths));
+  });
+});
+
+describe('the order of the spec files', () => {
+  it('begins with the longest, which are there', () => {
+    expect(SPECS).toEqual(expect.arrayContaining([...LONGEST]));
   });
 });
 

@@ -129,9 +129,7 @@ export class Oracle {
       this.violated('outside', `${witness.name} made ${id}: worker ${workerId}, tick ${tick}`);
     }
     const at = claim === undefined ? witness.lastClaim : witness.claims.indexOf(claim);
-    const passed = witness.claims.slice(witness.lastClaim + 1, at + 1);
-    const goesBack = passed.some(({ range }) => range.rewinds);
-    if (key <= witness.lastKey && !goesBack) {
+    if (key <= witness.lastKey && !mayGoBack(witness, at)) {
       this.violated('order', `${witness.name} made ${id} after a greater id`);
     }
     witness.lastKey = key;
@@ -188,6 +186,11 @@ function holding(claims: readonly Claim[], workerId: number, tick: number): Clai
     ({ range }) =>
       range.workerId === workerId && tick >= range.floorTick && tick < range.ceilingTick,
   );
+}
+
+/** Whether a range that the thread has come to since its last id lets it begin below that. */
+function mayGoBack({ claims, lastClaim }: Witness, at: number): boolean {
+  return claims.slice(lastClaim + 1, at + 1).some(({ range }) => range.rewinds);
 }
 
 function areTwins(a: Maker, b: Maker): boolean {

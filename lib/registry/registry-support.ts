@@ -26,8 +26,8 @@ import type { Changes, Step, WorkerSlot } from './slice.js';
 import { HEADER_AGE_MS, StoredSlice } from './stored-slice.js';
 
 /** Each time somebody else got on, so that more than this is a store that refuses every write. */
-const ATTEMPT_COUNT = 60;
-const PAUSE_MS_MAX = 50;
+const ATTEMPT_COUNT = 100;
+const PAUSE_MS_MAX = 200;
 /** Of a span too wide to be read whole. */
 const DRAW_COUNT = 4;
 

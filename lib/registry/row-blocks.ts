@@ -3,13 +3,13 @@
  * the header lists the blocks that were made. A row that is missing from one of them held a ceiling
  * that is forgotten, which is a loss of data like any other.
  *
- * Promise: no single row can be deleted unnoticed, for worker ids below 65,536.
+ * Promise: no single row can be deleted unnoticed, for worker ids below 4096.
  */
 import type { RegistryHeader } from './slice.js';
 
 const BLOCK_SIZE = 64;
 /** Their list stays short enough to be written every second. */
-const BLOCK_COUNT_MAX = 1024;
+const BLOCK_COUNT_MAX = 64;
 
 export interface StoredHeader extends RegistryHeader {
   /** Absent in a header that was just created. */

@@ -7,7 +7,6 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { deserialize, serialize } from 'node:v8';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { IDistributedSupport } from 'nestjs-snowflake';
 import { SettableTime, describeDistributedSupport } from 'nestjs-snowflake/testing';
@@ -31,13 +30,18 @@ async function example(text: string): Promise<Record<string, unknown>> {
 }
 
 type NumberService = new (url: string) => IDistributedSupport;
-type Postgres = new (pool: unknown, namespace: string) => IDistributedSupport;
+interface Found {
+  readonly text: string;
+  readonly timeMs: number;
+  readonly server: string;
+}
+type DocumentSupport = (documents: unknown, namespace: string) => IDistributedSupport;
 
 const { NumberServiceSupport } = (await example('class NumberServiceSupport')) as {
   NumberServiceSupport: NumberService;
 };
-const { PostgresSupport } = (await example('class PostgresSupport')) as {
-  PostgresSupport: Postgres;
+const { documentSupport } = (await example('class DocumentStore')) as {
+  documentSupport: DocumentSupport;
 };
 
 describe('numbers without end', () => {
@@ -71,74 +75,71 @@ describe('numbers without end', () => {
   });
 });
 
-describe('a registry in PostgreSQL', () => {
+describe('a registry in a document', () => {
   const clock = new SettableTime();
-  const schema = `guide_${randomUUID().replaceAll('-', '_')}`;
-  const copies = new Map<string, unknown>();
+  const table = `documents_${randomUUID().replaceAll('-', '_')}`;
+  const copies = new Map<string, string>();
   let pool: pg.Pool;
   let serverStart = 1;
 
-  /** The store's clock and the start of its server, in the hands of the test. */
-  const settable = (sql: string) =>
-    sql
-      .replaceAll('clock_timestamp()', `to_timestamp(${clock.now()} / 1000.0)`)
-      .replaceAll('pg_postmaster_start_time()', `to_timestamp(${serverStart})`);
-
-  const settablePool = {
-    async connect() {
-      const client = await pool.connect();
-      return {
-        query: (sql: string, values?: unknown[]) => client.query(settable(sql), values),
-        release: () => client.release(),
-      };
-    },
-  };
-
   beforeAll(async () => {
-    const connectionString = process.env['DATABASE_URL']!;
-    pool = new pg.Pool({ connectionString, options: `-c search_path=${schema}` });
-    await pool.query(`CREATE SCHEMA ${schema}`);
-    const [, table] = /(CREATE TABLE [^*]*) \*\//.exec(readFileSync(join(ROOT, GUIDE), 'utf8'))!;
-    await pool.query(table!);
+    pool = new pg.Pool({ connectionString: process.env['DATABASE_URL']! });
+    await pool.query(`CREATE TABLE ${table} (key text PRIMARY KEY, text text NOT NULL)`);
   });
   afterAll(async () => {
-    await pool.query(`DROP SCHEMA ${schema} CASCADE`);
+    await pool.query(`DROP TABLE ${table}`);
     await pool.end();
   });
 
-  const set = (name: string, state: unknown) =>
-    pool.query('UPDATE snowflake_registry SET state = $2 WHERE namespace = $1', [name, state]);
-
-  const setVersion = async (name: string, version: string) => {
-    const found = await pool.query<{ state: Buffer }>(
-      'SELECT state FROM snowflake_registry WHERE namespace = $1',
-      [name],
+  const textOf = async (key: string): Promise<string> => {
+    const sql = `SELECT text FROM ${table} WHERE key = $1`;
+    const { rows } = await pool.query<{ text: string }>(sql, [key]);
+    return rows[0]?.text ?? '';
+  };
+  const put = (key: string, text: string) =>
+    pool.query(
+      `INSERT INTO ${table} VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET text = EXCLUDED.text`,
+      [key, text],
     );
-    const state = deserialize(found.rows[0]!.state) as Record<string, unknown>;
-    await set(name, serialize({ ...state, version }));
+
+  const documents = {
+    async read(key: string): Promise<Found> {
+      const text = await textOf(key);
+      return { text, timeMs: clock.now(), server: `server ${serverStart}` };
+    },
+    async swap(key: string, text: string, found: Found): Promise<boolean> {
+      if (found.server !== `server ${serverStart}`) return false;
+      const sql =
+        found.text === ''
+          ? `INSERT INTO ${table} SELECT $1, $2 WHERE $3 = '' ON CONFLICT DO NOTHING`
+          : `UPDATE ${table} SET text = $2 WHERE key = $1 AND text = $3`;
+      return (await pool.query(sql, [key, text, found.text])).rowCount === 1;
+    },
+  };
+
+  const keyOf = (name: string) => `snowflake/${name}`;
+  const setVersion = async (name: string, version: string) => {
+    const rows = JSON.parse(await textOf(keyOf(name))) as { workerId: number; text: string }[];
+    const header = rows.find(({ workerId }) => workerId === -1)!;
+    header.text = JSON.stringify({ ...(JSON.parse(header.text) as object), version });
+    await put(keyOf(name), JSON.stringify(rows));
   };
 
   describeDistributedSupport({
     test: it,
     expect,
-    createSupport: (name) => new PostgresSupport(settablePool, name),
+    createSupport: (name) => documentSupport(documents, name),
     clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
     versionControl: {
       raise: (name) => setVersion(name, '2'),
       lower: (name) => setVersion(name, '1'),
     },
     lossControl: {
-      wipe: async (name) => void (await set(name, null)),
+      wipe: async (name) => void (await put(keyOf(name), '[]')),
       restart: () => void serverStart++,
-      async remember(name) {
-        const found = await pool.query<{ state: unknown }>(
-          'SELECT state FROM snowflake_registry WHERE namespace = $1',
-          [name],
-        );
-        copies.set(name, found.rows[0]?.state ?? null);
-      },
+      remember: async (name) => void copies.set(name, await textOf(keyOf(name))),
       async restore(name) {
-        await set(name, copies.get(name));
+        await put(keyOf(name), copies.get(name)! || '[]');
         serverStart++;
       },
     },

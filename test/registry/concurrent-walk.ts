@@ -153,12 +153,14 @@ class Walk {
 
   private async acquire(process: Process): Promise<void> {
     const { token } = process;
+    const claimed = this.chance.chance(0.1) ? this.draw(WORKER_COUNT) : undefined;
     const request: LeaseRequest = {
       ...TERMS,
       token,
       nonce: 'n',
-      workerIdMin: 0,
-      workerIdMax: WORKER_COUNT - 1,
+      workerIdMin: claimed ?? 0,
+      workerIdMax: claimed ?? WORKER_COUNT - 1,
+      takesOver: claimed !== undefined,
       haveMs: 0,
       holder: { host: 'h', pid: 1, application: 'a' },
     };

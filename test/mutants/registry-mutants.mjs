@@ -178,15 +178,4 @@ export const REGISTRY_MUTANTS = [
       },
     ],
   },
-  {
-    name: 'a draw that leaves the span',
-    tryFirst: { scenario: 'wide', seed: 1 },
-    edits: [
-      {
-        file: SEARCH,
-        find: 'span.workerIdMin + Math.floor(draw() * reach));',
-        put: 'span.workerIdMin - 64 + Math.floor(draw() * reach));',
-      },
-    ],
-  },
 ];

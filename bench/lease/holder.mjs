@@ -34,7 +34,7 @@ export class LeaseHolder {
   /** Why each try that brought no lease did not. @type {string[]} */
   refusals = [];
 
-  constructor(support, terms = {}) {
+  constructor(support, terms = {}, pool = {}) {
     this.support = support;
     this.request = {
       ...TERMS,
@@ -43,6 +43,7 @@ export class LeaseHolder {
       nonce: randomText(),
       workerIdMin: 0,
       workerIdMax: WORKER_COUNT - 1,
+      ...pool,
       haveMs: 0,
       holder: { host: hostname(), pid: process.pid, application: 'bench' },
     };

@@ -6,6 +6,7 @@ import { renewals } from './renewals.mjs';
 import { scriptTime } from './script-time.mjs';
 import { startup } from './startup.mjs';
 import { waiting } from './waiting.mjs';
+import { wideRegistry } from './wide-registry.mjs';
 
 /** @type {import('../harness/turns.mjs').BenchGroup[]} */
-export const groups = [renewals, startup, scriptTime, waiting];
+export const groups = [renewals, startup, scriptTime, waiting, wideRegistry];

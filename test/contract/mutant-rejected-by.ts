@@ -40,6 +40,9 @@ export const MUTANT_REJECTED_BY: Readonly<Record<string, readonly string[]>> = {
   'safe floor kept but not applied': [
     'starts behind every forgotten range after the registry was wiped',
   ],
+  'a drawn worker id granted without reading its ceiling': [
+    'leases from millions of worker ids, each to one holder at a time',
+  ],
 };
 
 /**

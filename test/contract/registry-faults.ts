@@ -330,6 +330,11 @@ function prolonged`,
     edits: [inMemory('nextWorkerId(span, {', 'nextWorkerId({ ...span, workerIdMax: 1023 }, {')],
   },
   {
+    name: 'a draw that leaves its span',
+    by: 'keeps wide pools apart',
+    edits: [inSearch('span.workerIdMin + Math.floor(draw()', 'Math.floor(draw()')],
+  },
+  {
     name: 'a ceiling two ttl ahead',
     by: 'sets no ceiling further ahead of its clock than one ttl',
     edits: [

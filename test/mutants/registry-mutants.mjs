@@ -7,6 +7,7 @@
 const MEMORY = 'backends/memory/memory-registry.ts';
 const CLOCK = 'registry/registry-clock.ts';
 const OPENING = 'registry/opening.ts';
+const SEARCH = 'registry/search.ts';
 const ACQUIRE = 'registry/acquire.ts';
 const RENEW = 'registry/renew.ts';
 const RELEASE = 'registry/release.ts';
@@ -176,6 +177,26 @@ export const REGISTRY_MUTANTS = [
     edits: [
       { file: ACQUIRE, find: floorAtRegrant, put: 'const floorMs = lastMs;' },
       { file: RENEW, find: floorAtRenewal, put: 'Math.max(slot.ceilingMs, lease.haveMs);' },
+    ],
+  },
+  {
+    name: 'a drawn worker id granted without reading its ceiling',
+    tryFirst: { scenario: 'wide', seed: 2 },
+    edits: [
+      {
+        file: MEMORY,
+        find: 'const lowest = slotOf(state, this.search(request, reading));',
+        put: `const { workerIdMin, workerIdMax } = request;
+    const isWide = workerIdMax - workerIdMin >= (this.wholeCountMax ?? 4096);
+    const found = slotOf(state, this.search(request, reading));
+    const lowest = isWide ? { ...found, ceilingMs: 0 } : found;`,
+      },
+      {
+        file: SEARCH,
+        find: 'let best: number | undefined;',
+        put: `let best: number | undefined;
+  for (const [first] of roundsOf(span, seed)) return first!;`,
+      },
     ],
   },
 ];

@@ -6,22 +6,21 @@ import { createHash } from 'node:crypto';
 import type { ChainableCommander, Redis } from 'ioredis';
 import { leaseAnswer } from '../../lib/backends/redis/worker-ids/redis-answer.js';
 import type { StoreEvent } from './world/index.js';
-import { TIMED_LUA, timedArguments } from '../backends/timed-scripts.js';
+import { WHOLE_COUNT_MAX } from '../../lib/registry/candidates.js';
+import { timedArguments, timedLua } from '../backends/timed-scripts.js';
 
 type CallEvent = StoreEvent & { kind: 'call' };
 
 const sha1 = (lua: string) => createHash('sha1').update(lua).digest('hex');
-const SHA1 = {
-  acquire: sha1(TIMED_LUA.acquire),
-  renew: sha1(TIMED_LUA.renew),
-  release: sha1(TIMED_LUA.release),
-};
 
 /** Where the two registries answer differently, each with the call. */
 export async function replay(redis: Redis, prefix: string, events: readonly StoreEvent[]) {
-  for (const lua of Object.values(TIMED_LUA)) await redis.script('LOAD', lua);
+  // It is the same in all calls of a run.
+  const call = events.find((event): event is CallEvent => event.kind === 'call');
+  const lua = timedLua(call?.wholeCountMax ?? WHOLE_COUNT_MAX);
+  for (const script of Object.values(lua)) await redis.script('LOAD', script);
   const pipeline = redis.pipeline();
-  for (const event of events) repeat(pipeline, prefix, event);
+  for (const event of events) repeat(pipeline, prefix, { event, lua });
   const replies = (await pipeline.exec())!;
   await redis.unlink(...new Set(events.flatMap((event) => keysOf(prefix, event))));
   return events.flatMap((event, at) => {
@@ -42,11 +41,17 @@ function differenceOf(event: CallEvent, reply: unknown) {
 const sorted = (answer: object | undefined) =>
   Object.entries(answer ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1));
 
-function repeat(pipeline: ChainableCommander, prefix: string, event: StoreEvent): void {
+interface Repeated {
+  readonly event: StoreEvent;
+  readonly lua: ReturnType<typeof timedLua>;
+}
+
+function repeat(pipeline: ChainableCommander, prefix: string, { event, lua }: Repeated): void {
   switch (event.kind) {
     case 'call': {
       const given = timedArguments(event.call, event.reading);
-      pipeline.evalsha(SHA1[event.call.op], 1, keyOf(prefix, event.registry), ...given);
+      const hash = sha1(lua[event.call.op]);
+      pipeline.evalsha(hash, 1, keyOf(prefix, event.registry), ...given);
       return;
     }
     case 'wiped':

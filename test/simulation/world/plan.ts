@@ -28,6 +28,7 @@ export interface Plan {
   /** How long an old server goes on answering, and how far behind a new one's clock may be. */
   readonly failoverWindowMs: number;
   readonly clockDifferenceMs: number;
+  readonly wholeCountMax?: number;
   /** Mean time between two askings for ids of one process, and between two faults. */
   readonly mintEveryMs: number;
   readonly faultEveryMs: number;
@@ -72,6 +73,7 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
     sequenceStart: random.chance(0.3) ? 'random' : 'zero',
     failoverWindowMs: isReplicated ? random.between(1, 4) * Math.floor(ttlMs / 16) : 0,
     clockDifferenceMs: isReplicated ? random.between(0, 500) : 0,
+    ...(scenario.isWide && { wholeCountMax: 1 }),
     mintEveryMs: scenario.tolerates === undefined ? random.between(20, 120) : MINT_OFTEN_MS,
     // A loss hides what the one before it would have shown, so that some runs have few.
     faultEveryMs: Math.ceil(ttlMs / random.pick(scenario.tolerates ? [0.5, 1] : [0.5, 1, 2, 4, 6])),

@@ -36,6 +36,8 @@ export interface Scenario {
   readonly losesMessages?: boolean;
   /** More processes than worker ids. */
   readonly isCrowded?: boolean;
+  /** Worker ids are drawn, as of a span of millions. */
+  readonly isWide?: boolean;
   /** Each seed takes some of the faults, so that rare ones meet without the rest. */
   readonly drawsFaults?: boolean;
   /** One host has another layout than the rest, and an orchestrator that starts it again soon. */
@@ -157,5 +159,13 @@ export const SCENARIOS: readonly Scenario[] = [
     losesMessages: true,
     drawsFaults: true,
     claims: true,
+  },
+  {
+    name: 'wide',
+    about: 'worker ids drawn as of a wide layout, nearly all of them held',
+    faults: PROCESS_FAULTS,
+    losesMessages: true,
+    isCrowded: true,
+    isWide: true,
   },
 ];

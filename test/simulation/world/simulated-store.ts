@@ -32,6 +32,8 @@ export type StoreEvent =
       readonly kind: 'call';
       readonly registry: number;
       readonly call: StoreCall;
+      /** Of how many worker ids a span is searched whole. */
+      readonly wholeCountMax: number | undefined;
       readonly reading: StoreReading;
       readonly answer: LeaseAnswer | undefined;
     }
@@ -48,9 +50,11 @@ interface Server {
   hasAnswered: boolean;
 }
 
-export interface LossWindow {
+export interface StoreTraits {
   readonly failoverWindowMs: number;
   readonly clockDifferenceMs: number;
+  /** Of how many worker ids a span is searched whole; absent as it is in operation. */
+  readonly wholeCountMax?: number;
 }
 
 const SNAPSHOT_COUNT = 4;
@@ -71,10 +75,10 @@ export class SimulatedStore {
   constructor(
     private readonly time: SettableTime,
     private readonly random: SeededRandom,
-    private readonly window: LossWindow,
+    private readonly window: StoreTraits,
     private readonly record: (event: StoreEvent) => void,
   ) {
-    this.servers = [this.newServer(new MemoryRegistry(), 0)];
+    this.servers = [this.newServer(this.newRegistry(), 0)];
   }
 
   execute(call: StoreCall): LeaseAnswer | undefined {
@@ -91,7 +95,8 @@ export class SimulatedStore {
     this.callCount++;
     this.clockAheadMs = nowOf(registry.state!) - this.time.now();
     this.latestMs = Math.max(this.latestMs, nowOf(registry.state!));
-    this.record({ kind: 'call', registry: id, call, reading, answer });
+    const { wholeCountMax } = this.window;
+    this.record({ kind: 'call', registry: id, call, wholeCountMax, reading, answer });
     return answer;
   }
 
@@ -158,7 +163,7 @@ export class SimulatedStore {
   private fromSnapshot(): Server {
     if (this.snapshots.length === 0) this.remember();
     const snapshot = this.random.pick(this.snapshots);
-    const registry = new MemoryRegistry();
+    const registry = this.newRegistry();
     registry.state = structuredClone(snapshot.state);
     const server = this.newServer(registry, this.servers[0]!.aheadMs);
     this.setClock(server);
@@ -173,6 +178,10 @@ export class SimulatedStore {
     server.aheadMs += this.random.between(-clockDifferenceMs, clockDifferenceMs);
     const leastMs = this.latestMs - clockDifferenceMs - this.time.now();
     if (server.aheadMs < leastMs) server.aheadMs = leastMs;
+  }
+
+  private newRegistry(): MemoryRegistry {
+    return new MemoryRegistry(this.window.wholeCountMax);
   }
 
   private newServer(registry: MemoryRegistry, aheadMs: number): Server {

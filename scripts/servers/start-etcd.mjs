@@ -61,7 +61,8 @@ export async function startEtcdMember(member, members, options = {}) {
     args: [...base, ...(isDurable ? [] : ['--unsafe-no-fsync']), ...args],
     folder,
     user,
-    isReady: async () => (await firstReply(member.port, isTls ? HELLO : HEALTH)) !== '',
+    // Who speaks TLS to its clients alone answers its peers in the clear.
+    isReady: async () => (await firstReply(isTls ? member.peerPort : member.port, HEALTH)) !== '',
   });
   return {
     pid,
@@ -73,9 +74,6 @@ export async function startEtcdMember(member, members, options = {}) {
 
 /** Answered by whoever listens, also while there is no leader yet. */
 const HEALTH = 'GET /version HTTP/1.0\r\n\r\n';
-/** No TLS at all, which is answered by an alert. */
-const HELLO = 'hello\r\n\r\n';
-
 /**
  * @param {{ memberCount?: number, args?: readonly string[], isTls?: boolean }} options
  * @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>}

@@ -16,8 +16,8 @@ export interface ProxyCall {
   /** Below /v3. */
   readonly path: string;
   readonly body: string;
-  /** Passes the question on. */
-  readonly pass: () => Promise<Passed>;
+  /** Passes the question on, or another one. */
+  readonly pass: (body?: string) => Promise<Passed>;
   /** Ends the connection without a word. */
   readonly drop: () => void;
 }
@@ -31,6 +31,8 @@ export interface EtcdProxy {
   /** Paths that were asked for. */
   readonly asked: string[];
   handler: Handler;
+  /** Ends every connection, as a member does that stops. */
+  hangUp(): void;
   close(): Promise<void>;
 }
 
@@ -47,6 +49,7 @@ export async function etcdProxy(
   const { port } = server.address() as AddressInfo;
   return Object.assign(proxy, {
     endpoint: `http://127.0.0.1:${port}`,
+    hangUp: () => server.closeAllConnections(),
     async close() {
       server.closeAllConnections();
       server.close();
@@ -65,7 +68,8 @@ async function handled(
   const path = (question.url ?? '').replace(/^\/v3\//, '');
   proxy.asked.push(path);
   const drop = () => void question.socket.destroy();
-  const pass = () => passed(`${target}${question.url}`, question.headers.authorization, body);
+  const { authorization } = question.headers;
+  const pass = (sent = body) => passed(`${target}${question.url}`, authorization, sent);
   try {
     const made = await proxy.handler({ path, body, pass, drop });
     if (made === undefined) return;

@@ -104,7 +104,7 @@ function isHuge(value: bigint): boolean {
 const SCHEMES_SHOWN =
   'static: redis:// rediss:// redis+sentinel:// rediss+sentinel:// redis+cluster:// ' +
   'rediss+cluster:// valkey:// valkeys:// http:// https:// tcp:// unix:// file:// etcd:// ' +
-  'amqp:// rabbit:// postgres:// postgresql:// mysql:// mariadb:// sqlite:// mongodb:// ' +
+  'etcds:// amqp:// rabbit:// postgres:// postgresql:// mysql:// mariadb:// sqlite:// mongodb:// ' +
   'mongodb+srv://';
 
 /**

@@ -10,6 +10,7 @@ export const ENTRIES = {
   './core': 'core/index',
   './redis': 'backends/redis/index',
   './host': 'backends/host/index',
+  './etcd': 'backends/etcd/index',
   './typeorm': 'orm/typeorm/index',
   './testing': 'testing/index',
   './http': 'http/index',

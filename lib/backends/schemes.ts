@@ -12,7 +12,7 @@ import { StaticSupport } from '../lease/static.support.js';
 import type { RegistryInspector } from '../registry/registry-view.js';
 
 export interface Backend {
-  readonly name: 'static' | 'redis';
+  readonly name: 'static' | 'redis' | 'etcd';
   /** In lower case, without the colon. */
   readonly schemes: readonly string[];
   /** What must follow the colon; the backend reads the rest. */
@@ -48,6 +48,15 @@ const BACKENDS: readonly Backend[] = [
     support: async (url) => (await import('./redis/index.js')).supportFromUrl(url),
     inspector: async (url) =>
       (await import('./redis/worker-ids/redis-inspector.js')).inspectorFromUrl(url),
+  },
+  {
+    name: 'etcd',
+    schemes: ['etcd', 'etcds'],
+    form: /^\/\//,
+    example: 'etcd://a:2379,b:2379,c:2379?namespace=shop',
+    support: async (url) => (await import('./etcd/index.js')).supportFromUrl(url),
+    inspector: async (url) =>
+      (await import('./etcd/worker-ids/etcd-inspector.js')).inspectorFromUrl(url),
   },
 ];
 

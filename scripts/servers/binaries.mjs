@@ -11,6 +11,8 @@ const SERVERS = {
   redis: { debian: 'redis-server', brew: 'redis', names: ['redis-server', 'valkey-server'] },
   postgres: { debian: 'postgresql', brew: 'postgresql@17', names: ['initdb'] },
   mariadb: { debian: 'mariadb-server', brew: 'mariadb', names: ['mariadbd', 'mysqld'] },
+  etcd: { debian: 'etcd-server', brew: 'etcd', names: ['etcd'] },
+  etcdctl: { debian: 'etcd-client', brew: 'etcd', names: ['etcdctl'] },
   faketime: { debian: 'faketime', brew: 'libfaketime', names: ['faketime'] },
   chromium: {
     // The same browser without its windows, which nobody sees: less than half the work.
@@ -28,13 +30,18 @@ const DOCKER = [
   'docker run -d -p 5432:5432 -e POSTGRES_HOST_AUTH_METHOD=trust postgres:17',
   'docker run -d -p 3306:3306 -e MARIADB_ALLOW_EMPTY_ROOT_PASSWORD=1 \\',
   '  -e MARIADB_DATABASE=test mariadb:11',
+  'docker run -d -p 2379:2379 quay.io/coreos/etcd:v3.5.16 etcd \\',
+  '  --listen-client-urls=http://0.0.0.0:2379 \\',
+  '  --advertise-client-urls=http://localhost:2379',
   'export REDIS_URL=redis://localhost:6379',
   'export DATABASE_URL=postgres://postgres@localhost:5432/postgres',
   'export MYSQL_URL=mysql://root@localhost:3306/test',
+  'export ETCD_URL=etcd://localhost:2379',
   'export CHROMIUM=/path/of/your/chrome',
 ];
 
-/** @typedef {'redis' | 'postgres' | 'mariadb' | 'faketime' | 'chromium'} Server */
+/** @typedef {'redis' | 'postgres' | 'mariadb' | 'etcd' | 'etcdctl'} Store */
+/** @typedef {Store | 'faketime' | 'chromium'} Server */
 /** @typedef {Partial<Record<Server, string>>} Binaries */
 
 /** Folders that hold servers although they are often not on PATH. */

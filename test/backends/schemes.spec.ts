@@ -47,7 +47,7 @@ describe.each(OURS)('%s', (scheme) => {
 });
 
 describe('a URL of no backend', () => {
-  it.each(['', 'redis', 'redis:host', 'redis:/host', 'static:x', 'static:', 'etcd://host'])(
+  it.each(['', 'redis', 'redis:host', 'redis:/host', 'static:x', 'static:', 'consul://host'])(
     '%j is refused with all that would do',
     async (url) => {
       expect(backendOf(url)).toBeUndefined();

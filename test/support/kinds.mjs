@@ -6,7 +6,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
 /** The variables by which a spec finds a server, and a browser. */
-const STORE = /\b(REDIS_URL|DATABASE_URL|MYSQL_URL)\b|\/scripts\/servers\/|'ioredis-6'/;
+const STORE = /\b(REDIS_URL|DATABASE_URL|MYSQL_URL|ETCD_URL)\b|\/scripts\/servers\/|'ioredis-6'/;
 const BROWSER = /\bCHROMIUM\b/;
 const BUILD = /\b(compileLibrary|compiledLibrary|BuiltShop|packedLibrary)\b/;
 
@@ -25,7 +25,7 @@ const KINDS = [
   { kind: 'package', isOf: ({ path }) => path.startsWith('test/package/') },
   // Pages, in a real browser.
   { kind: 'browser', isOf: names(BROWSER) },
-  // Redis, PostgreSQL and MariaDB.
+  // Redis, PostgreSQL, MariaDB and etcd.
   { kind: 'stores', isOf: names(STORE) },
   // Without a server, and longer than anybody wants to wait between two changes.
   { kind: 'thorough', isOf: (spec) => LONG.test(spec.path) || names(BUILD)(spec) },
@@ -76,6 +76,6 @@ function textsOf(/** @type {string} */ spec) {
 /** @returns {string[]} the variables that any of these specs names */
 export function variablesOf(/** @type {string} */ root, /** @type {readonly string[]} */ specs) {
   const all = specs.flatMap((path) => textsOf(join(root, path))).join('\n');
-  const known = ['REDIS_URL', 'DATABASE_URL', 'MYSQL_URL', 'CHROMIUM'];
+  const known = ['REDIS_URL', 'DATABASE_URL', 'MYSQL_URL', 'ETCD_URL', 'CHROMIUM'];
   return known.filter((variable) => new RegExp(`\\b${variable}\\b`).test(all));
 }

@@ -2,6 +2,7 @@
 // they are; the teardown of the run stops them.
 import { fileURLToPath } from 'node:url';
 import { requireServers } from '../../scripts/servers/binaries.mjs';
+import { startEtcd } from '../../scripts/servers/start-etcd.mjs';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
@@ -13,6 +14,7 @@ const SERVERS = [
   { variable: 'REDIS_URL', name: 'redis', start: startRedis },
   { variable: 'DATABASE_URL', name: 'postgres', start: startPostgres },
   { variable: 'MYSQL_URL', name: 'mariadb', start: startMariadb },
+  { variable: 'ETCD_URL', name: 'etcd', start: startEtcd },
   { variable: 'CHROMIUM', name: 'chromium', start: findChromium },
 ];
 

@@ -110,6 +110,10 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/host/private-address.ts': ['node:os'],
   'lib/backends/redis/worker-ids/redis.support.ts': ['node:crypto'],
   'lib/backends/redis/connection/redis-connection.ts': ['node:crypto'],
+  'lib/backends/etcd/connection/etcd-client.ts': ['node:http'],
+  'lib/backends/etcd/connection/etcd-url.ts': ['node:fs'],
+  'lib/backends/etcd/connection/http-request.ts': ['node:http', 'node:https'],
+  'lib/backends/etcd/worker-ids/etcd-store.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.
   'lib/http/swagger.ts': ['@nestjs/swagger'],
   'lib/http/class-validator.ts': ['class-validator'],

@@ -1,0 +1,92 @@
+/**
+ * One request over HTTP/1.1, with a limit for its time and one for the size of what is answered.
+ *
+ * Promise: it settles within the limit, follows no redirect, and reads no more than it may. Its
+ * failures are those of Node; they are put into words elsewhere.
+ */
+import { Agent as PlainAgent, request as requestPlainly } from 'node:http';
+import { Agent as TlsAgent, request as requestByTls } from 'node:https';
+import { withinLimit } from '../../../patience/within-limit.js';
+import type { Timers } from '../../../patience/timers.js';
+
+/** What a registry of all that one layout has fits in, in pages of 1,000 rows. */
+const BODY_BYTES_MAX = 32 * 1024 * 1024;
+/** Of one process to one member; a keeper needs two at most. */
+const SOCKETS_MAX = 8;
+
+/** As `tls.connect` takes them. */
+export interface EtcdTls {
+  /** Certificates in PEM of the authorities that are trusted; default: those that Node trusts. */
+  readonly ca?: string | Uint8Array;
+  /** A client certificate in PEM, where etcd asks for one. */
+  readonly cert?: string | Uint8Array;
+  /** The private key of `cert`, in PEM. */
+  readonly key?: string | Uint8Array;
+  /** The name in the certificate of etcd, where it is not the host of the endpoint. */
+  readonly servername?: string;
+}
+
+export interface HttpCall {
+  readonly url: URL;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly agent: PlainAgent;
+  readonly limitMs: number;
+  readonly timers: Timers;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly date: string | undefined;
+  readonly text: string;
+  /** The connection that carried it. */
+  readonly socket: object;
+}
+
+/** Keeps connections open between calls, and no process alive. */
+export function agentFor(isTls: boolean, tls: EtcdTls = {}): PlainAgent {
+  const options = { keepAlive: true, maxSockets: SOCKETS_MAX };
+  // Whatever the surroundings say: a server that nobody vouches for is not etcd.
+  if (isTls) return new TlsAgent({ ...options, ...(tls as object), rejectUnauthorized: true });
+  return new PlainAgent(options);
+}
+
+export function post(call: HttpCall): Promise<HttpAnswer> {
+  const { url, body, headers, agent, limitMs, timers } = call;
+  const ask = url.protocol === 'https:' ? requestByTls : requestPlainly;
+  const length = { 'content-length': String(Buffer.byteLength(body)) };
+  const options = { method: 'POST', agent, headers: { ...headers, ...length } };
+  let end: (error: Error) => void = () => undefined;
+  const asked = new Promise<HttpAnswer>((resolve, reject) => {
+    const request = ask(url, options, (answer) => {
+      // At the end of the answer it is none's any more.
+      const { socket } = answer;
+      const parts: Buffer[] = [];
+      let byteCount = 0;
+      answer.on('data', (part: Buffer) => {
+        byteCount += part.length;
+        if (byteCount > BODY_BYTES_MAX) answer.destroy(httpFault('TOO_LARGE'));
+        else parts.push(part);
+      });
+      answer.on('error', reject);
+      answer.on('end', () => {
+        const { statusCode: status = 0 } = answer;
+        const { date } = answer.headers;
+        resolve({ status, date, text: Buffer.concat(parts).toString('utf8'), socket });
+      });
+    });
+    end = (error) => request.destroy(error);
+    request.on('error', reject);
+    request.end(body);
+  });
+  const over = (): never => {
+    const error = httpFault('LATE', `no answer within ${limitMs} ms`);
+    end(error);
+    throw error;
+  };
+  return withinLimit(asked, { ms: limitMs, timers, over });
+}
+
+function httpFault(code: 'LATE' | 'TOO_LARGE', text = 'the answer is too large'): Error {
+  return Object.assign(new Error(text), { code });
+}

@@ -1,0 +1,119 @@
+/**
+ * What an etcd tells about itself that bears on the leases in it.
+ *
+ * Promise: pure; a finding says what it means for ids and what to do. What etcd does not tell is
+ * not judged.
+ */
+import { finding, type Finding } from '../../../registry/registry-view.js';
+import type { EtcdSettings } from '../connection/etcd-settings.js';
+
+/** Of the 2 GiB that etcd has by default. */
+const DB_BYTES_MAX = 1.5 * 2 ** 30;
+const MIB = 2 ** 20;
+
+/** One of the endpoints, as it was found. */
+export interface MemberReport {
+  readonly where: string;
+  /** In our words, where it did not answer. */
+  readonly fault?: string;
+  /** True where the user may not ask for the state. */
+  readonly isDenied?: boolean;
+  readonly version?: string;
+  readonly hasLeader?: boolean;
+  readonly alarms?: readonly string[];
+  readonly dbBytes?: number;
+  readonly revision?: number;
+  readonly timeMs?: number;
+}
+
+export interface EtcdReports {
+  readonly members: readonly MemberReport[];
+  /** How many members the cluster has; absent where etcd does not tell. */
+  readonly memberCount?: number | undefined;
+  /** True where etcd still knows what was written very long ago. */
+  readonly isUncompacted?: boolean;
+}
+
+/** Said once in the log of each process. */
+export function etcdAdvice(reports: EtcdReports): string[] {
+  return [...deniedAdvice(reports), ...alarmAdvice(reports), ...compactionAdvice(reports)];
+}
+
+export function etcdFindings(reports: EtcdReports, settings: EtcdSettings): Finding[] {
+  const { members } = reports;
+  return [
+    ...members.flatMap(memberFindings),
+    ...clockFindings(members, settings.clockDifferenceMs),
+    ...sizeFindings(reports),
+    finding('note', 'clock', 'etcd tells its clock in whole seconds, and times here as well.'),
+  ];
+}
+
+function deniedAdvice({ members }: EtcdReports): string[] {
+  if (!members.some(({ isDenied }) => isDenied)) return [];
+  return [
+    'This user may not ask etcd for its status, as later versions allow to root only. So an etcd ' +
+      'that was restored from a snapshot is noticed only where it is behind what a process saw, ' +
+      'or when a process renews a lease that was lost. After a restore delete all keys of the ' +
+      'registry: processes that run bring back what they know.',
+  ];
+}
+
+function alarmAdvice({ members }: EtcdReports): string[] {
+  const alarms = new Set(members.flatMap((member) => member.alarms ?? []));
+  return [...alarms].map((alarm) =>
+    /NOSPACE|no space/i.test(alarm)
+      ? 'etcd is full (alarm NOSPACE) and refuses writes: each process makes ids until its ' +
+        'range ends, and then none. Compact and defragment it, then: etcdctl alarm disarm.'
+      : `etcd has an alarm: ${alarm.slice(0, 100)}. See its log.`,
+  );
+}
+
+function compactionAdvice({ isUncompacted }: EtcdReports): string[] {
+  if (isUncompacted !== true) return [];
+  return [
+    'etcd keeps all that was ever written, and each renewal is a write: it grows until it is ' +
+      'full and refuses writes. Start it with --auto-compaction-mode=periodic ' +
+      '--auto-compaction-retention=1h.',
+  ];
+}
+
+function memberFindings({ where, fault, version, hasLeader }: MemberReport): Finding[] {
+  if (fault !== undefined) return [finding('warning', 'members', fault)];
+  if (hasLeader === false) {
+    const text =
+      `The member at ${where} knows no leader, so that nothing can be leased or renewed there. ` +
+      `A majority of the members has to run and reach each other.`;
+    return [finding('fault', 'members', text)];
+  }
+  return version === undefined ? [] : [finding('ok', 'version', `etcd ${version} at ${where}.`)];
+}
+
+function clockFindings(members: readonly MemberReport[], differenceMs: number): Finding[] {
+  const times = members.flatMap(({ timeMs }) => (timeMs === undefined ? [] : [timeMs]));
+  const spreadMs = Math.max(...times) - Math.min(...times);
+  // They were asked at once, and each second ends in between.
+  if (times.length < 2 || spreadMs <= differenceMs + 1000) return [];
+  const text =
+    `The clocks of the members differ by ${Math.round(spreadMs / 1000)} s, and the support ` +
+    `allows ${differenceMs} ms. Set them (NTP), or raise clockDifferenceMs in every process.`;
+  return [finding('warning', 'clock', text)];
+}
+
+function sizeFindings({ members, memberCount }: EtcdReports): Finding[] {
+  const found: Finding[] = [];
+  const dbBytes = Math.max(0, ...members.map((member) => member.dbBytes ?? 0));
+  if (dbBytes > DB_BYTES_MAX) {
+    const text =
+      `The database of etcd has ${Math.round(dbBytes / MIB)} MiB; at its quota, 2048 MiB by ` +
+      `default, it refuses writes. Compact and defragment it.`;
+    found.push(finding('warning', 'size', text));
+  }
+  if (memberCount === 1) {
+    const text =
+      'This etcd has one member: while it is down no worker id is leased or renewed, and ' +
+      'processes make ids until their ranges end. Three members outlast the loss of one.';
+    found.push(finding('note', 'members', text));
+  }
+  return found;
+}

@@ -1,0 +1,169 @@
+/**
+ * A registry in etcd as rows with compare-and-swap: each read and each write is one transaction.
+ *
+ * Promise: time is the Date of the member that answered, never that of this process. A slice is
+ * read in a run of etcd that was examined, and nothing counts as written that a run may have
+ * forgotten. No lease of etcd is taken: who holds a worker id is told by its ceiling.
+ */
+import { randomUUID } from 'node:crypto';
+import { SnowflakeError } from '../../../errors.js';
+import type { ClockPolicy } from '../../../registry/registry-clock.js';
+import type {
+  RegistrySlice,
+  SliceQuestion,
+  SliceStore,
+  SliceWrite,
+  StoredRow,
+} from '../../../registry/slice-store.js';
+import type { Finding } from '../../../registry/registry-view.js';
+import type { EtcdClient } from '../connection/etcd-client.js';
+import type { EtcdSettings } from '../connection/etcd-settings.js';
+import { clockOfMembers, wholeSeconds } from './etcd-clock.js';
+import { etcdAdvice, etcdFindings } from './etcd-findings.js';
+import { EtcdMembers } from './etcd-members.js';
+import { EtcdReader, type Found } from './etcd-reader.js';
+import * as rows from './etcd-rows.js';
+import { runText } from './etcd-run.js';
+import * as transaction from './etcd-transaction.js';
+import { EtcdWitness, type Sight } from './etcd-witness.js';
+
+/** Each time the registry has just been created or a loss was noted, by us or by somebody else. */
+const READ_COUNT = 10;
+
+export class EtcdStore implements SliceStore {
+  readonly place: string;
+  readonly lossWindowMs: number;
+  readonly clock: ClockPolicy;
+  readonly #client: EtcdClient;
+  readonly #keys: rows.RegistryKeys;
+  readonly #members: EtcdMembers;
+  readonly #reader: EtcdReader;
+  readonly #witness = new EtcdWitness();
+  readonly #settings: EtcdSettings;
+
+  constructor(settings: EtcdSettings, client: EtcdClient) {
+    const { namespace, failoverWindowMs, clockDifferenceMs } = settings;
+    this.#client = client;
+    this.#settings = settings;
+    this.#keys = new rows.RegistryKeys(namespace);
+    this.#members = new EtcdMembers(client);
+    this.#reader = new EtcdReader(client, this.#keys, () => this.#witness.mark());
+    this.place = `etcd at ${client.where}, ${this.#keys.prefix}`;
+    this.lossWindowMs = failoverWindowMs + wholeSeconds(clockDifferenceMs);
+    this.clock = clockOfMembers(clockDifferenceMs);
+  }
+
+  /** Hosts and ports, for messages. */
+  get where(): string {
+    return this.#client.where;
+  }
+
+  /** Where all keys of the registry begin. */
+  get prefix(): string {
+    return this.#keys.prefix;
+  }
+
+  async read({ workerIds, token }: SliceQuestion): Promise<RegistrySlice> {
+    for (let count = 0; count < READ_COUNT; count++) {
+      const found = await this.#reader.slice(workerIds, token);
+      const [[headerValue] = [], ...lists] = found.lists;
+      const kept = headerValue && rows.headerIn(headerValue, found.header.revision);
+      // What is no header of ours is left as it is, for the rules to refuse.
+      const isOurs = kept?.server !== '';
+      if (kept === undefined || (isOurs && !(await this.#isSame(found, kept.server)))) {
+        await this.#beginRun(kept?.server, found);
+        continue;
+      }
+      const stored = lists.flat().map((row) => this.#rowIn(row));
+      return {
+        timeMs: found.answer.timeMs,
+        server: kept.server,
+        rows: kept.row === undefined ? stored : [kept.row, ...stored],
+      };
+    }
+    throw new SnowflakeError(
+      'STORE_UNAVAILABLE',
+      `What keeps the registry at ${this.place} was another one each time it was read. It is ` +
+        `asked again later.`,
+    );
+  }
+
+  async readAll(): Promise<RegistrySlice> {
+    const { timeMs, revision, header, values } = await this.#reader.all();
+    const { server, row } = (header && rows.headerIn(header, revision)) ?? { server: '' };
+    const stored = values.map((value) => this.#rowIn(value));
+    return { timeMs, server, rows: row ? [row, ...stored] : stored };
+  }
+
+  async write(write: SliceWrite): Promise<boolean> {
+    const mark = this.#witness.mark();
+    const body = transaction.writing(this.#keys, write);
+    const answer = await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
+    const { isTaken, header, replaced } = this.#client.read(answer, transaction.writtenBy);
+    if (!isTaken) return false;
+    if (!(await this.#isSame({ answer, header, mark }, write.server))) {
+      throw this.#client.told(answer.endpoint, new Error('was restored from an old copy'));
+    }
+    await this.#forget(write, replaced);
+    return true;
+  }
+
+  async advice(): Promise<string[]> {
+    return etcdAdvice(await this.#members.reports(this.#keys.header));
+  }
+
+  async findings(): Promise<Finding[]> {
+    return etcdFindings(await this.#members.reports(this.#keys.header), this.#settings);
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  #rowIn(value: rows.KeyValue): StoredRow {
+    return rows.rowIn(value, this.#keys.workerIdOf(value.key));
+  }
+
+  /** Whether nothing was forgotten in the run that the registry names. */
+  async #isSame({ answer, header, mark }: Omit<Found, 'lists'>, server: string): Promise<boolean> {
+    const sight: Sight = { socket: answer.socket, header, mark, server };
+    if (this.#witness.isBelieved(sight)) return true;
+    const status = await this.#members.status(answer.endpoint, header.memberId);
+    return this.#witness.examine(sight, status);
+  }
+
+  /** Names a new run, unless somebody else was faster. */
+  async #beginRun(lost: string | undefined, { answer, header }: Found): Promise<void> {
+    const status = await this.#members.status(answer.endpoint, header.memberId);
+    const now = await this.#reader.ask([transaction.get(this.#keys.header)]);
+    const value = now.lists[0]![0];
+    const kept = value && rows.headerIn(value, now.header.revision);
+    if (kept?.server !== lost) return;
+    const { clusterId, term, revision } = now.header;
+    const gap = status && status.index - revision;
+    const server = runText({ clusterId, gap, term, random: randomUUID() });
+    const text = rows.headerText(server, kept?.row?.text);
+    const body = {
+      compare: [transaction.isUnchanged(this.#keys.header, value?.modRevision)],
+      success: [transaction.put(this.#keys.header, text)],
+    };
+    await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
+  }
+
+  /** Tokens that hold nothing any more. They harm nobody, so that it matters little if it fails. */
+  async #forget({ rows: written }: SliceWrite, replaced: readonly rows.KeyValue[]): Promise<void> {
+    const kept = new Set(written.map(({ row }) => row.token));
+    const gone = replaced
+      .filter(({ key }) => key.startsWith(this.#keys.rows.from))
+      .map((value) => this.#rowIn(value))
+      .filter(({ token }) => token !== undefined && !kept.has(token));
+    if (gone.length === 0) return;
+    const success = gone.map(({ token }) => ({
+      request_delete_range: { key: rows.toBase64(this.#keys.token(token!)) },
+    }));
+    // As said above.
+    await this.#client
+      .ask({ path: 'kv/txn', body: { success }, isWrite: true })
+      .catch(() => undefined);
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * Worker ids leased from a registry in etcd.
+ *
+ * Promise: the contract of a support in full, over the JSON gateway of etcd and without a client
+ * of another maker. Connections are ours, and closed by us.
+ */
+import { RegistrySupport } from '../../../registry/registry-support.js';
+import { EtcdClient } from '../connection/etcd-client.js';
+import { settingsOf } from '../connection/etcd-settings.js';
+import { optionsOfUrl } from '../connection/etcd-url.js';
+import type { EtcdTls } from '../connection/http-request.js';
+import { EtcdStore } from './etcd-store.js';
+
+export interface EtcdSupportOptions {
+  /** The members, e.g. `https://etcd-0:2379`; port 2379 where none is written. */
+  readonly endpoints: readonly string[];
+  /** One id space: processes with the same namespace never make the same id. Default 'default'. */
+  readonly namespace?: string;
+  /** Of a user of etcd; its role needs readwrite on the prefix `snowflake/<namespace>/`. */
+  readonly username?: string;
+  readonly password?: string;
+  /** For https. Default: what Node trusts, and no client certificate. */
+  readonly tls?: EtcdTls;
+  /** How long an old cluster may go on answering once a restored one does. Default 0. */
+  readonly failoverWindowMs?: number;
+  /** How far the clocks of two members may differ. Default 1,000; whole seconds count. */
+  readonly clockDifferenceMs?: number;
+  /** How long one member may take to answer before the next is asked. Default 1,000. */
+  readonly requestTimeoutMs?: number;
+}
+
+/**
+ * Worker ids leased from etcd, for the option `support`.
+ *
+ * @throws SnowflakeError CONFIG_INVALID with every fault of the options.
+ * @example
+ * ```ts
+ * import { readFileSync } from 'node:fs';
+ * import { SnowflakeModule } from 'nestjs-snowflake';
+ * import { etcdSupport } from 'nestjs-snowflake/etcd';
+ *
+ * const endpoints = ['https://etcd-0:2379', 'https://etcd-1:2379', 'https://etcd-2:2379'];
+ * const tls = { ca: readFileSync('/etc/etcd/ca.pem') };
+ * SnowflakeModule.forRoot({ support: etcdSupport({ endpoints, tls, namespace: 'shop' }) });
+ * ```
+ */
+export function etcdSupport(options: EtcdSupportOptions): RegistrySupport {
+  return new RegistrySupport(etcdStore(options));
+}
+
+/** The support a URL names, e.g. etcd://user:password@a:2379,b:2379,c:2379?namespace=shop. */
+export function supportFromUrl(url: string): RegistrySupport {
+  return new RegistrySupport(storeFromUrl(url));
+}
+
+export function storeFromUrl(url: string): EtcdStore {
+  return etcdStore(optionsOfUrl(url));
+}
+
+function etcdStore(options: unknown): EtcdStore {
+  const settings = settingsOf(options);
+  return new EtcdStore(settings, new EtcdClient(settings));
+}

@@ -1,0 +1,224 @@
+/**
+ * Users, roles and certificates of an etcd that is real, and three members of which one dies.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { chmodSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { supportFromUrl } from '../../lib/backends/etcd/index.js';
+import { etcdMembers, startEtcd, startEtcdMember } from '../../scripts/servers/start-etcd.mjs';
+import { until } from '../until.js';
+import { EtcdKeys, endpointOf } from './etcd-keys.js';
+import { EtcdLab } from './etcd-lab.js';
+import { failureOf, held, request } from './redis-lab.js';
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+
+describe('an etcd with users', () => {
+  const server = new EtcdLab();
+  const lab = new EtcdLab();
+  let endpoint = '';
+  let root: EtcdKeys;
+
+  beforeAll(async () => {
+    const { url, stop } = await startEtcd({ args: ['--bcrypt-cost=4'] });
+    server.ends(stop);
+    endpoint = endpointOf(url);
+    const keys = new EtcdKeys(endpoint, 'shop');
+    for (const [name, password] of [
+      ['root', 'r00t'],
+      ['app', 'hunter2'],
+      ['guest', 'hunter2'],
+    ]) {
+      await keys.ask('auth/user/add', { name, password });
+    }
+    for (const name of ['root', 'app']) await keys.ask('auth/role/add', { name });
+    const [key, range_end] = [base64(keys.prefix), base64('snowflake/shop0')];
+    const perm = { permType: 'READWRITE', key, range_end };
+    await keys.ask('auth/role/grant', { name: 'app', perm });
+    for (const name of ['root', 'app'])
+      await keys.ask('auth/user/grant', { user: name, role: name });
+    await keys.ask('auth/enable', {});
+    const { token } = await keys.ask('auth/authenticate', { name: 'root', password: 'r00t' });
+    root = new EtcdKeys(endpoint, 'shop', String(token));
+  });
+  afterAll(() => server.end());
+  afterEach(() => lab.end());
+
+  const app = { username: 'app', password: 'hunter2', namespace: 'shop' };
+
+  it('serves a user with a role on the prefix alone', async () => {
+    const proxy = await lab.proxy(endpoint);
+    const support = lab.support({ endpoints: [proxy.endpoint], ...app });
+    const { lease } = await lab.lease(support);
+    expect(await support.refreshAlive(lease)).toMatchObject({ status: 'ok' });
+    expect(proxy.asked.filter((path) => path === 'auth/authenticate')).toHaveLength(1);
+    expect(await support.advice!()).toEqual([]);
+  });
+
+  it('logs in once for all who ask at once, and again where etcd forgot the login', async () => {
+    const proxy = await lab.proxy(endpoint);
+    const support = lab.support({ endpoints: [proxy.endpoint], ...app });
+    await Promise.all([1, 2, 3].map(() => support.workers!()));
+    const { lease } = await lab.lease(support);
+    // Ends all logins of the user.
+    await root.ask('auth/user/changepw', { name: 'app', password: 'hunter2' });
+    expect(await support.refreshAlive(lease)).toMatchObject({ status: 'ok' });
+    expect(proxy.asked.filter((path) => path === 'auth/authenticate')).toHaveLength(2);
+  });
+
+  it.each([
+    ['no user', { username: undefined, password: undefined }, 'no-user', /common name/],
+    ['another password', { password: 'hunter3' }, 'wrong-password', /user and password/],
+    ['a user without a role', { username: 'guest' }, 'permission', /role/],
+    ['a role on another prefix', { namespace: 'other' }, 'permission', /role/],
+  ])('refuses %s, in words', async (_who, options, refusal, advice) => {
+    const given = Object.entries({ ...app, ...options }).filter(([, value]) => value !== undefined);
+    const support = lab.support({ endpoints: [endpoint], ...Object.fromEntries(given) });
+    const error = await failureOf(support.getNextWorkId(request()));
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
+    expect(error.details['refusal']).toBe(refusal);
+    expect(error.message).toMatch(advice);
+    expect(error.message).not.toMatch(/hunter/);
+  });
+
+  it('is needed where a user is given', async () => {
+    const support = lab.support({ ...app, endpoints: [lab.shared] });
+    const error = await failureOf(support.workers!());
+    expect(error.details['refusal']).toBe('no-authentication');
+  });
+
+  it('goes on where the user may not ask for the status, and says what that costs', async () => {
+    const denied = { status: 403, body: '{"message":"etcdserver: permission denied","code":7}' };
+    const ahead = lab.ahead();
+    const proxy = await lab.proxy(endpoint, (call) =>
+      call.path === 'maintenance/status'
+        ? Promise.resolve({ ...denied, headers: { date: new Date().toUTCString() } })
+        : ahead(call),
+    );
+    const support = lab.support({ endpoints: [proxy.endpoint], ...app });
+    await root.deleteAll();
+    const { lease } = await lab.lease(support);
+    expect(await support.refreshAlive(lease)).toMatchObject({ status: 'ok' });
+    expect(await support.advice!()).toEqual([expect.stringContaining('restored from a snapshot')]);
+    expect((await root.all()).get('header')).toMatch(/^\d+\.unknown\.\d+\./);
+  });
+});
+
+describe('an etcd with TLS', () => {
+  const lab = new EtcdLab();
+  let folder = '';
+  let endpoint = '';
+  const file = (name: string) => join(folder, name);
+  const read = (name: string) => readFileSync(file(name));
+
+  function openssl(...args: string[]): void {
+    const made = spawnSync('openssl', args, { cwd: folder, encoding: 'utf8' });
+    if (made.status !== 0) throw new Error(`openssl: ${made.stderr || made.error}`);
+  }
+
+  beforeAll(async () => {
+    folder = lab.folder();
+    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+    openssl('req', '-x509', ...curve, '-keyout', 'ca.key', '-out', 'ca.pem', '-subj', '/CN=ca');
+    for (const [name, subject] of [
+      ['server', '/CN=etcd'],
+      ['client', '/CN=app'],
+    ]) {
+      openssl('req', ...curve, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', subject!);
+      const names = join(folder, 'names');
+      spawnSync('sh', ['-c', `echo subjectAltName=IP:127.0.0.1,DNS:etcd.test > ${names}`]);
+      const signed = ['-in', `${name}.csr`, '-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial'];
+      openssl('x509', '-req', ...signed, '-out', `${name}.pem`, '-days', '2', '-extfile', names);
+      chmodSync(file(`${name}.key`), 0o644);
+    }
+    const args = [
+      `--cert-file=${file('server.pem')}`,
+      `--key-file=${file('server.key')}`,
+      `--trusted-ca-file=${file('ca.pem')}`,
+      '--client-cert-auth',
+    ];
+    const server = await startEtcd({ isTls: true, args });
+    lab.ends(() => server.stop());
+    endpoint = `https://127.0.0.1:${server.port}`;
+  });
+  afterAll(() => lab.end());
+
+  const client = () => ({ cert: read('client.pem'), key: read('client.key') });
+
+  it('is asked with a private authority and a client certificate, by options and by URL', async () => {
+    const support = lab.support({
+      endpoints: [endpoint],
+      tls: { ca: read('ca.pem'), ...client() },
+    });
+    expect(await support.workers!()).toEqual([]);
+    const files = `ca=${file('ca.pem')}&cert=${file('client.pem')}&key=${file('client.key')}`;
+    const byUrl = supportFromUrl(`${endpoint.replace('https', 'etcds')}?${files}`);
+    lab.ends(() => byUrl.close());
+    expect(await byUrl.workers!()).toEqual([]);
+  });
+
+  it('is known by another name where it is told', async () => {
+    const tls = { ca: read('ca.pem'), ...client(), servername: 'etcd.test' };
+    expect(await lab.support({ endpoints: [endpoint], tls }).workers!()).toEqual([]);
+  });
+
+  it.each([
+    ['an authority that nobody knows', () => client()],
+    ['another name', () => ({ ca: read('ca.pem'), ...client(), servername: 'other.test' })],
+    ['no client certificate', () => ({ ca: read('ca.pem') })],
+  ])('is refused with %s, whatever the surroundings allow', async (_what, tls) => {
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+    try {
+      const error = await failureOf(lab.support({ endpoints: [endpoint], tls: tls() }).workers!());
+      expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', details: { refusal: 'tls' } });
+      expect(error.message).not.toContain('PRIVATE KEY');
+    } finally {
+      delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+    }
+  });
+});
+
+describe('three members', () => {
+  const lab = new EtcdLab();
+  afterAll(() => lab.end());
+
+  it('go on when their leader is killed, and nothing counts as lost', async () => {
+    const members = await etcdMembers(3);
+    const running = await Promise.all(members.map((member) => startEtcdMember(member, members)));
+    for (const { stop } of running) lab.ends(stop);
+    const proxies = await Promise.all(
+      members.map(({ port }) => lab.proxy(`http://127.0.0.1:${port}`)),
+    );
+    const endpoints = proxies.map(({ endpoint }) => endpoint);
+    const support = lab.support({ endpoints, namespace: randomUUID(), requestTimeoutMs: 2000 });
+    await until(() =>
+      support.workers!().then(
+        () => true,
+        () => false,
+      ),
+    );
+    let { lease, grant } = await lab.lease(support);
+    const statuses = await Promise.all(
+      members.map(({ port }) =>
+        new EtcdKeys(`http://127.0.0.1:${port}`, 'x').ask('maintenance/status', {}),
+      ),
+    );
+    const leader = statuses.findIndex(
+      ({ header, leader }) => (header as { member_id: string }).member_id === leader,
+    );
+    await running[leader]!.stop();
+    let answer: unknown;
+    await until(async () => {
+      answer = await support.refreshAlive(lease).catch(() => undefined);
+      return answer !== undefined;
+    });
+    expect(answer).toMatchObject({ status: 'ok', floorMs: grant.floorMs });
+    ({ lease, grant } = { lease: held(request(), grant), grant });
+    // Without a majority nobody is answered, from whatever a member remembers.
+    await running[(leader + 1) % 3]!.stop();
+    const error = await failureOf(support.refreshAlive(lease));
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+  });
+});

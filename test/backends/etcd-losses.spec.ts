@@ -1,0 +1,286 @@
+/**
+ * What an etcd that is real may forget, and who notices: a snapshot that is restored with the same
+ * token, keys that somebody deletes, a commit that stalls until its registry is another one, an
+ * answer that never comes.
+ */
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { EtcdClient } from '../../lib/backends/etcd/connection/etcd-client.js';
+import { settingsOf } from '../../lib/backends/etcd/connection/etcd-settings.js';
+import { EtcdStore } from '../../lib/backends/etcd/worker-ids/etcd-store.js';
+import { HEADER_ID } from '../../lib/registry/slice-store.js';
+import { requireServers } from '../../scripts/servers/binaries.mjs';
+import { unprivileged } from '../../scripts/servers/server-process.mjs';
+import { etcdMembers, initialCluster, startEtcdMember } from '../../scripts/servers/start-etcd.mjs';
+import { EtcdLab } from './etcd-lab.js';
+import type { ProxyCall } from './etcd-proxy.js';
+import { failureOf, held, request } from './redis-lab.js';
+
+const lab = new EtcdLab();
+afterEach(() => lab.end());
+
+const ONE = { workerIdMin: 0, workerIdMax: 0 };
+
+describe('a snapshot that is restored with the same token', () => {
+  /** A member that can be set back to a copy of itself, with its name, its address and its token. */
+  async function restorable() {
+    const [member] = await etcdMembers();
+    const folder = lab.folder();
+    const { etcdctl } = requireServers(['etcd', 'etcdctl']);
+    const endpoint = `http://127.0.0.1:${member!.port}`;
+    let data = 'first';
+    const started = () => startEtcdMember(member!, [member!], { data: join(folder, data) });
+    let server = await started();
+    lab.ends(() => server.stop());
+    const command = (...args: string[]) => {
+      const env = { ...process.env, ETCDCTL_API: '3' };
+      const { status, stderr } = spawnSync(etcdctl, args, {
+        env,
+        encoding: 'utf8',
+        ...unprivileged(),
+      });
+      expect({ status, args, stderr }).toMatchObject({ status: 0 });
+    };
+    const copy = join(folder, 'copy');
+    return {
+      endpoint,
+      save: () => command('--endpoints', endpoint, 'snapshot', 'save', copy),
+      async restore() {
+        await server.stop();
+        data = 'second';
+        const peer = `http://127.0.0.1:${member!.peerPort}`;
+        const names = ['--name', member!.name, '--initial-cluster', initialCluster([member!])];
+        const token = ['--initial-cluster-token', 'snowflake'];
+        const peers = ['--initial-advertise-peer-urls', peer];
+        command(
+          'snapshot',
+          'restore',
+          copy,
+          ...names,
+          ...token,
+          ...peers,
+          '--data-dir',
+          join(folder, data),
+        );
+        server = await started();
+      },
+    };
+  }
+
+  it.each([
+    ['by one who saw it before', false, false],
+    ['by one who saw it before, through a gateway that kept the connection', false, true],
+    ['by one who has never seen it', true, false],
+  ])('is noticed %s', async (_who, isStranger, isKept) => {
+    const etcd = await restorable();
+    const proxy = await lab.proxy(etcd.endpoint);
+    const endpoints = [proxy.endpoint];
+    const namespace = randomUUID();
+    const first = lab.support({ endpoints, namespace });
+    await lab.lease(first, { workerIdMin: 5, workerIdMax: 5 });
+    const clusterId = (await lab.keys(namespace, etcd.endpoint).all()).get('header');
+    etcd.save();
+    const forgotten = await lab.lease(first, ONE);
+    await etcd.restore();
+    if (!isKept) proxy.hangUp();
+    const next = isStranger ? lab.support({ endpoints, namespace }) : first;
+    const { grant } = await lab.lease(next, ONE);
+    expect(grant.floorMs).toBeGreaterThanOrEqual(forgotten.grant.ceilingMs);
+    // The id of the cluster alone would have told nothing.
+    const after = (await lab.keys(namespace, etcd.endpoint).all()).get('header')!;
+    expect(after.split('.')[0]).toBe(clusterId!.split('.')[0]);
+  });
+
+  it('is told to whoever was writing, and what was written does not count', async () => {
+    const etcd = await restorable();
+    const proxy = await lab.proxy(etcd.endpoint);
+    const settings = settingsOf({ endpoints: [proxy.endpoint], requestTimeoutMs: 30_000 });
+    const store = new EtcdStore(settings, new EtcdClient(settings));
+    lab.ends(() => store.close());
+    const empty = await store.read({ workerIds: [] });
+    const header = { workerId: HEADER_ID, ceilingMs: 0, text: '{}' };
+    const rows = [{ row: { workerId: 1, ceilingMs: 7, text: '{}' }, version: undefined }];
+    etcd.save();
+    await etcd.restore();
+    proxy.hangUp();
+    // Opens a new connection, over which nothing was examined yet.
+    await store.readAll();
+    const { server } = empty;
+    const error = await failureOf(store.write({ server, headerVersion: undefined, header, rows }));
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', details: { refusal: 'lost' } });
+    expect((await store.read({ workerIds: [1] })).server).not.toBe(server);
+  });
+});
+
+describe('keys that somebody deletes', () => {
+  it.each([
+    ['the header', async (keys: ReturnType<EtcdLab['keys']>) => keys.delete('header')],
+    ['all of them', async (keys: ReturnType<EtcdLab['keys']>) => keys.deleteAll()],
+  ])('%s: no range starts in one that was forgotten', async (_which, remove) => {
+    const { endpoint } = await lab.proxy();
+    const keys = lab.keys();
+    const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
+    const { grant } = await lab.lease(support, ONE);
+    await remove(keys);
+    const next = await lab.lease(support, ONE);
+    expect(next.grant.floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+    expect(next.grant.mark!.incarnation).not.toBe(grant.mark!.incarnation);
+  });
+
+  it('one row: its holder proves it, and gets a range after its own', async () => {
+    const { endpoint } = await lab.proxy();
+    const keys = lab.keys();
+    const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
+    const { lease, grant } = await lab.lease(support, ONE);
+    await keys.delete('w0000000000');
+    expect(await support.refreshAlive(lease)).toMatchObject({ status: 'unknown' });
+    const next = await lab.lease(support, ONE);
+    expect(next.grant.floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+  });
+
+  it('a row that somebody spoilt is leased to nobody', async () => {
+    const keys = lab.keys();
+    const support = lab.support({ namespace: keys.namespace });
+    await keys.put('w0000000000', 'hello');
+    expect(await support.getNextWorkId(request(ONE))).toMatchObject({ status: 'none-free' });
+  });
+
+  it('a header that somebody spoilt is refused, and left as it is', async () => {
+    const keys = lab.keys();
+    const support = lab.support({ namespace: keys.namespace });
+    await keys.put('header', 'hello');
+    const error = await failureOf(support.getNextWorkId(request(ONE)));
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
+    expect((await keys.all()).get('header')).toBe('hello');
+  });
+});
+
+/** A gateway that loses some of what a transaction compares, as a fault in the support would. */
+const withoutCompare = (lost: (compare: { key: string }) => boolean) => {
+  return async (call: ProxyCall) => {
+    const body = JSON.parse(call.body) as { compare?: { key: string }[] };
+    const compare = (body.compare ?? []).filter((one) => !lost(one));
+    const sent = call.body.includes('"compare"') ? JSON.stringify({ ...body, compare }) : call.body;
+    return call.pass(sent);
+  };
+};
+const isOfHeader = ({ key }: { key: string }) => atob(key).endsWith('/header');
+
+describe('a commit that stalls', () => {
+  /** Reads an empty registry; until it writes, others create one, use it, and lose it. */
+  async function stalled(
+    endpoint: string,
+    lose: (keys: ReturnType<EtcdLab['keys']>) => Promise<void>,
+  ) {
+    const keys = lab.keys();
+    const { namespace } = keys;
+    const settings = settingsOf({ endpoints: [endpoint], namespace, requestTimeoutMs: 30_000 });
+    const store = new EtcdStore(settings, new EtcdClient(settings));
+    lab.ends(() => store.close());
+    const { server } = await store.read({ workerIds: [3] });
+    await lab.lease(lab.support({ endpoints: [(await lab.proxy()).endpoint], namespace }));
+    await lose(keys);
+    const header = { workerId: HEADER_ID, ceilingMs: 0, text: '{"late":1}' };
+    const row = { workerId: 3, ceilingMs: 1, text: '{}' };
+    return store.write({
+      server,
+      headerVersion: undefined,
+      header,
+      rows: [{ row, version: undefined }],
+    });
+  }
+
+  it.each([
+    ['emptied', async (keys: ReturnType<EtcdLab['keys']>) => keys.deleteAll()],
+    ['without its header', async (keys: ReturnType<EtcdLab['keys']>) => keys.delete('header')],
+    ['in use', async () => undefined],
+  ])('is not taken in a registry that is %s by then', async (_what, lose) => {
+    expect(await stalled(lab.shared, lose)).toBe(false);
+  });
+
+  it('would be taken without the compare of the header', async () => {
+    const proxy = await lab.proxy(lab.shared, withoutCompare(isOfHeader));
+    const lose = async (keys: ReturnType<EtcdLab['keys']>) => keys.deleteAll();
+    expect(await stalled(proxy.endpoint, lose)).toBe(true);
+  });
+
+  /** Two who read the same slice, of whom the second writes what the first has changed. */
+  async function second(endpoint: string, change: 'row' | 'header') {
+    const namespace = randomUUID();
+    await lab.lease(lab.support({ endpoints: [(await lab.proxy()).endpoint], namespace }), ONE);
+    const settings = settingsOf({ endpoints: [endpoint], namespace, requestTimeoutMs: 30_000 });
+    const store = new EtcdStore(settings, new EtcdClient(settings));
+    lab.ends(() => store.close());
+    const { server, rows } = await store.read({ workerIds: [0] });
+    const [header, row] = [rows[0]!, rows[1]!];
+    const write = { server, headerVersion: header.version, rows: [{ row, version: row.version }] };
+    expect(header.workerId).toBe(HEADER_ID);
+    expect(await store.write(change === 'row' ? write : { ...write, header, rows: [] })).toBe(true);
+    return store.write(write);
+  }
+
+  it.each(['row', 'header'] as const)(
+    'is not taken where its %s was written since',
+    async (which) => {
+      expect(await second(lab.shared, which)).toBe(false);
+    },
+  );
+
+  it.each([
+    ['row', (one: { key: string }) => !isOfHeader(one)],
+    ['header', isOfHeader],
+  ] as const)('would be taken without the compare of the %s', async (which, lost) => {
+    const proxy = await lab.proxy(lab.shared, withoutCompare(lost));
+    expect(await second(proxy.endpoint, which)).toBe(true);
+  });
+});
+
+describe('an answer that is lost', () => {
+  it('is no reason to write again, and the lease is found by its token', async () => {
+    let isLost = false;
+    let writeCount = 0;
+    const ahead = lab.ahead();
+    const proxy = await lab.proxy(lab.shared, async (call) => {
+      const answer = await ahead(call);
+      if (!call.body.includes('"compare"')) return answer;
+      writeCount++;
+      if (!isLost) return answer;
+      isLost = false;
+      return void call.drop();
+    });
+    const support = lab.support({ endpoints: [proxy.endpoint, proxy.endpoint] });
+    await lab.lease(support);
+    const asked = request({ workerIdMax: 4000 });
+    isLost = true;
+    writeCount = 0;
+    const error = await failureOf(support.getNextWorkId(asked));
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+    expect(writeCount).toBe(1);
+    const answer = await support.getNextWorkId(asked);
+    const held1 = (await support.workers!()).filter(({ freeInMs }) => freeInMs > 0);
+    expect(held1).toHaveLength(2);
+    expect(held1.map(({ workerId }) => workerId)).toContain(held(asked, answer).workerId);
+  });
+
+  it('is asked for again where nothing was written', async () => {
+    let count = 0;
+    const proxy = await lab.proxy(lab.shared, ({ pass, drop }) =>
+      ++count % 2 === 1 ? Promise.resolve(void drop()) : pass(),
+    );
+    const support = lab.support({ endpoints: [proxy.endpoint] });
+    expect(await support.workers!()).toEqual([]);
+    expect(count).toBe(2);
+  });
+});
+
+it('goes on after a compaction', async () => {
+  const { endpoint } = await lab.proxy();
+  const keys = lab.keys();
+  const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
+  const { lease } = await lab.lease(support);
+  const { header } = await keys.ask('kv/range', { key: 'YQ==' });
+  await keys.ask('kv/compaction', { revision: (header as { revision: string }).revision });
+  expect(await support.refreshAlive(lease)).toMatchObject({ status: 'ok' });
+});

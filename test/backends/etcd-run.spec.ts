@@ -1,0 +1,120 @@
+/**
+ * When a run of etcd counts as lost, and when it does not; and the clock that its members make.
+ */
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { clockOfMembers } from '../../lib/backends/etcd/worker-ids/etcd-clock.js';
+import { isLost, runIn, runText } from '../../lib/backends/etcd/worker-ids/etcd-run.js';
+import { EtcdWitness } from '../../lib/backends/etcd/worker-ids/etcd-witness.js';
+import { nowOf } from '../../lib/registry/registry-clock.js';
+
+const RUN = { clusterId: '7', gap: 5, term: 3, random: 'r' };
+const NOW = { clusterId: '7', term: 3, revision: 100 };
+
+describe('a run', () => {
+  it('is written and read', () => {
+    for (const run of [RUN, { ...RUN, gap: -40 }, { clusterId: '7', term: 0, random: 'r' }]) {
+      expect(runIn(runText(run))).toEqual(run);
+    }
+    for (const text of ['', 'x', '7.5.3', '7.5.3.', '7.five.3.r'])
+      expect(runIn(text)).toBeUndefined();
+  });
+
+  it.each([
+    ['nothing happened', NOW, 5, false],
+    ['the log went on', { ...NOW, term: 4 }, 500, false],
+    ['a member has not heard of a term yet', { ...NOW, term: 0 }, 5, false],
+    ['nobody may ask', NOW, undefined, false],
+    ['the log is shorter', NOW, 4, true],
+    ['the term is lower', { ...NOW, term: 2 }, undefined, true],
+    ['the cluster is another one', { ...NOW, clusterId: '8' }, 5, true],
+  ])('%s', (_what, now, gap, lost) => {
+    expect(isLost(RUN, now, gap)).toBe(lost);
+  });
+});
+
+describe('a witness', () => {
+  const server = runText(RUN);
+  const header = { ...NOW, memberId: 'm' };
+  const status = { index: 110, revision: 100 };
+  const socket = {};
+
+  /** One who has examined the run over a connection. */
+  function examined() {
+    const witness = new EtcdWitness();
+    const sight = { socket, header, mark: witness.mark(), server };
+    expect(witness.isBelieved(sight)).toBe(false);
+    expect(witness.examine(sight, status)).toBe(true);
+    const next = { ...sight, mark: witness.mark() };
+    expect(witness.isBelieved(next)).toBe(true);
+    return { witness, sight: next };
+  }
+
+  it.each([
+    ['another connection', { socket: {} }],
+    ['another member', { header: { ...header, memberId: 'n' } }],
+    ['another term', { header: { ...header, term: 4 } }],
+    ['another run', { server: runText({ ...RUN, random: 's' }) }],
+    ['an older revision', { header: { ...header, revision: 99 } }],
+  ])('does not believe %s without looking', (_what, other) => {
+    const { witness, sight } = examined();
+    expect(witness.isBelieved({ ...sight, ...other })).toBe(false);
+  });
+
+  it('takes an older revision, and a shorter log than it saw, for a loss', () => {
+    const { witness, sight } = examined();
+    expect(witness.examine({ ...sight, header: { ...header, revision: 99 } }, status)).toBe(false);
+    // More than the run says, and less than was seen.
+    expect(witness.examine(sight, { index: 109, revision: 100 })).toBe(false);
+  });
+
+  it('takes nothing for a loss that was asked for before what it saw', () => {
+    const { witness, sight } = examined();
+    const early = sight.mark;
+    expect(witness.isBelieved({ ...sight, header: { ...header, revision: 120 } })).toBe(true);
+    expect(witness.isBelieved({ ...sight, mark: early })).toBe(true);
+  });
+
+  it('believes a run that somebody else has named since', () => {
+    const { witness, sight } = examined();
+    const named = runText({ clusterId: '7', gap: -90, term: 2, random: 's' });
+    const restored = { ...header, revision: 95, term: 2 };
+    const other = { ...sight, socket: {}, server: named, header: restored };
+    expect(witness.examine(other, { index: 6, revision: 95 })).toBe(true);
+    // What was seen of the run before says nothing about this one.
+    const next = { ...other, mark: witness.mark(), header: { ...restored, revision: 96 } };
+    expect(witness.isBelieved(next)).toBe(true);
+  });
+});
+
+describe('the clock of members', () => {
+  const clock = clockOfMembers(1000);
+  const START = { lastTimeMs: 1_800_000_000_000, slewMs: 0 };
+  const told = (steps: readonly number[]) => {
+    let [state, timeMs] = [START, START.lastTimeMs];
+    return steps.map((stepMs) => {
+      timeMs += stepMs;
+      state = clock(state, timeMs);
+      return nowOf(state) - START.lastTimeMs;
+    });
+  };
+
+  it('never goes back', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: -90_000, max: 90_000 })), (steps) => {
+        const times = told(steps);
+        expect(times).toEqual(times.toSorted((a, b) => a - b));
+      }),
+    );
+  });
+
+  it('is not driven ahead by members that differ', () => {
+    const steps = Array.from({ length: 100 }, (_, at) => (at % 2 === 0 ? 2000 : -1000));
+    expect(told(steps).at(-1)).toBe(51_000);
+  });
+
+  it('comes home after a clock was set back', () => {
+    expect(told([-3_600_000, 3_600_000, 3_600_000]).at(-1)).toBeLessThanOrEqual(3_600_000);
+    expect(told([-3_600_000, 60_000])[1]).toBeGreaterThan(0);
+  });
+});

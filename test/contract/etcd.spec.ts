@@ -1,0 +1,38 @@
+/**
+ * etcd keeps the contract: the support as applications use it, once with the time and the cluster
+ * in the hands of the test, once by etcd's own clock, where that is enough.
+ */
+import { randomUUID } from 'node:crypto';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { supportFromUrl } from '../../lib/backends/etcd/index.js';
+import type { RegistrySupport } from '../../lib/registry/registry-support.js';
+import { describeDistributedSupport } from '../../lib/testing/index.js';
+import { endpointOf } from '../backends/etcd-keys.js';
+import { settableEtcd } from './settable-etcd.js';
+
+describe('the etcd support, told the time by the test', () => {
+  const store = settableEtcd(() => endpointOf(process.env['ETCD_URL']!));
+  afterEach(() => store.end());
+
+  describeDistributedSupport({ test: it, expect, ...store });
+});
+
+describe('the etcd support', () => {
+  const run = randomUUID();
+  const opened: RegistrySupport[] = [];
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((support) => support.close()));
+  });
+
+  describeDistributedSupport({
+    test: it,
+    expect,
+    createSupport(name) {
+      const url = `${process.env['ETCD_URL']!}?namespace=${name}-${run}&requestTimeoutMs=60000`;
+      const support = supportFromUrl(url);
+      opened.push(support);
+      return support;
+    },
+    leaveOut: ['clock', 'losses', 'version'],
+  });
+});

@@ -9,6 +9,7 @@ export const ENTRIES = {
   '.': 'index',
   './core': 'core/index',
   './redis': 'backends/redis/index',
+  './sql': 'backends/sql/index',
   './typeorm': 'orm/typeorm/index',
   './testing': 'testing/index',
   './http': 'http/index',

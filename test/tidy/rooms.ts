@@ -109,6 +109,7 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/host/ordinal.support.ts': ['node:os'],
   'lib/backends/redis/worker-ids/redis.support.ts': ['node:crypto'],
   'lib/backends/redis/connection/redis-connection.ts': ['node:crypto'],
+  'lib/backends/sql/sql-store.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.
   'lib/http/swagger.ts': ['@nestjs/swagger'],
   'lib/http/class-validator.ts': ['class-validator'],

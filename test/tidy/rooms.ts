@@ -109,6 +109,7 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/host/ordinal.support.ts': ['node:os'],
   'lib/backends/redis/worker-ids/redis.support.ts': ['node:crypto'],
   'lib/backends/redis/connection/redis-connection.ts': ['node:crypto'],
+  'lib/backends/sql/dialects/sqlite.ts': ['node:fs'],
   'lib/backends/sql/sql-store.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.
   'lib/http/swagger.ts': ['@nestjs/swagger'],
@@ -123,6 +124,7 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
 /** Single files that may load a package by import() when it is needed, and name its types. */
 export const FILES_THAT_LOAD: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/redis/connection/redis-client.ts': ['ioredis'],
+  'lib/backends/sql/connection/open-client.ts': ['pg', 'mysql2/promise'],
 };
 
 /** The front door may name every room, because it only passes names on. */

@@ -26,6 +26,8 @@ interface DriverError {
   readonly message?: unknown;
   readonly code?: unknown;
   readonly errno?: unknown;
+  /** node:sqlite. */
+  readonly errcode?: unknown;
   readonly sqlState?: unknown;
   readonly cause?: unknown;
   /** TypeORM, Sequelize. */
@@ -37,6 +39,7 @@ interface DriverError {
   readonly errors?: readonly unknown[];
 }
 
+const CODES = ['code', 'errno', 'errcode', 'sqlState'] as const;
 const DEPTH_MAX = 5;
 
 /** The error and what it wraps, from the outside in. */
@@ -50,7 +53,7 @@ function layersOf(error: unknown, depth = 0): DriverError[] {
 
 /** Codes of the server and the driver, as texts. */
 export function codesOf(error: unknown): string[] {
-  const codes = layersOf(error).flatMap(({ code, errno, sqlState }) => [code, errno, sqlState]);
+  const codes = layersOf(error).flatMap((layer) => CODES.map((name) => layer[name]));
   return codes.filter((code) => typeof code === 'string' || typeof code === 'number').map(String);
 }
 

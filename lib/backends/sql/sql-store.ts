@@ -54,6 +54,11 @@ export class SqlStore implements SliceStore {
     if (clock !== undefined) this.clock = clock;
   }
 
+  /** The database, for messages; without a password. */
+  get where(): string {
+    return this.#parts.connection.where.text;
+  }
+
   read(question: SliceQuestion): Promise<RegistrySlice> {
     // Whoever leases closes as well, so that an application may follow one that has closed it.
     this.#parts.connection.reopen?.();

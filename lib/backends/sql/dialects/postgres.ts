@@ -4,13 +4,13 @@
  * Promise: a write is on disk before it is acknowledged, even where synchronous_commit is off; and
  * inside a transaction that somebody else may roll back nothing counts as written.
  */
-import { SnowflakeError } from '../../../errors.js';
-import type { SliceQuestion } from '../../../registry/slice-store.js';
-import { Binder, oddAnswer, rowsOf, type SqlQuery, type SqlRow } from '../sql-query.js';
-import type { Statement } from '../sql-query.js';
+import { Binder, oddAnswer, rowsOf } from '../sql-query.js';
+import type { SqlParameter, SqlQuery, SqlRow } from '../sql-query.js';
 import type { Dialect, RegistryTable, RowChange, Statements } from './dialect.js';
 import { postgresAdvice, postgresFindings } from './postgres-findings.js';
+import { inTransaction } from './refused-session.js';
 import { answered, flagOf } from './rows.js';
+import { TableStatements } from './table-statements.js';
 
 /** In Unix milliseconds. */
 export const POSTGRES_TIME = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
@@ -59,45 +59,12 @@ async function serverOf(query: SqlQuery): Promise<string> {
   return flagOf(row, 'allowed') ? POSTGRES_SERVER : POSTGRES_SERVER_UNPRIVILEGED;
 }
 
-const binder = () =>
-  new Binder((number, value) => `$${number}::${typeof value === 'number' ? 'bigint' : 'text'}`);
-
-class PostgresStatements implements Statements {
+class PostgresStatements extends TableStatements {
   constructor(
-    private readonly place: RegistryTable,
+    place: RegistryTable,
     private readonly server: string,
-  ) {}
-
-  read({ workerIds, token }: SliceQuestion): Statement {
-    const { of, list, params } = binder();
-    const namespace = of(this.place.namespace);
-    const ids = `r.worker_id IN (${list([-1, ...workerIds])})`;
-    const asked = token === undefined ? ids : `(${ids} OR r.token = ${of(token)})`;
-    return { sql: this.select(`r.namespace = ${namespace} AND ${asked}`), params };
-  }
-
-  readAll(): Statement {
-    const { of, params } = binder();
-    return { sql: this.select(`r.namespace = ${of(this.place.namespace)}`), params };
-  }
-
-  ceilings(min: number, max: number): Statement {
-    const { of, params } = binder();
-    const sql =
-      `SELECT worker_id, ceiling FROM ${this.place.table} ` +
-      `WHERE namespace = ${of(this.place.namespace)} ` +
-      `AND worker_id BETWEEN ${of(min)} AND ${of(max)}`;
-    return { sql, params };
-  }
-
-  write(change: RowChange): Statement {
-    const { of, params } = binder();
-    const write = change.version === undefined ? this.insert(change, of) : this.update(change, of);
-    // One row comes back whatever happened: a driver that swallows an error has none.
-    const sql =
-      `WITH changed AS (${write} RETURNING 1) ` +
-      `SELECT count(*)::int AS written, ${MARKED} AS in_transaction FROM changed`;
-    return { sql, params };
+  ) {
+    super(place);
   }
 
   isWritten(answer: unknown): boolean {
@@ -108,54 +75,43 @@ class PostgresStatements implements Statements {
   }
 
   check(row: SqlRow): void {
-    if (!flagOf(row, 'in_transaction')) return;
-    throw new SnowflakeError(
-      'STORE_UNAVAILABLE',
-      'The query function of the SQL support runs inside a transaction that is open. What is ' +
-        'leased there could be rolled back and leased twice. Give it the pool, not a client or a ' +
-        'manager that is bound to a transaction.',
-      { retryable: false },
-    );
+    if (flagOf(row, 'in_transaction')) throw inTransaction();
   }
 
-  private select(where: string): string {
-    const columns = 'r.worker_id, r.version, r.ceiling, r.token, r.data';
-    return (
-      `SELECT s.time_ms, s.server, s.in_transaction, ${columns} FROM (` +
-      `SELECT ${POSTGRES_TIME} AS time_ms, ${this.server} AS server, ` +
-      `${MARKED} AS in_transaction, set_config('${MARK}', 'open', true) AS mark) s ` +
-      `LEFT JOIN ${this.place.table} r ON ${where}`
-    );
+  protected binder(): Binder {
+    const typeOf = (value: SqlParameter) => (typeof value === 'number' ? 'bigint' : 'text');
+    return new Binder((number, value) => `$${number}::${typeOf(value)}`);
   }
 
-  private insert(change: RowChange, of: Binder['of']): string {
-    const { table, namespace } = this.place;
-    const { workerId, nextVersion, ceilingMs, token, text } = change;
-    const values = [namespace, workerId, nextVersion, ceilingMs, token, text].map(of).join(', ');
-    return (
-      `INSERT INTO ${table} (namespace, worker_id, version, ceiling, token, data) ` +
-      `SELECT ${values} WHERE ${this.conditions(change, of)} ON CONFLICT DO NOTHING`
-    );
+  protected moment(): string {
+    return [
+      `${POSTGRES_TIME} AS time_ms`,
+      `${this.server} AS server`,
+      `${MARKED} AS in_transaction`,
+      `set_config('${MARK}', 'open', true) AS mark`,
+    ].join(', ');
   }
 
-  private update(change: RowChange, of: Binder['of']): string {
-    const { table, namespace } = this.place;
-    const { workerId, version, nextVersion, ceilingMs, token, text } = change;
-    return (
-      `UPDATE ${table} SET version = ${of(nextVersion)}, ceiling = ${of(ceilingMs)}, ` +
-      `token = ${of(token)}, data = ${of(text)} ` +
-      `WHERE namespace = ${of(namespace)} AND worker_id = ${of(workerId)} ` +
-      `AND version = ${of(version!)} AND ${this.conditions(change, of)}`
-    );
+  protected insert(change: RowChange, binder: Binder): string {
+    const inserted = this.inserted(change, binder);
+    return answering(`${inserted} WHERE ${this.rests(change, binder)} ON CONFLICT DO NOTHING`);
   }
 
-  private conditions({ server, headerVersion }: RowChange, of: Binder['of']): string {
-    const { table, namespace } = this.place;
-    const header =
-      headerVersion === undefined
-        ? ''
-        : `EXISTS (SELECT 1 FROM ${table} h WHERE h.namespace = ${of(namespace)} ` +
-          `AND h.worker_id = -1 AND h.version = ${of(headerVersion)}) AND `;
-    return `${header}${this.server} = ${of(server)} AND ${POSTGRES_DURABLY}`;
+  protected update(change: RowChange, binder: Binder): string {
+    const assigned = this.assigned(change, binder);
+    const itself = this.itself(change, binder);
+    const where = `${itself} AND ${this.rests(change, binder)}`;
+    return answering(`UPDATE ${this.place.table} SET ${assigned} WHERE ${where}`);
   }
+
+  private rests(change: RowChange, binder: Binder): string {
+    const header = this.headerIsSame(change, binder);
+    return `${header}${this.server} = ${binder.of(change.server)} AND ${POSTGRES_DURABLY}`;
+  }
+}
+
+/** One row comes back whatever happened: a driver that swallows an error has none. */
+function answering(write: string): string {
+  const answer = `SELECT count(*)::int AS written, ${MARKED} AS in_transaction FROM changed`;
+  return `WITH changed AS (${write} RETURNING 1) ${answer}`;
 }

@@ -41,7 +41,6 @@ afterAll(async () => {
 });
 
 describe('SQLite, told the time by the test', () => {
-  // The identity of a file is a value of the statement, so the test tells it beside the text.
   const IDENTITY = `'the file'`;
   describeDistributedSupport({
     test: it,
@@ -56,7 +55,7 @@ describe('SQLite, told the time by the test', () => {
         new RegistrySupport(
           new SqlStore({
             ...checkedOptions(options),
-            dialect: new SqliteDialect(() => IDENTITY),
+            dialect: new SqliteDialect(IDENTITY),
             connection: { where: { text: 'SQLite', secrets: [] }, query },
           }),
         ),

@@ -124,7 +124,12 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
 /** Single files that may load a package by import() when it is needed, and name its types. */
 export const FILES_THAT_LOAD: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/redis/connection/redis-client.ts': ['ioredis'],
-  'lib/backends/sql/connection/open-client.ts': ['pg', 'mysql2/promise'],
+  'lib/backends/sql/connection/open-client.ts': [
+    'pg',
+    'mysql2/promise',
+    'better-sqlite3',
+    'libsql',
+  ],
 };
 
 /** The front door may name every room, because it only passes names on. */

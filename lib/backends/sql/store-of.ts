@@ -19,7 +19,7 @@ import { SqlStore } from './sql-store.js';
 const DIALECTS: Readonly<Record<DialectName, (serverSql?: string) => Dialect>> = {
   postgres: (serverSql) => new PostgresDialect(serverSql),
   mysql: (serverSql) => new MysqlDialect(serverSql),
-  sqlite: () => new SqliteDialect(),
+  sqlite: (serverSql) => new SqliteDialect(serverSql),
 };
 
 /** @throws SnowflakeError CONFIG_INVALID */

@@ -83,7 +83,6 @@ async function openMysql(url: ServerUrl): Promise<OpenClient> {
 
 type Sqlite = new (path: string, options: { timeout: number }) => SqliteHandle & { close(): void };
 
-/** Whichever is installed; the last is a part of Node itself. */
 async function openSqlite({ path }: FileUrl): Promise<OpenClient> {
   const Database = await sqliteDriver();
   const handle = new Database(path, { timeout: SQLITE_BUSY_MS });
@@ -96,16 +95,15 @@ async function openSqlite({ path }: FileUrl): Promise<OpenClient> {
   return { query: queryOf(handle), isBroken: () => isBroken, destroy };
 }
 
-const SQLITE_DRIVERS = ['better-sqlite3', 'libsql', 'node:sqlite'];
-
+/** Whichever is installed; the last is a part of Node itself. */
 async function sqliteDriver(): Promise<Sqlite> {
-  for (const name of SQLITE_DRIVERS) {
-    // The next one, or the message below.
-    const module = (await import(name).catch(() => undefined)) as
-      { default?: Sqlite; DatabaseSync?: Sqlite } | undefined;
-    const Database = module?.DatabaseSync ?? module?.default;
-    if (Database !== undefined) return Database;
-  }
+  // One that is missing is no fault as long as there is another.
+  const missing = () => undefined;
+  const installed =
+    (await import('better-sqlite3').catch(missing)) ?? (await import('libsql').catch(missing));
+  if (installed !== undefined) return installed.default as unknown as Sqlite;
+  const builtIn = process.getBuiltinModule?.('node:sqlite') as { DatabaseSync: Sqlite } | undefined;
+  if (builtIn !== undefined) return builtIn.DatabaseSync;
   throw new SnowflakeError(
     'CONFIG_INVALID',
     'A URL of SQLite needs better-sqlite3, libsql, or node:sqlite of Node 22.16 or 24, and none ' +

@@ -6,7 +6,7 @@
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
 import type { SqlQuery } from '../sql-query.js';
-import { variables } from './mysql.js';
+import { variables } from './mysql-variables.js';
 
 const ASKED = [
   'version',
@@ -48,8 +48,8 @@ export async function mysqlFindings(query: SqlQuery): Promise<Finding[]> {
   }
   if (told.get('log_bin') === 'ON' && told.get('sync_binlog') !== '1') {
     const text =
-      `sync_binlog is ${told.get('sync_binlog')}: after a crash replicas may lack leases that were ` +
-      `granted. A failover counts as a loss of data anyway, so that ids stay unique.`;
+      `sync_binlog is ${told.get('sync_binlog')}: after a crash replicas may lack leases that ` +
+      `were granted. A failover counts as a loss of data anyway, so that ids stay unique.`;
     found.push(finding('note', 'replication', text));
   }
   return found;

@@ -4,11 +4,12 @@
  * Promise: nothing is taken for written in a session without autocommit, and in MariaDB nothing
  * inside an open transaction. MySQL does not tell a statement whether one is open.
  */
-import { Binder, rowsOf, writtenCountOf, type SqlQuery, type SqlRow } from '../sql-query.js';
+import { Binder, writtenCountOf, type SqlQuery, type SqlRow } from '../sql-query.js';
 import type { Dialect, RegistryTable, RowChange, Statements } from './dialect.js';
 import { mysqlAdvice, mysqlFindings } from './mysql-findings.js';
 import { inTransaction, withoutAutocommit, withoutEscapes } from './refused-session.js';
 import { answered, flagOf } from './rows.js';
+import { variables } from './mysql-variables.js';
 import { TableStatements } from './table-statements.js';
 
 /** In Unix milliseconds; the moment at which the statement began. */
@@ -61,20 +62,6 @@ export function mysqlServer(isMariadb: boolean, identity = 'datadir'): string {
   return `CONCAT(@@global.${identity}, '/', ${started})`;
 }
 
-/** Names in lower case. */
-export async function variables(
-  query: SqlQuery,
-  names: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
-  const list = names.map((name) => `'${name}'`).join(', ');
-  const rows = rowsOf(await query(`SHOW VARIABLES WHERE Variable_name IN (${list})`, []));
-  const pairs = rows.map(({ Variable_name: name, Value: value }): [string, string] => [
-    String(name).toLowerCase(),
-    String(value),
-  ]);
-  return new Map(pairs);
-}
-
 class MysqlStatements extends TableStatements {
   constructor(
     place: RegistryTable,
@@ -106,27 +93,24 @@ class MysqlStatements extends TableStatements {
     ].join(', ');
   }
 
-  /** A row that is there is an error, which says so: IGNORE would hide others as well. */
+  /** A row that is there already is an error, which counts as a conflict: IGNORE hides others. */
   protected insert(change: RowChange, binder: Binder): string {
     const { headerVersion } = change;
     const inserted = this.inserted(change, binder);
-    if (headerVersion === undefined)
-      return `${inserted} FROM DUAL WHERE ${this.rests(change, binder)}`;
-    const header = this.header(headerVersion, binder);
-    return `${inserted} FROM ${this.place.table} h WHERE ${header} AND ${this.rests(change, binder)}`;
+    const isHeader = headerVersion === undefined;
+    const from = isHeader ? 'DUAL' : `${this.place.table} h`;
+    const header = isHeader ? '' : `${this.header(headerVersion, binder)} AND `;
+    return `${inserted} FROM ${from} WHERE ${header}${this.rests(change, binder)}`;
   }
 
   /** MySQL refuses to update a table that a subquery of the statement reads. */
   protected update(change: RowChange, binder: Binder): string {
     const { table } = this.place;
-    const { headerVersion } = change;
-    const join =
-      headerVersion === undefined
-        ? ''
-        : ` JOIN ${table} h ON ${this.header(headerVersion, binder)}`;
+    const { headerVersion: version } = change;
+    const join = version === undefined ? '' : ` JOIN ${table} h ON ${this.header(version, binder)}`;
     const assigned = this.assigned(change, binder, 'w.');
-    const itself = this.itself(change, binder, 'w.');
-    return `UPDATE ${table} w${join} SET ${assigned} WHERE ${itself} AND ${this.rests(change, binder)}`;
+    const where = `${this.itself(change, binder, 'w.')} AND ${this.rests(change, binder)}`;
+    return `UPDATE ${table} w${join} SET ${assigned} WHERE ${where}`;
   }
 
   private rests({ server }: RowChange, { of }: Binder): string {

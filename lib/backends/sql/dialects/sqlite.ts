@@ -14,9 +14,10 @@ import { answered } from './rows.js';
 import { TableStatements } from './table-statements.js';
 
 /** In Unix milliseconds. */
-export const SQLITE_TIME =
-  "(CAST(strftime('%s', 'now') AS INTEGER) * 1000 + " +
-  "CAST(substr(strftime('%f', 'now'), 4) AS INTEGER))";
+export const SQLITE_TIME = [
+  "CAST(strftime('%s', 'now') AS INTEGER) * 1000",
+  "CAST(substr(strftime('%f', 'now'), 4) AS INTEGER)",
+].join(' + ');
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const FULL = 2;
 /** In their numbers, as node:sqlite gives them, with all that they are extended by. */
@@ -26,14 +27,15 @@ export class SqliteDialect implements Dialect {
   readonly name = 'sqlite';
   readonly title = 'SQLite';
 
-  /** @param identity SQL for another identity than the file, in a test */
-  constructor(private readonly identity?: () => string) {}
+  constructor(private readonly serverSql?: string) {}
 
   async prepare(query: SqlQuery, place: RegistryTable): Promise<Statements> {
+    const { serverSql } = this;
+    if (serverSql !== undefined) return new SqliteStatements(place, () => serverSql);
     const list = rowsOf(await query('PRAGMA database_list', []));
-    const file = list.find(({ name }) => name === 'main')?.['file'];
-    const path = typeof file === 'string' ? file : '';
-    return new SqliteStatements(place, path === '' ? () => 'memory' : identityOf(path));
+    const path = list.find(({ name }) => name === 'main')?.['file'];
+    const isFile = typeof path === 'string' && path !== '';
+    return new SqliteStatements(place, isFile ? identityOf(path) : () => "'memory'");
   }
 
   isConflict(codes: readonly string[]): boolean {
@@ -45,8 +47,9 @@ export class SqliteDialect implements Dialect {
     const [row] = rowsOf(await query('PRAGMA synchronous', []));
     if (answered(row, 'synchronous') >= FULL) return [];
     return [
-      'PRAGMA synchronous is below FULL, so a power failure can lose leases that were granted. It ' +
-        'counts as a loss of data: ids stay unique, and run ahead for a while after it. Set FULL.',
+      'PRAGMA synchronous is below FULL, so a power failure can lose leases that were granted. ' +
+        'It counts as a loss of data: ids stay unique, and run ahead for a while after it. Set ' +
+        'FULL.',
     ];
   }
 
@@ -56,7 +59,7 @@ export class SqliteDialect implements Dialect {
   }
 }
 
-/** Asked before every statement: nothing in SQL knows the file. */
+/** As a text in SQL, asked before every statement: nothing in SQL knows the file. */
 function identityOf(path: string): () => string {
   const boot = bootId();
   const fileNow = () => {
@@ -65,7 +68,7 @@ function identityOf(path: string): () => string {
   };
   const opened = fileNow();
   return () => {
-    if (fileNow() === opened) return `${boot}/${opened}`;
+    if (fileNow() === opened) return `'${boot}/${opened}'`;
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
       'The file of the SQLite database was replaced while it was open, so that nobody else would ' +
@@ -103,8 +106,8 @@ class SqliteStatements extends TableStatements {
     return new Binder(() => '?');
   }
 
-  protected moment({ of }: Binder): string {
-    return `${SQLITE_TIME} AS time_ms, ${of(this.identity())} AS server`;
+  protected moment(): string {
+    return `${SQLITE_TIME} AS time_ms, ${this.identity()} AS server`;
   }
 
   protected insert(change: RowChange, binder: Binder): string {
@@ -120,6 +123,6 @@ class SqliteStatements extends TableStatements {
 
   private rests(change: RowChange, binder: Binder): string {
     const header = this.headerIsSame(change, binder);
-    return `${header}${binder.of(this.identity())} = ${binder.of(change.server)}`;
+    return `${header}${this.identity()} = ${binder.of(change.server)}`;
   }
 }

@@ -15,5 +15,7 @@ export type { GivenDataSource } from './connection/data-source.js';
 export type { MysqlPool, PostgresPool } from './connection/given-client.js';
 export type { SqliteHandle } from './connection/sqlite-handle.js';
 export { supportFromUrl } from './store-of.js';
+export { CreateSnowflakeRegistry1767225600000 } from './table/registry-migration.js';
+export type { MigrationRunner } from './table/registry-migration.js';
 export { registryTable } from './table/registry-table.js';
 export type { DialectName } from './dialects/dialect.js';

@@ -43,7 +43,7 @@ export const TABLE = 'snowflake_registry';
 const FAILOVER_WINDOW_MS = 15_000;
 const CLOCK_DIFFERENCE_MS = 1000;
 const WINDOW_MS_MAX = 600_000;
-const NAMESPACE = /^[^\s\p{C}]{1,128}$/u;
+const NAMESPACE = /^[^{}\s\p{C}]{1,128}$/u;
 const TABLE_NAME = /^([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
@@ -56,7 +56,12 @@ export function checkedOptions(
   const failoverWindowMs = options.failoverWindowMs ?? (isReplicated ? FAILOVER_WINDOW_MS : 0);
   const clockDifferenceMs = options.clockDifferenceMs ?? (isReplicated ? CLOCK_DIFFERENCE_MS : 0);
   refuse([
-    ...textFaults('namespace', namespace, NAMESPACE, '1 to 128 characters without spaces'),
+    ...textFaults(
+      'namespace',
+      namespace,
+      NAMESPACE,
+      '1 to 128 characters without braces or spaces',
+    ),
     ...textFaults('table', table, TABLE_NAME, 'a name like snowflake_registry or schema.name'),
     ...(typeof isReplicated === 'boolean'
       ? []
@@ -76,9 +81,12 @@ export function checkedOptions(
 
 /** @throws SnowflakeError CONFIG_INVALID unless there are none */
 export function refuse(faults: readonly string[]): void {
-  if (faults.length === 0) return;
+  if (faults.length > 0) throw misconfigured(faults);
+}
+
+export function misconfigured(faults: readonly string[]): SnowflakeError {
   const message = `The SQL support is misconfigured. ${faults.join(' ')}`;
-  throw new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });
+  return new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });
 }
 
 function textFaults(name: string, value: unknown, form: RegExp, expected: string): string[] {

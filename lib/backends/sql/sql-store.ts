@@ -98,6 +98,15 @@ export class SqlStore implements SliceStore {
     return this.#asked(() => dialect.findings(this.#query, lossWindowMs));
   }
 
+  /** A statement of the operator. */
+  async run(sql: string): Promise<void> {
+    try {
+      await this.#run({ sql, params: [] });
+    } catch (error) {
+      throw this.#error(error);
+    }
+  }
+
   async close(): Promise<void> {
     await this.#parts.connection.close?.();
   }

@@ -15,6 +15,7 @@ import { PostgresDialect } from './dialects/postgres.js';
 import { SqliteDialect } from './dialects/sqlite.js';
 import { checkedOptions, type SqlRegistryOptions } from './sql-options.js';
 import { SqlStore } from './sql-store.js';
+import { registryTable } from './table/registry-table.js';
 
 const DIALECTS: Readonly<Record<DialectName, (serverSql?: string) => Dialect>> = {
   postgres: (serverSql) => new PostgresDialect(serverSql),
@@ -39,13 +40,15 @@ export function supportFromUrl(url: string): RegistrySupport {
 
 /** The registry a URL names, for an operator. @throws SnowflakeError CONFIG_INVALID */
 export function inspectorFromUrl(url: string): RegistryInspector {
-  const { options } = parseSqlUrl(url);
+  const { dialect, options } = parseSqlUrl(url);
   const { table, namespace } = checkedOptions(options);
   const store = storeOfUrl(url);
-  return new SliceInspector(store, store.where, `${table}, namespace ${namespace}`);
+  const text = registryTable(dialect, table);
+  const inspector = new SliceInspector(store, store.where, `${table}, namespace ${namespace}`);
+  return Object.assign(inspector, { preparation: { text, run: () => store.run(text) } });
 }
 
-export function storeOfUrl(url: string): SqlStore {
+function storeOfUrl(url: string): SqlStore {
   const parsed = parseSqlUrl(url);
   const connection = new OwnConnection(placeOfUrl(parsed), () => openClient(parsed));
   return storeOf(parsed.dialect, connection, parsed.options);

@@ -5,7 +5,7 @@
  * is part of no transaction of the application.
  */
 import type { DialectName } from '../dialects/dialect.js';
-import { refuse } from '../sql-options.js';
+import { misconfigured } from '../sql-options.js';
 import type { SqlParameter } from '../sql-query.js';
 import { placeOf } from './given-client.js';
 import type { SqlConnection } from './sql-connection.js';
@@ -25,7 +25,7 @@ const DIALECTS: ReadonlyMap<string, DialectName> = new Map([
   ['mariadb', 'mysql'],
   ['better-sqlite3', 'sqlite'],
 ]);
-const TITLES = { postgres: 'PostgreSQL', mysql: 'MySQL', sqlite: 'SQLite' } as const;
+const TITLES = { postgres: 'PostgreSQL', mysql: 'MySQL' } as const;
 
 export interface ReachedBy {
   readonly dialect: DialectName;
@@ -33,18 +33,20 @@ export interface ReachedBy {
 }
 
 /** @throws SnowflakeError CONFIG_INVALID for a type that has no dialect */
-export function dataSourceConnection(dataSource: GivenDataSource): ReachedBy {
-  const { type } = dataSource.options;
+export function dialectOfType(type: string): DialectName {
   const dialect = DIALECTS.get(type);
-  if (dialect === undefined) {
-    refuse([
-      `Expected \`dataSource\` to be of type ${[...DIALECTS.keys()].join(', ')}, got another one.`,
-    ]);
-  }
-  const where = placeOf(TITLES[dialect!], dataSource);
+  if (dialect !== undefined) return dialect;
+  const known = [...DIALECTS.keys()].join(', ');
+  throw misconfigured([`Expected the DataSource to be of type ${known}, got another one.`]);
+}
+
+/** @throws SnowflakeError CONFIG_INVALID for a type that has no dialect */
+export function dataSourceConnection(dataSource: GivenDataSource): ReachedBy {
+  const dialect = dialectOfType(dataSource.options.type);
   if (dialect === 'sqlite') return { dialect, connection: handleOf(dataSource) };
+  const where = placeOf(TITLES[dialect], dataSource);
   const query = (sql: string, params: SqlParameter[]) => dataSource.query(sql, params);
-  return { dialect: dialect!, connection: { where, query } };
+  return { dialect, connection: { where, query } };
 }
 
 /** The one connection is everybody's, so that its open transactions are asked for. */

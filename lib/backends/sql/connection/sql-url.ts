@@ -65,7 +65,7 @@ export function parseSqlUrl(url: string): ServerUrl | FileUrl {
 
 function fileUrl(url: string): FileUrl {
   const [, path = '', text = ''] = FILE.exec(url) ?? [];
-  if (path === '' || /memory/.test(path)) {
+  if (path === '' || /^\/\/|^:memory:$/.test(path)) {
     throw invalid(url, 'it does not name a file that several processes can open');
   }
   return { dialect: 'sqlite', path, options: optionsIn(url, queryIn(url, text, OWN)) };

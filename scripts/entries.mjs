@@ -11,6 +11,7 @@ export const ENTRIES = {
   './redis': 'backends/redis/index',
   './host': 'backends/host/index',
   './etcd': 'backends/etcd/index',
+  './sql': 'backends/sql/index',
   './typeorm': 'orm/typeorm/index',
   './testing': 'testing/index',
   './http': 'http/index',

@@ -12,7 +12,7 @@ import { StaticSupport } from '../lease/static.support.js';
 import type { RegistryInspector } from '../registry/registry-view.js';
 
 export interface Backend {
-  readonly name: 'static' | 'redis' | 'etcd';
+  readonly name: 'static' | 'redis' | 'etcd' | 'sql';
   /** In lower case, without the colon. */
   readonly schemes: readonly string[];
   /** What must follow the colon; the backend reads the rest. */
@@ -57,6 +57,22 @@ const BACKENDS: readonly Backend[] = [
     support: async (url) => (await import('./etcd/index.js')).supportFromUrl(url),
     inspector: async (url) =>
       (await import('./etcd/worker-ids/etcd-inspector.js')).inspectorFromUrl(url),
+  },
+  {
+    name: 'sql',
+    schemes: ['postgres', 'postgresql', 'mysql', 'mariadb'],
+    form: /^\/\//,
+    example: 'postgres://user@host:5432/database?namespace=shop',
+    support: async (url) => (await import('./sql/store-of.js')).supportFromUrl(url),
+    inspector: async (url) => (await import('./sql/store-of.js')).inspectorFromUrl(url),
+  },
+  {
+    name: 'sql',
+    schemes: ['sqlite'],
+    form: /^./,
+    example: 'sqlite:./var/shop.db?namespace=shop',
+    support: async (url) => (await import('./sql/store-of.js')).supportFromUrl(url),
+    inspector: async (url) => (await import('./sql/store-of.js')).inspectorFromUrl(url),
   },
 ];
 

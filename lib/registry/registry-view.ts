@@ -39,6 +39,11 @@ export interface RegistryView {
   proofOf(workerId: number): HolderProof | undefined;
 }
 
+export interface StorePreparation {
+  readonly text: string;
+  run(): Promise<void>;
+}
+
 /** One registry in one store, opened for an operator. */
 export interface RegistryInspector {
   /** The store, for messages; without a password. */
@@ -46,6 +51,8 @@ export interface RegistryInspector {
   /** Where in the store the registry lies. */
   readonly key: string;
   readonly lossWindowMs: number;
+  /** What has to be in the store before a registry can be: the statement, and what runs it. */
+  readonly preparation?: StorePreparation;
   read(): Promise<RegistryView>;
   /** What the operator should know about the server and its settings. */
   findings(): Promise<Finding[]>;

@@ -9,8 +9,11 @@ import { firstReply } from './tcp.mjs';
 /** Asks whether the server speaks TLS; it answers 'N' or 'S' as soon as it takes connections. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]).toString('latin1');
 
-/** @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>} */
-export async function startPostgres() {
+/**
+ * @param {readonly string[]} more settings, as in `wal_writer_delay=10s`
+ * @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>}
+ */
+export async function startPostgres(more = []) {
   const { postgres: initdb } = requireServers(['postgres']);
   const user = unprivileged();
   const folder = serverFolder('postgres', user);
@@ -19,7 +22,8 @@ export async function startPostgres() {
   const made = spawnSync(initdb, args, { cwd: folder, ...user, encoding: 'utf8' });
   if (made.status !== 0) throw new Error(`initdb failed:\n${made.stderr || made.error}`);
   const port = await freePort();
-  const settings = ['fsync=off', 'max_connections=200', 'listen_addresses=127.0.0.1'];
+  const own = ['fsync=off', 'max_connections=200', 'listen_addresses=127.0.0.1'];
+  const settings = [...own, ...more];
   const { pid, stop } = await startProcess({
     command: join(dirname(initdb), 'postgres'),
     args: ['-D', data, '-p', String(port), '-k', folder, ...settings.flatMap((set) => ['-c', set])],

@@ -8,6 +8,7 @@ import { redisSupport, supportFromUrl } from '../../lib/backends/redis/index.js'
 import { TRACE, shownByCommands, shownByMistakes, shownError } from './sinks.js';
 
 const SCHEMES = ['redis', 'rediss', 'redis+sentinel', 'rediss+sentinel', 'redis+cluster'];
+const DATABASES = ['postgresql', 'mysql', 'mariadb', 'sqlite'];
 const OTHERS = ['REDIS', 'Redis+Cluster', 'reddis', 'postgres', 'amqp', 'static', 'tcp', 'valkey'];
 
 /** What cannot be meant so, each with a password in another place. */
@@ -66,7 +67,9 @@ const BARE = [
 ];
 
 const PASTED = [
-  ...[...SCHEMES, ...OTHERS].flatMap((scheme) => SHAPES.map((shape) => `${scheme}://${shape}`)),
+  ...[...SCHEMES, ...DATABASES, ...OTHERS].flatMap((scheme) =>
+    SHAPES.map((shape) => `${scheme}://${shape}`),
+  ),
   ...BARE,
 ];
 

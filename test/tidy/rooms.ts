@@ -114,6 +114,8 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/etcd/connection/etcd-url.ts': ['node:fs'],
   'lib/backends/etcd/connection/http-request.ts': ['node:http', 'node:https'],
   'lib/backends/etcd/worker-ids/etcd-store.ts': ['node:crypto'],
+  'lib/backends/sql/dialects/sqlite.ts': ['node:fs'],
+  'lib/backends/sql/sql-store.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.
   'lib/http/swagger.ts': ['@nestjs/swagger'],
   'lib/http/class-validator.ts': ['class-validator'],
@@ -127,6 +129,12 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
 /** Single files that may load a package by import() when it is needed, and name its types. */
 export const FILES_THAT_LOAD: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/redis/connection/redis-client.ts': ['ioredis'],
+  'lib/backends/sql/connection/open-client.ts': [
+    'pg',
+    'mysql2/promise',
+    'better-sqlite3',
+    'libsql',
+  ],
 };
 
 /** The front door may name every room, because it only passes names on. */

@@ -4,9 +4,11 @@
  * Promise: an existing registry is never changed. A new one keeps ranges away from everything that
  * may have been leased before, and belongs to no layout yet.
  */
+import { isSnowflakeError } from '../../errors.js';
 import { LEASE_DEFAULTS, leaseFaults } from '../../lease/lease-options.js';
 import { systemIdentity } from '../../patience/process-identity.js';
 import type { WorkerLease } from '../../lease/distributed-support.js';
+import type { RegistryInspector } from '../../registry/registry-view.js';
 import { usageFault, type Call, type Command } from '../command.js';
 import { confirm } from '../confirm.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
@@ -22,20 +24,32 @@ export const registryCreate: Command = {
       'existed looks like one that was lost, so the ids of that process run ahead of the clock ' +
       'by up to one ttl. With a registry created one ttl earlier they do not. It takes the ' +
       'layout of the first process that leases from it. Exit code 1: the registry already exists.',
+    'In a database the table comes first, and without it nothing is leased: it is created here, ' +
+      'or by a migration of your own with the statement that --dry prints.',
   ],
   options: {
     ...SUPPORT_OPTIONS,
     ttl: { value: 'ms', says: 'the longest leaseTtlMs of any process; default 60000' },
     yes: { says: 'do not ask, for scripts' },
+    dry: { says: 'print the statement that creates the table in a database, and do nothing' },
   },
   examples: [
     `snowflake registry create --support 'redis://localhost:6379?namespace=shop'`,
     `snowflake registry create --ttl 30000 --yes --support redis://localhost`,
+    `snowflake registry create --dry --support postgres://localhost/shop`,
   ],
   run: (call: Call): Promise<ExitCode> =>
     withStore(call, async (store) => {
       const { terminal, options } = call;
       const ttlMs = readTtl(options.whole('ttl'));
+      if (options.flag('dry')) {
+        await terminal.print(store.preparation?.text ?? '');
+        return 0;
+      }
+      if (!(await isPrepared(store, call))) {
+        await terminal.say('Nothing was changed.');
+        return 1;
+      }
       const before = await store.read();
       if (before.facts !== undefined) {
         await terminal.print(...registryLines(store, before));
@@ -53,6 +67,23 @@ export const registryCreate: Command = {
       return after.facts === undefined ? 1 : 0;
     }),
 };
+
+/** False where the table is missing and nobody wants it. */
+async function isPrepared(store: RegistryInspector, call: Call): Promise<boolean> {
+  const { terminal, options } = call;
+  const { preparation } = store;
+  try {
+    await store.read();
+    return true;
+  } catch (error) {
+    const isMissing = isSnowflakeError(error) && error.details['refusal'] === 'no-table';
+    if (preparation === undefined || !isMissing) throw error;
+  }
+  await terminal.print(preparation.text);
+  if (!options.flag('yes') && !(await confirm(terminal, `Create this table?`))) return false;
+  await preparation.run();
+  return true;
+}
 
 function readTtl(ttlMs = LEASE_DEFAULTS.ttlMs): number {
   // Only the bounds of leaseTtlMs are checked: the other options of the fleet are not known.

@@ -9,7 +9,7 @@ import { withinLimit } from '../../patience/within-limit.js';
 import type { RegistryInspector } from '../../registry/registry-view.js';
 
 export function limitedInspector(inspector: RegistryInspector, ms: number): RegistryInspector {
-  const { where, key, lossWindowMs } = inspector;
+  const { where, key, lossWindowMs, preparation } = inspector;
   const over = () => {
     throw silent(inspector, ms);
   };
@@ -18,6 +18,9 @@ export function limitedInspector(inspector: RegistryInspector, ms: number): Regi
     where,
     key,
     lossWindowMs,
+    ...(preparation && {
+      preparation: { text: preparation.text, run: () => limited(preparation.run()) },
+    }),
     read: () => limited(inspector.read()),
     findings: () => limited(inspector.findings()),
     release: (lease, lastIssuedMs) => limited(inspector.release(lease, lastIssuedMs)),

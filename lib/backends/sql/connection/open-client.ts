@@ -1,0 +1,132 @@
+/**
+ * Opens the one connection that a URL asks for, with the driver that is installed.
+ *
+ * Promise: a driver is loaded only here. A call that the server does not answer ends after five
+ * seconds and takes the connection with it, so that no later call waits behind it.
+ */
+import { SnowflakeError } from '../../../errors.js';
+import type { SqlParameter } from '../sql-query.js';
+import { PATIENCE_MS, type OpenClient } from './sql-connection.js';
+import type { FileUrl, ServerUrl } from './sql-url.js';
+import { queryOf, type SqliteHandle } from './sqlite-handle.js';
+
+/** A longer wait would stop the event loop; who comes too soon comes again. */
+const SQLITE_BUSY_MS = 20;
+
+export function openClient(url: ServerUrl | FileUrl): Promise<OpenClient> {
+  if (url.dialect === 'sqlite') return openSqlite(url);
+  return url.dialect === 'postgres' ? openPostgres(url) : openMysql(url);
+}
+
+async function openPostgres(url: ServerUrl): Promise<OpenClient> {
+  const { default: pg } = await loaded('pg', () => import('pg'));
+  const client = new pg.Client({
+    ...loginOf(url),
+    ssl: tlsOf(url) ?? false,
+    keepAlive: true,
+    connectionTimeoutMillis: PATIENCE_MS,
+    query_timeout: PATIENCE_MS,
+    application_name: 'nestjs-snowflake',
+  });
+  let isBroken = false;
+  const broken = () => void (isBroken = true);
+  // What a connection says between two calls, the next call finds out.
+  client.on('error', broken);
+  client.on('end', broken);
+  const destroy = () => {
+    broken();
+    (
+      client as unknown as { connection: { stream: { destroy(): void } } }
+    ).connection.stream.destroy();
+  };
+  await client.connect().catch((error: unknown) => {
+    destroy();
+    throw error;
+  });
+  const query = async (sql: string, params: SqlParameter[]) => {
+    try {
+      return await client.query(sql, params);
+    } catch (error) {
+      // Without a code it is no answer of the server: the connection cannot be trusted.
+      if ((error as { code?: unknown }).code === undefined) destroy();
+      throw error;
+    }
+  };
+  return { query, isBroken: () => isBroken, destroy };
+}
+
+async function openMysql(url: ServerUrl): Promise<OpenClient> {
+  const { createConnection } = await loaded('mysql2', () => import('mysql2/promise'));
+  const ssl = tlsOf(url);
+  const client = await createConnection({
+    ...loginOf(url),
+    ...(ssl !== undefined && { ssl }),
+    connectTimeout: PATIENCE_MS,
+    enableKeepAlive: true,
+    charset: 'utf8mb4',
+  });
+  let isBroken = false;
+  const broken = () => void (isBroken = true);
+  client.on('error', broken);
+  client.on('end', broken);
+  const query = async (sql: string, values: SqlParameter[]) => {
+    try {
+      return await client.execute({ sql, values, timeout: PATIENCE_MS });
+    } catch (error) {
+      if ((error as { fatal?: unknown }).fatal === true) client.destroy();
+      if ((error as { fatal?: unknown }).fatal === true) broken();
+      throw error;
+    }
+  };
+  return { query, isBroken: () => isBroken, destroy: () => client.destroy() };
+}
+
+type Sqlite = new (path: string, options: { timeout: number }) => SqliteHandle & { close(): void };
+
+async function openSqlite({ path }: FileUrl): Promise<OpenClient> {
+  const Database = await sqliteDriver();
+  const handle = new Database(path, { timeout: SQLITE_BUSY_MS });
+  handle.prepare('PRAGMA synchronous = FULL').all();
+  let isBroken = false;
+  const destroy = () => {
+    if (!isBroken) handle.close();
+    isBroken = true;
+  };
+  return { query: queryOf(handle), isBroken: () => isBroken, destroy };
+}
+
+/** Whichever is installed; the last is a part of Node itself. */
+async function sqliteDriver(): Promise<Sqlite> {
+  // One that is missing is no fault as long as there is another.
+  const missing = () => undefined;
+  const installed =
+    (await import('better-sqlite3').catch(missing)) ?? (await import('libsql').catch(missing));
+  if (installed !== undefined) return installed.default as unknown as Sqlite;
+  const builtIn = process.getBuiltinModule?.('node:sqlite') as { DatabaseSync: Sqlite } | undefined;
+  if (builtIn !== undefined) return builtIn.DatabaseSync;
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    'A URL of SQLite needs better-sqlite3, libsql, or node:sqlite of Node 22.16 or 24, and none ' +
+      'could be loaded. Run: npm install better-sqlite3',
+  );
+}
+
+function loginOf({ host, port, user, password, database }: ServerUrl) {
+  return { host, port, database, ...(user && { user }), ...(password && { password }) };
+}
+
+function tlsOf({ tls }: ServerUrl): { rejectUnauthorized: boolean } | undefined {
+  return tls === 'off' ? undefined : { rejectUnauthorized: tls === 'checked' };
+}
+
+async function loaded<T>(name: 'pg' | 'mysql2', load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (cause) {
+    throw new SnowflakeError(
+      'CONFIG_INVALID',
+      `This URL needs the package ${name}, which could not be loaded. Run: npm install ${name}`,
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * The way to a database: the application's pool, or one connection of ours.
+ *
+ * Promise: what the application gives is never closed. Ours is opened at the first call, one query
+ * at a time goes over it, a broken one is replaced by the next call, and nothing outlives close().
+ */
+import { SnowflakeError } from '../../../errors.js';
+import type { SqlPlace } from '../sql-error.js';
+import type { SqlParameter, SqlQuery } from '../sql-query.js';
+
+export interface SqlConnection {
+  readonly where: SqlPlace;
+  readonly query: SqlQuery;
+  /** For those who will close again. */
+  reopen?(): void;
+  close?(): Promise<void>;
+}
+
+/** A connection that a driver opened for us. */
+export interface OpenClient {
+  readonly query: SqlQuery;
+  /** True once it can never be used again. */
+  isBroken(): boolean;
+  /** At once, whatever is under way. */
+  destroy(): void;
+}
+
+/** From the first call to close(). */
+interface Life {
+  isOver: boolean;
+  opening?: Promise<OpenClient> | undefined;
+  client?: OpenClient;
+}
+
+/** No call may hold the connection longer: the keeper asks again. */
+export const PATIENCE_MS = 5000;
+
+export class OwnConnection implements SqlConnection {
+  // Not to be seen by whoever prints the support: a client holds its password.
+  readonly #open: () => Promise<OpenClient>;
+  #life: Life = { isOver: false };
+
+  constructor(
+    readonly where: SqlPlace,
+    open: () => Promise<OpenClient>,
+  ) {
+    this.#open = open;
+  }
+
+  readonly query = async (sql: string, params: SqlParameter[]): Promise<unknown> => {
+    const life = this.#life;
+    if (life.isOver) throw this.#closed();
+    try {
+      return await (await this.#ready(life)).query(sql, params);
+    } catch (error) {
+      if (life.isOver) throw this.#closed();
+      throw error;
+    }
+  };
+
+  reopen(): void {
+    if (this.#life.isOver) this.#life = { isOver: false };
+  }
+
+  async close(): Promise<void> {
+    this.#life.isOver = true;
+    this.#life.client?.destroy();
+  }
+
+  async #ready(life: Life): Promise<OpenClient> {
+    if (life.client?.isBroken()) life.opening = undefined;
+    life.opening ??= this.#opened(life).catch((error: unknown) => {
+      life.opening = undefined;
+      throw error;
+    });
+    return life.opening;
+  }
+
+  async #opened(life: Life): Promise<OpenClient> {
+    life.client?.destroy();
+    const client = await this.#open();
+    life.client = client;
+    if (life.isOver) client.destroy();
+    return client;
+  }
+
+  #closed(): SnowflakeError {
+    const { text } = this.where;
+    return new SnowflakeError(
+      'NOT_READY',
+      `The connection to ${text} is closed, as it is when the application ends; nothing would ` +
+        `close a new one. Ask while the application runs.`,
+      { retryable: false, details: { where: text } },
+    );
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * What differs between databases: the statements of the registry and what they answer.
+ *
+ * Promise: every statement is complete in itself, so that it needs no transaction around it; each
+ * that writes carries all that it rests on, and reports whether it was carried out.
+ */
+import type { Finding } from '../../../registry/registry-view.js';
+import type { SliceQuestion } from '../../../registry/slice-store.js';
+import type { SqlQuery, SqlRow, Statement } from '../sql-query.js';
+
+export type DialectName = 'postgres' | 'mysql' | 'sqlite';
+
+/** A row to be written, with all that must still be so. */
+export interface RowChange {
+  readonly workerId: number;
+  readonly ceilingMs: number;
+  readonly token: string | null;
+  readonly text: string;
+  /** As it was read; undefined where the row was not there. */
+  readonly version: number | undefined;
+  readonly nextVersion: number;
+  /** Of the header, for every row but the header itself. */
+  readonly headerVersion: number | undefined;
+  readonly server: string;
+}
+
+export interface RegistryTable {
+  /** As it stands in statements; checked, so that it needs no quotes. */
+  readonly table: string;
+  readonly namespace: string;
+}
+
+/** The statements for one registry, once it is known what the server offers. */
+export interface Statements {
+  /** Header, rows asked for, time and server: at least one row, also where nothing is stored. */
+  read(question: SliceQuestion): Statement;
+  readAll(): Statement;
+  ceilings(min: number, max: number): Statement;
+  write(change: RowChange): Statement;
+  /** Whether a write was carried out. @throws SnowflakeError where it does not count */
+  isWritten(answer: unknown): boolean;
+  /** @throws SnowflakeError where what was read shows that nothing may be written */
+  check(row: SqlRow): void;
+}
+
+export interface Dialect {
+  readonly name: DialectName;
+  /** The product, for messages. */
+  readonly title: string;
+  /** Asks the server once what it offers. */
+  prepare(query: SqlQuery, place: RegistryTable): Promise<Statements>;
+  /** What somebody else changed meanwhile, by the codes of an error. */
+  isConflict(codes: readonly string[]): boolean;
+  /** What endangers the registry, one sentence each. */
+  advice(query: SqlQuery): Promise<string[]>;
+  findings(query: SqlQuery, lossWindowMs: number): Promise<Finding[]>;
+}

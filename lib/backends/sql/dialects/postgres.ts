@@ -1,0 +1,117 @@
+/**
+ * The registry in PostgreSQL, and in PGlite, which is one.
+ *
+ * Promise: a write is on disk before it is acknowledged, even where synchronous_commit is off; and
+ * inside a transaction that somebody else may roll back nothing counts as written.
+ */
+import { Binder, oddAnswer, rowsOf } from '../sql-query.js';
+import type { SqlParameter, SqlQuery, SqlRow } from '../sql-query.js';
+import type { Dialect, RegistryTable, RowChange, Statements } from './dialect.js';
+import { postgresAdvice, postgresFindings } from './postgres-findings.js';
+import { inTransaction } from './refused-session.js';
+import { answered, flagOf } from './rows.js';
+import { TableStatements } from './table-statements.js';
+
+/** In Unix milliseconds. */
+export const POSTGRES_TIME = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+const STARTED = 'floor(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint::text';
+const CLUSTER = '(SELECT system_identifier::text FROM pg_control_system())';
+/** The cluster, and since when its server has run: a restart and a failover change it. */
+export const POSTGRES_SERVER = `${CLUSTER} || '/' || ${STARTED}`;
+/** For a user who may not ask for the first half. */
+export const POSTGRES_SERVER_UNPRIVILEGED = STARTED;
+
+/** Visible to a later statement of the same transaction alone. */
+const MARK = 'snowflake.statement';
+const MARKED = `coalesce(current_setting('${MARK}', true), '') <> ''`;
+/** A write that is acknowledged and then lost by a crash would be granted twice. */
+export const POSTGRES_DURABLY =
+  `set_config('synchronous_commit', CASE current_setting('synchronous_commit') ` +
+  `WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true) <> ''`;
+
+/** Serialization failure, deadlock, lock not available. */
+const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03']);
+
+export class PostgresDialect implements Dialect {
+  readonly name = 'postgres';
+  readonly title = 'PostgreSQL';
+
+  constructor(private readonly serverSql?: string) {}
+
+  async prepare(query: SqlQuery, place: RegistryTable): Promise<Statements> {
+    return new PostgresStatements(place, this.serverSql ?? (await serverOf(query)));
+  }
+
+  isConflict(codes: readonly string[]): boolean {
+    return codes.some((code) => CONFLICTS.has(code));
+  }
+
+  advice(query: SqlQuery): Promise<string[]> {
+    return postgresAdvice(query);
+  }
+
+  findings = postgresFindings;
+}
+
+async function serverOf(query: SqlQuery): Promise<string> {
+  const sql = `SELECT has_function_privilege('pg_control_system()', 'execute') AS allowed`;
+  const [row] = rowsOf(await query(sql, []));
+  return flagOf(row, 'allowed') ? POSTGRES_SERVER : POSTGRES_SERVER_UNPRIVILEGED;
+}
+
+class PostgresStatements extends TableStatements {
+  constructor(
+    place: RegistryTable,
+    private readonly server: string,
+  ) {
+    super(place);
+  }
+
+  isWritten(answer: unknown): boolean {
+    const [row] = rowsOf(answer);
+    if (row === undefined) throw oddAnswer('no row');
+    this.check(row);
+    return answered(row, 'written') === 1;
+  }
+
+  check(row: SqlRow): void {
+    if (flagOf(row, 'in_transaction')) throw inTransaction();
+  }
+
+  protected binder(): Binder {
+    const typeOf = (value: SqlParameter) => (typeof value === 'number' ? 'bigint' : 'text');
+    return new Binder((number, value) => `$${number}::${typeOf(value)}`);
+  }
+
+  protected moment(): string {
+    return [
+      `${POSTGRES_TIME} AS time_ms`,
+      `${this.server} AS server`,
+      `${MARKED} AS in_transaction`,
+      `set_config('${MARK}', 'open', true) AS mark`,
+    ].join(', ');
+  }
+
+  protected insert(change: RowChange, binder: Binder): string {
+    const inserted = this.inserted(change, binder);
+    return answering(`${inserted} WHERE ${this.rests(change, binder)} ON CONFLICT DO NOTHING`);
+  }
+
+  protected update(change: RowChange, binder: Binder): string {
+    const assigned = this.assigned(change, binder);
+    const itself = this.itself(change, binder);
+    const where = `${itself} AND ${this.rests(change, binder)}`;
+    return answering(`UPDATE ${this.place.table} SET ${assigned} WHERE ${where}`);
+  }
+
+  private rests(change: RowChange, binder: Binder): string {
+    const header = this.headerIsSame(change, binder);
+    return `${header}${this.server} = ${binder.of(change.server)} AND ${POSTGRES_DURABLY}`;
+  }
+}
+
+/** One row comes back whatever happened: a driver that swallows an error has none. */
+function answering(write: string): string {
+  const answer = `SELECT count(*)::int AS written, ${MARKED} AS in_transaction FROM changed`;
+  return `WITH changed AS (${write} RETURNING 1) ${answer}`;
+}

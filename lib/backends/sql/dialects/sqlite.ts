@@ -1,0 +1,128 @@
+/**
+ * The registry in a file of SQLite, for the processes of one host.
+ *
+ * Promise: the file is known by its place on the disk and by the start of the host, so that another
+ * file in its place, or a crash that lost writes, counts as a loss of data. A file that was
+ * replaced while it was open is not written any more.
+ */
+import { readFileSync, statSync } from 'node:fs';
+import { SnowflakeError } from '../../../errors.js';
+import { finding, type Finding } from '../../../registry/registry-view.js';
+import { Binder, rowsOf, type SqlQuery } from '../sql-query.js';
+import type { Dialect, RegistryTable, RowChange, Statements } from './dialect.js';
+import { answered } from './rows.js';
+import { TableStatements } from './table-statements.js';
+
+/** In Unix milliseconds. */
+export const SQLITE_TIME = [
+  "CAST(strftime('%s', 'now') AS INTEGER) * 1000",
+  "CAST(substr(strftime('%f', 'now'), 4) AS INTEGER)",
+].join(' + ');
+const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+const FULL = 2;
+/** In their numbers, as node:sqlite gives them, with all that they are extended by. */
+const [BUSY, LOCKED] = [5, 6];
+
+export class SqliteDialect implements Dialect {
+  readonly name = 'sqlite';
+  readonly title = 'SQLite';
+
+  constructor(private readonly serverSql?: string) {}
+
+  async prepare(query: SqlQuery, place: RegistryTable): Promise<Statements> {
+    const { serverSql } = this;
+    if (serverSql !== undefined) return new SqliteStatements(place, () => serverSql);
+    const list = rowsOf(await query('PRAGMA database_list', []));
+    const path = list.find(({ name }) => name === 'main')?.['file'];
+    const isFile = typeof path === 'string' && path !== '';
+    return new SqliteStatements(place, isFile ? identityOf(path) : () => "'memory'");
+  }
+
+  isConflict(codes: readonly string[]): boolean {
+    const isLock = (code: string) => [BUSY, LOCKED].includes(Number(code) & 0xff);
+    return codes.some((code) => /^SQLITE_(BUSY|LOCKED)/.test(code) || isLock(code));
+  }
+
+  async advice(query: SqlQuery): Promise<string[]> {
+    const [row] = rowsOf(await query('PRAGMA synchronous', []));
+    if (answered(row, 'synchronous') >= FULL) return [];
+    return [
+      'PRAGMA synchronous is below FULL, so a power failure can lose leases that were granted. ' +
+        'It counts as a loss of data: ids stay unique, and run ahead for a while after it. Set ' +
+        'FULL.',
+    ];
+  }
+
+  async findings(query: SqlQuery): Promise<Finding[]> {
+    const [row] = rowsOf(await query('SELECT sqlite_version() AS version', []));
+    return [finding('ok', 'version', `SQLite ${String(row?.['version'])}.`)];
+  }
+}
+
+/** As a text in SQL, asked before every statement: nothing in SQL knows the file. */
+function identityOf(path: string): () => string {
+  const boot = bootId();
+  const fileNow = () => {
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `${dev}:${ino}`;
+  };
+  const opened = fileNow();
+  return () => {
+    if (fileNow() === opened) return `'${boot}/${opened}'`;
+    throw new SnowflakeError(
+      'STORE_UNAVAILABLE',
+      'The file of the SQLite database was replaced while it was open, so that nobody else would ' +
+        'see what is written. Start this process again.',
+      { retryable: false },
+    );
+  };
+}
+
+/** Of Linux; elsewhere a crash of the host shows by what its processes remember. */
+function bootId(): string {
+  try {
+    return readFileSync(BOOT_ID, 'utf8').trim();
+  } catch {
+    return 'unknown';
+  }
+}
+
+class SqliteStatements extends TableStatements {
+  constructor(
+    place: RegistryTable,
+    private readonly identity: () => string,
+  ) {
+    super(place);
+  }
+
+  isWritten(answer: unknown): boolean {
+    return rowsOf(answer).length === 1;
+  }
+
+  /** Whoever gives the connection sees to it that no transaction is open. */
+  check(): void {}
+
+  protected binder(): Binder {
+    return new Binder(() => '?');
+  }
+
+  protected moment(): string {
+    return `${SQLITE_TIME} AS time_ms, ${this.identity()} AS server`;
+  }
+
+  protected insert(change: RowChange, binder: Binder): string {
+    const inserted = this.inserted(change, binder);
+    return `${inserted} WHERE ${this.rests(change, binder)} ON CONFLICT DO NOTHING RETURNING 1`;
+  }
+
+  protected update(change: RowChange, binder: Binder): string {
+    const assigned = this.assigned(change, binder);
+    const where = `${this.itself(change, binder)} AND ${this.rests(change, binder)}`;
+    return `UPDATE ${this.place.table} SET ${assigned} WHERE ${where} RETURNING 1`;
+  }
+
+  private rests(change: RowChange, binder: Binder): string {
+    const header = this.headerIsSame(change, binder);
+    return `${header}${this.identity()} = ${binder.of(change.server)}`;
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * The statements that every dialect has in common: those that read, and the parts of those that
+ * write.
+ *
+ * Promise: time, server and rows come from one SELECT, and from one that finds no row as well. A
+ * row is written only with its own version, the header's, and on the server that was read.
+ */
+import { HEADER_ID, type SliceQuestion } from '../../../registry/slice-store.js';
+import type { Binder, SqlRow, Statement } from '../sql-query.js';
+import type { RegistryTable, RowChange, Statements } from './dialect.js';
+
+const ROW = ['worker_id', 'version', 'ceiling', 'token', 'data'];
+
+export abstract class TableStatements implements Statements {
+  constructor(protected readonly place: RegistryTable) {}
+
+  read({ workerIds, token }: SliceQuestion): Statement {
+    return this.select(({ of, list }) => {
+      const ids = `r.worker_id IN (${list([HEADER_ID, ...workerIds])})`;
+      return token === undefined ? ` AND ${ids}` : ` AND (${ids} OR r.token = ${of(token)})`;
+    });
+  }
+
+  readAll(): Statement {
+    return this.select(() => '');
+  }
+
+  ceilings(min: number, max: number): Statement {
+    const { of, params } = this.binder();
+    const sql = [
+      `SELECT worker_id, ceiling FROM ${this.place.table}`,
+      `WHERE namespace = ${of(this.place.namespace)}`,
+      `AND worker_id BETWEEN ${of(min)} AND ${of(max)}`,
+    ];
+    return { sql: sql.join(' '), params };
+  }
+
+  write(change: RowChange): Statement {
+    const binder = this.binder();
+    const isNew = change.version === undefined;
+    const sql = isNew ? this.insert(change, binder) : this.update(change, binder);
+    return { sql, params: binder.params };
+  }
+
+  abstract isWritten(answer: unknown): boolean;
+  abstract check(row: SqlRow): void;
+  protected abstract binder(): Binder;
+  /** Time, server and whatever else is checked, as columns of one row. */
+  protected abstract moment(binder: Binder): string;
+  protected abstract insert(change: RowChange, binder: Binder): string;
+  protected abstract update(change: RowChange, binder: Binder): string;
+
+  protected inserted(change: RowChange, { list }: Binder): string {
+    const { workerId, nextVersion, ceilingMs, token, text } = change;
+    const values = [this.place.namespace, workerId, nextVersion, ceilingMs, token, text];
+    const columns = `namespace, ${ROW.join(', ')}`;
+    return `INSERT INTO ${this.place.table} (${columns}) SELECT ${list(values)}`;
+  }
+
+  protected assigned(change: RowChange, { of }: Binder, prefix = ''): string {
+    const { nextVersion, ceilingMs, token, text } = change;
+    const values = { version: nextVersion, ceiling: ceilingMs, token, data: text };
+    return Object.entries(values)
+      .map(([column, value]) => `${prefix}${column} = ${of(value)}`)
+      .join(', ');
+  }
+
+  protected itself({ workerId, version }: RowChange, { of }: Binder, prefix = ''): string {
+    return [
+      `${prefix}namespace = ${of(this.place.namespace)}`,
+      `${prefix}worker_id = ${of(workerId)}`,
+      `${prefix}version = ${of(version!)}`,
+    ].join(' AND ');
+  }
+
+  /** The header's row, as `h`, as it was read. */
+  protected header(headerVersion: number, { of }: Binder): string {
+    return [
+      `h.namespace = ${of(this.place.namespace)}`,
+      `h.worker_id = ${HEADER_ID}`,
+      `h.version = ${of(headerVersion)}`,
+    ].join(' AND ');
+  }
+
+  /** True where the header is as it was read; no condition for the header itself. */
+  protected headerIsSame({ headerVersion }: RowChange, binder: Binder): string {
+    if (headerVersion === undefined) return '';
+    const where = this.header(headerVersion, binder);
+    return `EXISTS (SELECT 1 FROM ${this.place.table} h WHERE ${where}) AND `;
+  }
+
+  private select(more: (binder: Binder) => string): Statement {
+    const binder = this.binder();
+    const columns = ROW.map((column) => `r.${column}`).join(', ');
+    const sql = [
+      `SELECT s.*, ${columns} FROM (SELECT ${this.moment(binder)}) s`,
+      `LEFT JOIN ${this.place.table} r`,
+      `ON r.namespace = ${binder.of(this.place.namespace)}${more(binder)}`,
+    ];
+    return { sql: sql.join(' '), params: binder.params };
+  }
+}

@@ -1,0 +1,21 @@
+/**
+ * Worker ids leased from a table in PostgreSQL, MySQL, MariaDB or SQLite: `nestjs-snowflake/sql`.
+ */
+export { mysqlSupport, postgresSupport, sqlSupport, sqliteSupport } from './sql.support.js';
+export type {
+  DataSourceSupportOptions,
+  MysqlSupportOptions,
+  PostgresSupportOptions,
+  QuerySupportOptions,
+  SqliteSupportOptions,
+} from './sql.support.js';
+export type { SqlRegistryOptions } from './sql-options.js';
+export type { SqlParameter, SqlQuery } from './sql-query.js';
+export type { GivenDataSource } from './connection/data-source.js';
+export type { MysqlPool, PostgresPool } from './connection/given-client.js';
+export type { SqliteHandle } from './connection/sqlite-handle.js';
+export { supportFromUrl } from './store-of.js';
+export { CreateSnowflakeRegistry1767225600000 } from './table/registry-migration.js';
+export type { MigrationRunner } from './table/registry-migration.js';
+export { registryTable } from './table/registry-table.js';
+export type { DialectName } from './dialects/dialect.js';

@@ -1,0 +1,111 @@
+/**
+ * What databases and their drivers say when they refuse, and what to do.
+ *
+ * Promise: what only waiting can cure is retryable, what a person must cure is not. The first line
+ * that fits counts; `details.refusal` names it.
+ */
+import type { DialectName } from './dialects/dialect.js';
+
+export interface Refusal {
+  /** Of the server or the driver. */
+  readonly codes: readonly string[];
+  /** For what has no code of its own. */
+  readonly says?: RegExp;
+  readonly advice: string;
+  /** False where trying again cannot help. */
+  readonly retryable: boolean;
+}
+
+const TABLE =
+  'The table of the registry is not there. Create it: snowflake registry create --support ' +
+  '<the URL of the support>, or run the text of registryTable() as a migration.';
+const COLUMNS =
+  'The table {table} has other columns than the registry needs. Is it a table of yours? Choose ' +
+  'another name by the option `table` in every process.';
+const RIGHTS = 'The user needs SELECT, INSERT and UPDATE on the table {table}, and nothing else.';
+const LOGIN = 'The database refused the login. Check user and password of the support.';
+const DATABASE = 'There is no such database. Check its name in the support.';
+const PRIMARY =
+  'This server takes no writes: it is a replica, or read only. Name the primary, so that it is ' +
+  'found after a failover too.';
+const CONNECTIONS =
+  'The database serves no further connection. Raise its limit or make the pools smaller.';
+const DISK = 'The disk of the database is full. Make room.';
+const AWAY = 'Check that the database runs and can be reached from this host.';
+const SLOW = 'The database was too slow. See what keeps it busy.';
+const TLS =
+  'The TLS handshake failed. Check that the server speaks TLS and that its certificate is valid ' +
+  'for this host; for a private CA pass a pool.';
+
+const SOCKET_WORDS =
+  'ECONNREFUSED ECONNRESET EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN ENOENT';
+const SOCKET_CODES = SOCKET_WORDS.split(' ');
+const TLS_SAYS =
+  /certificate|\bCERT_|SSL routines|wrong version number|does not support (SSL|secure)/i;
+
+const never = (codes: readonly string[], advice: string, says?: RegExp): Refusal => ({
+  codes,
+  advice,
+  retryable: false,
+  ...(says && { says }),
+});
+const later = (codes: readonly string[], advice: string, says?: RegExp): Refusal => ({
+  ...never(codes, advice, says),
+  retryable: true,
+});
+
+type Refusals = Readonly<Record<string, Refusal>>;
+
+const POSTGRES: Refusals = {
+  'no-table': never(['42P01', '3F000'], TABLE),
+  'other-table': never(['42703', '42P10', '42804', '42846', '22P02', '22001'], COLUMNS),
+  permission: never(['42501'], RIGHTS),
+  login: never(['28P01', '28000'], LOGIN, /SASL|client password must be a string/),
+  database: never(['3D000'], DATABASE),
+  replica: later(['25006'], PRIMARY),
+  'too-many-clients': later(['53300'], CONNECTIONS, /timeout exceeded when trying to connect/),
+  disk: later(['53100'], DISK),
+  slow: later(['57014'], SLOW, /query read timeout/i),
+  tls: never([], TLS, TLS_SAYS),
+  unreachable: later(
+    [...SOCKET_CODES, '57P01', '57P02', '57P03', '08000', '08003', '08006', '08P01'],
+    AWAY,
+    /connection terminated|not queryable|client was closed/i,
+  ),
+};
+
+const MYSQL: Refusals = {
+  'no-table': never(['1146', 'ER_NO_SUCH_TABLE'], TABLE),
+  'other-table': never(['1054', 'ER_BAD_FIELD_ERROR', '1364', '1366', '1406'], COLUMNS),
+  permission: never(['1142', '1143', '1044', '1370'], RIGHTS),
+  login: never(['1045', '1698', 'ER_ACCESS_DENIED_ERROR'], LOGIN),
+  database: never(['1049', 'ER_BAD_DB_ERROR'], DATABASE),
+  replica: later(['1290', '1792', '1836', '3100'], PRIMARY),
+  'too-many-clients': later(['1040', '1203', '1226'], CONNECTIONS),
+  disk: later(['1021', '1114'], DISK),
+  slow: later(['1317', '1969', '3024', 'PROTOCOL_SEQUENCE_TIMEOUT'], SLOW),
+  tls: never(['HANDSHAKE_SSL_ERROR', 'HANDSHAKE_NO_SSL_SUPPORT'], TLS, TLS_SAYS),
+  unreachable: later(
+    [...SOCKET_CODES, 'PROTOCOL_CONNECTION_LOST', '1053', '1152', '1927', '4031'],
+    AWAY,
+    /connection is in closed state|pool is closed/i,
+  ),
+};
+
+const SQLITE: Refusals = {
+  'no-table': never([], TABLE, /no such table/i),
+  'other-table': never([], COLUMNS, /no such column|has no column/i),
+  replica: never(['SQLITE_READONLY'], 'The file or its folder may not be written.', /readonly/i),
+  file: never(
+    ['SQLITE_CANTOPEN', 'SQLITE_NOTADB', 'SQLITE_CORRUPT'],
+    'The file cannot be used as a database. Check its path, its rights and its content.',
+    /unable to open|not a database|malformed|directory does not exist/i,
+  ),
+  disk: later(['SQLITE_FULL', 'SQLITE_IOERR'], DISK, /disk is full|disk I\/O/i),
+};
+
+export const REFUSALS: Readonly<Record<DialectName, Refusals>> = {
+  postgres: POSTGRES,
+  mysql: MYSQL,
+  sqlite: SQLITE,
+};

@@ -1,0 +1,150 @@
+/**
+ * Each condition of a write, in each dialect on its real server: what it rests on has changed, and
+ * nothing is written; without the condition it would be. So the conditions are there, and needed.
+ */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import Database from 'libsql';
+import { mysqlServer, MysqlDialect } from '../../lib/backends/sql/dialects/mysql.js';
+import { POSTGRES_SERVER, PostgresDialect } from '../../lib/backends/sql/dialects/postgres.js';
+import { SqliteDialect } from '../../lib/backends/sql/dialects/sqlite.js';
+import { registryTable } from '../../lib/backends/sql/index.js';
+import type { SqlQuery } from '../../lib/backends/sql/sql-query.js';
+import { SqlStore } from '../../lib/backends/sql/sql-store.js';
+import { HEADER_ID, type RegistryRow } from '../../lib/registry/slice-store.js';
+import { SqlLab, broken } from './sql-lab.js';
+
+const lab = new SqlLab();
+const sqlite = new Database(':memory:');
+const queries: Record<string, SqlQuery> = {};
+
+beforeAll(async () => {
+  const [pool, mysql] = [await lab.postgresTable(), await lab.mysqlTable()];
+  sqlite.exec(registryTable('sqlite', lab.table));
+  queries['postgres'] = (sql, params) => pool.query(sql, params);
+  queries['mysql'] = (sql, params) => mysql.execute(sql, params);
+  queries['sqlite'] = async (sql, params) => sqlite.prepare(sql).all(...params);
+});
+afterAll(() => lab.end());
+
+/** Each with the text of its conditions, and what they become in the mutant. */
+const DIALECTS = [
+  {
+    name: 'postgres',
+    dialect: () => new PostgresDialect(),
+    header: [/h\.version = /, '0 <> '],
+    server: [new RegExp(`${escaped(POSTGRES_SERVER)} = (?=\\$)`), "'' <> "],
+    own: [/ AND version = /, ' AND 0 <> '],
+  },
+  {
+    name: 'mysql',
+    dialect: () => new MysqlDialect(),
+    header: [/h\.version = /, '0 <> '],
+    server: [new RegExp(`${escaped(mysqlServer(true, 'server_uid'))} = (?=\\?)`), "'' <> "],
+    own: [/ AND w\.version = /, ' AND 0 <> '],
+  },
+  {
+    name: 'sqlite',
+    dialect: () => new SqliteDialect(),
+    header: [/h\.version = /, '0 <> '],
+    server: [/'memory' = (?=\?)/, "'' <> "],
+    own: [/ AND version = /, ' AND 0 <> '],
+  },
+] as const;
+
+function escaped(text: string): string {
+  return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
+}
+
+const HEADER: RegistryRow = { workerId: HEADER_ID, ceilingMs: 0, text: '{"header":1}' };
+const slot = (ceilingMs: number): RegistryRow => ({
+  workerId: 7,
+  ceilingMs,
+  token: 'token',
+  text: `{"text":"of \\"${ceilingMs}\\" 'ü' \\\\ ☃"}`,
+});
+
+describe.each(DIALECTS)('$name', ({ name, dialect, ...conditions }) => {
+  const storeBy = (query: SqlQuery, namespace: string) =>
+    new SqlStore({
+      namespace,
+      table: lab.table,
+      lossWindowMs: 0,
+      dialect: dialect(),
+      connection: { where: { text: name, secrets: [] }, query },
+    });
+
+  /** A header and a slot, as two processes read them. */
+  async function stored() {
+    const query = queries[name]!;
+    const namespace = randomUUID();
+    const store = storeBy(query, namespace);
+    const { server } = await store.read({ workerIds: [7] });
+    const rows = [{ row: slot(1000), version: undefined }];
+    await store.write({ server, headerVersion: undefined, header: HEADER, rows });
+    const slice = await store.read({ workerIds: [7] });
+    const headerVersion = slice.rows.find(({ workerId }) => workerId === HEADER_ID)!.version;
+    const mutant = (part: keyof typeof conditions) => {
+      const [from, to] = conditions[part];
+      return storeBy(broken(query, from, to), namespace);
+    };
+    const update = { server, headerVersion, rows: [{ row: slot(2000), version: 1 }] };
+    const insert = {
+      ...update,
+      rows: [{ row: { ...slot(2000), workerId: 8 }, version: undefined }],
+    };
+    return { store, slice, mutant, update, insert };
+  }
+
+  it('reads what was written, and counts how often', async () => {
+    const { store, slice, update } = await stored();
+    expect(slice.rows).toContainEqual({ ...slot(1000), version: 1 });
+    expect(await store.write(update)).toBe(true);
+    const { rows } = await store.read({ workerIds: [], token: 'token' });
+    expect(rows).toContainEqual({ ...slot(2000), version: 2 });
+    expect(await store.ceilings(0, 10)).toEqual([{ workerId: 7, ceilingMs: 2000 }]);
+  });
+
+  it('gives time and server also where nothing is stored', async () => {
+    const slice = await storeBy(queries[name]!, randomUUID()).read({ workerIds: [1], token: 't' });
+    expect(slice).toMatchObject({ rows: [], server: expect.stringMatching(/./) as unknown });
+    expect(Math.abs(slice.timeMs - Date.now())).toBeLessThan(60_000);
+  });
+
+  it('writes no row that has changed', async () => {
+    const { store, mutant, update } = await stored();
+    const late = { ...update, rows: [{ row: slot(2000), version: 5 }] };
+    expect(await store.write(late)).toBe(false);
+    expect(await mutant('own').write(late)).toBe(true);
+  });
+
+  it('inserts no row that is there, and overwrites none', async () => {
+    const { store, update } = await stored();
+    const again = { ...update, rows: [{ row: slot(2000), version: undefined }] };
+    expect(await store.write(again)).toBe(false);
+    expect(await store.write({ ...update, headerVersion: undefined, header: HEADER })).toBe(false);
+    const { rows } = await store.read({ workerIds: [7] });
+    expect(rows).toContainEqual({ ...slot(1000), version: 1 });
+  });
+
+  it.each(['update', 'insert'] as const)('has the header in its %s', async (kind) => {
+    const { store, mutant, [kind]: write } = await stored();
+    const late = { ...write, headerVersion: write.headerVersion - 1 };
+    expect(await store.write(late)).toBe(false);
+    expect(await mutant('header').write(late)).toBe(true);
+  });
+
+  it.each(['update', 'insert'] as const)('has the server in its %s', async (kind) => {
+    const { store, mutant, [kind]: write } = await stored();
+    const late = { ...write, server: 'another' };
+    expect(await store.write(late)).toBe(false);
+    expect(await mutant('server').write(late)).toBe(true);
+  });
+
+  it('begins each header with a version that no other had', async () => {
+    const versions = await Promise.all(
+      [1, 2, 3, 4].map(async () => (await stored()).update.headerVersion),
+    );
+    expect(new Set(versions).size).toBe(4);
+  });
+});

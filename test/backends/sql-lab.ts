@@ -1,0 +1,50 @@
+/**
+ * Tables of their own in the servers of the tests, and statements in which a condition is broken.
+ */
+import { randomUUID } from 'node:crypto';
+import { Pool, type PoolConfig } from 'pg';
+import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
+import type { SqlParameter, SqlQuery } from '../../lib/backends/sql/sql-query.js';
+import { registryTable } from '../../lib/backends/sql/index.js';
+
+export class SqlLab {
+  readonly table = `lab_${randomUUID().replaceAll('-', '')}`;
+  private readonly ends: (() => Promise<unknown>)[] = [];
+
+  pool(config: PoolConfig = {}): Pool {
+    const pool = new Pool({ connectionString: process.env['DATABASE_URL']!, ...config });
+    // A backend that is killed ends a connection that nobody uses just now.
+    pool.on('error', () => undefined);
+    this.ends.push(() => pool.end());
+    return pool;
+  }
+
+  mysql(): MysqlPool {
+    const pool = createPool({ uri: process.env['MYSQL_URL']!, connectionLimit: 10 });
+    this.ends.push(() => pool.end());
+    return pool;
+  }
+
+  async postgresTable(): Promise<Pool> {
+    const pool = this.pool();
+    await pool.query(registryTable('postgres', this.table));
+    this.ends.unshift(() => pool.query(`DROP TABLE IF EXISTS ${this.table}`));
+    return pool;
+  }
+
+  async mysqlTable(): Promise<MysqlPool> {
+    const pool = this.mysql();
+    await pool.query(registryTable('mysql', this.table));
+    this.ends.unshift(() => pool.query(`DROP TABLE IF EXISTS ${this.table}`));
+    return pool;
+  }
+
+  async end(): Promise<void> {
+    for (const end of this.ends) await end();
+  }
+}
+
+/** The same function with a part of each statement replaced; its values stay where they are. */
+export function broken(query: SqlQuery, from: string | RegExp, to: string): SqlQuery {
+  return (sql: string, params: SqlParameter[]) => query(sql.replace(from, to), params);
+}

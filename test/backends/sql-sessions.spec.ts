@@ -1,0 +1,264 @@
+/**
+ * Sessions as operators and applications leave them: what would not last is refused, what another
+ * process changed is tried again, and each message says what to do.
+ */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import Database from 'libsql';
+import type { Pool } from 'pg';
+import type { Pool as MysqlPool } from 'mysql2/promise';
+import { DataSource } from 'typeorm';
+import {
+  CreateSnowflakeRegistry1767225600000,
+  mysqlSupport,
+  postgresSupport,
+  registryTable,
+  sqlSupport,
+  sqliteSupport,
+  supportFromUrl,
+} from '../../lib/backends/sql/index.js';
+import { POSTGRES_DURABLY } from '../../lib/backends/sql/dialects/postgres.js';
+import type { SqlQuery } from '../../lib/backends/sql/sql-query.js';
+import type { IDistributedSupport, LeaseGrant } from '../../lib/lease/distributed-support.js';
+import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
+import { failureOf, request } from './redis-lab.js';
+import { SqlLab, broken } from './sql-lab.js';
+
+const lab = new SqlLab();
+let pool: Pool;
+let mysql: MysqlPool;
+beforeAll(async () => {
+  pool = await lab.postgresTable();
+  mysql = await lab.mysqlTable();
+});
+afterAll(() => lab.end());
+
+/** Without replicas, so that the first range of a new registry is a second away. */
+const named = () => ({ table: lab.table, namespace: randomUUID(), replicated: false });
+
+async function leased(support: IDistributedSupport): Promise<LeaseGrant> {
+  for (;;) {
+    const answer = await support.getNextWorkId(request());
+    if (answer.status === 'ok') return answer;
+    expect(answer).toMatchObject({ status: 'wait' });
+  }
+}
+
+const idsOf = async (support: IDistributedSupport) =>
+  (await support.workers!()).map(({ workerId }) => workerId);
+
+describe('PostgreSQL', () => {
+  it.each(['serializable', 'repeatable read'])('leases where all is %s', async (isolation) => {
+    const strict = lab.pool({
+      options: `-c default_transaction_isolation=${isolation.replace(' ', '\\ ')}`,
+      max: 10,
+    });
+    const support = postgresSupport({ pool: strict, ...named() });
+    const grants = await Promise.all(Array.from({ length: 20 }, () => leased(support)));
+    expect(new Set(grants.map(({ workerId }) => workerId)).size).toBe(20);
+  });
+
+  it('leases as a user with three rights, and says what it does not see', async () => {
+    const role = `r${randomUUID().replaceAll('-', '')}`;
+    await pool.query(`CREATE ROLE ${role} LOGIN`);
+    await pool.query(`GRANT SELECT, INSERT, UPDATE ON ${lab.table} TO ${role}`);
+    await pool.query('REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC');
+    const url = new URL(process.env['DATABASE_URL']!);
+    url.username = role;
+    const support = postgresSupport({ pool: lab.pool({ connectionString: url.href }), ...named() });
+    await leased(support);
+    expect((await support.advice()).join()).toContain('pg_control_system');
+    await pool.query(`REVOKE UPDATE ON ${lab.table} FROM ${role}`);
+    expect(await failureOf(support.getNextWorkId(request()))).toMatchObject({
+      retryable: false,
+      message: expect.stringContaining('SELECT, INSERT and UPDATE') as unknown,
+    });
+    await pool.query('GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC');
+    await pool.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+  });
+
+  it('refuses to lease inside a transaction that somebody may roll back', async () => {
+    const client = await pool.connect();
+    await client.query('BEGIN');
+    const support = postgresSupport({ pool: client, ...named() });
+    const failure = await failureOf(support.getNextWorkId(request()));
+    await client.query('ROLLBACK');
+    client.release();
+    expect(failure.message).toContain('inside a transaction');
+  });
+
+  it('says that a server which takes no writes is not the primary, and asks again', async () => {
+    const readOnly = lab.pool({ options: '-c default_transaction_read_only=on' });
+    const support = postgresSupport({ pool: readOnly, ...named() });
+    expect(await failureOf(support.getNextWorkId(request()))).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      retryable: true,
+      message: expect.stringContaining('Name the primary') as unknown,
+    });
+  });
+
+  it('names the command where there is no table, and the columns where it is another', async () => {
+    const missing = postgresSupport({ pool, table: 'nowhere', namespace: 'shop' });
+    const text = (await failureOf(missing.getNextWorkId(request()))).message;
+    expect(text).toContain('snowflake registry create');
+    await pool.query(
+      `CREATE TABLE other_${lab.table.slice(0, 30)} (namespace text, worker_id int)`,
+    );
+    const other = postgresSupport({ pool, table: `other_${lab.table.slice(0, 30)}` });
+    expect((await failureOf(other.workers())).message).toContain('other columns');
+    await pool.query(`DROP TABLE other_${lab.table.slice(0, 30)}`);
+  });
+
+  it.each<[string, (answer: unknown) => unknown]>([
+    ['nothing', () => undefined],
+    ['no rows', () => []],
+    ['rows of something else', () => [{ something: 1 }]],
+    ['names in another case', (answer) => upper(answer)],
+    ['a text', () => 'SELECT 1'],
+  ])('takes %s for an error, and not for an answer', async (_what, odd) => {
+    const query: SqlQuery = async (sql, params) => odd(await pool.query(sql, params));
+    const support = sqlSupport({ query, dialect: 'postgres', ...named() });
+    expect((await failureOf(support.getNextWorkId(request()))).message).toContain(
+      'was not understood',
+    );
+  });
+
+  it('writes nothing that a driver failed at without a word', async () => {
+    const query: SqlQuery = async (sql, params) =>
+      sql.startsWith('WITH') ? [] : pool.query(sql, params);
+    const support = sqlSupport({ query, dialect: 'postgres', ...named() });
+    expect((await failureOf(support.getNextWorkId(request()))).message).toContain('no row');
+  });
+
+  it('goes on after its connection was killed, and after the header was deleted', async () => {
+    const { table, namespace } = named();
+    const query = `table=${table}&namespace=${namespace}&replicated=false`;
+    const support = supportFromUrl(`${process.env['DATABASE_URL']!}?${query}`);
+    const { workerId } = await leased(support);
+    await pool.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity ` +
+        `WHERE application_name = 'nestjs-snowflake'`,
+    );
+    await support.workers().catch(() => undefined);
+    expect(await idsOf(support)).toEqual([workerId]);
+    await pool.query(`DELETE FROM ${table} WHERE namespace = $1 AND worker_id = -1`, [namespace]);
+    const next = await leased(support);
+    expect(next.floorMs).toBeGreaterThan(next.nowMs! + 59_000);
+    await support.close();
+    expect(await failureOf(support.workers())).toMatchObject({ code: 'NOT_READY' });
+    await leased(support);
+    await support.close();
+  });
+});
+
+function upper(answer: unknown): unknown {
+  const { rows } = answer as { rows: Record<string, unknown>[] };
+  return rows.map((row) =>
+    Object.fromEntries(Object.entries(row).map(([name, value]) => [name.toUpperCase(), value])),
+  );
+}
+
+describe('a backend that is killed, where synchronous_commit is off', () => {
+  it.each([
+    ['keeps every lease', (query: SqlQuery) => query, 1],
+    [
+      'would lose it without the condition',
+      (query: SqlQuery) => broken(query, POSTGRES_DURABLY, 'true'),
+      0,
+    ],
+  ] as const)('%s', async (_what, by, count) => {
+    const server = await startPostgres([
+      ...['synchronous_commit=off', 'wal_writer_delay=10s', 'autovacuum=off'],
+      'restart_after_crash=on',
+    ]);
+    const own = lab.pool({ connectionString: server.url });
+    const ready = () => own.query(registryTable('postgres', lab.table)).catch(() => undefined);
+    while ((await ready()) === undefined);
+    await own.query('CHECKPOINT');
+    const query = by((sql, params) => own.query(sql, params));
+    await leased(postgresSupport({ pool: { query }, ...named() }));
+    const { rows } = await own.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    process.kill(rows[0]!.pid, 'SIGKILL');
+    await own.end().catch(() => undefined);
+    const again = lab.pool({ connectionString: server.url });
+    expect(await slotsOnceUp(again)).toBe(count);
+    await again.end();
+    await server.stop();
+  });
+
+  /** While it recovers, the server refuses connections. */
+  async function slotsOnceUp(database: Pool): Promise<number> {
+    for (;;) {
+      const sql = `SELECT 1 FROM ${lab.table} WHERE worker_id >= 0`;
+      const found = await database.query(sql).catch(() => undefined);
+      if (found !== undefined) return found.rows.length;
+    }
+  }
+});
+
+describe('MariaDB', () => {
+  it.each([
+    ['without autocommit', 'SET autocommit = 0', 'autocommit is off'],
+    ['inside a transaction', 'START TRANSACTION', 'inside a transaction'],
+    ['without escapes', `SET sql_mode = 'NO_BACKSLASH_ESCAPES'`, 'NO_BACKSLASH_ESCAPES'],
+    ['that is read only', 'SET SESSION TRANSACTION READ ONLY', 'Name the primary'],
+  ])('refuses a session %s', async (_what, before, message) => {
+    const client = await mysql.getConnection();
+    await client.query(before);
+    const support = mysqlSupport({ pool: client, ...named() });
+    const failure = await failureOf(support.getNextWorkId(request()));
+    await client.query('ROLLBACK');
+    client.destroy();
+    expect(failure.message).toContain(message);
+  });
+
+  it('leases by a URL with one connection, which close() ends', async () => {
+    const { table, namespace } = named();
+    const support = supportFromUrl(
+      `${process.env['MYSQL_URL']!}?table=${table}&namespace=${namespace}&replicated=false`,
+    );
+    const { workerId } = await leased(support);
+    expect(await idsOf(support)).toEqual([workerId]);
+    expect((await support.advice()).join()).toContain('innodb_flush_log_at_trx_commit is 0');
+    await support.close();
+    expect(await failureOf(support.workers())).toMatchObject({ code: 'NOT_READY' });
+  });
+
+  it('takes an answer that does not count for an error', async () => {
+    const query: SqlQuery = async (sql, params) =>
+      /^(SELECT|SHOW)/.test(sql) ? mysql.execute(sql, params) : [];
+    const support = sqlSupport({ query, dialect: 'mysql', ...named() });
+    const failure = await failureOf(support.getNextWorkId(request()));
+    expect(failure.message).toContain('affectedRows');
+  });
+});
+
+describe('a DataSource of TypeORM', () => {
+  const migrations = [CreateSnowflakeRegistry1767225600000];
+  it.each([
+    ['postgres', { url: process.env['DATABASE_URL']! }],
+    ['mysql', { url: process.env['MYSQL_URL']! }],
+    ['better-sqlite3', { database: ':memory:', driver: Database }],
+  ] as const)('of %s has its table by a migration, and leases', async (type, options) => {
+    const dataSource = await new DataSource({ type, ...options, migrations } as never).initialize();
+    await dataSource.runMigrations();
+    const support = sqlSupport({ dataSource, namespace: randomUUID(), replicated: false });
+    const first = await leased(support);
+    expect((await leased(support)).workerId).not.toBe(first.workerId);
+    expect((await idsOf(support)).length).toBe(2);
+    await dataSource.undoLastMigration();
+    await dataSource.destroy();
+  });
+});
+
+describe('a SQLite handle', () => {
+  it('leases nothing while a transaction of the application is open', async () => {
+    const database = new Database(':memory:');
+    database.exec(registryTable('sqlite'));
+    const support = sqliteSupport({ database });
+    database.exec('BEGIN');
+    expect((await failureOf(support.getNextWorkId(request()))).message).toContain('stays open');
+    database.exec('ROLLBACK');
+    await leased(support);
+  });
+});

@@ -1,0 +1,94 @@
+/**
+ * Databases inside the process keep the contract: SQLite in a file, and PGlite.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PGlite } from '@electric-sql/pglite';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import Database from 'libsql';
+import { POSTGRES_SERVER, POSTGRES_TIME } from '../../lib/backends/sql/dialects/postgres.js';
+import { SQLITE_TIME } from '../../lib/backends/sql/dialects/sqlite.js';
+import { postgresSupport, registryTable, supportFromUrl } from '../../lib/backends/sql/index.js';
+import { SqliteDialect } from '../../lib/backends/sql/dialects/sqlite.js';
+import { checkedOptions } from '../../lib/backends/sql/sql-options.js';
+import { SqlStore } from '../../lib/backends/sql/sql-store.js';
+import { RegistrySupport } from '../../lib/registry/registry-support.js';
+import { describeDistributedSupport } from '../../lib/testing/index.js';
+import { sqlStore } from './settable-sql.js';
+
+const TABLE = 'contract_registry';
+const folder = mkdtempSync(join(tmpdir(), 'snowflake-sqlite-'));
+const path = join(folder, 'registry.db');
+let database: InstanceType<typeof Database>;
+let pglite: PGlite;
+const opened: RegistrySupport[] = [];
+
+beforeAll(async () => {
+  database = new Database(path);
+  database.exec(registryTable('sqlite', TABLE));
+  pglite = await PGlite.create();
+  await pglite.exec(registryTable('postgres', TABLE));
+});
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((support) => support.close()));
+});
+afterAll(async () => {
+  await pglite.close();
+  database.close();
+  rmSync(folder, { recursive: true });
+});
+
+describe('SQLite, told the time by the test', () => {
+  const IDENTITY = `'the file'`;
+  describeDistributedSupport({
+    test: it,
+    expect,
+    ...sqlStore({
+      query: () => async (sql, params) => database.prepare(sql).all(...params),
+      table: TABLE,
+      time: SQLITE_TIME,
+      server: IDENTITY,
+      mark: () => '?',
+      support: (query, options) =>
+        new RegistrySupport(
+          new SqlStore({
+            ...checkedOptions(options),
+            dialect: new SqliteDialect(IDENTITY),
+            connection: { where: { text: 'SQLite', secrets: [] }, query },
+          }),
+        ),
+    }),
+  });
+});
+
+describe('sqlite: as a URL', () => {
+  const run = randomUUID();
+  describeDistributedSupport({
+    test: it,
+    expect,
+    createSupport(name) {
+      const namespace = encodeURIComponent(`${run}/${name.replaceAll(' ', '_')}`.slice(0, 120));
+      const support = supportFromUrl(`sqlite:${path}?table=${TABLE}&namespace=${namespace}`);
+      opened.push(support);
+      return support;
+    },
+    leaveOut: ['clock', 'losses', 'version'],
+  });
+});
+
+describe('PGlite, told the time by the test', () => {
+  describeDistributedSupport({
+    test: it,
+    expect,
+    ...sqlStore({
+      query: () => (sql, params) => pglite.query(sql, params),
+      table: TABLE,
+      time: POSTGRES_TIME,
+      server: POSTGRES_SERVER,
+      mark: (number) => `$${number}::text`,
+      support: (query, options) => postgresSupport({ pool: { query }, ...options }),
+    }),
+  });
+});

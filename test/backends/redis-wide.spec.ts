@@ -66,7 +66,7 @@ describe('a wide registry in Redis', () => {
       Number(/cmdstat_hscan:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
     const before = await calls();
     const workers = await support.workers(1000);
-    expect(await calls()).toBe(before + 1);
+    expect(await calls()).toBeLessThanOrEqual(before + 3);
     expect(workers).toHaveLength(1000);
     expect(workers.every(({ workerId, holder }) => holder?.pid === workerId)).toBe(true);
   });

@@ -4,7 +4,7 @@
 -- ARGV     1 the cursor of the page, '0' for the first
 -- Answer   time in ms, slew or '0', cursor of the next page or '0', then field, value, field,
 --          value ...: a ceiling with its holder, and without the fields of tokens
-local key, PAGE, CHUNK = KEYS[1], 16384, 4096 -- fields; unpack() takes some 8,000 values at most
+local key, PAGE, CHUNK = KEYS[1], 2048, 4096 -- fields; unpack() takes some 8,000 values at most
 local time = redis.call('TIME')
 local page = redis.call('HSCAN', key, ARGV[1], 'COUNT', PAGE)
 local seen = { tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000),

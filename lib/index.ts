@@ -26,6 +26,7 @@ export type { LeasedRange, SeatWatch, SeatedRange } from './core/seat/worker-sea
 export { ordinalSupport } from './backends/host/index.js';
 export { MemoryRegistry, MemorySupport } from './backends/memory/index.js';
 export type { MemorySupportOptions } from './backends/memory/index.js';
+export type { WorkerIdClaim, WorkerIdSource } from './lease/claim.support.js';
 export { IDistributedSupport } from './lease/distributed-support.js';
 export type {
   LeaseAnswer,

@@ -9,7 +9,7 @@ const FOLDER = new URL('../lib/backends/redis/', import.meta.url);
 /** Operations on worker ids stand behind the beginning of every script on a registry. */
 const HOLDERS = ['scripts/opening', 'worker-ids/scripts/holders'];
 const SCRIPTS = {
-  acquire: [...HOLDERS, 'worker-ids/scripts/acquire'],
+  acquire: [...HOLDERS, 'worker-ids/scripts/search', 'worker-ids/scripts/acquire'],
   renew: [...HOLDERS, 'worker-ids/scripts/renew'],
   release: [...HOLDERS, 'worker-ids/scripts/release'],
   workers: ['worker-ids/scripts/workers'],

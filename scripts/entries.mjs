@@ -9,6 +9,7 @@ export const ENTRIES = {
   '.': 'index',
   './core': 'core/index',
   './redis': 'backends/redis/index',
+  './host': 'backends/host/index',
   './typeorm': 'orm/typeorm/index',
   './testing': 'testing/index',
   './http': 'http/index',

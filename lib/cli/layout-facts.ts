@@ -3,7 +3,6 @@
  * They follow from the layout alone.
  */
 import type { BitLayout } from '../core/index.js';
-import { LEASED_WORKER_COUNT_MAX } from '../core/layout/worker-id-range.js';
 import { spanText } from './time-text.js';
 
 /** With more bits a JavaScript number is not exact. */
@@ -17,7 +16,6 @@ export interface LayoutFacts {
   readonly lastDate: string;
   readonly lifetimeMs: number;
   readonly workers: number;
-  readonly workersLeased: number;
   readonly idsPerSecondAndWorker: number;
   readonly fitsNumber: boolean;
 }
@@ -32,7 +30,6 @@ export function layoutFacts(layout: BitLayout): LayoutFacts {
     lastDate: layout.lastDate.toISOString(),
     lifetimeMs: layout.lifetimeMs,
     workers,
-    workersLeased: Math.min(workers, LEASED_WORKER_COUNT_MAX),
     idsPerSecondAndWorker: layout.idsPerSecond,
     fitsNumber: layout.totalBits <= NUMBER_BITS,
   };
@@ -41,8 +38,7 @@ export function layoutFacts(layout: BitLayout): LayoutFacts {
 /** The facts as cells, each under its label. */
 export function factRows(facts: LayoutFacts): (readonly [label: string, text: string])[] {
   const count = (number: number) => number.toLocaleString('en-US');
-  const { workers, workersLeased, idsPerSecondAndWorker: rate } = facts;
-  const ofThem = workers > workersLeased ? ` (${count(workersLeased)} leased by a store)` : '';
+  const { workers, idsPerSecondAndWorker: rate } = facts;
   return [
     ['fingerprint', facts.fingerprint],
     ['bits', `${facts.bits}${facts.fitsNumber ? ' (fits a JavaScript number)' : ''}`],
@@ -50,7 +46,7 @@ export function factRows(facts: LayoutFacts): (readonly [label: string, text: st
     ['epoch', facts.epoch],
     ['last date', facts.lastDate],
     ['lifetime', spanText(facts.lifetimeMs)],
-    ['workers', count(workers) + ofThem],
+    ['workers', count(workers)],
     ['ids per s and worker', count(rate)],
     ['ids per s in total', count(rate * workers)],
   ];

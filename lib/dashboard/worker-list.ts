@@ -11,10 +11,15 @@ import { withinLimit } from '../patience/within-limit.js';
 import type { HolderView, WorkerView, WorkersAnswer } from './answers.js';
 
 const ASKED_EVERY_MS = 1000;
+/** Who would look at more? */
+const SHOWN_MAX = 4096;
 const WAITED_MS_MAX = 3000;
 /** How long a crashed process is shown; the registry keeps its holder until the id is leased. */
 const ENDED_SHOWN_MS = 3_600_000;
 
+const TOO_MANY =
+  `Only ${SHOWN_MAX.toLocaleString('en-US')} of the worker ids in the registry are shown. The ` +
+  'command `snowflake workers` lists all of them.';
 const NO_LIST = 'This support cannot list who holds which worker id.';
 const SILENT = `The store did not answer within ${WAITED_MS_MAX / 1000} s.`;
 const FIXED =
@@ -48,7 +53,7 @@ export class WorkerList {
   private async ask(nowMs: number): Promise<WorkersAnswer> {
     this.isOpen = true;
     try {
-      const records = await this.support.workers?.();
+      const records = await this.support.workers?.(SHOWN_MAX + 1);
       return Array.isArray(records) ? this.answerOf(records, nowMs) : faulty(NO_LIST);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
@@ -64,7 +69,10 @@ export class WorkerList {
     const running = records.find(({ freeInMs }) => freeInMs > 0);
     // Ages are by the store's clock, which a ceiling in the future tells.
     const nowMs = running === undefined ? hostNowMs : running.ceilingMs - running.freeInMs;
-    return { workers: records.flatMap((record) => workerView(record, nowMs) ?? []) };
+    const workers = records
+      .slice(0, SHOWN_MAX)
+      .flatMap((record) => workerView(record, nowMs) ?? []);
+    return records.length > SHOWN_MAX ? { workers, problem: TOO_MANY } : { workers };
   }
 
   private readonly fixedView = ({ workerId }: WorkerRecord): WorkerView => ({

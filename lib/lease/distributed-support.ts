@@ -24,8 +24,11 @@ export interface IDistributedSupport {
   refreshAlive(lease: WorkerLease): Promise<LeaseAnswer>;
   /** Gives the worker id back; the next holder starts after the last id that was issued. */
   release?(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void>;
-  /** Who holds what, for the operator. */
-  workers?(): Promise<WorkerRecord[]>;
+  /**
+   * Who holds what, for the operator.
+   * @param countMax so many of them are enough, whichever; absent for all
+   */
+  workers?(countMax?: number): Promise<WorkerRecord[]>;
   /**
    * What the operator should change in the store, one sentence each; asked once after the start.
    */
@@ -35,6 +38,8 @@ export interface IDistributedSupport {
    * layout is then refused together with all other faults of the options.
    */
   readonly workerId?: number;
+  /** True where that one is a claim: it is asked for with `LeaseRequest.takesOver`. */
+  readonly takesOver?: boolean;
   /** Where the registry lies, in words for the operator, without secrets. */
   readonly place?: string;
   /** Closes what the support opened itself. */
@@ -77,6 +82,12 @@ export interface LeaseRequest extends LeaseTerms {
   /** Where the range ends that is still in use while another one is asked for, or 0. */
   readonly haveMs: number;
   readonly holder: HolderLabel;
+  /**
+   * Asks for a worker id that may be held, as the pod of a StatefulSet asks for its own number.
+   * Where `workerIdMin` is `workerIdMax`, the new range starts where the one granted last ends; its
+   * holder keeps it and is fenced. 'wait' where too little is left until one ttl ahead.
+   */
+  readonly takesOver?: boolean;
 }
 
 /** How a holder recognises that the store forgot something it had acknowledged. */
@@ -118,7 +129,10 @@ export type LeaseAnswer =
   | LeaseGrant
   /** Every worker id is held; the next one is free after `waitMs`. */
   | { readonly status: 'none-free'; readonly waitMs: number }
-  /** After a loss of data: a range worth having can be granted after `waitMs`. */
+  /**
+   * After a loss of data, or where a worker id is taken over: a range worth having can be granted
+   * after `waitMs`.
+   */
   | { readonly status: 'wait'; readonly waitMs: number }
   /** The same, at a renewal: the range held lasts, its continuation comes after `waitMs`. */
   | { readonly status: 'hold'; readonly waitMs: number }

@@ -75,9 +75,10 @@ export class LeaseAcquirer {
     }
   }
 
-  /** One try; undefined when there is no worker id to be had now. */
+  /** One try for another worker id; undefined when there is none to be had now. */
   async acquireOnce(): Promise<Acquired | undefined> {
-    const outcome = await this.ask(this.request());
+    // A claim would take over the worker id that is held already.
+    const outcome = await this.ask({ ...this.request(), takesOver: false });
     return 'error' in outcome ? undefined : outcome;
   }
 
@@ -111,7 +112,7 @@ export class LeaseAcquirer {
   }
 
   private request(): LeaseRequest {
-    const { terms, options, identity, workerIds } = this.parts;
+    const { terms, options, identity, workerIds, support } = this.parts;
     return {
       ...terms,
       // 'wait' asks for a whole lease at least, which there is once the clock has reached its
@@ -123,6 +124,7 @@ export class LeaseAcquirer {
       workerIdMax: workerIds.max,
       haveMs: 0,
       holder: identity.label(),
+      takesOver: support.takesOver === true,
     };
   }
 
@@ -140,7 +142,7 @@ export class LeaseAcquirer {
       });
       const answer = checked(given);
       this.terms.heard(answer);
-      if (answer.status !== 'ok') return refused(answer, terms.fingerprint);
+      if (answer.status !== 'ok') return refused(answer, request);
       const grant = claimEndless(answer, request);
       const { workerId, ceilingMs: haveMs, mark = NO_REGISTRY } = grant;
       const nonceNext = identity.randomText();

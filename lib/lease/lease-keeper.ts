@@ -182,7 +182,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     const { floorMs: itsFloorMs = Infinity } = answer;
     if (itsFloorMs < lease.asked.haveMs) return this.drop(texts.overlapping(lease, itsFloorMs));
     this.lease = undefined;
-    this.change('fenced', `The registry answered ${answer.status.toUpperCase()}.`);
+    this.change('fenced', texts.fencedText(answer.status, this.parts.support));
     return this.replaceLease();
   }
 

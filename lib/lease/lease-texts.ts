@@ -4,7 +4,7 @@
  * Promise: what happened, what was done, what to do; no decision is taken here.
  */
 import { SnowflakeError } from '../errors.js';
-import type { LeaseGrant } from './distributed-support.js';
+import type { IDistributedSupport, LeaseGrant } from './distributed-support.js';
 
 export function grantText(grant: LeaseGrant): string {
   if (grant.ceilingMs === Infinity) return `Worker id ${grant.workerId} without end.`;
@@ -18,6 +18,12 @@ export function holdText({ waitMs }: { waitMs: number }): string {
     `The registry is new or has changed servers. The lease continues in ${waitMs} ms, after ` +
     `everything that could have been forgotten.`
   );
+}
+
+export function fencedText(status: string, { workerId, takesOver }: IDistributedSupport): string {
+  const text = `The registry answered ${status.toUpperCase()}.`;
+  if (takesOver !== true || status !== 'fenced') return text;
+  return `${text} Another process has claimed worker id ${workerId}, which is taken back.`;
 }
 
 export function movedText(from: number, to: number): string {

@@ -5,7 +5,7 @@
  * somebody gives back is overlooked.
  */
 import { SnowflakeError } from '../errors.js';
-import type { LeaseAnswer, LeaseGrant } from './distributed-support.js';
+import type { LeaseAnswer, LeaseGrant, LeaseRequest } from './distributed-support.js';
 import { otherLayout, otherVersion } from './other-registry.js';
 
 /** Without a wait of its own the delay between two tries decides. */
@@ -17,14 +17,20 @@ export interface Refused {
 /** Asked again after this at the latest, however long the answer says. */
 const WAIT_MS_MAX = 2000;
 
-export function refused(answer: Exclude<LeaseAnswer, LeaseGrant>, fingerprint: string): Refused {
+export function refused(
+  answer: Exclude<LeaseAnswer, LeaseGrant>,
+  { fingerprint, takesOver = false }: LeaseRequest,
+): Refused {
   switch (answer.status) {
     case 'none-free':
       // Without a wait of its own: somebody may give a worker id back at any time.
       return { error: noneFree(answer.waitMs) };
     case 'wait':
     case 'hold':
-      return { error: quarantined(answer.waitMs), waitMs: Math.min(answer.waitMs, WAIT_MS_MAX) };
+      return {
+        error: tooSoon(answer.waitMs, takesOver),
+        waitMs: Math.min(answer.waitMs, WAIT_MS_MAX),
+      };
     case 'layout-mismatch':
       return { error: otherLayout(answer.fingerprint, fingerprint) };
     case 'other-version':
@@ -49,13 +55,14 @@ function noneFree(waitMs: number): SnowflakeError {
   );
 }
 
-function quarantined(waitMs: number): SnowflakeError {
-  return new SnowflakeError(
-    'NOT_READY',
-    `The registry is new or has lost data. Ids start in ${waitMs} ms, after everything that it ` +
-      `could have forgotten.`,
-    { details: { waitMs } },
-  );
+function tooSoon(waitMs: number, takesOver: boolean): SnowflakeError {
+  const reason = takesOver
+    ? `The worker id was in use a moment ago, or the registry has lost data. Ids start in ` +
+      `${waitMs} ms, after all that others may have made. Where it takes longer, another process ` +
+      `that runs has the same number.`
+    : `The registry is new or has lost data. Ids start in ${waitMs} ms, after everything that it ` +
+      `could have forgotten.`;
+  return new SnowflakeError('NOT_READY', reason, { details: { waitMs } });
 }
 
 function unexpected(status: string): SnowflakeError {

@@ -10,6 +10,9 @@ import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-sup
 import { systemTimers, type Timers } from '../patience/timers.js';
 import { withinLimit } from '../patience/within-limit.js';
 
+/** Beyond that a count is not worth what it costs the store and this process. */
+const COUNTED_MAX = 65_536;
+
 /** A scrape may take 10 s by default; a healthy store answers in a few ms. */
 const WAITED_MS_MAX = 1000;
 
@@ -62,7 +65,7 @@ export class WorkerCensus {
 
   private async ask(): Promise<void> {
     try {
-      const records = await this.support.workers?.();
+      const records = await this.support.workers?.(COUNTED_MAX + 1);
       this.counted = records && count(records, this.workerIds);
     } catch {
       // The renewals report a store that is away; here there is just nothing to show.
@@ -72,11 +75,12 @@ export class WorkerCensus {
   }
 }
 
-/** Undefined where worker ids are not leased: then nobody knows which are in use. */
+/** Undefined where worker ids are not leased, or too many: then it is not known how many are. */
 function count(
   records: readonly WorkerRecord[],
   { min, max }: WorkerIdRange,
 ): WorkerCount | undefined {
+  if (records.length > COUNTED_MAX) return undefined;
   if (records.some(({ ceilingMs }) => ceilingMs === Infinity)) return undefined;
   const held = records.filter(
     ({ workerId, freeInMs }) => freeInMs > 0 && workerId >= min && workerId <= max,

@@ -11,13 +11,10 @@ import type { Epoch } from '../core/layout/epoch.js';
 import type { FieldSpec } from '../core/layout/layout-fields.js';
 import { layouts } from '../core/layout/presets.js';
 import { sharedLayout, type SharedLease } from '../core/seat/shared-lease.js';
-import {
-  LEASED_WORKER_COUNT_MAX,
-  workerIdRangeOf,
-  type WorkerIdRange,
-} from '../core/layout/worker-id-range.js';
+import { workerIdRangeOf, type WorkerIdRange } from '../core/layout/worker-id-range.js';
 import { shown } from '../shown.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
+import type { WorkerIdClaim, WorkerIdSource } from '../lease/claim.support.js';
 import { sourceOf } from '../lease/lease-source.js';
 import {
   LEASE_DEFAULTS,
@@ -27,24 +24,27 @@ import {
   waitFault,
 } from '../lease/lease-options.js';
 import type { LeaseOptions, LeaseRoom } from '../lease/lease-options.js';
-import { StaticSupport, staticWorkerFault } from '../lease/static.support.js';
+import { staticWorkerFault } from '../lease/static.support.js';
 import { systemTimers, type Timers } from '../patience/timers.js';
 import { SCHEDULER_FAULT, collect, faultsOf, invalid, noOptions } from './config-faults.js';
 import { applicationName } from './application-name.js';
 import { ownSupports } from './own-supports.js';
-import { toSupport } from './support-url.js';
+import { givenSupport } from './given-support.js';
 
 /** Options of SnowflakeModule; docs/reference/options.md describes each. */
 export interface SnowflakeModuleOptions extends Partial<Omit<LeaseOptions, 'ttlMs'>> {
   /**
-   * Where the worker id comes from: a URL ('static:7', 'redis://...') or a support; in a worker
-   * thread also the `sharedLease` of another thread's IdMaker.
+   * Where the worker id comes from: a URL ('static:7', 'redis://...'), a support, or what
+   * `ordinalSupport({ of })` gives; in a worker thread also the `sharedLease` of another's IdMaker.
    */
-  readonly support?: IDistributedSupport | SharedLease | string;
+  readonly support?: IDistributedSupport | WorkerIdClaim | SharedLease | string;
   /** URL schemes of your own for `support`: `{ file: (url) => new FileSupport(url) }`. */
   readonly supports?: Readonly<Record<string, SupportFromUrl>>;
-  /** Short for `support: new StaticSupport(workerId)`. */
-  readonly workerId?: number;
+  /**
+   * The worker id, or a function that gives it at the start. Alone nobody checks it; with a
+   * `support` it is claimed there, also from whoever holds it.
+   */
+  readonly workerId?: WorkerIdSource;
   /** A layout, or its fields, the most significant first. Default layouts.snowflake(). */
   readonly layout?: BitLayout | readonly FieldSpec[];
   /** When the time in ids starts. Default that of the layout, 2024-01-01T00:00:00Z. */
@@ -201,20 +201,9 @@ async function resolveSupport(
   options: SnowflakeModuleOptions,
   faults: string[],
 ): Promise<IDistributedSupport> {
-  const { support, workerId } = options;
   const own = ownSupports(options.supports, faults);
-  if ((support === undefined) === (workerId === undefined)) {
-    faults.push(
-      support === undefined
-        ? 'Neither `support` nor `workerId` is given, and no worker id is a safe default. Give ' +
-            "`support: 'redis://host:6379?namespace=shop'`, or `workerId: 7` with a different " +
-            'number in each process.'
-        : 'Both `support` and `workerId` are given; give one of them.',
-    );
-    return UNKNOWN_SUPPORT;
-  }
   try {
-    return workerId === undefined ? await toSupport(support, own) : new StaticSupport(workerId);
+    return await givenSupport(options, own);
   } catch (error) {
     faults.push(...faultsOf(error));
     return UNKNOWN_SUPPORT;
@@ -253,12 +242,13 @@ function resolveWorkerIds(
     faults.push(...range.faults);
     return { min: 0, max: 0 };
   }
-  if (support.workerId !== undefined) {
-    const fault = staticWorkerFault(support.workerId, range.min, range.max);
+  const { workerId, takesOver } = support;
+  if (workerId !== undefined) {
+    const fault = staticWorkerFault(workerId, range.min, range.max);
     if (fault !== undefined) faults.push(fault);
-    return range;
+    if (takesOver === true) return { min: workerId, max: workerId };
   }
-  return { min: range.min, max: Math.min(range.max, range.min + LEASED_WORKER_COUNT_MAX - 1) };
+  return range;
 }
 
 function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): string[] {

@@ -42,7 +42,7 @@ function sameLease(header: RegistryHeader, held: HeldSlot, request: LeaseRequest
 function newLease(header: RegistryHeader, lowest: WorkerSlot, request: LeaseRequest): Step {
   const { workerId, ceilingMs: lastMs } = lowest;
   const nowMs = nowOf(header);
-  if (lastMs > nowMs) {
+  if (lastMs > nowMs && !isClaim(request)) {
     return { answer: { status: 'none-free', waitMs: lastMs - nowMs }, header, slots: [] };
   }
   const floorMs = Math.max(lastMs, header.safeFloorMs);
@@ -54,4 +54,9 @@ function newLease(header: RegistryHeader, lowest: WorkerSlot, request: LeaseRequ
   const holder = { token, nonce, floorMs, era: header.era, sinceMs: nowMs, label };
   // Only now: a newcomer who has to wait may be refused yet, for a holder who was here before.
   return granted(claimed(header, fingerprint), { workerId, ceilingMs, holder });
+}
+
+/** Of a worker id that may be held: its holder keeps the range that ends where this one starts. */
+function isClaim({ takesOver = false, workerIdMin, workerIdMax }: LeaseRequest): boolean {
+  return takesOver && workerIdMin === workerIdMax;
 }

@@ -63,6 +63,11 @@ export function afterLoss(header: RegistryHeader): RegistryHeader {
   return { ...header, era: header.era + 1, safeFloorMs };
 }
 
+/** A registry of which a part is found to be missing, whoever asks. */
+export function withLoss(stored: RegistryHeader, reading: StoreReading): RegistryHeader {
+  return afterLoss({ ...stored, ...clockAt(stored, reading) });
+}
+
 /** An absent registry cannot be told from a lost one, so that none is believed to be new. */
 function created(terms: OpeningTerms, reading: StoreReading): RegistryHeader {
   const quarantineMs = quarantineOf(terms, reading);

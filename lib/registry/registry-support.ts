@@ -15,10 +15,12 @@ import type {
 } from '../lease/distributed-support.js';
 import { pause, systemTimers, type Timers } from '../patience/timers.js';
 import { acquire } from './acquire.js';
-import { WHOLE_COUNT_MAX, candidatesOf, countOf, drawnFrom, isSmall } from './candidates.js';
+import { candidatesOf, countOf, drawnFrom, isSmall, isWide, usedFirst } from './candidates.js';
 import { workerRecords } from './registry-view.js';
 import { release } from './release.js';
 import { renew } from './renew.js';
+import { headerRow } from './row-text.js';
+import { isMade, withBlock, workerIdsOf } from './row-blocks.js';
 import type { RegistrySlice, SliceStore } from './slice-store.js';
 import type { Changes, Step, WorkerSlot } from './slice.js';
 import { HEADER_AGE_MS, StoredSlice } from './stored-slice.js';
@@ -35,8 +37,9 @@ export interface RegistrySupportParts {
   readonly random?: () => number;
 }
 
-/** What was read, and what the rule made of it. */
+/** What was read for a worker id, and what the rule made of it. */
 interface Attempt<T extends Changes> {
+  readonly workerId: number;
   readonly slice: StoredSlice;
   readonly step: T;
 }
@@ -70,19 +73,22 @@ export class RegistrySupport implements IDistributedSupport {
   }
 
   async refreshAlive(lease: WorkerLease): Promise<LeaseAnswer> {
-    const { slice, step } = await this.#repeated(async () => {
-      const read = await this.#read([lease.workerId]);
-      const renewed = renew(read.ofWorker(lease.workerId), read.withoutWrites(lease), read.reading);
-      return { slice: read, step: renewed };
+    const { workerId } = lease;
+    const { slice: last, step } = await this.#repeated(async () => {
+      const slice = await this.#read([workerId]);
+      const stored = slice.ofWorker(workerId);
+      const renewed = renew(stored, slice.withoutWrites(lease), slice.reading);
+      return { workerId, slice, step: renewed };
     });
-    return slice.withWrites(step.answer);
+    return last.withWrites(step.answer);
   }
 
   async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
+    const { workerId } = lease;
     await this.#repeated(async () => {
-      const slice = await this.#read([lease.workerId]);
-      const stored = slice.ofWorker(lease.workerId);
-      return { slice, step: release(stored, lease, lastIssuedMs, slice.reading) };
+      const slice = await this.#read([workerId]);
+      const stored = slice.ofWorker(workerId);
+      return { workerId, slice, step: release(stored, lease, lastIssuedMs, slice.reading) };
     });
   }
 
@@ -104,7 +110,7 @@ export class RegistrySupport implements IDistributedSupport {
     const seed = `${request.token} ${number}`;
     const drawn = await this.#acquireAmong(candidatesOf(request, seed), request);
     if (drawn.step.answer.status !== 'none-free' || isSmall(request)) return drawn;
-    if (countOf(request) > WHOLE_COUNT_MAX) return this.#acquireByDraws(drawn, request, seed);
+    if (isWide(request)) return this.#acquireByDraws(drawn, request, seed);
     const { nowMs } = drawn.slice;
     const all = await this.#slotsIn(request);
     const free = all.filter(({ ceilingMs }) => ceilingMs <= nowMs);
@@ -130,8 +136,10 @@ export class RegistrySupport implements IDistributedSupport {
   async #acquireAmong(workerIds: readonly number[], request: LeaseRequest): Promise<Attempt<Step>> {
     const slice = await this.#read(workerIds, request);
     const slots = workerIds.map((workerId) => slice.slotOf(workerId));
-    const lowest = drawnFrom(longestFree(slots), request.token)!;
-    return { slice, step: acquire(slice.forAcquire(request, lowest), request, slice.reading) };
+    const worth = isWide(request) ? usedFirst(slots, slice.nowMs) : slots;
+    const lowest = drawnFrom(longestFree(worth), request.token)!;
+    const step = acquire(slice.forAcquire(request, lowest), request, slice.reading);
+    return { workerId: lowest.workerId, slice, step };
   }
 
   /** All of a span; a worker id that was never leased has been free for longest. */
@@ -147,7 +155,7 @@ export class RegistrySupport implements IDistributedSupport {
 
   async #read(workerIds: readonly number[], request?: LeaseRequest): Promise<StoredSlice> {
     // Without an index by token it is looked for where that costs little.
-    const isFound = request !== undefined && countOf(request) <= WHOLE_COUNT_MAX;
+    const isFound = request !== undefined && !isWide(request);
     const token = isFound ? { token: request.token } : {};
     return this.#sliceOf(await this.#store.read({ workerIds, ...token }));
   }
@@ -161,12 +169,33 @@ export class RegistrySupport implements IDistributedSupport {
   ): Promise<Attempt<T>> {
     for (let number = 0; number < ATTEMPT_COUNT; number++) {
       const attempt = await take(number);
-      const write = attempt.slice.writeOf(attempt.step);
-      if (write === undefined || (await this.#store.write(write))) return attempt;
+      if (await this.#isWritten(attempt)) return attempt;
       const spanMs = Math.min(PAUSE_MS_MAX, 2 ** number);
       await pause(this.#timers, Math.ceil(this.#random() * spanMs));
     }
-    throw new SnowflakeError(
+    throw this.#refused();
+  }
+
+  async #isWritten({ workerId, slice, step }: Attempt<Changes>): Promise<boolean> {
+    const lack = slice.lackOf(workerId, step);
+    if (typeof lack === 'number') await this.#makeBlock(lack);
+    else if (lack !== undefined) await this.#store.write(slice.write([], lack));
+    if (lack !== undefined) return false;
+    const write = slice.writeOf(step);
+    return write === undefined || this.#store.write(write);
+  }
+
+  /** Rows first: whatever block the header lists has all of them. */
+  async #makeBlock(block: number): Promise<void> {
+    const slice = await this.#read(workerIdsOf(block));
+    const { header } = slice;
+    if (header === undefined || isMade(header, block)) return;
+    const isDone = await this.#store.write(slice.rowsOf(block));
+    if (isDone) await this.#store.write(slice.write([], headerRow(withBlock(header, block))));
+  }
+
+  #refused(): SnowflakeError {
+    return new SnowflakeError(
       'STORE_UNAVAILABLE',
       `Others changed what was read from ${this.place} ${ATTEMPT_COUNT} times in a row, and ` +
         `nothing was written. It is asked again later; a store that never takes a write looks ` +

@@ -8,16 +8,25 @@
 import { SnowflakeError } from '../errors.js';
 import { labelOf } from './holder-label.js';
 import { HEADER_ID, type RegistryRow } from './slice-store.js';
-import type { HeldSlot, RegistryHeader, SlotHolder, WorkerSlot } from './slice.js';
+import type { StoredHeader } from './row-blocks.js';
+import type { HeldSlot, SlotHolder, WorkerSlot } from './slice.js';
 
-export function headerRow(header: RegistryHeader): RegistryRow {
-  return { workerId: HEADER_ID, ceilingMs: 0, text: JSON.stringify(header) };
+/**
+ * A header before there is one. It gives whoever creates the registry a version to rest on: one who
+ * saw that nothing was there, and stood still since, cannot tell that from nothing being there again.
+ */
+export const EMPTY_HEADER: RegistryRow = { workerId: HEADER_ID, ceilingMs: 0, text: '{}' };
+
+export function headerRow(header: StoredHeader): RegistryRow {
+  return { ...EMPTY_HEADER, text: JSON.stringify(header) };
 }
 
-export function slotRow({ workerId, ceilingMs, holder }: WorkerSlot): RegistryRow {
+/** @param incarnation of the header that the row is written under */
+export function slotRow(slot: WorkerSlot, incarnation: string | undefined): RegistryRow {
+  const { workerId, ceilingMs, holder } = slot;
   if (holder === undefined) return { workerId, ceilingMs, text: '{}' };
   const { token, ...rest } = holder;
-  return { workerId, ceilingMs, token, text: JSON.stringify(rest) };
+  return { workerId, ceilingMs, token, text: JSON.stringify({ ...rest, incarnation }) };
 }
 
 const HEADER_NUMBERS = [
@@ -31,14 +40,16 @@ const HEADER_NUMBERS = [
 const HEADER_TEXTS = ['version', 'fingerprint', 'incarnation', 'server'] as const;
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text that is not a header's */
-export function headerOf({ text }: RegistryRow): RegistryHeader {
+export function headerOf({ text }: RegistryRow): StoredHeader | undefined {
+  if (text === EMPTY_HEADER.text) return undefined;
   const fields = fieldsOf(text);
   const isWhole =
     HEADER_NUMBERS.every((name) => Number.isSafeInteger(fields[name])) &&
-    HEADER_TEXTS.every((name) => typeof fields[name] === 'string');
+    HEADER_TEXTS.every((name) => typeof fields[name] === 'string') &&
+    (fields['blocks'] === undefined || isList(fields['blocks']));
   // Another version of the protocol may have other fields, and is left alone by its number.
   const isLeftAlone = typeof fields['version'] === 'string' && fields['version'] !== '1';
-  if (isWhole || isLeftAlone) return fields as unknown as RegistryHeader;
+  if (isWhole || isLeftAlone) return fields as unknown as StoredHeader;
   throw new SnowflakeError(
     'STORE_UNAVAILABLE',
     `The header of the registry cannot be read: somebody else wrote into its row. Nothing is ` +
@@ -48,14 +59,26 @@ export function headerOf({ text }: RegistryRow): RegistryHeader {
   );
 }
 
-export function slotOf({ workerId, ceilingMs, token, text }: RegistryRow): WorkerSlot {
+/**
+ * @param incarnation of the header that the row is read with. A header may be lost alone, and the
+ * eras of the next one begin again: a holder from before it is of no era of that.
+ */
+export function slotOf(row: RegistryRow, incarnation: string | undefined): WorkerSlot {
+  const { workerId, ceilingMs, token, text } = row;
   if (token === undefined) return { workerId, ceilingMs };
-  const holder = holderOf(token, fieldsOf(text));
-  return { workerId, ceilingMs, ...(holder && { holder }) };
+  const fields = fieldsOf(text);
+  const holder = holderOf(token, fields);
+  if (holder === undefined) return { workerId, ceilingMs };
+  const isOfThis = incarnation !== undefined && fields['incarnation'] === incarnation;
+  return { workerId, ceilingMs, holder: isOfThis ? holder : { ...holder, era: 0 } };
 }
 
 export function isHeld(slot: WorkerSlot): slot is HeldSlot {
   return slot.holder !== undefined;
+}
+
+function isList(value: unknown): boolean {
+  return Array.isArray(value) && value.every((block) => Number.isSafeInteger(block));
 }
 
 function holderOf(token: string, fields: Record<string, unknown>): SlotHolder | undefined {

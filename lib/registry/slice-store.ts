@@ -24,9 +24,9 @@ export interface RegistryRow {
 
 export interface StoredRow extends RegistryRow {
   /**
-   * A whole number below 2^53 that rises with every write of the row. Where a registry is created
-   * again, its header must not begin with a version that it ever had before: begin with a random
-   * one, or with one from a counter that outlives the rows.
+   * A whole number below 2^53 that rises with every write of the row. A header that is made again
+   * must not begin with a version that it ever had before: begin with a random one, or with one
+   * from a counter that outlives the rows.
    */
   readonly version: number;
 }
@@ -93,7 +93,8 @@ export interface SliceStore {
   /**
    * The header, then each row in order; in one atomic step, or one step for each. A step is taken
    * only if the server is the one named, the header has the version named (or is the one just
-   * written), and the row has its own.
+   * written), and the row has its own. Where worker ids are used for the first time, up to 64 rows
+   * that are not there come at once: a store may make them in one step.
    *
    * @returns false where a step was not taken; those before it may have been
    */

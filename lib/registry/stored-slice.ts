@@ -10,8 +10,16 @@
 import { randomUUID } from 'node:crypto';
 import type { LeaseAnswer, LeaseRequest, WorkerLease } from '../lease/distributed-support.js';
 import { nowOf, slewed, type ClockPolicy } from './registry-clock.js';
-import { headerOf, headerRow, isHeld, slotOf, slotRow } from './row-text.js';
-import { HEADER_ID, type RegistrySlice, type SliceWrite, type StoredRow } from './slice-store.js';
+import { withLoss } from './opening.js';
+import { blockOf, isMade, withoutBlock, workerIdsOf, type StoredHeader } from './row-blocks.js';
+import { EMPTY_HEADER, headerOf, headerRow, isHeld, slotOf, slotRow } from './row-text.js';
+import {
+  HEADER_ID,
+  type RegistrySlice,
+  type RegistryRow,
+  type SliceWrite,
+  type StoredRow,
+} from './slice-store.js';
 import type {
   AcquireSlice,
   Changes,
@@ -30,7 +38,7 @@ export interface StoreTerms {
 }
 
 export class StoredSlice {
-  readonly header: RegistryHeader | undefined;
+  readonly header: StoredHeader | undefined;
   readonly reading: StoreReading;
   private readonly headerVersion: number | undefined;
   private readonly rows: ReadonlyMap<number, StoredRow>;
@@ -54,13 +62,15 @@ export class StoredSlice {
     return nowOf(reading.clock!(header, reading.timeMs));
   }
 
+  /** Those that were ever leased. */
   slots(): WorkerSlot[] {
-    return [...this.rows.values()].filter(({ workerId }) => workerId !== HEADER_ID).map(slotOf);
+    const leased = [...this.rows.values()].filter(({ ceilingMs }) => ceilingMs > 0);
+    return leased.map((row) => slotOf(row, this.header?.incarnation));
   }
 
   slotOf(workerId: number): WorkerSlot {
     const row = this.rows.get(workerId);
-    return row === undefined ? { workerId, ceilingMs: 0 } : slotOf(row);
+    return row === undefined ? { workerId, ceilingMs: 0 } : slotOf(row, this.header?.incarnation);
   }
 
   ofWorker(workerId: number): WorkerSlice {
@@ -85,19 +95,47 @@ export class StoredSlice {
     return { ...answer, mark: { ...answer.mark, operations } };
   }
 
+  /**
+   * What has to be written before a step that reads or writes this worker id: a header, or the
+   * number of a block whose rows are to be made.
+   */
+  lackOf(workerId: number, { header: next, slots }: Changes): RegistryRow | number | undefined {
+    const { header } = this;
+    if (next === undefined) return undefined;
+    if (this.headerVersion === undefined) return EMPTY_HEADER;
+    // A claim is written with the range that makes it, never before it.
+    if (header === undefined) return headerRow({ ...next, fingerprint: '' });
+    const block = blockOf(workerId);
+    if (block === undefined) return undefined;
+    if (!isMade(header, block)) {
+      return slots.some((slot) => slot.workerId === workerId) ? block : undefined;
+    }
+    if (this.rows.has(workerId)) return undefined;
+    return headerRow(withoutBlock(withLoss(header, this.reading), block));
+  }
+
+  /** The rows of a block that are not there yet. */
+  rowsOf(block: number): SliceWrite {
+    const missing = workerIdsOf(block).filter((workerId) => !this.rows.has(workerId));
+    return this.write(missing.map((workerId) => ({ workerId, ceilingMs: 0 })));
+  }
+
   /** Undefined where there is nothing to write. */
   writeOf({ header, slots }: Changes): SliceWrite | undefined {
     const isHeaderNew = header !== undefined && isWorthWriting(this.header, header);
     if (!isHeaderNew && slots.length === 0) return undefined;
-    return {
-      server: this.slice.server,
-      headerVersion: this.headerVersion,
-      ...(isHeaderNew && { header: headerRow(header) }),
-      rows: slots.map((slot) => ({
-        row: slotRow(slot),
-        version: this.rows.get(slot.workerId)?.version,
-      })),
-    };
+    return this.write(slots, isHeaderNew ? headerRow(header) : undefined);
+  }
+
+  write(slots: readonly WorkerSlot[], header?: RegistryRow): SliceWrite {
+    const { server } = this.slice;
+    const { headerVersion } = this;
+    const incarnation = this.header?.incarnation;
+    const rows = slots.map((slot) => ({
+      row: slotRow(slot, incarnation),
+      version: this.rows.get(slot.workerId)?.version,
+    }));
+    return { server, headerVersion, ...(header && { header }), rows };
   }
 
   private versionOf(workerId: number): number {

@@ -7,6 +7,7 @@
 import { processWide } from '../process-wide.js';
 import { ACQUIRE_CASES } from './contract/acquire-cases.js';
 import { Bench, type BenchParts, type ContractCase, type ContractNeed } from './contract/bench.js';
+import { CLAIM_CASES } from './contract/claim-cases.js';
 import { ENDLESS_CASES } from './contract/endless-cases.js';
 import { ERA_CASES } from './contract/era-cases.js';
 import { LAYOUT_CASES, VERSION_CASES } from './contract/layout-cases.js';
@@ -17,6 +18,7 @@ import { RELEASE_CASES } from './contract/release-cases.js';
 import { RENEW_CASES } from './contract/renew-cases.js';
 import { REPEAT_CASES } from './contract/repeat-cases.js';
 import { WALK_CASES } from './contract/walk-cases.js';
+import { WIDE_CASES } from './contract/wide-cases.js';
 
 export interface SupportContract extends BenchParts {
   /** `it` or `test` of the runner. */
@@ -24,8 +26,9 @@ export interface SupportContract extends BenchParts {
   /**
    * What the support or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
    * `lossControl`), 'version' (no `versionControl`), 'release', 'workers' (methods it has not),
-   * 'longest free' (any free worker id is taken, which is safe), 'end' (its leases never end: what
-   * such a support must do is tried instead of all else).
+   * 'longest free' (any free worker id is taken, which is safe), 'claims' (it takes no notice of
+   * `takesOver`, which is safe), 'wide' (it has not millions of worker ids), 'end' (its leases never
+   * end: what such a support must do is tried instead of all else).
    */
   readonly leaveOut?: readonly ContractNeed[];
 }
@@ -36,12 +39,14 @@ export const CONTRACT_CASES = [
   ...RELEASE_CASES,
   ...REPEAT_CASES,
   ...RACE_CASES,
+  ...CLAIM_CASES,
   ...LOSS_CASES,
   ...ERA_CASES,
   ...LAYOUT_CASES,
   ...QUARANTINE_CASES,
   ...VERSION_CASES,
   ...WALK_CASES,
+  ...WIDE_CASES,
 ];
 
 /** What a need is tried with. */

@@ -23,7 +23,7 @@ async function keyCounts(of = admin): Promise<Record<string, number>> {
   return Object.fromEntries(lines.map(([, db, keys]) => [db!, Number(keys)]));
 }
 
-const RIGHTS = ['~*', '+eval', '+evalsha', '+hget', '+hmget', '+hgetall', '+hset', '+hdel'];
+const RIGHTS = ['~*', '+eval', '+evalsha', '+hget', '+hmget', '+hscan', '+hset', '+hdel'];
 
 async function user(name: string, ...rights: string[]): Promise<string> {
   const given = ['on', '>pw', ...RIGHTS, '+time', '+info', ...rights];

@@ -29,15 +29,26 @@ const step = fc.record({
   claimsMs: mostly(fc.constant(0), 5000, 90_000_000),
   fingerprint: fc.nat(40).map((n) => (n === 0 ? 'other' : 'f')),
   isLive: fc.boolean(),
+  claims: mostly(fc.constant(undefined), 0, 1, 2),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** Four holders on three worker ids of both registries. */
+/** Worker ids, and how many a span may have to be searched whole. */
+interface Pool {
+  readonly workerIdMin: number;
+  readonly workerIdMax: number;
+  readonly wholeCountMax?: number;
+}
+
+/** Four holders on a few worker ids of both registries, or on many. */
 class Walk {
   private readonly leases = new Map<number, WorkerLease>();
   private count = 0;
 
-  constructor(private readonly twin: RegistryTwin) {}
+  constructor(
+    private readonly twin: RegistryTwin,
+    private readonly pools: readonly Pool[],
+  ) {}
 
   /** What was done and what was answered, for the list of what the walks have seen. */
   async take(step: Step): Promise<string> {
@@ -63,12 +74,14 @@ class Walk {
   }
 
   private async acquire(step: Step, lease: WorkerLease | undefined): Promise<string> {
+    const { workerIdMin, workerIdMax } = this.pools[step.holder % this.pools.length]!;
     const request: LeaseRequest = {
       ...terms(step),
       token: lease?.token ?? `t${this.count}`,
       nonce: 'n',
-      workerIdMin: 0,
-      workerIdMax: 2,
+      workerIdMin: step.claims ?? workerIdMin,
+      workerIdMax: step.claims ?? workerIdMax,
+      takesOver: step.claims !== undefined || this.count % 10 === 0,
       haveMs: step.isLive ? (lease?.haveMs ?? 0) + step.claimsMs : 0,
       holder: { host: 'h', pid: 1, application: 'a' },
     };
@@ -114,23 +127,26 @@ describe('the two registries', () => {
   });
   afterAll(() => redis.quit());
 
-  it('give the same answers to the same operations', async () => {
+  it.each<[string, number, ...Pool[]]>([
+    ['three worker ids', 300, { workerIdMin: 0, workerIdMax: 2 }],
+    ['three that are a wide span', 200, { workerIdMin: 5, workerIdMax: 7, wholeCountMax: 2 }],
+  ])('give the same answers to the same operations on %s', async (name, numRuns, pool) => {
     const seen = new Set<string>();
     let walkCount = 0;
     const walks = fc.asyncProperty(
       fc.array(step, { minLength: 20, maxLength: 60 }),
       async (steps) => {
-        const key = `agreement:{${walkCount++}}`;
+        const key = `agreement:{${name} ${walkCount++}}`;
         await redis.del(key);
-        const twin = new RegistryTwin(redis, key);
-        const walk = new Walk(twin);
+        const twin = new RegistryTwin(redis, key, pool.wholeCountMax);
+        const walk = new Walk(twin, [pool]);
         for (const taken of steps) seen.add(await walk.take(taken));
         expect(twin.fromRedis).toEqual(twin.fromMemory);
         const [inMemory, inRedis] = await twin.states();
         expect(inRedis).toEqual(inMemory);
       },
     );
-    await fc.assert(walks, { numRuns: 300 });
+    await fc.assert(walks, { numRuns });
     // The walks must have seen every answer there is, or they prove little.
     expect([...seen].toSorted()).toEqual([
       'acquire layout-mismatch',
@@ -150,5 +166,32 @@ describe('the two registries', () => {
       'renew other-version',
       'renew unknown',
     ]);
+  });
+
+  it('draw the same worker ids of wide spans, of which two lie in one registry', async () => {
+    const pools = [
+      { workerIdMin: 0, workerIdMax: 4_194_303 },
+      { workerIdMin: 8_388_608, workerIdMax: 8_388_608 + 65_535 },
+      { workerIdMin: 4_194_304, workerIdMax: 4_194_304 + 5000 },
+    ];
+    const used = new Set<number>();
+    const walks = fc.asyncProperty(
+      fc.array(step, { minLength: 40, maxLength: 60 }),
+      fc.uuid(),
+      async (steps, name) => {
+        const key = `agreement:{wide ${name}}`;
+        const twin = new RegistryTwin(redis, key);
+        const walk = new Walk(twin, pools);
+        for (const taken of steps) await walk.take(taken);
+        expect(twin.fromRedis).toEqual(twin.fromMemory);
+        for (const answer of twin.fromMemory) if (answer.status === 'ok') used.add(answer.workerId);
+        await redis.del(key);
+      },
+    );
+    await fc.assert(walks, { numRuns: 60 });
+    for (const { workerIdMin: min, workerIdMax: max } of pools) {
+      const inPool = [...used].filter((workerId) => workerId >= min && workerId <= max);
+      expect(inPool.length).toBeGreaterThan(20);
+    }
   });
 });

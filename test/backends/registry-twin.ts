@@ -11,7 +11,8 @@ import type {
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
 import type { StoreCall } from '../simulation/world/index.js';
-import { TIMED_LUA, timedArguments } from './timed-scripts.js';
+import { WHOLE_COUNT_MAX } from '../../lib/registry/candidates.js';
+import { timedArguments, timedLua } from './timed-scripts.js';
 
 export const LOSS_WINDOW_MS = 16_000;
 
@@ -20,13 +21,18 @@ export class RegistryTwin {
   server = 'one';
   readonly fromMemory: LeaseAnswer[] = [];
   readonly fromRedis: LeaseAnswer[] = [];
-  private readonly memory = new MemoryRegistry();
+  private readonly memory: MemoryRegistry;
+  private readonly lua: ReturnType<typeof timedLua>;
   private count = 0;
 
   constructor(
     private readonly redis: Redis,
     private readonly key: string,
-  ) {}
+    wholeCountMax = WHOLE_COUNT_MAX,
+  ) {
+    this.memory = new MemoryRegistry(wholeCountMax);
+    this.lua = timedLua(wholeCountMax);
+  }
 
   async acquire(request: LeaseRequest): Promise<LeaseAnswer> {
     const reply = await this.run({ op: 'acquire', request });
@@ -96,7 +102,7 @@ export class RegistryTwin {
   private async run(call: StoreCall): Promise<unknown[]> {
     this.count++;
     const given = timedArguments(call, this.reading());
-    return (await this.redis.eval(TIMED_LUA[call.op], 1, this.key, ...given)) as unknown[];
+    return (await this.redis.eval(this.lua[call.op], 1, this.key, ...given)) as unknown[];
   }
 
   private keep(ours: LeaseAnswer, theirs: LeaseAnswer): LeaseAnswer {

@@ -1,7 +1,9 @@
 /**
- * The Lua scripts as the library runs them, but for one thing: time and server are given as the
- * last two arguments instead of being asked of Redis, so that a test decides them.
+ * The Lua scripts as the library runs them, but for two things: time and server are given as the
+ * last two arguments instead of being asked of Redis, so that a test decides them; and so is how
+ * many worker ids a span may have to be searched whole, so that a small one can be a wide one.
  */
+import { WHOLE_COUNT_MAX } from '../../lib/registry/candidates.js';
 import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
 import type { StoreReading } from '../../lib/registry/slice.js';
 import type { StoreCall } from '../simulation/world/index.js';
@@ -15,11 +17,17 @@ function timed(lua: string): string {
   return changed;
 }
 
-export const TIMED_LUA = {
-  acquire: timed(SCRIPTS.acquire.lua),
-  renew: timed(SCRIPTS.renew.lua),
-  release: timed(SCRIPTS.release.lua),
-};
+export const TIMED_LUA = timedLua(WHOLE_COUNT_MAX);
+
+export function timedLua(wholeCountMax: number) {
+  const whole = `local WHOLE = ${WHOLE_COUNT_MAX} `;
+  if (!SCRIPTS.acquire.lua.includes(whole)) throw new Error('The search has another limit.');
+  return {
+    acquire: timed(SCRIPTS.acquire.lua.replace(whole, `local WHOLE = ${wholeCountMax} `)),
+    renew: timed(SCRIPTS.renew.lua),
+    release: timed(SCRIPTS.release.lua),
+  };
+}
 
 /** What a script is given, in the order of redis.support.ts. */
 export function timedArguments(call: StoreCall, reading: StoreReading): (string | number)[] {
@@ -37,9 +45,10 @@ export function timedArguments(call: StoreCall, reading: StoreReading): (string 
 
 function ownArguments(call: StoreCall): (string | number)[] {
   if (call.op === 'acquire') {
-    const { token, nonce, workerIdMin, workerIdMax, minRangeMs, haveMs, holder } = call.request;
+    const { token, nonce, workerIdMin, workerIdMax, minRangeMs, haveMs } = call.request;
+    const { holder, takesOver } = call.request;
     const asked = [token, nonce, workerIdMin, workerIdMax, minRangeMs, haveMs];
-    return [...asked, JSON.stringify(holder)];
+    return [...asked, JSON.stringify(holder), takesOver === true ? 1 : 0];
   }
   const { token, nonce, nonceNext, workerId, haveMs, mark, minRangeMs } = call.lease;
   const lease = [token, nonce, nonceNext, workerId];

@@ -13,12 +13,13 @@ import {
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { REGISTRY_MUTANTS, SAFE_VARIANTS } from '../mutants/mutants.mjs';
 import { MUTANT_REJECTED_BY, SAFE_VARIANT_IS_WITHOUT } from './mutant-rejected-by.js';
+import { CLAIM_FAULTS } from './claim-faults.js';
 import { LAYOUT_FAULTS } from './layout-faults.js';
 import { REGISTRY_FAULTS } from './registry-faults.js';
 import { memoryStore } from './settable-stores.js';
 import { WRONG_SUPPORTS } from './wrong-supports.js';
 
-const FAULTS = [...REGISTRY_FAULTS, ...LAYOUT_FAULTS];
+const FAULTS = [...REGISTRY_FAULTS, ...LAYOUT_FAULTS, ...CLAIM_FAULTS];
 
 /** The cases of the suite that a support fails. */
 async function failuresOf(

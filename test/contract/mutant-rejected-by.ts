@@ -33,6 +33,10 @@ export const MUTANT_REJECTED_BY: Readonly<Record<string, readonly string[]>> = {
   'ceiling = max(now, floor) + ttl': [
     'keeps ranges apart when the registry is wiped twice within one lease',
   ],
+  'a claim starts at now, not at the stored ceiling': [
+    'lets a worker id be taken over, from where the range of its holder ends',
+    'keeps apart the ranges of two who take a worker id over from each other',
+  ],
   'safe floor kept but not applied': [
     'starts behind every forgotten range after the registry was wiped',
   ],

@@ -17,6 +17,7 @@ const inAcquire = editIn('registry/acquire.ts');
 const inRenew = editIn('registry/renew.ts');
 const inRelease = editIn('registry/release.ts');
 const inOpening = editIn('registry/opening.ts');
+const inSearch = editIn('registry/search.ts');
 const inClock = editIn('registry/registry-clock.ts');
 
 export const REGISTRY_FAULTS: readonly Fault[] = [
@@ -128,7 +129,7 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
   {
     name: 'free a millisecond too soon',
     by: 'keeps a worker id from others to the last millisecond of its range, and no longer',
-    edits: [inAcquire('if (lastMs > nowMs)', 'if (lastMs > nowMs + 1)')],
+    edits: [inAcquire('if (lastMs > nowMs && ', 'if (lastMs > nowMs + 1 && ')],
   },
   {
     name: 'wait after a loss too long',
@@ -203,7 +204,7 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
   },
   {
     name: 'operations are not counted',
-    by: 'says in each answer which registry it is, and counts its operations',
+    by: 'says in each answer which registry it is, and counts up during a lease',
     edits: [inOpening('operations: stored.operations + 1', 'operations: stored.operations')],
   },
   {
@@ -321,22 +322,12 @@ function prolonged`,
   {
     name: 'the lowest worker id is taken for 0',
     by: 'leases a worker id within the bounds asked for, both included',
-    edits: [
-      inMemory(
-        'longestFree(state, workerIdMin, workerIdMax)',
-        'longestFree(state, 0, workerIdMax)',
-      ),
-    ],
+    edits: [inMemory('nextWorkerId(span, {', 'nextWorkerId({ ...span, workerIdMin: 0 }, {')],
   },
   {
     name: 'the highest worker id is not looked at',
     by: 'keeps pools of worker ids apart: what one lacks is not taken from another',
-    edits: [
-      inMemory(
-        'longestFree(state, workerIdMin, workerIdMax)',
-        'longestFree(state, workerIdMin, 1023)',
-      ),
-    ],
+    edits: [inMemory('nextWorkerId(span, {', 'nextWorkerId({ ...span, workerIdMax: 1023 }, {')],
   },
   {
     name: 'a ceiling two ttl ahead',
@@ -361,15 +352,16 @@ function prolonged`,
   {
     name: 'a token is not remembered',
     by: 'answers a repeated acquire with the same lease, and takes no second worker id',
-    edits: [inMemory('state?.workers.get(token)', "state?.workers.get('')")],
+    edits: [inMemory('state?.workers.get(request.token)', "state?.workers.get('')")],
   },
   {
     name: 'the worker id released last is taken first',
     by: 'takes the worker id that has been free for longest',
     edits: [
-      inMemory(
-        'ceilingMs < state.ceilings.get(best)!',
-        'ceilingMs <= state.lastTimeMs + state.slewMs && ceilingMs > state.ceilings.get(best)!',
+      inSearch('IdSpan, { ceilingOf }: Searched', 'IdSpan, { ceilingOf, nowMs }: Searched'),
+      inSearch(
+        'if (ceilingMs < ceilingOf(best)) best',
+        'if (ceilingMs <= nowMs && ceilingMs > ceilingOf(best)) best',
       ),
     ],
   },

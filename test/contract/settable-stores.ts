@@ -150,7 +150,7 @@ export function redisStore(redis: () => Redis, opened: RedisSupport[]): Store {
 }
 
 const ASKS_TIME = "local time = redis.call('TIME')";
-const GIVEN_TIME = 'local time = { math.floor(ARGV[1] / 1000), ARGV[1] % 1000 * 1000 }';
+const GIVEN_TIME = 'local time = { math.floor(ARGV[2] / 1000), ARGV[2] % 1000 * 1000 }';
 
 /** By the hash that the support knows: the text that is told time and server. */
 const TIMED_TEXTS = new Map<string, string>([

@@ -41,7 +41,8 @@ export function starts(
   const host = freeHost(alive);
   const token = fault === 'token derived from the host' ? host : world.names + 2;
   const range = { workerIdMin: 0, workerIdMax: bounds.workers - 1 };
-  const asked = { ...TERMS, token, nonce, ...range, haveMs: 0, holder: LABEL };
+  const takesOver = bounds.claims === true;
+  const asked = { ...TERMS, token, nonce, ...range, haveMs: 0, holder: LABEL, takesOver };
   /** @type {Lease} */
   const lease = {
     phase: 'asking',

@@ -34,6 +34,7 @@ describe('the lease protocol, in every order of events', () => {
     ['two losses', 22_142],
     ['the old server goes on', 6_842],
     ['a copied process', 52_698],
+    ['claims', 5_590],
   ];
 
   it('is tried within all the bounds there are', () => {

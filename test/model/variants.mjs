@@ -53,6 +53,10 @@ export const CORRECT = [
   },
   { name: 'a copied process', bounds: { ...TRIO, requests: 4, runs: 2, time: 3, clones: 1 } },
   { name: 'a copied process and a loss', bounds: { ...TRIO, requests: 4, losses: 1, clones: 1 } },
+  { name: 'claims', bounds: { ...PAIR, requests: 4, runs: 2, claims: true } },
+  { name: 'claims, one more request', bounds: { ...TRIO, requests: 5, claims: true } },
+  { name: 'claims, one loss', bounds: { ...PAIR, requests: 3, runs: 2, losses: 1, claims: true } },
+  { name: 'claims, clock steps', bounds: { ...PAIR, requests: 4, clockSteps: 2, claims: true } },
 ];
 
 /** The same within bounds that take seconds. */
@@ -68,6 +72,7 @@ export const CORRECT_QUICK = [
     bounds: { ...PAIR, requests: 2, losses: 1, lossWindow: 1, splits: true },
   },
   { name: 'a copied process', bounds: { ...TRIO, requests: 4, clones: 1 } },
+  { name: 'claims', bounds: { ...PAIR, requests: 3, claims: true } },
 ];
 
 const STAYS = { ...PAIR, requests: 3 };
@@ -92,6 +97,7 @@ const NEEDED = {
   'range extended across an era': { ...LOSES, requests: 3 },
   'ceiling = max(now, floor) + ttl': { ...LOSES, losses: 2 },
   'safe floor kept but not applied': LOSES,
+  'a claim starts at now, not at the stored ceiling': { ...STAYS, claims: true },
   'new floor in a renew answer ignored': { ...STAYS, requests: 4 },
   'an answer applied to another lease than it was asked for': {
     ...STAYS,

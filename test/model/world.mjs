@@ -20,6 +20,7 @@
  * @property {boolean} [splits] whether a replaced server goes on for the loss window instead
  * @property {number} [clockSteps] how often the clock of a store without losses steps back
  * @property {number} [clones] copies of a running process
+ * @property {boolean} [claims] whether processes take the worker id over from each other
  * @property {readonly string[]} [without] names of rules left out, to find a known fault sooner
  * @property {boolean} [copiesRelease] whether a process that was copied may still release
  */

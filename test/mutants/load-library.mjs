@@ -19,6 +19,7 @@ import { transformSync } from '@swc/core';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const SIMULATION = 'test/simulation/world';
+const WALK = 'test/registry';
 /** What a simulation needs: no Nest, no Redis. */
 const PARTS = [
   'lib/errors.ts',
@@ -31,6 +32,7 @@ const PARTS = [
   'lib/backends/memory',
   'lib/testing',
   SIMULATION,
+  WALK,
 ];
 
 const paths = PARTS.flatMap((part) => (part.endsWith('.ts') ? [part] : filesOf(part)));
@@ -88,6 +90,11 @@ export function loadLibrary(edits, entry) {
 /** @returns {Promise<typeof import('../simulation/world/index.js')>} on the library so edited */
 export function loadSimulation(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, `${SIMULATION}/index.ts`);
+}
+
+/** @returns {Promise<typeof import('../registry/concurrent-walk.js')>} on the library so edited */
+export function loadWalk(/** @type {readonly Edit[]} */ edits = []) {
+  return load(edits, `${WALK}/concurrent-walk.ts`);
 }
 
 /** @returns {Promise<any>} */

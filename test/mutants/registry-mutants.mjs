@@ -75,13 +75,15 @@ export const REGISTRY_MUTANTS = [
     edits: [
       {
         file: MEMORY,
-        find: 'const step = acquire(this.sliceFor(request), request, reading);',
-        put: `const slice = this.sliceFor(request);
+        find: 'const step = acquire(this.sliceFor(request, reading), request, reading);',
+        put: `const slice = this.sliceFor(request, reading);
+    const { before, state } = this;
     const { timeMs } = reading;
-    const before = this.before;
-    this.before = { ceilings: new Map(this.state?.ceilings), timeMs };
+    this.before = { ceilings: new Map(state?.ceilings), timeMs };
     if (before && timeMs - before.timeMs < 40) {
-      const workerId = longestFree(before, request.workerIdMin, request.workerIdMax);
+      this.state = { ...state, ceilings: before.ceilings };
+      const workerId = this.search(request, reading);
+      this.state = state;
       slice.lowest = { workerId, ceilingMs: before.ceilings.get(workerId) ?? 0 };
     }
     const step = acquire(slice, request, reading);`,
@@ -155,6 +157,16 @@ export const REGISTRY_MUTANTS = [
         file: ACQUIRE,
         find: 'const ceilingMs = nowMs + request.ttlMs;',
         put: 'const ceilingMs = Math.max(nowMs, floorMs) + request.ttlMs;',
+      },
+    ],
+  },
+  {
+    name: 'a claim starts at now, not at the stored ceiling',
+    edits: [
+      {
+        file: ACQUIRE,
+        find: floorAtRegrant,
+        put: `const floorMs = Math.max(isClaim(request) ? nowMs : lastMs, header.safeFloorMs);`,
       },
     ],
   },

@@ -13,12 +13,13 @@ export const SAFE_VARIANTS = [
     edits: [
       {
         file: MEMORY,
-        find: 'const lowest = slotOf(state, longestFree(state, workerIdMin, workerIdMax));',
+        find: 'const lowest = slotOf(state, this.search(request, reading));',
         put: `const free = [];
+    const { workerIdMin, workerIdMax } = request;
     for (let id = workerIdMin; state && id <= workerIdMax; id++)
       if ((state.ceilings.get(id) ?? 0) <= state.lastTimeMs + state.slewMs) free.push(id);
     const lowest = slotOf(state, free[(state?.operations * 7919) % free.length] ??
-      longestFree(state, workerIdMin, workerIdMax));`,
+      this.search(request, reading));`,
       },
     ],
   },

@@ -107,6 +107,7 @@ export const ROOMS: readonly Room[] = [
 /** Single files that may know more of the outside world than their room. */
 export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/host/ordinal.support.ts': ['node:os'],
+  'lib/backends/host/private-address.ts': ['node:os'],
   'lib/backends/redis/worker-ids/redis.support.ts': ['node:crypto'],
   'lib/backends/redis/connection/redis-connection.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.

@@ -1,4 +1,8 @@
 /**
- * Worker ids that come from the host.
+ * Worker ids that come from the host: its name, its address, a folder on its disk.
  */
 export { ordinalSupport } from './ordinal.support.js';
+export type { OrdinalOptions } from './ordinal.support.js';
+export { privateAddress } from './private-address.js';
+export type { PrivateAddressOptions } from './private-address.js';
+export type { WorkerIdClaim, WorkerIdSource } from '../../lease/claim.support.js';

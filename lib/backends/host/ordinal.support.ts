@@ -1,7 +1,7 @@
 /**
  * A worker id from the host's name, as a StatefulSet of Kubernetes numbers its pods: `shop-3`.
  *
- * No store, so nothing is checked across hosts. Promise: a name that carries a number by chance, as
+ * Without a registry nothing is checked across hosts. Promise: a name that carries a number by chance, as
  * those of a Deployment, a DaemonSet or a cloud machine do, is refused and never read as one.
  */
 import { hostname as nameOfThisHost } from 'node:os';
@@ -12,6 +12,7 @@ import type {
   LeaseRequest,
   WorkerRecord,
 } from '../../lease/distributed-support.js';
+import type { WorkerIdClaim } from '../../lease/claim.support.js';
 import { StaticSupport } from '../../lease/static.support.js';
 
 /** What Kubernetes makes random names of: no vowel, and none of 0, 1 and 3. */
@@ -45,29 +46,50 @@ const NOT_ALONE: readonly (readonly [variable: string, alone: string | undefined
 /** Up to 9999: a longer number is a date, a process id or chance. */
 const ORDINAL = /-(0|[1-9]\d{0,3})$/;
 
+export interface OrdinalOptions {
+  /**
+   * Instead of this host's; for tests, or where the pod's name comes in another way, such as
+   * `hostNetwork: true` with the name in the environment.
+   */
+  readonly hostname?: string;
+  /** The registry that checks the number: a URL, or a support. */
+  readonly of?: IDistributedSupport | string;
+}
+
 /**
  * The position of a pod in its StatefulSet as its worker id, read from the host's name when the
  * application starts: 3 on `shop-3`.
  *
- * **Uniqueness rests on the orchestrator**: a StatefulSet starts a pod only when the one with the
+ * With `of` the number is claimed in that registry: the pod starts at once, also where the one before
+ * it was killed a moment ago, and ids stay unique whatever the orchestrator and the clocks do.
+ *
+ * **Without it uniqueness rests on the orchestrator**: a StatefulSet starts a pod only when the one with the
  * same name is known to have ended, unless somebody deletes it with force. It rests on the clocks
  * of the hosts across a restart. Two sets, or two clusters, that make ids for one table begin both
  * at 0: use a registry there. Worker threads of one pod all get the same number: let them share a
  * lease (`sharesLease`).
  *
- * @param options.hostname instead of this host's; for tests, or where the pod's name comes in
- * another way, such as `hostNetwork: true` with the name in the environment
+ * @returns what the option `support` takes
  * @throws SnowflakeError CONFIG_INVALID, when the application starts, for a name that is not that
  * of a StatefulSet's pod, and for a number that does not fit the layout.
  * @example
  * ```ts
  * import { SnowflakeModule, ordinalSupport } from 'nestjs-snowflake';
  *
- * SnowflakeModule.forRoot({ support: ordinalSupport() });
+ * SnowflakeModule.forRoot({
+ *   support: ordinalSupport({ of: 'redis://localhost:6379?namespace=shop' }),
+ * });
+ * SnowflakeModule.forRoot({ support: ordinalSupport() }); // checked by nobody
  * ```
  */
-export function ordinalSupport(options: { readonly hostname?: string } = {}): IDistributedSupport {
-  return new OrdinalSupport(options.hostname ?? nameOfThisHost());
+export function ordinalSupport(
+  options: OrdinalOptions & Required<Pick<OrdinalOptions, 'of'>>,
+): WorkerIdClaim;
+export function ordinalSupport(options?: Omit<OrdinalOptions, 'of'>): IDistributedSupport;
+export function ordinalSupport(options: OrdinalOptions = {}): IDistributedSupport | WorkerIdClaim {
+  const { hostname = nameOfThisHost(), of } = options;
+  if (of === undefined) return new OrdinalSupport(hostname);
+  return { workerId: () => checkedOrdinal(hostname), of };
 }
 
 class OrdinalSupport implements IDistributedSupport {
@@ -94,9 +116,14 @@ class OrdinalSupport implements IDistributedSupport {
   }
 
   private number(): StaticSupport {
-    if (this.workerId === undefined) throw noOrdinal(this.hostname);
-    return new StaticSupport(this.workerId);
+    return new StaticSupport(checkedOrdinal(this.hostname));
   }
+}
+
+function checkedOrdinal(hostname: string): number {
+  const number = faultOf(hostname) === undefined ? ordinalOf(hostname) : undefined;
+  if (number === undefined) throw noOrdinal(hostname);
+  return number;
 }
 
 function ordinalOf(hostname: string): number | undefined {

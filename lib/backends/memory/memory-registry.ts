@@ -11,9 +11,12 @@ import type {
   WorkerRecord,
 } from '../../lease/distributed-support.js';
 import { acquire } from '../../registry/acquire.js';
+import type { IdSpan } from '../../registry/candidates.js';
 import { workerRecords } from '../../registry/registry-view.js';
+import { slewed, nowOf } from '../../registry/registry-clock.js';
 import { release } from '../../registry/release.js';
 import { renew } from '../../registry/renew.js';
+import { nextWorkerId } from '../../registry/search.js';
 import type {
   AcquireSlice,
   Changes,
@@ -37,8 +40,11 @@ export class MemoryRegistry {
   /** Undefined where there is none, or where it was lost. */
   state: RegistryState | undefined;
 
+  /** @param wholeCountMax of how many worker ids a span is searched whole; for tests */
+  constructor(private readonly wholeCountMax?: number) {}
+
   acquire(request: LeaseRequest, reading: StoreReading): LeaseAnswer {
-    const step = acquire(this.sliceFor(request), request, reading);
+    const step = acquire(this.sliceFor(request, reading), request, reading);
     this.write(step);
     return step.answer;
   }
@@ -65,12 +71,19 @@ export class MemoryRegistry {
     return { header: headerOf(state), slot: slotOf(state, workerId) };
   }
 
-  private sliceFor({ token, workerIdMin, workerIdMax }: LeaseRequest): AcquireSlice {
+  private sliceFor(request: LeaseRequest, reading: StoreReading): AcquireSlice {
     const { state } = this;
-    const heldId = state?.workers.get(token);
+    const heldId = state?.workers.get(request.token);
     const held = heldId === undefined ? undefined : (slotOf(state, heldId) as HeldSlot);
-    const lowest = slotOf(state, longestFree(state, workerIdMin, workerIdMax));
+    const lowest = slotOf(state, this.search(request, reading));
     return { header: headerOf(state), held, lowest };
+  }
+
+  private search(span: IdSpan, { timeMs, random: seed }: StoreReading): number {
+    const { state, wholeCountMax } = this;
+    const nowMs = state === undefined ? timeMs : nowOf(slewed(state, timeMs));
+    const ceilingOf = (workerId: number) => state?.ceilings.get(workerId) ?? 0;
+    return nextWorkerId(span, { ceilingOf, nowMs, seed, wholeCountMax });
   }
 
   private write({ header, slots }: Changes): void {
@@ -111,16 +124,4 @@ function writeSlot(state: RegistryState, { workerId, ceilingMs, holder }: Worker
   if (holder === undefined) return;
   state.owners.set(workerId, holder);
   state.workers.set(holder.token, workerId);
-}
-
-/** ICH's rule: the worker id that has been free for longest, which has the lowest ceiling. */
-function longestFree(state: RegistryState | undefined, min: number, max: number): number {
-  let best = min;
-  if (state === undefined) return best;
-  for (let workerId = min; workerId <= max; workerId++) {
-    const ceilingMs = state.ceilings.get(workerId);
-    if (ceilingMs === undefined) return workerId;
-    if (ceilingMs < state.ceilings.get(best)!) best = workerId;
-  }
-  return best;
 }

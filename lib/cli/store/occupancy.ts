@@ -5,7 +5,6 @@
  * whole number is unknown, and so is what is free.
  */
 import type { RegistryView } from '../../registry/registry-view.js';
-import { layoutFacts } from '../layout-facts.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 
 export interface Occupancy {
@@ -23,7 +22,7 @@ export function occupancyOf({ facts, workers: records }: RegistryView): Occupanc
   const layout = facts && layoutOfFingerprint(facts.fingerprint);
   const pending = taken.length - held;
   if (layout === undefined) return { held, pending };
-  const workers = layoutFacts(layout).workersLeased;
+  const workers = layout.workerIdMax + 1;
   return { held, pending, free: Math.max(0, workers - taken.length), workers };
 }
 

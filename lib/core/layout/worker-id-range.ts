@@ -7,12 +7,6 @@
 import { shown } from '../../shown.js';
 import type { BitLayout } from './bit-layout.js';
 
-/**
- * How many worker ids a registry hands out at most, counted from `min`: it looks through all their
- * ceilings, and more would make it slow.
- */
-export const LEASED_WORKER_COUNT_MAX = 4096;
-
 /** Inclusive on both sides. */
 export interface WorkerIdRange {
   readonly min: number;

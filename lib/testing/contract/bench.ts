@@ -47,7 +47,15 @@ export interface VersionControl {
 
 /** What a case needs besides a support. */
 export type ContractNeed =
-  'clock' | 'losses' | 'release' | 'workers' | 'longest free' | 'version' | 'end';
+  | 'clock'
+  | 'losses'
+  | 'release'
+  | 'workers'
+  | 'longest free'
+  | 'version'
+  | 'claims'
+  | 'wide'
+  | 'end';
 
 export interface ContractCase {
   /** The property, in words. */

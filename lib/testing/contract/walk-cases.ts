@@ -2,6 +2,7 @@
  * Random walks: whatever a few tenants do, and whatever befalls the store, the ranges that were
  * acknowledged for one worker id never overlap. Messages come again, long after they were sent.
  */
+import type { LeaseRequest } from '../../lease/distributed-support.js';
 import { SeededRandom } from '../seeded-random.js';
 import type { Bench, ContractCase, LossControl } from './bench.js';
 import type { Tenant } from './tenant.js';
@@ -40,6 +41,11 @@ export const WALK_CASES: readonly ContractCase[] = [
     needs: ['clock', 'release', 'losses'],
     run: (bench) => new Walk(bench, 2, LOSSES).run(),
   },
+  {
+    name: 'keeps ranges apart on a random walk of tenants who take over from each other',
+    needs: ['clock', 'release', 'claims'],
+    run: (bench) => new Walk(bench, 3, [], 0.7).run(),
+  },
 ];
 
 class Walk {
@@ -54,6 +60,8 @@ class Walk {
     private readonly bench: Bench,
     private readonly seed: number,
     private readonly losses: readonly (keyof LossControl)[],
+    /** How many of the tenants ask for one worker id, whoever holds it. */
+    private readonly claimRate = 0,
   ) {
     this.random = new SeededRandom(seed);
   }
@@ -89,10 +97,18 @@ class Walk {
   }
 
   private async start(): Promise<void> {
-    const tenant = await this.bench.newcomer({ workerIdMax: WORKER_ID_MAX });
+    const tenant = await this.bench.newcomer(this.wanted());
     this.held.set(tenant, []);
     this.mayComeAgain(() => tenant.support.getNextWorkId(tenant.request));
     return this.acquire(tenant);
+  }
+
+  private wanted(): Partial<LeaseRequest> {
+    if (this.claimRate === 0 || !this.random.chance(this.claimRate)) {
+      return { workerIdMax: WORKER_ID_MAX };
+    }
+    const workerId = this.random.between(0, WORKER_ID_MAX);
+    return { workerIdMin: workerId, workerIdMax: workerId, takesOver: true };
   }
 
   /** The first time, or again because the answer seemed lost. */

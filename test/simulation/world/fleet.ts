@@ -25,6 +25,7 @@ export class Fleet {
       process: undefined,
       layout: scenario.hasStranger && n === 0 ? plan.otherLayout : plan.layout,
       ttlMs: plan.ttlMsOf(n),
+      workerId: plan.claimOf(n),
     }));
     for (const host of this.hosts) this.after(random.between(0, 500), () => this.start(host));
   }

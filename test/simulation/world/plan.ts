@@ -17,6 +17,8 @@ export interface Plan {
   readonly otherLayout: BitLayout;
   /** The lease of the host with this number. */
   readonly ttlMsOf: (host: number) => number;
+  /** The worker id that processes of the host with this number claim. */
+  readonly claimOf: (host: number) => number | undefined;
   /** The longest of them. */
   readonly ttlMsMax: number;
   readonly lease: LeaseOptions;
@@ -51,9 +53,7 @@ const NEVER_MS = 86_400_000;
 export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
   const ttlMs = random.between(10, 60) * 100;
   const workerCount = random.between(2, 5);
-  const hostCount = scenario.isCrowded
-    ? workerCount + random.between(1, 3)
-    : random.between(2, workerCount + 1);
+  const hostCount = hostCountOf(scenario, workerCount, random);
   const loses = scenario.losesMessages === true;
   const isReplicated = scenario.faults.includes('split brain') || random.chance(0.3);
   const rate = () => (loses && random.chance(0.8) ? random.next() * 0.3 : 0);
@@ -62,6 +62,8 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
     durationMs: 12 * ttlMs,
     workerCount,
     hostCount,
+    // There is one host more than there are numbers.
+    claimOf: (host) => (scenario.claims ? host % workerCount : undefined),
     ...drawLayouts(scenario, ttlMs, random),
     ...drawTtls(scenario, ttlMs, random),
     lease: drawLease(ttlMs, scenario, random),
@@ -76,6 +78,12 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
     faults: scenario.drawsFaults ? someOf(scenario.faults, random) : scenario.faults,
     messages: { lost: rate(), doubled: rate(), late: rate() },
   };
+}
+
+function hostCountOf(scenario: Scenario, workerCount: number, random: SeededRandom): number {
+  if (scenario.claims) return workerCount + 1;
+  if (scenario.isCrowded) return workerCount + random.between(1, 3);
+  return random.between(2, workerCount + 1);
 }
 
 /** Every option that was drawn, by its name, for whoever reads of a run. */

@@ -42,6 +42,8 @@ export interface Scenario {
   readonly hasStranger?: boolean;
   /** Hosts have leases of different length. */
   readonly hasLongLeases?: boolean;
+  /** Each host has a number, two of them the same one, and claims it as its worker id. */
+  readonly claims?: boolean;
   /** What may happen here; it is counted, and tests have ceilings on it. */
   readonly tolerates?: readonly ViolationKind[];
 }
@@ -140,5 +142,20 @@ export const SCENARIOS: readonly Scenario[] = [
     faults: ['registry wiped', 'process cut off', 'process cut off', 'crash', 'burst'],
     hasLongLeases: true,
     tolerates: ['duplicate', 'overlap'],
+  },
+  {
+    name: 'claims',
+    about: 'each host takes its own number over, two hosts the same one',
+    faults: [
+      ...PROCESS_FAULTS,
+      ...LOSSES,
+      'host clock jumps',
+      'host clock set back',
+      'store clock jumps',
+      'process cut off',
+    ],
+    losesMessages: true,
+    drawsFaults: true,
+    claims: true,
   },
 ];

@@ -33,6 +33,8 @@ export interface Host {
   /** Of the processes that start on it. */
   layout: BitLayout;
   readonly ttlMs: number;
+  /** The worker id that its processes claim; undefined where any will do. */
+  readonly workerId: number | undefined;
 }
 
 /** How often a busy loop reads the clock in a millisecond; a real one does so oftener. */
@@ -109,7 +111,7 @@ export class SimulatedProcess {
         minRangeMs: plan.minRangeMs,
         quarantineMs: 0,
       },
-      workerIds: { min: 0, max: plan.workerCount - 1 },
+      workerIds: { min: host.workerId ?? 0, max: host.workerId ?? plan.workerCount - 1 },
       identity: this.identity(),
       hostClock,
       idClock,
@@ -227,6 +229,7 @@ export class SimulatedProcess {
     const { wire, around, seat } = this;
     const { layout } = seat;
     return {
+      takesOver: this.host.workerId !== undefined,
       getNextWorkId: (request) => wire.getNextWorkId(request),
       refreshAlive: (lease) => wire.refreshAlive(lease),
       release: (lease, lastMs) => {

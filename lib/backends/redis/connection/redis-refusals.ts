@@ -33,7 +33,7 @@ export const REFUSALS = {
     says: /^NOPERM|^ERR .*(can't run this command|can't access at least one|ACL failure in script)/,
     advice:
       'The user lacks a permission. The registry needs EVAL, EVALSHA, HSET, HGET, HMGET, ' +
-      'HGETALL, HDEL, TIME and INFO on its one key, and SELECT for a database other than 0.',
+      'HSCAN, HDEL, TIME and INFO on its one key, and SELECT for a database other than 0.',
     retryable: false,
   },
   database: {
@@ -54,7 +54,7 @@ export const REFUSALS = {
     says: /^ERR (unknown command|Unknown Redis command|This Redis command is not allowed)/i,
     advice:
       'This server does not offer a command that the registry needs: EVAL, EVALSHA, HSET, HGET, ' +
-      'HMGET, HGETALL, HDEL, TIME, INFO. Some managed and renamed ones do not; use another server.',
+      'HMGET, HSCAN, HDEL, TIME, INFO. Some managed and renamed ones do not; use another server.',
     retryable: false,
   },
   'cluster-node': {

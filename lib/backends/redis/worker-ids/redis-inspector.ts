@@ -1,8 +1,8 @@
 /**
  * A registry in Redis, opened for an operator.
  *
- * Promise: it is read in one step by the script that workers() uses, which changes nothing, and is
- * changed by the operations of the support alone. Both connections are closed.
+ * Promise: it is read by the script that workers() uses, which changes nothing, and is changed by
+ * the operations of the support alone. Both connections are closed.
  */
 import type { WorkerLease } from '../../../lease/distributed-support.js';
 import type { Finding, RegistryInspector, RegistryView } from '../../../registry/registry-view.js';
@@ -11,9 +11,8 @@ import { RedisConnection } from '../connection/redis-connection.js';
 import { redisError } from '../connection/redis-error.js';
 import { placeOfUrl, type RedisPlace } from '../connection/redis-place.js';
 import { parseRedisUrl, type RedisUrl } from '../connection/redis-url.js';
-import { SCRIPTS } from '../scripts.generated.js';
 import { redisFindings } from './redis-findings.js';
-import { registryView } from './redis-view.js';
+import { readRegistry } from './redis-view.js';
 import { supportFromUrl, type RedisSupport } from './redis.support.js';
 
 /** The registry a URL names. @throws SnowflakeError CONFIG_INVALID */
@@ -42,7 +41,7 @@ class RedisInspector implements RegistryInspector {
   }
 
   async read(): Promise<RegistryView> {
-    return registryView(await this.reading.run(SCRIPTS.workers, this.key, []));
+    return readRegistry(this.reading, this.key);
   }
 
   async findings(): Promise<Finding[]> {

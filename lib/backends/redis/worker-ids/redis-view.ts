@@ -1,24 +1,47 @@
 /**
- * The registry as the script `workers` tells it: its time and all fields of the hash, as
+ * The registry as the script `workers` tells it: its time and the fields of the hash, as
  * docs/reference/keys.md lists them.
  *
  * Promise: whatever somebody else wrote into the hash, one field that cannot be read hides nothing
- * else.
+ * else. What fits one page is seen at one moment; more is read page by page while it changes, so
+ * that Redis serves others in between.
  */
 import { cutName } from '../../../shown.js';
 import type { WorkerRecord } from '../../../lease/distributed-support.js';
 import type { RegistryFacts, RegistryView } from '../../../registry/registry-view.js';
+import type { RedisConnection } from '../connection/redis-connection.js';
+import { SCRIPTS } from '../scripts.generated.js';
 import { holderIn, proofIn } from './holder-text.js';
 
 type Fields = ReadonlyMap<string, string>;
 
-export function registryView(reply: readonly unknown[]): RegistryView {
-  const [time, ...pairs] = reply;
+/** @param workerCountMax where to stop, as soon as a page brings so many worker ids or more */
+export async function readRegistry(
+  connection: RedisConnection,
+  key: string,
+  workerCountMax = Infinity,
+): Promise<RegistryView> {
   const fields = new Map<string, string>();
-  for (let at = 0; at < pairs.length; at += 2) fields.set(String(pairs[at]), String(pairs[at + 1]));
+  let cursor = '0';
+  let storeMs = 0;
+  let nowMs = 0;
+  let workerCount = 0;
+  do {
+    const page = await connection.run(SCRIPTS.workers, key, [cursor]);
+    const [time, slew, next, ...pairs] = page.map(String);
+    storeMs = Number(time);
+    nowMs = storeMs + timeIn(slew, 0);
+    cursor = next!;
+    for (let at = 0; at < pairs.length; at += 2) {
+      if (CEILING.test(pairs[at]!)) workerCount++;
+      fields.set(pairs[at]!, pairs[at + 1]!);
+    }
+  } while (cursor !== '0' && workerCount < workerCountMax);
+  return registryView(fields, storeMs, nowMs);
+}
+
+function registryView(fields: Fields, storeMs: number, nowMs: number): RegistryView {
   const facts = registryFacts(fields);
-  const storeMs = Number(time);
-  const nowMs = storeMs + timeIn(fields.get('slew'), 0);
   return {
     storeMs,
     nowMs,

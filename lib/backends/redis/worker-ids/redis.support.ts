@@ -17,7 +17,7 @@ import type {
   WorkerRecord,
 } from '../../../lease/distributed-support.js';
 import { leaseAnswer } from './redis-answer.js';
-import { registryView } from './redis-view.js';
+import { readRegistry } from './redis-view.js';
 import { clientFromUrl, duplicateClient, type GivenClient } from '../connection/redis-client.js';
 import { RedisConnection, type Script } from '../connection/redis-connection.js';
 import { placeOfClient, placeOfUrl } from '../connection/redis-place.js';
@@ -79,7 +79,7 @@ export class RedisSupport implements IDistributedSupport {
     // A keeper of an older copy of this package asks without it.
     const haveMs = request.haveMs ?? 0;
     const asked = [token, nonce, workerIdMin, workerIdMax, minRangeMs, haveMs];
-    const args = [...asked, JSON.stringify(holder)];
+    const args = [...asked, JSON.stringify(holder), request.takesOver === true ? 1 : 0];
     return leaseAnswer(await this.run(SCRIPTS.acquire, request, args));
   }
 
@@ -98,9 +98,9 @@ export class RedisSupport implements IDistributedSupport {
     await this.run(SCRIPTS.release, lease, [token, nonce, nonceNext, workerId, usedMs]);
   }
 
-  async workers(): Promise<WorkerRecord[]> {
-    const reply = await this.#connection.run(SCRIPTS.workers, this.key, []);
-    return [...registryView(reply).workers];
+  async workers(countMax?: number): Promise<WorkerRecord[]> {
+    const { workers } = await readRegistry(this.#connection, this.key, countMax);
+    return workers.slice(0, countMax);
   }
 
   async advice(): Promise<string[]> {

@@ -1,6 +1,6 @@
 -- Leases the worker id that has been free for longest; the same token gets its lease again.
 -- ARGV     5 token, 6 nonce, 7 lowest and 8 highest worker id, 9 shortest range ms, 10 the end of
---          the range still in use, or 0, 11 label
+--          the range still in use, or 0, 11 label, 12 1 where one worker id is taken over, else 0
 -- Answer   'ok' as above | 'none-free', wait | 'wait', wait | another layout, another version
 local token, nonce, label = ARGV[5], ARGV[6], ARGV[11]
 local workerMin, workerMax = tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -22,20 +22,9 @@ if held then
   forget(held, owner)
 end
 
--- unpack() takes some 8,000 values at most, so wide layouts are read in chunks.
-local CHUNK = 256
-local worker, last
-for first = workerMin, workerMax, CHUNK do
-  local fields = {}
-  for id = first, math.min(first + CHUNK - 1, workerMax) do fields[#fields + 1] = 'c' .. id end
-  for index, value in ipairs(redis.call('HMGET', key, unpack(fields))) do
-    local id, free = first + index - 1, tonumber(value or 0)
-    if not last or free < last then worker, last = id, free end
-    if last == 0 then break end
-  end
-  if last == 0 then break end
-end
-if last > now then return answer('none-free', last - now) end
+local worker, last = search(workerMin, workerMax)
+local isClaim = ARGV[12] == '1' and workerMin == workerMax
+if last > now and not isClaim then return answer('none-free', last - now) end
 
 -- Never max(now, floor) + ttl: a ceiling further than one ttl ahead could outlive its quarantine.
 local floor = math.max(last, safeFloor)

@@ -1,7 +1,32 @@
--- Everything there is to see, without changing anything.
+-- What there is to see, without changing anything: all of it at one moment, or page by page where
+-- that is more than Redis should be kept from others for.
 -- KEYS[1]  the registry
--- Answer   time in ms, then field, value, field, value ...
+-- ARGV     1 the cursor of the page, '0' for the first
+-- Answer   time in ms, slew or '0', cursor of the next page or '0', then field, value, field,
+--          value ...: a ceiling with its holder, and without the fields of tokens
+local key, PAGE, CHUNK = KEYS[1], 16384, 4096 -- fields; unpack() takes some 8,000 values at most
 local time = redis.call('TIME')
-local seen = redis.call('HGETALL', KEYS[1])
-table.insert(seen, 1, tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
+local page = redis.call('HSCAN', key, ARGV[1], 'COUNT', PAGE)
+local seen = { tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000),
+  redis.call('HGET', key, 'slew') or '0', page[1] }
+
+local held = {}
+for at = 1, #page[2], 2 do
+  local name = page[2][at]
+  local kind = string.match(name, '^([ck])') or string.match(name, '^(o)%d')
+  if kind == 'c' then held[#held + 1] = 'o' .. string.sub(name, 2) end
+  if kind ~= 'k' and kind ~= 'o' then
+    seen[#seen + 1] = name
+    seen[#seen + 1] = page[2][at + 1]
+  end
+end
+for first = 1, #held, CHUNK do
+  local last = math.min(first + CHUNK - 1, #held)
+  for at, owner in ipairs(redis.call('HMGET', key, unpack(held, first, last))) do
+    if owner then
+      seen[#seen + 1] = held[first + at - 1]
+      seen[#seen + 1] = owner
+    end
+  end
+end
 return seen

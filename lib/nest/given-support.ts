@@ -1,0 +1,113 @@
+/**
+ * From the options `support` and `workerId` to the support itself. What is given in place of one is
+ * never printed: URLs, clients and options hold passwords.
+ */
+import { isSupport, supportOf, type OwnSupports } from '../backends/schemes.js';
+import { isSharedLease } from '../core/seat/shared-lease.js';
+import { SnowflakeError, isSnowflakeError } from '../errors.js';
+import { ClaimSupport, isClaim, type WorkerIdSource } from '../lease/claim.support.js';
+import type { IDistributedSupport } from '../lease/distributed-support.js';
+import { JoinedSupport } from '../lease/joined.support.js';
+import { LEASE_DEFAULTS } from '../lease/lease-options.js';
+import { StaticSupport } from '../lease/static.support.js';
+import { systemTimers } from '../patience/timers.js';
+import { withinLimit } from '../patience/within-limit.js';
+import { faultsOf, invalid } from './config-faults.js';
+import type { SnowflakeModuleOptions } from './options.js';
+
+type Given = Pick<SnowflakeModuleOptions, 'support' | 'workerId' | 'timers' | 'startTimeoutMs'>;
+
+const NOTHING_GIVEN =
+  'Neither `support` nor `workerId` is given, and no worker id is a safe default. Give ' +
+  "`support: 'redis://host:6379?namespace=shop'`, or `workerId: 7` with a different " +
+  'number in each process.';
+
+/**
+ * @param own what the application makes of URLs of its own
+ * @throws SnowflakeError CONFIG_INVALID
+ */
+export async function givenSupport(given: Given, own: OwnSupports): Promise<IDistributedSupport> {
+  const { support, workerId } = given;
+  if (workerId === undefined) {
+    if (support === undefined) throw new SnowflakeError('CONFIG_INVALID', NOTHING_GIVEN);
+    if (!isClaim(support) || isSupport(support)) return toSupport(support, own);
+    return claimed(support.workerId, support.of, { given, own });
+  }
+  if (support !== undefined) return claimed(workerId, support, { given, own });
+  return new StaticSupport(await numberOf(workerId, given));
+}
+
+/** Both are looked at, so that the faults of both are reported. */
+async function claimed(
+  workerId: WorkerIdSource,
+  of: unknown,
+  { given, own }: { readonly given: Given; readonly own: OwnSupports },
+): Promise<IDistributedSupport> {
+  const [number, registry] = await Promise.allSettled([
+    numberOf(workerId, given),
+    toSupport(of, own),
+  ]);
+  const failed = [number, registry].filter(({ status }) => status === 'rejected');
+  try {
+    if (number.status === 'fulfilled' && registry.status === 'fulfilled') {
+      return new ClaimSupport(number.value, registry.value);
+    }
+    throw invalid(failed.flatMap((result) => faultsOf((result as PromiseRejectedResult).reason)));
+  } catch (error) {
+    // One of the application's own scheme may be open; an error on closing would hide ours.
+    if (registry.status === 'fulfilled') await closed(registry.value);
+    throw error;
+  }
+}
+
+async function closed(support: IDistributedSupport): Promise<void> {
+  try {
+    await support.close?.();
+  } catch {
+    // Said before: what failed first is what is reported.
+  }
+}
+
+async function toSupport(support: unknown, own: OwnSupports): Promise<IDistributedSupport> {
+  if (isSupport(support)) return support;
+  if (isSharedLease(support)) return new JoinedSupport(support);
+  if (typeof support === 'string') return supportOf(support, own);
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    `Expected \`support\` to be a URL or an object with getNextWorkId and refreshAlive, got ` +
+      `${kindOf(support)}.`,
+  );
+}
+
+/** Asked once; what a service answers may take a while, and a start does not wait for ever. */
+async function numberOf(source: WorkerIdSource, given: Given): Promise<number> {
+  if (typeof source !== 'function') return source;
+  const { timers = systemTimers, startTimeoutMs } = given;
+  const ms = Number(startTimeoutMs) > 0 ? Number(startTimeoutMs) : LEASE_DEFAULTS.startTimeoutMs;
+  const over = (): never => {
+    throw new SnowflakeError(
+      'CONFIG_INVALID',
+      `The function \`workerId\` gave no number within ${ms} ms, so the start ended.`,
+    );
+  };
+  try {
+    return await withinLimit(Promise.resolve(source()), { ms, timers, over });
+  } catch (error) {
+    if (isSnowflakeError(error)) throw error;
+    const said = error instanceof Error ? error.message : typeof error;
+    throw new SnowflakeError('CONFIG_INVALID', `The function \`workerId\` failed: ${said}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Not the value: it may be a client or its options. */
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (typeof value !== 'object') return `a value of type ${typeof value}`;
+  if (value instanceof URL) return 'a URL object; give its text, url.href';
+  if (typeof (value as { duplicate?: unknown }).duplicate === 'function') {
+    return 'a client; write redisSupport({ redis: client }), from nestjs-snowflake/redis';
+  }
+  return Array.isArray(value) ? 'an array' : 'an object without them';
+}

@@ -1,0 +1,65 @@
+/**
+ * The search for the worker id to be leased, where looking at a ceiling costs little: a span is
+ * searched whole for the one that has been free for longest, a wide one by draws.
+ *
+ * Promise: where none that was looked at is free, the one that will be first. The same seed finds
+ * the same in backends/redis/worker-ids/scripts/search.lua.
+ */
+import { WHOLE_COUNT_MAX, drawsOf, isWide, reachesOf, type IdSpan } from './candidates.js';
+
+/** Of each reach of a wide span. */
+const REACH_DRAW_COUNT = 4;
+/** Where all these are held, hardly any is free: up to so many rounds over all of the span. */
+const ROUND_COUNT = 8;
+const ROUND_DRAW_COUNT = 256;
+
+export interface Searched {
+  /** 0 where the worker id was never leased. */
+  readonly ceilingOf: (workerId: number) => number;
+  readonly nowMs: number;
+  /** Another one at each call, so that who asks again looks at others. */
+  readonly seed: string;
+  /** Default 4096; a test makes small spans wide. */
+  readonly wholeCountMax?: number | undefined;
+}
+
+export function nextWorkerId(span: IdSpan, searched: Searched): number {
+  const { wholeCountMax = WHOLE_COUNT_MAX } = searched;
+  return isWide(span, wholeCountMax) ? drawn(span, searched) : longestFree(span, searched);
+}
+
+/** ICH's rule: the worker id that has been free for longest, which has the lowest ceiling. */
+function longestFree({ workerIdMin, workerIdMax }: IdSpan, { ceilingOf }: Searched): number {
+  let best = workerIdMin;
+  for (let workerId = workerIdMin; workerId <= workerIdMax; workerId++) {
+    const ceilingMs = ceilingOf(workerId);
+    if (ceilingMs === 0) return workerId;
+    if (ceilingMs < ceilingOf(best)) best = workerId;
+  }
+  return best;
+}
+
+/** In the first round in which any is free; one that was used before, see `usedFirst`. */
+function drawn(span: IdSpan, { ceilingOf, nowMs, seed }: Searched): number {
+  let best: number | undefined;
+  for (const round of roundsOf(span, seed)) {
+    let unused: number | undefined;
+    for (const workerId of round) {
+      const ceilingMs = ceilingOf(workerId);
+      if (ceilingMs === 0) unused ??= workerId;
+      else if (best === undefined || ceilingMs < ceilingOf(best)) best = workerId;
+    }
+    if (best !== undefined && ceilingOf(best) <= nowMs) return best;
+    if (unused !== undefined) return unused;
+  }
+  return best!;
+}
+
+function* roundsOf(span: IdSpan, seed: string): Generator<number[]> {
+  const draw = drawsOf(seed);
+  const of = (reach: number, count: number) =>
+    Array.from({ length: count }, () => span.workerIdMin + Math.floor(draw() * reach));
+  const reaches = reachesOf(span);
+  yield reaches.flatMap((reach) => of(reach, REACH_DRAW_COUNT));
+  for (let n = 0; n < ROUND_COUNT; n++) yield of(reaches.at(-1)!, ROUND_DRAW_COUNT);
+}

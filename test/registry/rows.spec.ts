@@ -1,0 +1,170 @@
+/**
+ * What befalls a registry over rows and no store of one piece: a header that is lost alone, rows
+ * that are deleted one by one, texts that somebody else wrote, a write that comes much later.
+ */
+import { describe, expect, it } from '@jest/globals';
+import type {
+  LeaseAnswer,
+  LeaseGrant,
+  LeaseRequest,
+  WorkerLease,
+} from '../../lib/lease/distributed-support.js';
+import { RegistrySupport } from '../../lib/registry/registry-support.js';
+import { SliceInspector } from '../../lib/registry/slice-inspector.js';
+import { HEADER_ID, type SliceStore } from '../../lib/registry/slice-store.js';
+import { MapStore } from './map-store.js';
+
+const T0 = 1_800_000_000_000;
+const TTL_MS = 10_000;
+const TERMS = { fingerprint: 'f', ttlMs: TTL_MS, minRangeMs: 50, quarantineMs: 0 };
+
+function setUp(workerIdMax = 0) {
+  const moment = { timeMs: T0, server: 'one' };
+  const store = new MapStore(moment);
+  const support = new RegistrySupport(store);
+  const request = (token: string): LeaseRequest => ({
+    ...TERMS,
+    token,
+    nonce: 'n',
+    workerIdMin: 0,
+    workerIdMax,
+    haveMs: 0,
+    holder: { host: 'h', pid: 1, application: 'a' },
+  });
+  const acquire = async (token: string) => support.getNextWorkId(request(token));
+  /** After the quarantine of a registry that was just created. */
+  const hold = async (token: string) => {
+    await acquire(token);
+    moment.timeMs += 2 * TTL_MS;
+    return granted(await acquire(token));
+  };
+  const leaseOf = (token: string, grant: LeaseGrant): WorkerLease => {
+    const { workerId, ceilingMs: haveMs, mark } = grant;
+    return { ...request(token), workerId, nonceNext: 'n2', haveMs, mark: mark! };
+  };
+  return { moment, store, support, request, acquire, hold, leaseOf };
+}
+
+/** The same rows, written through something else. */
+function through(store: MapStore, write: SliceStore['write']): SliceStore {
+  const { place, lossWindowMs } = store;
+  const read: SliceStore['read'] = (question) => store.read(question);
+  return { place, lossWindowMs, read, readAll: () => store.readAll(), write };
+}
+
+function granted(answer: LeaseAnswer): LeaseGrant {
+  expect(answer.status).toBe('ok');
+  return answer as LeaseGrant;
+}
+
+describe('a registry over rows', () => {
+  it('gives the worker id of a deleted row only after all that it could have granted', async () => {
+    const { store, moment, acquire, hold } = setUp();
+    const { ceilingMs } = await hold('first');
+    store.rows.delete(0);
+    expect(await acquire('second')).toMatchObject({ status: 'wait' });
+    moment.timeMs += TTL_MS;
+    expect(granted(await acquire('second')).floorMs).toBeGreaterThanOrEqual(ceilingMs);
+  });
+
+  it('notices at a renewal that the row was deleted, and forgets no range', async () => {
+    const { store, support, moment, acquire, hold, leaseOf } = setUp();
+    const grant = await hold('first');
+    store.rows.delete(0);
+    expect(await support.refreshAlive(leaseOf('first', grant))).toEqual({ status: 'unknown' });
+    moment.timeMs += 2 * TTL_MS;
+    expect(granted(await acquire('second')).floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+  });
+
+  it('counts no deletion where rows were never made', async () => {
+    const { store, acquire, hold } = setUp(100);
+    await hold('first');
+    const eraOf = () => JSON.parse(store.rows.get(HEADER_ID)!.text).era;
+    const era = eraOf();
+    for (let n = 0; n < 100; n++) granted(await acquire(`other ${n}`));
+    expect(eraOf()).toBe(era);
+  });
+
+  it('continues no range across a header that was lost alone, though its era is as before', async () => {
+    const { store, support, acquire, hold, leaseOf } = setUp(1);
+    const grant = await hold('first');
+    store.rows.delete(HEADER_ID);
+    await acquire('second');
+    const answer = await support.refreshAlive(leaseOf('first', grant));
+    expect(answer).toMatchObject({ status: 'hold' });
+  });
+
+  it('refuses the write of one who saw an empty store long ago', async () => {
+    const { store, moment, request, acquire } = setUp();
+    let goOn: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => (goOn = resolve));
+    let stands: () => void = () => undefined;
+    const standing = new Promise<void>((resolve) => (stands = resolve));
+    const late = through(store, async (write) => {
+      // Only what makes a registry, not the empty header before it.
+      if (write.header !== undefined && write.header.text !== '{}') {
+        stands();
+        await gate;
+      }
+      return store.write(write);
+    });
+    const slow = new RegistrySupport(late).getNextWorkId(request('slow'));
+    await standing;
+    moment.timeMs += 60_000;
+    await acquire('fast');
+    moment.timeMs += TTL_MS + 2000;
+    const { ceilingMs } = granted(await acquire('fast'));
+    store.rows.clear();
+    goOn();
+    expect(await slow).toMatchObject({ status: 'wait' });
+    moment.timeMs += TTL_MS + 2000;
+    expect(granted(await acquire('next')).floorMs).toBeGreaterThanOrEqual(ceilingMs);
+  });
+
+  it('keeps the ceiling of a row whose holder cannot be read', async () => {
+    const { store, moment, acquire, hold } = setUp();
+    const { ceilingMs } = await hold('first');
+    store.rows.set(0, { ...store.rows.get(0)!, text: '{"nonce":1' });
+    expect(await acquire('second')).toMatchObject({ status: 'none-free' });
+    moment.timeMs = ceilingMs;
+    expect(granted(await acquire('second')).floorMs).toBe(ceilingMs);
+  });
+
+  it.each(['[]', 'null', '"1"', '{"version":"1"}', '{"version":1}', 'no JSON'])(
+    'refuses a header that says %s, and writes nothing',
+    async (text) => {
+      const { store, acquire, hold } = setUp();
+      await hold('first');
+      store.rows.set(HEADER_ID, { ...store.rows.get(HEADER_ID)!, text });
+      const before = structuredClone(store.rows);
+      const asked = acquire('second');
+      await expect(asked).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
+      expect(store.rows).toEqual(before);
+    },
+  );
+
+  it('gives up with an error where every write is refused', async () => {
+    const { store, request } = setUp();
+    const deaf = through(store, async () => false);
+    const asked = new RegistrySupport(deaf, { random: () => 0 }).getNextWorkId(request('any'));
+    await expect(asked).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+  });
+
+  it('leases to a herd that asks at once as many worker ids, and loses nobody', async () => {
+    const { moment, acquire } = setUp(199);
+    await acquire('begins it');
+    moment.timeMs += 2 * TTL_MS;
+    const all = Array.from({ length: 200 }, (_, n) => acquire(`herd ${n}`));
+    const workerIds = (await Promise.all(all)).map((answer) => granted(answer).workerId);
+    expect(new Set(workerIds).size).toBe(200);
+  });
+
+  it('shows an operator what was leased, and not the rows that wait', async () => {
+    const { store, hold } = setUp(9);
+    const { workerId } = await hold('first');
+    const view = await new SliceInspector(store, 'a Map', 'rows').read();
+    expect(view.workers).toMatchObject([{ workerId, holder: { host: 'h', application: 'a' } }]);
+    expect(view.facts).toMatchObject({ fingerprint: 'f', era: 1 });
+    expect(view.proofOf(workerId)).toMatchObject({ token: 'first', nonce: 'n' });
+  });
+});

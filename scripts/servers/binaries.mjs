@@ -20,7 +20,11 @@ const SERVERS = {
     brew: 'google-chrome',
     names: [
       'chromium-headless-shell',
-      ...['chromium', 'google-chrome', 'google-chrome-stable', 'Chromium', 'Google Chrome'],
+      'chromium',
+      'google-chrome',
+      'google-chrome-stable',
+      'Chromium',
+      'Google Chrome',
     ],
   },
 };

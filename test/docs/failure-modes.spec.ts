@@ -94,7 +94,7 @@ describe('what checks a row', () => {
   });
 
   it('is a fault that the chaos has, and no fault is left out', () => {
-    const faults = textOf('test/chaos/faults.mjs');
+    const faults = textOf('test/chaos/faults.mjs') + textOf('test/chaos/network-faults.mjs');
     expect(faults).not.toBe('');
     const named = new Set([...namesOf('chaos'), ...CHAOS]);
     expect([...named].filter((name) => !faults.includes(`name: '${name}'`))).toEqual([]);

@@ -163,6 +163,7 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'a claim starts at now, not at the stored ceiling',
+    tryFirst: { scenario: 'claims', seed: 1 },
     edits: [
       {
         file: ACQUIRE,

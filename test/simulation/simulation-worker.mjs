@@ -8,8 +8,7 @@ import { loadSimulation } from '../mutants/load-library.mjs';
 /** @import { StoreEvent } from './world/index.js' */
 /** @typedef {{ seed: number, scenario: string }} Run */
 
-// A fleet is refused ids by the thousand, each time with an error whose trace nobody reads. A single
-// seed under `npm run simulate` has whole traces.
+// A fleet is refused ids by the thousand, each time with an error whose trace nobody reads.
 Error.stackTraceLimit = 1;
 
 const { simulate } = await loadSimulation(workerData.edits);

@@ -15,6 +15,7 @@ import type { GeneratorOptions } from '../../../lib/core/index.js';
 import { SeatWords } from '../../../lib/core/seat/seat-words.js';
 import { shareSeat } from '../../../lib/core/seat/shared-lease.js';
 import { codeOf } from '../../code-of.js';
+import { runs } from '../../runs.js';
 
 const START_MS = 1_800_000_000_000;
 const HOUR_MS = 3_600_000;
@@ -196,6 +197,6 @@ describe('without rollbacks', () => {
       }
       expect(tooFar).toEqual([]);
     });
-    fc.assert(property, { numRuns: 500 });
+    fc.assert(property, { numRuns: runs(500) });
   });
 });

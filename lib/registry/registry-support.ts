@@ -14,34 +14,24 @@ import type {
   WorkerRecord,
 } from '../lease/distributed-support.js';
 import { pause, systemTimers, type Timers } from '../patience/timers.js';
-import { acquire } from './acquire.js';
-import { candidatesOf, countOf, drawnFrom, isSmall, isWide, usedFirst } from './candidates.js';
+import { acquireFrom, type Attempt, type Rows } from './acquire-rows.js';
+import { isWide } from './candidates.js';
 import { workerRecords } from './registry-view.js';
 import { release } from './release.js';
 import { renew } from './renew.js';
 import { headerRow } from './row-text.js';
 import { isMade, withBlock, workerIdsOf } from './row-blocks.js';
 import type { RegistrySlice, SliceStore } from './slice-store.js';
-import type { Changes, Step, WorkerSlot } from './slice.js';
+import type { Changes } from './slice.js';
 import { HEADER_AGE_MS, StoredSlice } from './stored-slice.js';
 
 /** Each time somebody else got on, so that more than this is a store that refuses every write. */
 const ATTEMPT_COUNT = 100;
 const PAUSE_MS_MAX = 200;
-/** Of a span too wide to be read whole. */
-const DRAW_COUNT = 4;
-
 export interface RegistrySupportParts {
   readonly timers?: Timers;
   /** From 0 up to 1. */
   readonly random?: () => number;
-}
-
-/** What was read for a worker id, and what the rule made of it. */
-interface Attempt<T extends Changes> {
-  readonly workerId: number;
-  readonly slice: StoredSlice;
-  readonly step: T;
 }
 
 /**
@@ -57,6 +47,11 @@ export class RegistrySupport implements IDistributedSupport {
   readonly #store: SliceStore;
   readonly #timers: Timers;
   readonly #random: () => number;
+  readonly #rows: Rows = {
+    read: (workerIds, request) => this.#read(workerIds, request),
+    ceilings: async ({ workerIdMin: min, workerIdMax: max }) =>
+      (await this.#store.ceilings?.(min, max)) ?? (await this.#store.readAll()).rows,
+  };
 
   constructor(store: SliceStore, parts: RegistrySupportParts = {}) {
     const { timers = systemTimers, random = Math.random } = parts;
@@ -68,7 +63,9 @@ export class RegistrySupport implements IDistributedSupport {
   }
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
-    const { slice, step } = await this.#repeated((number) => this.#acquire(request, number));
+    const { slice, step } = await this.#repeated((number) =>
+      acquireFrom(this.#rows, request, number),
+    );
     return slice.withWrites(step.answer);
   }
 
@@ -103,54 +100,6 @@ export class RegistrySupport implements IDistributedSupport {
 
   async close(): Promise<void> {
     await this.#store.close?.();
-  }
-
-  /** Among a few worker ids first; where none of them is free, among all. */
-  async #acquire(request: LeaseRequest, number: number): Promise<Attempt<Step>> {
-    const seed = `${request.token} ${number}`;
-    const drawn = await this.#acquireAmong(candidatesOf(request, seed), request);
-    if (drawn.step.answer.status !== 'none-free' || isSmall(request)) return drawn;
-    if (isWide(request)) return this.#acquireByDraws(drawn, request, seed);
-    const { nowMs } = drawn.slice;
-    const all = await this.#slotsIn(request);
-    const free = all.filter(({ ceilingMs }) => ceilingMs <= nowMs);
-    // Those who ask at once would all take the one that has been free for longest.
-    const chosen = number > 0 && free.length > 0 ? free : longestFree(all);
-    return this.#acquireAmong([drawnFrom(chosen, seed)!.workerId], request);
-  }
-
-  async #acquireByDraws(
-    first: Attempt<Step>,
-    request: LeaseRequest,
-    seed: string,
-  ): Promise<Attempt<Step>> {
-    let best = first;
-    for (let draw = 1; draw < DRAW_COUNT; draw++) {
-      const next = await this.#acquireAmong(candidatesOf(request, `${seed} ${draw}`), request);
-      if (next.step.answer.status !== 'none-free') return next;
-      if (waitOf(next) < waitOf(best)) best = next;
-    }
-    return best;
-  }
-
-  async #acquireAmong(workerIds: readonly number[], request: LeaseRequest): Promise<Attempt<Step>> {
-    const slice = await this.#read(workerIds, request);
-    const slots = workerIds.map((workerId) => slice.slotOf(workerId));
-    const worth = isWide(request) ? usedFirst(slots, slice.nowMs) : slots;
-    const lowest = drawnFrom(longestFree(worth), request.token)!;
-    const step = acquire(slice.forAcquire(request, lowest), request, slice.reading);
-    return { workerId: lowest.workerId, slice, step };
-  }
-
-  /** All of a span; a worker id that was never leased has been free for longest. */
-  async #slotsIn(span: LeaseRequest): Promise<WorkerSlot[]> {
-    const { workerIdMin: min, workerIdMax: max } = span;
-    const rows = (await this.#store.ceilings?.(min, max)) ?? (await this.#store.readAll()).rows;
-    const ceilings = new Map(rows.map(({ workerId, ceilingMs }) => [workerId, ceilingMs]));
-    return Array.from({ length: countOf(span) }, (_, at) => {
-      const workerId = min + at;
-      return { workerId, ceilingMs: ceilings.get(workerId) ?? 0 };
-    });
   }
 
   async #read(workerIds: readonly number[], request?: LeaseRequest): Promise<StoredSlice> {
@@ -202,13 +151,4 @@ export class RegistrySupport implements IDistributedSupport {
         `like this too.`,
     );
   }
-}
-
-function longestFree(slots: readonly WorkerSlot[]): WorkerSlot[] {
-  const lowestMs = slots.reduce((ms, { ceilingMs }) => Math.min(ms, ceilingMs), Infinity);
-  return slots.filter(({ ceilingMs }) => ceilingMs === lowestMs);
-}
-
-function waitOf({ step: { answer } }: Attempt<Step>): number {
-  return 'waitMs' in answer ? answer.waitMs : 0;
 }

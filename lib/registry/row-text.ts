@@ -13,7 +13,7 @@ import type { HeldSlot, SlotHolder, WorkerSlot } from './slice.js';
 
 /**
  * A header before there is one. It gives whoever creates the registry a version to rest on: one who
- * saw that nothing was there, and stood still since, cannot tell that from nothing being there again.
+ * saw that nothing was there, and stood still since, could not tell whether it is nothing again.
  */
 export const EMPTY_HEADER: RegistryRow = { workerId: HEADER_ID, ceilingMs: 0, text: '{}' };
 

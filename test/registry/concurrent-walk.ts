@@ -15,7 +15,7 @@ import { WalkStore, type StoreFault, type WalkMoment } from './walk-store.js';
 const PROCESS_COUNT = 4;
 const WORKER_COUNT = 2;
 const STEP_COUNT = 500;
-/** How far the store's clock falls behind what it showed at most: the store says so as its window. */
+/** How far the store's clock falls behind at most; the store says so as its window. */
 const BACK_MS_MAX = 9000;
 const TTL_MS = 10_000;
 const TERMS = { fingerprint: 'f', ttlMs: TTL_MS, minRangeMs: 50, quarantineMs: 0 };
@@ -93,7 +93,7 @@ class Walk {
     return { overlaps, grantCount };
   }
 
-  /** Somebody goes on; some stand still for so long that much happens between two of their steps. */
+  /** Somebody goes on; some stand still while much happens between two of their steps. */
   private next(step: number): void {
     const [goesOn] = this.waiting.splice(this.draw(this.waiting.length), 1);
     if (goesOn !== undefined && this.chance.chance(0.03)) {

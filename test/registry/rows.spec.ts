@@ -85,7 +85,7 @@ describe('a registry over rows', () => {
     expect(eraOf()).toBe(era);
   });
 
-  it('continues no range across a header that was lost alone, though its era is as before', async () => {
+  it('continues no range across a header that was lost alone, in an equal era', async () => {
     const { store, support, acquire, hold, leaseOf } = setUp(1);
     const grant = await hold('first');
     store.rows.delete(HEADER_ID);

@@ -171,6 +171,26 @@ describe('the shop on embedded defaults', () => {
   );
 });
 
+describe('two shops on one machine, with nothing installed', () => {
+  it(
+    'lease two worker ids from the folder beside their databases',
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'snowflake-shops-'));
+      const shops = [await built.start({ DATA_DIR: join(folder, 'shop') })];
+      try {
+        shops.push(await built.start({ DATA_DIR: join(folder, 'other') }));
+        const workerIds = shops.map(({ output }) => /Worker id (\d+) until/.exec(output)?.[1]);
+        expect(new Set(workerIds).size).toBe(2);
+        expect(workerIds).not.toContain(undefined);
+      } finally {
+        await Promise.all(shops.map((shop) => shop.stop()));
+        rmSync(folder, { recursive: true });
+      }
+    },
+    SLOW_MS,
+  );
+});
+
 describe('the shop without SNOWFLAKE_SUPPORT', () => {
   it.each([
     ['in production', { NODE_ENV: 'production' }],

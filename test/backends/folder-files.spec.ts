@@ -72,7 +72,7 @@ describe('a value in a folder', () => {
     expect((await files.load())!.text).toBe('second');
   });
 
-  it('is another one where a copy was put in its place, also for who stalled meanwhile', async () => {
+  it('is another one where a copy was put in its place, also for who stalled', async () => {
     const files = new FolderFiles(folder);
     await files.create('kept');
     const seen = (await files.load())!;

@@ -1,6 +1,6 @@
 /**
- * Real processes on one folder: they lease, renew and are killed, and no id is made twice; nor after
- * a restart with the clock set back. A fixed number, tried in the same way, makes some twice.
+ * Real processes on one folder: they lease, renew and are killed, and no id is made twice; nor
+ * after a restart with the clock set back. A fixed number, tried in the same way, makes some twice.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

@@ -20,13 +20,21 @@ const snowflake = await startSnowflake({
   callTimeoutMs: 5000,
   reserveMs: 1000,
 });
-process.once('SIGTERM', () => void snowflake.close().then(() => process.exit(0)));
+process.once('SIGTERM', () => void end());
+
+let isEnding = false;
+
+async function end() {
+  isEnding = true;
+  await snowflake.close();
+}
 
 const LINE_COUNT = 20;
 
-async function make() {
+function make() {
+  if (isEnding) return;
   const ids = Array.from({ length: LINE_COUNT }, () => snowflake.ids.nextIdString());
   writeSync(1, `${ids.join(' ')}\n`);
   setTimeout(make, 2);
 }
-await make();
+make();

@@ -53,7 +53,7 @@ describe('a URL of no backend', () => {
     async (url) => {
       expect(backendOf(url)).toBeUndefined();
       await expect(supportOf(url, new Map([['own', () => undefined as never]]))).rejects.toThrow(
-        /^No support has this URL: .* Known are static:7, file:.*redis:.*; of this application own:\.$/,
+        /^No support has this URL: .* Known are static:7, file:.*redis:.*; of this .* own:\.$/,
       );
     },
   );

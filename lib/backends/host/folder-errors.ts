@@ -18,10 +18,11 @@ const REASONS: Readonly<Record<string, string>> = {
   EIO: 'The disk failed. Look at the log of the system.',
   EMFILE: 'This process has too many files open (ulimit -n). Raise the limit.',
 };
-const FOR_GOOD = new Set(['ENOTDIR', 'ENAMETOOLONG']);
+const FOR_GOOD: readonly string[] = ['ENOTDIR', 'ENAMETOOLONG'];
 
 export function codeOf(error: unknown): string {
-  return String((error as { readonly code?: unknown } | undefined)?.code ?? '');
+  const { code } = Object(error) as { readonly code?: unknown };
+  return typeof code === 'string' ? code : '';
 }
 
 export function folderError(error: unknown, folder: string): SnowflakeError {
@@ -31,24 +32,24 @@ export function folderError(error: unknown, folder: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
     `The registry in the folder ${folder} could not be used (${code || 'no code'}). ${reason}`,
-    { retryable: !FOR_GOOD.has(code), details: { code }, cause: error },
+    { retryable: !FOR_GOOD.includes(code), details: { code }, cause: error },
   );
 }
 
 export function spoilt(folder: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `The folder ${folder} holds parts of a registry, or two of them, as after files were deleted ` +
-      `or copied into it. Nothing is granted from it. Delete the whole folder: processes that run ` +
-      `bring back what they know, and the rest is waited for.`,
+    `The folder ${folder} holds parts of a registry, or two of them, as after files were ` +
+      `deleted or copied into it. Nothing is granted from it. Delete the whole folder: processes ` +
+      `that run bring back what they know, and the rest is waited for.`,
   );
 }
 
 export function unreadable(folder: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `The registry in the folder ${folder} cannot be read: somebody else wrote into its file, or a ` +
-      `later version of this package did. Nothing is granted from it. Delete the whole folder, or ` +
+    `The registry in the folder ${folder} cannot be read: somebody else wrote into its file, or ` +
+      `a later version of this package did. Nothing is granted from it. Delete the whole folder, or ` +
       `use that version.`,
     { retryable: false },
   );
@@ -57,8 +58,8 @@ export function unreadable(folder: string): SnowflakeError {
 export function onNetwork(folder: string, kind: string): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
-    `The folder ${folder} is on a network file system (${kind}), where what one host has written ` +
-      `another may not see, and each host has its own clock. Use a folder on a local disk for the ` +
+    `The folder ${folder} is on a network file system (${kind}), where what one host has ` +
+      `written another may not see, and each has its own clock. Use a folder on a local disk for ` +
       `processes of one host, and a registry for several: 'redis://host:6379?namespace=shop'.`,
     { details: { kind } },
   );

@@ -61,7 +61,7 @@ export class FolderFiles {
     }
   }
 
-  /** @returns false where another value is there by now, or a copy, and nothing counts as written */
+  /** @returns false where another value, or a copy, is there by now: then nothing is written */
   async replace(value: FolderValue, text: string): Promise<boolean> {
     const name = `${value.id}-${newId()}`;
     const state = join(this.folder, `state-${name}.json`);
@@ -69,7 +69,8 @@ export class FolderFiles {
       await written(state, text);
       await rename(join(this.folder, `at-${value.name}`), join(this.folder, `at-${name}`));
     } catch (error) {
-      await rm(state, { force: true }).catch(() => undefined); // swept by the next one
+      // What stays is swept by the next one.
+      await rm(state, { force: true }).catch(() => undefined);
       if (codeOf(error) === 'ENOENT') return false;
       throw folderError(error, this.folder);
     }
@@ -127,7 +128,8 @@ export class FolderFiles {
     for (const name of names) {
       const [, before, id] = STATE.exec(name) ?? [];
       if (before === undefined || before === now.id || id === now.id) continue;
-      await rm(join(this.folder, name), { force: true }).catch(() => undefined); // by the next one
+      // What stays is swept by the next one.
+      await rm(join(this.folder, name), { force: true }).catch(() => undefined);
     }
   }
 

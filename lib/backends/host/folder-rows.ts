@@ -1,5 +1,7 @@
 /**
  * The rows of a registry as the text of one file, and back.
+ *
+ * Promise: a text that is not ours, or that a later version wrote, is refused whole.
  */
 import type { StoredRow } from '../../registry/slice-store.js';
 import { unreadable } from './folder-errors.js';

@@ -93,8 +93,8 @@ export class FolderStore implements SliceStore {
     }
     if (isInMemory) {
       advice.push(
-        `The folder ${this.folder} is in memory, so that a reboot empties it and a clock set back ` +
-          `with it is not noticed. Use a folder on a disk.`,
+        `The folder ${this.folder} is in memory, so that a reboot empties it and a clock set ` +
+          `back with it is not noticed. Use a folder on a disk.`,
       );
     }
     if ((await this.bootOf()) === '') {

@@ -1,5 +1,7 @@
 /**
  * What a folder lies on: which run of the host, and which kind of file system.
+ *
+ * Promise: a network is named only where the system says so; what nobody can say is left open.
  */
 import { readFile, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';

@@ -1,5 +1,7 @@
 /**
  * Worker ids leased from a folder on this host's disk, by options or by a URL.
+ *
+ * Promise: a namespace leads to no folder outside the one that was named.
  */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +9,7 @@ import type { Clock } from '../../core/clock.js';
 import { SnowflakeError } from '../../errors.js';
 import { RegistrySupport } from '../../registry/registry-support.js';
 import { SliceInspector } from '../../registry/slice-inspector.js';
-import { quoted, shown, shownUrl } from '../../shown.js';
+import { shown, shownShort, shownUrl } from '../../shown.js';
 import { FolderStore } from './folder-store.js';
 
 export interface FolderSupportOptions {
@@ -57,7 +59,7 @@ function storeOf({ folder, namespace = 'default', clock }: FolderSupportOptions)
   if (typeof namespace !== 'string' || !NAMESPACE.test(namespace)) {
     throw invalid(
       `Expected \`namespace\` to be 1 to 128 letters, digits, dots, dashes and underscores, a ` +
-        `letter or digit first, got ${typeof namespace === 'string' ? quoted(namespace) : shown(namespace)}.`,
+        `letter or digit first, got ${shownShort(namespace)}.`,
     );
   }
   return new FolderStore(resolve(folder, namespace), { clock });

@@ -49,8 +49,8 @@ export function unreadable(folder: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
     `The registry in the folder ${folder} cannot be read: somebody else wrote into its file, or ` +
-      `a later version of this package did. Nothing is granted from it. Delete the whole folder, or ` +
-      `use that version.`,
+      `a later version of this package did. Nothing is granted from it. Delete the whole folder, ` +
+      `or use that version.`,
     { retryable: false },
   );
 }

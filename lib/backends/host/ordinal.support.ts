@@ -66,7 +66,8 @@ export interface OrdinalOptions {
  *
  * **Without it uniqueness rests on the orchestrator**: a StatefulSet starts a pod only when the
  * one with the same name is known to have ended, unless somebody deletes it with force. It rests
- * on the clocks of the hosts across a restart. Two sets, or two clusters, that make ids for one table begin both
+ * on the clocks of the hosts across a restart. Two sets, or two clusters, that make ids for one
+ * table begin both
  * at 0: use a registry there. Worker threads of one pod all get the same number: let them share a
  * lease (`sharesLease`).
  *

@@ -23,7 +23,7 @@ export { textForms } from './core/text/text-forms.js';
 export type { WorkerIdRange } from './core/layout/worker-id-range.js';
 export { WorkerSeat } from './core/seat/worker-seat.js';
 export type { LeasedRange, SeatWatch, SeatedRange } from './core/seat/worker-seat.js';
-export { ordinalSupport } from './backends/host/index.js';
+export { ordinalSupport } from './backends/host/ordinal.support.js';
 export { MemoryRegistry, MemorySupport } from './backends/memory/index.js';
 export type { MemorySupportOptions } from './backends/memory/index.js';
 export type { WorkerIdClaim, WorkerIdSource } from './lease/claim.support.js';

@@ -103,7 +103,7 @@ function isHuge(value: bigint): boolean {
 /** Nothing else of a URL is ever shown: what was pasted in its place may be a password. */
 const SCHEMES_SHOWN =
   'static: redis:// rediss:// redis+sentinel:// rediss+sentinel:// redis+cluster:// ' +
-  'rediss+cluster:// valkey:// valkeys:// http:// https:// tcp:// unix:// file:// etcd:// ' +
+  'rediss+cluster:// valkey:// valkeys:// http:// https:// tcp:// unix:// file:// file: etcd:// ' +
   'etcds:// amqp:// rabbit:// postgres:// postgresql:// mysql:// mariadb:// sqlite:// mongodb:// ' +
   'mongodb+srv://';
 

@@ -12,7 +12,7 @@ import { StaticSupport } from '../lease/static.support.js';
 import type { RegistryInspector } from '../registry/registry-view.js';
 
 export interface Backend {
-  readonly name: 'static' | 'redis' | 'etcd' | 'sql';
+  readonly name: 'static' | 'file' | 'redis' | 'etcd' | 'sql';
   /** In lower case, without the colon. */
   readonly schemes: readonly string[];
   /** What must follow the colon; the backend reads the rest. */
@@ -32,6 +32,14 @@ const BACKENDS: readonly Backend[] = [
     form: /^\d{1,10}$/,
     example: 'static:7',
     support: async (url) => new StaticSupport(Number(url.slice('static:'.length))),
+  },
+  {
+    name: 'file',
+    schemes: ['file'],
+    form: /^[^?#]/,
+    example: 'file:./var/snowflake',
+    support: async (url) => (await import('./host/folder.support.js')).supportFromUrl(url),
+    inspector: async (url) => (await import('./host/folder.support.js')).inspectorFromUrl(url),
   },
   {
     name: 'redis',

@@ -10,12 +10,17 @@ import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { JoinedSupport } from '../lease/joined.support.js';
 import { LEASE_DEFAULTS } from '../lease/lease-options.js';
 import { StaticSupport } from '../lease/static.support.js';
-import { systemTimers } from '../patience/timers.js';
+import { systemTimers, type Timers } from '../patience/timers.js';
 import { withinLimit } from '../patience/within-limit.js';
 import { faultsOf, invalid } from './config-faults.js';
-import type { SnowflakeModuleOptions } from './options.js';
 
-type Given = Pick<SnowflakeModuleOptions, 'support' | 'workerId' | 'timers' | 'startTimeoutMs'>;
+/** Those of the options that decide it. */
+interface Given {
+  readonly support?: unknown;
+  readonly workerId?: WorkerIdSource;
+  readonly timers?: Timers;
+  readonly startTimeoutMs?: number;
+}
 
 const NOTHING_GIVEN =
   'Neither `support` nor `workerId` is given, and no worker id is a safe default. Give ' +

@@ -38,7 +38,7 @@ export interface SnowflakeModuleOptions extends Partial<Omit<LeaseOptions, 'ttlM
    * `ordinalSupport({ of })` gives; in a worker thread also the `sharedLease` of another's IdMaker.
    */
   readonly support?: IDistributedSupport | WorkerIdClaim | SharedLease | string;
-  /** URL schemes of your own for `support`: `{ file: (url) => new FileSupport(url) }`. */
+  /** URL schemes of your own for `support`: `{ zookeeper: (url) => new ZooKeeper(url) }`. */
   readonly supports?: Readonly<Record<string, SupportFromUrl>>;
   /**
    * The worker id, or a function that gives it at the start. Alone nobody checks it; with a

@@ -1,8 +1,10 @@
 /**
  * The configuration, read from the environment in one place.
  */
+import { dirname, join } from 'node:path';
+
 export interface Config {
-  /** Where the worker id comes from: redis://host:6379?namespace=shop, or static:1. */
+  /** Where the worker id comes from: redis://host:6379?namespace=shop, or a folder. */
   readonly support: string;
   /** A PostgreSQL; without one an embedded database in `dataDir` is used, by one process. */
   readonly databaseUrl: string | undefined;
@@ -20,22 +22,32 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new Error(`Expected PORT to be an integer from 0 to 65535, got "${env['PORT']}".`);
   }
+  const dataDir = env['DATA_DIR'] || '.data/shop';
   return {
-    support: env['SNOWFLAKE_SUPPORT'] || supportOfOneProcess(env),
+    support: env['SNOWFLAKE_SUPPORT'] || supportOfThisMachine(dataDir, env),
     databaseUrl: env['DATABASE_URL'] || undefined,
-    dataDir: env['DATA_DIR'] || '.data/shop',
+    dataDir,
     port,
     host: env['HOST'] || '127.0.0.1',
     operatorPassword: env['OPERATOR_PASSWORD'] || undefined,
   };
 }
 
-/** A fixed number is right for the only process of an embedded database, and for no other. */
-function supportOfOneProcess(env: NodeJS.ProcessEnv): string {
-  if (env['NODE_ENV'] !== 'production' && !env['DATABASE_URL']) return 'static:1';
+/**
+ * On its embedded database the shop leases from a folder, as every process of this machine can that
+ * has its own database beside it. A database with an address may serve other machines as well.
+ */
+function supportOfThisMachine(dataDir: string, env: NodeJS.ProcessEnv): string {
+  const folder = encodeURI(join(dirname(dataDir), 'snowflake')).replace(
+    /[?#]/g,
+    encodeURIComponent,
+  );
+  if (env['NODE_ENV'] !== 'production' && !env['DATABASE_URL']) {
+    return `file:${folder}?namespace=shop`;
+  }
   throw new Error(
-    'Set SNOWFLAKE_SUPPORT, for example redis://host:6379?namespace=shop. Without one every ' +
-      'process would have worker id 1 and make the same ids, so the shop starts without one ' +
-      'only outside production and on its embedded database, which one process uses.',
+    'Set SNOWFLAKE_SUPPORT, for example redis://host:6379?namespace=shop. Without one the shop ' +
+      'leases worker ids from a folder of this machine, which others do not see, so it starts ' +
+      'without one only outside production and on its embedded database.',
   );
 }

@@ -14,11 +14,12 @@ import { shownUrl } from '../../lib/shown.js';
 import { ownSupports } from '../../lib/nest/own-supports.js';
 
 const NONE = new Map();
-const OURS = ['static', 'redis', 'rediss'].flatMap((scheme) =>
-  scheme === 'static' ? [scheme] : [scheme, `${scheme}+sentinel`, `${scheme}+cluster`],
+const OURS = ['static', 'file', 'redis', 'rediss'].flatMap((scheme) =>
+  !scheme.startsWith('redis') ? [scheme] : [scheme, `${scheme}+sentinel`, `${scheme}+cluster`],
 );
 const URLS: Readonly<Record<string, string>> = {
   static: 'static:7',
+  file: 'file:/var/host',
   'redis+sentinel': 'redis+sentinel://host:26379/master',
   'rediss+sentinel': 'rediss+sentinel://host:26379/master',
 };
@@ -51,15 +52,15 @@ describe('a URL of no backend', () => {
     '%j is refused with all that would do',
     async (url) => {
       expect(backendOf(url)).toBeUndefined();
-      await expect(supportOf(url, new Map([['file', () => undefined as never]]))).rejects.toThrow(
-        /^No support has this URL: .* Known are static:7, redis:.*; of this application file:\.$/,
+      await expect(supportOf(url, new Map([['own', () => undefined as never]]))).rejects.toThrow(
+        /^No support has this URL: .* Known are static:7, file:.*redis:.*; of this .* own:\.$/,
       );
     },
   );
 
   it('a command needs a registry, and a static worker id has none', async () => {
     expect(backendOf('rediss://host')!.inspector).toBeDefined();
-    await expect(inspectorOf('static:7')).rejects.toThrow(/Known are redis:/);
+    await expect(inspectorOf('static:7')).rejects.toThrow(/Known are file:.*redis:/);
   });
 
   it('the scheme is what stands before the first colon', () => {

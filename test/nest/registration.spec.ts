@@ -107,9 +107,9 @@ describe('the option `supports`', () => {
   it.each([
     ['at once', (url: string) => new StaticSupport(url.length)],
     ['later', async (url: string) => new StaticSupport(url.length)],
-  ])('makes a support of a URL, %s', async (_, file) => {
-    for (const url of ['file:/run/id', 'FILE:/run/id']) {
-      expect((await resolve(url, { file })).support).toEqual(new StaticSupport(url.length));
+  ])('makes a support of a URL, %s', async (_, local) => {
+    for (const url of ['local:/run/id', 'LOCAL:/run/id']) {
+      expect((await resolve(url, { local })).support).toEqual(new StaticSupport(url.length));
     }
   });
 
@@ -122,7 +122,7 @@ describe('the option `supports`', () => {
       '`redis` in `supports` is one of this package',
     ],
     ['rediss+cluster', { 'rediss+cluster': () => new StaticSupport(1) }, 'is one of this package'],
-    ['a value that is no function', { file: 'x' }, '`supports.file` to be a function'],
+    ['a value that is no function', { local: 'x' }, '`supports.local` to be a function'],
     ['a list', [() => new StaticSupport(1)], '`supports` to be an object'],
     ['null', null, '`supports` to be an object'],
   ])('refuses %s', async (_, supports, text) => {
@@ -140,17 +140,17 @@ describe('the option `supports`', () => {
   });
 
   it('is named where a URL is unknown', async () => {
-    const file = () => new StaticSupport(1);
-    const [fault] = await faultsOf(resolve('fiel:/run/id', { file, 'own+two': file }));
-    expect(fault).toContain('of this application file:, own+two:');
+    const local = () => new StaticSupport(1);
+    const [fault] = await faultsOf(resolve('fiel:/run/id', { local, 'own+two': local }));
+    expect(fault).toContain('of this application local:, own+two:');
     // What every object inherits is no scheme.
-    expect(await faultsOf(resolve('constructor:1', { file }))).toHaveLength(1);
+    expect(await faultsOf(resolve('constructor:1', { local }))).toHaveLength(1);
   });
 
   it('closes what it made when another option is at fault', async () => {
     const close = jest.fn(async () => undefined);
-    const file = () => Object.assign(new StaticSupport(1), { close });
-    const options = { support: 'file:1', supports: { file }, aheadMsMax: -1 };
+    const local = () => Object.assign(new StaticSupport(1), { close });
+    const options = { support: 'local:1', supports: { local }, aheadMsMax: -1 };
     expect(await faultsOf(resolveOptions(options, true))).toHaveLength(1);
     expect(close).toHaveBeenCalledTimes(1);
   });

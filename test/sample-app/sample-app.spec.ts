@@ -96,7 +96,10 @@ describe('the shop on embedded defaults', () => {
 
   it('reads what an id says', async () => {
     const { body } = await shop.get(`/ids/${customerId}`);
-    expect(body).toMatchObject({ id: customerId, workerId: 1 });
+    expect(body).toMatchObject({
+      id: customerId,
+      workerId: Number(/Worker id (\d+) until/.exec(shop.output)![1]),
+    });
     const { sameMillisecond } = body as { sameMillisecond: { first: string; last: string } };
     const { date } = layouts.snowflake().parse(customerId);
     const { first, last } = layouts.snowflake().idRange(date, date);
@@ -166,6 +169,26 @@ describe('the shop on embedded defaults', () => {
       const { port } = new URL(shop.url);
       const starting = built.start({ DATA_DIR: join(folder, 'other') }, Number(port));
       await expect(starting).rejects.toThrow(`Port ${port} is taken`);
+    },
+    SLOW_MS,
+  );
+});
+
+describe('two shops on one machine, with nothing installed', () => {
+  it(
+    'lease two worker ids from the folder beside their databases',
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'snowflake-shops-'));
+      const shops = [await built.start({ DATA_DIR: join(folder, 'shop') })];
+      try {
+        shops.push(await built.start({ DATA_DIR: join(folder, 'other') }));
+        const workerIds = shops.map(({ output }) => /Worker id (\d+) until/.exec(output)?.[1]);
+        expect(new Set(workerIds).size).toBe(2);
+        expect(workerIds).not.toContain(undefined);
+      } finally {
+        await Promise.all(shops.map((shop) => shop.stop()));
+        rmSync(folder, { recursive: true });
+      }
     },
     SLOW_MS,
   );

@@ -50,6 +50,12 @@ export const ROOMS: readonly Room[] = [
     imports: ['registry', 'lease', 'core', 'errors', 'shown'],
     outside: [],
   },
+  // The store's clock of a registry on this host is the clock of this host.
+  {
+    room: 'backends/host',
+    imports: ['registry', 'lease', 'core', 'errors', 'shown'],
+    outside: ['node:fs/promises', 'node:path'],
+  },
   // The table of URL schemes loads the backend that a URL names, and no other.
   {
     room: 'backends/schemes',
@@ -108,6 +114,8 @@ export const ROOMS: readonly Room[] = [
 export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/host/ordinal.support.ts': ['node:os'],
   'lib/backends/host/private-address.ts': ['node:os'],
+  'lib/backends/host/folder-files.ts': ['node:crypto'],
+  'lib/backends/host/folder.support.ts': ['node:url'],
   'lib/backends/redis/worker-ids/redis.support.ts': ['node:crypto'],
   'lib/backends/redis/connection/redis-connection.ts': ['node:crypto'],
   'lib/backends/etcd/connection/etcd-client.ts': ['node:http'],

@@ -1,6 +1,8 @@
 /**
  * Worker ids that come from the host: its name, its address, a folder on its disk.
  */
+export { folderSupport } from './folder.support.js';
+export type { FolderSupportOptions } from './folder.support.js';
 export { ordinalSupport } from './ordinal.support.js';
 export type { OrdinalOptions } from './ordinal.support.js';
 export { privateAddress } from './private-address.js';

@@ -1,8 +1,9 @@
 /**
  * A worker id from the host's name, as a StatefulSet of Kubernetes numbers its pods: `shop-3`.
  *
- * Without a registry nothing is checked across hosts. Promise: a name that carries a number by chance, as
- * those of a Deployment, a DaemonSet or a cloud machine do, is refused and never read as one.
+ * Without a registry nothing is checked across hosts.
+ * Promise: a name that carries a number by chance, as those of a Deployment, a DaemonSet or a cloud
+ * machine do, is refused and never read as one.
  */
 import { hostname as nameOfThisHost } from 'node:os';
 import { SnowflakeError } from '../../errors.js';
@@ -60,12 +61,13 @@ export interface OrdinalOptions {
  * The position of a pod in its StatefulSet as its worker id, read from the host's name when the
  * application starts: 3 on `shop-3`.
  *
- * With `of` the number is claimed in that registry: the pod starts at once, also where the one before
- * it was killed a moment ago, and ids stay unique whatever the orchestrator and the clocks do.
+ * With `of` the number is claimed in that registry: the pod starts at once, also where the one
+ * before it was killed a moment ago, and ids stay unique whatever orchestrator and clocks do.
  *
- * **Without it uniqueness rests on the orchestrator**: a StatefulSet starts a pod only when the one with the
- * same name is known to have ended, unless somebody deletes it with force. It rests on the clocks
- * of the hosts across a restart. Two sets, or two clusters, that make ids for one table begin both
+ * **Without it uniqueness rests on the orchestrator**: a StatefulSet starts a pod only when the
+ * one with the same name is known to have ended, unless somebody deletes it with force. It rests
+ * on the clocks of the hosts across a restart. Two sets, or two clusters, that make ids for one
+ * table begin both
  * at 0: use a registry there. Worker threads of one pod all get the same number: let them share a
  * lease (`sharesLease`).
  *

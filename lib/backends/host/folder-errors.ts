@@ -1,0 +1,66 @@
+/**
+ * What is said where a folder cannot be read or written: what happened, and what to do.
+ *
+ * Promise: each is a STORE_UNAVAILABLE that is tried again, since a full disk is emptied and a
+ * folder restored; only what no time cures is not.
+ */
+import { SnowflakeError } from '../../errors.js';
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOSPC: 'The disk is full. Make room; ids of ranges already leased go on.',
+  EDQUOT: 'The quota of this user is used up. Make room; ids of ranges already leased go on.',
+  EFBIG: 'This process may not write files so large (ulimit -f). Raise the limit.',
+  EROFS: 'It is mounted read-only. Mount it with write access, or name another folder.',
+  EACCES: 'This user may not write there. Give it the folder (chown), or name another one.',
+  EPERM: 'This user may not write there. Give it the folder (chown), or name another one.',
+  ENOTDIR: 'Part of its path is a file. Name a folder, or move that file away.',
+  ENAMETOOLONG: 'Its path is too long. Name a shorter one.',
+  EIO: 'The disk failed. Look at the log of the system.',
+  EMFILE: 'This process has too many files open (ulimit -n). Raise the limit.',
+};
+const FOR_GOOD: readonly string[] = ['ENOTDIR', 'ENAMETOOLONG'];
+
+export function codeOf(error: unknown): string {
+  const { code } = Object(error) as { readonly code?: unknown };
+  return typeof code === 'string' ? code : '';
+}
+
+export function folderError(error: unknown, folder: string): SnowflakeError {
+  if (error instanceof Error && error.name === 'SnowflakeError') return error as SnowflakeError;
+  const code = codeOf(error);
+  const reason = REASONS[code] ?? `${error instanceof Error ? error.message : String(error)}.`;
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The registry in the folder ${folder} could not be used (${code || 'no code'}). ${reason}`,
+    { retryable: !FOR_GOOD.includes(code), details: { code }, cause: error },
+  );
+}
+
+export function spoilt(folder: string): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The folder ${folder} holds parts of a registry, or two of them, as after files were ` +
+      `deleted or copied into it. Nothing is granted from it. Delete the whole folder: processes ` +
+      `that run bring back what they know, and the rest is waited for.`,
+  );
+}
+
+export function unreadable(folder: string): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The registry in the folder ${folder} cannot be read: somebody else wrote into its file, or ` +
+      `a later version of this package did. Nothing is granted from it. Delete the whole folder, ` +
+      `or use that version.`,
+    { retryable: false },
+  );
+}
+
+export function onNetwork(folder: string, kind: string): SnowflakeError {
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    `The folder ${folder} is on a network file system (${kind}), where what one host has ` +
+      `written another may not see, and each has its own clock. Use a folder on a local disk for ` +
+      `processes of one host, and a registry for several: 'redis://host:6379?namespace=shop'.`,
+    { details: { kind } },
+  );
+}

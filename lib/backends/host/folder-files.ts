@@ -1,0 +1,165 @@
+/**
+ * A folder whose content is one value at a time, replaced by compare-and-swap without any lock.
+ *
+ *     at-<before>-<id>           an empty file, renamed with every step: its name is the pointer
+ *     state-<before>-<id>.json   the value, written whole and flushed before it is pointed at
+ *
+ * Promise: rename(2) finds its source once, so that of all who saw one value a single one replaces
+ * it, and a killed process leaves nothing but a file that nobody points at.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { codeOf, folderError, spoilt } from './folder-errors.js';
+
+export interface FolderValue {
+  readonly text: string;
+  /** Random: no value ever has that of another one. */
+  readonly id: string;
+  /** The end of the names of its two files. */
+  readonly name: string;
+  /** Of the pointer, which every rename keeps and no copy has: inode and time of creation. */
+  readonly identity: string;
+}
+
+const POINTER = /^at-((?:[0-9a-f]{24})-([0-9a-f]{24}))$/;
+const STATE = /^state-([0-9a-f]{24})-([0-9a-f]{24})\.json$/;
+const NOTHING_BEFORE = '0'.repeat(24);
+/** A name may be missed while it changes, and a file be gone that was pointed at a moment ago. */
+const TRY_COUNT = 100;
+
+const newId = () => randomBytes(12).toString('hex');
+
+export class FolderFiles {
+  constructor(readonly folder: string) {}
+
+  /** Undefined where there is none. @throws SnowflakeError STORE_UNAVAILABLE */
+  async load(): Promise<FolderValue | undefined> {
+    for (let count = 0; count < TRY_COUNT; count++) {
+      const names = await this.names();
+      if (!names.some((name) => POINTER.test(name) || STATE.test(name))) return undefined;
+      const value = await this.valueIn(names);
+      if (value !== undefined) return value;
+    }
+    throw spoilt(this.folder);
+  }
+
+  /** The first value; where somebody else was faster, theirs stands. */
+  async create(text: string): Promise<void> {
+    const parent = dirname(this.folder);
+    try {
+      await mkdir(parent, { recursive: true });
+      const fresh = await mkdtemp(join(parent, '.new-'));
+      try {
+        await this.publish(fresh, text);
+      } finally {
+        await rm(fresh, { recursive: true, force: true });
+      }
+      await flushed(parent);
+    } catch (error) {
+      throw folderError(error, this.folder);
+    }
+  }
+
+  /** @returns false where another value, or a copy, is there by now: then nothing is written */
+  async replace(value: FolderValue, text: string): Promise<boolean> {
+    const name = `${value.id}-${newId()}`;
+    const state = join(this.folder, `state-${name}.json`);
+    try {
+      await written(state, text);
+      await rename(join(this.folder, `at-${value.name}`), join(this.folder, `at-${name}`));
+    } catch (error) {
+      // What stays is swept by the next one.
+      await rm(state, { force: true }).catch(() => undefined);
+      if (codeOf(error) === 'ENOENT') return false;
+      throw folderError(error, this.folder);
+    }
+    await this.flush();
+    const names = await this.names();
+    const now = await this.load();
+    if (now !== undefined) await this.sweep(names, now);
+    // A copy put in its place since it was read has the same names, and is not what was read.
+    return now?.identity === value.identity;
+  }
+
+  /** All there are, of whomever; none where there is no folder. */
+  async names(): Promise<string[]> {
+    try {
+      return await readdir(this.folder);
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return [];
+      throw folderError(error, this.folder);
+    }
+  }
+
+  private async publish(fresh: string, text: string): Promise<void> {
+    const name = `${NOTHING_BEFORE}-${newId()}`;
+    await written(join(fresh, `state-${name}.json`), text);
+    await written(join(fresh, `at-${name}`), '');
+    await flushed(fresh);
+    try {
+      await rename(fresh, this.folder);
+    } catch (error) {
+      // A folder with anything in it is not replaced.
+      if (!['ENOTEMPTY', 'EEXIST'].includes(codeOf(error))) throw error;
+    }
+  }
+
+  /** Undefined where what was listed has changed since, or is not whole. */
+  private async valueIn(names: readonly string[]): Promise<FolderValue | undefined> {
+    const pointers = names.map((name) => POINTER.exec(name)).filter((match) => match !== null);
+    const [, name, id] = pointers[0] ?? [];
+    if (pointers.length !== 1 || name === undefined || id === undefined) return undefined;
+    try {
+      const text = await readFile(join(this.folder, `state-${name}.json`), 'utf8');
+      const { ino, birthtimeNs } = await stat(join(this.folder, `at-${name}`), { bigint: true });
+      return { text, id, name, identity: `${ino}.${birthtimeNs}` };
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return undefined;
+      throw folderError(error, this.folder);
+    }
+  }
+
+  /**
+   * A state that was there before the pointer was read and follows another value can never become
+   * current: somebody saw that value as the current one, so that it is no more.
+   */
+  private async sweep(names: readonly string[], now: FolderValue): Promise<void> {
+    for (const name of names) {
+      const [, before, id] = STATE.exec(name) ?? [];
+      if (before === undefined || before === now.id || id === now.id) continue;
+      // What stays is swept by the next one.
+      await rm(join(this.folder, name), { force: true }).catch(() => undefined);
+    }
+  }
+
+  private async flush(): Promise<void> {
+    try {
+      await flushed(this.folder);
+    } catch (error) {
+      throw folderError(error, this.folder);
+    }
+  }
+}
+
+/** On the disk before it is named. */
+async function written(path: string, text: string): Promise<void> {
+  const file = await open(path, 'wx');
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** The names in a folder, on the disk; Windows has no such call and keeps them by itself. */
+async function flushed(folder: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const file = await open(folder, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * A registry in a folder on a local disk, for the processes of one host.
+ *
+ * Promise: what was answered is flushed to the disk before. Nothing is locked, so that a killed
+ * process stops nobody. A copy of the folder, and a disk set back by a reboot, are noticed.
+ */
+import { systemClock, type Clock } from '../../core/clock.js';
+import { finding, type Finding } from '../../registry/registry-view.js';
+import {
+  HEADER_ID,
+  type RegistryRow,
+  type RegistrySlice,
+  type SliceQuestion,
+  type SliceStore,
+  type SliceWrite,
+  type StoredRow,
+} from '../../registry/slice-store.js';
+import { folderError, onNetwork } from './folder-errors.js';
+import { FolderFiles, type FolderValue } from './folder-files.js';
+import { rowsOf, textOf, type FolderRows } from './folder-rows.js';
+import { bootOf, fileSystemOf } from './folder-surroundings.js';
+
+/** Of those who write other rows; each time one of them got on. */
+const TRY_COUNT = 100;
+const FREE_BYTES_MIN = 16 * 2 ** 20;
+
+export interface FolderStoreParts {
+  /** Default that of this host. */
+  readonly clock?: Clock | undefined;
+  /** Which run of the host it is. */
+  readonly bootOf?: () => Promise<string>;
+}
+
+interface Found {
+  readonly value: FolderValue;
+  readonly server: string;
+  readonly kept: FolderRows;
+}
+
+export class FolderStore implements SliceStore {
+  readonly place: string;
+  /** One disk, one clock. */
+  readonly lossWindowMs = 0;
+  private readonly files: FolderFiles;
+  private readonly now: () => number;
+  private readonly bootOf: () => Promise<string>;
+  private checked: Promise<void> | undefined;
+
+  constructor(
+    readonly folder: string,
+    parts: FolderStoreParts = {},
+  ) {
+    const { clock = systemClock, bootOf: boot = bootOf } = parts;
+    this.now = () => clock.now();
+    this.bootOf = boot;
+    this.place = `the folder ${folder}`;
+    this.files = new FolderFiles(folder);
+  }
+
+  async read({ workerIds, token }: SliceQuestion): Promise<RegistrySlice> {
+    const { server, kept } = await this.opened();
+    const asked = new Set([HEADER_ID, ...workerIds]);
+    const isAsked = (row: StoredRow) =>
+      asked.has(row.workerId) || (token !== undefined && row.token === token);
+    return { timeMs: this.now(), server, rows: [...kept.rows.values()].filter(isAsked) };
+  }
+
+  /** Makes nothing, since whoever only looks must not. */
+  async readAll(): Promise<RegistrySlice> {
+    const found = await this.found();
+    const { server = '', kept } = found ?? {};
+    return { timeMs: this.now(), server, rows: [...(kept?.rows.values() ?? [])] };
+  }
+
+  async write(write: SliceWrite): Promise<boolean> {
+    for (let count = 0; count < TRY_COUNT; count++) {
+      const found = await this.found();
+      if (found?.server !== write.server || !isAsRead(found.kept, write)) return false;
+      const rows = [...(write.header ? [write.header] : []), ...write.rows.map(({ row }) => row)];
+      if (await this.files.replace(found.value, textOf(withRows(found.kept, rows)))) return true;
+    }
+    return false;
+  }
+
+  async advice(): Promise<string[]> {
+    const advice: string[] = [];
+    const { isFuse, isInMemory } = await this.fileSystem();
+    if (isFuse) {
+      advice.push(
+        `The folder ${this.folder} is on a FUSE file system, and nobody can say where its files ` +
+          `are. Use a folder on a local disk.`,
+      );
+    }
+    if (isInMemory) {
+      advice.push(
+        `The folder ${this.folder} is in memory, so that a reboot empties it and a clock set ` +
+          `back with it is not noticed. Use a folder on a disk.`,
+      );
+    }
+    if ((await this.bootOf()) === '') {
+      advice.push(
+        `This host does not name its runs, so that a disk set back to a snapshot is not noticed. ` +
+          `Delete ${this.folder} after one.`,
+      );
+    }
+    return advice;
+  }
+
+  async findings(): Promise<Finding[]> {
+    const { freeBytes } = await this.fileSystem();
+    const mebibytes = `${Math.floor(freeBytes / 2 ** 20)} MiB are free on its disk`;
+    if (freeBytes >= FREE_BYTES_MIN) return [finding('ok', 'disk', `${mebibytes}.`)];
+    const text = `${mebibytes}: once it is full, no worker id is leased or renewed. Make room.`;
+    return [finding('warning', 'disk', text)];
+  }
+
+  /** The registry, which is made where there is none. */
+  private async opened(): Promise<Found> {
+    await (this.checked ??= this.check().catch((error: unknown) => {
+      this.checked = undefined;
+      throw error;
+    }));
+    for (;;) {
+      const found = await this.found();
+      if (found !== undefined) return found;
+      // So high that no header before it had one of the versions that follow.
+      await this.files.create(textOf({ headerVersionMin: this.now() * 1000, rows: new Map() }));
+    }
+  }
+
+  private async check(): Promise<void> {
+    const { network } = await this.fileSystem();
+    if (network !== undefined) throw onNetwork(this.folder, network);
+  }
+
+  private async found(): Promise<Found | undefined> {
+    const value = await this.files.load();
+    if (value === undefined) return undefined;
+    const server = `${await this.bootOf()} ${value.identity}`;
+    return { value, server, kept: rowsOf(value.text, this.folder) };
+  }
+
+  private async fileSystem() {
+    try {
+      return await fileSystemOf(this.folder);
+    } catch (error) {
+      throw folderError(error, this.folder);
+    }
+  }
+}
+
+function isAsRead({ rows }: FolderRows, { headerVersion, rows: written }: SliceWrite): boolean {
+  const isSame = (workerId: number, version: number | undefined) =>
+    rows.get(workerId)?.version === version;
+  if (!isSame(HEADER_ID, headerVersion)) return false;
+  return written.every(({ row, version }) => isSame(row.workerId, version));
+}
+
+function withRows(kept: FolderRows, written: readonly RegistryRow[]): FolderRows {
+  const rows = new Map(kept.rows);
+  for (const row of written) {
+    const first = row.workerId === HEADER_ID ? kept.headerVersionMin : 0;
+    const version = (rows.get(row.workerId)?.version ?? first) + 1;
+    rows.set(row.workerId, { ...row, version });
+  }
+  return { ...kept, rows };
+}

@@ -1,0 +1,211 @@
+/**
+ * A folder as a place for compare-and-swap: what goes wrong with disks and files is said in words,
+ * nothing is lost by it, and what was put in its place is noticed.
+ */
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { folderError } from '../../lib/backends/host/folder-errors.js';
+import { FolderFiles } from '../../lib/backends/host/folder-files.js';
+import { FolderStore } from '../../lib/backends/host/folder-store.js';
+import { folderSupport } from '../../lib/backends/host/index.js';
+import { inspectorFromUrl, supportFromUrl } from '../../lib/backends/host/folder.support.js';
+import { HEADER_ID, type SliceWrite } from '../../lib/registry/slice-store.js';
+
+let root: string;
+let folder: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'snowflake-folder-'));
+  folder = join(root, 'var', 'shop');
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const statesIn = (path: string) => readdirSync(path).filter((name) => name.startsWith('state-'));
+const header = { workerId: HEADER_ID, ceilingMs: 0, text: '{}' };
+
+/** A write of the header by whoever has read what is there. */
+async function headerWrite(store: FolderStore): Promise<SliceWrite> {
+  const { server, rows } = await store.read({ workerIds: [] });
+  const version = rows.find(({ workerId }) => workerId === HEADER_ID)?.version;
+  return { server, headerVersion: version, header, rows: [] };
+}
+
+describe('a value in a folder', () => {
+  it('is replaced by one of those who saw it, and nothing else stays', async () => {
+    const files = new FolderFiles(folder);
+    await files.create('0');
+    for (let round = 1; round <= 20; round++) {
+      const value = (await files.load())!;
+      const all = Array.from({ length: 8 }, (_, n) => files.replace(value, `${round} ${n}`));
+      const done = await Promise.all(all);
+      expect(done.filter(Boolean)).toHaveLength(1);
+      expect((await files.load())!.text).toBe(`${round} ${done.indexOf(true)}`);
+    }
+    const last = (await files.load())!;
+    expect(await files.replace(last, 'the end')).toBe(true);
+    expect(readdirSync(folder)).toHaveLength(2);
+  });
+
+  it('is made once, whoever comes first', async () => {
+    const all = Array.from({ length: 8 }, (_, n) => new FolderFiles(folder).create(`${n}`));
+    await Promise.all(all);
+    expect(statesIn(folder)).toHaveLength(1);
+    expect(readdirSync(join(root, 'var'))).toEqual(['shop']);
+  });
+
+  it('is not replaced by whoever stalled while it was deleted and made again', async () => {
+    const files = new FolderFiles(folder);
+    await files.create('first');
+    const seen = (await files.load())!;
+    rmSync(folder, { recursive: true });
+    await files.create('second');
+    expect(await files.replace(seen, 'late')).toBe(false);
+    expect((await files.load())!.text).toBe('second');
+  });
+
+  it('is another one where a copy was put in its place, also for who stalled', async () => {
+    const files = new FolderFiles(folder);
+    await files.create('kept');
+    const seen = (await files.load())!;
+    const copy = join(root, 'copy');
+    cpSync(folder, copy, { recursive: true, preserveTimestamps: true });
+    rmSync(folder, { recursive: true });
+    cpSync(copy, folder, { recursive: true, preserveTimestamps: true });
+    expect((await files.load())!.identity).not.toBe(seen.identity);
+    expect(await files.replace(seen, 'late')).toBe(false);
+  });
+
+  it('outlives whoever was killed between two of its steps', async () => {
+    const files = new FolderFiles(folder);
+    await files.create('first');
+    const { id } = (await files.load())!;
+    writeFileSync(join(folder, `state-${id}-${'b'.repeat(24)}.json`), 'half writ');
+    expect((await files.load())!.text).toBe('first');
+    expect(await files.replace((await files.load())!, 'second')).toBe(true);
+    expect(await files.replace((await files.load())!, 'third')).toBe(true);
+    expect(statesIn(folder)).toHaveLength(1);
+  });
+
+  it('is refused where its files are gone, doubled, or written by somebody else', async () => {
+    const files = new FolderFiles(folder);
+    await files.create('{}');
+    const pointer = readdirSync(folder).find((name) => name.startsWith('at-'))!;
+    const hidden = join(root, pointer);
+    renameSync(join(folder, pointer), hidden);
+    const spoilt = { code: 'STORE_UNAVAILABLE', retryable: true };
+    await expect(files.load()).rejects.toMatchObject(spoilt);
+    renameSync(hidden, join(folder, pointer));
+    writeFileSync(join(folder, `at-${'0'.repeat(24)}-${'a'.repeat(24)}`), '');
+    await expect(files.load()).rejects.toMatchObject(spoilt);
+    rmSync(join(folder, `at-${'0'.repeat(24)}-${'a'.repeat(24)}`));
+    const store = new FolderStore(folder);
+    await expect(store.read({ workerIds: [] })).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      retryable: false,
+      message: expect.stringContaining('somebody else wrote into its file') as unknown,
+    });
+  });
+
+  it('leaves files of others alone', async () => {
+    const files = new FolderFiles(folder);
+    await files.create('first');
+    writeFileSync(join(folder, 'README'), 'by hand');
+    for (const text of ['second', 'third']) await files.replace((await files.load())!, text);
+    expect(existsSync(join(folder, 'README'))).toBe(true);
+  });
+});
+
+describe('a registry in a folder', () => {
+  it('takes a write only from the server and the versions that were read', async () => {
+    const store = new FolderStore(folder);
+    const write = await headerWrite(store);
+    expect(await store.write({ ...write, server: 'another' })).toBe(false);
+    expect(await store.write({ ...write, headerVersion: 1 })).toBe(false);
+    expect(await store.write(write)).toBe(true);
+    expect(await store.write(write)).toBe(false);
+    const rebooted = new FolderStore(folder, { bootOf: async () => 'another run' });
+    expect(await rebooted.write(await headerWrite(store))).toBe(false);
+  });
+
+  it('begins with a version that no header of it had before', async () => {
+    const store = new FolderStore(folder);
+    const versions = [];
+    for (let round = 0; round < 3; round++) {
+      await store.write(await headerWrite(store));
+      versions.push((await headerWrite(store)).headerVersion!);
+      rmSync(folder, { recursive: true });
+    }
+    expect(new Set(versions).size).toBe(3);
+    expect(Math.max(...versions)).toBeLessThan(Number.MAX_SAFE_INTEGER);
+  });
+
+  it('is made by whoever leases, and not by whoever looks', async () => {
+    const inspector = await inspectorFromUrl(`file:${root}/looked?namespace=shop`);
+    expect(await inspector.read()).toMatchObject({ isUnfinished: false, workers: [] });
+    expect(await inspector.findings()).toEqual([expect.objectContaining({ topic: 'disk' })]);
+    expect(existsSync(join(root, 'looked'))).toBe(false);
+  });
+
+  it('says what is wrong with a path that is a file', async () => {
+    writeFileSync(join(root, 'file'), '');
+    const store = new FolderStore(join(root, 'file', 'shop'));
+    await expect(store.read({ workerIds: [] })).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      retryable: false,
+      message: expect.stringContaining('Part of its path is a file') as unknown,
+    });
+  });
+
+  it.each([
+    ['ENOSPC', 'The disk is full', true],
+    ['EFBIG', 'ulimit -f', true],
+    ['EROFS', 'mounted read-only', true],
+    ['EACCES', 'This user may not write there', true],
+    ['ENOTDIR', 'Part of its path is a file', false],
+    ['EWHATEVER', 'what it said', true],
+  ])('says of %s what to do', (code, said, retryable) => {
+    const error = folderError(Object.assign(new Error('what it said'), { code }), '/x');
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable });
+    expect(error.message).toContain(said);
+  });
+});
+
+describe('the URL of a folder', () => {
+  it.each([
+    ['file:/var/lib/a%20b', '/var/lib/a b/default'],
+    ['FILE:///var/lib/x?namespace=shop', '/var/lib/x/shop'],
+    ['file:./var/x?namespace=shop', join(process.cwd(), 'var/x/shop')],
+  ])('%s is %s', (url, place) => {
+    expect(supportFromUrl(url).place).toBe(`the folder ${place}`);
+  });
+
+  it.each([
+    'file:?namespace=x',
+    'file:/x?prefix=a',
+    'file:/x?namespace=..%2Fy',
+    'file:/x?namespace=a&namespace=b',
+    'file:/x?namespace=',
+    'file://host/share',
+    'file:/x%',
+    'file:/x?password=hunter2',
+  ])('%s is refused', (url) => {
+    expect(() => supportFromUrl(url)).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
+    expect(() => supportFromUrl(url)).not.toThrow('hunter2');
+  });
+
+  it.each([{ folder: '' }, { folder: 7 }, { folder: '/x', namespace: '../y' }])(
+    'options %j are refused',
+    (options) => {
+      expect(() => folderSupport(options as { folder: string })).toThrow('Expected `');
+    },
+  );
+});

@@ -1,0 +1,40 @@
+/**
+ * A process that makes ids under a lease from a folder, or under a fixed number, and tells them.
+ */
+import { writeSync } from 'node:fs';
+import { StaticSupport, layouts, startSnowflake } from './lib/index.js';
+import { folderSupport } from './lib/backends/host/index.js';
+
+const { folder, workerId, fromMs } = JSON.parse(process.env.WORKER);
+const startedMs = Date.now();
+/** Of a host whose clock is wrong, where a time is given. */
+const clock = { now: () => (fromMs === undefined ? 0 : fromMs - startedMs) + Date.now() };
+const snowflake = await startSnowflake({
+  support: folder === undefined ? new StaticSupport(workerId) : folderSupport({ folder, clock }),
+  ...(folder !== undefined && workerId !== undefined && { workerId }),
+  layout: layouts.twitter(),
+  workerFields: { datacenter: 0 },
+  clock,
+  leaseTtlMs: 10_000,
+  refreshAliveIntervalMs: 100,
+  callTimeoutMs: 5000,
+  reserveMs: 1000,
+});
+process.once('SIGTERM', () => void end());
+
+let isEnding = false;
+
+async function end() {
+  isEnding = true;
+  await snowflake.close();
+}
+
+const LINE_COUNT = 20;
+
+function make() {
+  if (isEnding) return;
+  const ids = Array.from({ length: LINE_COUNT }, () => snowflake.ids.nextIdString());
+  writeSync(1, `${ids.join(' ')}\n`);
+  setTimeout(make, 2);
+}
+make();

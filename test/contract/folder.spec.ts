@@ -1,0 +1,78 @@
+/**
+ * A folder keeps the contract: once with the time and the boot of the host in the hands of the
+ * test, once as applications use it. Losses are real: the folder deleted, an older copy put back.
+ */
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { FolderStore } from '../../lib/backends/host/folder-store.js';
+import { folderSupport } from '../../lib/backends/host/index.js';
+import { RegistrySupport } from '../../lib/registry/registry-support.js';
+import { describeDistributedSupport, SettableTime } from '../../lib/testing/index.js';
+
+const root = mkdtempSync(join(tmpdir(), 'snowflake-contract-'));
+afterAll(() => rmSync(root, { recursive: true }));
+const folderOf = (name: string) => join(root, name);
+const copyOf = (name: string) => join(root, 'copies', name);
+const remove = (folder: string) => rmSync(folder, { recursive: true, force: true });
+
+/** As a later version of the package would have left it. */
+function setVersion(name: string, version: string): void {
+  const folder = folderOf(name);
+  const pointer = readdirSync(folder).find((file) => file.startsWith('at-'))!;
+  const path = join(folder, `${pointer.replace('at-', 'state-')}.json`);
+  const state = JSON.parse(readFileSync(path, 'utf8'));
+  const header = state.rows.find((row: { workerId: number }) => row.workerId === -1);
+  header.text = JSON.stringify({ ...JSON.parse(header.text), version });
+  writeFileSync(path, JSON.stringify(state));
+}
+
+describe('a folder, told the time by the test', () => {
+  const clock = new SettableTime();
+  const boots = new Map<string, number>();
+  describeDistributedSupport({
+    test: it,
+    expect,
+    clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
+    createSupport(name) {
+      const bootOf = async () => `boot ${boots.get(name) ?? 0}`;
+      return new RegistrySupport(new FolderStore(folderOf(name), { clock, bootOf }));
+    },
+    versionControl: {
+      raise: (name) => setVersion(name, '2'),
+      lower: (name) => setVersion(name, '1'),
+    },
+    lossControl: {
+      wipe: (name) => remove(folderOf(name)),
+      restart: (name) => void boots.set(name, (boots.get(name) ?? 0) + 1),
+      remember(name) {
+        remove(copyOf(name));
+        if (!existsSync(folderOf(name))) return;
+        cpSync(folderOf(name), copyOf(name), { recursive: true, preserveTimestamps: true });
+      },
+      restore(name) {
+        remove(folderOf(name));
+        if (!existsSync(copyOf(name))) return;
+        cpSync(copyOf(name), folderOf(name), { recursive: true, preserveTimestamps: true });
+      },
+    },
+  });
+});
+
+describe('a folder', () => {
+  describeDistributedSupport({
+    test: it,
+    expect,
+    createSupport: (namespace) => folderSupport({ folder: join(root, 'real'), namespace }),
+    leaveOut: ['clock', 'losses', 'version'],
+  });
+});

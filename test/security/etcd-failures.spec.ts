@@ -1,6 +1,6 @@
 /**
- * Members of etcd that refuse, and whatever is pasted in place of their URL: nothing that is logged,
- * printed, measured or shown holds a password or a token.
+ * Members of etcd that refuse, and whatever is pasted in place of their URL: nothing that is
+ * logged, printed, measured or shown holds a password or a token.
  */
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { etcdError } from '../../lib/backends/etcd/connection/etcd-error.js';
@@ -44,7 +44,7 @@ const FAILURES: Readonly<Record<string, Handler>> = {
     body: '',
   }),
   'no authentication': answering(412, '{"message":"etcdserver: authentication is not enabled"}'),
-  nothing: async ({ drop }) => void drop(),
+  nothing: async ({ drop }) => drop(),
 };
 
 describe.each(Object.keys(FAILURES))('%s', (name) => {

@@ -24,7 +24,7 @@ afterEach(() => lab.end());
 const ONE = { workerIdMin: 0, workerIdMax: 0 };
 
 describe('a snapshot that is restored with the same token', () => {
-  /** A member that can be set back to a copy of itself, with its name, its address and its token. */
+  /** A member that can be set back to a copy of itself, with its name, address and token. */
   async function restorable() {
     const [member] = await etcdMembers();
     const folder = lab.folder();
@@ -248,7 +248,7 @@ describe('an answer that is lost', () => {
       writeCount++;
       if (!isLost) return answer;
       isLost = false;
-      return void call.drop();
+      return call.drop();
     });
     const support = lab.support({ endpoints: [proxy.endpoint, proxy.endpoint] });
     await lab.lease(support);
@@ -267,7 +267,7 @@ describe('an answer that is lost', () => {
   it('is asked for again where nothing was written', async () => {
     let count = 0;
     const proxy = await lab.proxy(lab.shared, ({ pass, drop }) =>
-      ++count % 2 === 1 ? Promise.resolve(void drop()) : pass(),
+      ++count % 2 === 1 ? Promise.resolve(drop()) : pass(),
     );
     const support = lab.support({ endpoints: [proxy.endpoint] });
     expect(await support.workers!()).toEqual([]);

@@ -19,7 +19,7 @@ export interface ProxyCall {
   /** Passes the question on, or another one. */
   readonly pass: (body?: string) => Promise<Passed>;
   /** Ends the connection without a word. */
-  readonly drop: () => void;
+  readonly drop: () => undefined;
 }
 
 /** What to do with a question; undefined where nothing is to be answered any more. */
@@ -67,7 +67,10 @@ async function handled(
   const body = await textOf(question);
   const path = (question.url ?? '').replace(/^\/v3\//, '');
   proxy.asked.push(path);
-  const drop = () => void question.socket.destroy();
+  const drop = () => {
+    question.socket.destroy();
+    return undefined;
+  };
   const { authorization } = question.headers;
   const pass = (sent = body) => passed(`${target}${question.url}`, authorization, sent);
   try {

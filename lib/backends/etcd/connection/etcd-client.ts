@@ -150,7 +150,9 @@ export class EtcdClient {
 
   #told(life: Life | undefined, { host }: URL, fault: unknown): SnowflakeError {
     if (isSnowflakeError(fault)) return fault;
-    const secrets = [this.#settings.password, life?.token].filter((text) => text !== undefined);
+    const texts = [this.#settings.password, life?.token].filter((text) => text !== undefined);
+    // Who repeats what was sent repeats it as JSON.
+    const secrets = [...texts, ...texts.map((text) => JSON.stringify(text).slice(1, -1))];
     return etcdError(fault, { where: host, secrets });
   }
 }

@@ -38,7 +38,8 @@ export class PostgresNode {
   async create() {
     this.port = await freePort();
     const args = ['-D', this.data, '-U', 'postgres', '--auth=trust', '--no-sync'];
-    const made = spawnSync(join(this.bin, 'initdb'), args, { cwd: this.folder, ...this.user });
+    const options = { cwd: this.folder, ...this.user, encoding: /** @type {'utf8'} */ ('utf8') };
+    const made = spawnSync(join(this.bin, 'initdb'), args, options);
     if (made.status !== 0) throw new Error(`initdb failed:\n${made.stderr}`);
     await this.start();
   }

@@ -6,6 +6,7 @@ import { NETWORK_FAULTS } from '../network-faults.mjs';
 import { Proxy } from '../proxy.mjs';
 import { PostgresNode } from './postgres-node.mjs';
 
+const OURS = `application_name = 'nestjs-snowflake'`;
 const TABLE = 'snowflake_registry';
 const CREATE =
   `CREATE TABLE IF NOT EXISTS ${TABLE} (namespace varchar(200) NOT NULL, ` +
@@ -30,17 +31,12 @@ const FAULTS = [
     await node.restore();
   }),
   fault('postgres backend killed', async ({ node }) => {
-    const [row] = await node.sql(
-      `SELECT pid FROM pg_stat_activity WHERE application_name = 'nestjs-snowflake' LIMIT 1`,
-    );
+    const [row] = await node.sql(`SELECT pid FROM pg_stat_activity WHERE ${OURS} LIMIT 1`);
     if (row !== undefined) process.kill(row.pid, 'SIGKILL');
     await node.until();
   }),
   fault('postgres connections ended', ({ node }) =>
-    node.sql(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity ` +
-        `WHERE application_name = 'nestjs-snowflake'`,
-    ),
+    node.sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${OURS}`),
   ),
   fault('postgres rows deleted', ({ node }) => node.sql(`DELETE FROM ${TABLE}`)),
   fault('postgres header deleted', ({ node }) =>
@@ -52,9 +48,7 @@ const FAULTS = [
     await node.sql(CREATE);
   }),
   fault('postgres SIGSTOP', async ({ node }) => {
-    const rows = await node.sql(
-      `SELECT pid FROM pg_stat_activity WHERE application_name = 'nestjs-snowflake'`,
-    );
+    const rows = await node.sql(`SELECT pid FROM pg_stat_activity WHERE ${OURS}`);
     const pids = [node.pid, ...rows.map(({ pid }) => pid)];
     const signal = (/** @type {NodeJS.Signals} */ name) => {
       for (const pid of pids) process.kill(pid, name);

@@ -169,7 +169,9 @@ describe('a backend that is killed, where synchronous_commit is off', () => {
     ],
   ] as const)('%s', async (_what, by, count) => {
     const server = await startPostgres([
-      ...['synchronous_commit=off', 'wal_writer_delay=10s', 'autovacuum=off'],
+      'synchronous_commit=off',
+      'wal_writer_delay=10s',
+      'autovacuum=off',
       'restart_after_crash=on',
     ]);
     const own = lab.unkept({ connectionString: server.url });

@@ -12,10 +12,16 @@ export class SqlLab {
   private readonly ends: (() => Promise<unknown>)[] = [];
 
   pool(config: PoolConfig = {}): Pool {
-    const pool = new Pool({ connectionString: process.env['DATABASE_URL']!, ...config });
+    const pool = this.unkept({ connectionString: process.env['DATABASE_URL']!, ...config });
+    this.ends.push(() => pool.end());
+    return pool;
+  }
+
+  /** Ended by whoever asks for it. */
+  unkept(config: PoolConfig): Pool {
+    const pool = new Pool(config);
     // A backend that is killed ends a connection that nobody uses just now.
     pool.on('error', () => undefined);
-    this.ends.push(() => pool.end());
     return pool;
   }
 

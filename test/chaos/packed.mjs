@@ -10,7 +10,7 @@ import { packedLibrary } from '../support/packed-library.mjs';
 import { takeOut } from './rules.mjs';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const PEERS = ['@nestjs', 'ioredis', 'reflect-metadata', 'rxjs'];
+const PEERS = ['@nestjs', 'ioredis', 'mysql2', 'pg', 'reflect-metadata', 'rxjs'];
 /** What runs in the processes under attack. */
 const PROCESSES = ['worker.mjs', 'mistakes/process.mjs'];
 

@@ -23,6 +23,11 @@ export const RULES = [
         says: 'local floor = math.max(last, safeFloor)',
         insteadSays: 'local floor = 0',
       },
+      {
+        in: 'code',
+        says: 'const floorMs = Math.max(lastMs, header.safeFloorMs)',
+        insteadSays: 'const floorMs = 0',
+      },
     ],
   },
   {

@@ -133,7 +133,7 @@ describe('a command line that is wrong', () => {
     [['layout', 'twitter'], 'too many'],
     [['release'], '<worker>'],
     [['workers'], '--support'],
-    [['workers', '--support', 'postgres://u:secret@h/d'], 'postgres://...'],
+    [['workers', '--support', 'mongodb://u:secret@h/d'], 'mongodb://...'],
     [['workers', '--support', 'static:7'], 'no store'],
     [['workers', '--support', 'redis://h?name=x'], 'namespace'],
     [['workers', '--support', 'redis://h', '--timeout', '0'], '--timeout'],

@@ -5,5 +5,7 @@
  * `start()`, which answers the support URL of the processes, and `stop()`.
  */
 
+import { Postgres } from './postgres.mjs';
+
 /** @type {Record<string, new (folder: string) => any>} */
-export const STORES = {};
+export const STORES = { postgres: Postgres };

@@ -47,8 +47,9 @@ async function openPostgres(url: ServerUrl): Promise<OpenClient> {
     try {
       return await client.query(sql, params);
     } catch (error) {
-      // Without a code it is no answer of the server: the connection cannot be trusted.
-      if ((error as { code?: unknown }).code === undefined) destroy();
+      const { code, severity } = error as { code?: unknown; severity?: unknown };
+      // Without a code it is no answer of the server; after a fatal one there comes no other.
+      if (code === undefined || severity === 'FATAL') destroy();
       throw error;
     }
   };

@@ -1,0 +1,116 @@
+/**
+ * A PostgreSQL server that can be killed and started again on its port, with its data or with an
+ * older copy of them. Its settings are those under which a crash loses the most.
+ */
+import { spawnSync } from 'node:child_process';
+import { chownSync, cpSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { requireServers } from '../../../scripts/servers/binaries.mjs';
+import { freePort } from '../../../scripts/servers/free-port.mjs';
+import {
+  serverFolder,
+  startProcess,
+  unprivileged,
+} from '../../../scripts/servers/server-process.mjs';
+
+const SETTINGS = [
+  'listen_addresses=127.0.0.1',
+  'synchronous_commit=off',
+  'wal_writer_delay=10s',
+  'restart_after_crash=on',
+  // What the host loses is not attacked here; without it a checkpoint takes a moment.
+  'fsync=off',
+];
+
+export class PostgresNode {
+  port = 0;
+  user = unprivileged();
+  folder = serverFolder('chaos-postgres', this.user);
+  data = join(this.folder, 'data');
+  bin = dirname(requireServers(['postgres']).postgres);
+
+  get pid() {
+    return /** @type {number} */ (this.server?.pid);
+  }
+
+  async create() {
+    this.port = await freePort();
+    const args = ['-D', this.data, '-U', 'postgres', '--auth=trust', '--no-sync'];
+    const options = { cwd: this.folder, ...this.user, encoding: /** @type {'utf8'} */ ('utf8') };
+    const made = spawnSync(join(this.bin, 'initdb'), args, options);
+    if (made.status !== 0) throw new Error(`initdb failed:\n${made.stderr}`);
+    await this.start();
+  }
+
+  async start() {
+    rmSync(join(this.data, 'postmaster.pid'), { force: true });
+    const run = serverFolder('chaos-run', this.user);
+    const settings = SETTINGS.flatMap((set) => ['-c', set]);
+    this.server = await startProcess({
+      command: join(this.bin, 'postgres'),
+      args: ['-D', this.data, '-p', String(this.port), '-k', run, ...settings],
+      folder: run,
+      user: this.user,
+      isReady: () => this.sql('SELECT 1').then(Boolean, () => false),
+    });
+  }
+
+  /** One statement of the operator. @returns {Promise<any[]>} */
+  async sql(/** @type {string} */ text) {
+    const login = { user: 'postgres', database: 'postgres', host: '127.0.0.1', port: this.port };
+    // What the operator does is to last, whatever is killed after it.
+    const options = '-c synchronous_commit=on';
+    const client = new Client({ ...login, options, connectionTimeoutMillis: 2000 });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      return (await client.query(text)).rows;
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+
+  /** Until it takes connections again, after it recovered from a crash of one of its own. */
+  async until() {
+    const isUp = () => this.sql('SELECT 1').then(Boolean, () => false);
+    while (!(await isUp())) await sleep(50);
+  }
+
+  /** kill -9 of the server and, at the same moment, of all that it started. */
+  async kill() {
+    if (this.server === undefined) return;
+    spawnSync('pkill', ['-9', '-P', String(this.pid)]);
+    await this.server.stop();
+    this.server = undefined;
+  }
+
+  /** A copy that was made while nothing ran, as a snapshot of a disk is. */
+  async backup() {
+    await this.kill();
+    this.copy(this.data, `${this.data}.old`);
+    await this.start();
+  }
+
+  async restore() {
+    await this.kill();
+    this.copy(`${this.data}.old`, this.data);
+    await this.start();
+  }
+
+  copy(/** @type {string} */ from, /** @type {string} */ to) {
+    rmSync(to, { recursive: true, force: true });
+    cpSync(from, to, { recursive: true, preserveTimestamps: true });
+    const { uid, gid } = /** @type {any} */ (this.user);
+    if (uid === undefined) return;
+    spawnSync('chown', ['-R', `${uid}:${gid}`, to]);
+    chownSync(to, uid, gid);
+    spawnSync('chmod', ['700', to]);
+  }
+
+  async stop() {
+    await this.kill();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}

@@ -1,4 +1,4 @@
-// The benchmark `wide-registry`: what one operation costs Redis where a million worker ids are held.
+// The benchmark `wide-registry`: what one operation costs Redis where a million ids are held.
 //
 // Promise: times are the server's own, from INFO commandstats, of one call each; a call that was
 // not granted fails the run.

@@ -6,15 +6,7 @@
  */
 import type { LeaseRequest } from '../lease/distributed-support.js';
 import { acquire } from './acquire.js';
-import {
-  candidatesOf,
-  countOf,
-  drawnFrom,
-  isSmall,
-  isWide,
-  usedFirst,
-  type IdSpan,
-} from './candidates.js';
+import { candidatesOf, countOf, drawnFrom, isSmall, isWide, type IdSpan } from './candidates.js';
 import type { Changes, Step, WorkerSlot } from './slice.js';
 import type { StoredSlice } from './stored-slice.js';
 
@@ -78,8 +70,7 @@ async function acquireAmong(
 ): Promise<Attempt<Step>> {
   const slice = await rows.read(workerIds, request);
   const slots = workerIds.map((workerId) => slice.slotOf(workerId));
-  const worth = isWide(request) ? usedFirst(slots, slice.nowMs) : slots;
-  const lowest = drawnFrom(longestFree(worth), request.token)!;
+  const lowest = drawnFrom(longestFree(madeFirst(slots, slice)), request.token)!;
   const step = acquire(slice.forAcquire(request, lowest), request, slice.reading);
   return { workerId: lowest.workerId, slice, step };
 }
@@ -92,6 +83,13 @@ async function slotsIn(rows: Rows, span: IdSpan): Promise<WorkerSlot[]> {
     const workerId = span.workerIdMin + at;
     return { workerId, ceilingMs: ceilings.get(workerId) ?? 0 };
   });
+}
+
+/** Rows are reused before others are made, so that a registry has as many as its fleet needs. */
+function madeFirst(slots: readonly WorkerSlot[], slice: StoredSlice): readonly WorkerSlot[] {
+  const { nowMs } = slice;
+  const made = slots.filter(({ workerId, ceilingMs }) => slice.has(workerId) && ceilingMs <= nowMs);
+  return made.length > 0 ? made : slots;
 }
 
 function longestFree(slots: readonly WorkerSlot[]): readonly WorkerSlot[] {

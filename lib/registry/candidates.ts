@@ -7,7 +7,6 @@
  *
  * Promise: a draw decides which worker id is asked for, never whether it may be granted.
  */
-import type { WorkerSlot } from './slice.js';
 
 /** As many as one transaction of any store reads at little cost. */
 const CANDIDATE_COUNT = 64;
@@ -60,15 +59,6 @@ export function reachesOf(span: IdSpan): number[] {
   const reaches: number[] = [];
   for (let reach = REACH_MIN; reach < count; reach *= 2) reaches.push(reach);
   return [...reaches, count];
-}
-
-/**
- * Those that were used before and are free, if there are any. A wide span in which unused worker
- * ids went first would be written full by restarts alone, and its registry with it.
- */
-export function usedFirst<T extends WorkerSlot>(slots: readonly T[], nowMs: number): readonly T[] {
-  const used = slots.filter(({ ceilingMs }) => ceilingMs > 0 && ceilingMs <= nowMs);
-  return used.length > 0 ? used : slots;
 }
 
 /** One of a list, the same for the same seed. */

@@ -26,8 +26,8 @@ import type { Changes } from './slice.js';
 import { HEADER_AGE_MS, StoredSlice } from './stored-slice.js';
 
 /** Each time somebody else got on, so that more than this is a store that refuses every write. */
-const ATTEMPT_COUNT = 100;
-const PAUSE_MS_MAX = 200;
+const ATTEMPT_COUNT = 40;
+const PAUSE_MS_MAX = 2000;
 export interface RegistrySupportParts {
   readonly timers?: Timers;
   /** From 0 up to 1. */
@@ -116,22 +116,26 @@ export class RegistrySupport implements IDistributedSupport {
   async #repeated<T extends Changes>(
     take: (number: number) => Promise<Attempt<T>>,
   ): Promise<Attempt<T>> {
-    for (let number = 0; number < ATTEMPT_COUNT; number++) {
-      const attempt = await take(number);
-      if (await this.#isWritten(attempt)) return attempt;
-      const spanMs = Math.min(PAUSE_MS_MAX, 2 ** number);
+    // Whoever had to make rows looks at the same ones again.
+    let refusedCount = 0;
+    for (let count = 0; count < ATTEMPT_COUNT; count++) {
+      const attempt = await take(refusedCount);
+      const outcome = await this.#written(attempt);
+      if (outcome === 'yes') return attempt;
+      if (outcome === 'no') refusedCount++;
+      const spanMs = Math.min(PAUSE_MS_MAX, 2 ** count);
       await pause(this.#timers, Math.ceil(this.#random() * spanMs));
     }
     throw this.#refused();
   }
 
-  async #isWritten({ workerId, slice, step }: Attempt<Changes>): Promise<boolean> {
+  async #written({ workerId, slice, step }: Attempt<Changes>): Promise<'yes' | 'no' | 'prepared'> {
     const lack = slice.lackOf(workerId, step);
     if (typeof lack === 'number') await this.#makeBlock(lack);
     else if (lack !== undefined) await this.#store.write(slice.write([], lack));
-    if (lack !== undefined) return false;
+    if (lack !== undefined) return 'prepared';
     const write = slice.writeOf(step);
-    return write === undefined || this.#store.write(write);
+    return write === undefined || (await this.#store.write(write)) ? 'yes' : 'no';
   }
 
   /** Rows first: whatever block the header lists has all of them. */
@@ -139,7 +143,8 @@ export class RegistrySupport implements IDistributedSupport {
     const slice = await this.#read(workerIdsOf(block));
     const { header } = slice;
     if (header === undefined || isMade(header, block)) return;
-    const isDone = await this.#store.write(slice.rowsOf(block));
+    const write = slice.rowsOf(block);
+    const isDone = write.rows.length === 0 || (await this.#store.write(write));
     if (isDone) await this.#store.write(slice.write([], headerRow(withBlock(header, block))));
   }
 

@@ -7,9 +7,9 @@
  */
 import type { RegistryHeader } from './slice.js';
 
-const BLOCK_SIZE = 64;
+const BLOCK_SIZE = 128;
 /** Their list stays short enough to be written every second. */
-const BLOCK_COUNT_MAX = 64;
+const BLOCK_COUNT_MAX = 32;
 
 export interface StoredHeader extends RegistryHeader {
   /** Absent in a header that was just created. */

@@ -39,7 +39,7 @@ function longestFree({ workerIdMin, workerIdMax }: IdSpan, { ceilingOf }: Search
   return best;
 }
 
-/** In the first round in which any is free; one that was used before, see `usedFirst`. */
+/** In the first round in which any is free; one that was used before. */
 function drawn(span: IdSpan, { ceilingOf, nowMs, seed }: Searched): number {
   let best: number | undefined;
   for (const round of roundsOf(span, seed)) {

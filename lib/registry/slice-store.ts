@@ -93,7 +93,7 @@ export interface SliceStore {
   /**
    * The header, then each row in order; in one atomic step, or one step for each. A step is taken
    * only if the server is the one named, the header has the version named (or is the one just
-   * written), and the row has its own. Where worker ids are used for the first time, up to 64 rows
+   * written), and the row has its own. Where worker ids are used for the first time, up to 128 rows
    * that are not there come at once: a store may make them in one step.
    *
    * @returns false where a step was not taken; those before it may have been

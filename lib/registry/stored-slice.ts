@@ -68,6 +68,10 @@ export class StoredSlice {
     return leased.map((row) => slotOf(row, this.header?.incarnation));
   }
 
+  has(workerId: number): boolean {
+    return this.rows.has(workerId);
+  }
+
   slotOf(workerId: number): WorkerSlot {
     const row = this.rows.get(workerId);
     return row === undefined ? { workerId, ceilingMs: 0 } : slotOf(row, this.header?.incarnation);

@@ -27,8 +27,8 @@ export interface SupportContract extends BenchParts {
    * What the support or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
    * `lossControl`), 'version' (no `versionControl`), 'release', 'workers' (methods it has not),
    * 'longest free' (any free worker id is taken, which is safe), 'claims' (it takes no notice of
-   * `takesOver`, which is safe), 'wide' (it has not millions of worker ids), 'end' (its leases never
-   * end: what such a support must do is tried instead of all else).
+   * `takesOver`, which is safe), 'wide' (it has not millions of worker ids), 'end' (its leases
+   * never end: what such a support must do is tried instead of all else).
    */
   readonly leaveOut?: readonly ContractNeed[];
 }

@@ -99,7 +99,7 @@ describe('a wide registry in Redis', () => {
     expect(await support.refreshAlive(lease)).toMatchObject({ status: 'ok' });
   });
 
-  it('says that none is free where all of a wide span are held, and finds the one that is', async () => {
+  it('says that none is free where all of a wide span are held, and finds the one', async () => {
     const { support, endsMs } = await filled(HELD_COUNT);
     const span = { workerIdMin: 100, workerIdMax: HELD_COUNT - 1, fingerprint: FINGERPRINT };
     const refusal = await support.getNextWorkId(request(span));

@@ -15,8 +15,8 @@ export const ROWS_MUTANTS = [
     edits: [
       {
         file: SUPPORT,
-        find: 'return write === undefined || this.#store.write(write);',
-        put: 'return write === undefined || this.#store.write(write).then(() => true);',
+        find: "(await this.#store.write(write)) ? 'yes' : 'no'",
+        put: "(await this.#store.write(write), true) ? 'yes' : 'no'",
       },
     ],
   },

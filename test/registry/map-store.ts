@@ -19,8 +19,8 @@ export interface StoreMoment {
 export class MapStore implements SliceStore {
   readonly place = 'a Map';
   readonly rows = new Map<number, StoredRow>();
-  /** Outlives the rows, so that no version ever comes again. */
-  private writeCount = 0;
+  /** Outlives the rows, so that no version of a header ever comes again. */
+  private headerCount = 0;
 
   constructor(
     readonly moment: StoreMoment,
@@ -53,7 +53,9 @@ export class MapStore implements SliceStore {
   }
 
   private put(row: RegistryRow): void {
-    this.rows.set(row.workerId, { ...row, version: ++this.writeCount });
+    const first = row.workerId === HEADER_ID ? ++this.headerCount * 2 ** 30 : 0;
+    const version = (this.versionOf(row.workerId) ?? first) + 1;
+    this.rows.set(row.workerId, { ...row, version });
   }
 
   private versionOf(workerId: number): number | undefined {

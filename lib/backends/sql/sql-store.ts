@@ -83,8 +83,8 @@ export class SqlStore implements SliceStore {
     const own = header && headerChange(header, headerVersion, server);
     if (own !== undefined && !(await this.#writeRow(own))) return false;
     const rests = { server, headerVersion: own?.nextVersion ?? headerVersion };
-    for (const write of rows) {
-      if (!(await this.#writeRow({ ...slotChange(write), ...rests }))) return false;
+    for (const change of changesOf(rows)) {
+      if (!(await this.#writeRow({ ...change, ...rests }))) return false;
     }
     return true;
   }
@@ -133,7 +133,8 @@ export class SqlStore implements SliceStore {
   async #writeRow(change: RowChange): Promise<boolean> {
     const statements = await this.#prepared();
     try {
-      return statements.isWritten(await this.#run(statements.write(change)));
+      const answer = await this.#run(statements.write(change));
+      return statements.writtenCount(answer) === 1 + (change.moreWorkerIds?.length ?? 0);
     } catch (error) {
       if (this.#isConflict(error)) return false;
       throw this.#error(error);
@@ -172,6 +173,16 @@ function headerChange(row: RegistryRow, version: number | undefined, server: str
       ? randomInt(1, 2 ** START_VERSION_BITS)
       : version + randomInt(1, HEADER_STEP_MAX);
   return { ...textsOf(row), version, nextVersion, headerVersion: undefined, server };
+}
+
+/** Rows that are made for later come in one step, all the others one by one. */
+function changesOf(rows: readonly RowWrite[]): ReturnType<typeof slotChange>[] {
+  const isBlank = ({ row, version }: RowWrite) => version === undefined && row.ceilingMs === 0;
+  const [blank, ...more] = rows.filter(isBlank);
+  const others = rows.filter((write) => !isBlank(write)).map(slotChange);
+  if (blank === undefined) return others;
+  const moreWorkerIds = more.map(({ row }) => row.workerId);
+  return [{ ...slotChange(blank), moreWorkerIds }, ...others];
 }
 
 function slotChange({ row, version }: RowWrite): Omit<RowChange, 'headerVersion' | 'server'> {

@@ -29,6 +29,8 @@ import { EtcdWitness, type Sight } from './etcd-witness.js';
 
 /** Each time the registry has just been created or a loss was noted, by us or by somebody else. */
 const READ_COUNT = 10;
+/** A transaction of etcd takes 128 comparisons by default, and a row needs two. */
+const ROW_COUNT_MAX = 60;
 
 export class EtcdStore implements SliceStore {
   readonly place: string;
@@ -96,6 +98,15 @@ export class EtcdStore implements SliceStore {
   }
 
   async write(write: SliceWrite): Promise<boolean> {
+    // Only rows that are made for later are so many, and these come without a header.
+    for (let at = 0; at === 0 || at < write.rows.length; at += ROW_COUNT_MAX) {
+      const rows = write.rows.slice(at, at + ROW_COUNT_MAX);
+      if (!(await this.#isWritten({ ...write, rows }))) return false;
+    }
+    return true;
+  }
+
+  async #isWritten(write: SliceWrite): Promise<boolean> {
     const mark = this.#witness.mark();
     const body = transaction.writing(this.#keys, write);
     const answer = await this.#client.ask({ path: 'kv/txn', body, isWrite: true });

@@ -13,6 +13,8 @@ export type DialectName = 'postgres' | 'mysql' | 'sqlite';
 /** A row to be written, with all that must still be so. */
 export interface RowChange {
   readonly workerId: number;
+  /** Rows that are made in the same step, equal but for this. */
+  readonly moreWorkerIds?: readonly number[];
   readonly ceilingMs: number;
   readonly token: string | null;
   readonly text: string;
@@ -37,8 +39,8 @@ export interface Statements {
   readAll(): Statement;
   ceilings(min: number, max: number): Statement;
   write(change: RowChange): Statement;
-  /** Whether a write was carried out. @throws SnowflakeError where it does not count */
-  isWritten(answer: unknown): boolean;
+  /** How many rows a write has written. @throws SnowflakeError where they do not count */
+  writtenCount(answer: unknown): number;
   /** @throws SnowflakeError where what was read shows that nothing may be written */
   check(row: SqlRow): void;
 }

@@ -71,8 +71,8 @@ class MysqlStatements extends TableStatements {
     super(place);
   }
 
-  isWritten(answer: unknown): boolean {
-    return writtenCountOf(answer) === 1;
+  writtenCount(answer: unknown): number {
+    return writtenCountOf(answer);
   }
 
   check(row: SqlRow): void {
@@ -98,9 +98,9 @@ class MysqlStatements extends TableStatements {
     const { headerVersion } = change;
     const inserted = this.inserted(change, binder);
     const isHeader = headerVersion === undefined;
-    const from = isHeader ? 'DUAL' : `${this.place.table} h`;
+    const from = isHeader ? '' : `, ${this.place.table} h`;
     const header = isHeader ? '' : `${this.header(headerVersion, binder)} AND `;
-    return `${inserted} FROM ${from} WHERE ${header}${this.rests(change, binder)}`;
+    return `${inserted}${from} WHERE ${header}${this.rests(change, binder)}`;
   }
 
   /** MySQL refuses to update a table that a subquery of the statement reads. */

@@ -67,11 +67,11 @@ class PostgresStatements extends TableStatements {
     super(place);
   }
 
-  isWritten(answer: unknown): boolean {
+  writtenCount(answer: unknown): number {
     const [row] = rowsOf(answer);
     if (row === undefined) throw oddAnswer('no row');
     this.check(row);
-    return answered(row, 'written') === 1;
+    return answered(row, 'written');
   }
 
   check(row: SqlRow): void {

@@ -95,8 +95,8 @@ class SqliteStatements extends TableStatements {
     super(place);
   }
 
-  isWritten(answer: unknown): boolean {
-    return rowsOf(answer).length === 1;
+  writtenCount(answer: unknown): number {
+    return rowsOf(answer).length;
   }
 
   /** Whoever gives the connection sees to it that no transaction is open. */

@@ -42,7 +42,7 @@ export abstract class TableStatements implements Statements {
     return { sql, params: binder.params };
   }
 
-  abstract isWritten(answer: unknown): boolean;
+  abstract writtenCount(answer: unknown): number;
   abstract check(row: SqlRow): void;
   protected abstract binder(): Binder;
   /** Time, server and whatever else is checked, as columns of one row. */
@@ -50,11 +50,16 @@ export abstract class TableStatements implements Statements {
   protected abstract insert(change: RowChange, binder: Binder): string;
   protected abstract update(change: RowChange, binder: Binder): string;
 
-  protected inserted(change: RowChange, { list }: Binder): string {
-    const { workerId, nextVersion, ceilingMs, token, text } = change;
-    const values = [this.place.namespace, workerId, nextVersion, ceilingMs, token, text];
+  /** One row for each worker id, which the conditions follow. */
+  protected inserted(change: RowChange, { of, list }: Binder): string {
+    const { workerId, moreWorkerIds = [], nextVersion, ceilingMs, token, text } = change;
     const columns = `namespace, ${ROW.join(', ')}`;
-    return `INSERT INTO ${this.place.table} (${columns}) SELECT ${list(values)}`;
+    const first = `${of(this.place.namespace)}, i.worker_id`;
+    const rest = list([nextVersion, ceilingMs, token, text]);
+    const [id, ...more] = [workerId, ...moreWorkerIds].map((each) => of(each));
+    const ids = [`SELECT ${id} AS worker_id`, ...more.map((each) => `SELECT ${each}`)];
+    const from = `(${ids.join(' UNION ALL ')}) i`;
+    return `INSERT INTO ${this.place.table} (${columns}) SELECT ${first}, ${rest} FROM ${from}`;
   }
 
   protected assigned(change: RowChange, { of }: Binder, prefix = ''): string {

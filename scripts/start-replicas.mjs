@@ -1,6 +1,6 @@
-// Three replicas of the shop on one Redis and one PostgreSQL, without Docker: three worker ids,
-// given out by the registry. With --check it shows them, stops, and says by its exit code whether
-// they were distinct.
+// Three replicas of the shop on one registry and one PostgreSQL, without Docker: three worker ids,
+// given out by a Redis of their own, or by the registry that SNOWFLAKE_SUPPORT names. With --check it
+// shows them, stops, and says by its exit code whether they were distinct.
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -17,12 +17,12 @@ function say(text) {
   process.stdout.write(`${text}\n`);
 }
 
-async function startReplica(redis, postgres) {
+async function startReplica(support, postgres) {
   const port = await freePort();
   const env = {
     ...process.env,
     PORT: String(port),
-    SNOWFLAKE_SUPPORT: `${redis.url}?namespace=shop`,
+    SNOWFLAKE_SUPPORT: support,
     DATABASE_URL: postgres.url,
     OPERATOR_PASSWORD,
   };
@@ -69,13 +69,16 @@ async function stop({ child }) {
 
 const build = spawnSync('npx', ['nest', 'build', 'sample-app'], { stdio: 'inherit' });
 if (build.status !== 0) process.exit(1);
-const [redis, postgres] = await Promise.all([startRedis(), startPostgres()]);
+const given = process.env.SNOWFLAKE_SUPPORT;
+const postgres = await startPostgres();
+const redis = given ? undefined : await startRedis();
+const support = given || `${redis.url}?namespace=shop`;
 const replicas = await Promise.all(
-  Array.from({ length: REPLICA_COUNT }, () => startReplica(redis, postgres)),
+  Array.from({ length: REPLICA_COUNT }, () => startReplica(support, postgres)),
 );
 const { id } = await post(`${replicas[0].url}/customers`, { name: 'Ada' });
 const visits = await Promise.all(replicas.map((replica) => visit(replica, id)));
-say(`\nRedis ${redis.url}, PostgreSQL ${postgres.url}\n`);
+say(`\n${redis ? `Redis ${redis.url}` : 'SNOWFLAKE_SUPPORT'}, PostgreSQL ${postgres.url}\n`);
 say('replica                  worker id  an order it made');
 for (const { url, workerId, orderId } of visits) {
   say(`${url.padEnd(24)} ${String(workerId).padEnd(10)} ${orderId}`);
@@ -83,7 +86,7 @@ for (const { url, workerId, orderId } of visits) {
 
 async function end(code) {
   await Promise.all(replicas.map(stop));
-  await Promise.all([redis.stop(), postgres.stop()]);
+  await Promise.all([redis?.stop(), postgres.stop()]);
   process.exit(code);
 }
 

@@ -31,8 +31,11 @@ const NEEDS: Readonly<Record<string, string>> = {
   './health': '@nestjs/terminus',
 };
 
-/** Of these the Nest 11 application has not the lowest: @nestjs/swagger 11 asks for 11.0.1. */
-const NOT_LOWEST = ['@nestjs/common', '@nestjs/core'];
+/**
+ * Of these the Nest 11 application has not the lowest: @nestjs/swagger 11 asks for 11.0.1, and
+ * better-sqlite3 would have to be compiled.
+ */
+const NOT_LOWEST = ['@nestjs/common', '@nestjs/core', 'better-sqlite3'];
 
 let folder: string;
 let tarball: string;
@@ -94,8 +97,8 @@ describe('the tarball', () => {
 });
 
 /** Twice as much would be felt by whoever installs it; it was 984 files of 3.5 MB once. */
-const FILE_COUNT_MAX = 320;
-const BYTES_MAX = 1_500_000;
+const FILE_COUNT_MAX = 400;
+const BYTES_MAX = 2_000_000;
 
 describe('what is in the tarball', () => {
   let files: Map<string, string>;

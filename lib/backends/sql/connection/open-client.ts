@@ -12,6 +12,8 @@ import { queryOf, type SqliteHandle } from './sqlite-handle.js';
 
 /** A longer wait would stop the event loop; who comes too soon comes again. */
 const SQLITE_BUSY_MS = 20;
+/** Not imported by name: types of those that are not installed would be missing as well. */
+const SQLITE_DRIVERS: readonly string[] = ['better-sqlite3', 'libsql'];
 
 export function openClient(url: ServerUrl | FileUrl): Promise<OpenClient> {
   if (url.dialect === 'sqlite') return openSqlite(url);
@@ -98,11 +100,12 @@ async function openSqlite({ path }: FileUrl): Promise<OpenClient> {
 
 /** Whichever is installed; the last is a part of Node itself. */
 async function sqliteDriver(): Promise<Sqlite> {
-  // One that is missing is no fault as long as there is another.
-  const missing = () => undefined;
-  const installed =
-    (await import('better-sqlite3').catch(missing)) ?? (await import('libsql').catch(missing));
-  if (installed !== undefined) return installed.default as unknown as Sqlite;
+  for (const name of SQLITE_DRIVERS) {
+    // One that is missing is no fault as long as there is another.
+    const installed = (await import(name).catch(() => undefined)) as
+      { default: Sqlite } | undefined;
+    if (installed !== undefined) return installed.default;
+  }
   const builtIn = process.getBuiltinModule?.('node:sqlite') as { DatabaseSync: Sqlite } | undefined;
   if (builtIn !== undefined) return builtIn.DatabaseSync;
   throw new SnowflakeError(

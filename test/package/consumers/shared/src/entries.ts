@@ -5,11 +5,14 @@ import { SnowflakeText } from 'nestjs-snowflake/class-transformer';
 import { IsSnowflakeId } from 'nestjs-snowflake/class-validator';
 import { BitLayout } from 'nestjs-snowflake/core';
 import { SnowflakeDashboardModule } from 'nestjs-snowflake/dashboard';
+import { etcdSupport } from 'nestjs-snowflake/etcd';
 import { snowflakeScalar } from 'nestjs-snowflake/graphql';
 import type { SnowflakeHealthIndicator } from 'nestjs-snowflake/health';
+import { folderSupport } from 'nestjs-snowflake/host';
 import { ParseSnowflakePipe } from 'nestjs-snowflake/http';
 import { registerPrometheusMetrics } from 'nestjs-snowflake/metrics';
 import { redisSupport } from 'nestjs-snowflake/redis';
+import { registryTable } from 'nestjs-snowflake/sql';
 import { ApiSnowflakeParam } from 'nestjs-snowflake/swagger';
 import { SettableTime } from 'nestjs-snowflake/testing';
 import { SnowflakeId } from 'nestjs-snowflake/typeorm';
@@ -48,6 +51,12 @@ export const parsed = (text: string): z.infer<ReturnType<typeof snowflakeBigint>
 export const notAny = (idMaker: IdMaker): string => idMaker.nextId();
 // @ts-expect-error A namespace is text.
 export const notAnyRedis = (redis: Redis) => redisSupport({ redis, namespace: 7 });
+// @ts-expect-error Endpoints are a list.
+export const notAnyEtcd = () => etcdSupport({ endpoints: 7 });
+// @ts-expect-error A folder has a path.
+export const notAnyHost = () => folderSupport(7);
+// @ts-expect-error No such dialect.
+export const notAnySql = () => registryTable('oracle');
 // @ts-expect-error A layout has no such member.
 export const notAnyCore = (): unknown => layout.absent;
 // @ts-expect-error Time is a number.

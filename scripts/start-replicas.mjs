@@ -1,6 +1,6 @@
 // Three replicas of the shop on one registry and one PostgreSQL, without Docker: three worker ids,
-// given out by a Redis of their own, or by the registry that SNOWFLAKE_SUPPORT names. With --check it
-// shows them, stops, and says by its exit code whether they were distinct.
+// given out by a Redis of their own, or by the registry that SNOWFLAKE_SUPPORT names. With --check
+// it shows them, stops, and says by its exit code whether they were distinct.
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

@@ -12,7 +12,8 @@ const BUILD = /\b(compileLibrary|compiledLibrary|BuiltShop|packedLibrary)\b/;
 
 /** Whole fleets, every mutant, and applications that are asked over HTTP for their own sake. */
 const LONG = new RegExp(
-  '^test/((simulation|model|dashboard|metrics|http|health|sample-app)/|contract/broken-supports)',
+  '^test/((simulation|model|dashboard|metrics|http|health|sample-app)/|' +
+    'contract/(broken-supports|folder|embedded-sql))',
 );
 
 /**

@@ -12,8 +12,6 @@ import { queryOf, type SqliteHandle } from './sqlite-handle.js';
 
 /** A longer wait would stop the event loop; who comes too soon comes again. */
 const SQLITE_BUSY_MS = 20;
-/** Not imported by name: types of those that are not installed would be missing as well. */
-const SQLITE_DRIVERS: readonly string[] = ['better-sqlite3', 'libsql'];
 
 export function openClient(url: ServerUrl | FileUrl): Promise<OpenClient> {
   if (url.dialect === 'sqlite') return openSqlite(url);
@@ -98,14 +96,18 @@ async function openSqlite({ path }: FileUrl): Promise<OpenClient> {
   return { query: queryOf(handle), isBroken: () => isBroken, destroy };
 }
 
+interface Loaded {
+  readonly default: Sqlite;
+}
+
 /** Whichever is installed; the last is a part of Node itself. */
 async function sqliteDriver(): Promise<Sqlite> {
-  for (const name of SQLITE_DRIVERS) {
-    // One that is missing is no fault as long as there is another.
-    const installed = (await import(name).catch(() => undefined)) as
-      { default: Sqlite } | undefined;
-    if (installed !== undefined) return installed.default;
-  }
+  // One that is missing is no fault as long as there is another.
+  const missing = () => undefined;
+  // @ts-expect-error It is not installed here, and brings no types of its own.
+  const first = (await import('better-sqlite3').catch(missing)) as Loaded | undefined;
+  const installed = first ?? ((await import('libsql').catch(missing)) as Loaded | undefined);
+  if (installed !== undefined) return installed.default;
   const builtIn = process.getBuiltinModule?.('node:sqlite') as { DatabaseSync: Sqlite } | undefined;
   if (builtIn !== undefined) return builtIn.DatabaseSync;
   throw new SnowflakeError(

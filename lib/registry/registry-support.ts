@@ -28,6 +28,7 @@ import { HEADER_AGE_MS, StoredSlice } from './stored-slice.js';
 /** Each time somebody else got on, so that more than this is a store that refuses every write. */
 const ATTEMPT_COUNT = 40;
 const PAUSE_MS_MAX = 2000;
+
 export interface RegistrySupportParts {
   readonly timers?: Timers;
   /** From 0 up to 1. */
@@ -47,6 +48,8 @@ export class RegistrySupport implements IDistributedSupport {
   readonly #store: SliceStore;
   readonly #timers: Timers;
   readonly #random: () => number;
+  /** By token, the operation that was asked for last. */
+  readonly #latest = new Map<string, object>();
   readonly #rows: Rows = {
     read: (workerIds, request) => this.#read(workerIds, request),
     ceilings: async ({ workerIdMin: min, workerIdMax: max }) =>
@@ -63,7 +66,7 @@ export class RegistrySupport implements IDistributedSupport {
   }
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
-    const { slice, step } = await this.#repeated((number) =>
+    const { slice, step } = await this.#repeated(request, (number) =>
       acquireFrom(this.#rows, request, number),
     );
     return slice.withWrites(step.answer);
@@ -71,7 +74,7 @@ export class RegistrySupport implements IDistributedSupport {
 
   async refreshAlive(lease: WorkerLease): Promise<LeaseAnswer> {
     const { workerId } = lease;
-    const { slice: last, step } = await this.#repeated(async () => {
+    const { slice: last, step } = await this.#repeated(lease, async () => {
       const slice = await this.#read([workerId]);
       const stored = slice.ofWorker(workerId);
       const renewed = renew(stored, slice.withoutWrites(lease), slice.reading);
@@ -82,7 +85,7 @@ export class RegistrySupport implements IDistributedSupport {
 
   async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
     const { workerId } = lease;
-    await this.#repeated(async () => {
+    await this.#repeated(lease, async () => {
       const slice = await this.#read([workerId]);
       const stored = slice.ofWorker(workerId);
       return { workerId, slice, step: release(stored, lease, lastIssuedMs, slice.reading) };
@@ -113,13 +116,33 @@ export class RegistrySupport implements IDistributedSupport {
     return new StoredSlice(slice, { lossWindowMs: this.lossWindowMs, clock: this.#store.clock });
   }
 
+  /**
+   * One at a time for each token: its caller may have given up and asked again since, and what
+   * comes behind a later operation would look as if a copy of the holder had asked.
+   */
   async #repeated<T extends Changes>(
+    { token }: Pick<WorkerLease, 'token'>,
     take: (number: number) => Promise<Attempt<T>>,
+  ): Promise<Attempt<T>> {
+    const own = {};
+    this.#latest.set(token, own);
+    try {
+      return await this.#attempts(take, () => this.#latest.get(token) === own);
+    } finally {
+      if (this.#latest.get(token) === own) this.#latest.delete(token);
+    }
+  }
+
+  async #attempts<T extends Changes>(
+    take: (number: number) => Promise<Attempt<T>>,
+    isLatest: () => boolean,
   ): Promise<Attempt<T>> {
     // Whoever had to make rows looks at the same ones again.
     let refusedCount = 0;
     for (let count = 0; count < ATTEMPT_COUNT; count++) {
       const attempt = await take(refusedCount);
+      // The answer of the store may have been on its way for as long as it liked.
+      if (!isLatest()) break;
       const outcome = await this.#written(attempt);
       if (outcome === 'yes') return attempt;
       if (outcome === 'no') refusedCount++;
@@ -151,9 +174,8 @@ export class RegistrySupport implements IDistributedSupport {
   #refused(): SnowflakeError {
     return new SnowflakeError(
       'STORE_UNAVAILABLE',
-      `Others changed what was read from ${this.place} ${ATTEMPT_COUNT} times in a row, and ` +
-        `nothing was written. It is asked again later; a store that never takes a write looks ` +
-        `like this too.`,
+      `Others changed what was read from ${this.place} again and again, and nothing was ` +
+        `written. It is asked again later; a store that never takes a write looks like this too.`,
     );
   }
 }

@@ -6,6 +6,7 @@
  * unless somebody says that there is none.
  */
 import { SnowflakeError } from '../../errors.js';
+import { windowFaults } from '../../registry/loss-window.js';
 import { highest, type ClockPolicy } from '../../registry/registry-clock.js';
 import { shown } from '../../shown.js';
 
@@ -42,7 +43,6 @@ export interface CheckedOptions {
 export const TABLE = 'snowflake_registry';
 const FAILOVER_WINDOW_MS = 15_000;
 const CLOCK_DIFFERENCE_MS = 1000;
-const WINDOW_MS_MAX = 600_000;
 const NAMESPACE = /^[^{}\s\p{C}]{1,128}$/u;
 const TABLE_NAME = /^([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
@@ -94,10 +94,4 @@ function textFaults(name: string, value: unknown, form: RegExp, expected: string
   // Not the text itself: it may go on with a password that was meant for another place.
   const got = typeof value === 'string' ? `a text of ${value.length}` : typeof value;
   return [`Expected \`${name}\` to be ${expected}, got ${got}.`];
-}
-
-function windowFaults(name: string, value: unknown): string[] {
-  const isWhole = typeof value === 'number' && Number.isInteger(value);
-  if (isWhole && value >= 0 && value <= WINDOW_MS_MAX) return [];
-  return [`Expected \`${name}\` to be an integer from 0 to ${WINDOW_MS_MAX}, got ${shown(value)}.`];
 }

@@ -4,6 +4,7 @@
  * Promise: nothing of an endpoint is repeated in a message: a password may stand in it by mistake.
  */
 import { SnowflakeError } from '../../../errors.js';
+import { windowFaults } from '../../../registry/loss-window.js';
 import { shown, shownUrl } from '../../../shown.js';
 import type { EtcdTls } from './http-request.js';
 
@@ -33,7 +34,6 @@ const NAMES: readonly (keyof EtcdSettings)[] = [
 ];
 const TLS_NAMES: readonly string[] = ['ca', 'cert', 'key', 'servername'];
 const PORT = '2379';
-const WINDOW_MS_MAX = 600_000;
 const REQUEST_MS_MIN = 10;
 const REQUEST_MS_MAX = 60_000;
 const NAME = /^[^/\s\p{C}]{1,128}$/u;
@@ -51,8 +51,9 @@ export function settingsOf(options: unknown): EtcdSettings {
     ...nameFaults(namespace),
     ...loginFaults(username, password),
     ...tlsFaults(tls, given.endpoints),
-    ...timeFaults({ failoverWindowMs, clockDifferenceMs }, [0, WINDOW_MS_MAX]),
-    ...timeFaults({ requestTimeoutMs }, [REQUEST_MS_MIN, REQUEST_MS_MAX]),
+    ...windowFaults('failoverWindowMs', failoverWindowMs),
+    ...windowFaults('clockDifferenceMs', clockDifferenceMs),
+    ...timeoutFaults(requestTimeoutMs),
   ];
   if (faults.length > 0) {
     const message = `The etcd support is misconfigured. ${faults.join(' ')}`;
@@ -140,12 +141,9 @@ function isPem(value: unknown, isTextOnly: boolean): boolean {
   return !isTextOnly && ArrayBuffer.isView(value) && value.byteLength > 0;
 }
 
-function timeFaults(times: Readonly<Record<string, unknown>>, range: [number, number]): string[] {
-  const [min, max] = range;
-  return Object.entries(times)
-    .filter(([, ms]) => !(Number.isInteger(ms) && (ms as number) >= min && (ms as number) <= max))
-    .map(
-      ([name, ms]) =>
-        `Expected \`${name}\` to be an integer from ${min} to ${max}, got ${shown(ms)}.`,
-    );
+function timeoutFaults(ms: unknown): string[] {
+  const isWhole = typeof ms === 'number' && Number.isInteger(ms);
+  if (isWhole && ms >= REQUEST_MS_MIN && ms <= REQUEST_MS_MAX) return [];
+  const range = `from ${REQUEST_MS_MIN} to ${REQUEST_MS_MAX}`;
+  return [`Expected \`requestTimeoutMs\` to be an integer ${range}, got ${shown(ms)}.`];
 }

@@ -7,7 +7,6 @@
  */
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../../../errors.js';
-import { shown } from '../../../shown.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,
@@ -16,6 +15,7 @@ import type {
   WorkerLease,
   WorkerRecord,
 } from '../../../lease/distributed-support.js';
+import { windowFaults } from '../../../registry/loss-window.js';
 import { leaseAnswer } from './redis-answer.js';
 import { readRegistry } from './redis-view.js';
 import { clientFromUrl, duplicateClient, type GivenClient } from '../connection/redis-client.js';
@@ -42,7 +42,6 @@ export interface RedisSupportOptions {
 
 const FAILOVER_WINDOW_MS = 15_000;
 const CLOCK_DIFFERENCE_MS = 1000;
-const WINDOW_MS_MAX = 600_000;
 const NAME = /^[^{}\s]{1,128}$/;
 
 export class RedisSupport implements IDistributedSupport {
@@ -217,10 +216,4 @@ function nameFaults(name: string, value: unknown): string[] {
   const at = value.search(/[{}\s]/);
   const fault = at < 0 ? '' : `, number ${at + 1} of them is ${JSON.stringify(value[at])}`;
   return [`${expected}, got ${value.length}${fault}.`];
-}
-
-function windowFaults(name: string, value: unknown): string[] {
-  const isWhole = typeof value === 'number' && Number.isInteger(value);
-  if (isWhole && value >= 0 && value <= WINDOW_MS_MAX) return [];
-  return [`Expected \`${name}\` to be an integer from 0 to ${WINDOW_MS_MAX}, got ${shown(value)}.`];
 }

@@ -17,6 +17,8 @@ export class Fleet {
   /** @type {Set<Member>} */
   members = new Set();
   startedCount = 0;
+  /** How often one of them began to make ids with another worker id. */
+  leaseCount = 0;
   /** How processes ended that nobody ended. @type {Record<string, number>} */
   exits = {};
   #isOver = false;
@@ -28,6 +30,8 @@ export class Fleet {
    * @param {string} parts.support the URL they are given
    * @param {string} parts.libfaketime
    * @param {number} parts.size how many processes
+   * @param {Record<string, string>} parts.settings more variables
+   * @param {boolean} parts.hasOneClock where the clock of the host is that of the store as well
    */
   constructor(parts) {
     this.parts = parts;
@@ -60,10 +64,11 @@ export class Fleet {
   }
 
   #start(/** @type {number} */ place) {
-    const { app, folder, support, libfaketime } = this.parts;
+    const { app, folder, support, libfaketime, settings, hasOneClock } = this.parts;
     const file = join(folder, `process-${++this.startedCount}`);
     const clockFile = `${file}.clock`;
-    setClock(clockFile, OFFSETS_S[this.startedCount % OFFSETS_S.length] ?? 0);
+    const offsets = hasOneClock ? [0] : OFFSETS_S;
+    setClock(clockFile, offsets[this.startedCount % offsets.length] ?? 0);
     const log = openSync(`${file}.log`, 'a');
     const member = /** @type {Member} */ (
       fork(join(app, 'worker.mjs'), {
@@ -71,6 +76,7 @@ export class Fleet {
         stdio: ['ignore', log, log, 'ipc'],
         env: {
           ...process.env,
+          ...settings,
           CHAOS_SUPPORT: support,
           CHAOS_FILE: file,
           CHAOS_PLACE: String(place),
@@ -80,6 +86,8 @@ export class Fleet {
           FAKETIME_CACHE_DURATION: '1',
           FAKETIME_DONT_FAKE_MONOTONIC: '1',
           DONT_FAKE_MONOTONIC: '1',
+          // The times of files are those of the system, for all of them the same.
+          NO_FAKE_STAT: '1',
         },
       })
     );
@@ -87,6 +95,7 @@ export class Fleet {
     member.clockFile = clockFile;
     member.place = String(place);
     this.members.add(member);
+    member.on('message', () => this.leaseCount++);
     member.once('exit', (code, signal) => {
       this.members.delete(member);
       const how = signal ?? `exit ${code}`;

@@ -4,6 +4,7 @@
  * Promise: after stop() none is left, whatever was done to them.
  */
 import { fork } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -19,6 +20,8 @@ export class Fleet {
   startedCount = 0;
   /** How often one of them began to make ids with another worker id. */
   leaseCount = 0;
+  /** Told of each of these. */
+  #leases = new EventEmitter();
   /** How processes ended that nobody ended. @type {Record<string, number>} */
   exits = {};
   #isOver = false;
@@ -42,6 +45,20 @@ export class Fleet {
   any(/** @type {() => number} */ random) {
     const list = [...this.members];
     return list[Math.floor(random() * list.length)];
+  }
+
+  /** Ends one; its successor starts at once. */
+  async end(/** @type {Member} */ member) {
+    if (member.exitCode !== null || member.signalCode !== null) return;
+    member.kill('SIGTERM');
+    await once(member, 'exit');
+  }
+
+  /** @returns {Promise<Member | undefined>} the next that leases a worker id within so long */
+  async leasing(/** @type {number} */ spanMs) {
+    const signal = AbortSignal.timeout(spanMs);
+    const [member] = await once(this.#leases, 'lease', { signal }).catch(() => []);
+    return member;
   }
 
   async stop() {
@@ -95,7 +112,10 @@ export class Fleet {
     member.clockFile = clockFile;
     member.place = String(place);
     this.members.add(member);
-    member.on('message', () => this.leaseCount++);
+    member.on('message', () => {
+      this.leaseCount++;
+      this.#leases.emit('lease', member);
+    });
     member.once('exit', (code, signal) => {
       this.members.delete(member);
       const how = signal ?? `exit ${code}`;

@@ -10,8 +10,8 @@
  * @property {number} callTimeoutMs of a call of the registry
  * @property {{ process: number, store: number }} pauseMs a process that is told to stop, or
  *   killed, leaves the rest some time to live on
- * @property {number} grantMs so long a fault of the store waits for a worker id to be leased after
- *   it, at most; 0 where the next one may come at once
+ * @property {number} grantMs so long one waits for a worker id to be leased after a fault of the
+ *   store, or the end of a process, at most; 0 where the next one may come at once
  */
 
 /** Faults of Redis are over in a moment: they follow each other closely. @type {Pace} */

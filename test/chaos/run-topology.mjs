@@ -98,7 +98,11 @@ async function attackAll(attack) {
 async function onProcesses({ world, pace, log }, isOver) {
   const deal = dealer('process', world);
   while (!isOver()) {
-    await happened(deal(), world, log);
+    const fault = deal();
+    const { leaseCount } = world.fleet;
+    await happened(fault, world, log);
+    // Where all of them are just starting, nobody is there to be attacked.
+    if (fault.gap === 'starting') await untilLeased(world, leaseCount, pace);
     await sleep(pace.pauseMs.process * (0.5 + world.random()));
   }
 }
@@ -109,14 +113,19 @@ async function onStore({ world, pace, log }, isOver) {
   while (!isOver()) {
     const fault = deal();
     const entry = await happened(fault, world, log);
-    const before = world.fleet.leaseCount;
+    const { leaseCount } = world.fleet;
     const { quarantineMs } = world.topology;
     const pauseMs = pace.pauseMs.store * (0.5 + world.random());
     await sleep(pauseMs + (fault.changesServer ? quarantineMs : 0));
-    const endMs = monotonicMs() + pace.grantMs;
-    while (monotonicMs() < endMs && world.fleet.leaseCount === before) await sleep(50);
-    if (entry !== undefined) entry.grantCount = world.fleet.leaseCount - before;
+    await untilLeased(world, leaseCount, pace);
+    if (entry !== undefined) entry.grantCount = world.fleet.leaseCount - leaseCount;
   }
+}
+
+/** @param {World} world @param {number} leaseCount as it was @param {Pace} pace */
+async function untilLeased({ fleet }, leaseCount, { grantMs }) {
+  const endMs = monotonicMs() + grantMs;
+  while (monotonicMs() < endMs && fleet.leaseCount === leaseCount) await sleep(50);
 }
 
 /** One after the other from a shuffled deck. @param {Fault['level']} level @param {World} world */

@@ -7,7 +7,8 @@ import { STORE_PACE } from '../pace.mjs';
 import { Proxy } from '../proxy.mjs';
 import { until } from '../until.mjs';
 import { EtcdCluster } from './etcd-cluster.mjs';
-import { isWritten, storeFault } from './store-fault.mjs';
+import { forgetLease } from './forgotten-lease.mjs';
+import { storeFault } from './store-fault.mjs';
 
 const PREFIX = 'snowflake/chaos/';
 /** First after all that begin so. */
@@ -35,13 +36,9 @@ export const ETCD_FAULTS = [
     await cluster.killAll();
     await cluster.startAll();
   }),
-  storeFault('etcd restored with the same token', async ({ cluster }) => {
-    await cluster.save();
-    const progress = () => cluster.revision();
-    if (!(await isWritten(progress, await progress()))) return false;
-    await cluster.restore();
-    return true;
-  }),
+  storeFault('etcd restored with the same token', ({ cluster }, world) =>
+    forgetLease(world, { keep: () => cluster.save(), forget: () => cluster.restore() }),
+  ),
   storeFault('etcd keys deleted', async ({ cluster }) => (await cluster.deleted(PREFIX, END)) > 0),
   storeFault('etcd header deleted', async ({ cluster }) => {
     return (await cluster.deleted(`${PREFIX}header`)) > 0;

@@ -21,7 +21,8 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { STORE_PACE } from '../pace.mjs';
-import { isWritten, storeFault } from './store-fault.mjs';
+import { forgetLease } from './forgotten-lease.mjs';
+import { storeFault } from './store-fault.mjs';
 
 const POINTER = /^at-(.*)$/;
 const DISK_BYTES = 2 ** 20;
@@ -42,13 +43,9 @@ const storeEdit =
   };
 
 export const FOLDER_FAULTS = [
-  storeFault('folder from an old copy', async (topology) => {
-    topology.backup();
-    const progress = async () => topology.progress();
-    if (!(await isWritten(progress, topology.progressOfCopy()))) return false;
-    topology.restore();
-    return true;
-  }),
+  storeFault('folder from an old copy', (topology, world) =>
+    forgetLease(world, { keep: () => topology.backup(), forget: () => topology.restore() }),
+  ),
   storeFault('folder copied over', async (topology) => {
     topology.backup();
     await sleep(1500);
@@ -124,14 +121,6 @@ export class Folder {
     removed(`${this.registry}.lost`);
   }
 
-  progress() {
-    return progressIn(this.registry);
-  }
-
-  progressOfCopy() {
-    return progressIn(this.copy);
-  }
-
   /** @param {(rows: any[]) => any[]} change @returns whether nobody wrote meanwhile */
   edit(change) {
     const found = rowsIn(this.registry);
@@ -162,12 +151,6 @@ function rowsIn(/** @type {string} */ folder) {
     // As said above.
     return undefined;
   }
-}
-
-/** Rises with each write of a row. */
-function progressIn(/** @type {string} */ folder) {
-  const rows = rowsIn(folder)?.rows ?? [];
-  return rows.reduce((sum, { version }) => sum + version, 0);
 }
 
 function fillUp(/** @type {string} */ path) {

@@ -5,8 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { NETWORK_FAULTS } from '../network-faults.mjs';
 import { STORE_PACE } from '../pace.mjs';
 import { Proxy } from '../proxy.mjs';
+import { forgetLease } from './forgotten-lease.mjs';
 import { MariadbNode } from './mariadb-node.mjs';
-import { isWritten, storeFault } from './store-fault.mjs';
+import { storeFault } from './store-fault.mjs';
 
 const TABLE = 'snowflake_registry';
 const CREATE =
@@ -17,12 +18,6 @@ const CREATE =
 const CONNECTIONS =
   `SELECT id FROM information_schema.processlist ` +
   `WHERE user = 'root' AND id <> connection_id() AND command <> 'Daemon'`;
-
-/** Rises with each write of a row. */
-async function progressOf(/** @type {MariadbNode} */ node) {
-  const [row] = await node.sql(`SELECT coalesce(sum(version), 0) AS sum FROM ${TABLE}`);
-  return Number(row.sum);
-}
 
 const deleted = async (/** @type {MariadbNode} */ node, where = 'true') => {
   const { affectedRows } = await node.sql(`DELETE FROM ${TABLE} WHERE ${where}`);
@@ -41,13 +36,9 @@ export const MARIADB_FAULTS = [
     await node.kill();
     await node.start();
   }),
-  storeFault('mariadb from an old copy', async ({ node }) => {
-    await node.backup();
-    const progress = () => progressOf(node);
-    if (!(await isWritten(progress, await progress()))) return false;
-    await node.restore();
-    return true;
-  }),
+  storeFault('mariadb from an old copy', ({ node }, world) =>
+    forgetLease(world, { keep: () => node.backup(), forget: () => node.restore() }),
+  ),
   storeFault('mariadb connection killed', async ({ node }) => {
     const [row] = await node.sql(CONNECTIONS);
     return row !== undefined && (await killed(node, row));

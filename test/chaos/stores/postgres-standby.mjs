@@ -7,8 +7,9 @@ import { NETWORK_FAULTS } from '../network-faults.mjs';
 import { STORE_PACE } from '../pace.mjs';
 import { Proxy } from '../proxy.mjs';
 import { PostgresNode } from './postgres-node.mjs';
-import { CREATE, progressOf } from './postgres.mjs';
-import { isWritten, storeFault } from './store-fault.mjs';
+import { forgetLease } from './forgotten-lease.mjs';
+import { CREATE } from './postgres.mjs';
+import { storeFault } from './store-fault.mjs';
 import { until } from '../until.mjs';
 
 /** How long the old primary may go on, and how far its clock may be ahead, as processes are told. */
@@ -16,8 +17,10 @@ const [FAILOVER_MS, CLOCK_MS] = [4000, 500];
 /** Of those, so long it does. */
 const GOES_ON_MS = 2000;
 
-const promoted = (/** @type {boolean} */ goesOn) => (/** @type {PostgresStandby} */ topology) =>
-  topology.failOver(goesOn);
+const promoted =
+  (/** @type {boolean} */ goesOn) =>
+  (/** @type {PostgresStandby} */ topology, /** @type {import('../faults.mjs').World} */ world) =>
+    topology.failOver(goesOn, world);
 
 export const STANDBY_FAULTS = [
   {
@@ -57,30 +60,35 @@ export class PostgresStandby {
     return `postgres://postgres@127.0.0.1:${this.proxy.port}/postgres?${query}`;
   }
 
-  /** @returns whether the new primary lacks what the old one had acknowledged */
-  async failOver(/** @type {boolean} */ goesOn) {
+  /** @param {boolean} goesOn whether the old primary does, for a while */
+  async failOver(goesOn, /** @type {import('../faults.mjs').World} */ world) {
+    const isLost = await forgetLease(world, {
+      // From here on the standby hears nothing.
+      keep: () => this.replication.set('cut'),
+      forget: () => this.#promote(goesOn),
+    });
+    await this.#rejoin();
+    return isLost;
+  }
+
+  async #promote(/** @type {boolean} */ goesOn) {
     const [primary, standby] = /** @type {[PostgresNode, PostgresNode]} */ (this.nodes);
-    this.replication.set('cut');
-    await sleep(300);
-    if (!(await isWritten(() => progressOf(primary), await progressOf(standby)))) {
-      this.replication.set('open');
-      return false;
-    }
-    const had = await progressOf(primary);
     if (!goesOn) await primary.kill();
     await standby.sql('SELECT pg_promote()');
-    const kept = await progressOf(standby);
     // From here on whoever connects is led to the new one.
     this.nodes = [standby, primary];
-    if (goesOn) {
-      this.proxy.dropHalf();
-      await sleep(GOES_ON_MS);
-      await primary.kill();
-    }
+    if (!goesOn) return;
+    this.proxy.dropHalf();
+    await sleep(GOES_ON_MS);
+    await primary.kill();
+  }
+
+  /** The old primary becomes the standby of the new one. */
+  async #rejoin() {
+    const [primary, standby] = /** @type {[PostgresNode, PostgresNode]} */ (this.nodes);
     this.replication.set('open');
-    await until(() => standby.sql('CHECKPOINT'));
-    await primary.follow(this.replication.port);
-    return kept < had;
+    await until(() => primary.sql('CHECKPOINT'));
+    await standby.follow(this.replication.port);
   }
 
   async stop() {

@@ -5,8 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { NETWORK_FAULTS } from '../network-faults.mjs';
 import { STORE_PACE } from '../pace.mjs';
 import { Proxy } from '../proxy.mjs';
+import { forgetLease } from './forgotten-lease.mjs';
 import { PostgresNode } from './postgres-node.mjs';
-import { isWritten, storeFault } from './store-fault.mjs';
+import { storeFault } from './store-fault.mjs';
 
 const OURS = `application_name = 'nestjs-snowflake'`;
 const TABLE = 'snowflake_registry';
@@ -14,12 +15,6 @@ export const CREATE =
   `CREATE TABLE IF NOT EXISTS ${TABLE} (namespace varchar(200) NOT NULL, ` +
   `worker_id bigint NOT NULL, version bigint NOT NULL, ceiling bigint NOT NULL, ` +
   `token varchar(200), data text, PRIMARY KEY (namespace, worker_id))`;
-
-/** Rises with each write of a row. */
-export async function progressOf(/** @type {PostgresNode} */ node) {
-  const [row] = await node.sql(`SELECT coalesce(sum(version), 0) AS sum FROM ${TABLE}`);
-  return Number(row.sum);
-}
 
 const deleted = async (/** @type {PostgresNode} */ node, where = 'true') => {
   const rows = await node.sql(`DELETE FROM ${TABLE} WHERE ${where} RETURNING 1`);
@@ -31,13 +26,9 @@ export const POSTGRES_FAULTS = [
     await node.kill();
     await node.start();
   }),
-  storeFault('postgres from an old copy', async ({ node }) => {
-    await node.backup();
-    const progress = () => progressOf(node);
-    if (!(await isWritten(progress, await progress()))) return false;
-    await node.restore();
-    return true;
-  }),
+  storeFault('postgres from an old copy', ({ node }, world) =>
+    forgetLease(world, { keep: () => node.backup(), forget: () => node.restore() }),
+  ),
   storeFault('postgres backend killed', async ({ node }) => {
     const [row] = await node.sql(`SELECT pid FROM pg_stat_activity WHERE ${OURS} LIMIT 1`);
     if (row === undefined) return false;

@@ -3,7 +3,6 @@
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, rmSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
  * @param {string} name
@@ -16,24 +15,6 @@ export const storeFault = (name, apply) => ({
   level: 'store',
   apply: (world) => apply(world.topology, world),
 });
-
-/** How long processes may take to write what a restored copy then has forgotten. */
-const WRITE_MS_MAX = 15_000;
-
-/**
- * Waits until the registry has been written to since `before`.
- * @param {() => Promise<number>} progress rises with each write
- * @param {number} before
- * @returns {Promise<boolean>} false where nobody did
- */
-export async function isWritten(progress, before) {
-  const endMs = performance.now() + WRITE_MS_MAX;
-  while (performance.now() < endMs) {
-    if ((await progress().catch(() => before)) > before) return true;
-    await sleep(100);
-  }
-  return false;
-}
 
 /** As a snapshot of a disk is put back. @param {string} from @param {string} to @param {any} user */
 export function copyFolder(from, to, { uid, gid }) {

@@ -28,6 +28,6 @@ export const STORE_PACE = {
   processCount: 4,
   workerBits: 2,
   callTimeoutMs: 1500,
-  pauseMs: { process: 1500, store: 800 },
+  pauseMs: { process: 800, store: 300 },
   grantMs: 30_000,
 };

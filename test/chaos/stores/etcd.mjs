@@ -8,7 +8,7 @@ import { Proxy } from '../proxy.mjs';
 import { until } from '../until.mjs';
 import { EtcdCluster } from './etcd-cluster.mjs';
 import { forgetLease } from './forgotten-lease.mjs';
-import { storeFault } from './store-fault.mjs';
+import { isRemoved, storeFault } from './store-fault.mjs';
 
 const PREFIX = 'snowflake/chaos/';
 /** First after all that begin so. */
@@ -39,13 +39,13 @@ export const ETCD_FAULTS = [
   storeFault('etcd restored with the same token', ({ cluster }, world) =>
     forgetLease(world, { keep: () => cluster.save(), forget: () => cluster.restore() }),
   ),
-  storeFault('etcd keys deleted', async ({ cluster }) => (await cluster.deleted(PREFIX, END)) > 0),
-  storeFault('etcd header deleted', async ({ cluster }) => {
-    return (await cluster.deleted(`${PREFIX}header`)) > 0;
-  }),
-  storeFault('etcd workers deleted', async ({ cluster }) => {
-    return (await cluster.deleted(`${PREFIX}w`, `${PREFIX}x`)) > 0;
-  }),
+  storeFault('etcd keys deleted', ({ cluster }) => isRemoved(() => cluster.deleted(PREFIX, END))),
+  storeFault('etcd header deleted', ({ cluster }) =>
+    isRemoved(() => cluster.deleted(`${PREFIX}header`)),
+  ),
+  storeFault('etcd workers deleted', ({ cluster }) =>
+    isRemoved(() => cluster.deleted(`${PREFIX}w`, `${PREFIX}x`)),
+  ),
   storeFault('etcd compacted', ({ cluster }) => cluster.compact()),
 ];
 

@@ -7,7 +7,7 @@ import { STORE_PACE } from '../pace.mjs';
 import { Proxy } from '../proxy.mjs';
 import { forgetLease } from './forgotten-lease.mjs';
 import { MariadbNode } from './mariadb-node.mjs';
-import { storeFault } from './store-fault.mjs';
+import { isRemoved, storeFault } from './store-fault.mjs';
 
 const TABLE = 'snowflake_registry';
 const CREATE =
@@ -19,10 +19,11 @@ const CONNECTIONS =
   `SELECT id FROM information_schema.processlist ` +
   `WHERE user = 'root' AND id <> connection_id() AND command <> 'Daemon'`;
 
-const deleted = async (/** @type {MariadbNode} */ node, where = 'true') => {
-  const { affectedRows } = await node.sql(`DELETE FROM ${TABLE} WHERE ${where}`);
-  return affectedRows > 0;
-};
+const deleted = (/** @type {MariadbNode} */ node, where = 'true') =>
+  isRemoved(async () => {
+    const { affectedRows } = await node.sql(`DELETE FROM ${TABLE} WHERE ${where}`);
+    return affectedRows;
+  });
 
 /** One may be gone by the time it is killed. */
 const killed = (/** @type {MariadbNode} */ node, /** @type {{ id: number }} */ { id }) =>

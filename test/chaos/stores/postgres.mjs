@@ -7,7 +7,7 @@ import { STORE_PACE } from '../pace.mjs';
 import { Proxy } from '../proxy.mjs';
 import { forgetLease } from './forgotten-lease.mjs';
 import { PostgresNode } from './postgres-node.mjs';
-import { storeFault } from './store-fault.mjs';
+import { isRemoved, storeFault } from './store-fault.mjs';
 
 const OURS = `application_name = 'nestjs-snowflake'`;
 const TABLE = 'snowflake_registry';
@@ -16,10 +16,11 @@ export const CREATE =
   `worker_id bigint NOT NULL, version bigint NOT NULL, ceiling bigint NOT NULL, ` +
   `token varchar(200), data text, PRIMARY KEY (namespace, worker_id))`;
 
-const deleted = async (/** @type {PostgresNode} */ node, where = 'true') => {
-  const rows = await node.sql(`DELETE FROM ${TABLE} WHERE ${where} RETURNING 1`);
-  return rows.length > 0;
-};
+const deleted = (/** @type {PostgresNode} */ node, where = 'true') =>
+  isRemoved(async () => {
+    const rows = await node.sql(`DELETE FROM ${TABLE} WHERE ${where} RETURNING 1`);
+    return rows.length;
+  });
 
 export const POSTGRES_FAULTS = [
   storeFault('postgres kill -9', async ({ node }) => {

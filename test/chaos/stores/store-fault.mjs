@@ -3,6 +3,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, rmSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
  * @param {string} name
@@ -15,6 +16,19 @@ export const storeFault = (name, apply) => ({
   level: 'store',
   apply: (world) => apply(world.topology, world),
 });
+
+/** How long processes may take to write what is then deleted. */
+const WRITE_MS_MAX = 10_000;
+
+/** @param {() => Promise<number>} remove @returns whether it removed anything, once there was */
+export async function isRemoved(remove) {
+  const endMs = performance.now() + WRITE_MS_MAX;
+  while (performance.now() < endMs) {
+    if ((await remove()) > 0) return true;
+    await sleep(100);
+  }
+  return false;
+}
 
 /** As a snapshot of a disk is put back. @param {string} from @param {string} to @param {any} user */
 export function copyFolder(from, to, { uid, gid }) {

@@ -52,7 +52,11 @@ let lastMs = Number(CHAOS_BORN_MS);
 let lastError = 'starting';
 let workerId;
 
-const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
+const app = await NestFactory.createApplicationContext(AppModule, {
+  logger: false,
+  // Why it cannot start stands in the log of the process then.
+  abortOnError: false,
+});
 app.enableShutdownHooks(['SIGTERM']);
 const idMaker = app.get(IdMaker);
 

@@ -1,9 +1,8 @@
 /**
  * Three members of etcd that can be killed, stopped and restored, each behind a proxy.
  */
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { requireServers } from '../../../scripts/servers/binaries.mjs';
 import { serverFolder, unprivileged } from '../../../scripts/servers/server-process.mjs';
@@ -13,6 +12,7 @@ import {
   startEtcdMember,
 } from '../../../scripts/servers/start-etcd.mjs';
 import { until } from '../until.mjs';
+import { ran } from './store-fault.mjs';
 
 const TOKEN = 'chaos';
 const base64 = (/** @type {string} */ text) => Buffer.from(text).toString('base64');
@@ -20,7 +20,6 @@ const base64 = (/** @type {string} */ text) => Buffer.from(text).toString('base6
 export class EtcdCluster {
   user = unprivileged();
   folder = serverFolder('chaos-etcd', this.user);
-  snapshot = join(this.folder, 'snapshot.db');
   /** @type {import('../../../scripts/servers/start-etcd.mjs').EtcdMember[]} */
   members = [];
   /** Those that run, by name. @type {Map<string, { pid: number, stop: () => Promise<void> }>} */
@@ -90,33 +89,34 @@ export class EtcdCluster {
     for (const member of this.members) await this.#ask(member, 'maintenance/defragment');
   }
 
+  /** A snapshot, and for each member what `etcdctl` makes of it, with its name and the token. */
   async save() {
-    rmSync(this.snapshot, { force: true });
     const [{ port }] = /** @type {[{ port: number }]} */ (this.members);
-    await this.#etcdctl([
-      `--endpoints=http://127.0.0.1:${port}`,
-      'snapshot',
-      'save',
-      this.snapshot,
-    ]);
-  }
-
-  /** All members from one snapshot, under the names, addresses and the token that they had. */
-  async restore() {
-    await this.killAll();
+    const snapshot = join(this.folder, 'snapshot.db');
+    await this.#etcdctl([`--endpoints=http://127.0.0.1:${port}`, 'snapshot', 'save', snapshot]);
     for (const member of this.members) {
-      rmSync(this.#data(member), { recursive: true, force: true });
+      const copy = `${this.#data(member)}.old`;
+      rmSync(copy, { recursive: true, force: true });
       const options = {
         name: member.name,
         'initial-cluster': initialCluster(this.members),
         'initial-cluster-token': TOKEN,
         'initial-advertise-peer-urls': `http://127.0.0.1:${member.peerPort}`,
-        'data-dir': this.#data(member),
+        'data-dir': copy,
       };
       const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
-      await this.#etcdctl(['snapshot', 'restore', this.snapshot, ...args]);
+      await this.#etcdctl(['snapshot', 'restore', snapshot, ...args]);
       const { uid, gid } = /** @type {any} */ (this.user);
-      if (uid !== undefined) spawnSync('chown', ['-R', `${uid}:${gid}`, this.#data(member)]);
+      if (uid !== undefined) spawnSync('chown', ['-R', `${uid}:${gid}`, copy]);
+    }
+  }
+
+  /** All members from the last snapshot. */
+  async restore() {
+    await this.killAll();
+    for (const member of this.members) {
+      rmSync(this.#data(member), { recursive: true, force: true });
+      renameSync(`${this.#data(member)}.old`, this.#data(member));
     }
     await this.startAll();
   }
@@ -127,8 +127,7 @@ export class EtcdCluster {
   }
 
   #data(/** @type {{ name: string }} */ { name }) {
-    const folder = join(this.folder, name);
-    return join(folder, 'data');
+    return join(this.folder, name);
   }
 
   async #ask(/** @type {{ port: number }} */ { port }, /** @type {string} */ path, body = {}) {
@@ -144,10 +143,6 @@ export class EtcdCluster {
   async #etcdctl(/** @type {string[]} */ args) {
     const { etcdctl } = requireServers(['etcdctl']);
     const env = { ...process.env, ETCDCTL_API: '3' };
-    const child = spawn(etcdctl, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
-    let output = '';
-    child.stderr.on('data', (text) => (output += text));
-    const [code] = await once(child, 'exit');
-    if (code !== 0) throw new Error(`etcdctl ${args.join(' ')}:\n${output}`);
+    await ran(etcdctl, args, { env });
   }
 }

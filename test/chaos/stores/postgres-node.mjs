@@ -3,7 +3,7 @@
  * older copy of them. Its settings are those under which a crash loses the most.
  */
 import { spawnSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { realpathSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Client } from 'pg';
 import { requireServers } from '../../../scripts/servers/binaries.mjs';
@@ -14,7 +14,7 @@ import {
   unprivileged,
 } from '../../../scripts/servers/server-process.mjs';
 import { until } from '../until.mjs';
-import { copyFolder } from './store-fault.mjs';
+import { copyFolder, ran } from './store-fault.mjs';
 
 const SETTINGS = [
   'listen_addresses=127.0.0.1',
@@ -30,14 +30,15 @@ export class PostgresNode {
   user = unprivileged();
   folder = serverFolder('chaos-postgres', this.user);
   data = join(this.folder, 'data');
-  bin = dirname(requireServers(['postgres']).postgres);
+  // The rest of its commands lie where a link leads.
+  bin = dirname(realpathSync(requireServers(['postgres']).postgres));
 
   get pid() {
     return /** @type {number} */ (this.server?.pid);
   }
 
   async create() {
-    this.#run('initdb', ['-D', this.data, '-U', 'postgres', '--auth=trust', '--no-sync']);
+    await this.#run('initdb', ['-D', this.data, '-U', 'postgres', '--auth=trust', '--no-sync']);
     await this.start();
   }
 
@@ -46,7 +47,7 @@ export class PostgresNode {
     await this.kill();
     rmSync(this.data, { recursive: true, force: true });
     const from = ['-h', '127.0.0.1', '-p', String(port), '-U', 'postgres'];
-    this.#run('pg_basebackup', ['-D', this.data, ...from, '-R', '-c', 'fast', '--no-sync']);
+    await this.#run('pg_basebackup', ['-D', this.data, ...from, '-R', '-c', 'fast', '--no-sync']);
     await this.start();
   }
 
@@ -111,8 +112,6 @@ export class PostgresNode {
   }
 
   #run(/** @type {string} */ command, /** @type {string[]} */ args) {
-    const options = { cwd: this.folder, ...this.user, encoding: /** @type {const} */ ('utf8') };
-    const made = spawnSync(join(this.bin, command), args, options);
-    if (made.status !== 0) throw new Error(`${command} failed:\n${made.stderr}`);
+    return ran(join(this.bin, command), args, { cwd: this.folder, ...this.user });
   }
 }

@@ -1,7 +1,8 @@
 /**
  * The shape that the faults of all stores have, and what most of them need.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -28,6 +29,18 @@ export async function isRemoved(remove) {
     await sleep(100);
   }
   return false;
+}
+
+/**
+ * Runs a command to its end. Not at once: what it connects to may be a proxy of this process.
+ * @param {string} command @param {string[]} args @param {object} options
+ */
+export async function ran(command, args, options = {}) {
+  const child = spawn(command, args, { ...options, stdio: ['ignore', 'ignore', 'pipe'] });
+  let output = '';
+  child.stderr.on('data', (text) => (output += text));
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')}:\n${output}`);
 }
 
 /** As a snapshot of a disk is put back. @param {string} from @param {string} to @param {any} user */

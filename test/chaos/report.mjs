@@ -5,6 +5,9 @@
 /** A run that made fewer proves nothing. */
 const LEAST = { ids: 1000, leases: 8 };
 
+/** As long as the longest of a fault. */
+const NAME_WIDTH = 43;
+
 /** @typedef {Awaited<ReturnType<typeof import('./run-topology.mjs').runTopology>>} Result */
 
 export function reportText(/** @type {readonly Result[]} */ results) {
@@ -17,14 +20,14 @@ function textOf(/** @type {Result} */ result) {
   const rows = faults.map(({ name, level, count, grantCount, longestGapMs }) => {
     const gap = longestGapMs === 0 ? 'none' : `${(longestGapMs / 1000).toFixed(1)} s`;
     const grants = isPaced && level === 'store' ? `, then ${grantCount} leased` : '';
-    return `  ${name.padEnd(32)} ${String(count).padStart(5)}  ${gap}${grants}`;
+    return `  ${name.padEnd(NAME_WIDTH)} ${String(count).padStart(5)}  ${gap}${grants}`;
   });
   return [
     '',
     `${topology}, ${seconds} s: ${processCount} processes, ${leaseCount} leases, ` +
       `${idCount.toLocaleString('en-US')} ids, ends: ${ends.join(', ')}`,
     ...(result.note === undefined ? [] : [`  ${result.note}`]),
-    `  ${'fault'.padEnd(32)} times  longest without ids, of one process`,
+    `  ${'fault'.padEnd(NAME_WIDTH)} times  longest without ids, of one process`,
     ...rows,
     `  duplicates ${result.duplicateCount}, out of order ${result.disorderCount}`,
     ...result.duplicates.map((text) => `    twice: ${text}`),

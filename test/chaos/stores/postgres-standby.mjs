@@ -13,7 +13,7 @@ import { storeFault } from './store-fault.mjs';
 import { until } from '../until.mjs';
 
 /** How long the old primary may go on, and how far its clock may be ahead, as processes are told. */
-const [FAILOVER_MS, CLOCK_MS] = [4000, 500];
+const [FAILOVER_MS, CLOCK_MS] = [3500, 500];
 /** Of those, so long it does. */
 const GOES_ON_MS = 2000;
 

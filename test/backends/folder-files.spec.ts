@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as immediately } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { folderError } from '../../lib/backends/host/folder-errors.js';
 import { FolderFiles } from '../../lib/backends/host/folder-files.js';
@@ -82,6 +83,20 @@ describe('a value in a folder', () => {
     cpSync(copy, folder, { recursive: true, preserveTimestamps: true });
     expect((await files.load())!.identity).not.toBe(seen.identity);
     expect(await files.replace(seen, 'late')).toBe(false);
+  });
+
+  it('is whole where the folder was put back between the two steps of who stalled', async () => {
+    const files = new FolderFiles(folder);
+    await files.create('first');
+    const value = (await files.load())!;
+    const replaced = files.replace(value, 'second');
+    // The older copy has the name that is looked for, and not what was written a moment ago.
+    const isOfSecond = (name: string) => name.startsWith(`state-${value.id}-`);
+    while (!readdirSync(folder).some(isOfSecond)) await immediately();
+    const [state = ''] = readdirSync(folder).filter(isOfSecond);
+    rmSync(join(folder, state));
+    expect(await replaced).toBe(true);
+    expect((await files.load())!.text).toBe('second');
   });
 
   it('outlives whoever was killed between two of its steps', async () => {

@@ -5,7 +5,8 @@
  * read), so that a URL or a cache key cannot name one id twice; sortable forms are filled up with
  * zeros, so that text order is id order.
  */
-import { RadixForm, type Base } from './radix-form.js';
+import type { Base } from './radix-digits.js';
+import { RadixForm } from './radix-form.js';
 import type { TextForm } from './text-form.js';
 
 const DIGITS = '0123456789';

@@ -17,7 +17,9 @@ const DECIMAL: Base = { alphabet: DIGITS };
 const HEX: Base = { alphabet: `${DIGITS}abcdef`, anyCase: true };
 const BASE_36: Base = { alphabet: DIGITS + LOWER, anyCase: true };
 /** Bitcoin's: without 0, O, I and l, which look alike. */
-const BASE_58: Base = { alphabet: '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz' };
+export const BASE_58: Base = {
+  alphabet: '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz',
+};
 /** The same characters, lower case first, as bwmarrin/snowflake and Flickr have them. */
 const BASE_58_BWMARRIN: Base = {
   alphabet: '123456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ',

@@ -1,9 +1,9 @@
 /**
  * Keys of public ids: what a key may be, and the cipher of one prefix.
  *
- * Promise: no part of a key appears in a message. Each prefix has a key of its own, derived from the
- * given one, so that one secret serves all kinds of ids and a number under two prefixes gives two
- * texts that have nothing in common.
+ * Promise: no part of a key appears in a message. Each prefix has a key of its own, derived from
+ * the given one, so that one secret serves all kinds of ids and a number under two prefixes gives
+ * two texts that have nothing in common.
  */
 import { IdWords } from '../id-words.js';
 import { KEY_LENGTH, Speck64, keyWords } from './speck.js';
@@ -21,8 +21,8 @@ export function readKey(name: string, key: unknown): Uint8Array | string {
   const bytes = typeof key === 'string' ? bytesOf(key) : key;
   if (!(bytes instanceof Uint8Array) || bytes.length !== KEY_LENGTH) {
     return (
-      `Expected \`${name}\` to be ${KEY_LENGTH} bytes, as Uint8Array, as 32 hexadecimal digits or ` +
-      `as 22 characters of base64url, got ${kindOf(key)}. Make one with openssl rand -hex 16.`
+      `Expected \`${name}\` to be ${KEY_LENGTH} bytes, as Uint8Array, as 32 hexadecimal digits ` +
+      `or as 22 characters of base64url, got ${kindOf(key)}. Make one with openssl rand -hex 16.`
     );
   }
   if (bytes.some((byte) => byte !== bytes[0])) return bytes;

@@ -12,8 +12,8 @@ import { cipherOf, readKey, type PublicIdKey } from './public-id-key.js';
 
 export interface PublicIdsOptions<Prefix extends string = string> {
   /**
-   * What the texts begin with, before an underscore: a lower-case letter, then up to 15 more letters
-   * or digits. One prefix for each kind of thing.
+   * What the texts begin with, before an underscore: a lower-case letter, then up to 15 more
+   * lower-case letters or digits. One prefix for each kind of thing.
    */
   readonly prefix: Prefix;
   /** The key, for ever: another one reads other ids out of the texts that are in use. */

@@ -8,11 +8,12 @@
 import { systemClock } from '../core/clock.js';
 import { DATE_MS_MAX } from '../core/layout/epoch.js';
 import { isId, notAnIdText } from '../core/text/checked-id.js';
+import { refusalBy } from '../core/text/refusal.js';
 import type { TextForm } from '../core/text/text-form.js';
 import { reachMs } from '../core/seat/reach.js';
 import { shownShort } from '../shown.js';
 import { textForms } from '../core/text/text-forms.js';
-import { SnowflakeError, isSnowflakeError } from '../errors.js';
+import { SnowflakeError } from '../errors.js';
 import { FUTURE_MS_MAX, checksFault, type SnowflakeIdChecks } from './id-checks.js';
 
 /** A real id, for messages and documentation. */
@@ -118,18 +119,6 @@ export class IdCheck {
   private get formNames(): string {
     return this.forms.map(({ name }) => name).join(' or ');
   }
-}
-
-/** The form knows best which character is wrong. */
-function refusalBy(form: TextForm, text: string): string {
-  if (form.refusalOf !== undefined) return form.refusalOf(text);
-  try {
-    form.decode(text);
-  } catch (error) {
-    if (isSnowflakeError(error)) return error.message;
-    throw error;
-  }
-  return `Expected an id as ${form.name} text, got ${shownShort(text)}.`;
 }
 
 function isoOf(ms: number): string {

@@ -66,7 +66,10 @@ function formFault(checks: SnowflakeIdChecks, forms: readonly TextForm[]): strin
     );
   }
   if (forms.length === 0) return undefined;
-  return 'Expected `form` or `forms`, got both. `form` is the only one read; `forms` add to decimal.';
+  return (
+    'Expected `form` or `forms`, got both. `form` is the only one that is read, `forms` are read ' +
+    'in addition to decimal.'
+  );
 }
 
 function formsFault(forms: readonly TextForm[]): string | undefined {

@@ -25,7 +25,7 @@ export interface CheckDigit {
 }
 
 /** Of a text of printable ASCII: a digit of another script is no separator. */
-const WITH_DIGIT = /^[ -~]*\d[ -~]*$/;
+const WITH_DIGIT = /^[ -/:-~]*\d[ -~]*$/;
 /** A number of any system fits; a megabyte costs nothing. */
 const LENGTH_MAX = 256;
 const ZERO = 48;
@@ -67,9 +67,12 @@ const isNumbered = (text: unknown): text is string =>
   typeof text === 'string' && text.length <= LENGTH_MAX && WITH_DIGIT.test(text);
 
 function digitsIn(text: string): number[] {
-  return Array.from(text, (character) => character.charCodeAt(0) - ZERO).filter(
-    (digit) => digit >= 0 && digit <= 9,
-  );
+  const digits: number[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const digit = text.charCodeAt(at) - ZERO;
+    if (digit >= 0 && digit <= 9) digits.push(digit);
+  }
+  return digits;
 }
 
 /** A quasigroup that is totally anti-symmetric, from H. Michael Damm's thesis (2004). */

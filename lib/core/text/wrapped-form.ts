@@ -48,10 +48,9 @@ export class WrappedForm<Text extends string> implements TextForm<Text> {
   refusalOf(text: string): string {
     const notText = notTextRefusal(this, text);
     if (notText !== undefined) return notText;
-    const { inner, unwrap } = this.wrapping;
     const start = `Expected an id as ${this.name} text, got ${quoted(text)}`;
-    const within = unwrap(text);
+    const within = this.wrapping.unwrap(text);
     if (within === undefined) return start + this.wrapping.faultOf(text);
-    return `${start}. ${refusalBy(inner, within)}`;
+    return `${start}. ${refusalBy(this.wrapping.inner, within)}`;
   }
 }

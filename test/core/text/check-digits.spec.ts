@@ -41,7 +41,9 @@ describe("Damm's check digit", () => {
     const texts = bodies.map((body) => damm.append(body));
     for (const text of texts) {
       expect(damm.verify(text)).toBe(true);
-      const numbers = Array.from(text, (_, at) => at).filter((at) => /\d\d/.test(text.slice(at, at + 2)));
+      const numbers = Array.from(text, (_, at) => at).filter((at) =>
+        /\d\d/.test(text.slice(at, at + 2)),
+      );
       const swaps = numbers.map((at) => swapped(text, at)).filter((other) => other !== text);
       expect(swaps.filter((wrong) => damm.verify(wrong))).toEqual([]);
     }

@@ -41,15 +41,19 @@ describe('a public id', () => {
   it('reads what it wrote, in one width and one grammar', () => {
     const edges = [0n, 1n, 2n ** 31n, 2n ** 32n - 1n, 2n ** 32n, 2n ** 53n, MAX - 1n, MAX];
     const pattern = new RegExp(orders.pattern);
-    const check = (value: bigint) => {
+    const faultOf = (value: bigint): string | undefined => {
       const text = orders.encode(value);
       if (text.length === 15 && pattern.test(text) && orders.decode(text) === value) return;
-      throw new Error(`${value} became ${text}, which is read as ${orders.tryDecode(text)}`);
+      return `${value} became ${text}, which is read as ${orders.tryDecode(text)}`;
     };
-    for (const edge of edges) check(edge);
+    expect(edges.map(faultOf).filter(Boolean)).toEqual([]);
     // Without fast-check, which takes longer than what is checked.
     const odd = 0x9e37_79b9_7f4a_7c15n;
-    for (let n = 1n; n <= runs(100_000); n++) check(BigInt.asUintN(63, (n * odd) ^ (n << 29n)));
+    const faults = Array.from({ length: runs(100_000) }, (_, at) => {
+      const n = BigInt(at);
+      return faultOf(BigInt.asUintN(63, (n * odd) ^ (n << 29n)));
+    });
+    expect(faults.filter(Boolean)).toEqual([]);
   });
 
   it('has one text: every other text of the alphabet is another id or none', () => {
@@ -232,7 +236,6 @@ describe('a key', () => {
     const seen = [
       inspect(form, { showHidden: true, depth: Infinity, getters: true }),
       JSON.stringify(form),
-      String(form),
       ...[
         () => form.decode('ord_x'),
         () => form.encode(-1n),

@@ -5,7 +5,7 @@
  */
 
 /** How long a process may take to lease, on a busy machine. */
-const LEASE_MS_MAX = 20_000;
+const LEASE_MS_MAX = 60_000;
 /** Shorter than a lease, so that the holder goes on in its range. */
 const STILL_MS = 7000;
 

@@ -31,6 +31,8 @@ export function createMariadb({ folder, user, port, more = [] }) {
     '--no-defaults',
     `--datadir=${data}`,
     '--auth-root-authentication-method=normal',
+    // Two that are made at once would delete each other's tables.
+    `--tmpdir=${folder}`,
   ];
   const options = { cwd: folder, ...user, encoding: 'utf8' };
   const made = spawnSync(installer(mariadb), [...install, '--skip-test-db'], options);
@@ -43,6 +45,7 @@ export function createMariadb({ folder, user, port, more = [] }) {
     `--datadir=${data}`,
     `--port=${port}`,
     '--bind-address=127.0.0.1',
+    `--tmpdir=${folder}`,
     '--skip-name-resolve',
     `--socket=${join(folder, 'mysql.sock')}`,
     `--init-file=${initFile}`,

@@ -20,8 +20,8 @@ export class Fleet {
   startedCount = 0;
   /** How often one of them began to make ids with another worker id. */
   leaseCount = 0;
-  /** Told of each of these. */
-  #leases = new EventEmitter();
+  /** Of each of these, and of each that is about to lease. */
+  #news = new EventEmitter();
   /** How processes ended that nobody ended. @type {Record<string, number>} */
   exits = {};
   #isOver = false;
@@ -54,10 +54,14 @@ export class Fleet {
     await once(member, 'exit');
   }
 
-  /** @returns {Promise<Member | undefined>} the next that leases a worker id within so long */
-  async leasing(/** @type {number} */ spanMs) {
+  /**
+   * The next that is about to lease, or has leased, within so long.
+   * @param {'up' | 'lease'} what @param {number} spanMs
+   * @returns {Promise<Member | undefined>}
+   */
+  async next(what, spanMs) {
     const signal = AbortSignal.timeout(spanMs);
-    const [member] = await once(this.#leases, 'lease', { signal }).catch(() => []);
+    const [member] = await once(this.#news, what, { signal }).catch(() => []);
     return member;
   }
 
@@ -112,9 +116,9 @@ export class Fleet {
     member.clockFile = clockFile;
     member.place = String(place);
     this.members.add(member);
-    member.on('message', () => {
-      this.leaseCount++;
-      this.#leases.emit('lease', member);
+    member.on('message', (/** @type {{ isUp?: boolean }} */ { isUp = false }) => {
+      if (!isUp) this.leaseCount++;
+      this.#news.emit(isUp ? 'up' : 'lease', member);
     });
     member.once('exit', (code, signal) => {
       this.members.delete(member);

@@ -52,6 +52,8 @@ let lastMs = Number(CHAOS_BORN_MS);
 let lastError = 'starting';
 let workerId;
 
+// From here on it takes a moment until it has leased.
+process.send?.({ isUp: true }, () => undefined);
 const app = await NestFactory.createApplicationContext(AppModule, {
   logger: false,
   // Why it cannot start stands in the log of the process then.

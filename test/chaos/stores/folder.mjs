@@ -21,6 +21,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { STORE_PACE } from '../pace.mjs';
+import { until } from '../until.mjs';
 import { forgetLease } from './forgotten-lease.mjs';
 import { storeFault } from './store-fault.mjs';
 
@@ -47,7 +48,7 @@ export const FOLDER_FAULTS = [
     forgetLease(world, { keep: () => topology.backup(), forget: () => topology.restore() }),
   ),
   storeFault('folder copied over', async (topology) => {
-    topology.backup();
+    await topology.backup();
     await sleep(1500);
     // Two registries in one folder are refused, and the operator is told to delete it.
     cpSync(topology.copy, topology.registry, { recursive: true });
@@ -107,10 +108,11 @@ export class Folder {
 
   /** Of a moment at which the registry was whole. */
   backup() {
-    do {
+    return until(async () => {
       removed(this.copy);
       cpSync(this.registry, this.copy, { recursive: true });
-    } while (rowsIn(this.copy) === undefined);
+      return rowsIn(this.copy) !== undefined;
+    }, 60_000);
   }
 
   restore() {

@@ -5,7 +5,7 @@
  */
 
 /** How long a process may take to lease, on a busy machine. */
-const LEASE_MS_MAX = 20_000;
+const LEASE_MS_MAX = 60_000;
 /** Shorter than a lease, so that the holder goes on in its range. */
 const STILL_MS = 7000;
 
@@ -19,19 +19,33 @@ export async function forgetLease({ fleet, random }, { keep, forget }) {
   const first = fleet.any(random);
   if (first === undefined) return false;
   await fleet.end(first);
-  const leasing = fleet.leasing(LEASE_MS_MAX);
+  const leasing = fleet.next('lease', LEASE_MS_MAX);
   await keep();
   const holder = await leasing;
   if (holder === undefined) return false;
-  const others = [...fleet.members].filter((member) => member !== holder);
-  const other = others[Math.floor(random() * others.length)];
-  if (other !== undefined) await fleet.end(other);
+  const newcomer = await newcomerOf(fleet, holder, random);
   holder.kill('SIGSTOP');
   const goesOn = setTimeout(() => holder.kill('SIGCONT'), STILL_MS);
-  const next = fleet.leasing(STILL_MS);
   await forget();
+  const next = fleet.next('lease', STILL_MS);
+  newcomer?.kill('SIGCONT');
   await next;
   clearTimeout(goesOn);
   holder.kill('SIGCONT');
   return true;
+}
+
+/** One that stands still until it may lease. @param {import('../fleet.mjs').Fleet} fleet */
+async function newcomerOf(
+  fleet,
+  /** @type {unknown} */ holder,
+  /** @type {() => number} */ random,
+) {
+  const others = [...fleet.members].filter((member) => member !== holder);
+  const other = others[Math.floor(random() * others.length)];
+  const coming = fleet.next('up', LEASE_MS_MAX);
+  if (other !== undefined) await fleet.end(other);
+  const newcomer = await coming;
+  newcomer?.kill('SIGSTOP');
+  return newcomer;
 }

@@ -16,8 +16,8 @@ const CREATE =
   `token varchar(200), data text, PRIMARY KEY (namespace, worker_id)) ` +
   `ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`;
 const CONNECTIONS =
-  `SELECT id FROM information_schema.processlist ` +
-  `WHERE user = 'root' AND id <> connection_id() AND command <> 'Daemon'`;
+  `SELECT id FROM information_schema.processlist WHERE user = 'root' ` +
+  `AND id <> connection_id() AND command <> 'Daemon'`;
 
 const deleted = (/** @type {MariadbNode} */ node, where = 'true') =>
   isRemoved(async () => {

@@ -12,7 +12,7 @@ import { CREATE } from './postgres.mjs';
 import { storeFault } from './store-fault.mjs';
 import { until } from '../until.mjs';
 
-/** How long the old primary may go on, and how far its clock may be ahead, as processes are told. */
+/** So long the old primary may go on, and be ahead by its clock, as processes are told. */
 const [FAILOVER_MS, CLOCK_MS] = [3500, 500];
 /** Of those, so long it does. */
 const GOES_ON_MS = 2000;

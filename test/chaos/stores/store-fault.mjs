@@ -43,7 +43,10 @@ export async function ran(command, args, options = {}) {
   if (code !== 0) throw new Error(`${command} ${args.join(' ')}:\n${output}`);
 }
 
-/** As a snapshot of a disk is put back. @param {string} from @param {string} to @param {any} user */
+/**
+ * As a snapshot of a disk is put back.
+ * @param {string} from @param {string} to @param {any} user
+ */
 export function copyFolder(from, to, { uid, gid }) {
   rmSync(to, { recursive: true, force: true });
   cpSync(from, to, { recursive: true, preserveTimestamps: true });

@@ -19,8 +19,11 @@ function installer(server) {
   return paths.find((path) => existsSync(path)) ?? paths[0];
 }
 
-/** @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>} */
-export async function startMariadb() {
+/**
+ * @param {readonly string[]} more arguments, as in `--read-only`
+ * @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>}
+ */
+export async function startMariadb(more = []) {
   const { mariadb } = requireServers(['mariadb']);
   const user = unprivileged();
   const folder = serverFolder('mariadb', user);
@@ -48,6 +51,7 @@ export async function startMariadb() {
       `--socket=${join(folder, 'mysql.sock')}`,
       `--init-file=${initFile}`,
       '--innodb-flush-log-at-trx-commit=0',
+      ...more,
     ],
     folder,
     user,

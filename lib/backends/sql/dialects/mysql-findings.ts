@@ -5,8 +5,10 @@
  * not judged.
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
-import type { SqlQuery } from '../sql-query.js';
+import { rowsOf, type SqlQuery } from '../sql-query.js';
 import { variables } from './mysql-variables.js';
+import { followed } from './replicas.js';
+import { answered } from './rows.js';
 
 const ASKED = [
   'version',
@@ -37,7 +39,12 @@ export async function mysqlAdvice(query: SqlQuery): Promise<string[]> {
   return found;
 }
 
-export async function mysqlFindings(query: SqlQuery): Promise<Finding[]> {
+/** Shows the threads of others only to whoever may see them; unseen ones are not judged. */
+const REPLICAS =
+  `SELECT COUNT(*) AS replica_count FROM information_schema.processlist ` +
+  `WHERE command LIKE 'Binlog Dump%'`;
+
+export async function mysqlFindings(query: SqlQuery, lossWindowMs: number): Promise<Finding[]> {
   const told = await variables(query, ASKED);
   const found = [finding('ok', 'version', `${told.get('version') ?? 'Of unknown version'}.`)];
   if (told.get('read_only') === 'ON' || told.get('super_read_only') === 'ON') {
@@ -51,6 +58,11 @@ export async function mysqlFindings(query: SqlQuery): Promise<Finding[]> {
       `sync_binlog is ${told.get('sync_binlog')}: after a crash replicas may lack leases that ` +
       `were granted. A failover counts as a loss of data anyway, so that ids stay unique.`;
     found.push(finding('note', 'replication', text));
+  }
+  const [row] = rowsOf(await query(REPLICAS, []));
+  const replicaCount = answered(row, 'replica_count');
+  if (replicaCount > 0 && lossWindowMs === 0) {
+    found.push(finding('warning', 'replication', followed(replicaCount)));
   }
   return found;
 }

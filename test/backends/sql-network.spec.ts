@@ -145,7 +145,7 @@ describe('a MariaDB', () => {
   };
 
   beforeAll(async () => {
-    server = await startMariadb();
+    server = await startMariadb(['--performance-schema=ON']);
     const root = createPool(server.url);
     await root.query(registryTable('mysql', lab.table));
     await root.query(`CREATE USER shop@'127.0.0.1'`);
@@ -153,6 +153,27 @@ describe('a MariaDB', () => {
     await root.end();
   });
   afterAll(() => server.stop());
+
+  it('that is taken for a MySQL runs the statements for it', async () => {
+    const root = createPool(server.url);
+    const sent: string[] = [];
+    const query: SqlQuery = async (sql, params) => {
+      sent.push(sql);
+      const answer = await root.execute(sql, params);
+      if (!sql.startsWith('SHOW VARIABLES')) return answer;
+      const told = answer[0] as unknown as { Variable_name: string; Value: string }[];
+      const ofBoth = told.filter((row) => row.Variable_name !== 'server_uid');
+      return ofBoth.map((row) =>
+        row.Variable_name === 'version' ? { ...row, Value: '8.0.40' } : row,
+      );
+    };
+    const support = sqlSupport({ query, dialect: 'mysql', ...place });
+    expect((await workerIdsOf(eight(support))).size).toBe(8);
+    const text = sent.join();
+    expect(text).toContain('performance_schema.global_status');
+    expect(text).not.toMatch(/in_transaction =|information_schema|server_uid(?!')/);
+    await root.end();
+  });
 
   it('whose user may not write says which rights are needed', async () => {
     const failure = await refusedTo(asShop());

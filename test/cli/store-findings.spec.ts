@@ -69,14 +69,14 @@ describe('MariaDB', () => {
       /^warning +settings +(innodb_flush_log_at_trx_commit is 2|binlog_format is ST)/;
     expect(before.filter((line) => settings.test(line))).toHaveLength(2);
     expect(before).toContainEqual(expect.stringMatching(/^note +replication +sync_binlog is 0/));
-    expect(before.join()).not.toContain('follow this server');
+    expect(before.join()).not.toContain('follows this server');
     const advice = await adviceAt(primary!);
     expect(advice).toMatch(/innodb_flush_log_at_trx_commit is 2, .* Set 1/);
     expect(advice).toContain('Set ROW or MIXED');
     await follow(servers[1]!.url, servers[0]!.port);
-    const isFollowed = async () => (await doctor(primary!)).lines.join().includes('follow this');
+    const isFollowed = async () => (await doctor(primary!)).lines.join().includes('follows this');
     await until(isFollowed);
-    expect((await doctor(servers[0]!.url)).lines.join()).not.toContain('follow this');
+    expect((await doctor(servers[0]!.url)).lines.join()).not.toContain('follows this');
     // Not read only, as a replica of MariaDB is where nobody says otherwise.
     await create(replica!);
     const { lines } = await doctor(replica!);

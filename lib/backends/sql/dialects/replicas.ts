@@ -4,9 +4,10 @@
  * Promise: said in the same words of every database.
  */
 export function followed(replicaCount: number): string {
+  const who = replicaCount === 1 ? 'A replica follows' : `${replicaCount} replicas follow`;
   return (
-    `${replicaCount} replicas follow this server, but the support is told that there are none. ` +
-    `If one of them takes its place, ids could be made twice while the old server still ` +
+    `${who} this server, but the support is told that there are none. ` +
+    `If another server takes its place, ids could be made twice while the old server still ` +
     `answers: leave out replicated=false in every process.`
   );
 }

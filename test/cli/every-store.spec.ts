@@ -22,7 +22,7 @@ const ofSql = `${own}&table=${lab.table}&replicated=false`;
 const supports: IDistributedSupport[] = [];
 
 afterAll(async () => {
-  await Promise.all(supports.map((support) => support.close?.()));
+  for (const support of supports) await support.close?.();
   const sql = `DROP TABLE IF EXISTS ${lab.table}`;
   await Promise.all([lab.pool().query(sql), lab.mysql().query(sql)]);
   await lab.end();

@@ -56,8 +56,8 @@ const TLS = {
 const OWN = ['namespace', 'table', 'replicated', 'failoverWindowMs', 'clockDifferenceMs'];
 /** Asked for by mistake, and no secret themselves: only these are named in a message. */
 const STRANGERS =
-  'ssl ssl-mode ssl-ca sslcert sslkey channel_binding schema connection_limit pool_timeout pgbouncer ' +
-  'application_name options charset timezone host user password db database ttl timeout';
+  'ssl ssl-mode ssl-ca sslcert sslkey channel_binding schema connection_limit pool_timeout ' +
+  'pgbouncer application_name options charset timezone host user password db database ttl timeout';
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function parseSqlUrl(url: string): ServerUrl | FileUrl {

@@ -17,9 +17,9 @@ export function inTransaction(): SnowflakeError {
 export function fromReplica(): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    'What was read comes from a server that takes no writes: a replica, or one that is read only. ' +
-      'Name the primary, so that it is found after a failover too; a proxy that sends questions ' +
-      'to replicas has to send those of the registry to the primary.',
+    'What was read comes from a server that takes no writes: a replica, or one that is read ' +
+      'only. Name the primary, so that it is found after a failover too; a proxy that sends ' +
+      'questions to replicas has to send those of the registry to the primary.',
     { details: { refusal: 'replica' } },
   );
 }

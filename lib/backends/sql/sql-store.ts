@@ -21,7 +21,7 @@ import type { Dialect, RegistryTable, RowChange, Statements } from './dialects/d
 import { answered, sliceIn } from './dialects/rows.js';
 import { codesOf, sqlError } from './sql-error.js';
 import type { SqlConnection } from './connection/sql-connection.js';
-import { rowsOf, type SqlQuery, type SqlRow, type Statement } from './sql-query.js';
+import { rowsOf, type SqlQuery, type Statement } from './sql-query.js';
 
 /** A registry created again must not begin with a version its header ever had before. */
 const START_VERSION_BITS = 40;
@@ -62,10 +62,7 @@ export class SqlStore implements SliceStore {
   read(question: SliceQuestion): Promise<RegistrySlice> {
     // Whoever leases closes as well, so that an application may follow one that has closed it.
     this.#parts.connection.reopen?.();
-    return this.#slice(
-      (statements) => statements.read(question),
-      (statements, row) => statements.checkPrimary(row),
-    );
+    return this.#slice((statements) => statements.read(question), true);
   }
 
   readAll(): Promise<RegistrySlice> {
@@ -116,14 +113,12 @@ export class SqlStore implements SliceStore {
 
   #slice(
     statementOf: (statements: Statements) => Statement,
-    check?: (statements: Statements, row: SqlRow) => void,
+    isForWriting = false,
   ): Promise<RegistrySlice> {
     return this.#asked(async (statements) => {
       const rows = rowsOf(await this.#run(statementOf(statements)));
-      if (rows[0] !== undefined) {
-        statements.check(rows[0]);
-        check?.(statements, rows[0]);
-      }
+      if (rows[0] !== undefined) statements.check(rows[0]);
+      if (rows[0] !== undefined && isForWriting) statements.checkPrimary(rows[0]);
       return sliceIn(rows);
     });
   }

@@ -41,8 +41,8 @@ export async function mysqlAdvice(query: SqlQuery): Promise<string[]> {
 
 /** Shows the threads of others only to whoever may see them; unseen ones are not judged. */
 const REPLICAS =
-  `SELECT COUNT(*) AS replica_count FROM information_schema.processlist WHERE command ` +
-  `LIKE 'Binlog Dump%'`;
+  `SELECT COUNT(*) AS replica_count FROM information_schema.processlist WHERE command LIKE ` +
+  `'Binlog Dump%'`;
 
 export async function mysqlFindings(query: SqlQuery, lossWindowMs: number): Promise<Finding[]> {
   const told = await variables(query, ASKED);

@@ -55,12 +55,15 @@ export function createMariadb({ folder, user, port, more = [] }) {
   return { command: mariadb, args, data };
 }
 
-/** @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>} */
-export async function startMariadb() {
+/**
+ * @param {readonly string[]} more arguments, as in `--read-only`
+ * @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>}
+ */
+export async function startMariadb(more = []) {
   const user = unprivileged();
   const folder = serverFolder('mariadb', user);
   const port = await freePort();
-  const { command, args } = createMariadb({ folder, user, port });
+  const { command, args } = createMariadb({ folder, user, port, more });
   const { pid, stop } = await startProcess({
     command,
     args,

@@ -18,7 +18,7 @@ import {
 import { folderError, onNetwork } from './folder-errors.js';
 import { FolderFiles, type FolderValue } from './folder-files.js';
 import { rowsOf, textOf, type FolderRows } from './folder-rows.js';
-import { bootOf, fileSystemOf } from './folder-surroundings.js';
+import { bootOf, fileSystemOf, type FileSystem } from './folder-surroundings.js';
 
 /** Of those who write other rows; each time one of them got on. */
 const TRY_COUNT = 100;
@@ -29,6 +29,8 @@ export interface FolderStoreParts {
   readonly clock?: Clock | undefined;
   /** Which run of the host it is. */
   readonly bootOf?: () => Promise<string>;
+  /** What it lies on; for tests. */
+  readonly fileSystemOf?: (folder: string) => Promise<FileSystem>;
 }
 
 interface Found {
@@ -44,15 +46,17 @@ export class FolderStore implements SliceStore {
   private readonly files: FolderFiles;
   private readonly now: () => number;
   private readonly bootOf: () => Promise<string>;
+  private readonly fileSystemOf: (folder: string) => Promise<FileSystem>;
   private checked: Promise<void> | undefined;
 
   constructor(
     readonly folder: string,
     parts: FolderStoreParts = {},
   ) {
-    const { clock = systemClock, bootOf: boot = bootOf } = parts;
+    const { clock = systemClock } = parts;
     this.now = () => clock.now();
-    this.bootOf = boot;
+    this.bootOf = parts.bootOf ?? bootOf;
+    this.fileSystemOf = parts.fileSystemOf ?? fileSystemOf;
     this.place = `the folder ${folder}`;
     this.files = new FolderFiles(folder);
   }
@@ -107,7 +111,10 @@ export class FolderStore implements SliceStore {
   }
 
   async findings(): Promise<Finding[]> {
-    const { freeBytes } = await this.fileSystem();
+    const { freeBytes, network } = await this.fileSystem();
+    if (network !== undefined) {
+      return [finding('fault', 'disk', onNetwork(this.folder, network).message)];
+    }
     const mebibytes = `${Math.floor(freeBytes / 2 ** 20)} MiB are free on its disk`;
     if (freeBytes >= FREE_BYTES_MIN) return [finding('ok', 'disk', `${mebibytes}.`)];
     const text = `${mebibytes}: once it is full, no worker id is leased or renewed. Make room.`;
@@ -142,7 +149,7 @@ export class FolderStore implements SliceStore {
 
   private async fileSystem() {
     try {
-      return await fileSystemOf(this.folder);
+      return await this.fileSystemOf(this.folder);
     } catch (error) {
       throw folderError(error, this.folder);
     }

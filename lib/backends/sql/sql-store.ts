@@ -62,7 +62,7 @@ export class SqlStore implements SliceStore {
   read(question: SliceQuestion): Promise<RegistrySlice> {
     // Whoever leases closes as well, so that an application may follow one that has closed it.
     this.#parts.connection.reopen?.();
-    return this.#slice((statements) => statements.read(question));
+    return this.#slice((statements) => statements.read(question), true);
   }
 
   readAll(): Promise<RegistrySlice> {
@@ -111,10 +111,14 @@ export class SqlStore implements SliceStore {
     await this.#parts.connection.close?.();
   }
 
-  #slice(statementOf: (statements: Statements) => Statement): Promise<RegistrySlice> {
+  #slice(
+    statementOf: (statements: Statements) => Statement,
+    isForWriting = false,
+  ): Promise<RegistrySlice> {
     return this.#asked(async (statements) => {
       const rows = rowsOf(await this.#run(statementOf(statements)));
       if (rows[0] !== undefined) statements.check(rows[0]);
+      if (rows[0] !== undefined && isForWriting) statements.checkPrimary(rows[0]);
       return sliceIn(rows);
     });
   }

@@ -43,6 +43,8 @@ export interface Statements {
   writtenCount(answer: unknown): number;
   /** @throws SnowflakeError where what was read shows that nothing may be written */
   check(row: SqlRow): void;
+  /** @throws SnowflakeError where it was read from a server that takes no writes */
+  checkPrimary(row: SqlRow): void;
 }
 
 export interface Dialect {

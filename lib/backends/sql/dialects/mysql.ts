@@ -7,7 +7,12 @@
 import { Binder, writtenCountOf, type SqlQuery, type SqlRow } from '../sql-query.js';
 import type { Dialect, RegistryTable, RowChange, Statements } from './dialect.js';
 import { mysqlAdvice, mysqlFindings } from './mysql-findings.js';
-import { inTransaction, withoutAutocommit, withoutEscapes } from './refused-session.js';
+import {
+  fromReplica,
+  inTransaction,
+  withoutAutocommit,
+  withoutEscapes,
+} from './refused-session.js';
 import { answered, flagOf } from './rows.js';
 import { variables } from './mysql-variables.js';
 import { TableStatements } from './table-statements.js';
@@ -80,6 +85,10 @@ class MysqlStatements extends TableStatements {
     if (flagOf(row, 'in_transaction')) throw inTransaction();
   }
 
+  checkPrimary(row: SqlRow): void {
+    if (flagOf(row, 'is_read_only')) throw fromReplica();
+  }
+
   protected binder(): Binder {
     return new Binder(() => '?');
   }
@@ -89,6 +98,7 @@ class MysqlStatements extends TableStatements {
       `${MYSQL_TIME} AS time_ms`,
       `${this.server} AS server`,
       `@@session.autocommit AS autocommit`,
+      `@@global.read_only AS is_read_only`,
       `${this.isMariadb ? '@@session.in_transaction' : '0'} AS in_transaction`,
     ].join(', ');
   }

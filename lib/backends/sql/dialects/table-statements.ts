@@ -44,6 +44,7 @@ export abstract class TableStatements implements Statements {
 
   abstract writtenCount(answer: unknown): number;
   abstract check(row: SqlRow): void;
+  abstract checkPrimary(row: SqlRow): void;
   protected abstract binder(): Binder;
   /** Time, server and whatever else is checked, as columns of one row. */
   protected abstract moment(binder: Binder): string;

@@ -78,7 +78,7 @@ export class EtcdCluster {
   }
 
   /** @returns how many keys there were */
-  async deleted(/** @type {string} */ from, /** @type {string | undefined} */ to = undefined) {
+  async deleted(/** @type {string} */ from, /** @type {string | undefined} */ to) {
     const end = to === undefined ? {} : { range_end: base64(to) };
     const { deleted = '0' } = await this.ask('kv/deleterange', { key: base64(from), ...end });
     return Number(deleted);

@@ -15,9 +15,8 @@ const CREATE =
   `worker_id bigint NOT NULL, version bigint NOT NULL, ceiling bigint NOT NULL, ` +
   `token varchar(200), data text, PRIMARY KEY (namespace, worker_id)) ` +
   `ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`;
-const CONNECTIONS =
-  `SELECT id FROM information_schema.processlist WHERE user = 'root' ` +
-  `AND id <> connection_id() AND command <> 'Daemon'`;
+const IS_OURS = `user = 'root' AND id <> connection_id() AND command <> 'Daemon'`;
+const CONNECTIONS = `SELECT id FROM information_schema.processlist WHERE ${IS_OURS}`;
 
 const deleted = (/** @type {MariadbNode} */ node, where = 'true') =>
   isRemoved(async () => {

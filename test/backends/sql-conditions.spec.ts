@@ -35,6 +35,7 @@ const DIALECTS = [
     header: [/h\.version = /, '0 <> '],
     server: [new RegExp(`${escaped(POSTGRES_SERVER)} = (?=\\$)`), "'' <> "],
     own: [/ AND version = /, ' AND 0 <> '],
+    time: [/ AND ceiling = /, ' AND -1 <> '],
   },
   {
     name: 'mysql',
@@ -42,6 +43,7 @@ const DIALECTS = [
     header: [/h\.version = /, '0 <> '],
     server: [new RegExp(`${escaped(mysqlServer(true, 'server_uid'))} = (?=\\?)`), "'' <> "],
     own: [/ AND w\.version = /, ' AND 0 <> '],
+    time: [/ AND w\.ceiling = /, ' AND -1 <> '],
   },
   {
     name: 'sqlite',
@@ -49,6 +51,7 @@ const DIALECTS = [
     header: [/h\.version = /, '0 <> '],
     server: [/'memory' = (?=\?)/, "'' <> "],
     own: [/ AND version = /, ' AND 0 <> '],
+    time: [/ AND ceiling = /, ' AND -1 <> '],
   },
 ] as const;
 
@@ -56,7 +59,7 @@ function escaped(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
 }
 
-const HEADER: RegistryRow = { workerId: HEADER_ID, ceilingMs: 0, text: '{"header":1}' };
+const HEADER: RegistryRow = { workerId: HEADER_ID, ceilingMs: 5, text: '{"header":1}' };
 const slot = (ceilingMs: number): RegistryRow => ({
   workerId: 7,
   ceilingMs,
@@ -81,14 +84,16 @@ describe.each(DIALECTS)('$name', ({ name, dialect, ...conditions }) => {
     const store = storeBy(query, namespace);
     const { server } = await store.read({ workerIds: [7] });
     const rows = [{ row: slot(1000), version: undefined }];
-    await store.write({ server, headerVersion: undefined, header: HEADER, rows });
+    const before = { server, headerVersion: undefined, headerCeilingMs: 0 };
+    await store.write({ ...before, header: HEADER, rows });
     const slice = await store.read({ workerIds: [7] });
     const headerVersion = slice.rows.find(({ workerId }) => workerId === HEADER_ID)!.version;
     const mutant = (part: keyof typeof conditions) => {
       const [from, to] = conditions[part];
       return storeBy(broken(query, from, to), namespace);
     };
-    const update = { server, headerVersion, rows: [{ row: slot(2000), version: 1 }] };
+    const header = { server, headerVersion, headerCeilingMs: HEADER.ceilingMs };
+    const update = { ...header, rows: [{ row: slot(2000), version: 1 }] };
     const insert = {
       ...update,
       rows: [{ row: { ...slot(2000), workerId: 8 }, version: undefined }],
@@ -132,6 +137,39 @@ describe.each(DIALECTS)('$name', ({ name, dialect, ...conditions }) => {
     const late = { ...write, headerVersion: write.headerVersion - 1 };
     expect(await store.write(late)).toBe(false);
     expect(await mutant('header').write(late)).toBe(true);
+  });
+
+  it('raises the time in a header alone, and lowers it never', async () => {
+    const { store, update } = await stored();
+    const told = (ceilingMs: number) => ({ ...HEADER, ceilingMs });
+    const time = (ceilingMs: number, version = update.headerVersion) =>
+      store.write({
+        ...update,
+        headerVersion: version,
+        header: told(ceilingMs),
+        isTimeOnly: true,
+        rows: [],
+      });
+    const headerNow = async () => {
+      const { rows } = await store.read({ workerIds: [] });
+      const { version, ceilingMs } = rows[0]!;
+      return { version, ceilingMs };
+    };
+    const version = update.headerVersion;
+    expect(await time(30)).toBe(true);
+    expect(await headerNow()).toEqual({ version, ceilingMs: 30 });
+    expect(await time(20)).toBe(true);
+    await time(40, version - 1);
+    expect(await headerNow()).toEqual({ version, ceilingMs: 30 });
+    // What was read before stays valid.
+    expect(await store.write(update)).toBe(true);
+  });
+
+  it('writes no header whose time has changed since it was read', async () => {
+    const { store, mutant, update } = await stored();
+    const late = { ...update, headerCeilingMs: 4, header: HEADER, rows: [] };
+    expect(await store.write(late)).toBe(false);
+    expect(await mutant('time').write(late)).toBe(true);
   });
 
   it.each(['update', 'insert'] as const)('has the server in its %s', async (kind) => {

@@ -25,6 +25,7 @@ export interface FoundAll {
   readonly timeMs: number;
   readonly revision: number;
   readonly header: KeyValue | undefined;
+  readonly clock: KeyValue | undefined;
   readonly values: readonly KeyValue[];
 }
 
@@ -39,10 +40,10 @@ export class EtcdReader {
     this.#mark = mark;
   }
 
-  /** The header first, then rows, with that of the token wherever it is. */
+  /** The header first, then its clock, then rows, with that of the token wherever it is. */
   async slice(workerIds: readonly number[], token: string | undefined): Promise<Found> {
     const keys = this.#keys;
-    const questions = [get(keys.header), ...getRows(keys, workerIds)];
+    const questions = [get(keys.header), get(keys.clock), ...getRows(keys, workerIds)];
     if (token === undefined) return this.ask(questions);
     const found = await this.ask([get(keys.token(token)), ...questions]);
     const [[named] = [], ...lists] = found.lists;
@@ -54,17 +55,18 @@ export class EtcdReader {
   }
 
   async all(): Promise<FoundAll> {
-    const { header: key, rows } = this.#keys;
+    const { header: key, clock: clockKey, rows } = this.#keys;
     const span = { to: rows.to, limit: PAGE_ROWS };
-    const first = await this.ask([get(key), page({ ...span, from: rows.from })]);
-    const [[header] = [], list = []] = first.lists;
+    const questions = [get(key), get(clockKey), page({ ...span, from: rows.from })];
+    const first = await this.ask(questions);
+    const [[header] = [], [clock] = [], list = []] = first.lists;
     const values = [...list];
     const { revision } = first.header;
     for (let last = list; last.length === PAGE_ROWS; values.push(...last)) {
       const from = `${last.at(-1)!.key}\0`;
       [last = []] = (await this.ask([page({ ...span, from, revision })])).lists;
     }
-    return { timeMs: first.answer.timeMs, revision, header, values };
+    return { timeMs: first.answer.timeMs, revision, header, clock, values };
   }
 
   /** One transaction that reads. */

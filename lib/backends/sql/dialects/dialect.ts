@@ -20,6 +20,8 @@ export interface RowChange {
   readonly text: string;
   /** As it was read; undefined where the row was not there. */
   readonly version: number | undefined;
+  /** What the ceiling of the header must be, or what it must be below. */
+  readonly ceilingIs?: { readonly sign: '=' | '<'; readonly ms: number };
   readonly nextVersion: number;
   /** Of the header, for every row but the header itself. */
   readonly headerVersion: number | undefined;

@@ -70,12 +70,15 @@ export abstract class TableStatements implements Statements {
       .join(', ');
   }
 
-  protected itself({ workerId, version }: RowChange, { of }: Binder, prefix = ''): string {
-    return [
+  protected itself(change: RowChange, { of }: Binder, prefix = ''): string {
+    const { workerId, version, ceilingIs } = change;
+    const parts = [
       `${prefix}namespace = ${of(this.place.namespace)}`,
       `${prefix}worker_id = ${of(workerId)}`,
       `${prefix}version = ${of(version!)}`,
-    ].join(' AND ');
+    ];
+    if (ceilingIs) parts.push(`${prefix}ceiling ${ceilingIs.sign} ${of(ceilingIs.ms)}`);
+    return parts.join(' AND ');
   }
 
   /** The header's row, as `h`, as it was read. */

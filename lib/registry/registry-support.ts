@@ -104,9 +104,9 @@ export class RegistrySupport implements IDistributedSupport {
     });
   }
 
-  async workers(): Promise<WorkerRecord[]> {
-    const slice = this.#sliceOf(await this.#store.readAll());
-    return workerRecords(slice.slots(), slice.nowMs);
+  async workers(countMax?: number): Promise<WorkerRecord[]> {
+    const slice = this.#sliceOf(await this.#store.readAll(countMax));
+    return workerRecords(slice.slots(), slice.nowMs).slice(0, countMax);
   }
 
   async advice(): Promise<string[]> {

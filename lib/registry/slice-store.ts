@@ -94,8 +94,12 @@ export interface SliceStore {
   /** Default `slewed`; `highest` for a store of several servers, whose clocks differ. */
   readonly clock?: ClockPolicy;
   read(question: SliceQuestion): Promise<RegistrySlice>;
-  /** Every row of the registry. */
-  readAll(): Promise<RegistrySlice>;
+  /**
+   * The rows of the registry for a list, by which nothing is granted: a store with many of them
+   * reads page by page, each at its own moment, and may leave out rows whose ceiling is 0.
+   * @param countMax so many worker ids are enough, whichever; absent for all
+   */
+  readAll(countMax?: number): Promise<RegistrySlice>;
   /**
    * Worker ids and ceilings of the rows between two worker ids, both included; for a store that
    * reads these faster than whole rows.

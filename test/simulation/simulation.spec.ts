@@ -59,7 +59,7 @@ describe('simulated fleets', () => {
   it('are refused by the name of a scenario that does not exist', async () => {
     await expect(simulate({ seed: 1, scenario: 'peace' })).rejects.toThrow(
       'Expected `scenario` to be one of network, clocks, processes, crowd, losses, split-brain, ' +
-        'clones, everything, create, relayout, misconfigured, ttls, claims, wide, got peace.',
+        'clones, everything, create, relayout, misconfigured, ttls, claims, wide, rows, got peace.',
     );
   });
 });

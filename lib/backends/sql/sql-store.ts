@@ -10,11 +10,13 @@ import { pause, systemTimers } from '../../patience/timers.js';
 import type { ClockPolicy } from '../../registry/registry-clock.js';
 import type { Finding } from '../../registry/registry-view.js';
 import {
+  HEADER_ID,
   type RegistryRow,
   type RegistrySlice,
   type SliceQuestion,
   type SliceStore,
   type SliceWrite,
+  type StoredRow,
 } from '../../registry/slice-store.js';
 import type { Dialect, RegistryTable, RowChange, Statements } from './dialects/dialect.js';
 import { answered, sliceIn } from './dialects/rows.js';
@@ -26,6 +28,8 @@ import { rowsOf, type SqlQuery, type Statement } from './sql-query.js';
 /** A SELECT is refused by a conflict only where every statement is serializable. */
 const READ_COUNT = 10;
 const READ_PAUSE_MS = 10;
+/** Of a list, at a time. */
+const PAGE_ROWS = 10_000;
 
 export interface SqlStoreParts extends RegistryTable {
   readonly connection: SqlConnection;
@@ -61,8 +65,16 @@ export class SqlStore implements SliceStore {
     return this.#slice((statements) => statements.read(question));
   }
 
-  readAll(): Promise<RegistrySlice> {
-    return this.#slice((statements) => statements.readAll());
+  async readAll(countMax = Infinity): Promise<RegistrySlice> {
+    const rows: StoredRow[] = [];
+    for (let after = HEADER_ID - 1; ; after = rows.at(-1)!.workerId) {
+      // One more than that for the header.
+      const rowCount = Math.min(PAGE_ROWS, countMax + 1 - rows.length);
+      const page = await this.#slice((statements) => statements.page(after, rowCount));
+      const found = page.rows.toSorted((a, b) => a.workerId - b.workerId);
+      rows.push(...found);
+      if (found.length < rowCount || rows.length > countMax) return { ...page, rows };
+    }
   }
 
   ceilings(min: number, max: number): Promise<Pick<RegistryRow, 'workerId' | 'ceilingMs'>[]> {

@@ -5,7 +5,7 @@
  */
 import { headerIn, type EtcdAnswer, type EtcdHeader } from '../connection/etcd-answer.js';
 import type { EtcdClient } from '../connection/etcd-client.js';
-import type { KeyValue, RegistryKeys } from './etcd-rows.js';
+import { isLeased, type KeyValue, type RegistryKeys } from './etcd-rows.js';
 import { foundBy, get, getRows, page } from './etcd-transaction.js';
 import type { Mark } from './etcd-witness.js';
 
@@ -54,17 +54,18 @@ export class EtcdReader {
     return this.slice([...workerIds, workerId], undefined);
   }
 
-  async all(): Promise<FoundAll> {
+  async all(countMax = Infinity): Promise<FoundAll> {
     const { header: key, clock: clockKey, rows } = this.#keys;
     const span = { to: rows.to, limit: PAGE_ROWS };
     const questions = [get(key), get(clockKey), page({ ...span, from: rows.from })];
     const first = await this.ask(questions);
     const [[header] = [], [clock] = [], list = []] = first.lists;
-    const values = [...list];
+    const values = list.filter(isLeased);
     const { revision } = first.header;
-    for (let last = list; last.length === PAGE_ROWS; values.push(...last)) {
+    for (let last = list; last.length === PAGE_ROWS && values.length < countMax;) {
       const from = `${last.at(-1)!.key}\0`;
       [last = []] = (await this.ask([page({ ...span, from, revision })])).lists;
+      values.push(...last.filter(isLeased));
     }
     return { timeMs: first.answer.timeMs, revision, header, clock, values };
   }

@@ -100,6 +100,11 @@ export function ceilingText(ceilingMs: number): string {
   return String(ceilingMs).padStart(CEILING_DIGITS, '0');
 }
 
+/** Not one that waits for its first holder. */
+export function isLeased({ value }: KeyValue): boolean {
+  return !value.startsWith(ceilingText(0));
+}
+
 const CEILING = /^\d{16}$/;
 const ROW = /^(\d{16})\n(".*")?\n(.*)$/s;
 

@@ -91,8 +91,8 @@ export class EtcdStore implements SliceStore {
     );
   }
 
-  async readAll(): Promise<RegistrySlice> {
-    const { timeMs, revision, header, clock, values } = await this.#reader.all();
+  async readAll(countMax?: number): Promise<RegistrySlice> {
+    const { timeMs, revision, header, clock, values } = await this.#reader.all(countMax);
     const { server, row } = (header && rows.headerIn(header, clock, revision)) ?? { server: '' };
     const stored = values.map((value) => this.#rowIn(value));
     return { timeMs, server, rows: row ? [row, ...stored] : stored };

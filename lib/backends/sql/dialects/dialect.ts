@@ -38,7 +38,8 @@ export interface RegistryTable {
 export interface Statements {
   /** Header, rows asked for, time and server: at least one row, also where nothing is stored. */
   read(question: SliceQuestion): Statement;
-  readAll(): Statement;
+  /** Header and leased worker ids above one; up to so many, in their order. */
+  page(after: number, rowCount: number): Statement;
   ceilings(min: number, max: number): Statement;
   write(change: RowChange): Statement;
   /** How many rows a write has written. @throws SnowflakeError where they do not count */

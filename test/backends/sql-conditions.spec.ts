@@ -179,6 +179,27 @@ describe.each(DIALECTS)('$name', ({ name, dialect, ...conditions }) => {
     expect(await mutant('server').write(late)).toBe(true);
   });
 
+  it('lists page by page, no more than is asked for, and no row that waits', async () => {
+    const namespace = randomUUID();
+    const store = storeBy(queries[name]!, namespace);
+    const { server } = await store.read({ workerIds: [] });
+    const before = { server, headerVersion: undefined, headerCeilingMs: 0 };
+    await store.write({ ...before, header: HEADER, rows: [] });
+    // Two pages and a half; every fifth waits for its first holder.
+    const digits = 'WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 176)';
+    const sql =
+      `INSERT INTO ${lab.table} (namespace, worker_id, version, ceiling, data) ${digits} ` +
+      `SELECT '${namespace}', a.i * 177 + b.i, 1, (a.i * 177 + b.i) % 5, '{}' FROM n a, n b`;
+    await queries[name]!(sql, []);
+    const all = (await store.readAll()).rows.map(({ workerId }) => workerId);
+    const leased = Array.from({ length: 177 * 177 }, (_, n) => n).filter((n) => n % 5 > 0);
+    expect(all).toEqual([HEADER_ID, ...leased]);
+    const some = (await store.readAll(3)).rows.map(({ workerId }) => workerId);
+    expect(some).toEqual([HEADER_ID, 1, 2, 3]);
+    const many = (await store.readAll(12_000)).rows;
+    expect(many).toHaveLength(12_001);
+  });
+
   it('begins each header with a version that no other had', async () => {
     const versions = await Promise.all(
       [1, 2, 3, 4].map(async () => (await stored()).update.headerVersion),

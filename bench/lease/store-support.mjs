@@ -71,10 +71,10 @@ export const STORE_NAMES = /** @type {StoreName[]} */ (Object.keys(STORES));
  * @returns {Promise<T>}
  */
 export async function withStore(name, use) {
-  const { start, prepare } = STORES[name];
-  const server = await start();
+  const store = STORES[name];
+  const server = await store.start();
   try {
-    await prepare(server.url);
+    await store.prepare(server.url);
     return await use(server);
   } finally {
     await server.stop();

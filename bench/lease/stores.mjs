@@ -29,7 +29,14 @@ function cellsOf(results) {
   const cell = (key, digits) => spread(column(results, key), digits);
   const herdCpu = cell('herdCpuMs', 0);
   if (short) return [`not all: ${short.servedCount} in 30 s`, '', herdCpu, '', '', ''];
-  return [cell('allMs', 0), cell('halfMs', 0), herdCpu, cell('p50Ms', 1), cell('p99Ms', 1), cell('cpuPercent', 1)];
+  return [
+    cell('allMs', 0),
+    cell('halfMs', 0),
+    herdCpu,
+    cell('p50Ms', 1),
+    cell('p99Ms', 1),
+    cell('cpuPercent', 1),
+  ];
 }
 
 async function oneRound(name, { url, pid }) {

@@ -123,6 +123,7 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/etcd/connection/http-request.ts': ['node:http', 'node:https'],
   'lib/backends/etcd/worker-ids/etcd-store.ts': ['node:crypto'],
   'lib/backends/sql/dialects/sqlite.ts': ['node:fs'],
+  'lib/backends/sql/row-changes.ts': ['node:crypto'],
   'lib/backends/sql/sql-store.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.
   'lib/http/swagger.ts': ['@nestjs/swagger'],

@@ -14,7 +14,8 @@ import { SCENARIOS, type Scenario } from './scenarios.js';
 import { SeededRandom } from '../../../lib/testing/seeded-random.js';
 import type { Surroundings } from './surroundings.js';
 import { SimulatedRows } from './simulated-rows.js';
-import { SimulatedStore, type StoreEvent } from './simulated-store.js';
+import { SimulatedStore } from './simulated-store.js';
+import type { StoreEvent } from './store-event.js';
 
 export interface SimulationOptions {
   /** An integer; decides everything. */

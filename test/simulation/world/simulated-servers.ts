@@ -7,7 +7,7 @@
  */
 import type { SettableTime } from '../../../lib/testing/settable-time.js';
 import type { SeededRandom } from '../../../lib/testing/seeded-random.js';
-import type { StoreEvent } from './simulated-store.js';
+import type { StoreEvent } from './store-event.js';
 
 /** What a server keeps: all of it is copied by copying its state. */
 interface Kept {

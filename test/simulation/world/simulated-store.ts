@@ -5,37 +5,9 @@
 import { MemoryRegistry } from '../../../lib/backends/memory/index.js';
 import { nowOf } from '../../../lib/registry/registry-clock.js';
 import type { StoreReading } from '../../../lib/registry/slice.js';
-import type {
-  LeaseAnswer,
-  LeaseRequest,
-  WorkerLease,
-} from '../../../lib/lease/distributed-support.js';
+import type { LeaseAnswer } from '../../../lib/lease/distributed-support.js';
 import { SimulatedServers, type Server } from './simulated-servers.js';
-
-/** What a process asks of the store. */
-export type StoreCall =
-  | { readonly op: 'acquire'; readonly request: LeaseRequest }
-  | { readonly op: 'renew'; readonly lease: WorkerLease }
-  | {
-      readonly op: 'release';
-      readonly lease: WorkerLease;
-      readonly lastIssuedMs: number | undefined;
-    };
-
-/** What happened to one of the registries, in order, for a replay elsewhere. */
-export type StoreEvent =
-  | {
-      readonly kind: 'call';
-      readonly registry: number;
-      readonly call: StoreCall;
-      /** Of how many worker ids a span is searched whole. */
-      readonly wholeCountMax: number | undefined;
-      readonly reading: StoreReading;
-      readonly answer: LeaseAnswer | undefined;
-    }
-  | { readonly kind: 'wiped'; readonly registry: number }
-  /** `to` becomes what `from` is now. */
-  | { readonly kind: 'copied'; readonly from: number; readonly to: number };
+import type { StoreCall } from './store-event.js';
 
 export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
   private textCount = 0;

@@ -13,7 +13,8 @@ import type {
 } from '../../../lib/lease/distributed-support.js';
 import type { Surroundings } from './surroundings.js';
 import type { Carry } from './simulated-rows.js';
-import type { SimulatedStore, StoreCall } from './simulated-store.js';
+import type { SimulatedStore } from './simulated-store.js';
+import type { StoreCall } from './store-event.js';
 
 const USUAL_DELAY_MS_MAX = 15;
 

@@ -21,6 +21,7 @@ import { FolderStore } from '../../lib/backends/host/folder-store.js';
 import { folderSupport } from '../../lib/backends/host/index.js';
 import { inspectorFromUrl, supportFromUrl } from '../../lib/backends/host/folder.support.js';
 import { HEADER_ID, type SliceWrite } from '../../lib/registry/slice-store.js';
+import { TIME_IS_KEPT, keptTimeIn } from '../registry/kept-time.js';
 
 let root: string;
 let folder: string;
@@ -36,8 +37,8 @@ const header = { workerId: HEADER_ID, ceilingMs: 0, text: '{}' };
 /** A write of the header by whoever has read what is there. */
 async function headerWrite(store: FolderStore): Promise<SliceWrite> {
   const { server, rows } = await store.read({ workerIds: [] });
-  const version = rows.find(({ workerId }) => workerId === HEADER_ID)?.version;
-  return { server, headerVersion: version, header, rows: [] };
+  const { version, ceilingMs = 0 } = rows.find(({ workerId }) => workerId === HEADER_ID) ?? {};
+  return { server, headerVersion: version, headerCeilingMs: ceilingMs, header, rows: [] };
 }
 
 describe('a value in a folder', () => {
@@ -150,6 +151,9 @@ describe('a registry in a folder', () => {
     const rebooted = new FolderStore(folder, { bootOf: async () => 'another run' });
     expect(await rebooted.write(await headerWrite(store))).toBe(false);
   });
+
+  it('keeps the version of a header whose time alone is new', () =>
+    expect(keptTimeIn(new FolderStore(folder))).resolves.toEqual(TIME_IS_KEPT));
 
   it('begins with a version that no header of it had before', async () => {
     const store = new FolderStore(folder);

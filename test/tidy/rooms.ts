@@ -124,6 +124,7 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/etcd/worker-ids/etcd-store.ts': ['node:crypto'],
   'lib/backends/sql/connection/sql-url.ts': ['node:fs', 'node:net'],
   'lib/backends/sql/dialects/sqlite.ts': ['node:fs'],
+  'lib/backends/sql/row-changes.ts': ['node:crypto'],
   'lib/backends/sql/sql-store.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.
   'lib/http/swagger.ts': ['@nestjs/swagger'],

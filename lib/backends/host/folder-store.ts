@@ -80,8 +80,7 @@ export class FolderStore implements SliceStore {
     for (let count = 0; count < TRY_COUNT; count++) {
       const found = await this.found();
       if (found?.server !== write.server || !isAsRead(found.kept, write)) return false;
-      const rows = [...(write.header ? [write.header] : []), ...write.rows.map(({ row }) => row)];
-      if (await this.files.replace(found.value, textOf(withRows(found.kept, rows)))) return true;
+      if (await this.files.replace(found.value, textOf(written(found.kept, write)))) return true;
     }
     return false;
   }
@@ -156,16 +155,29 @@ export class FolderStore implements SliceStore {
   }
 }
 
-function isAsRead({ rows }: FolderRows, { headerVersion, rows: written }: SliceWrite): boolean {
+function isAsRead({ rows }: FolderRows, write: SliceWrite): boolean {
+  const { header, headerVersion, headerCeilingMs, isTimeOnly } = write;
   const isSame = (workerId: number, version: number | undefined) =>
     rows.get(workerId)?.version === version;
+  const kept = rows.get(HEADER_ID);
+  const isWhole = header !== undefined && isTimeOnly !== true;
+  if (isWhole && (kept?.ceilingMs ?? 0) !== headerCeilingMs) return false;
   if (!isSame(HEADER_ID, headerVersion)) return false;
-  return written.every(({ row, version }) => isSame(row.workerId, version));
+  return write.rows.every(({ row, version }) => isSame(row.workerId, version));
 }
 
-function withRows(kept: FolderRows, written: readonly RegistryRow[]): FolderRows {
+function written(kept: FolderRows, { header, isTimeOnly, rows: slots }: SliceWrite): FolderRows {
+  const rows = slots.map(({ row }) => row);
+  if (header === undefined) return withRows(kept, rows);
+  if (isTimeOnly !== true) return withRows(kept, [header, ...rows]);
+  const last = kept.rows.get(HEADER_ID)!;
+  const told = { ...last, ceilingMs: Math.max(last.ceilingMs, header.ceilingMs) };
+  return withRows({ ...kept, rows: new Map(kept.rows).set(HEADER_ID, told) }, rows);
+}
+
+function withRows(kept: FolderRows, added: readonly RegistryRow[]): FolderRows {
   const rows = new Map(kept.rows);
-  for (const row of written) {
+  for (const row of added) {
     const first = row.workerId === HEADER_ID ? kept.headerVersionMin : 0;
     const version = (rows.get(row.workerId)?.version ?? first) + 1;
     rows.set(row.workerId, { ...row, version });

@@ -10,26 +10,26 @@ import { pause, systemTimers } from '../../patience/timers.js';
 import type { ClockPolicy } from '../../registry/registry-clock.js';
 import type { Finding } from '../../registry/registry-view.js';
 import {
+  HEADER_ID,
   type RegistryRow,
   type RegistrySlice,
-  type RowWrite,
   type SliceQuestion,
   type SliceStore,
   type SliceWrite,
+  type StoredRow,
 } from '../../registry/slice-store.js';
 import type { Dialect, RegistryTable, RowChange, Statements } from './dialects/dialect.js';
 import { answered, sliceIn } from './dialects/rows.js';
+import { changesOf, headerChange } from './row-changes.js';
 import { codesOf, sqlError } from './sql-error.js';
 import type { SqlConnection } from './connection/sql-connection.js';
 import { rowsOf, type SqlQuery, type Statement } from './sql-query.js';
 
-/** A registry created again must not begin with a version its header ever had before. */
-const START_VERSION_BITS = 40;
-/** Nor may a header that was lost and written again come to a version it had. */
-const HEADER_STEP_MAX = 2 ** 20;
 /** A SELECT is refused by a conflict only where every statement is serializable. */
 const READ_COUNT = 10;
 const READ_PAUSE_MS = 10;
+/** Of a list, at a time. */
+const PAGE_ROWS = 10_000;
 
 export interface SqlStoreParts extends RegistryTable {
   readonly connection: SqlConnection;
@@ -65,8 +65,16 @@ export class SqlStore implements SliceStore {
     return this.#slice((statements) => statements.read(question), true);
   }
 
-  readAll(): Promise<RegistrySlice> {
-    return this.#slice((statements) => statements.readAll());
+  async readAll(countMax = Infinity): Promise<RegistrySlice> {
+    const rows: StoredRow[] = [];
+    for (let after = HEADER_ID - 1; ; after = rows.at(-1)!.workerId) {
+      // One more than that for the header.
+      const rowCount = Math.min(PAGE_ROWS, countMax + 1 - rows.length);
+      const page = await this.#slice((statements) => statements.page(after, rowCount));
+      const found = page.rows.toSorted((a, b) => a.workerId - b.workerId);
+      rows.push(...found);
+      if (found.length < rowCount || rows.length > countMax) return { ...page, rows };
+    }
   }
 
   ceilings(min: number, max: number): Promise<Pick<RegistryRow, 'workerId' | 'ceilingMs'>[]> {
@@ -79,9 +87,10 @@ export class SqlStore implements SliceStore {
     });
   }
 
-  async write({ server, headerVersion, header, rows }: SliceWrite): Promise<boolean> {
-    const own = header && headerChange(header, headerVersion, server);
-    if (own !== undefined && !(await this.#writeRow(own))) return false;
+  async write(write: SliceWrite): Promise<boolean> {
+    const { server, headerVersion, rows, isTimeOnly = false } = write;
+    const own = headerChange(write);
+    if (own !== undefined && !(await this.#writeRow(own, isTimeOnly))) return false;
     const rests = { server, headerVersion: own?.nextVersion ?? headerVersion };
     for (const change of changesOf(rows)) {
       if (!(await this.#writeRow({ ...change, ...rests }))) return false;
@@ -134,11 +143,13 @@ export class SqlStore implements SliceStore {
     }
   }
 
-  async #writeRow(change: RowChange): Promise<boolean> {
+  /** @param isEnough where it has been written already, or what follows will be refused */
+  async #writeRow(change: RowChange, isEnough = false): Promise<boolean> {
     const statements = await this.#prepared();
     try {
       const answer = await this.#run(statements.write(change));
-      return statements.writtenCount(answer) === 1 + (change.moreWorkerIds?.length ?? 0);
+      const count = statements.writtenCount(answer);
+      return isEnough || count === 1 + (change.moreWorkerIds?.length ?? 0);
     } catch (error) {
       if (this.#isConflict(error)) return false;
       throw this.#error(error);
@@ -169,30 +180,4 @@ export class SqlStore implements SliceStore {
       });
     return this.#statements;
   }
-}
-
-function headerChange(row: RegistryRow, version: number | undefined, server: string): RowChange {
-  const nextVersion =
-    version === undefined
-      ? randomInt(1, 2 ** START_VERSION_BITS)
-      : version + randomInt(1, HEADER_STEP_MAX);
-  return { ...textsOf(row), version, nextVersion, headerVersion: undefined, server };
-}
-
-/** Rows that are made for later come in one step, all the others one by one. */
-function changesOf(rows: readonly RowWrite[]): ReturnType<typeof slotChange>[] {
-  const isBlank = ({ row, version }: RowWrite) => version === undefined && row.ceilingMs === 0;
-  const [blank, ...more] = rows.filter(isBlank);
-  const others = rows.filter((write) => !isBlank(write)).map(slotChange);
-  if (blank === undefined) return others;
-  const moreWorkerIds = more.map(({ row }) => row.workerId);
-  return [{ ...slotChange(blank), moreWorkerIds }, ...others];
-}
-
-function slotChange({ row, version }: RowWrite): Omit<RowChange, 'headerVersion' | 'server'> {
-  return { ...textsOf(row), version, nextVersion: (version ?? 0) + 1 };
-}
-
-function textsOf({ workerId, ceilingMs, token, text }: RegistryRow) {
-  return { workerId, ceilingMs, token: token ?? null, text };
 }

@@ -20,6 +20,8 @@ export interface RowChange {
   readonly text: string;
   /** As it was read; undefined where the row was not there. */
   readonly version: number | undefined;
+  /** What the ceiling of the header must be, or what it must be below. */
+  readonly ceilingIs?: { readonly sign: '=' | '<'; readonly ms: number };
   readonly nextVersion: number;
   /** Of the header, for every row but the header itself. */
   readonly headerVersion: number | undefined;
@@ -36,7 +38,8 @@ export interface RegistryTable {
 export interface Statements {
   /** Header, rows asked for, time and server: at least one row, also where nothing is stored. */
   read(question: SliceQuestion): Statement;
-  readAll(): Statement;
+  /** Header and leased worker ids above one; up to so many, in their order. */
+  page(after: number, rowCount: number): Statement;
   ceilings(min: number, max: number): Statement;
   write(change: RowChange): Statement;
   /** How many rows a write has written. @throws SnowflakeError where they do not count */

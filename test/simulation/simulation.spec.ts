@@ -10,7 +10,7 @@ import { runsOf } from './judge-mutants.mjs';
 import { replay } from './replay.js';
 import { runSimulations } from './run-simulations.mjs';
 
-const SEEDS = Array.from({ length: 40 }, (_, n) => n + 1);
+const SEEDS = Array.from({ length: 18 }, (_, n) => n + 1);
 
 describe('simulated fleets', () => {
   let redis: Redis;

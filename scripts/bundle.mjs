@@ -2,11 +2,13 @@
 // what they share, and their types, as ES modules and once more, in the same form, as CommonJS.
 //
 // The core and all it needs is one module, so that it loads in a moment; for the rest esbuild finds
-// what entries share, and no entry loads a package that it does not need. Node loads the ES modules,
-// also for require(): they are not minified, so that stack traces keep names and lines. Minified, but
-// for the names of classes and functions, are what no server runs: the command line, the doubles and
-// suites for tests, and CommonJS, which is for tools that know no other, a Jest above all. Generated
-// data (the page, the Lua) is in dist/data, once.
+// what entries share, and no entry loads a package that it does not need. Generated data (the page,
+// the Lua) is in dist/data, once.
+//
+// Node loads the ES modules, also for require(): they are not minified, so that stack traces keep
+// names and lines. Minified, but for the names of classes and functions, is what no server runs:
+// the command line, doubles and suites for tests, and CommonJS, which is for tools that know no
+// other, a Jest above all.
 import { build, transform } from 'esbuild';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, posix } from 'node:path';

@@ -2,13 +2,18 @@
 // what they share, and their types, as ES modules and once more, in the same form, as CommonJS.
 //
 // The core and all it needs is one module, so that it loads in a moment; for the rest esbuild finds
-// what entries share, and no entry loads a package that it does not need. Nothing is minified, so
-// that stack traces keep names and lines. Generated data (the page, the Lua) is in dist/data, once.
+// what entries share, and no entry loads a package that it does not need. Generated data (the page,
+// the Lua) is in dist/data, once.
+//
+// Node loads the ES modules, also for require(): they are not minified, so that stack traces keep
+// names and lines. Minified, but for the names of classes and functions, is what no server runs:
+// the command line, doubles and suites for tests, and CommonJS, which is for tools that know no
+// other, a Jest above all.
 import { build, transform } from 'esbuild';
-import { readFileSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, posix } from 'node:path';
 import ts from 'typescript';
+import { reachable, writeDeclarations } from './declarations.mjs';
 import { ENTRIES } from './entries.mjs';
 
 const LIB = 'dist/lib';
@@ -114,7 +119,7 @@ const roomOf = (/** @type {string} */ path) =>
 /** With the paths of what was made apart, and of sources as they are in the repository. */
 function finished(/** @type {string} */ path, /** @type {string} */ text) {
   const from = dirname(`dist/esm/${path}`);
-  return withoutComments(withClassNames(text))
+  return withTabs(withoutComments(withClassNames(text)))
     .replaceAll(/"apart:([^"]+)"/g, (_, target) => `"${relativePath(from, `dist/${target}`)}"`)
     .replaceAll(/^\/\/ dist\/lib\/(.+)\.js$/gm, '// lib/$1.ts');
 }
@@ -145,13 +150,42 @@ function withoutComments(/** @type {string} */ text) {
   );
 }
 
+/** Half as many characters as two spaces, which are a tenth of all that there is. */
+function withTabs(/** @type {string} */ text) {
+  /** @type {ts.Node[]} */
+  const templates = [];
+  const visit = (/** @type {ts.Node} */ node) => {
+    if (ts.isTemplateLiteral(node)) templates.push(node);
+    else ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile('module.js', text, ts.ScriptTarget.ESNext));
+  const isQuoted = (/** @type {number} */ at) => templates.some((t) => t.pos < at && at < t.end);
+  return text.replaceAll(/^(?: {2})+/gm, (spaces, /** @type {number} */ at) =>
+    isQuoted(at) ? spaces : '\t'.repeat(spaces.length / 2),
+  );
+}
+
 function relativePath(/** @type {string} */ from, /** @type {string} */ to) {
   const path = posix.relative(from, to);
   return path.startsWith('.') ? path : `./${path}`;
 }
 
-async function asCommonJs(/** @type {string} */ text) {
+const TOOLS = ['cli/main.js', 'testing/index.js'];
+/** @type {import('esbuild').TransformOptions} */
+const COMPACT = {
+  charset: 'utf8',
+  keepNames: true,
+  lineLimit: 100,
+  minify: true,
+  target: 'node20',
+};
+
+async function asCommonJs(
+  /** @type {string} */ text,
+  /** @type {import('esbuild').TransformOptions} */ settings = {},
+) {
   const { code } = await transform(text, {
+    ...settings,
     charset: 'utf8',
     format: 'cjs',
     platform: 'node',
@@ -159,30 +193,8 @@ async function asCommonJs(/** @type {string} */ text) {
     supported: { 'dynamic-import': false },
     target: 'node20',
   });
-  return withClassNames(code);
+  return code;
 }
-
-/** Every module that those in `from` import, and they themselves. */
-function reachable(
-  /** @type {readonly string[]} */ from,
-  /** @type {(path: string) => string} */ read,
-) {
-  const seen = new Set(from);
-  for (const path of seen) {
-    const { importedFiles } = ts.preProcessFile(read(path), true, true);
-    for (const { fileName } of importedFiles) {
-      if (fileName.startsWith('.')) seen.add(posix.join(dirname(path), fileName));
-    }
-  }
-  return [...seen];
-}
-
-/** Without the head of its file and comments on what is private, and indented by two. */
-const shortened = (/** @type {string} */ text) =>
-  text
-    .replace(/^\/\*\*.*?\*\/\n/s, '')
-    .replaceAll(/^ *\/\*\*(?:(?!\*\/).)*\*\/\n(?= *private )/gms, '')
-    .replaceAll(/^(?: {4})+/gm, (spaces) => spaces.slice(spaces.length / 2));
 
 const write = async (/** @type {string} */ path, /** @type {string} */ text) => {
   await mkdir(dirname(path), { recursive: true });
@@ -195,31 +207,23 @@ const data = new Set();
 const modules = await otherModules(apart(core, data));
 modules.set(CORE, await coreModule(core));
 
+const textOf = (/** @type {string} */ path) => modules.get(path) ?? '';
 for (const [path, text] of modules) {
   modules.set(path, finished(path, text));
-  await write(`dist/esm/${path}`, finished(path, text));
+  const published = TOOLS.includes(path) ? await transform(textOf(path), COMPACT) : undefined;
+  await write(`dist/esm/${path}`, published?.code ?? textOf(path));
 }
-const textOf = (/** @type {string} */ path) => modules.get(path) ?? '';
 // The command line is a program, of which one form is enough.
 for (const path of reachable(
   paths.map((entry) => `${entry}.js`),
   textOf,
 )) {
-  if (modules.has(path)) await write(`dist/cjs/${path}`, await asCommonJs(textOf(path)));
+  if (modules.has(path)) await write(`dist/cjs/${path}`, await asCommonJs(textOf(path), COMPACT));
 }
 for (const path of data) {
   const code = await asCommonJs(await readFile(`${LIB}/${path}`, 'utf8'));
   await write(`dist/${dataFile(path)}`, code);
 }
-const declared = (/** @type {string} */ path) =>
-  readFileSync(`${LIB}/${path.replace(/\.js$/, '.d.ts')}`, 'utf8');
-for (const path of reachable(
-  paths.map((entry) => `${entry}.js`),
-  declared,
-)) {
-  for (const format of ['esm', 'cjs']) {
-    await write(`dist/${format}/${path.replace(/\.js$/, '.d.ts')}`, shortened(declared(path)));
-  }
-}
+await writeDeclarations(paths.map((entry) => `${entry}.js`));
 // The package as a whole is ESM.
 await write('dist/cjs/package.json', '{ "type": "commonjs" }\n');

@@ -55,9 +55,9 @@ export function headerOf({ text, ceilingMs }: RegistryRow): StoredHeader | undef
   if (isLeftAlone) return header;
   throw new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `The header of the registry cannot be read: somebody else wrote into its row. Nothing is ` +
-      `granted from it. Restore the row, or delete the whole registry: processes that run bring ` +
-      `back what they know.`,
+    `The header of the registry cannot be read: something else has written to its row. Nothing ` +
+      `is granted from it. Restore the row, or delete the whole registry: running processes ` +
+      `bring back what they know.`,
     { retryable: false },
   );
 }

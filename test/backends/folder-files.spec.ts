@@ -127,7 +127,7 @@ describe('a value in a folder', () => {
     await expect(store.read({ workerIds: [] })).rejects.toMatchObject({
       code: 'STORE_UNAVAILABLE',
       retryable: false,
-      message: expect.stringContaining('somebody else wrote into its file') as unknown,
+      message: expect.stringContaining('something else has written to its file') as unknown,
     });
   });
 

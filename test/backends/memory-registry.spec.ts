@@ -84,7 +84,7 @@ describe('the registry', () => {
       { workerId: 0, floorMs: T0 },
       { workerId: 0, floorMs: T0 },
     ]);
-    expect(registry.state!.owners.size).toBe(1);
+    expect(registry.state!.holders.size).toBe(1);
   });
 
   it('quarantines by the longest ttl ever granted plus the loss window', () => {

@@ -373,6 +373,6 @@ function prolonged`,
   {
     name: 'what is free is not listed',
     by: 'lists who holds what, and what is free',
-    edits: [inMemory('[...state.ceilings.keys()]', '[...state.owners.keys()]')],
+    edits: [inMemory('[...state.ceilings.keys()]', '[...state.holders.keys()]')],
   },
 ];

@@ -13,10 +13,10 @@ type Event = (typeof EVENTS)[number];
 
 /** The worker id of a holder goes to somebody else, as far as the registry knows. */
 function fence(world: World): void {
-  const { owners, ceilings } = world.registry.state!;
-  for (const [workerId, owner] of owners) {
+  const { holders, ceilings } = world.registry.state!;
+  for (const [workerId, owner] of holders) {
     const floorMs = ceilings.get(workerId)!;
-    owners.set(workerId, { ...owner, token: 'another', floorMs });
+    holders.set(workerId, { ...owner, token: 'another', floorMs });
   }
 }
 

@@ -69,8 +69,8 @@ describe('the keeper', () => {
     const { keeper, generator, seat, states } = process(world);
     await keeper.start();
     const before = seat.layout.parse(generator.nextId());
-    const owner = world.registry.state!.owners.get(0)!;
-    world.registry.state!.owners.set(0, {
+    const owner = world.registry.state!.holders.get(0)!;
+    world.registry.state!.holders.set(0, {
       ...owner,
       token: 'somebody else',
       floorMs: world.registry.state!.ceilings.get(0)!,
@@ -90,8 +90,8 @@ describe('the keeper', () => {
     await keeper.start();
     const last = generator.nextId();
     world.isSlow = true;
-    const owner = world.registry.state!.owners.get(0)!;
-    world.registry.state!.owners.set(0, { ...owner, nonce: 'of the copy' });
+    const owner = world.registry.state!.holders.get(0)!;
+    world.registry.state!.holders.set(0, { ...owner, nonce: 'of the copy' });
     const refreshing = keeper.refresh();
     world.deliver();
     await world.time.advance(0);
@@ -117,8 +117,8 @@ describe('the keeper', () => {
     world.isSlow = false;
     const ceilingTick = first.ceilingTick;
     // The worker id passes to a new lease before the answer arrives.
-    const owner = world.registry.state!.owners.get(0)!;
-    world.registry.state!.owners.set(0, {
+    const owner = world.registry.state!.holders.get(0)!;
+    world.registry.state!.holders.set(0, {
       ...owner,
       token: 'somebody else',
       floorMs: world.registry.state!.ceilings.get(0)!,
@@ -136,9 +136,9 @@ describe('the keeper', () => {
     const { keeper } = process(world);
     const starting = keeper.start();
     await Promise.all([starting, keeper.refresh()]);
-    const { owners, ceilings } = world.registry.state!;
-    expect(owners.size).toBe(1);
-    owners.set(0, { ...owners.get(0)!, token: 'somebody else', floorMs: ceilings.get(0)! });
+    const { holders, ceilings } = world.registry.state!;
+    expect(holders.size).toBe(1);
+    holders.set(0, { ...holders.get(0)!, token: 'somebody else', floorMs: ceilings.get(0)! });
     world.isSlow = true;
     // Two renewals are answered FENCED: the first too late, the second in time.
     const late = keeper.refresh();
@@ -150,7 +150,7 @@ describe('the keeper', () => {
     const joining = keeper.refresh();
     world.deliver();
     await joining;
-    expect([...owners.keys()]).toEqual([0, 1]);
+    expect([...holders.keys()]).toEqual([0, 1]);
   });
 
   it('takes a late answer to its own lease as what it is: time it owns', async () => {
@@ -323,6 +323,6 @@ describe('the keeper', () => {
     await stopping;
     await world.time.advance(0);
     expect(world.calls).toEqual(['acquire', 'release']);
-    expect(world.registry.state!.owners.size).toBe(0);
+    expect(world.registry.state!.holders.size).toBe(0);
   });
 });

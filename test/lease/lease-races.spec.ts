@@ -32,7 +32,7 @@ describe('the keeper', () => {
     await Promise.all([refreshing, stopping]);
     expect(seat.current).toBeUndefined();
     expect(() => generator.nextId()).toThrow(/given back at shutdown/);
-    expect([...world.registry.state!.owners.keys()]).toEqual([]);
+    expect([...world.registry.state!.holders.keys()]).toEqual([]);
   });
 
   it('gets ids back within a second, however many are refused meanwhile', async () => {

@@ -70,8 +70,8 @@ describe('a renewal', () => {
     await world.time.advance(3000);
     const held = seat.current!;
     const state = world.registry.state!;
-    const owner = state.owners.get(0)!;
-    state.owners.set(0, { ...owner, floorMs: endMs! - 5000 });
+    const owner = state.holders.get(0)!;
+    state.holders.set(0, { ...owner, floorMs: endMs! - 5000 });
     await keeper.refresh();
     expect(seat.current).toBe(held);
     expect(seat.endMs).toBe(endMs);

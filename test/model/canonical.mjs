@@ -96,12 +96,12 @@ function namesOf({ token, phase, asked, requests, replies }, naming) {
 function storeText(store, naming, mayStep) {
   const { state } = store;
   if (state === undefined) return 'absent';
-  const { safeFloorMs, quarantineMs, slewMs, lastTimeMs, ceilings, owners } = state;
+  const { safeFloorMs, quarantineMs, slewMs, lastTimeMs, ceilings, holders } = state;
   let text = String.fromCharCode(safeFloorMs, quarantineMs, slewMs, mayStep ? lastTimeMs : 0);
   const workers = [...ceilings].toSorted(([a], [b]) => a - b);
   for (const [workerId, ceilingMs] of workers) {
     text += String.fromCharCode(workerId, ceilingMs);
-    const owner = owners.get(workerId);
+    const owner = holders.get(workerId);
     if (owner === undefined) continue;
     const { token, nonce, floorMs, era } = owner;
     const isOld = era === state.era ? 0 : 1;

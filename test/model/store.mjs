@@ -65,7 +65,7 @@ function copyOf(store, MemoryRegistry) {
   copy.state = state && {
     ...state,
     ceilings: new Map(state.ceilings),
-    owners: new Map(state.owners),
+    holders: new Map(state.holders),
     workers: new Map(state.workers),
   };
   return copy;

@@ -111,10 +111,10 @@ describe('startSnowflake()', () => {
     const { ids } = snowflake;
     await time.advance(600_000);
     expect(ids.status.leaseEndsAt! > ids.status.readAt).toBe(true);
-    expect(registry.state!.owners.size).toBe(1);
+    expect(registry.state!.holders.size).toBe(1);
     await Promise.all([snowflake.close(), snowflake.close()]);
     await snowflake.close();
-    expect([registry.state!.owners.size, time.timerCount]).toEqual([0, 0]);
+    expect([registry.state!.holders.size, time.timerCount]).toEqual([0, 0]);
     expect(() => ids.nextId()).toThrow(/given back at shutdown/);
   });
 

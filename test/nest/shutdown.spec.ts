@@ -79,7 +79,7 @@ function draining({ time, registry }: World) {
 
     async onApplicationShutdown(): Promise<void> {
       await time.advance(DRAIN_MS);
-      seen.heldCount = registry.state?.owners.size ?? 0;
+      seen.heldCount = registry.state?.holders.size ?? 0;
       const { leaseEndsAt, readAt } = this.ids.status;
       seen.isRenewed = leaseEndsAt! > readAt;
       seen.ids.push(this.ids.nextIdString());
@@ -103,7 +103,7 @@ describe('a global module of the application, whatever the order of imports', ()
     // Ten leases long nobody made an id: only renewals kept the range ahead of the clock.
     const ids = [expect.any(String), expect.any(String)];
     expect(seen).toEqual({ ids, heldCount: 1, isRenewed: true });
-    expect(around.registry.state!.owners.size).toBe(0);
+    expect(around.registry.state!.holders.size).toBe(0);
     expect(app.get(SchedulerRegistry).getIntervals()).toEqual([]);
     const { operations } = around.registry.state!;
     await around.time.advance(DRAIN_MS);
@@ -141,6 +141,6 @@ describe('where Nest keeps no distance of modules, or lets nobody set it', () =>
     await expect(app.init()).rejects.toMatchObject({ code: 'NOT_READY' });
     await app.close();
     expect(seen.ids).toEqual([]);
-    expect(around.registry.state?.owners.size ?? 0).toBe(0);
+    expect(around.registry.state?.holders.size ?? 0).toBe(0);
   });
 });

@@ -199,10 +199,10 @@ describe('the lifecycle', () => {
       providers: [Orders],
     }).compile();
     await app.init();
-    expect(registry.state!.owners.size).toBe(1);
+    expect(registry.state!.holders.size).toBe(1);
     await app.close();
     expect(made).toHaveLength(1);
-    expect(registry.state!.owners.size).toBe(0);
+    expect(registry.state!.holders.size).toBe(0);
   });
 
   it('does not make jobs of the application run twice', async () => {

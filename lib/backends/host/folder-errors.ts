@@ -15,7 +15,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EPERM: 'This user may not write there. Give it the folder (chown), or name another one.',
   ENOTDIR: 'Part of its path is a file. Name a folder, or move that file away.',
   ENAMETOOLONG: 'Its path is too long. Name a shorter one.',
-  EIO: 'The disk failed. Look at the log of the system.',
+  EIO: 'The disk failed. See the log of the system.',
   EMFILE: 'This process has too many files open (ulimit -n). Raise the limit.',
 };
 const FOR_GOOD: readonly string[] = ['ENOTDIR', 'ENAMETOOLONG'];
@@ -39,18 +39,18 @@ export function folderError(error: unknown, folder: string): SnowflakeError {
 export function spoilt(folder: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `The folder ${folder} holds parts of a registry, or two of them, as after files were ` +
-      `deleted or copied into it. Nothing is granted from it. Delete the whole folder: processes ` +
-      `that run bring back what they know, and the rest is waited for.`,
+    `The folder ${folder} holds parts of a registry, or two of them, as if files had been ` +
+      `deleted or copied into it. Nothing is granted from it. Delete the whole folder: running ` +
+      `processes bring back what they know, and the new registry waits for the rest.`,
   );
 }
 
 export function unreadable(folder: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `The registry in the folder ${folder} cannot be read: somebody else wrote into its file, or ` +
-      `a later version of this package did. Nothing is granted from it. Delete the whole folder, ` +
-      `or use that version.`,
+    `The registry in the folder ${folder} cannot be read: something else has written to its ` +
+      `file, or a later version of this package has. Nothing is granted from it. Delete the ` +
+      `whole folder, or use that version.`,
     { retryable: false },
   );
 }

@@ -31,7 +31,7 @@ import type {
 /** The header, and the slots by what they are looked up by. */
 export type RegistryState = { -readonly [Name in keyof RegistryHeader]: RegistryHeader[Name] } & {
   readonly ceilings: Map<number, number>;
-  readonly owners: Map<number, SlotHolder>;
+  readonly holders: Map<number, SlotHolder>;
   /** The worker id that is held by a token. */
   readonly workers: Map<string, number>;
 };
@@ -100,28 +100,28 @@ export function stateOf(header: RegistryHeader): RegistryState {
 function noSlots() {
   return {
     ceilings: new Map<number, number>(),
-    owners: new Map<number, SlotHolder>(),
+    holders: new Map<number, SlotHolder>(),
     workers: new Map<string, number>(),
   };
 }
 
 function headerOf(state: RegistryState | undefined): RegistryHeader | undefined {
   if (state === undefined) return undefined;
-  const { ceilings: _, owners: __, workers: ___, ...header } = state;
+  const { ceilings: _, holders: __, workers: ___, ...header } = state;
   return header;
 }
 
 function slotOf(state: RegistryState | undefined, workerId: number): WorkerSlot {
-  const holder = state?.owners.get(workerId);
+  const holder = state?.holders.get(workerId);
   return { workerId, ceilingMs: state?.ceilings.get(workerId) ?? 0, ...(holder && { holder }) };
 }
 
 function writeSlot(state: RegistryState, { workerId, ceilingMs, holder }: WorkerSlot): void {
-  const former = state.owners.get(workerId);
+  const former = state.holders.get(workerId);
   if (former !== undefined) state.workers.delete(former.token);
   state.ceilings.set(workerId, ceilingMs);
-  state.owners.delete(workerId);
+  state.holders.delete(workerId);
   if (holder === undefined) return;
-  state.owners.set(workerId, holder);
+  state.holders.set(workerId, holder);
   state.workers.set(holder.token, workerId);
 }

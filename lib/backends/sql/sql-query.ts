@@ -65,7 +65,7 @@ export function oddAnswer(fault: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
     `The answer of the query function was not understood: it has ${fault}. The function must ` +
-      `pass on what the driver answers, and its errors. Nothing was taken for granted.`,
+      `pass on what the driver answers, and its errors. Nothing was assumed.`,
     { retryable: false },
   );
 }

@@ -17,7 +17,7 @@ export interface Refusal {
 }
 
 const TABLE =
-  'The table of the registry is not there. Create it: snowflake registry create --support ' +
+  'The table of the registry does not exist. Create it: snowflake registry create --support ' +
   '<the URL of the support>, or run the text of registryTable() as a migration.';
 const COLUMNS =
   'The table {table} has other columns than the registry needs. Is it a table of yours? Choose ' +
@@ -29,7 +29,7 @@ const PRIMARY =
   'This server takes no writes: it is a replica, or read only. Name the primary, so that it is ' +
   'found after a failover too.';
 const CONNECTIONS =
-  'The database serves no further connection. Raise its limit or make the pools smaller.';
+  'The database takes no more connections. Raise its limit or make the pools smaller.';
 const DISK = 'The disk of the database is full. Make room.';
 const AWAY = 'Check that the database runs and can be reached from this host.';
 const SLOW = 'The database was too slow. See what keeps it busy.';
@@ -95,7 +95,7 @@ const MYSQL: Refusals = {
 const SQLITE: Refusals = {
   'no-table': never([], TABLE, /no such table/i),
   'other-table': never([], COLUMNS, /no such column|has no column/i),
-  replica: never(['SQLITE_READONLY'], 'The file or its folder may not be written.', /readonly/i),
+  replica: never(['SQLITE_READONLY'], 'The file or its folder is not writable.', /readonly/i),
   file: never(
     ['SQLITE_CANTOPEN', 'SQLITE_NOTADB', 'SQLITE_CORRUPT'],
     'The file cannot be used as a database. Check its path, its rights and its content.',

@@ -25,25 +25,26 @@ export const REFUSALS = {
   'no-authentication': {
     says: /authentication is not enabled/,
     advice:
-      'The support gives a user, and this etcd knows none: is it the right one? Enable ' +
+      'The support names a user, but this etcd has no users: is it the right one? Enable ' +
       'authentication, or leave user and password out in every process.',
     ...OF_CLUSTER,
   },
   'no-user': {
     says: /user name is empty|user name not found/,
     advice:
-      'etcd asks for a user, and the support gives none. Write user and password into the URL. ' +
+      'etcd requires a user, but the support names none. Put user and password in the URL. ' +
       'The common name of a client certificate is no user here: the gateway does not pass it on.',
     ...OF_CLUSTER,
   },
   'login-expired': {
     says: /invalid auth token|revision of auth store is old/,
-    advice: 'etcd forgot the login at once, and a new one too. It is tried again.',
+    advice: 'etcd rejected the login at once, and a new one too. It will be tried again.',
     ...OF_MEMBER,
   },
   permission: {
     says: /permission denied/,
-    advice: 'The user lacks a right. It needs a role with readwrite on the prefix of the keys.',
+    advice:
+      'The user lacks a permission. It needs a role with readwrite on the prefix of the keys.',
     ...OF_CLUSTER,
   },
   'no-space': {
@@ -61,23 +62,23 @@ export const REFUSALS = {
   },
   compacted: {
     says: /required revision has been compacted/,
-    advice: 'What was being read has just been compacted. It is read again.',
+    advice: 'What was being read has just been compacted. It will be read again.',
     retryable: true,
     isOfMember: false,
   },
   corrupt: {
     says: /corrupt cluster|CORRUPT/,
-    advice: 'etcd found its data corrupt. Mend or restore it.',
+    advice: 'etcd reports that its data is corrupt. Repair or restore it.',
     ...OF_CLUSTER,
   },
   'no-leader': {
     says: /no leader|leader changed|not leader|request timed out|too many requests|stopped/i,
-    advice: 'etcd has no leader that a majority follows, or is overloaded. Check its members.',
+    advice: 'etcd has no leader with a majority, or is overloaded. Check its members.',
     ...OF_MEMBER,
   },
   redirect: {
     says: /^answered by a redirect/,
-    advice: 'That is no member of etcd. Name the members themselves.',
+    advice: 'This is not a member of etcd. Name the members themselves.',
     retryable: false,
     isOfMember: true,
   },
@@ -91,26 +92,27 @@ export const REFUSALS = {
   },
   'not-etcd': {
     says: /^answered (what is not JSON|without)/,
-    advice: 'etcd does not answer so. Is there a proxy in between, or another server?',
+    advice: 'etcd does not answer like this. Is it a proxy, or another server?',
     ...OF_MEMBER,
   },
   'no-date': {
     says: /^answered no Date/,
     advice:
       'The header Date is the clock of the registry, and etcd sends it. Something in between ' +
-      'takes it out; let it through.',
+      'removes it: let it through.',
     retryable: false,
     isOfMember: true,
   },
   'one-member': {
     says: /^answered by another member each time/,
-    advice: 'A proxy shares single requests out. Name the members, or balance connections.',
+    advice: 'A proxy spreads single requests. Name the members, or balance connections.',
     retryable: true,
     isOfMember: false,
   },
   lost: {
     says: /^was restored/,
-    advice: 'Nothing that was written just now counts. It is asked again, as after a loss of data.',
+    advice:
+      'What was just written does not count. It will be asked again, as after a loss of data.',
     retryable: true,
     isOfMember: false,
   },
@@ -125,7 +127,7 @@ export const REFUSALS = {
   },
   'too-large': {
     says: /^TOO_LARGE$/,
-    advice: 'No registry is as large. Is there another server?',
+    advice: 'No registry is that large. Is it another server?',
     ...OF_MEMBER,
   },
   late: {

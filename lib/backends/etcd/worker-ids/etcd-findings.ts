@@ -45,7 +45,7 @@ export function etcdFindings(reports: EtcdReports, settings: EtcdSettings): Find
     ...members.flatMap(memberFindings),
     ...clockFindings(members, settings.clockDifferenceMs),
     ...sizeFindings(reports),
-    finding('note', 'clock', 'etcd tells its clock in whole seconds, and times here as well.'),
+    finding('note', 'clock', 'etcd tells the time in whole seconds, and so do the times here.'),
   ];
 }
 

@@ -86,8 +86,8 @@ export class EtcdStore implements SliceStore {
     }
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
-      `What keeps the registry at ${this.place} was another one each time it was read. It is ` +
-        `asked again later.`,
+      `The registry at ${this.place} was in a different etcd each time it was read. It will be ` +
+        `asked again.`,
     );
   }
 

@@ -97,7 +97,7 @@ export const REFUSALS = {
   },
   'too-many-clients': {
     says: /^ERR max number of clients/,
-    advice: 'Redis serves no further connection. Raise maxclients or close idle clients.',
+    advice: 'Redis takes no more connections. Raise maxclients or close idle clients.',
     retryable: true,
   },
   tls: {

@@ -11,20 +11,20 @@ import type { HolderProof } from '../../../registry/registry-view.js';
 type Holder = NonNullable<WorkerRecord['holder']>;
 
 /** token|nonce|floor|era|since|label, the label as JSON. */
-const OWNER = /^[^|]*\|[^|]*\|\d+\|\d+\|(\d{1,15})\|(.*)$/s;
+const HOLDER = /^[^|]*\|[^|]*\|\d+\|\d+\|(\d{1,15})\|(.*)$/s;
 
 /** What is needed of it to speak in the holder's name. */
 const PROOF = /^([^|]*)\|([^|]*)\|/;
 
-export function proofIn(owner: string | undefined): HolderProof | undefined {
-  const [, token, nonce] = PROOF.exec(owner ?? '') ?? [];
+export function proofIn(line: string | undefined): HolderProof | undefined {
+  const [, token, nonce] = PROOF.exec(line ?? '') ?? [];
   return token === undefined || nonce === undefined ? undefined : { token, nonce };
 }
 
 /** Undefined where nobody holds it. */
-export function holderIn(owner: string | undefined): Holder | undefined {
-  if (owner === undefined) return undefined;
-  const [, since = '0', label = ''] = OWNER.exec(owner) ?? [];
+export function holderIn(line: string | undefined): Holder | undefined {
+  if (line === undefined) return undefined;
+  const [, since = '0', label = ''] = HOLDER.exec(line) ?? [];
   return { ...labelOf(valueOf(label)), sinceMs: Number(since) };
 }
 

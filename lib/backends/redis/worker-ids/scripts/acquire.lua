@@ -13,13 +13,13 @@ if isLive(have) then fingerprint = layout end
 local ceiling = now + ttl
 local held = redis.call('HGET', key, 'k' .. token)
 if held then
-  local owner = readOwner(held)
-  if owner.era == era then
+  local holder = readHolder(held)
+  if holder.era == era then
     ceiling = math.max(tonumber(redis.call('HGET', key, 'c' .. held)), ceiling)
-    store(held, ceiling, owner)
-    return grant(tonumber(held), owner.floor, ceiling)
+    store(held, ceiling, holder)
+    return grant(tonumber(held), holder.floor, ceiling)
   end
-  forget(held, owner)
+  forget(held, holder)
 end
 
 local worker, last = search(workerMin, workerMax)
@@ -31,7 +31,7 @@ local floor = math.max(last, safeFloor)
 local wait = floor + minRange - ceiling
 if wait > 0 then return answer('wait', wait) end
 
-local before = readOwner(worker)
+local before = readHolder(worker)
 if before then forget(worker, before) end
 redis.call('HSET', key, 'k' .. token, worker)
 -- Only now: a newcomer who has to wait may be refused yet, for a holder who was here before.

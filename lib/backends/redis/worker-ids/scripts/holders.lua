@@ -6,24 +6,24 @@ local function grant(worker, floor, ceiling)
   return answer('ok', worker, floor, ceiling, now, incarnation, server, operations, quarantine)
 end
 
--- An owner is stored as token|nonce|floor|era|since|label.
-local OWNER = '^([^|]*)|([^|]*)|(%d+)|(%d+)|(%d+)|(.*)$'
+-- A holder is stored as token|nonce|floor|era|since|label.
+local HOLDER = '^([^|]*)|([^|]*)|(%d+)|(%d+)|(%d+)|(.*)$'
 
-local function ownerIn(line)
+local function holderIn(line)
   if not line then return nil end
-  local token, nonce, floor, ownerEra, since, label = string.match(line, OWNER)
-  return { token = token, nonce = nonce, floor = tonumber(floor), era = tonumber(ownerEra),
+  local token, nonce, floor, holderEra, since, label = string.match(line, HOLDER)
+  return { token = token, nonce = nonce, floor = tonumber(floor), era = tonumber(holderEra),
     since = tonumber(since), label = label }
 end
 
-local function readOwner(worker) return ownerIn(redis.call('HGET', key, 'o' .. worker)) end
+local function readHolder(worker) return holderIn(redis.call('HGET', key, 'o' .. worker)) end
 
-local function store(worker, ceiling, owner)
-  local line = table.concat({ owner.token, owner.nonce, text(owner.floor), text(owner.era),
-    text(owner.since), owner.label }, '|')
+local function store(worker, ceiling, holder)
+  local line = table.concat({ holder.token, holder.nonce, text(holder.floor), text(holder.era),
+    text(holder.since), holder.label }, '|')
   redis.call('HSET', key, 'c' .. worker, text(ceiling), 'o' .. worker, line)
 end
 
-local function forget(worker, owner)
-  redis.call('HDEL', key, 'o' .. worker, 'k' .. owner.token)
+local function forget(worker, holder)
+  redis.call('HDEL', key, 'o' .. worker, 'k' .. holder.token)
 end

@@ -8,12 +8,12 @@ local worker, used = tonumber(ARGV[8]), tonumber(ARGV[9])
 local refused = refusal(0)
 if refused then return refused end
 
-local owner = readOwner(worker)
-local isHolder = owner and owner.token == token
-  and (owner.nonce == nonce or owner.nonce == nextNonce)
+local holder = readHolder(worker)
+local isHolder = holder and holder.token == token
+  and (holder.nonce == nonce or holder.nonce == nextNonce)
 if not isHolder then return answer('unknown') end
 
 local last = tonumber(redis.call('HGET', key, 'c' .. worker))
-redis.call('HSET', key, 'c' .. worker, text(math.min(last, math.max(used, owner.floor))))
-forget(worker, owner)
+redis.call('HSET', key, 'c' .. worker, text(math.min(last, math.max(used, holder.floor))))
+forget(worker, holder)
 return answer('released')

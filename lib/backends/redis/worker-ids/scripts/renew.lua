@@ -12,8 +12,8 @@ if refused then return refused end
 fingerprint = layout
 
 local seen = redis.call('HMGET', key, 'c' .. worker, 'o' .. worker)
-local last, owner = tonumber(seen[1] or 0), ownerIn(seen[2])
-local isHolder = owner and owner.token == token
+local last, holder = tonumber(seen[1] or 0), holderIn(seen[2])
+local isHolder = holder and holder.token == token
 
 -- The holder was answered something that this registry does not remember.
 local isSameServer = seenIncarnation == incarnation and seenServer == server
@@ -25,30 +25,30 @@ if isSameServer and forgot then
 end
 local believed = have < now + SANE_MS and math.max(last, have) or last
 if believed > last then redis.call('HSET', key, 'c' .. worker, text(believed)) end
-if not owner then return answer('unknown') end
-if not isHolder then return answer('fenced', text(owner.floor)) end
+if not holder then return answer('unknown') end
+if not isHolder then return answer('fenced', text(holder.floor)) end
 
 -- Only the first contact of an era may break the chain: the registry may have forgotten a link.
-local isNewEra = owner.era ~= era
-local knowsNonce = owner.nonce == nonce or owner.nonce == nextNonce
+local isNewEra = holder.era ~= era
+local knowsNonce = holder.nonce == nonce or holder.nonce == nextNonce
 if not knowsNonce and not (isNewEra and have >= last) then
-  owner.nonce = '' -- no copy knows it, so that the other one is told at its next renewal too
-  store(worker, believed, owner)
+  holder.nonce = '' -- no copy knows it, so that the other one is told at its next renewal too
+  store(worker, believed, holder)
   return answer('cloned')
 end
-owner.nonce = nextNonce
+holder.nonce = nextNonce
 
 local ceiling = now + ttl
 if not isNewEra then
   ceiling = math.max(last, have, ceiling)
-  store(worker, ceiling, owner)
-  return grant(worker, owner.floor, ceiling)
+  store(worker, ceiling, holder)
+  return grant(worker, holder.floor, ceiling)
 end
 
 -- A range never runs across an era: the holder ends the old one, then enters this one.
 local floor = math.max(last, have, safeFloor)
 local wait = floor + minRange - ceiling
 if wait > 0 then return answer('hold', wait) end
-owner.floor, owner.era = floor, era
-store(worker, ceiling, owner)
+holder.floor, holder.era = floor, era
+store(worker, ceiling, holder)
 return grant(worker, floor, ceiling)

@@ -22,10 +22,10 @@ for at = 1, #page[2], 2 do
 end
 for first = 1, #held, CHUNK do
   local last = math.min(first + CHUNK - 1, #held)
-  for at, owner in ipairs(redis.call('HMGET', key, unpack(held, first, last))) do
-    if owner then
+  for at, holder in ipairs(redis.call('HMGET', key, unpack(held, first, last))) do
+    if holder then
       seen[#seen + 1] = held[first + at - 1]
-      seen[#seen + 1] = owner
+      seen[#seen + 1] = holder
     end
   end
 end

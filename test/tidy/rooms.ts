@@ -44,10 +44,16 @@ export const ROOMS: readonly Room[] = [
     imports: ['lease', 'patience', 'errors', 'shown'],
     outside: ['node:crypto'],
   },
+  // Counters in a store: like the registry, without a store; it shares the clock that never goes back.
+  {
+    room: 'counters',
+    imports: ['registry', 'patience', 'errors', 'shown'],
+    outside: ['node:crypto'],
+  },
   // The store's clock of a registry in this process is the clock of this process.
   {
     room: 'backends/memory',
-    imports: ['registry', 'lease', 'core', 'errors', 'shown'],
+    imports: ['counters', 'registry', 'lease', 'core', 'errors', 'shown'],
     outside: [],
   },
   // The store's clock of a registry on this host is the clock of this host.
@@ -64,7 +70,11 @@ export const ROOMS: readonly Room[] = [
     loads: ['backends'],
     outside: [],
   },
-  { room: 'backends', imports: ['registry', 'lease', 'patience', 'errors', 'shown'], outside: [] },
+  {
+    room: 'backends',
+    imports: ['counters', 'registry', 'lease', 'patience', 'errors', 'shown'],
+    outside: [],
+  },
   {
     room: 'nest',
     imports: ['backends/schemes', 'core', 'lease', 'patience', 'errors', 'shown', 'process-wide'],
@@ -104,7 +114,7 @@ export const ROOMS: readonly Room[] = [
   },
   {
     room: 'testing',
-    imports: ['core', 'lease', 'patience', 'errors', 'shown', 'process-wide'],
+    imports: ['counters', 'core', 'lease', 'patience', 'errors', 'shown', 'process-wide'],
     typesOf: ['nest'],
     outside: [],
   },

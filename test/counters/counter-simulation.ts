@@ -118,9 +118,9 @@ class Simulation {
   }
 
   private request(have: bigint): TakeRequest {
-    const count = BigInt(this.random.between(1, 30));
+    const count = BigInt(this.random.between(1, 150));
     if (this.isClock) {
-      return { kind: 'clock', counter: 'c', count: count * 20n, have, perMs: 16, aheadMs: 300 };
+      return { kind: 'clock', counter: 'c', count: count * 2000n, have, perMs: 16, aheadMs: 1500 };
     }
     const skip = this.random.pick(SKIPS);
     return { kind: 'dense', counter: 'c', count, have, skip };
@@ -166,15 +166,15 @@ class Simulation {
   /** Another server answers, with what was there a while ago. */
   private lose(): void {
     if (this.timeMs < this.steadyFromMs || this.former !== undefined) return;
-    const sinceMs = this.random.between(0, LOSS_WINDOW_MS - CLOCK_DIFFERENCE_MS - 200);
+    const sinceMsMax = LOSS_WINDOW_MS - CLOCK_DIFFERENCE_MS;
+    const sinceMs = this.random.pick([0, sinceMsMax, this.random.between(0, sinceMsMax)]);
     const known = this.history.filter(({ atMs }) => atMs >= this.timeMs - sinceMs);
     const state = known.length > 0 ? known[0]!.state : this.server.map.state;
     const map = new CounterMap();
     map.state = state;
     const offsetMs = this.server.offsetMs - this.random.between(0, CLOCK_DIFFERENCE_MS);
-    const left = LOSS_WINDOW_MS - CLOCK_DIFFERENCE_MS - sinceMs;
-    if (this.random.chance(0.5)) {
-      const untilMs = this.timeMs + this.random.between(0, left);
+    if (this.random.chance(0.6)) {
+      const untilMs = this.timeMs + sinceMsMax - sinceMs;
       this.former = { server: this.server, untilMs };
     }
     this.lossCount++;

@@ -3,8 +3,8 @@
  * beside its successor, two losses come within one window, clocks step, messages come late and
  * twice, processes crash and give back.
  *
- * What it looks for: a position that is granted twice. What the rules promise nothing about does not
- * happen here: a loss of older writes than `LOSS_WINDOW_MS`, and a clock set forward around a loss.
+ * What it looks for: a position that is granted twice. What the rules promise nothing about does
+ * not happen here: a loss of older writes than `LOSS_WINDOW_MS`, a clock set forward around a loss.
  */
 import { CounterMap, type CounterState } from '../../lib/backends/memory/counter-map.js';
 import type { TakeAnswer, TakeGrant, TakeRequest } from '../../lib/counters/counter-store.js';

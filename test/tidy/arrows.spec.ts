@@ -60,7 +60,7 @@ describe('arrows between rooms', () => {
       'lib/backends/memory/x.ts',
       '../redis/y.js',
       'imports lib/backends/redis/y.ts; ' +
-        'backends/memory may import registry, lease, core, errors, shown',
+        'backends/memory may import counters, registry, lease, core, errors, shown',
     ],
     [
       'lib/nest/x.ts',

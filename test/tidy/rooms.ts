@@ -66,7 +66,7 @@ export const ROOMS: readonly Room[] = [
   {
     room: 'backends/schemes',
     imports: ['lease', 'errors', 'shown'],
-    typesOf: ['registry'],
+    typesOf: ['registry', 'counters'],
     loads: ['backends'],
     outside: [],
   },

@@ -1,6 +1,6 @@
 /**
- * Every scheme of a support URL, once: ours, each with the backend it names, and those that an
- * application adds by its option `supports`.
+ * Every scheme of a URL in one file, so that each is there once: ours, each with the backend it
+ * names, and those that an application adds by its option `supports`.
  *
  * Promise: a backend is loaded only when its URL is used, so that the clients of the others need
  * not be installed; no message shows more of a URL than a scheme that everybody knows.

@@ -13,11 +13,25 @@ export type { FieldRole, LayoutField } from './core/layout/layout-field.js';
 export type { FieldSpec } from './core/layout/layout-fields.js';
 export { layouts } from './core/layout/presets.js';
 export type { IchLayoutOptions, LayoutOptions } from './core/layout/presets.js';
+export { readableForm } from './core/layout/readable-form.js';
+export type { ReadableFormOptions } from './core/layout/readable-form.js';
 export { joinSharedLease } from './core/generator/join-shared-lease.js';
 export type { SharedLease } from './core/seat/shared-lease.js';
 export { SnowflakeGenerator } from './core/generator/snowflake-generator.js';
 export type { GeneratorOptions } from './core/generator/snowflake-generator.js';
 export { idFromBytes, idToBytes } from './core/text/bytes.js';
+export { checkDigits } from './core/text/check-digits.js';
+export type { CheckDigit } from './core/text/check-digits.js';
+export {
+  checkDigitForm,
+  fixedWidthForm,
+  prefixedForm,
+  suffixedForm,
+} from './core/text/composed-forms.js';
+export type { PublicId, PublicIds } from './core/text/opaque-form.js';
+export type { PublicIdKey } from './core/text/public-id-key.js';
+export { publicIds } from './core/text/public-ids.js';
+export type { PublicIdsOptions } from './core/text/public-ids.js';
 export type { TextForm } from './core/text/text-form.js';
 export { textForms } from './core/text/text-forms.js';
 export type { WorkerIdRange } from './core/layout/worker-id-range.js';

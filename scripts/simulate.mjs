@@ -9,6 +9,7 @@ import { Tally } from '../test/simulation/tally.mjs';
 const HELP = `Usage: npm run simulate -- [options]
   --seeds 1-3000     which seeds, one or a range (default 1-100)
   --scenario all     one of the scenarios, or all
+  --rows             over a store that keeps rows, in every scenario but wide
   --trace            tell all that happens; for a single seed and scenario
   --drawn            tell what each seed drew: faults, leases, layouts and all the rest; a single
                      run and one that went wrong tell it anyway
@@ -20,6 +21,7 @@ const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '1-100' },
     scenario: { type: 'string', default: 'all' },
+    rows: { type: 'boolean', default: false },
     trace: { type: 'boolean', default: false },
     drawn: { type: 'boolean', default: false },
     mutants: { type: 'boolean', default: false },
@@ -90,7 +92,10 @@ if (values.help) {
   const isAttack = values.mutants || values.mutant;
   // What a scenario tolerates tells nothing of a mutant.
   const fair = isAttack ? scenarios.filter((name) => !tolerant.has(name)) : scenarios;
-  const runs = runsOf(fair, seedsOf(values.seeds));
+  const overRows = fair.filter((name) => name !== 'wide');
+  const runs = values.rows
+    ? runsOf(overRows, seedsOf(values.seeds)).map((run) => ({ ...run, rows: true }))
+    : runsOf(fair, seedsOf(values.seeds));
   if (values.trace && runs.length > 1) stop('--trace tells of one seed and one scenario.');
   if (values.trace) console.log(await simulate({ ...runs[0], trace: console.log }));
   else if (isAttack) await attackMutants(runs);

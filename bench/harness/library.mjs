@@ -24,5 +24,11 @@ export const importCore = () => importEntry('nestjs-snowflake/core');
 /** @returns {Promise<typeof import('nestjs-snowflake/redis')>} */
 export const importRedis = () => importEntry('nestjs-snowflake/redis');
 
+/** @returns {Promise<typeof import('nestjs-snowflake/etcd')>} */
+export const importEtcd = () => importEntry('nestjs-snowflake/etcd');
+
+/** @returns {Promise<typeof import('nestjs-snowflake/sql')>} */
+export const importSql = () => importEntry('nestjs-snowflake/sql');
+
 /** @returns {Promise<typeof import('nestjs-snowflake/typeorm')>} */
 export const importTypeorm = () => importEntry('nestjs-snowflake/typeorm');

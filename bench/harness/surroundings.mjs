@@ -50,9 +50,18 @@ export const surroundings = () => ({
   Library: libraryText(),
 });
 
+/** Undefined where little else was going on, so far as the machine knows it. */
+function busyText() {
+  const [load = 0] = os.loadavg();
+  const isBusy = load > 2 * os.cpus().length;
+  return isBusy ? `on a busy machine (load average ${load.toFixed(0)})` : undefined;
+}
+
 /** One line for one group, which may be measured again without the others. */
 export function stampOf(/** @type {number} */ rounds) {
   const roundsText = rounds === 1 ? '1 round' : `${rounds} rounds`;
-  const parts = [dateText(), `Node ${process.version}`, processorText(), libraryText(), roundsText];
+  const library = libraryText();
+  const where = [`Node ${process.version}`, processorText(), busyText()].filter((text) => text);
+  const parts = [dateText(), ...where, library, roundsText];
   return `Measured ${parts.join(', ')}.`;
 }

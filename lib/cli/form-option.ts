@@ -1,21 +1,45 @@
 /**
- * The option --form: how ids are written in arguments and output, in decimal or another text form.
- * The names are those of `textForms`, in upper or lower case.
+ * The options --form and --public: how ids are written in arguments and output.
+ *
+ * The key of public ids comes from the environment: an argument would be seen by every user of the
+ * machine.
  */
-import { textForms, type TextForm } from '../core/index.js';
-import { quoted, usageFault, type Options, type OptionSpecs } from './command.js';
+import { publicIds, textForms, type TextForm } from '../core/index.js';
+import { quoted, usageFault, type Call, type OptionSpecs } from './command.js';
 import { suggestion } from './nearest.js';
+
+const KEY_VARIABLE = 'SNOWFLAKE_PUBLIC_ID_KEY';
 
 export const FORM_OPTION: OptionSpecs = {
   form: { value: 'form', says: `${Object.keys(textForms).join(', ')}; default decimal` },
+  public: { value: 'prefix', says: `public ids of this prefix; their key is in ${KEY_VARIABLE}` },
 };
 
-/** @throws SnowflakeError CONFIG_INVALID */
-export function formFrom(options: Options): TextForm {
-  const name = options.text('form') ?? 'decimal';
+/**
+ * The names of forms are those of `textForms`, in upper or lower case.
+ * @throws SnowflakeError CONFIG_INVALID
+ */
+export function formFrom({ options, env }: Call): TextForm {
+  const prefix = options.text('public');
+  const name = options.text('form');
+  if (prefix !== undefined && name !== undefined) {
+    throw usageFault('Expected --form or --public, got both.');
+  }
+  return prefix === undefined ? formNamed(name ?? 'decimal') : publicForm(prefix, env);
+}
+
+function formNamed(name: string): TextForm {
   const names = Object.keys(textForms) as (keyof typeof textForms)[];
   const plain = (text: string) => text.toLowerCase().replaceAll(/[-_ ]/g, '');
   const meant = names.find((form) => plain(form) === plain(name));
   if (meant !== undefined) return textForms[meant];
   throw usageFault(`There is no text form named ${quoted(name)}. ${suggestion(name, names)}`);
+}
+
+function publicForm(prefix: string, env: Call['env']): TextForm {
+  const key = env[KEY_VARIABLE];
+  if (key === undefined || key === '') {
+    throw usageFault(`--public needs the key of the ids in the variable ${KEY_VARIABLE}.`);
+  }
+  return publicIds({ prefix, key });
 }

@@ -13,11 +13,25 @@ export type { FieldRole, LayoutField } from './layout/layout-field.js';
 export type { FieldSpec } from './layout/layout-fields.js';
 export { layouts } from './layout/presets.js';
 export type { IchLayoutOptions, LayoutOptions } from './layout/presets.js';
+export { readableForm } from './layout/readable-form.js';
+export type { ReadableFormOptions } from './layout/readable-form.js';
 export { joinSharedLease } from './generator/join-shared-lease.js';
 export type { SharedLease } from './seat/shared-lease.js';
 export { SnowflakeGenerator } from './generator/snowflake-generator.js';
 export type { GeneratorOptions } from './generator/snowflake-generator.js';
 export { idFromBytes, idToBytes } from './text/bytes.js';
+export { checkDigits } from './text/check-digits.js';
+export type { CheckDigit } from './text/check-digits.js';
+export {
+  checkDigitForm,
+  fixedWidthForm,
+  prefixedForm,
+  suffixedForm,
+} from './text/composed-forms.js';
+export type { PublicId, PublicIds } from './text/opaque-form.js';
+export type { PublicIdKey } from './text/public-id-key.js';
+export { publicIds } from './text/public-ids.js';
+export type { PublicIdsOptions } from './text/public-ids.js';
 export type { TextForm } from './text/text-form.js';
 export { textForms } from './text/text-forms.js';
 export type { WorkerIdRange } from './layout/worker-id-range.js';

@@ -8,15 +8,14 @@
 import { systemClock } from '../core/clock.js';
 import { DATE_MS_MAX } from '../core/layout/epoch.js';
 import { isId, notAnIdText } from '../core/text/checked-id.js';
+import { refusalBy } from '../core/text/refusal.js';
 import type { TextForm } from '../core/text/text-form.js';
 import { reachMs } from '../core/seat/reach.js';
-import { shownShort } from '../shown.js';
+import { quoted, shownShort } from '../shown.js';
 import { textForms } from '../core/text/text-forms.js';
-import { SnowflakeError, isSnowflakeError } from '../errors.js';
+import { SnowflakeError } from '../errors.js';
 import { FUTURE_MS_MAX, checksFault, type SnowflakeIdChecks } from './id-checks.js';
-
-/** A real id, for messages and documentation. */
-export const EXAMPLE_ID = '382366441078288384';
+import { EXAMPLE_ID, exampleOf } from './id-schema.js';
 
 export class IdCheck {
   private readonly forms: readonly TextForm[];
@@ -31,7 +30,8 @@ export class IdCheck {
   ) {
     const fault = checksFault(checks, forms);
     if (fault !== undefined) throw new SnowflakeError('CONFIG_INVALID', fault);
-    this.forms = forms.includes(textForms.decimal) ? forms : [...forms, textForms.decimal];
+    const all = forms.includes(textForms.decimal) ? forms : [...forms, textForms.decimal];
+    this.forms = checks.form === undefined ? all : [checks.form];
   }
 
   /** The id that a text or a bigint is, or undefined for everything else. Makes no Error. */
@@ -70,7 +70,7 @@ export class IdCheck {
     if (typeof value !== 'string') return this.notText(value);
     const ids = this.forms.map((form) => form.tryDecode(value)).filter((id) => id !== undefined);
     const fault = ids.length > 0 ? this.faultIn(ids.at(-1)!) : undefined;
-    if (fault !== undefined) return fault;
+    if (fault !== undefined) return this.checks.form === undefined ? fault : this.notOurs(value);
     if (this.forms.length === 1) return refusalBy(this.forms[0]!, value);
     const example = `Send one as decimal text: "${EXAMPLE_ID}".`;
     return `Expected an id as ${this.formNames} text, got ${shownShort(value)}. ${example}`;
@@ -106,30 +106,30 @@ export class IdCheck {
     );
   }
 
+  /** Without the number that the text stands for, its time or its worker: the form hides them. */
+  private notOurs(text: string): string {
+    return (
+      `Expected an id as ${this.formNames} text that was made here, got ${quoted(text)}. Check ` +
+      'which system made it.'
+    );
+  }
+
   private notText(value: unknown): string {
     const head = `Expected an id as ${this.formNames} text, got ${shownShort(value)}. `;
     if (value === undefined) return `${head}Check that the id was sent.`;
     if (typeof value === 'number') {
       return `${head}A JavaScript number cannot hold every id: send the id as text.`;
     }
-    return `${head}Send one id, once, as text: "${EXAMPLE_ID}".`;
+    return `${head}Send one id, once, as text: "${this.example}".`;
+  }
+
+  private get example(): string {
+    return this.checks.form === undefined ? EXAMPLE_ID : exampleOf(this.checks.form);
   }
 
   private get formNames(): string {
     return this.forms.map(({ name }) => name).join(' or ');
   }
-}
-
-/** The form knows best which character is wrong. */
-function refusalBy(form: TextForm, text: string): string {
-  if (form.refusalOf !== undefined) return form.refusalOf(text);
-  try {
-    form.decode(text);
-  } catch (error) {
-    if (isSnowflakeError(error)) return error.message;
-    throw error;
-  }
-  return `Expected an id as ${form.name} text, got ${shownShort(text)}.`;
 }
 
 function isoOf(ms: number): string {

@@ -5,10 +5,18 @@
  * and stays text, for a validator to check.
  */
 import { Transform } from 'class-transformer';
+import type { TextForm } from '../core/text/text-form.js';
+import { IdCheck } from './check-id.js';
+
+export interface SnowflakeTextOptions {
+  /** The form to write, such as that of `publicIds()`. Default: decimal. */
+  readonly form?: TextForm;
+}
 
 /**
  * Serialises a bigint property, or a list of bigints, as decimal text; other values are unchanged.
- * For ClassSerializerInterceptor and `instanceToPlain`.
+ * With a `form` ids in decimal text are written in it as well, and what is no id is not sent:
+ * ID_INVALID. For ClassSerializerInterceptor and `instanceToPlain`.
  *
  * @example
  * ```ts
@@ -23,8 +31,20 @@ import { Transform } from 'class-transformer';
  * }
  * ```
  */
-export function SnowflakeText(): PropertyDecorator {
-  return Transform(({ value }) => textOf(value), { toPlainOnly: true });
+export function SnowflakeText(options: SnowflakeTextOptions = {}): PropertyDecorator {
+  // For its complaint about a form that is undefined by mistake.
+  new IdCheck(options);
+  const { form } = options;
+  const textOfAny = form === undefined ? textOf : (value: unknown) => textIn(form, value);
+  return Transform(({ value }) => textOfAny(value), { toPlainOnly: true });
+}
+
+const anyId = new IdCheck();
+
+function textIn(form: TextForm, value: unknown): unknown {
+  if (value === null || value === undefined) return value;
+  if (Array.isArray(value)) return value.map((one) => textIn(form, one));
+  return form.encode(anyId.idOf(value));
 }
 
 function textOf(value: unknown): unknown {

@@ -12,13 +12,17 @@ import {
   type ValueNode,
 } from 'graphql';
 import { isSnowflakeError } from '../errors.js';
+import { textForms } from '../core/text/text-forms.js';
 import { IdCheck } from './check-id.js';
 import type { SnowflakeIdChecks } from './id-checks.js';
 
 export type { SnowflakeIdChecks } from './id-checks.js';
 
 export interface SnowflakeScalarOptions extends SnowflakeIdChecks {
-  /** The name in the schema. Default `SnowflakeID`. */
+  /**
+   * The name in the schema. Default `SnowflakeID`. With a `form` clients have its text, resolvers
+   * decimal text.
+   */
   readonly name?: string;
 }
 
@@ -42,10 +46,14 @@ export function snowflakeScalar(
 ): GraphQLScalarType<string, string> {
   const { name = 'SnowflakeID', ...checks } = options;
   const check = new IdCheck(checks);
+  const { form = textForms.decimal } = checks;
+  // Resolvers have ids as bigint or decimal text, whatever clients have. Other checks would say in
+  // their messages what number a text stands for.
+  const inside = checks.form === undefined ? check : new IdCheck();
   return new GraphQLScalarType<string, string>({
     name,
-    description: 'A 64-bit id as decimal text.',
-    serialize: (value) => textOf(check, value),
+    description: `A 64-bit id as ${form.name} text.`,
+    serialize: (value) => form.encode(BigInt(textOf(inside, value))),
     parseValue: (value) => textOf(check, value),
     parseLiteral: (node) => textOf(check, literalOf(node), node),
   });

@@ -9,6 +9,11 @@ import { shown } from '../shown.js';
 
 /** What an id from a client must be, in addition to a number of 63 bits. */
 export interface SnowflakeIdChecks {
+  /**
+   * The only text form that is read, such as that of `publicIds()`; decimal text is then refused,
+   * and no message says what number a text stands for. Default: decimal.
+   */
+  readonly form?: TextForm;
   /** The layout of the ids; an id with more bits is refused. */
   readonly layout?: BitLayout;
   /**
@@ -39,15 +44,40 @@ export function checksFault(
   checks: SnowflakeIdChecks,
   forms: readonly TextForm[],
 ): string | undefined {
-  return formsFault(forms) ?? layoutFault(checks) ?? futureFault(checks) ?? workerFault(checks);
+  return (
+    formFault(checks, forms) ??
+    formsFault(forms) ??
+    layoutFault(checks) ??
+    futureFault(checks) ??
+    workerFault(checks)
+  );
+}
+
+const isForm = (form: unknown): boolean =>
+  typeof (form as Partial<TextForm> | null | undefined)?.tryDecode === 'function';
+
+function formFault(checks: SnowflakeIdChecks, forms: readonly TextForm[]): string | undefined {
+  // Asked by name: one that is undefined by mistake would let decimal text in.
+  if (!('form' in checks)) return undefined;
+  if (!isForm(checks.form)) {
+    return (
+      'Expected `form` to be a text form, with `encode`, `decode` and `tryDecode`, got ' +
+      `${shown(checks.form)}. Leave it out for decimal text.`
+    );
+  }
+  if (forms.length === 0) return undefined;
+  return (
+    'Expected `form` or `forms`, got both. `form` is the only one that is read, `forms` are read ' +
+    'in addition to decimal.'
+  );
 }
 
 function formsFault(forms: readonly TextForm[]): string | undefined {
-  const unknown = forms.find((form) => typeof form?.tryDecode !== 'function');
-  if (forms.every((form) => form !== unknown)) return undefined;
+  const at = forms.findIndex((form) => !isForm(form));
+  if (at < 0) return undefined;
   return (
     `Expected \`forms\` to be text forms, with \`encode\`, \`decode\` and \`tryDecode\`, got ` +
-    `${shown(unknown)}. Take them from \`textForms\`.`
+    `${shown(forms[at])}. Take them from \`textForms\`.`
   );
 }
 

@@ -5,13 +5,15 @@
  * validated here.
  */
 import { ApiParam, ApiProperty, ApiQuery } from '@nestjs/swagger';
-import { DECIMAL_PATTERN } from '../core/text/decimal.js';
-import { EXAMPLE_ID } from './check-id.js';
+import type { TextForm } from '../core/text/text-form.js';
+import { idSchemaOf, type IdSchema } from './id-schema.js';
 
 /** What a document may say about an id in addition to its form. */
 export interface ApiSnowflakeOptions {
+  /** The text form of the id, such as that of `publicIds()`. Default: decimal. */
+  readonly form?: TextForm;
   readonly description?: string;
-  /** Default: an id of the default layout. */
+  /** Default: an id of the default layout, in this form. */
   readonly example?: string;
   /** Default true. */
   readonly required?: boolean;
@@ -31,13 +33,12 @@ export interface ApiSnowflakePropertyOptions extends ApiSnowflakeOptions {
 }
 
 const DESCRIPTION = 'A 64-bit id as decimal text. Keep it as text; a number would lose digits.';
+const descriptionOf = (form: TextForm | undefined): string =>
+  form === undefined ? DESCRIPTION : `An id as ${form.name} text. Keep it as it is.`;
 
-/** The OpenAPI schema of an id. */
-export interface SnowflakeSchema {
+/** The OpenAPI schema of an id: `int64` in decimal, and the pattern of its form. */
+export interface SnowflakeSchema extends IdSchema {
   readonly type: 'string';
-  readonly format: 'int64';
-  readonly pattern: string;
-  readonly example: string;
 }
 
 /**
@@ -60,8 +61,9 @@ export interface SnowflakeSchema {
  * }
  * ```
  */
-export function snowflakeSchema(example = EXAMPLE_ID): SnowflakeSchema {
-  return { type: 'string', format: 'int64', pattern: DECIMAL_PATTERN, example };
+export function snowflakeSchema(example?: string, form?: TextForm): SnowflakeSchema {
+  const schema = idSchemaOf(form);
+  return { type: 'string', ...schema, example: example ?? schema.example };
 }
 
 /**
@@ -81,8 +83,8 @@ export function snowflakeSchema(example = EXAMPLE_ID): SnowflakeSchema {
  * ```
  */
 export function ApiSnowflakeProperty(options: ApiSnowflakePropertyOptions = {}): PropertyDecorator {
-  const { description = DESCRIPTION, example, isArray, ...passedOn } = options;
-  const id = snowflakeSchema(example);
+  const { form, description = descriptionOf(form), example, isArray, ...passedOn } = options;
+  const id = snowflakeSchema(example, form);
   const schema = isArray ? { type: 'array' as const, items: id } : id;
   return ApiProperty({ ...passedOn, ...schema, description });
 }
@@ -108,8 +110,8 @@ export function ApiSnowflakeParam(
   name: string,
   options: ApiSnowflakeOptions = {},
 ): MethodDecorator & ClassDecorator {
-  const { description = DESCRIPTION, example, ...passedOn } = options;
-  return ApiParam({ ...passedOn, name, description, schema: snowflakeSchema(example) });
+  const { form, description = descriptionOf(form), example, ...passedOn } = options;
+  return ApiParam({ ...passedOn, name, description, schema: snowflakeSchema(example, form) });
 }
 
 /** Documents an id, or a list of ids, in the query. */
@@ -117,9 +119,9 @@ export function ApiSnowflakeQuery(
   name: string,
   options: ApiSnowflakeQueryOptions = {},
 ): MethodDecorator & ClassDecorator {
-  const { description = DESCRIPTION, example, isArray, ...passedOn } = options;
+  const { form, description = descriptionOf(form), example, isArray, ...passedOn } = options;
   const described = { ...passedOn, name, description };
-  const schema = snowflakeSchema(example);
+  const schema = snowflakeSchema(example, form);
   if (!isArray) return ApiQuery({ ...described, schema });
   // The type of the handler's parameter, Array, would override a schema; it does not override type.
   const list = { type: String, isArray, example: [schema.example] };

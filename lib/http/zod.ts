@@ -7,9 +7,9 @@
 import { z } from 'zod';
 import { shownShort } from '../shown.js';
 import { IdListCheck, type SnowflakeIdListChecks } from './check-id-list.js';
-import { DECIMAL_PATTERN } from '../core/text/decimal.js';
-import { EXAMPLE_ID, IdCheck } from './check-id.js';
+import { IdCheck } from './check-id.js';
 import type { SnowflakeIdChecks } from './id-checks.js';
+import { idSchemaOf } from './id-schema.js';
 
 export type { SnowflakeIdListChecks } from './check-id-list.js';
 export type { SnowflakeIdChecks } from './id-checks.js';
@@ -30,7 +30,7 @@ export type { SnowflakeIdChecks } from './id-checks.js';
  */
 export function snowflakeId(checks: SnowflakeIdChecks = {}): z.ZodString {
   const check = new IdCheck(checks);
-  return idText(check).check((context) => {
+  return idText(check, checks).check((context) => {
     const message = check.refusalOf(context.value);
     if (message === undefined) return;
     context.issues.push({ code: 'custom', message, input: context.value });
@@ -42,7 +42,7 @@ export function snowflakeBigint(
   checks: SnowflakeIdChecks = {},
 ): z.ZodPipe<z.ZodString, z.ZodTransform<bigint, string>> {
   const check = new IdCheck(checks);
-  return idText(check).transform((text, context) => {
+  return idText(check, checks).transform((text, context) => {
     const id = check.find(text);
     if (id !== undefined) return id;
     context.issues.push({ code: 'custom', message: check.refusalOf(text), input: text });
@@ -65,7 +65,7 @@ export function snowflakeBigint(
  * ```
  */
 export function snowflakeIds(checks: SnowflakeIdListChecks = {}): z.ZodType<string[], string[]> {
-  return idList(checks, String);
+  return idList(checks, (_, value) => String(value));
 }
 
 /** A list of ids as decimal text, read into bigints; otherwise like `snowflakeIds`. */
@@ -77,10 +77,10 @@ export function snowflakeBigints(
 
 function idList<Id>(
   checks: SnowflakeIdListChecks,
-  written: (id: bigint) => Id,
+  written: (id: bigint, value: unknown) => Id,
 ): z.ZodType<Id[], string[]> {
   const check = new IdListCheck(checks);
-  const items = { type: 'string', format: 'int64', pattern: DECIMAL_PATTERN };
+  const { example: _, ...items } = { type: 'string', ...idSchemaOf(checks.form) };
   const { countMin: minItems, countMax: maxItems } = check;
   const list = z.any().meta({ type: 'array', items, minItems, maxItems }) as z.ZodType<
     string[],
@@ -88,7 +88,7 @@ function idList<Id>(
   >;
   return list.transform((values, context) => {
     const read = check.read(values);
-    if (Array.isArray(read)) return read.map(written);
+    if (Array.isArray(read)) return read.map((id, at) => written(id, values[at]));
     const { message, index } = read;
     const path = index === undefined ? [] : [index];
     context.issues.push({ code: 'custom', message, input: values, path });
@@ -97,8 +97,9 @@ function idList<Id>(
 }
 
 /** Any text, described as an id for JSON Schema, with our message for what is not text. */
-function idText(check: IdCheck): z.ZodString {
-  const description = { format: 'int64', pattern: DECIMAL_PATTERN, examples: [EXAMPLE_ID] };
+function idText(check: IdCheck, { form }: SnowflakeIdChecks): z.ZodString {
+  const { example, ...grammar } = idSchemaOf(form);
+  const description = { ...grammar, examples: [example] };
   const error = ({ input }: { readonly input?: unknown }) => {
     if (typeof input !== 'bigint') return check.refusalOf(input);
     return `Expected an id as text, got ${shownShort(input)}. Write it as text: String(id).`;

@@ -20,7 +20,8 @@ import { workerRecords } from './registry-view.js';
 import { release } from './release.js';
 import { renew } from './renew.js';
 import { headerRow } from './row-text.js';
-import { isMade, withBlock, workerIdsOf } from './row-blocks.js';
+import { firstBlocksOf, isMade, withBlocks, workerIdsOf } from './row-blocks.js';
+import { LatestOperation } from './latest-operation.js';
 import type { RegistrySlice, SliceStore } from './slice-store.js';
 import type { Changes } from './slice.js';
 import { HEADER_AGE_MS, StoredSlice } from './stored-slice.js';
@@ -28,6 +29,16 @@ import { HEADER_AGE_MS, StoredSlice } from './stored-slice.js';
 /** Each time somebody else got on, so that more than this is a store that refuses every write. */
 const ATTEMPT_COUNT = 40;
 const PAUSE_MS_MAX = 2000;
+
+interface Operation<T extends Changes> {
+  /** @param number how many of its writes were refused */
+  readonly take: (number: number) => Promise<Attempt<T>>;
+  readonly isLatest: () => boolean;
+  readonly onCreated: (() => Promise<void>) | undefined;
+}
+
+/** What became of what a step wanted to be written. */
+type Outcome = 'yes' | 'no' | 'prepared' | 'created';
 
 export interface RegistrySupportParts {
   readonly timers?: Timers;
@@ -48,8 +59,7 @@ export class RegistrySupport implements IDistributedSupport {
   readonly #store: SliceStore;
   readonly #timers: Timers;
   readonly #random: () => number;
-  /** By token, the operation that was asked for last. */
-  readonly #latest = new Map<string, object>();
+  readonly #latest = new LatestOperation();
   readonly #rows: Rows = {
     read: (workerIds, request) => this.#read(workerIds, request),
     ceilings: async ({ workerIdMin: min, workerIdMax: max }) =>
@@ -66,8 +76,10 @@ export class RegistrySupport implements IDistributedSupport {
   }
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
-    const { slice, step } = await this.#repeated(request, (number) =>
-      acquireFrom(this.#rows, request, number),
+    const { slice, step } = await this.#repeated(
+      request,
+      (number) => acquireFrom(this.#rows, request, number),
+      () => this.#makeFirst(request),
     );
     return slice.withWrites(step.answer);
   }
@@ -92,9 +104,9 @@ export class RegistrySupport implements IDistributedSupport {
     });
   }
 
-  async workers(): Promise<WorkerRecord[]> {
-    const slice = this.#sliceOf(await this.#store.readAll());
-    return workerRecords(slice.slots(), slice.nowMs);
+  async workers(countMax?: number): Promise<WorkerRecord[]> {
+    const slice = this.#sliceOf(await this.#store.readAll(countMax));
+    return workerRecords(slice.slots(), slice.nowMs).slice(0, countMax);
   }
 
   async advice(): Promise<string[]> {
@@ -116,27 +128,16 @@ export class RegistrySupport implements IDistributedSupport {
     return new StoredSlice(slice, { lossWindowMs: this.lossWindowMs, clock: this.#store.clock });
   }
 
-  /**
-   * One at a time for each token: its caller may have given up and asked again since, and what
-   * comes behind a later operation would look as if a copy of the holder had asked.
-   */
-  async #repeated<T extends Changes>(
+  #repeated<T extends Changes>(
     { token }: Pick<WorkerLease, 'token'>,
-    take: (number: number) => Promise<Attempt<T>>,
+    take: Operation<T>['take'],
+    onCreated?: () => Promise<void>,
   ): Promise<Attempt<T>> {
-    const own = {};
-    this.#latest.set(token, own);
-    try {
-      return await this.#attempts(take, () => this.#latest.get(token) === own);
-    } finally {
-      if (this.#latest.get(token) === own) this.#latest.delete(token);
-    }
+    return this.#latest.of(token, (isLatest) => this.#attempts({ take, isLatest, onCreated }));
   }
 
-  async #attempts<T extends Changes>(
-    take: (number: number) => Promise<Attempt<T>>,
-    isLatest: () => boolean,
-  ): Promise<Attempt<T>> {
+  async #attempts<T extends Changes>(operation: Operation<T>): Promise<Attempt<T>> {
+    const { take, isLatest, onCreated } = operation;
     // Whoever had to make rows looks at the same ones again.
     let refusedCount = 0;
     for (let count = 0; count < ATTEMPT_COUNT; count++) {
@@ -146,29 +147,41 @@ export class RegistrySupport implements IDistributedSupport {
       const outcome = await this.#written(attempt);
       if (outcome === 'yes') return attempt;
       if (outcome === 'no') refusedCount++;
+      if (outcome === 'created') await onCreated?.();
       const spanMs = Math.min(PAUSE_MS_MAX, 2 ** count);
       await pause(this.#timers, Math.ceil(this.#random() * spanMs));
     }
     throw this.#refused();
   }
 
-  async #written({ workerId, slice, step }: Attempt<Changes>): Promise<'yes' | 'no' | 'prepared'> {
+  async #written({ workerId, slice, step }: Attempt<Changes>): Promise<Outcome> {
     const lack = slice.lackOf(workerId, step);
-    if (typeof lack === 'number') await this.#makeBlock(lack);
-    else if (lack !== undefined) await this.#store.write(slice.write([], lack));
-    if (lack !== undefined) return 'prepared';
-    const write = slice.writeOf(step);
-    return write === undefined || (await this.#store.write(write)) ? 'yes' : 'no';
+    if (lack === undefined) {
+      const write = slice.writeOf(step);
+      return write === undefined || (await this.#store.write(write)) ? 'yes' : 'no';
+    }
+    if (typeof lack === 'number') await this.#makeBlocks([lack]);
+    else if (await this.#store.write(slice.write([], lack)))
+      return slice.isEmpty ? 'created' : 'prepared';
+    return 'prepared';
+  }
+
+  /** By whoever has created the registry: else a fleet that starts with it would all make them. */
+  async #makeFirst(request: LeaseRequest): Promise<void> {
+    // They are made when they are needed as well.
+    await this.#makeBlocks(firstBlocksOf(request)).catch(() => undefined);
   }
 
   /** Rows first: whatever block the header lists has all of them. */
-  async #makeBlock(block: number): Promise<void> {
-    const slice = await this.#read(workerIdsOf(block));
+  async #makeBlocks(blocks: readonly number[]): Promise<void> {
+    const slice = await this.#read(blocks.flatMap(workerIdsOf));
     const { header } = slice;
-    if (header === undefined || isMade(header, block)) return;
-    const write = slice.rowsOf(block);
-    const isDone = write.rows.length === 0 || (await this.#store.write(write));
-    if (isDone) await this.#store.write(slice.write([], headerRow(withBlock(header, block))));
+    if (header === undefined || blocks.every((block) => isMade(header, block))) return;
+    for (const block of blocks) {
+      const write = slice.rowsOf(block);
+      if (write.rows.length > 0 && !(await this.#store.write(write))) return;
+    }
+    await this.#store.write(slice.write([], headerRow(withBlocks(header, blocks))));
   }
 
   #refused(): SnowflakeError {

@@ -18,7 +18,7 @@ import type { HeldSlot, SlotHolder, WorkerSlot } from './slice.js';
 export const EMPTY_HEADER: RegistryRow = { workerId: HEADER_ID, ceilingMs: 0, text: '{}' };
 
 export function headerRow(header: StoredHeader): RegistryRow {
-  return { ...EMPTY_HEADER, text: JSON.stringify(header) };
+  return { ...EMPTY_HEADER, ceilingMs: header.lastTimeMs, text: JSON.stringify(header) };
 }
 
 /** @param incarnation of the header that the row is written under */
@@ -40,7 +40,7 @@ const HEADER_NUMBERS = [
 const HEADER_TEXTS = ['version', 'fingerprint', 'incarnation', 'server'] as const;
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text that is not a header's */
-export function headerOf({ text }: RegistryRow): StoredHeader | undefined {
+export function headerOf({ text, ceilingMs }: RegistryRow): StoredHeader | undefined {
   if (text === EMPTY_HEADER.text) return undefined;
   const fields = fieldsOf(text);
   const isWhole =
@@ -49,7 +49,10 @@ export function headerOf({ text }: RegistryRow): StoredHeader | undefined {
     (fields['blocks'] === undefined || isList(fields['blocks']));
   // Another version of the protocol may have other fields, and is left alone by its number.
   const isLeftAlone = typeof fields['version'] === 'string' && fields['version'] !== '1';
-  if (isWhole || isLeftAlone) return fields as unknown as StoredHeader;
+  const header = fields as unknown as StoredHeader;
+  // The time is written oftener than all the rest.
+  if (isWhole) return { ...header, lastTimeMs: Math.max(header.lastTimeMs, ceilingMs) };
+  if (isLeftAlone) return header;
   throw new SnowflakeError(
     'STORE_UNAVAILABLE',
     `The header of the registry cannot be read: somebody else wrote into its row. Nothing is ` +

@@ -14,7 +14,10 @@ export const HEADER_ID = -1;
 export interface RegistryRow {
   /** `HEADER_ID` for the header, else from 0 up. */
   readonly workerId: number;
-  /** Where the range granted last ends, in Unix milliseconds; 0 in the header. */
+  /**
+   * Where the range granted last ends, in Unix milliseconds; in the header the time up to which the
+   * registry has told it.
+   */
   readonly ceilingMs: number;
   /** Of the holder, at most 200 characters; absent where nobody holds the worker id. */
   readonly token?: string | undefined;
@@ -24,7 +27,8 @@ export interface RegistryRow {
 
 export interface StoredRow extends RegistryRow {
   /**
-   * A whole number below 2^53 that rises with every write of the row. A header that is made again
+   * A whole number below 2^53 that rises with every write of the row, but for one that
+   * `isTimeOnly`. A header that is made again
    * must not begin with a version that it ever had before: begin with a random one, or with one
    * from a counter that outlives the rows.
    */
@@ -64,8 +68,15 @@ export interface SliceWrite {
   readonly server: string;
   /** Of the header as it was read; undefined where there was none. */
   readonly headerVersion: number | undefined;
+  /** Of the header as it was read; 0 where there was none. */
+  readonly headerCeilingMs: number;
   /** The new header, absent where it stays as it is. */
   readonly header?: RegistryRow;
+  /**
+   * True where nothing but the ceiling of the header is new. What others read stays valid then, so
+   * that the header keeps its version; a store that cannot do that writes it as any header.
+   */
+  readonly isTimeOnly?: boolean;
   readonly rows: readonly RowWrite[];
 }
 
@@ -83,8 +94,12 @@ export interface SliceStore {
   /** Default `slewed`; `highest` for a store of several servers, whose clocks differ. */
   readonly clock?: ClockPolicy;
   read(question: SliceQuestion): Promise<RegistrySlice>;
-  /** Every row of the registry. */
-  readAll(): Promise<RegistrySlice>;
+  /**
+   * The rows of the registry for a list, by which nothing is granted: a store with many of them
+   * reads page by page, each at its own moment, and may leave out rows whose ceiling is 0.
+   * @param countMax so many worker ids are enough, whichever; absent for all
+   */
+  readAll(countMax?: number): Promise<RegistrySlice>;
   /**
    * Worker ids and ceilings of the rows between two worker ids, both included; for a store that
    * reads these faster than whole rows.
@@ -93,8 +108,10 @@ export interface SliceStore {
   /**
    * The header, then each row in order; in one atomic step, or one step for each. A step is taken
    * only if the server is the one named, the header has the version named (or is the one just
-   * written), and the row has its own. Where worker ids are used for the first time, up to 128 rows
-   * that are not there come at once: a store may make them in one step.
+   * written), and the row has its own; that of a header only if it has the ceiling named as well.
+   * One that `isTimeOnly` raises a ceiling that is lower, and else has nothing to do. Where worker
+   * ids are used for the first time, up to 128 rows that are not there come at once: a store may
+   * make them in one step.
    *
    * @returns false where a step was not taken; those before it may have been
    */

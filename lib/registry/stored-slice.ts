@@ -2,10 +2,9 @@
  * Between the rules and the rows of a store: a slice as the rules read it, and what they say as the
  * write that makes it so.
  *
- * A header that every operation wrote would be the one row that all of them fight for. So it is
- * written where something in it matters to others, or where its time is `HEADER_AGE_MS` old; and a
- * mark counts the writes of its own row besides the operations in the header. Both only rise, so
- * that a holder still proves that data was lost.
+ * A header is written where something in it matters to others, and its time alone, which
+ * invalidates nothing that they read, where that is `HEADER_AGE_MS` old. A mark counts the writes
+ * of its own row too. Both only rise, so that a holder still proves that data was lost.
  */
 import { randomUUID } from 'node:crypto';
 import type { LeaseAnswer, LeaseRequest, WorkerLease } from '../lease/distributed-support.js';
@@ -31,6 +30,8 @@ import type {
 
 /** So far the clock of the registry can fall behind what was answered; part of the loss window. */
 export const HEADER_AGE_MS = 1000;
+/** Those who ask at once write the same time, of which the store takes the first. */
+const HEADER_STEP_MS = HEADER_AGE_MS / 2;
 
 export interface StoreTerms {
   readonly lossWindowMs: number;
@@ -40,7 +41,7 @@ export interface StoreTerms {
 export class StoredSlice {
   readonly header: StoredHeader | undefined;
   readonly reading: StoreReading;
-  private readonly headerVersion: number | undefined;
+  private readonly headerRow: StoredRow | undefined;
   private readonly rows: ReadonlyMap<number, StoredRow>;
 
   constructor(
@@ -49,9 +50,8 @@ export class StoredSlice {
   ) {
     const { timeMs, server, rows } = slice;
     this.rows = new Map(rows.map((row) => [row.workerId, row]));
-    const header = this.rows.get(HEADER_ID);
-    this.header = header && headerOf(header);
-    this.headerVersion = header?.version;
+    this.headerRow = this.rows.get(HEADER_ID);
+    this.header = this.headerRow && headerOf(this.headerRow);
     this.reading = { timeMs, server, random: randomUUID(), lossWindowMs, clock };
   }
 
@@ -64,8 +64,15 @@ export class StoredSlice {
 
   /** Those that were ever leased. */
   slots(): WorkerSlot[] {
-    const leased = [...this.rows.values()].filter(({ ceilingMs }) => ceilingMs > 0);
+    const leased = [...this.rows.values()].filter(
+      ({ workerId, ceilingMs }) => workerId !== HEADER_ID && ceilingMs > 0,
+    );
     return leased.map((row) => slotOf(row, this.header?.incarnation));
+  }
+
+  /** True where there is a place for a registry, and none in it. */
+  get isEmpty(): boolean {
+    return this.headerRow !== undefined && this.header === undefined;
   }
 
   has(workerId: number): boolean {
@@ -106,7 +113,7 @@ export class StoredSlice {
   lackOf(workerId: number, { header: next, slots }: Changes): RegistryRow | number | undefined {
     const { header } = this;
     if (next === undefined) return undefined;
-    if (this.headerVersion === undefined) return EMPTY_HEADER;
+    if (this.headerRow === undefined) return EMPTY_HEADER;
     // A claim is written with the range that makes it, never before it.
     if (header === undefined) return headerRow({ ...next, fingerprint: '' });
     const block = blockOf(workerId);
@@ -126,20 +133,23 @@ export class StoredSlice {
 
   /** Undefined where there is nothing to write. */
   writeOf({ header, slots }: Changes): SliceWrite | undefined {
-    const isHeaderNew = header !== undefined && isWorthWriting(this.header, header);
-    if (!isHeaderNew && slots.length === 0) return undefined;
-    return this.write(slots, isHeaderNew ? headerRow(header) : undefined);
+    const news = header === undefined ? 'none' : newsIn(this.header, header);
+    if (news === 'none') return slots.length === 0 ? undefined : this.write(slots);
+    if (news === 'facts') return this.write(slots, headerRow(header!));
+    const { lastTimeMs } = header!;
+    const ceilingMs = lastTimeMs - (lastTimeMs % HEADER_STEP_MS);
+    return { ...this.write(slots, { ...this.headerRow!, ceilingMs }), isTimeOnly: true };
   }
 
   write(slots: readonly WorkerSlot[], header?: RegistryRow): SliceWrite {
     const { server } = this.slice;
-    const { headerVersion } = this;
+    const { version: headerVersion, ceilingMs: headerCeilingMs = 0 } = this.headerRow ?? {};
     const incarnation = this.header?.incarnation;
     const rows = slots.map((slot) => ({
       row: slotRow(slot, incarnation),
       version: this.rows.get(slot.workerId)?.version,
     }));
-    return { server, headerVersion, ...(header && { header }), rows };
+    return { server, headerVersion, headerCeilingMs, ...(header && { header }), rows };
   }
 
   private versionOf(workerId: number): number {
@@ -148,10 +158,12 @@ export class StoredSlice {
 }
 
 /** What others must know; all the rest of a header can be told from what stands there. */
-function isWorthWriting(stored: RegistryHeader | undefined, next: RegistryHeader): boolean {
-  if (stored === undefined) return true;
-  const agedMs = next.lastTimeMs - stored.lastTimeMs;
-  if (agedMs < 0 || agedMs >= HEADER_AGE_MS) return true;
-  const { lastTimeMs: _, slewMs: __, operations: ___, ...facts } = stored;
-  return Object.entries(facts).some(([name, fact]) => next[name as keyof typeof facts] !== fact);
+function newsIn(stored: RegistryHeader | undefined, next: RegistryHeader) {
+  if (stored === undefined) return 'facts';
+  const { lastTimeMs, slewMs, operations: _, ...facts } = stored;
+  const isNew = ([name, fact]: [string, unknown]) => next[name as keyof typeof facts] !== fact;
+  if (Object.entries(facts).some(isNew)) return 'facts';
+  const agedMs = next.lastTimeMs - lastTimeMs;
+  if (agedMs >= 0 && agedMs < HEADER_AGE_MS) return 'none';
+  return agedMs > 0 && next.slewMs === slewMs ? 'time' : 'facts';
 }

@@ -10,6 +10,7 @@ import { delimiter, join } from 'node:path';
 const SERVERS = {
   redis: { debian: 'redis-server', brew: 'redis', names: ['redis-server', 'valkey-server'] },
   postgres: { debian: 'postgresql', brew: 'postgresql@17', names: ['initdb'] },
+  pgbouncer: { debian: 'pgbouncer', brew: 'pgbouncer', names: ['pgbouncer'] },
   mariadb: { debian: 'mariadb-server', brew: 'mariadb', names: ['mariadbd', 'mysqld'] },
   etcd: { debian: 'etcd-server', brew: 'etcd', names: ['etcd'] },
   etcdctl: { debian: 'etcd-client', brew: 'etcd', names: ['etcdctl'] },
@@ -45,7 +46,7 @@ const DOCKER = [
 ];
 
 /** @typedef {'redis' | 'postgres' | 'mariadb' | 'etcd' | 'etcdctl'} Store */
-/** @typedef {Store | 'faketime' | 'chromium'} Server */
+/** @typedef {Store | 'pgbouncer' | 'faketime' | 'chromium'} Server */
 /** @typedef {Partial<Record<Server, string>>} Binaries */
 
 /** Folders that hold servers although they are often not on PATH. */

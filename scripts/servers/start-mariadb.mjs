@@ -19,16 +19,20 @@ function installer(server) {
   return paths.find((path) => existsSync(path)) ?? paths[0];
 }
 
-/** @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>} */
-export async function startMariadb() {
+/**
+ * Fresh data in `folder`, and the command of the server that has them.
+ * @param {{ folder: string, user: object, port: number, more?: readonly string[] }} parts `folder`
+ *   is the user's
+ */
+export function createMariadb({ folder, user, port, more = [] }) {
   const { mariadb } = requireServers(['mariadb']);
-  const user = unprivileged();
-  const folder = serverFolder('mariadb', user);
   const data = join(folder, 'data');
   const install = [
     '--no-defaults',
     `--datadir=${data}`,
     '--auth-root-authentication-method=normal',
+    // Two that are made at once would delete each other's tables.
+    `--tmpdir=${folder}`,
   ];
   const options = { cwd: folder, ...user, encoding: 'utf8' };
   const made = spawnSync(installer(mariadb), [...install, '--skip-test-db'], options);
@@ -36,19 +40,33 @@ export async function startMariadb() {
     throw new Error(`mariadb-install-db failed:\n${made.stderr || made.error}`);
   const initFile = join(folder, 'init.sql');
   writeFileSync(initFile, INIT_SQL, { mode: 0o644 });
+  const args = [
+    '--no-defaults',
+    `--datadir=${data}`,
+    `--port=${port}`,
+    '--bind-address=127.0.0.1',
+    `--tmpdir=${folder}`,
+    '--skip-name-resolve',
+    `--socket=${join(folder, 'mysql.sock')}`,
+    `--init-file=${initFile}`,
+    '--innodb-flush-log-at-trx-commit=0',
+    ...more,
+  ];
+  return { command: mariadb, args, data };
+}
+
+/**
+ * @param {readonly string[]} more arguments, as in `--read-only`
+ * @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>}
+ */
+export async function startMariadb(more = []) {
+  const user = unprivileged();
+  const folder = serverFolder('mariadb', user);
   const port = await freePort();
+  const { command, args } = createMariadb({ folder, user, port, more });
   const { pid, stop } = await startProcess({
-    command: mariadb,
-    args: [
-      '--no-defaults',
-      `--datadir=${data}`,
-      `--port=${port}`,
-      '--bind-address=127.0.0.1',
-      '--skip-name-resolve',
-      `--socket=${join(folder, 'mysql.sock')}`,
-      `--init-file=${initFile}`,
-      '--innodb-flush-log-at-trx-commit=0',
-    ],
+    command,
+    args,
     folder,
     user,
     // The greeting names the version; an error packet while starting does not.

@@ -10,22 +10,55 @@ import { firstReply } from './tcp.mjs';
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]).toString('latin1');
 
 /**
+ * @typedef {{ url: string, port: number, pid: number, stop: () => Promise<void> }} Running
  * @param {readonly string[]} more settings, as in `wal_writer_delay=10s`
- * @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>}
+ * @returns {Promise<Running>}
  */
 export async function startPostgres(more = []) {
-  const { postgres: initdb } = requireServers(['postgres']);
+  const place = newPlace();
+  runAs(place, join(programs(), 'initdb'), ['-D', place.data, ...INIT]);
+  return serve(place, more);
+}
+
+/**
+ * A server, and one that follows it and takes no writes.
+ * @returns {Promise<{ primary: Running, standby: Running }>}
+ */
+export async function startWithStandby() {
+  const [place, other] = [newPlace(), newPlace()];
+  runAs(place, join(programs(), 'initdb'), ['-D', place.data, ...INIT]);
+  runAs(other, 'cp', ['-a', place.data, other.data]);
+  runAs(other, 'touch', [join(other.data, 'standby.signal')]);
+  const primary = await serve(place, []);
+  const followed = `primary_conninfo=host=127.0.0.1 port=${primary.port} user=postgres`;
+  return { primary, standby: await serve(other, [followed]) };
+}
+
+const INIT = ['-U', 'postgres', '--auth=trust', '--no-sync', '--encoding=UTF8'];
+
+function programs() {
+  return dirname(requireServers(['postgres']).postgres);
+}
+
+/** @typedef {{ user: object, folder: string, data: string }} Place */
+function newPlace() {
   const user = unprivileged();
   const folder = serverFolder('postgres', user);
-  const data = join(folder, 'data');
-  const args = ['-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '--encoding=UTF8'];
-  const made = spawnSync(initdb, args, { cwd: folder, ...user, encoding: 'utf8' });
-  if (made.status !== 0) throw new Error(`initdb failed:\n${made.stderr || made.error}`);
+  return { user, folder, data: join(folder, 'data') };
+}
+
+function runAs(/** @type {Place} */ { user, folder }, program, args) {
+  const made = spawnSync(program, args, { cwd: folder, ...user, encoding: 'utf8' });
+  if (made.status !== 0) throw new Error(`${program} failed:\n${made.stderr || made.error}`);
+}
+
+/** @returns {Promise<Running>} */
+async function serve(/** @type {Place} */ { user, folder, data }, more) {
   const port = await freePort();
   const own = ['fsync=off', 'max_connections=200', 'listen_addresses=127.0.0.1'];
   const settings = [...own, ...more];
   const { pid, stop } = await startProcess({
-    command: join(dirname(initdb), 'postgres'),
+    command: join(programs(), 'postgres'),
     args: ['-D', data, '-p', String(port), '-k', folder, ...settings.flatMap((set) => ['-c', set])],
     folder,
     user,

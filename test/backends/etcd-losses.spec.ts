@@ -14,6 +14,7 @@ import { HEADER_ID } from '../../lib/registry/slice-store.js';
 import { requireServers } from '../../scripts/servers/binaries.mjs';
 import { unprivileged } from '../../scripts/servers/server-process.mjs';
 import { etcdMembers, initialCluster, startEtcdMember } from '../../scripts/servers/start-etcd.mjs';
+import { TIME_IS_KEPT, keptTimeIn } from '../registry/kept-time.js';
 import { EtcdLab } from './etcd-lab.js';
 import type { ProxyCall } from './etcd-proxy.js';
 import { failureOf, held, request } from './redis-lab.js';
@@ -21,6 +22,7 @@ import { failureOf, held, request } from './redis-lab.js';
 const lab = new EtcdLab();
 afterEach(() => lab.end());
 
+const NONE = { headerVersion: undefined, headerCeilingMs: 0 };
 const ONE = { workerIdMin: 0, workerIdMax: 0 };
 
 describe('a snapshot that is restored with the same token', () => {
@@ -108,7 +110,7 @@ describe('a snapshot that is restored with the same token', () => {
     // Opens a new connection, over which nothing was examined yet.
     await store.readAll();
     const { server } = empty;
-    const error = await failureOf(store.write({ server, headerVersion: undefined, header, rows }));
+    const error = await failureOf(store.write({ server, ...NONE, header, rows }));
     expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', details: { refusal: 'lost' } });
     expect((await store.read({ workerIds: [1] })).server).not.toBe(server);
   });
@@ -186,7 +188,7 @@ describe('a commit that stalls', () => {
     const row = { workerId: 3, ceilingMs: 1, text: '{}' };
     return store.write({
       server,
-      headerVersion: undefined,
+      ...NONE,
       header,
       rows: [{ row, version: undefined }],
     });
@@ -215,7 +217,9 @@ describe('a commit that stalls', () => {
     lab.ends(() => store.close());
     const { server, rows } = await store.read({ workerIds: [0] });
     const [header, row] = [rows[0]!, rows[1]!];
-    const write = { server, headerVersion: header.version, rows: [{ row, version: row.version }] };
+    const { version: headerVersion, ceilingMs: headerCeilingMs } = header;
+    const read = { server, headerVersion, headerCeilingMs };
+    const write = { ...read, rows: [{ row, version: row.version }] };
     expect(header.workerId).toBe(HEADER_ID);
     expect(await store.write(change === 'row' ? write : { ...write, header, rows: [] })).toBe(true);
     return store.write(write);
@@ -273,6 +277,26 @@ describe('an answer that is lost', () => {
     expect(await support.workers!()).toEqual([]);
     expect(count).toBe(2);
   });
+});
+
+it('keeps the revision of a header whose time alone is new', async () => {
+  const settings = settingsOf({ endpoints: [lab.shared], namespace: randomUUID() });
+  const store = new EtcdStore(settings, new EtcdClient(settings));
+  lab.ends(() => store.close());
+  expect(await keptTimeIn(store)).toEqual(TIME_IS_KEPT);
+});
+
+it('notes a loss where what it knew of the time was deleted', async () => {
+  const { endpoint } = await lab.proxy();
+  const keys = lab.keys();
+  const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
+  const { lease } = await lab.lease(support, ONE);
+  const serverOf = async () => JSON.parse((await keys.all()).get('header')!.split('\n')[1]!).server;
+  const before: unknown = await serverOf();
+  await keys.delete('clock');
+  expect(await support.refreshAlive(lease)).toMatchObject({ status: 'hold' });
+  expect(await serverOf()).not.toBe(before);
+  expect((await keys.all()).get('clock')).toMatch(/^\d{16}$/);
 });
 
 it('goes on after a compaction', async () => {

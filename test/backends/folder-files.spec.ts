@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as immediately } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { folderError } from '../../lib/backends/host/folder-errors.js';
 import { FolderFiles } from '../../lib/backends/host/folder-files.js';
@@ -20,6 +21,7 @@ import { FolderStore } from '../../lib/backends/host/folder-store.js';
 import { folderSupport } from '../../lib/backends/host/index.js';
 import { inspectorFromUrl, supportFromUrl } from '../../lib/backends/host/folder.support.js';
 import { HEADER_ID, type SliceWrite } from '../../lib/registry/slice-store.js';
+import { TIME_IS_KEPT, keptTimeIn } from '../registry/kept-time.js';
 
 let root: string;
 let folder: string;
@@ -35,8 +37,8 @@ const header = { workerId: HEADER_ID, ceilingMs: 0, text: '{}' };
 /** A write of the header by whoever has read what is there. */
 async function headerWrite(store: FolderStore): Promise<SliceWrite> {
   const { server, rows } = await store.read({ workerIds: [] });
-  const version = rows.find(({ workerId }) => workerId === HEADER_ID)?.version;
-  return { server, headerVersion: version, header, rows: [] };
+  const { version, ceilingMs = 0 } = rows.find(({ workerId }) => workerId === HEADER_ID) ?? {};
+  return { server, headerVersion: version, headerCeilingMs: ceilingMs, header, rows: [] };
 }
 
 describe('a value in a folder', () => {
@@ -82,6 +84,20 @@ describe('a value in a folder', () => {
     cpSync(copy, folder, { recursive: true, preserveTimestamps: true });
     expect((await files.load())!.identity).not.toBe(seen.identity);
     expect(await files.replace(seen, 'late')).toBe(false);
+  });
+
+  it('is whole where the folder was put back between the two steps of who stalled', async () => {
+    const files = new FolderFiles(folder);
+    await files.create('first');
+    const value = (await files.load())!;
+    const replaced = files.replace(value, 'second');
+    // The older copy has the name that is looked for, and not what was written a moment ago.
+    const isOfSecond = (name: string) => name.startsWith(`state-${value.id}-`);
+    while (!readdirSync(folder).some(isOfSecond)) await immediately();
+    const [state = ''] = readdirSync(folder).filter(isOfSecond);
+    rmSync(join(folder, state));
+    expect(await replaced).toBe(true);
+    expect((await files.load())!.text).toBe('second');
   });
 
   it('outlives whoever was killed between two of its steps', async () => {
@@ -135,6 +151,9 @@ describe('a registry in a folder', () => {
     const rebooted = new FolderStore(folder, { bootOf: async () => 'another run' });
     expect(await rebooted.write(await headerWrite(store))).toBe(false);
   });
+
+  it('keeps the version of a header whose time alone is new', () =>
+    expect(keptTimeIn(new FolderStore(folder))).resolves.toEqual(TIME_IS_KEPT));
 
   it('begins with a version that no header of it had before', async () => {
     const store = new FolderStore(folder);

@@ -35,6 +35,7 @@ const DIALECTS = [
     header: [/h\.version = /, '0 <> '],
     server: [new RegExp(`${escaped(POSTGRES_SERVER)} = (?=\\$)`), "'' <> "],
     own: [/ AND version = /, ' AND 0 <> '],
+    time: [/ AND ceiling = /, ' AND -1 <> '],
   },
   {
     name: 'mysql',
@@ -42,6 +43,7 @@ const DIALECTS = [
     header: [/h\.version = /, '0 <> '],
     server: [new RegExp(`${escaped(mysqlServer(true, 'server_uid'))} = (?=\\?)`), "'' <> "],
     own: [/ AND w\.version = /, ' AND 0 <> '],
+    time: [/ AND w\.ceiling = /, ' AND -1 <> '],
   },
   {
     name: 'sqlite',
@@ -49,6 +51,7 @@ const DIALECTS = [
     header: [/h\.version = /, '0 <> '],
     server: [/'memory' = (?=\?)/, "'' <> "],
     own: [/ AND version = /, ' AND 0 <> '],
+    time: [/ AND ceiling = /, ' AND -1 <> '],
   },
 ] as const;
 
@@ -56,7 +59,7 @@ function escaped(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
 }
 
-const HEADER: RegistryRow = { workerId: HEADER_ID, ceilingMs: 0, text: '{"header":1}' };
+const HEADER: RegistryRow = { workerId: HEADER_ID, ceilingMs: 5, text: '{"header":1}' };
 const slot = (ceilingMs: number): RegistryRow => ({
   workerId: 7,
   ceilingMs,
@@ -81,14 +84,16 @@ describe.each(DIALECTS)('$name', ({ name, dialect, ...conditions }) => {
     const store = storeBy(query, namespace);
     const { server } = await store.read({ workerIds: [7] });
     const rows = [{ row: slot(1000), version: undefined }];
-    await store.write({ server, headerVersion: undefined, header: HEADER, rows });
+    const before = { server, headerVersion: undefined, headerCeilingMs: 0 };
+    await store.write({ ...before, header: HEADER, rows });
     const slice = await store.read({ workerIds: [7] });
     const headerVersion = slice.rows.find(({ workerId }) => workerId === HEADER_ID)!.version;
     const mutant = (part: keyof typeof conditions) => {
       const [from, to] = conditions[part];
       return storeBy(broken(query, from, to), namespace);
     };
-    const update = { server, headerVersion, rows: [{ row: slot(2000), version: 1 }] };
+    const header = { server, headerVersion, headerCeilingMs: HEADER.ceilingMs };
+    const update = { ...header, rows: [{ row: slot(2000), version: 1 }] };
     const insert = {
       ...update,
       rows: [{ row: { ...slot(2000), workerId: 8 }, version: undefined }],
@@ -134,11 +139,65 @@ describe.each(DIALECTS)('$name', ({ name, dialect, ...conditions }) => {
     expect(await mutant('header').write(late)).toBe(true);
   });
 
+  it('raises the time in a header alone, and lowers it never', async () => {
+    const { store, update } = await stored();
+    const told = (ceilingMs: number) => ({ ...HEADER, ceilingMs });
+    const time = (ceilingMs: number, version = update.headerVersion) =>
+      store.write({
+        ...update,
+        headerVersion: version,
+        header: told(ceilingMs),
+        isTimeOnly: true,
+        rows: [],
+      });
+    const headerNow = async () => {
+      const { rows } = await store.read({ workerIds: [] });
+      const { version, ceilingMs } = rows[0]!;
+      return { version, ceilingMs };
+    };
+    const version = update.headerVersion;
+    expect(await time(30)).toBe(true);
+    expect(await headerNow()).toEqual({ version, ceilingMs: 30 });
+    expect(await time(20)).toBe(true);
+    await time(40, version - 1);
+    expect(await headerNow()).toEqual({ version, ceilingMs: 30 });
+    // What was read before stays valid.
+    expect(await store.write(update)).toBe(true);
+  });
+
+  it('writes no header whose time has changed since it was read', async () => {
+    const { store, mutant, update } = await stored();
+    const late = { ...update, headerCeilingMs: 4, header: HEADER, rows: [] };
+    expect(await store.write(late)).toBe(false);
+    expect(await mutant('time').write(late)).toBe(true);
+  });
+
   it.each(['update', 'insert'] as const)('has the server in its %s', async (kind) => {
     const { store, mutant, [kind]: write } = await stored();
     const late = { ...write, server: 'another' };
     expect(await store.write(late)).toBe(false);
     expect(await mutant('server').write(late)).toBe(true);
+  });
+
+  it('lists page by page, no more than is asked for, and no row that waits', async () => {
+    const namespace = randomUUID();
+    const store = storeBy(queries[name]!, namespace);
+    const { server } = await store.read({ workerIds: [] });
+    const before = { server, headerVersion: undefined, headerCeilingMs: 0 };
+    await store.write({ ...before, header: HEADER, rows: [] });
+    // Two pages and a half; every fifth waits for its first holder.
+    const digits = 'WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 176)';
+    const sql =
+      `INSERT INTO ${lab.table} (namespace, worker_id, version, ceiling, data) ${digits} ` +
+      `SELECT '${namespace}', a.i * 177 + b.i, 1, (a.i * 177 + b.i) % 5, '{}' FROM n a, n b`;
+    await queries[name]!(sql, []);
+    const all = (await store.readAll()).rows.map(({ workerId }) => workerId);
+    const leased = Array.from({ length: 177 * 177 }, (_, n) => n).filter((n) => n % 5 > 0);
+    expect(all).toEqual([HEADER_ID, ...leased]);
+    const some = (await store.readAll(3)).rows.map(({ workerId }) => workerId);
+    expect(some).toEqual([HEADER_ID, 1, 2, 3]);
+    const many = (await store.readAll(12_000)).rows;
+    expect(many).toHaveLength(12_001);
   });
 
   it('begins each header with a version that no other had', async () => {

@@ -11,11 +11,15 @@ import { join } from 'node:path';
  * @typedef {{ place: string, fromMs: number, toMs: number, error: string }} Gap
  */
 
-const WORKER_AND_SEQUENCE_BITS = 15n;
 const SEQUENCE_BITS = 12n;
 
-/** @param {string} folder @returns everything that was seen in it */
-export function checkFolder(folder) {
+/**
+ * @param {string} folder
+ * @param {number} workerBits of the layout
+ * @returns everything that was seen in it
+ */
+export function checkFolder(folder, workerBits = 3) {
+  const workerOf = (/** @type {bigint} */ id) => BigInt.asUintN(workerBits, id >> SEQUENCE_BITS);
   const names = readdirSync(folder).filter((name) => name.endsWith('.ids'));
   const lists = names.map((name) => idsOf(join(folder, name)));
   const events = names.flatMap((name) => eventsOf(join(folder, name.replace('.ids', '.events'))));
@@ -27,11 +31,14 @@ export function checkFolder(folder) {
   }
   all.sort();
   const duplicates = all.filter((id, index) => index > 0 && id === all[index - 1]);
+  const textOf = (/** @type {bigint} */ id) =>
+    `${id} (worker ${workerOf(id)}, ` +
+    `${id >> (SEQUENCE_BITS + BigInt(workerBits))} ms after the epoch)`;
   return {
     idCount: all.length,
     duplicateCount: duplicates.length,
     duplicates: [...duplicates.subarray(0, 5)].map((id) => textOf(id)),
-    disorderCount: lists.reduce((sum, list) => sum + disorderOf(list), 0),
+    disorderCount: lists.reduce((sum, list) => sum + disorderOf(list, workerOf), 0),
     leaseCount: events.filter(({ kind }) => kind === 'lease').length,
     /** @type {Gap[]} */
     gaps: events.filter(({ kind }) => kind === 'gap'),
@@ -53,17 +60,14 @@ function eventsOf(/** @type {string} */ path) {
 }
 
 /** Going back is meant where a clock was set back and another worker id was taken for it. */
-function disorderOf(/** @type {BigUint64Array} */ ids) {
+function disorderOf(
+  /** @type {BigUint64Array} */ ids,
+  /** @type {(id: bigint) => bigint} */ workerOf,
+) {
   let count = 0;
   for (let at = 1; at < ids.length; at++) {
     const [id, before] = [ids[at] ?? 0n, ids[at - 1] ?? 0n];
     if (id <= before && workerOf(id) === workerOf(before)) count++;
   }
   return count;
-}
-
-const workerOf = (/** @type {bigint} */ id) => (id >> SEQUENCE_BITS) & 7n;
-
-function textOf(/** @type {bigint} */ id) {
-  return `${id} (worker ${workerOf(id)}, ${id >> WORKER_AND_SEQUENCE_BITS} ms after the epoch)`;
 }

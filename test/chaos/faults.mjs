@@ -20,8 +20,10 @@ import { REGISTRY } from './topologies.mjs';
  * @property {string} [gap] the stretch without ids that it causes in its process, by its error
  * @property {number} [cardCount] how often it is in the deck: restarts are what happens most
  * @property {boolean} [changesServer] new ranges then begin behind the quarantine
+ * @property {boolean} [setsOneClock] of one process, and not of the others
  * @property {readonly string[]} [only] topologies that can have it; default all
- * @property {(world: World) => unknown} apply answers the process it befell, if it is one
+ * @property {(world: World) => unknown} apply answers the process it befell, if it is one, and
+ *   false where it could not happen
  */
 
 const STANDALONE = ['standalone'];
@@ -60,12 +62,14 @@ export const FAULTS = [
     apply: (world) =>
       one(world, (it) => {
         it.kill('SIGSTOP');
-        setTimeout(() => it.kill('SIGCONT'), PAST_LEASE_MS * (0.2 + world.random()));
+        const share = world.random() < 0.5 ? 1 : 0.2 + 0.8 * world.random();
+        setTimeout(() => it.kill('SIGCONT'), PAST_LEASE_MS * share);
       }),
   },
   {
     name: 'clock jump',
     level: 'process',
+    setsOneClock: true,
     apply: (world) =>
       one(world, (it) => {
         const spanS = world.random() < 0.5 ? 4 : HOUR_S;

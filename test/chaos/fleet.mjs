@@ -4,6 +4,7 @@
  * Promise: after stop() none is left, whatever was done to them.
  */
 import { fork } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -17,6 +18,10 @@ export class Fleet {
   /** @type {Set<Member>} */
   members = new Set();
   startedCount = 0;
+  /** How often one of them began to make ids with another worker id. */
+  leaseCount = 0;
+  /** Of each of these, and of each that is about to lease. */
+  #news = new EventEmitter();
   /** How processes ended that nobody ended. @type {Record<string, number>} */
   exits = {};
   #isOver = false;
@@ -28,6 +33,8 @@ export class Fleet {
    * @param {string} parts.support the URL they are given
    * @param {string} parts.libfaketime
    * @param {number} parts.size how many processes
+   * @param {Record<string, string>} parts.settings more variables
+   * @param {boolean} parts.hasOneClock where the clock of the host is that of the store as well
    */
   constructor(parts) {
     this.parts = parts;
@@ -38,6 +45,24 @@ export class Fleet {
   any(/** @type {() => number} */ random) {
     const list = [...this.members];
     return list[Math.floor(random() * list.length)];
+  }
+
+  /** Ends one; its successor starts at once. */
+  async end(/** @type {Member} */ member) {
+    if (member.exitCode !== null || member.signalCode !== null) return;
+    member.kill('SIGTERM');
+    await once(member, 'exit');
+  }
+
+  /**
+   * The next that is about to lease, or has leased, within so long.
+   * @param {'up' | 'lease'} what @param {number} spanMs
+   * @returns {Promise<Member | undefined>}
+   */
+  async next(what, spanMs) {
+    const signal = AbortSignal.timeout(spanMs);
+    const [member] = await once(this.#news, what, { signal }).catch(() => []);
+    return member;
   }
 
   async stop() {
@@ -60,10 +85,11 @@ export class Fleet {
   }
 
   #start(/** @type {number} */ place) {
-    const { app, folder, support, libfaketime } = this.parts;
+    const { app, folder, support, libfaketime, settings, hasOneClock } = this.parts;
     const file = join(folder, `process-${++this.startedCount}`);
     const clockFile = `${file}.clock`;
-    setClock(clockFile, OFFSETS_S[this.startedCount % OFFSETS_S.length] ?? 0);
+    const offsets = hasOneClock ? [0] : OFFSETS_S;
+    setClock(clockFile, offsets[this.startedCount % offsets.length] ?? 0);
     const log = openSync(`${file}.log`, 'a');
     const member = /** @type {Member} */ (
       fork(join(app, 'worker.mjs'), {
@@ -71,6 +97,7 @@ export class Fleet {
         stdio: ['ignore', log, log, 'ipc'],
         env: {
           ...process.env,
+          ...settings,
           CHAOS_SUPPORT: support,
           CHAOS_FILE: file,
           CHAOS_PLACE: String(place),
@@ -80,6 +107,8 @@ export class Fleet {
           FAKETIME_CACHE_DURATION: '1',
           FAKETIME_DONT_FAKE_MONOTONIC: '1',
           DONT_FAKE_MONOTONIC: '1',
+          // The times of files are those of the system, for all of them the same.
+          NO_FAKE_STAT: '1',
         },
       })
     );
@@ -87,6 +116,10 @@ export class Fleet {
     member.clockFile = clockFile;
     member.place = String(place);
     this.members.add(member);
+    member.on('message', (/** @type {{ isUp?: boolean }} */ { isUp = false }) => {
+      if (!isUp) this.leaseCount++;
+      this.#news.emit(isUp ? 'up' : 'lease', member);
+    });
     member.once('exit', (code, signal) => {
       this.members.delete(member);
       const how = signal ?? `exit ${code}`;

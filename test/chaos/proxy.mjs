@@ -1,8 +1,8 @@
 /**
- * A TCP proxy on the loopback interface between the processes and Redis, as bad as a network is.
+ * A TCP proxy on the loopback interface between the processes and a store, as bad as a network is.
  *
  * Modes: open; cut (nobody gets through); half-open (connections stand, nothing moves); replies
- * lost (Redis hears, nobody hears Redis); slow (each piece waits).
+ * lost (the store hears, nobody hears it); slow (each piece waits).
  */
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -30,6 +30,11 @@ export class Proxy {
   set(/** @type {Mode} */ mode) {
     if (mode === 'cut' || this.mode !== 'open') this.#dropAll();
     this.mode = mode;
+  }
+
+  /** Every second connection, as if half of the network had heard of another server. */
+  dropHalf() {
+    [...this.#sockets].forEach((socket, at) => at % 4 < 2 && socket.destroy());
   }
 
   close() {

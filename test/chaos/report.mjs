@@ -5,6 +5,9 @@
 /** A run that made fewer proves nothing. */
 const LEAST = { ids: 1000, leases: 8 };
 
+/** As long as the longest of a fault. */
+const NAME_WIDTH = 43;
+
 /** @typedef {Awaited<ReturnType<typeof import('./run-topology.mjs').runTopology>>} Result */
 
 export function reportText(/** @type {readonly Result[]} */ results) {
@@ -12,17 +15,19 @@ export function reportText(/** @type {readonly Result[]} */ results) {
 }
 
 function textOf(/** @type {Result} */ result) {
-  const { topology, seconds, processCount, leaseCount, idCount, exits, faults } = result;
+  const { topology, seconds, processCount, leaseCount, idCount, exits, faults, isPaced } = result;
   const ends = Object.entries(exits).map(([how, count]) => `${how} ${count}`);
-  const rows = faults.map(({ name, count, longestGapMs }) => {
+  const rows = faults.map(({ name, level, count, grantCount, longestGapMs }) => {
     const gap = longestGapMs === 0 ? 'none' : `${(longestGapMs / 1000).toFixed(1)} s`;
-    return `  ${name.padEnd(32)} ${String(count).padStart(5)}  ${gap}`;
+    const grants = isPaced && level === 'store' ? `, then ${grantCount} leased` : '';
+    return `  ${name.padEnd(NAME_WIDTH)} ${String(count).padStart(5)}  ${gap}${grants}`;
   });
   return [
     '',
     `${topology}, ${seconds} s: ${processCount} processes, ${leaseCount} leases, ` +
       `${idCount.toLocaleString('en-US')} ids, ends: ${ends.join(', ')}`,
-    `  ${'fault'.padEnd(32)} times  longest without ids, of one process`,
+    ...(result.note === undefined ? [] : [`  ${result.note}`]),
+    `  ${'fault'.padEnd(NAME_WIDTH)} times  longest without ids, of one process`,
     ...rows,
     `  duplicates ${result.duplicateCount}, out of order ${result.disorderCount}`,
     ...result.duplicates.map((text) => `    twice: ${text}`),
@@ -53,11 +58,21 @@ export function verdictOf(/** @type {readonly Result[]} */ results) {
   const missing = results.flatMap(({ topology, faults }) =>
     faults.filter(({ count }) => count === 0).map(({ name }) => `${topology}: ${name}`),
   );
+  const idle = results.flatMap(({ topology, faults, isPaced }) =>
+    faults
+      .filter(({ level, grantCount }) => isPaced && level === 'store' && grantCount === 0)
+      .map(({ name }) => `${topology}: ${name}`),
+  );
   const isThin = results.some(
     ({ idCount, leaseCount }) => idCount < LEAST.ids || leaseCount < LEAST.leases,
   );
-  if (isThin || missing.length > 0) {
-    const what = missing.length > 0 ? `never happened: ${missing.join(', ')}` : 'too few ids';
+  const reasons = [
+    ...(missing.length > 0 ? [`never happened: ${missing.join(', ')}`] : []),
+    ...(idle.length > 0 ? [`nothing was leased after: ${idle.join(', ')}`] : []),
+    ...(isThin ? ['too few ids'] : []),
+  ];
+  if (reasons.length > 0) {
+    const what = reasons.join('; ');
     return { isGood: false, text: `\nNo id was made twice, but this proves little: ${what}.` };
   }
   return { isGood: true, text: '\nNo id was made twice, and none went back.' };

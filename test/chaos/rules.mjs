@@ -31,6 +31,28 @@ export const RULES = [
     ],
   },
   {
+    // What a lost registry had granted is then granted again.
+    name: 'safe-floor',
+    edits: [
+      {
+        in: 'lua',
+        says: 'safeFloor = math.max(safeFloor, now + quarantine)',
+        insteadSays: '',
+      },
+      { in: 'lua', says: 'safeFloor = now + quarantine', insteadSays: 'safeFloor = 0' },
+      {
+        in: 'code',
+        says: 'Math.max(header.safeFloorMs, nowOf(header) + header.quarantineMs)',
+        insteadSays: 'header.safeFloorMs',
+      },
+      {
+        in: 'code',
+        says: 'const safeFloorMs = reading.timeMs + quarantineMs',
+        insteadSays: 'const safeFloorMs = 0',
+      },
+    ],
+  },
+  {
     // A server that refuses the database is then not heard, and database 0 is used.
     name: 'database',
     edits: [

@@ -9,19 +9,26 @@ import { libfaketime } from '../../scripts/servers/binaries.mjs';
 import { checkFolder } from './checker.mjs';
 import { FAULTS } from './faults.mjs';
 import { Fleet } from './fleet.mjs';
+import { REDIS_PACE } from './pace.mjs';
 
 /** @import { Fault, World } from './faults.mjs' */
 /** @import { Gap } from './checker.mjs' */
-/** @typedef {{ fault: Fault, place?: string, fromMs: number, toMs: number }} Entry */
+/** @import { Pace } from './pace.mjs' */
+/**
+ * @typedef {object} Entry a fault that happened
+ * @property {Fault} fault
+ * @property {string} [place]
+ * @property {number} fromMs
+ * @property {number} toMs
+ * @property {number} grantCount worker ids leased from its end to the beginning of the next one
+ */
 
-/** As many as there are worker ids, so that each goes to the next process as soon as it is free. */
-const PROCESS_COUNT = 8;
-/** A process that is told to stop, or killed, leaves the rest some time to live on. */
-const PAUSE_MS = { process: 600, store: 300 };
 /** The first processes have their leases by then. */
 const WARM_UP_MS = 2500;
 /** A fault of a process shows within this time. */
 const SOON_MS = 2000;
+/** On a slow machine each fault has its turn, in so much more time. */
+const OVERTIME_MS = 240_000;
 
 const monotonicMs = () => Number(process.hrtime.bigint() / 1_000_000n);
 
@@ -37,23 +44,29 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   const files = join(folder, 'processes');
   mkdirSync(files, { recursive: true });
   const support = await topology.start();
-  const size = PROCESS_COUNT;
-  const fleet = new Fleet({ app, folder: files, support, libfaketime: libfaketime(), size });
+  const pace = /** @type {Pace} */ (topology.pace ?? REDIS_PACE);
+  const settings = {
+    CHAOS_WORKER_BITS: String(pace.workerBits),
+    CHAOS_CALL_TIMEOUT_MS: String(pace.callTimeoutMs),
+  };
+  const { hasOneClock = false } = topology;
+  const own = { libfaketime: libfaketime(), size: pace.processCount, settings, hasOneClock };
+  const fleet = new Fleet({ app, folder: files, support, ...own });
   /** @type {Entry[]} */
   const log = [];
   try {
     await sleep(WARM_UP_MS);
-    const endMs = monotonicMs() + seconds * 1000;
-    const world = { fleet, topology, random };
-    await Promise.all([attack('process', world, endMs, log), attack('store', world, endMs, log)]);
+    await attackAll({ world: { fleet, topology, random }, pace, seconds, log });
     await fleet.stop();
   } finally {
     fleet.kill();
     await topology.stop();
   }
-  const { gaps, ...checked } = checkFolder(files);
+  const { gaps, ...checked } = checkFolder(files, pace.workerBits);
   return {
     topology: topology.name,
+    note: topology.note,
+    isPaced: pace.grantMs > 0,
     seconds,
     processCount: fleet.startedCount,
     fileCount: readdirSync(files).length,
@@ -63,43 +76,102 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   };
 }
 
-/** @param {Fault['level']} level @param {World} world @param {number} endMs */
-async function attack(level, world, endMs, /** @type {Entry[]} */ log) {
-  const known = faultsOf(world.topology).filter((fault) => fault.level === level);
-  /** @type {Fault[]} */
-  let deck = [];
-  while (monotonicMs() < endMs) {
-    if (deck.length === 0) deck = shuffled(known.flatMap(cardsOf), world.random);
-    const fault = /** @type {Fault} */ (deck.pop());
-    /** @type {Entry} */
-    const entry = { fault, fromMs: monotonicMs(), toMs: Infinity };
-    log.push(entry);
-    const member = await fault.apply(world);
-    if (level === 'process') entry.place = /** @type {any} */ (member)?.place;
-    entry.toMs = monotonicMs();
-    const { quarantineMs } = world.topology;
-    await sleep(
-      PAUSE_MS[level] * (0.5 + world.random()) + (fault.changesServer ? quarantineMs : 0),
-    );
+/**
+ * Processes are attacked as long as the store is; where there is a pace for it, until each fault
+ * of the store has happened.
+ * @typedef {{ world: World, pace: Pace, seconds: number, log: Entry[] }} Attack
+ * @param {Attack} attack
+ */
+async function attackAll(attack) {
+  const startMs = monotonicMs();
+  const { world, pace, seconds, log } = attack;
+  const wanted = pace.grantMs > 0 ? faultsOf(world.topology) : [];
+  const isDone = () => wanted.every((fault) => log.some((entry) => entry.fault === fault));
+  const isOver = () => {
+    const overtimeMs = monotonicMs() - startMs - seconds * 1000;
+    return overtimeMs > OVERTIME_MS || (overtimeMs > 0 && isDone());
+  };
+  await Promise.all([onProcesses(attack, isOver), onStore(attack, isOver)]);
+}
+
+/** @param {Attack} attack @param {() => boolean} isOver */
+async function onProcesses({ world, pace, log }, isOver) {
+  const deal = dealer('process', world);
+  while (!isOver()) {
+    const fault = deal();
+    const { leaseCount } = world.fleet;
+    await happened(fault, world, log);
+    // Where all of them are just starting, nobody is there to be attacked.
+    if (fault.gap === 'starting') await untilLeased(world, leaseCount, pace);
+    await sleep(pace.pauseMs.process * (0.5 + world.random()));
   }
 }
 
+/** @param {Attack} attack @param {() => boolean} isOver */
+async function onStore({ world, pace, log }, isOver) {
+  const deal = dealer('store', world);
+  while (!isOver()) {
+    const fault = deal();
+    const entry = await happened(fault, world, log);
+    const { leaseCount } = world.fleet;
+    const { quarantineMs } = world.topology;
+    const pauseMs = pace.pauseMs.store * (0.5 + world.random());
+    await sleep(pauseMs + (fault.changesServer ? quarantineMs : 0));
+    await untilLeased(world, leaseCount, pace);
+    if (entry !== undefined) entry.grantCount = world.fleet.leaseCount - leaseCount;
+  }
+}
+
+/** @param {World} world @param {number} leaseCount as it was @param {Pace} pace */
+async function untilLeased({ fleet }, leaseCount, { grantMs }) {
+  const endMs = monotonicMs() + grantMs;
+  while (monotonicMs() < endMs && fleet.leaseCount === leaseCount) await sleep(50);
+}
+
+/** One after the other from a shuffled deck. @param {Fault['level']} level @param {World} world */
+function dealer(level, world) {
+  const known = faultsOf(world.topology).filter((fault) => fault.level === level);
+  /** @type {Fault[]} */
+  let deck = [];
+  return () => {
+    if (deck.length === 0) deck = shuffled(known.flatMap(cardsOf), world.random);
+    return /** @type {Fault} */ (deck.pop());
+  };
+}
+
+/** Applies it. @param {Fault} fault @param {World} world @returns undefined if it could not be */
+async function happened(fault, world, /** @type {Entry[]} */ log) {
+  /** @type {Entry} */
+  const entry = { fault, fromMs: monotonicMs(), toMs: Infinity, grantCount: 0 };
+  const outcome = await fault.apply(world);
+  if (outcome === false) return undefined;
+  if (fault.level === 'process') entry.place = /** @type {any} */ (outcome)?.place;
+  entry.toMs = monotonicMs();
+  log.push(entry);
+  return entry;
+}
+
 /** @returns {readonly Fault[]} those that all can have, and its own */
-const faultsOf = (/** @type {{ name: string, faults?: readonly Fault[] }} */ topology) => [
-  ...FAULTS.filter(({ only }) => only === undefined || only.includes(topology.name)),
-  ...(topology.faults ?? []),
+const faultsOf = (/** @type {any} */ { name, hasOneClock = false, faults = [] }) => [
+  ...FAULTS.filter(({ only }) => only === undefined || only.includes(name)).filter(
+    ({ setsOneClock = false }) => !(setsOneClock && hasOneClock),
+  ),
+  ...faults,
 ];
 
 /** @returns {Fault[]} */
 const cardsOf = (/** @type {Fault} */ fault) => Array(fault.cardCount ?? 1).fill(fault);
 
-/** For each fault how often it was applied, and the longest time without ids that it caused. */
+/** For each fault how often it happened, the grants after it, the longest time without ids. */
 function faultRows(/** @type {any} */ topology, /** @type {Entry[]} */ log, gaps) {
   return faultsOf(topology).map((fault) => {
     const applied = log.filter((entry) => entry.fault === fault);
     const caused = gaps.filter((gap) => applied.some((entry) => isCauseOf(entry, gap)));
     const lengths = caused.map(({ fromMs, toMs }) => toMs - fromMs);
-    return { name: fault.name, count: applied.length, longestGapMs: Math.max(0, ...lengths) };
+    const grantCount = applied.reduce((sum, entry) => sum + entry.grantCount, 0);
+    const { name, level } = fault;
+    const count = applied.length;
+    return { name, level, count, grantCount, longestGapMs: Math.max(0, ...lengths) };
   });
 }
 

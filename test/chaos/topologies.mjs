@@ -13,6 +13,7 @@ import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { NETWORK_FAULTS } from './network-faults.mjs';
 import { Proxy } from './proxy.mjs';
 import { RedisNode } from './redis-node.mjs';
+import { until } from './until.mjs';
 
 export const NAMESPACE = 'chaos';
 export const REGISTRY = `snowflake:{${NAMESPACE}}:registry`;
@@ -205,12 +206,4 @@ function slotRanges(/** @type {number} */ first, /** @type {number} */ last, wit
     [first, without - 1],
     [without + 1, last],
   ].filter(([from, to]) => from <= to);
-}
-
-/** @param {() => Promise<unknown>} isSo errors count as no */
-async function until(isSo) {
-  for (const endMs = performance.now() + 15_000; performance.now() < endMs; await sleep(50)) {
-    if (await isSo().catch(() => false)) return;
-  }
-  throw new Error(`Waited 15 s in vain for: ${isSo.toString()}`);
 }

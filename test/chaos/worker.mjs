@@ -12,6 +12,7 @@ import { IdMaker, SnowflakeModule } from 'nestjs-snowflake';
 import { BitLayout } from 'nestjs-snowflake/core';
 
 const { CHAOS_SUPPORT = '', CHAOS_FILE = '', CHAOS_BORN_MS = '0', CHAOS_PLACE } = process.env;
+const { CHAOS_WORKER_BITS = '3', CHAOS_CALL_TIMEOUT_MS = '500' } = process.env;
 /** So often that few milliseconds stay without an id: equal times of two processes then show. */
 const TICK_MS = 2;
 /** Shorter stretches without ids are what a busy machine does anyway. */
@@ -28,7 +29,7 @@ const layout = new BitLayout({
   epoch: '2024-01-01T00:00:00Z',
   fields: [
     ['timestamp', 41],
-    ['worker', 3],
+    ['worker', Number(CHAOS_WORKER_BITS)],
     ['sequence', 12],
   ],
 });
@@ -40,7 +41,7 @@ Module({
       layout,
       leaseTtlMs: 10_000,
       refreshAliveIntervalMs: 1000,
-      callTimeoutMs: 500,
+      callTimeoutMs: Number(CHAOS_CALL_TIMEOUT_MS),
       reserveMs: 1000,
       startTimeoutMs: 20_000,
     }),
@@ -51,7 +52,13 @@ let lastMs = Number(CHAOS_BORN_MS);
 let lastError = 'starting';
 let workerId;
 
-const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
+// From here on it takes a moment until it has leased.
+process.send?.({ isUp: true }, () => undefined);
+const app = await NestFactory.createApplicationContext(AppModule, {
+  logger: false,
+  // Why it cannot start stands in the log of the process then.
+  abortOnError: false,
+});
 app.enableShutdownHooks(['SIGTERM']);
 const idMaker = app.get(IdMaker);
 
@@ -83,6 +90,10 @@ function mint() {
   lastMs = nowMs;
   if (idMaker.status.workerId !== workerId) {
     workerId = idMaker.status.workerId;
+    // Without a number it has just let go of one.
+    if (workerId === undefined) return;
     tell({ kind: 'lease', workerId, atMs: nowMs });
+    // Nobody may be there to hear it any more.
+    process.send?.({ workerId }, () => undefined);
   }
 }

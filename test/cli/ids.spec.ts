@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { BitLayout, layouts, textForms } from 'nestjs-snowflake/core';
+import { BitLayout, layouts, publicIds, textForms } from 'nestjs-snowflake/core';
 import { bitDiagram } from '../../lib/cli/bit-diagram.js';
 import { layoutOfFingerprint } from '../../lib/cli/layout-option.js';
 import { command } from './run-command.js';
@@ -33,6 +33,29 @@ describe('decode', () => {
     const text = textForms[form].encode(BigInt(ID));
     const { lines } = await command(['decode', '--json', '--form', form, text]);
     expect(JSON.parse(lines[0]!)).toMatchObject({ id: ID, text });
+  });
+
+  it('reads and writes public ids with the key of the environment', async () => {
+    const key = '9f4c1e07b2a8d36515e0c7734ba9f218';
+    const env = { SNOWFLAKE_PUBLIC_ID_KEY: key };
+    const text = publicIds({ prefix: 'ord', key }).encode(BigInt(ID));
+    const { lines } = await command(['decode', '--json', '--public', 'ord', text], { env });
+    expect(JSON.parse(lines[0]!)).toMatchObject({ id: ID, text });
+    const time = ['--time', parts.date.toISOString(), '--worker', String(parts.workerId)];
+    const encode = ['encode', ...time, '--sequence', String(parts.sequence), '--public', 'ord'];
+    expect((await command(encode, { env })).lines[0]).toBe(text);
+    const wrong = [
+      await command(['decode', '--public', 'cus', text], { env }),
+      await command(['decode', '--public', 'ord', '--form', 'hex', text], { env }),
+      await command(['decode', '--public', 'ord', text]),
+      await command(['decode', '--public', 'ord', text], {
+        env: { SNOWFLAKE_PUBLIC_ID_KEY: `${key}f` },
+      }),
+    ];
+    expect(wrong.map(({ code }) => code)).toEqual([1, 2, 2, 2]);
+    expect(wrong[0]!.err).toContain('does not begin with "cus_"');
+    expect(wrong[2]!.err).toContain('SNOWFLAKE_PUBLIC_ID_KEY');
+    expect(wrong.map(({ out, err }) => out + err).join('')).not.toContain(key.slice(0, 8));
   });
 
   it('takes layouts by fields and by fingerprint', async () => {

@@ -6,16 +6,25 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
+import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
+import { DataSource } from 'typeorm';
 import { POSTGRES_SERVER, POSTGRES_TIME } from '../../lib/backends/sql/dialects/postgres.js';
 import { SQLITE_TIME } from '../../lib/backends/sql/dialects/sqlite.js';
-import { postgresSupport, registryTable, supportFromUrl } from '../../lib/backends/sql/index.js';
+import {
+  CreateSnowflakeRegistry1767225600000,
+  postgresSupport,
+  registryTable,
+  sqlSupport,
+  supportFromUrl,
+} from '../../lib/backends/sql/index.js';
 import { SqliteDialect } from '../../lib/backends/sql/dialects/sqlite.js';
 import { checkedOptions } from '../../lib/backends/sql/sql-options.js';
 import { SqlStore } from '../../lib/backends/sql/sql-store.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { describeDistributedSupport } from '../../lib/testing/index.js';
+import { leased } from '../backends/sql-leases.js';
 import { sqlStore } from './settable-sql.js';
 
 const TABLE = 'contract_registry';
@@ -90,5 +99,22 @@ describe('PGlite, told the time by the test', () => {
       mark: (number) => `$${number}::text`,
       support: (query, options) => postgresSupport({ pool: { query }, ...options }),
     }),
+  });
+});
+
+describe('PGlite as the DataSource of TypeORM', () => {
+  it('has its table by a migration, and leases', async () => {
+    const server = new PGLiteSocketServer({ db: pglite, host: '127.0.0.1', port: 0 });
+    await server.start();
+    const url = `postgres://postgres@${server.getServerConn()}/postgres`;
+    const migrations = [CreateSnowflakeRegistry1767225600000];
+    const dataSource = new DataSource({ type: 'postgres', url, migrations, poolSize: 1 });
+    await dataSource.initialize();
+    await dataSource.runMigrations();
+    const support = sqlSupport({ dataSource, namespace: randomUUID(), replicated: false });
+    const ids = [await leased(support), await leased(support)].map(({ workerId }) => workerId);
+    expect(new Set(ids).size).toBe(2);
+    await dataSource.destroy();
+    await server.stop();
   });
 });

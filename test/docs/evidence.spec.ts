@@ -7,6 +7,7 @@ import { CONTRACT_CASES } from '../../lib/testing/describe-distributed-support.j
 import { SCENARIOS } from '../simulation/world/index.js';
 import { FAULTS } from '../chaos/faults.mjs';
 import { NETWORK_FAULTS } from '../chaos/network-faults.mjs';
+import { STORE_FAULTS } from '../chaos/stores/stores.mjs';
 import { MISTAKES } from '../chaos/mistakes/mistakes.mjs';
 import { BROKEN_VARIANTS } from '../mutants/mutants.mjs';
 import { isLib, linesOf } from '../tidy/check.js';
@@ -20,7 +21,7 @@ const TRACK_RECORD = textOf('docs/internals/track-record.md');
 const KNOWN: Readonly<Record<string, readonly string[]>> = {
   mutant: BROKEN_VARIANTS.map(({ name }) => name),
   simulation: SCENARIOS.map(({ name }) => name),
-  chaos: [...FAULTS, ...NETWORK_FAULTS].map(({ name }) => name),
+  chaos: [...FAULTS, ...NETWORK_FAULTS, ...STORE_FAULTS].map(({ name }) => name),
   mistake: MISTAKES.map(({ name }) => name),
   contract: CONTRACT_CASES.map(({ name }) => name),
 };

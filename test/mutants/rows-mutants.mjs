@@ -33,9 +33,13 @@ export const ROWS_MUTANTS = [
   },
   {
     name: 'the clock of the header is written only once',
-    seed: 7,
+    seed: 9,
     edits: [
-      { file: SLICE, find: 'if (agedMs < 0 || agedMs >= HEADER_AGE_MS) return true;', put: '' },
+      {
+        file: SLICE,
+        find: 'if (agedMs >= 0 && agedMs < HEADER_AGE_MS)',
+        put: 'if (agedMs >= 0)',
+      },
     ],
   },
 ];

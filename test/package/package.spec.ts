@@ -244,6 +244,10 @@ describe.each(CONSUMERS)('in an application of %s', (name) => {
           code: 'CONFIG_INVALID',
           message: expect.stringContaining('npm install ioredis'),
         });
+        expect(await app().probe('sql-without-driver')).toEqual({
+          'postgres://localhost/shop': 'CONFIG_INVALID npm install pg',
+          'mysql://localhost/shop': 'CONFIG_INVALID npm install mysql2',
+        });
       });
     },
     SLOW,

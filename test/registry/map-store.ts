@@ -39,6 +39,7 @@ export class MapStore implements SliceStore {
     return this.slice([...this.rows.values()]);
   }
 
+  /** The shortest way: every write of the header counts, also one of its time alone. */
   async write({ server, headerVersion, header, rows }: SliceWrite): Promise<boolean> {
     const isSame = server === this.moment.server && headerVersion === this.versionOf(HEADER_ID);
     if (!isSame || rows.some(({ row, version }) => version !== this.versionOf(row.workerId))) {

@@ -14,7 +14,12 @@ import {
 
 /** What a broken store does not look at, or does wrong. */
 export type StoreFault =
-  'row version' | 'header version' | 'server' | 'one server name' | 'versions begin again';
+  | 'row version'
+  | 'header version'
+  | 'header time'
+  | 'server'
+  | 'one server name'
+  | 'versions begin again';
 
 export interface WalkMoment {
   timeMs: number;
@@ -58,12 +63,21 @@ export class WalkStore implements SliceStore {
     return this.seen(() => true);
   }
 
-  async write({ server, headerVersion, header, rows }: SliceWrite): Promise<boolean> {
+  async write(write: SliceWrite): Promise<boolean> {
+    const { server, headerVersion, header, rows, isTimeOnly } = write;
     let headerAt = headerVersion;
     if (header !== undefined) {
       await this.turn();
       if (!this.isAt(server) || this.versionOf(HEADER_ID) !== headerVersion) return false;
-      headerAt = this.put(header);
+      const kept = this.rows.get(HEADER_ID);
+      if (isTimeOnly === true) {
+        const ceilingMs = Math.max(kept!.ceilingMs, header.ceilingMs);
+        this.rows.set(HEADER_ID, { ...kept!, ceilingMs });
+      } else {
+        const isTimeSame = (kept?.ceilingMs ?? 0) === write.headerCeilingMs;
+        if (this.fault !== 'header time' && !isTimeSame) return false;
+        headerAt = this.put(header);
+      }
     }
     for (const { row, version } of rows) {
       // Rows that are made for later come in one step, as by an INSERT of many.

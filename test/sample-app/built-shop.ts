@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { run } from '../package/command.js';
+import { run, runWith } from '../package/command.js';
 import { ROOT, madeOnce } from '../support/made-once.mjs';
 import { ShopProcess } from './shop-process.js';
 
@@ -20,6 +20,12 @@ export class BuiltShop {
 
   start(env: Record<string, string>, port?: number): Promise<ShopProcess> {
     return ShopProcess.start(join(this.folder, 'sample-app/src/main.js'), env, port);
+  }
+
+  /** `npm run start:replicas` to the end, and what it says. */
+  replicas(count: number, env: Record<string, string>): Promise<string> {
+    const args = ['--check', '--built', this.folder, '--count', String(count)];
+    return runWith(env, ROOT, process.execPath, 'scripts/start-replicas.mjs', ...args);
   }
 }
 

@@ -6,7 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { loadSimulation } from '../mutants/load-library.mjs';
 
 /** @import { StoreEvent } from './world/index.js' */
-/** @typedef {{ seed: number, scenario: string }} Run */
+/** @typedef {{ seed: number, scenario: string, rows?: boolean }} Run */
 
 // A fleet is refused ids by the thousand, each time with an error whose trace nobody reads.
 Error.stackTraceLimit = 1;

@@ -5,6 +5,7 @@ import Sequencer from '@jest/test-sequencer';
 export const LONGEST = [
   'test/package/package.spec.ts',
   'test/sample-app/sample-app.spec.ts',
+  'test/sample-app/stores.spec.ts',
   'test/simulation/simulation.spec.ts',
   'test/simulation/mutants.spec.ts',
   'test/dashboard/read-id.spec.ts',

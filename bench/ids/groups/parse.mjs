@@ -11,6 +11,7 @@ import { EPOCH_MS, OURS, isOurs } from '../makers.mjs';
 import { nsPerCall } from '../timing.mjs';
 
 const core = await importCore();
+const publicForm = core.publicIds({ prefix: 'ord', key: '9f4c1e07b2a8d36515e0c7734ba9f218' });
 
 const COLUMNS = ['how', 'from', 'gives', 'ns per id', 'min–max', '× ours'];
 
@@ -23,6 +24,7 @@ const TIME = 'ms';
 const BIGINT = 'bigint';
 const TEXT = 'decimal text';
 const BASE58 = 'base 58 text';
+const PUBLIC = 'public id';
 
 const PARSE = `${OURS} parse()`;
 
@@ -83,6 +85,18 @@ const readers = [
     from: BASE58,
     gives: BIGINT,
     open: async () => (text) => core.textForms.base58.decode(text),
+  },
+  {
+    name: `${OURS} publicIds() decode()`,
+    from: PUBLIC,
+    gives: BIGINT,
+    open: async () => (text) => publicForm.decode(text),
+  },
+  {
+    name: `${OURS} publicIds() encode()`,
+    from: BIGINT,
+    gives: PUBLIC,
+    open: async () => (id) => publicForm.encode(id),
   },
   {
     name: 'BigInt(text), which checks nothing of an id',
@@ -175,6 +189,7 @@ const FORMS = {
   [BIGINT]: (id) => id,
   [TEXT]: String,
   [BASE58]: (id) => core.textForms.base58.encode(id),
+  [PUBLIC]: (id) => publicForm.encode(id),
   // Each a value of its own, as the ids of one millisecond would give the same one.
   [TIME]: (id, at) => standardLayout().timestampMsOf(id) + at,
 };

@@ -9,7 +9,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { codeOf, folderError, spoilt } from './folder-errors.js';
 
 export interface FolderValue {
@@ -76,6 +76,8 @@ export class FolderFiles {
     }
     await this.flush();
     const names = await this.names();
+    // The folder was put back to an older copy after the state was written, which it then lacks.
+    if (!names.includes(basename(state))) await this.rewritten(state, text);
     const now = await this.load();
     if (now !== undefined) await this.sweep(names, now);
     // A copy put in its place since it was read has the same names, and is not what was read.
@@ -130,6 +132,15 @@ export class FolderFiles {
       if (before === undefined || before === now.id || id === now.id) continue;
       // What stays is swept by the next one.
       await rm(join(this.folder, name), { force: true }).catch(() => undefined);
+    }
+  }
+
+  private async rewritten(state: string, text: string): Promise<void> {
+    try {
+      await written(state, text);
+    } catch (error) {
+      // The folder is gone, or another one of those who saw it has made it.
+      if (!['ENOENT', 'EEXIST'].includes(codeOf(error))) throw folderError(error, this.folder);
     }
   }
 

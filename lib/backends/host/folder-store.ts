@@ -18,7 +18,7 @@ import {
 import { folderError, onNetwork } from './folder-errors.js';
 import { FolderFiles, type FolderValue } from './folder-files.js';
 import { rowsOf, textOf, type FolderRows } from './folder-rows.js';
-import { bootOf, fileSystemOf } from './folder-surroundings.js';
+import { bootOf, fileSystemOf, type FileSystem } from './folder-surroundings.js';
 
 /** Of those who write other rows; each time one of them got on. */
 const TRY_COUNT = 100;
@@ -29,6 +29,8 @@ export interface FolderStoreParts {
   readonly clock?: Clock | undefined;
   /** Which run of the host it is. */
   readonly bootOf?: () => Promise<string>;
+  /** What it lies on; for tests. */
+  readonly fileSystemOf?: (folder: string) => Promise<FileSystem>;
 }
 
 interface Found {
@@ -44,15 +46,17 @@ export class FolderStore implements SliceStore {
   private readonly files: FolderFiles;
   private readonly now: () => number;
   private readonly bootOf: () => Promise<string>;
+  private readonly fileSystemOf: (folder: string) => Promise<FileSystem>;
   private checked: Promise<void> | undefined;
 
   constructor(
     readonly folder: string,
     parts: FolderStoreParts = {},
   ) {
-    const { clock = systemClock, bootOf: boot = bootOf } = parts;
+    const { clock = systemClock } = parts;
     this.now = () => clock.now();
-    this.bootOf = boot;
+    this.bootOf = parts.bootOf ?? bootOf;
+    this.fileSystemOf = parts.fileSystemOf ?? fileSystemOf;
     this.place = `the folder ${folder}`;
     this.files = new FolderFiles(folder);
   }
@@ -76,8 +80,7 @@ export class FolderStore implements SliceStore {
     for (let count = 0; count < TRY_COUNT; count++) {
       const found = await this.found();
       if (found?.server !== write.server || !isAsRead(found.kept, write)) return false;
-      const rows = [...(write.header ? [write.header] : []), ...write.rows.map(({ row }) => row)];
-      if (await this.files.replace(found.value, textOf(withRows(found.kept, rows)))) return true;
+      if (await this.files.replace(found.value, textOf(written(found.kept, write)))) return true;
     }
     return false;
   }
@@ -107,7 +110,10 @@ export class FolderStore implements SliceStore {
   }
 
   async findings(): Promise<Finding[]> {
-    const { freeBytes } = await this.fileSystem();
+    const { freeBytes, network } = await this.fileSystem();
+    if (network !== undefined) {
+      return [finding('fault', 'disk', onNetwork(this.folder, network).message)];
+    }
     const mebibytes = `${Math.floor(freeBytes / 2 ** 20)} MiB are free on its disk`;
     if (freeBytes >= FREE_BYTES_MIN) return [finding('ok', 'disk', `${mebibytes}.`)];
     const text = `${mebibytes}: once it is full, no worker id is leased or renewed. Make room.`;
@@ -142,23 +148,36 @@ export class FolderStore implements SliceStore {
 
   private async fileSystem() {
     try {
-      return await fileSystemOf(this.folder);
+      return await this.fileSystemOf(this.folder);
     } catch (error) {
       throw folderError(error, this.folder);
     }
   }
 }
 
-function isAsRead({ rows }: FolderRows, { headerVersion, rows: written }: SliceWrite): boolean {
+function isAsRead({ rows }: FolderRows, write: SliceWrite): boolean {
+  const { header, headerVersion, headerCeilingMs, isTimeOnly } = write;
   const isSame = (workerId: number, version: number | undefined) =>
     rows.get(workerId)?.version === version;
+  const kept = rows.get(HEADER_ID);
+  const isWhole = header !== undefined && isTimeOnly !== true;
+  if (isWhole && (kept?.ceilingMs ?? 0) !== headerCeilingMs) return false;
   if (!isSame(HEADER_ID, headerVersion)) return false;
-  return written.every(({ row, version }) => isSame(row.workerId, version));
+  return write.rows.every(({ row, version }) => isSame(row.workerId, version));
 }
 
-function withRows(kept: FolderRows, written: readonly RegistryRow[]): FolderRows {
+function written(kept: FolderRows, { header, isTimeOnly, rows: slots }: SliceWrite): FolderRows {
+  const rows = slots.map(({ row }) => row);
+  if (header === undefined) return withRows(kept, rows);
+  if (isTimeOnly !== true) return withRows(kept, [header, ...rows]);
+  const last = kept.rows.get(HEADER_ID)!;
+  const told = { ...last, ceilingMs: Math.max(last.ceilingMs, header.ceilingMs) };
+  return withRows({ ...kept, rows: new Map(kept.rows).set(HEADER_ID, told) }, rows);
+}
+
+function withRows(kept: FolderRows, added: readonly RegistryRow[]): FolderRows {
   const rows = new Map(kept.rows);
-  for (const row of written) {
+  for (const row of added) {
     const first = row.workerId === HEADER_ID ? kept.headerVersionMin : 0;
     const version = (rows.get(row.workerId)?.version ?? first) + 1;
     rows.set(row.workerId, { ...row, version });

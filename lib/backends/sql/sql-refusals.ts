@@ -33,7 +33,7 @@ const AWAY = 'Check that the database runs and can be reached from this host.';
 const SLOW = 'The database was too slow. See what keeps it busy.';
 const TLS =
   'The TLS handshake failed. Check that the server speaks TLS and that its certificate is valid ' +
-  'for this host; for a private CA pass a pool.';
+  'for this host. A private CA is named by sslrootcert=/path/of/ca.pem in the URL, or in a pool.';
 
 const SOCKET_WORDS =
   'ECONNREFUSED ECONNRESET EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN ENOENT';

@@ -5,26 +5,25 @@
  * locked between two statements and no transaction is needed. What somebody else changed meanwhile
  * is answered with false.
  */
-import { randomInt } from 'node:crypto';
 import type { ClockPolicy } from '../../registry/registry-clock.js';
 import type { Finding } from '../../registry/registry-view.js';
 import {
+  HEADER_ID,
   type RegistryRow,
   type RegistrySlice,
-  type RowWrite,
   type SliceQuestion,
   type SliceStore,
   type SliceWrite,
+  type StoredRow,
 } from '../../registry/slice-store.js';
 import type { RowChange, Statements } from './dialects/dialect.js';
 import { answered, sliceIn } from './dialects/rows.js';
+import { changesOf, headerChange } from './row-changes.js';
 import { rowsOf, type Statement } from './sql-query.js';
 import { SqlSession, type SqlSessionParts } from './sql-session.js';
 
-/** A registry created again must not begin with a version its header ever had before. */
-const START_VERSION_BITS = 40;
-/** Nor may a header that was lost and written again come to a version it had. */
-const HEADER_STEP_MAX = 2 ** 20;
+/** Of a list, at a time. */
+const PAGE_ROWS = 10_000;
 
 export interface SqlStoreParts extends Omit<SqlSessionParts, 'holds'> {
   readonly clock?: ClockPolicy;
@@ -53,11 +52,19 @@ export class SqlStore implements SliceStore {
 
   read(question: SliceQuestion): Promise<RegistrySlice> {
     this.#session.reopen();
-    return this.#slice((statements) => statements.read(question));
+    return this.#slice((statements) => statements.read(question), true);
   }
 
-  readAll(): Promise<RegistrySlice> {
-    return this.#slice((statements) => statements.readAll());
+  async readAll(countMax = Infinity): Promise<RegistrySlice> {
+    const rows: StoredRow[] = [];
+    for (let after = HEADER_ID - 1; ; after = rows.at(-1)!.workerId) {
+      // One more than that for the header.
+      const rowCount = Math.min(PAGE_ROWS, countMax + 1 - rows.length);
+      const page = await this.#slice((statements) => statements.page(after, rowCount));
+      const found = page.rows.toSorted((a, b) => a.workerId - b.workerId);
+      rows.push(...found);
+      if (found.length < rowCount || rows.length > countMax) return { ...page, rows };
+    }
   }
 
   ceilings(min: number, max: number): Promise<Pick<RegistryRow, 'workerId' | 'ceilingMs'>[]> {
@@ -70,9 +77,10 @@ export class SqlStore implements SliceStore {
     });
   }
 
-  async write({ server, headerVersion, header, rows }: SliceWrite): Promise<boolean> {
-    const own = header && headerChange(header, headerVersion, server);
-    if (own !== undefined && !(await this.#writeRow(own))) return false;
+  async write(write: SliceWrite): Promise<boolean> {
+    const { server, headerVersion, rows, isTimeOnly = false } = write;
+    const own = headerChange(write);
+    if (own !== undefined && !(await this.#writeRow(own, isTimeOnly))) return false;
     const rests = { server, headerVersion: own?.nextVersion ?? headerVersion };
     for (const change of changesOf(rows)) {
       if (!(await this.#writeRow({ ...change, ...rests }))) return false;
@@ -98,42 +106,22 @@ export class SqlStore implements SliceStore {
     return this.#session.close();
   }
 
-  #slice(statementOf: (statements: Statements) => Statement): Promise<RegistrySlice> {
+  #slice(
+    statementOf: (statements: Statements) => Statement,
+    isForWriting = false,
+  ): Promise<RegistrySlice> {
     return this.#session.asked(async (statements) => {
       const rows = rowsOf(await this.#session.run(statementOf(statements)));
       if (rows[0] !== undefined) statements.check(rows[0]);
+      if (rows[0] !== undefined && isForWriting) statements.checkPrimary(rows[0]);
       return sliceIn(rows);
     });
   }
 
-  async #writeRow(change: RowChange): Promise<boolean> {
+  /** @param isEnough where it has been written already, or what follows will be refused */
+  async #writeRow(change: RowChange, isEnough = false): Promise<boolean> {
     const count = await this.#session.written((statements) => statements.write(change));
-    return count === 1 + (change.moreWorkerIds?.length ?? 0);
+    if (count === undefined) return false;
+    return isEnough || count === 1 + (change.moreWorkerIds?.length ?? 0);
   }
-}
-
-function headerChange(row: RegistryRow, version: number | undefined, server: string): RowChange {
-  const nextVersion =
-    version === undefined
-      ? randomInt(1, 2 ** START_VERSION_BITS)
-      : version + randomInt(1, HEADER_STEP_MAX);
-  return { ...textsOf(row), version, nextVersion, headerVersion: undefined, server };
-}
-
-/** Rows that are made for later come in one step, all the others one by one. */
-function changesOf(rows: readonly RowWrite[]): ReturnType<typeof slotChange>[] {
-  const isBlank = ({ row, version }: RowWrite) => version === undefined && row.ceilingMs === 0;
-  const [blank, ...more] = rows.filter(isBlank);
-  const others = rows.filter((write) => !isBlank(write)).map(slotChange);
-  if (blank === undefined) return others;
-  const moreWorkerIds = more.map(({ row }) => row.workerId);
-  return [{ ...slotChange(blank), moreWorkerIds }, ...others];
-}
-
-function slotChange({ row, version }: RowWrite): Omit<RowChange, 'headerVersion' | 'server'> {
-  return { ...textsOf(row), version, nextVersion: (version ?? 0) + 1 };
-}
-
-function textsOf({ workerId, ceilingMs, token, text }: RegistryRow) {
-  return { workerId, ceilingMs, token: token ?? null, text };
 }

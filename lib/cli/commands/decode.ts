@@ -35,9 +35,10 @@ export const decode: Command = {
     'snowflake decode --layout twitter 1427970479175499776',
     'snowflake decode --form base58 --json < ids.txt',
   ],
-  async run({ options, terminal }: Call): Promise<ExitCode> {
+  async run(call: Call): Promise<ExitCode> {
+    const { options, terminal } = call;
     const isJson = options.flag('json');
-    const reading = { layout: layoutFrom(options), form: formFrom(options), isJson };
+    const reading = { layout: layoutFrom(options), form: formFrom(call), isJson };
     const { words } = options;
     if (words.length === 0 && terminal.stdin.isTTY === true) {
       throw usageFault('Give ids, or send them to standard input, one per line.');

@@ -31,9 +31,10 @@ export const encode: Command = {
     'snowflake encode --time 2026-11-21T09:00:00Z --worker 7',
     'snowflake encode --layout discord --time now --field worker=1 --field process=2',
   ],
-  async run({ options, terminal }: Call): Promise<ExitCode> {
+  async run(call: Call): Promise<ExitCode> {
+    const { options, terminal } = call;
     const layout = layoutFrom(options);
-    const form = formFrom(options);
+    const form = formFrom(call);
     const id = composed(layout, {
       timestampMs: readTime('--time', options.required('time')).firstMs,
       workerId: options.whole('worker'),

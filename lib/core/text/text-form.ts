@@ -5,10 +5,15 @@
  */
 
 /** One way of writing an id as text, both ways. */
-export interface TextForm {
+export interface TextForm<Text extends string = string> {
   readonly name: string;
+  /**
+   * A regular expression from `^` to `$` that every text of this form matches, for OpenAPI and JSON
+   * Schema. Texts that match need not be ids.
+   */
+  readonly pattern?: string;
   /** @throws SnowflakeError ID_INVALID for anything but a bigint from 0 to 2^63 - 1. */
-  encode(id: bigint): string;
+  encode(id: bigint): Text;
   /** @throws SnowflakeError ID_INVALID; the message names the bad character or the overflow. */
   decode(text: string): bigint;
   /**

@@ -5,7 +5,8 @@
  * read), so that a URL or a cache key cannot name one id twice; sortable forms are filled up with
  * zeros, so that text order is id order.
  */
-import { RadixForm, type Base } from './radix-form.js';
+import type { Base } from './radix-digits.js';
+import { RadixForm } from './radix-form.js';
 import type { TextForm } from './text-form.js';
 
 const DIGITS = '0123456789';
@@ -16,7 +17,9 @@ const DECIMAL: Base = { alphabet: DIGITS };
 const HEX: Base = { alphabet: `${DIGITS}abcdef`, anyCase: true };
 const BASE_36: Base = { alphabet: DIGITS + LOWER, anyCase: true };
 /** Bitcoin's: without 0, O, I and l, which look alike. */
-const BASE_58: Base = { alphabet: '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz' };
+export const BASE_58: Base = {
+  alphabet: '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz',
+};
 /** The same characters, lower case first, as bwmarrin/snowflake and Flickr have them. */
 const BASE_58_BWMARRIN: Base = {
   alphabet: '123456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ',

@@ -3,9 +3,8 @@
  * older copy of them. Its settings are those under which a crash loses the most.
  */
 import { spawnSync } from 'node:child_process';
-import { chownSync, cpSync, rmSync } from 'node:fs';
+import { realpathSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { requireServers } from '../../../scripts/servers/binaries.mjs';
 import { freePort } from '../../../scripts/servers/free-port.mjs';
@@ -14,6 +13,8 @@ import {
   startProcess,
   unprivileged,
 } from '../../../scripts/servers/server-process.mjs';
+import { until } from '../until.mjs';
+import { copyFolder, ran } from './store-fault.mjs';
 
 const SETTINGS = [
   'listen_addresses=127.0.0.1',
@@ -29,22 +30,29 @@ export class PostgresNode {
   user = unprivileged();
   folder = serverFolder('chaos-postgres', this.user);
   data = join(this.folder, 'data');
-  bin = dirname(requireServers(['postgres']).postgres);
+  // The rest of its commands lie where a link leads.
+  bin = dirname(realpathSync(requireServers(['postgres']).postgres));
 
   get pid() {
     return /** @type {number} */ (this.server?.pid);
   }
 
   async create() {
-    this.port = await freePort();
-    const args = ['-D', this.data, '-U', 'postgres', '--auth=trust', '--no-sync'];
-    const options = { cwd: this.folder, ...this.user, encoding: /** @type {'utf8'} */ ('utf8') };
-    const made = spawnSync(join(this.bin, 'initdb'), args, options);
-    if (made.status !== 0) throw new Error(`initdb failed:\n${made.stderr}`);
+    await this.#run('initdb', ['-D', this.data, '-U', 'postgres', '--auth=trust', '--no-sync']);
+    await this.start();
+  }
+
+  /** Begins as a standby of the primary behind this port, with a copy of its data. */
+  async follow(/** @type {number} */ port) {
+    await this.kill();
+    rmSync(this.data, { recursive: true, force: true });
+    const from = ['-h', '127.0.0.1', '-p', String(port), '-U', 'postgres'];
+    await this.#run('pg_basebackup', ['-D', this.data, ...from, '-R', '-c', 'fast', '--no-sync']);
     await this.start();
   }
 
   async start() {
+    this.port ||= await freePort();
     rmSync(join(this.data, 'postmaster.pid'), { force: true });
     const run = serverFolder('chaos-run', this.user);
     const settings = SETTINGS.flatMap((set) => ['-c', set]);
@@ -62,7 +70,7 @@ export class PostgresNode {
     const login = { user: 'postgres', database: 'postgres', host: '127.0.0.1', port: this.port };
     // What the operator does is to last, whatever is killed after it.
     const options = '-c synchronous_commit=on';
-    const client = new Client({ ...login, options, connectionTimeoutMillis: 2000 });
+    const client = new Client({ ...login, options, connectionTimeoutMillis: 5000 });
     client.on('error', () => undefined);
     try {
       await client.connect();
@@ -74,8 +82,7 @@ export class PostgresNode {
 
   /** Until it takes connections again, after it recovered from a crash of one of its own. */
   async until() {
-    const isUp = () => this.sql('SELECT 1').then(Boolean, () => false);
-    while (!(await isUp())) await sleep(50);
+    await until(() => this.sql('SELECT 1'), 60_000);
   }
 
   /** kill -9 of the server and, at the same moment, of all that it started. */
@@ -89,28 +96,22 @@ export class PostgresNode {
   /** A copy that was made while nothing ran, as a snapshot of a disk is. */
   async backup() {
     await this.kill();
-    this.copy(this.data, `${this.data}.old`);
+    copyFolder(this.data, `${this.data}.old`, this.user);
     await this.start();
   }
 
   async restore() {
     await this.kill();
-    this.copy(`${this.data}.old`, this.data);
+    copyFolder(`${this.data}.old`, this.data, this.user);
     await this.start();
-  }
-
-  copy(/** @type {string} */ from, /** @type {string} */ to) {
-    rmSync(to, { recursive: true, force: true });
-    cpSync(from, to, { recursive: true, preserveTimestamps: true });
-    const { uid, gid } = /** @type {any} */ (this.user);
-    if (uid === undefined) return;
-    spawnSync('chown', ['-R', `${uid}:${gid}`, to]);
-    chownSync(to, uid, gid);
-    spawnSync('chmod', ['700', to]);
   }
 
   async stop() {
     await this.kill();
     rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  #run(/** @type {string} */ command, /** @type {string[]} */ args) {
+    return ran(join(this.bin, command), args, { cwd: this.folder, ...this.user });
   }
 }

@@ -3,58 +3,60 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NETWORK_FAULTS } from '../network-faults.mjs';
+import { STORE_PACE } from '../pace.mjs';
 import { Proxy } from '../proxy.mjs';
+import { forgetLease } from './forgotten-lease.mjs';
 import { PostgresNode } from './postgres-node.mjs';
+import { isRemoved, storeFault } from './store-fault.mjs';
 
 const OURS = `application_name = 'nestjs-snowflake'`;
 const TABLE = 'snowflake_registry';
-const CREATE =
+export const CREATE =
   `CREATE TABLE IF NOT EXISTS ${TABLE} (namespace varchar(200) NOT NULL, ` +
   `worker_id bigint NOT NULL, version bigint NOT NULL, ceiling bigint NOT NULL, ` +
   `token varchar(200), data text, PRIMARY KEY (namespace, worker_id))`;
 
-/** @param {string} name @param {(topology: Postgres) => Promise<unknown>} run */
-const fault = (name, run) => ({
-  name,
-  level: /** @type {'store'} */ ('store'),
-  apply: (/** @type {any} */ { topology }) => run(topology),
-});
+const deleted = (/** @type {PostgresNode} */ node, where = 'true') =>
+  isRemoved(async () => {
+    const rows = await node.sql(`DELETE FROM ${TABLE} WHERE ${where} RETURNING 1`);
+    return rows.length;
+  });
 
-const FAULTS = [
-  fault('postgres kill -9', async ({ node }) => {
+export const POSTGRES_FAULTS = [
+  storeFault('postgres kill -9', async ({ node }) => {
     await node.kill();
     await node.start();
   }),
-  fault('postgres from an old copy', async ({ node }) => {
-    await node.backup();
-    await sleep(1500);
-    await node.restore();
-  }),
-  fault('postgres backend killed', async ({ node }) => {
+  storeFault('postgres from an old copy', ({ node }, world) =>
+    forgetLease(world, { keep: () => node.backup(), forget: () => node.restore() }),
+  ),
+  storeFault('postgres backend killed', async ({ node }) => {
     const [row] = await node.sql(`SELECT pid FROM pg_stat_activity WHERE ${OURS} LIMIT 1`);
-    if (row !== undefined) process.kill(row.pid, 'SIGKILL');
+    if (row === undefined) return false;
+    process.kill(row.pid, 'SIGKILL');
     await node.until();
+    return true;
   }),
-  fault('postgres connections ended', ({ node }) =>
-    node.sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${OURS}`),
-  ),
-  fault('postgres rows deleted', ({ node }) => node.sql(`DELETE FROM ${TABLE}`)),
-  fault('postgres header deleted', ({ node }) =>
-    node.sql(`DELETE FROM ${TABLE} WHERE worker_id = -1`),
-  ),
-  fault('postgres table created again', async ({ node }) => {
+  storeFault('postgres connections ended', async ({ node }) => {
+    const ends = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${OURS}`;
+    return (await node.sql(ends)).length > 0;
+  }),
+  storeFault('postgres rows deleted', ({ node }) => deleted(node)),
+  storeFault('postgres header deleted', ({ node }) => deleted(node, 'worker_id = -1')),
+  storeFault('postgres workers deleted', ({ node }) => deleted(node, 'worker_id >= 0')),
+  storeFault('postgres table created again', async ({ node }) => {
     await node.sql(`DROP TABLE ${TABLE}`);
     await sleep(500);
     await node.sql(CREATE);
   }),
-  fault('postgres SIGSTOP', async ({ node }) => {
+  storeFault('postgres SIGSTOP', async ({ node }) => {
     const rows = await node.sql(`SELECT pid FROM pg_stat_activity WHERE ${OURS}`);
     const pids = [node.pid, ...rows.map(({ pid }) => pid)];
     const signal = (/** @type {NodeJS.Signals} */ name) => {
       for (const pid of pids) process.kill(pid, name);
     };
     signal('SIGSTOP');
-    await sleep(1500);
+    await sleep(2500);
     signal('SIGCONT');
   }),
 ];
@@ -62,7 +64,8 @@ const FAULTS = [
 export class Postgres {
   name = 'postgres';
   quarantineMs = 0;
-  faults = [...FAULTS, ...NETWORK_FAULTS];
+  pace = STORE_PACE;
+  faults = [...POSTGRES_FAULTS, ...NETWORK_FAULTS];
   proxy = new Proxy();
   node = new PostgresNode();
 

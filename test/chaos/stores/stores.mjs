@@ -1,11 +1,28 @@
 /**
  * The stores besides Redis that can be attacked, by the name that `npm run chaos -- --store` takes.
  *
- * Each is a class as those of topologies.mjs are: `name`, `quarantineMs`, its own `faults`,
- * `start()`, which answers the support URL of the processes, and `stop()`.
+ * Each is a class as those of topologies.mjs are: `name`, `quarantineMs`, its own `faults` and
+ * `pace`, `start()`, which answers the support URL of the processes, and `stop()`.
  */
-
-import { Postgres } from './postgres.mjs';
+import { Etcd, ETCD_FAULTS } from './etcd.mjs';
+import { Folder, FOLDER_FAULTS } from './folder.mjs';
+import { Mariadb, MARIADB_FAULTS } from './mariadb.mjs';
+import { PostgresStandby, STANDBY_FAULTS } from './postgres-standby.mjs';
+import { Postgres, POSTGRES_FAULTS } from './postgres.mjs';
 
 /** @type {Record<string, new (folder: string) => any>} */
-export const STORES = { postgres: Postgres };
+export const STORES = {
+  postgres: Postgres,
+  'postgres-standby': PostgresStandby,
+  mariadb: Mariadb,
+  etcd: Etcd,
+  file: Folder,
+};
+
+export const STORE_FAULTS = [
+  ...POSTGRES_FAULTS,
+  ...STANDBY_FAULTS,
+  ...MARIADB_FAULTS,
+  ...ETCD_FAULTS,
+  ...FOLDER_FAULTS,
+];

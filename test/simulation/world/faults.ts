@@ -53,6 +53,7 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
     wipe(around);
     fleet.changeLayout();
   },
+  'row deleted': (_, { store }) => store.loseRow(),
   clone: (fleet) => fleet.clone(fleet.any()),
 };
 

@@ -24,6 +24,7 @@ export type FaultName =
   | 'store restored'
   | 'split brain'
   | 'clone'
+  | 'row deleted'
   | 'registry created'
   | 'registry wiped and created'
   | 'registry wiped, layout changed';
@@ -46,6 +47,8 @@ export interface Scenario {
   readonly hasLongLeases?: boolean;
   /** Each host has a number, two of them the same one, and claims it as its worker id. */
   readonly claims?: boolean;
+  /** Over a store that keeps rows, each of which is read and written by a message. */
+  readonly isOverRows?: boolean;
   /** What may happen here; it is counted, and tests have ceilings on it. */
   readonly tolerates?: readonly ViolationKind[];
 }
@@ -167,5 +170,21 @@ export const SCENARIOS: readonly Scenario[] = [
     losesMessages: true,
     isCrowded: true,
     isWide: true,
+  },
+  {
+    name: 'rows',
+    about: 'a store of rows, read and written by messages of their own, some of them deleted',
+    faults: [
+      ...PROCESS_FAULTS,
+      ...LOSSES,
+      'row deleted',
+      'host clock jumps',
+      'store clock jumps',
+      'store away',
+      'split brain',
+    ],
+    losesMessages: true,
+    drawsFaults: true,
+    isOverRows: true,
   },
 ];

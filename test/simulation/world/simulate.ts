@@ -5,6 +5,7 @@
  * the faults end, the fleet must be making ids again within a stated time.
  */
 import { SettableTime } from '../../../lib/testing/settable-time.js';
+import { HEADER_AGE_MS } from '../../../lib/registry/stored-slice.js';
 import { FAULTS } from './faults.js';
 import { Fleet } from './fleet.js';
 import { Oracle, type Violation } from './oracle.js';
@@ -12,13 +13,17 @@ import { drawPlan, drawnOptions, drawnText, type Plan } from './plan.js';
 import { SCENARIOS, type Scenario } from './scenarios.js';
 import { SeededRandom } from '../../../lib/testing/seeded-random.js';
 import type { Surroundings } from './surroundings.js';
-import { SimulatedStore, type StoreEvent } from './simulated-store.js';
+import { SimulatedRows } from './simulated-rows.js';
+import { SimulatedStore } from './simulated-store.js';
+import type { StoreEvent } from './store-event.js';
 
 export interface SimulationOptions {
   /** An integer; decides everything. */
   readonly seed: number;
   /** One of SCENARIOS, by its name. */
   readonly scenario: string;
+  /** Over a store that keeps rows; default as the scenario says. */
+  readonly rows?: boolean;
   /** Called with a line for each thing that happens. */
   readonly trace?: (line: string) => void;
   /** Called with each operation on the registry, for a replay elsewhere. */
@@ -88,7 +93,9 @@ class Simulation {
     // No id is older than a few jumps of an hour before the start.
     const baseTick = plan.layout.tickOf(time.now()) - 100 * 3_600_000;
     const oracle = (this.oracle = new Oracle(plan.layout, baseTick, scenario.tolerates));
-    const store = new SimulatedStore(time, random, plan, record);
+    const isOverRows = options.rows ?? scenario.isOverRows ?? false;
+    const Store = isOverRows ? SimulatedRows : SimulatedStore;
+    const store = new Store(time, random, plan, record);
     const count = (fault: string) => void (this.faults[fault] = (this.faults[fault] ?? 0) + 1);
     const note = (who: string, text: string) => this.note(who, text);
     this.around = { plan, time, random, store, oracle, areFaultsOver: false, count, note };
@@ -181,5 +188,6 @@ class Simulation {
  * by nobody, both at half speed while a registry's clock comes home, and the retries.
  */
 function recoveryMs({ ttlMsMax, failoverWindowMs, clockDifferenceMs }: Plan): number {
-  return 2 * (2 * ttlMsMax + failoverWindowMs + clockDifferenceMs) + 10_000;
+  const lossWindowMs = failoverWindowMs + clockDifferenceMs + HEADER_AGE_MS;
+  return 2 * (2 * ttlMsMax + lossWindowMs) + 10_000;
 }

@@ -18,11 +18,14 @@ import {
 import { isSnowflakeError } from '../../../lib/errors.js';
 import type { ProcessIdentity } from '../../../lib/patience/process-identity.js';
 import type { KeeperParts } from '../../../lib/lease/keeper-parts.js';
+import type { IDistributedSupport } from '../../../lib/lease/distributed-support.js';
 import { LeaseKeeper } from '../../../lib/lease/lease-keeper.js';
 import type { Timers } from '../../../lib/patience/timers.js';
+import { RegistrySupport } from '../../../lib/registry/registry-support.js';
 import { copyOf } from './copy-process.js';
 import type { Claim, Witness } from './oracle.js';
 import type { Surroundings } from './surroundings.js';
+import { SimulatedRows } from './simulated-rows.js';
 import { Wire } from './wire.js';
 
 /** A machine: its clock outlives the processes on it. */
@@ -75,6 +78,7 @@ export class SimulatedProcess {
   /** Ids made since this was last set to 0. */
   recentIdCount = 0;
   readonly wire: Wire;
+  private readonly support: IDistributedSupport;
   readonly parts: KeeperParts;
   /** Replaced when this process is made a copy of another. */
   keeper: LeaseKeeper;
@@ -101,6 +105,7 @@ export class SimulatedProcess {
     this.seat.onRange = (range) => this.around.oracle.rangeHeld(this, range);
     const deliver = (run: () => void) => this.wake(run);
     this.wire = new Wire(around, deliver, (text) => this.note(text));
+    this.support = this.supportOver(this.wire);
     this.parts = {
       support: this.supportTold(),
       seat: this.seat,
@@ -224,18 +229,26 @@ export class SimulatedProcess {
     else run();
   }
 
+  /** One that asks for rows and writes them, where the store keeps no more than these. */
+  private supportOver(wire: Wire): IDistributedSupport {
+    const { store, random } = this.around;
+    if (!(store instanceof SimulatedRows)) return wire;
+    const parts = { timers: this.timers(), random: () => random.next() };
+    return new RegistrySupport(store.storeBy(wire.carry), parts);
+  }
+
   /** Whoever gives a worker id back says that no more ids of it will be made. */
   private supportTold(): KeeperParts['support'] {
-    const { wire, around, seat } = this;
+    const { support, around, seat } = this;
     const { layout } = seat;
     return {
       takesOver: this.host.workerId !== undefined,
-      getNextWorkId: (request) => wire.getNextWorkId(request),
-      refreshAlive: (lease) => wire.refreshAlive(lease),
+      getNextWorkId: (request) => support.getNextWorkId(request),
+      refreshAlive: (lease) => support.refreshAlive(lease),
       release: (lease, lastMs) => {
         const lastTick = lastMs === undefined ? -Infinity : layout.tickOf(lastMs);
         around.oracle.givenBack(this, lease.workerId, lastTick);
-        return wire.release(lease, lastMs);
+        return support.release!(lease, lastMs);
       },
     };
   }

@@ -5,13 +5,14 @@ import type { SettableTime } from '../../../lib/testing/settable-time.js';
 import type { SeededRandom } from '../../../lib/testing/seeded-random.js';
 import type { Oracle } from './oracle.js';
 import type { Plan } from './plan.js';
+import type { SimulatedRows } from './simulated-rows.js';
 import type { SimulatedStore } from './simulated-store.js';
 
 export interface Surroundings {
   readonly plan: Plan;
   readonly time: SettableTime;
   readonly random: SeededRandom;
-  readonly store: SimulatedStore;
+  readonly store: SimulatedStore | SimulatedRows;
   readonly oracle: Oracle;
   /** True from the moment on when everything must come back to order. */
   areFaultsOver: boolean;

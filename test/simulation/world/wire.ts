@@ -12,7 +12,9 @@ import type {
   WorkerLease,
 } from '../../../lib/lease/distributed-support.js';
 import type { Surroundings } from './surroundings.js';
-import type { StoreCall } from './simulated-store.js';
+import type { Carry } from './simulated-rows.js';
+import type { SimulatedStore } from './simulated-store.js';
+import type { StoreCall } from './store-event.js';
 
 const USUAL_DELAY_MS_MAX = 15;
 
@@ -39,6 +41,12 @@ export class Wire implements IDistributedSupport {
   }
 
   private send(call: StoreCall): Promise<LeaseAnswer | undefined> {
+    const store = this.around.store as SimulatedStore;
+    return this.carry(() => store.execute(call), `${call.op} ${textOf(call)}`);
+  }
+
+  /** A message to the store and its answer; each may be lost, late or doubled. */
+  readonly carry: Carry = (ask, what) => {
     const { time, random, plan, store } = this.around;
     const { messages } = plan;
     return new Promise((resolve, reject) => {
@@ -51,29 +59,22 @@ export class Wire implements IDistributedSupport {
       }
       if (this.happens('message lost', messages.lost)) return;
       const arriveMs = this.delayMs();
-      time.after(arriveMs, () => this.arrive(call, settle, resolve));
+      const arrive = () => {
+        if (store.isAway) return;
+        const answer = ask();
+        this.note(`${what} -> ${JSON.stringify(answer ?? 'done')}`);
+        if (this.happens('message lost', messages.lost)) return;
+        time.after(
+          this.delayMs(),
+          settle(() => resolve(answer)),
+        );
+      };
+      time.after(arriveMs, arrive);
       if (this.happens('message doubled', messages.doubled)) {
-        const laterMs = arriveMs + random.between(0, 2 * plan.lease.ttlMs);
-        time.after(laterMs, () => this.arrive(call, settle, resolve));
+        time.after(arriveMs + random.between(0, 2 * plan.lease.ttlMs), arrive);
       }
     });
-  }
-
-  private arrive(
-    call: StoreCall,
-    settle: (how: () => void) => () => void,
-    resolve: (answer: LeaseAnswer | undefined) => void,
-  ): void {
-    const { time, store, plan } = this.around;
-    if (store.isAway) return;
-    const answer = store.execute(call);
-    this.note(`${call.op} ${textOf(call)} -> ${JSON.stringify(answer ?? 'done')}`);
-    if (this.happens('message lost', plan.messages.lost)) return;
-    time.after(
-      this.delayMs(),
-      settle(() => resolve(answer)),
-    );
-  }
+  };
 
   private delayMs(): number {
     const { random, plan } = this.around;

@@ -5,7 +5,7 @@
  */
 import { headerIn, type EtcdAnswer, type EtcdHeader } from '../connection/etcd-answer.js';
 import type { EtcdClient } from '../connection/etcd-client.js';
-import type { KeyValue, RegistryKeys } from './etcd-rows.js';
+import { isLeased, type KeyValue, type RegistryKeys } from './etcd-rows.js';
 import { foundBy, get, getRows, page } from './etcd-transaction.js';
 import type { Mark } from './etcd-witness.js';
 
@@ -25,6 +25,7 @@ export interface FoundAll {
   readonly timeMs: number;
   readonly revision: number;
   readonly header: KeyValue | undefined;
+  readonly clock: KeyValue | undefined;
   readonly values: readonly KeyValue[];
 }
 
@@ -39,10 +40,10 @@ export class EtcdReader {
     this.#mark = mark;
   }
 
-  /** The header first, then rows, with that of the token wherever it is. */
+  /** The header first, then its clock, then rows, with that of the token wherever it is. */
   async slice(workerIds: readonly number[], token: string | undefined): Promise<Found> {
     const keys = this.#keys;
-    const questions = [get(keys.header), ...getRows(keys, workerIds)];
+    const questions = [get(keys.header), get(keys.clock), ...getRows(keys, workerIds)];
     if (token === undefined) return this.ask(questions);
     const found = await this.ask([get(keys.token(token)), ...questions]);
     const [[named] = [], ...lists] = found.lists;
@@ -53,18 +54,20 @@ export class EtcdReader {
     return this.slice([...workerIds, workerId], undefined);
   }
 
-  async all(): Promise<FoundAll> {
-    const { header: key, rows } = this.#keys;
+  async all(countMax = Infinity): Promise<FoundAll> {
+    const { header: key, clock: clockKey, rows } = this.#keys;
     const span = { to: rows.to, limit: PAGE_ROWS };
-    const first = await this.ask([get(key), page({ ...span, from: rows.from })]);
-    const [[header] = [], list = []] = first.lists;
-    const values = [...list];
+    const questions = [get(key), get(clockKey), page({ ...span, from: rows.from })];
+    const first = await this.ask(questions);
+    const [[header] = [], [clock] = [], list = []] = first.lists;
+    const values = list.filter(isLeased);
     const { revision } = first.header;
-    for (let last = list; last.length === PAGE_ROWS; values.push(...last)) {
+    for (let last = list; last.length === PAGE_ROWS && values.length < countMax;) {
       const from = `${last.at(-1)!.key}\0`;
       [last = []] = (await this.ask([page({ ...span, from, revision })])).lists;
+      values.push(...last.filter(isLeased));
     }
-    return { timeMs: first.answer.timeMs, revision, header, values };
+    return { timeMs: first.answer.timeMs, revision, header, clock, values };
   }
 
   /** One transaction that reads. */

@@ -21,6 +21,8 @@ export interface KeyValue {
 export interface HeaderValue {
   readonly server: string;
   readonly row?: StoredRow;
+  /** Somebody deleted what it knew of the time. */
+  readonly isWithoutClock?: boolean;
 }
 
 const WORKER_DIGITS = 10;
@@ -32,12 +34,15 @@ const LAST_DATE_MS = 8.64e15;
 export class RegistryKeys {
   readonly prefix: string;
   readonly header: string;
+  /** The ceiling of the header, which is written oftener than all the rest of it. */
+  readonly clock: string;
   /** Of all rows of worker ids, first and first after the last. */
   readonly rows: { readonly from: string; readonly to: string };
 
   constructor(namespace: string) {
     this.prefix = `snowflake/${namespace}/`;
     this.header = `${this.prefix}header`;
+    this.clock = `${this.prefix}clock`;
     this.rows = { from: `${this.prefix}w`, to: `${this.prefix}x` };
   }
 
@@ -61,23 +66,46 @@ export function headerText(server: string, text = ''): string {
 }
 
 /**
+ * @param clock absent where it was deleted
  * @param revision at which the slice was read, which is the version of its header: nothing in it
  * may have been written since
  */
-export function headerIn({ value }: KeyValue, revision: number): HeaderValue {
+export function headerIn(
+  { value }: KeyValue,
+  clock: KeyValue | undefined,
+  revision: number,
+): HeaderValue {
   const end = value.indexOf('\n');
   // Not ours: passed on, so that it is refused by those who can say why.
   const [server, text] = end < 0 ? ['', value] : [value.slice(0, end), value.slice(end + 1)];
   if (text === '' && end >= 0) return { server };
-  return { server, row: { workerId: HEADER_ID, ceilingMs: 0, text, version: revision } };
+  const ceilingMs = ceilingIn(clock);
+  const row = { workerId: HEADER_ID, ceilingMs: ceilingMs ?? 0, text, version: revision };
+  return { server, row, isWithoutClock: ceilingMs === undefined };
+}
+
+function ceilingIn(clock: KeyValue | undefined): number | undefined {
+  return clock !== undefined && CEILING.test(clock.value) ? Number(clock.value) : undefined;
 }
 
 /** Three lines: ceiling, token, all the rest. */
 export function rowText({ ceilingMs, token, text }: RegistryRow): string {
-  const ceiling = String(ceilingMs).padStart(CEILING_DIGITS, '0');
-  return [ceiling, token === undefined ? '' : JSON.stringify(token), text].join('\n');
+  return [ceilingText(ceilingMs), token === undefined ? '' : JSON.stringify(token), text].join(
+    '\n',
+  );
 }
 
+/** All of one length, so that etcd can tell which is lower. */
+export function ceilingText(ceilingMs: number): string {
+  return String(ceilingMs).padStart(CEILING_DIGITS, '0');
+}
+
+/** Not one that waits for its first holder. */
+export function isLeased({ value }: KeyValue): boolean {
+  return !value.startsWith(ceilingText(0));
+}
+
+const CEILING = /^\d{16}$/;
 const ROW = /^(\d{16})\n(".*")?\n(.*)$/s;
 
 export function rowIn({ value, version }: KeyValue, workerId: number): StoredRow {

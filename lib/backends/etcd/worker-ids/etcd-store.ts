@@ -68,11 +68,12 @@ export class EtcdStore implements SliceStore {
   async read({ workerIds, token }: SliceQuestion): Promise<RegistrySlice> {
     for (let count = 0; count < READ_COUNT; count++) {
       const found = await this.#reader.slice(workerIds, token);
-      const [[headerValue] = [], ...lists] = found.lists;
-      const kept = headerValue && rows.headerIn(headerValue, found.header.revision);
+      const [[headerValue] = [], [clock] = [], ...lists] = found.lists;
+      const kept = headerValue && rows.headerIn(headerValue, clock, found.header.revision);
       // What is no header of ours is left as it is, for the rules to refuse.
       const isOurs = kept?.server !== '';
-      if (kept === undefined || (isOurs && !(await this.#isSame(found, kept.server)))) {
+      const isLost = kept === undefined || kept.isWithoutClock === true;
+      if (isOurs && (isLost || !(await this.#isSame(found, kept.server)))) {
         await this.#beginRun(kept?.server, found);
         continue;
       }
@@ -90,9 +91,9 @@ export class EtcdStore implements SliceStore {
     );
   }
 
-  async readAll(): Promise<RegistrySlice> {
-    const { timeMs, revision, header, values } = await this.#reader.all();
-    const { server, row } = (header && rows.headerIn(header, revision)) ?? { server: '' };
+  async readAll(countMax?: number): Promise<RegistrySlice> {
+    const { timeMs, revision, header, clock, values } = await this.#reader.all(countMax);
+    const { server, row } = (header && rows.headerIn(header, clock, revision)) ?? { server: '' };
     const stored = values.map((value) => this.#rowIn(value));
     return { timeMs, server, rows: row ? [row, ...stored] : stored };
   }
@@ -146,17 +147,24 @@ export class EtcdStore implements SliceStore {
   /** Names a new run, unless somebody else was faster. */
   async #beginRun(lost: string | undefined, { answer, header }: Found): Promise<void> {
     const status = await this.#members.status(answer.endpoint, header.memberId);
-    const now = await this.#reader.ask([transaction.get(this.#keys.header)]);
-    const value = now.lists[0]![0];
-    const kept = value && rows.headerIn(value, now.header.revision);
+    const { header: key, clock: clockKey } = this.#keys;
+    const now = await this.#reader.ask([transaction.get(key), transaction.get(clockKey)]);
+    const [[value] = [], [clock] = []] = now.lists;
+    const kept = value && rows.headerIn(value, clock, now.header.revision);
     if (kept?.server !== lost) return;
     const { clusterId, term, revision } = now.header;
     const gap = status && status.index - revision;
     const server = runText({ clusterId, gap, term, random: randomUUID() });
     const text = rows.headerText(server, kept?.row?.text);
     const body = {
-      compare: [transaction.isUnchanged(this.#keys.header, value?.modRevision)],
-      success: [transaction.put(this.#keys.header, text)],
+      compare: [
+        transaction.isUnchanged(key, value?.modRevision),
+        transaction.isUnchanged(clockKey, clock?.modRevision),
+      ],
+      success: [
+        transaction.put(key, text),
+        transaction.put(clockKey, rows.ceilingText(kept?.row?.ceilingMs ?? 0)),
+      ],
     };
     await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
   }

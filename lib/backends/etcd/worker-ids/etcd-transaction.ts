@@ -13,6 +13,7 @@ import {
   type EtcdHeader,
 } from '../connection/etcd-answer.js';
 import {
+  ceilingText,
   headerText,
   keyValueIn,
   rowText,
@@ -44,6 +45,11 @@ function isNotAfter(key: string, revision: number): object {
 
 function has(key: string, value: string): object {
   return { key: toBase64(key), target: 'VALUE', result: 'EQUAL', value: toBase64(value) };
+}
+
+function isBelow(key: string, ceilingMs: number): object {
+  const value = toBase64(ceilingText(ceilingMs));
+  return { key: toBase64(key), target: 'VALUE', result: 'LESS', value };
 }
 
 export function put(key: string, value: string): object {
@@ -81,11 +87,11 @@ export function getRows(keys: RegistryKeys, workerIds: readonly number[]): objec
 
 /** Each row only if nothing it rests on has changed; all of them or none. */
 export function writing(keys: RegistryKeys, write: SliceWrite): object {
-  const { header, rows } = write;
+  const { rows } = write;
   return {
     compare: [...headerIsAsRead(keys, write), ...rowsAreAsRead(keys, write)],
     success: [
-      ...(header === undefined ? [] : [put(keys.header, headerText(write.server, header.text))]),
+      ...headerPuts(keys, write),
       ...rows.map(({ row }) => put(keys.row(row.workerId), rowText(row))),
       ...rows.flatMap(({ row: { token, workerId } }) =>
         token === undefined ? [] : [namedOnce(keys.token(token), String(workerId))],
@@ -94,10 +100,21 @@ export function writing(keys: RegistryKeys, write: SliceWrite): object {
   };
 }
 
+function headerPuts(keys: RegistryKeys, { server, header, isTimeOnly }: SliceWrite): object[] {
+  if (header === undefined) return [];
+  const clock = put(keys.clock, ceilingText(header.ceilingMs));
+  if (isTimeOnly !== true) return [put(keys.header, headerText(server, header.text)), clock];
+  return [{ request_txn: { compare: [isBelow(keys.clock, header.ceilingMs)], success: [clock] } }];
+}
+
 /** Of an absent header only the run is there, whose name was never used before. */
-function headerIsAsRead(keys: RegistryKeys, { server, headerVersion }: SliceWrite): object[] {
+function headerIsAsRead(keys: RegistryKeys, write: SliceWrite): object[] {
+  const { server, header, headerVersion, isTimeOnly } = write;
   if (headerVersion === undefined) return [has(keys.header, headerText(server))];
-  return [isVersion(keys.header, 'GREATER', 0), isNotAfter(keys.header, headerVersion)];
+  const isSame = [isVersion(keys.header, 'GREATER', 0), isNotAfter(keys.header, headerVersion)];
+  // Whoever writes one rests on its time as well.
+  const isWhole = header !== undefined && isTimeOnly !== true;
+  return isWhole ? [...isSame, isNotAfter(keys.clock, headerVersion)] : isSame;
 }
 
 /** The version of the header is the revision at which it and the rows were read. */

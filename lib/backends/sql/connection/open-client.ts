@@ -61,7 +61,8 @@ async function openMysql(url: ServerUrl): Promise<OpenClient> {
   const ssl = tlsOf(url);
   const client = await createConnection({
     ...loginOf(url),
-    ...(ssl !== undefined && { ssl }),
+    // Left to itself, this driver takes the certificate of any host.
+    ...(ssl !== undefined && { ssl: { ...ssl, verifyIdentity: ssl.rejectUnauthorized } }),
     connectTimeout: PATIENCE_MS,
     enableKeepAlive: true,
     charset: 'utf8mb4',
@@ -121,8 +122,9 @@ function loginOf({ host, port, user, password, database }: ServerUrl) {
   return { host, port, database, ...(user && { user }), ...(password && { password }) };
 }
 
-function tlsOf({ tls }: ServerUrl): { rejectUnauthorized: boolean } | undefined {
-  return tls === 'off' ? undefined : { rejectUnauthorized: tls === 'checked' };
+function tlsOf({ tls, ca }: ServerUrl): { rejectUnauthorized: boolean; ca?: string } | undefined {
+  if (tls === 'off') return undefined;
+  return { rejectUnauthorized: tls === 'checked', ...(ca !== undefined && { ca }) };
 }
 
 async function loaded<T>(name: 'pg' | 'mysql2', load: () => Promise<T>): Promise<T> {

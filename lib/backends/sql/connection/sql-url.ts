@@ -2,11 +2,14 @@
  * The database a URL names.
  *
  *     postgres://user:password@host:5432/shop?namespace=shop&sslmode=verify-full
+ *     postgres://host/shop?sslmode=verify-full&sslrootcert=/etc/ca.pem
  *     mysql://user:password@host:3306/shop        mariadb:// is the same
  *     sqlite:./var/shop.db?namespace=shop
  *
  * Promise: a URL that cannot be meant so is refused with its fault. Nothing of it is repeated.
  */
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { SnowflakeError } from '../../../errors.js';
 import { shownUrl } from '../../../shown.js';
 import type { DialectName } from '../dialects/dialect.js';
@@ -21,6 +24,8 @@ export interface ServerUrl {
   readonly database: string;
   /** Checked means that the certificate is valid for the host. */
   readonly tls: 'off' | 'checked' | 'unchecked';
+  /** Of the authorities that count instead of those of Node, as PEM. */
+  readonly ca?: string;
   readonly options: SqlRegistryOptions;
 }
 
@@ -51,8 +56,8 @@ const TLS = {
 const OWN = ['namespace', 'table', 'replicated', 'failoverWindowMs', 'clockDifferenceMs'];
 /** Asked for by mistake, and no secret themselves: only these are named in a message. */
 const STRANGERS =
-  'ssl ssl-mode sslrootcert channel_binding schema connection_limit pool_timeout pgbouncer ' +
-  'application_name options charset timezone host user password db database ttl timeout';
+  'ssl ssl-mode ssl-ca sslcert sslkey channel_binding schema connection_limit pool_timeout ' +
+  'pgbouncer application_name options charset timezone host user password db database ttl timeout';
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function parseSqlUrl(url: string): ServerUrl | FileUrl {
@@ -86,20 +91,42 @@ function serverUrl(url: string, dialect: ServerUrl['dialect']): ServerUrl {
   if (port < 1 || port > 65_535) throw invalid(url, `${port} is not a port from 1 to 65535`);
   const database = decoded(name);
   if (database === '') throw invalid(url, 'it names no database after its host');
-  const query = queryIn(url, text, [...OWN, 'sslmode']);
+  const query = queryIn(url, text, [...OWN, 'sslmode', 'sslrootcert']);
   const mode = query.get('sslmode') ?? 'disable';
   if (!Object.hasOwn(TLS, mode)) {
     throw invalid(url, `its sslmode is none of ${Object.keys(TLS).join(', ')}`);
   }
+  const address = host.replace(/^\[|\]$/g, '');
+  const tls = TLS[mode as keyof typeof TLS];
+  if (dialect === 'mysql' && tls === 'checked' && isIP(address) > 0) {
+    throw invalid(url, 'its host is an address, and mysql2 checks a certificate by name alone');
+  }
   return {
     dialect,
-    host: host.replace(/^\[|\]$/g, ''),
+    host: address,
     port,
     ...loginIn(login),
     database,
-    tls: TLS[mode as keyof typeof TLS],
+    ...tlsIn(url, tls, query.get('sslrootcert')),
     options: optionsIn(url, query),
   };
+}
+
+function tlsIn(
+  url: string,
+  tls: ServerUrl['tls'],
+  path: string | undefined,
+): Pick<ServerUrl, 'tls' | 'ca'> {
+  if (path === undefined) return { tls };
+  if (tls !== 'checked') {
+    throw invalid(url, 'its sslrootcert is for an sslmode of require or verify-full');
+  }
+  try {
+    return { tls, ca: readFileSync(path, 'utf8') };
+  } catch (error) {
+    const { code = 'no reason given' } = error as NodeJS.ErrnoException;
+    throw invalid(url, `the file that its sslrootcert names cannot be read (${code})`);
+  }
 }
 
 function loginIn(login: string): Pick<ServerUrl, 'user' | 'password'> {

@@ -45,7 +45,7 @@ export class SqlCounterRows implements CounterRows {
 
   async read(counter: string): Promise<CounterRead> {
     this.#session.reopen();
-    const [row, ...more] = await this.#rows((statements) => statements.readCounter(counter));
+    const [row, ...more] = await this.#rows((statements) => statements.readCounter(counter), true);
     if (more.length > 0) throw oddAnswer('more than one row');
     return { ...momentIn(row), stored: isStored(row) ? storedIn(row) : undefined };
   }
@@ -76,10 +76,14 @@ export class SqlCounterRows implements CounterRows {
     return this.#session.close();
   }
 
-  #rows(statementOf: (statements: Statements) => Statement): Promise<SqlRow[]> {
+  #rows(
+    statementOf: (statements: Statements) => Statement,
+    isForWriting = false,
+  ): Promise<SqlRow[]> {
     return this.#session.asked(async (statements) => {
       const rows = rowsOf(await this.#session.run(statementOf(statements)));
       if (rows[0] !== undefined) statements.check(rows[0]);
+      if (rows[0] !== undefined && isForWriting) statements.checkPrimary(rows[0]);
       return rows;
     });
   }

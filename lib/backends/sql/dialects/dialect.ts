@@ -20,6 +20,8 @@ export interface RowChange {
   readonly text: string;
   /** As it was read; undefined where the row was not there. */
   readonly version: number | undefined;
+  /** What the ceiling of the header must be, or what it must be below. */
+  readonly ceilingIs?: { readonly sign: '=' | '<'; readonly ms: number };
   readonly nextVersion: number;
   /** Of the header, for every row but the header itself. */
   readonly headerVersion: number | undefined;
@@ -55,7 +57,8 @@ export interface CounterChange {
 export interface Statements {
   /** Header, rows asked for, time and server: at least one row, also where nothing is stored. */
   read(question: SliceQuestion): Statement;
-  readAll(): Statement;
+  /** Header and leased worker ids above one; up to so many, in their order. */
+  page(after: number, rowCount: number): Statement;
   ceilings(min: number, max: number): Statement;
   write(change: RowChange): Statement;
   /** The counter, if there is one, time and server: one row. */
@@ -67,6 +70,8 @@ export interface Statements {
   writtenCount(answer: unknown): number;
   /** @throws SnowflakeError where what was read shows that nothing may be written */
   check(row: SqlRow): void;
+  /** @throws SnowflakeError where it was read from a server that takes no writes */
+  checkPrimary(row: SqlRow): void;
 }
 
 export interface Dialect {

@@ -5,8 +5,10 @@
  * not judged.
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
-import type { SqlQuery } from '../sql-query.js';
+import { rowsOf, type SqlQuery } from '../sql-query.js';
 import { variables } from './mysql-variables.js';
+import { followed } from './replicas.js';
+import { answered } from './rows.js';
 
 const ASKED = [
   'version',
@@ -37,20 +39,53 @@ export async function mysqlAdvice(query: SqlQuery): Promise<string[]> {
   return found;
 }
 
-export async function mysqlFindings(query: SqlQuery): Promise<Finding[]> {
+/** Shows the threads of others only to whoever may see them; unseen ones are not judged. */
+const REPLICAS =
+  `SELECT COUNT(*) AS replica_count FROM information_schema.processlist WHERE command LIKE ` +
+  `'Binlog Dump%'`;
+
+export async function mysqlFindings(query: SqlQuery, lossWindowMs: number): Promise<Finding[]> {
   const told = await variables(query, ASKED);
-  const found = [finding('ok', 'version', `${told.get('version') ?? 'Of unknown version'}.`)];
-  if (told.get('read_only') === 'ON' || told.get('super_read_only') === 'ON') {
-    const text =
-      'This server is read only: a replica, or one that was switched. Name the primary, or no ' +
-      'worker id can be leased.';
-    found.push(finding('fault', 'replication', text));
+  const isReadOnly = told.get('read_only') === 'ON' || told.get('super_read_only') === 'ON';
+  const version = finding('ok', 'version', `${told.get('version') ?? 'Of unknown version'}.`);
+  const followsText = isReadOnly ? READ_ONLY : (await isReplica(query)) ? WRITABLE_REPLICA : '';
+  const follows = followsText === '' ? [] : [finding('fault', 'replication', followsText)];
+  return [
+    version,
+    ...follows,
+    ...binlogFindings(told),
+    ...(lossWindowMs === 0 ? await replicaFindings(query) : []),
+  ];
+}
+
+const READ_ONLY =
+  'This server is read only: a replica, or one that was switched. Name the primary, or no ' +
+  'worker id can be leased.';
+const WRITABLE_REPLICA =
+  'This server follows another one and takes writes all the same: processes of which some name ' +
+  'this one and some the other would make the same ids. Name the primary in all of them, and set ' +
+  'read_only here.';
+
+/** False also for a user who may not ask. */
+async function isReplica(query: SqlQuery): Promise<boolean> {
+  try {
+    return rowsOf(await query('SHOW REPLICA STATUS', [])).length > 0;
+  } catch {
+    // It is asked for a hint alone: the right to it is one that an application has no need of.
+    return false;
   }
-  if (told.get('log_bin') === 'ON' && told.get('sync_binlog') !== '1') {
-    const text =
-      `sync_binlog is ${told.get('sync_binlog')}: after a crash replicas may lack leases that ` +
-      `were granted. A failover counts as a loss of data anyway, so that ids stay unique.`;
-    found.push(finding('note', 'replication', text));
-  }
-  return found;
+}
+
+function binlogFindings(told: ReadonlyMap<string, string>): Finding[] {
+  if (told.get('log_bin') !== 'ON' || told.get('sync_binlog') === '1') return [];
+  const text =
+    `sync_binlog is ${told.get('sync_binlog')}: after a crash replicas may lack leases that ` +
+    `were granted. A failover counts as a loss of data anyway, so that ids stay unique.`;
+  return [finding('note', 'replication', text)];
+}
+
+async function replicaFindings(query: SqlQuery): Promise<Finding[]> {
+  const [row] = rowsOf(await query(REPLICAS, []));
+  const replicaCount = answered(row, 'replica_count');
+  return replicaCount === 0 ? [] : [finding('warning', 'replication', followed(replicaCount))];
 }

@@ -7,7 +7,13 @@
 import { Binder, writtenCountOf, type SqlQuery, type SqlRow } from '../sql-query.js';
 import type { Dialect, RowChange, SqlTable, Statements } from './dialect.js';
 import { mysqlAdvice, mysqlFindings } from './mysql-findings.js';
-import { inTransaction, notFlushed, withoutAutocommit, withoutEscapes } from './refused-session.js';
+import {
+  fromReplica,
+  inTransaction,
+  notFlushed,
+  withoutAutocommit,
+  withoutEscapes,
+} from './refused-session.js';
 import { answered, flagOf } from './rows.js';
 import { variables } from './mysql-variables.js';
 import { TableStatements } from './table-statements.js';
@@ -95,6 +101,10 @@ class MysqlStatements extends TableStatements {
     if (flagOf(row, 'in_transaction')) throw inTransaction();
   }
 
+  checkPrimary(row: SqlRow): void {
+    if (flagOf(row, 'is_read_only')) throw fromReplica();
+  }
+
   protected binder(): Binder {
     return new Binder(() => '?');
   }
@@ -104,6 +114,7 @@ class MysqlStatements extends TableStatements {
       `${MYSQL_TIME} AS time_ms`,
       `${this.server} AS server`,
       `@@session.autocommit AS autocommit`,
+      `@@global.read_only AS is_read_only`,
       `${this.isMariadb ? '@@session.in_transaction' : '0'} AS in_transaction`,
     ].join(', ');
   }

@@ -6,6 +6,7 @@
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
 import { rowsOf, type SqlQuery, type SqlRow } from '../sql-query.js';
+import { followed } from './replicas.js';
 import { answered, flagOf, textIn } from './rows.js';
 
 const ASKED =
@@ -48,11 +49,7 @@ export async function postgresFindings(query: SqlQuery, lossWindowMs: number): P
   }
   const replicaCount = answered(row, 'replica_count');
   if (replicaCount > 0 && lossWindowMs === 0) {
-    const text =
-      `${replicaCount} replicas follow this server, but the support is told that there are none. ` +
-      `If one of them takes its place, ids could be made twice while the old server still ` +
-      `answers: leave out replicated=false in every process.`;
-    found.push(finding('warning', 'replication', text));
+    found.push(finding('warning', 'replication', followed(replicaCount)));
   }
   if (textIn(row, 'synchronous_commit') === 'off') {
     const text =

@@ -8,7 +8,7 @@ import { Binder, oddAnswer, rowsOf } from '../sql-query.js';
 import type { SqlParameter, SqlQuery, SqlRow } from '../sql-query.js';
 import type { Dialect, RowChange, SqlTable, Statements } from './dialect.js';
 import { postgresAdvice, postgresFindings } from './postgres-findings.js';
-import { inTransaction } from './refused-session.js';
+import { fromReplica, inTransaction } from './refused-session.js';
 import { answered, flagOf } from './rows.js';
 import { TableStatements } from './table-statements.js';
 
@@ -44,7 +44,10 @@ export class PostgresDialect implements Dialect {
   constructor(private readonly serverSql?: string) {}
 
   async prepare(query: SqlQuery, place: SqlTable): Promise<Statements> {
-    return new PostgresStatements(place, this.serverSql ?? (await serverOf(query, place.holds)));
+    const { serverSql } = this;
+    if (serverSql !== undefined) return new PostgresStatements(place, serverSql, 'false');
+    const server = await serverOf(query, place.holds);
+    return new PostgresStatements(place, server, 'pg_is_in_recovery()');
   }
 
   isConflict(codes: readonly string[]): boolean {
@@ -71,6 +74,7 @@ class PostgresStatements extends TableStatements {
   constructor(
     place: SqlTable,
     private readonly server: string,
+    private readonly isReplica: string,
   ) {
     super(place);
   }
@@ -86,6 +90,10 @@ class PostgresStatements extends TableStatements {
     if (flagOf(row, 'in_transaction')) throw inTransaction();
   }
 
+  checkPrimary(row: SqlRow): void {
+    if (flagOf(row, 'is_replica')) throw fromReplica();
+  }
+
   protected binder(): Binder {
     const typeOf = (value: SqlParameter) => (typeof value === 'number' ? 'bigint' : 'text');
     return new Binder((number, value) => `$${number}::${typeOf(value)}`);
@@ -95,6 +103,7 @@ class PostgresStatements extends TableStatements {
     return [
       `${POSTGRES_TIME} AS time_ms`,
       `${this.server} AS server`,
+      `${this.isReplica} AS is_replica`,
       `${MARKED} AS in_transaction`,
       `set_config('${MARK}', 'open', true) AS mark`,
     ].join(', ');

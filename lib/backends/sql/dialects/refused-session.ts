@@ -1,5 +1,5 @@
 /**
- * Sessions in which a statement that was carried out is not yet written.
+ * Sessions in which a statement that was carried out is not yet written, or cannot be.
  *
  * Promise: what could still be rolled back is never taken for written.
  */
@@ -10,6 +10,17 @@ export function inTransaction(): SnowflakeError {
     'The query function of the SQL support runs inside a transaction that is open. What is ' +
       'leased there could be rolled back and leased twice. Give it the pool, not a client or a ' +
       'manager that is bound to a transaction.',
+  );
+}
+
+/** Retryable: after a failover the name may lead to the primary again. */
+export function fromReplica(): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    'What was read comes from a server that takes no writes: a replica, or one that is read ' +
+      'only. Name the primary, so that it is found after a failover too; a proxy that sends ' +
+      'questions to replicas has to send those of the registry to the primary.',
+    { details: { refusal: 'replica' } },
   );
 }
 

@@ -4,7 +4,7 @@
  * Drivers give a 64-bit number as a number, a text or a bigint. Promise: a column that is missing
  * or cannot be read is an error that names it; nothing is taken for 0 or for absent.
  */
-import { HEADER_ID, type RegistrySlice, type StoredRow } from '../../../registry/slice-store.js';
+import type { RegistrySlice, StoredRow } from '../../../registry/slice-store.js';
 import { oddAnswer, type SqlRow } from '../sql-query.js';
 
 const WHOLE = /^-?(0|[1-9]\d{0,15})$/;
@@ -52,7 +52,7 @@ function storedRow(row: SqlRow): StoredRow {
   return {
     workerId,
     version: answered(row, 'version'),
-    ceilingMs: workerId === HEADER_ID ? 0 : answered(row, 'ceiling'),
+    ceilingMs: answered(row, 'ceiling'),
     ...(token !== null && { token }),
     text: textIn(row, 'data'),
   };

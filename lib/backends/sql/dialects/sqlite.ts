@@ -110,6 +110,9 @@ class SqliteStatements extends TableStatements {
   /** Whoever gives the connection sees to it that no transaction is open. */
   check(): void {}
 
+  /** There is one file. */
+  checkPrimary(): void {}
+
   protected binder(): Binder {
     return new Binder(() => '?');
   }

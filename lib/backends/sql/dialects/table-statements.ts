@@ -10,6 +10,7 @@ import type { Binder, SqlRow, Statement } from '../sql-query.js';
 import type { CounterChange, RowChange, SqlTable, Statements } from './dialect.js';
 
 const ROW = ['worker_id', 'version', 'ceiling', 'token', 'data'];
+const COLUMNS = ROW.map((column) => `r.${column}`).join(', ');
 
 export abstract class TableStatements implements Statements {
   constructor(protected readonly place: SqlTable) {}
@@ -21,8 +22,17 @@ export abstract class TableStatements implements Statements {
     });
   }
 
-  readAll(): Statement {
-    return this.select(() => '');
+  page(after: number, rowCount: number): Statement {
+    const binder = this.binder();
+    const { of } = binder;
+    const rows = [
+      `SELECT * FROM ${this.place.table}`,
+      `WHERE namespace = ${of(this.place.namespace)} AND worker_id > ${of(after)}`,
+      `AND (worker_id = ${HEADER_ID} OR ceiling > 0)`,
+      `ORDER BY worker_id LIMIT ${rowCount}`,
+    ];
+    const from = `(SELECT ${this.moment(binder)}) s LEFT JOIN (${rows.join(' ')}) r ON 1 = 1`;
+    return { sql: `SELECT s.*, ${COLUMNS} FROM ${from}`, params: binder.params };
   }
 
   ceilings(min: number, max: number): Statement {
@@ -59,6 +69,7 @@ export abstract class TableStatements implements Statements {
 
   abstract writtenCount(answer: unknown): number;
   abstract check(row: SqlRow): void;
+  abstract checkPrimary(row: SqlRow): void;
   protected abstract binder(): Binder;
   /** Time, server and whatever else is checked, as columns of one row. */
   protected abstract moment(binder: Binder): string;
@@ -92,12 +103,15 @@ export abstract class TableStatements implements Statements {
       .join(', ');
   }
 
-  protected itself({ workerId, version }: RowChange, { of }: Binder, prefix = ''): string {
-    return [
+  protected itself(change: RowChange, { of }: Binder, prefix = ''): string {
+    const { workerId, version, ceilingIs } = change;
+    const parts = [
       `${prefix}namespace = ${of(this.place.namespace)}`,
       `${prefix}worker_id = ${of(workerId)}`,
       `${prefix}version = ${of(version!)}`,
-    ].join(' AND ');
+    ];
+    if (ceilingIs) parts.push(`${prefix}ceiling ${ceilingIs.sign} ${of(ceilingIs.ms)}`);
+    return parts.join(' AND ');
   }
 
   /** The header's row, as `h`, as it was read. */
@@ -158,9 +172,8 @@ export abstract class TableStatements implements Statements {
 
   private select(more: (binder: Binder) => string): Statement {
     const binder = this.binder();
-    const columns = ROW.map((column) => `r.${column}`).join(', ');
     const sql = [
-      `SELECT s.*, ${columns} FROM (SELECT ${this.moment(binder)}) s`,
+      `SELECT s.*, ${COLUMNS} FROM (SELECT ${this.moment(binder)}) s`,
       `LEFT JOIN ${this.place.table} r`,
       `ON r.namespace = ${binder.of(this.place.namespace)}${more(binder)}`,
     ];

@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { Cluster as Cluster6, Redis as Redis6 } from 'ioredis-6';
+import type { Pool as MysqlPool } from 'mysql2/promise';
 import { type IDistributedSupport, type IdMaker } from 'nestjs-snowflake';
 import { SnowflakeText } from 'nestjs-snowflake/class-transformer';
 import { IsSnowflakeId } from 'nestjs-snowflake/class-validator';
@@ -12,12 +13,13 @@ import { folderSupport } from 'nestjs-snowflake/host';
 import { ParseSnowflakePipe } from 'nestjs-snowflake/http';
 import { registerPrometheusMetrics } from 'nestjs-snowflake/metrics';
 import { redisSupport } from 'nestjs-snowflake/redis';
-import { registryTable } from 'nestjs-snowflake/sql';
+import { mysqlSupport, postgresSupport, registryTable, sqlSupport } from 'nestjs-snowflake/sql';
 import { ApiSnowflakeParam } from 'nestjs-snowflake/swagger';
 import { SettableTime } from 'nestjs-snowflake/testing';
 import { SnowflakeId } from 'nestjs-snowflake/typeorm';
 import { snowflakeBigint } from 'nestjs-snowflake/zod';
-import { Entity } from 'typeorm';
+import type { Pool } from 'pg';
+import { Entity, type DataSource } from 'typeorm';
 import type { z } from 'zod';
 
 /** Names of every entry in use, so that the compiler has to find their types. */
@@ -30,6 +32,17 @@ export class Invoice {
 
 export const registry = (redis: Redis | Cluster | Redis6 | Cluster6): IDistributedSupport =>
   redisSupport({ redis, namespace: 'shop' });
+
+/** What drivers call a pool is one, in the types of their lowest versions too. */
+export const databases = (
+  pool: Pool,
+  mysql: MysqlPool,
+  dataSource: DataSource,
+): IDistributedSupport[] => [
+  postgresSupport({ pool, namespace: 'shop' }),
+  mysqlSupport({ pool: mysql, replicated: false }),
+  sqlSupport({ dataSource }),
+];
 
 export const layout = new BitLayout({
   fields: [

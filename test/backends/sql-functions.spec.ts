@@ -1,0 +1,183 @@
+/**
+ * Query functions and drivers as applications have them: those that ask again, keep answers, say
+ * nothing of errors, or read numbers in their own way. None of them makes two processes share a
+ * worker id; who can work does, and who cannot says why.
+ */
+import { randomUUID } from 'node:crypto';
+import { createRequire } from 'node:module';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Pool } from 'pg';
+import { createPool, type Pool as MysqlPool, type PoolOptions } from 'mysql2/promise';
+import { mysqlSupport, postgresSupport, sqlSupport } from '../../lib/backends/sql/index.js';
+import type { SqlQuery } from '../../lib/backends/sql/sql-query.js';
+import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
+import { failureOf, request } from './redis-lab.js';
+import { SqlLab } from './sql-lab.js';
+import { leased } from './sql-leases.js';
+
+const lab = new SqlLab();
+const queries = {} as Record<'postgres' | 'mysql', SqlQuery>;
+let pool: Pool;
+let mysql: MysqlPool;
+
+beforeAll(async () => {
+  pool = await lab.postgresTable();
+  mysql = await lab.mysqlTable();
+  queries.postgres = (sql, params) => pool.query(sql, params);
+  queries.mysql = (sql, params) => mysql.execute(sql, params);
+});
+afterAll(() => lab.end());
+
+const named = () => ({ table: lab.table, namespace: randomUUID(), replicated: false });
+const isWrite = (sql: string) => /^(WITH|INSERT|UPDATE)/.test(sql);
+
+const ENOUGH = 'enough was asked';
+const STATEMENT_COUNT = 16;
+
+/** Gives up, as callers do: a support tries for longer than anybody waits. */
+function limited(query: SqlQuery): SqlQuery {
+  let count = 0;
+  return async (sql, params) => {
+    if (++count > STATEMENT_COUNT) throw new Error(ENOUGH);
+    return query(sql, params);
+  };
+}
+
+async function workerIdsOf(supports: readonly IDistributedSupport[]): Promise<number[]> {
+  const grants = await Promise.all(supports.map((support) => leased(support)));
+  return grants.map(({ workerId }) => workerId);
+}
+
+describe.each(['postgres', 'mysql'] as const)('a query function of %s', (dialect) => {
+  const by = (query: SqlQuery, place = named()) => sqlSupport({ query, dialect, ...place });
+  const plain: SqlQuery = (sql, params) => queries[dialect](sql, params);
+
+  it('that sends each statement twice is told that its write was not taken', async () => {
+    const place = named();
+    await leased(by(plain, place));
+    const twice: SqlQuery = async (sql, params) => {
+      await plain(sql, params);
+      return plain(sql, params);
+    };
+    const failure = await failureOf(by(limited(twice), place).getNextWorkId(request()));
+    expect(failure.message).toContain(ENOUGH);
+    const ids = await workerIdsOf([by(plain, place), by(plain, place)]);
+    expect(new Set(ids).size).toBe(2);
+  });
+
+  it('that asks again after an answer was lost finds what it wrote', async () => {
+    let lossCount = 0;
+    const losing: SqlQuery = async (sql, params) => {
+      const answer = await plain(sql, params);
+      if (!isWrite(sql) || lossCount++ % 2 === 1) return answer;
+      throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+    };
+    const place = named();
+    const [support, asked] = [by(losing, place), request()];
+    const ask = async (): Promise<number> => {
+      const answer = await support.getNextWorkId(asked).catch(() => undefined);
+      return answer?.status === 'ok' ? answer.workerId : ask();
+    };
+    const workerId = await ask();
+    expect((await by(plain, place).workers()).filter(({ holder }) => holder)).toMatchObject([
+      { workerId },
+    ]);
+  });
+
+  it('that keeps the answers to questions leases nothing twice', async () => {
+    const kept = new Map<string, Promise<unknown>>();
+    const caching: SqlQuery = (sql, params) => {
+      if (isWrite(sql)) return plain(sql, params);
+      const key = JSON.stringify([sql, params]);
+      kept.set(key, kept.get(key) ?? plain(sql, params));
+      return kept.get(key)!;
+    };
+    const place = named();
+    await leased(by(plain, place));
+    const support = by(limited(caching), place);
+    const answers = await Promise.allSettled([1, 2, 3].map(() => leased(support)));
+    const ids = answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value.workerId] : []));
+    const all = [...ids, ...(await workerIdsOf([by(plain, place), by(plain, place)]))];
+    expect(new Set(all).size).toBe(all.length);
+  });
+
+  it('that swallows errors of writes leases nothing', async () => {
+    const silent: SqlQuery = async (sql, params) => {
+      if (!isWrite(sql)) return plain(sql, params);
+      return dialect === 'postgres' ? { rows: [], rowCount: 0 } : [undefined, undefined];
+    };
+    expect((await failureOf(by(silent).getNextWorkId(request()))).message).toContain(
+      'was not understood',
+    );
+  });
+
+  it('that counts writes which were not made leases nothing', async () => {
+    const lying: SqlQuery = async (sql, params) => {
+      if (!isWrite(sql)) return plain(sql, params);
+      return dialect === 'postgres' ? [{ written: 1, in_transaction: false }] : { affectedRows: 1 };
+    };
+    const failure = await failureOf(by(limited(lying)).getNextWorkId(request()));
+    expect(failure.message).toContain(ENOUGH);
+  });
+
+  it.each([
+    ['texts', (value: number | bigint) => String(value)],
+    ['bigints', (value: number | bigint) => BigInt(value)],
+  ])('that gives whole numbers as %s leases and renews', async (_as, to) => {
+    const turned = (value: unknown): unknown => {
+      if (typeof value === 'number' && Number.isInteger(value)) return to(value);
+      if (Array.isArray(value)) return value.map(turned);
+      if (typeof value !== 'object' || value === null) return value;
+      return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, turned(one)]));
+    };
+    const query: SqlQuery = async (sql, params) => {
+      const answer = await plain(sql, params);
+      if (dialect === 'postgres') return turned((answer as { rows: unknown[] }).rows);
+      const [first] = answer as [unknown];
+      return isWrite(sql) ? first : [turned((first as object[]).map((row) => ({ ...row })))];
+    };
+    const support = by(query);
+    const ids = await workerIdsOf([support, support]);
+    expect(new Set(ids).size).toBe(2);
+  });
+});
+
+describe('a pool of mysql2', () => {
+  const by = (options: PoolOptions) => createPool({ uri: process.env['MYSQL_URL']!, ...options });
+
+  it.each<[string, PoolOptions]>([
+    ['numbers as texts', { supportBigNumbers: true, bigNumberStrings: true }],
+    ['dates as texts and decimals as numbers', { dateStrings: true, decimalNumbers: true }],
+    ['another time zone', { timezone: '+08:00' }],
+  ])('with %s leases', async (_what, options) => {
+    const own = by(options);
+    const support = mysqlSupport({ pool: own, ...named() });
+    expect(new Set(await workerIdsOf([support, support])).size).toBe(2);
+    await own.end();
+  });
+
+  it('with rows as arrays leases nothing', async () => {
+    const own = by({ rowsAsArray: true });
+    const support = mysqlSupport({ pool: own, ...named() });
+    expect((await failureOf(support.getNextWorkId(request()))).message).toContain(
+      'was not understood',
+    );
+    await own.end();
+  });
+});
+
+describe('a second copy of a driver', () => {
+  it('is as good as the first, since nothing is asked of its classes', async () => {
+    const require = createRequire(import.meta.url);
+    const path = require.resolve('pg');
+    const [first] = [require(path) as typeof import('pg')];
+    for (const name of Object.keys(require.cache)) delete require.cache[name];
+    const second = require(path) as typeof import('pg');
+    const url = process.env['DATABASE_URL']!;
+    const pools = [first, second].map((pg) => new pg.Pool({ connectionString: url }));
+    const place = named();
+    const ids = await workerIdsOf(pools.map((one) => postgresSupport({ pool: one, ...place })));
+    expect(new Set(ids).size).toBe(2);
+    await Promise.all(pools.map((one) => one.end()));
+  });
+});

@@ -1,0 +1,148 @@
+/**
+ * Three members of etcd that can be killed, stopped and restored, each behind a proxy.
+ */
+import { spawnSync } from 'node:child_process';
+import { renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { requireServers } from '../../../scripts/servers/binaries.mjs';
+import { serverFolder, unprivileged } from '../../../scripts/servers/server-process.mjs';
+import {
+  etcdMembers,
+  initialCluster,
+  startEtcdMember,
+} from '../../../scripts/servers/start-etcd.mjs';
+import { until } from '../until.mjs';
+import { ran } from './store-fault.mjs';
+
+const TOKEN = 'chaos';
+const base64 = (/** @type {string} */ text) => Buffer.from(text).toString('base64');
+
+export class EtcdCluster {
+  user = unprivileged();
+  folder = serverFolder('chaos-etcd', this.user);
+  /** @type {import('../../../scripts/servers/start-etcd.mjs').EtcdMember[]} */
+  members = [];
+  /** Those that run, by name. @type {Map<string, { pid: number, stop: () => Promise<void> }>} */
+  running = new Map();
+
+  async create() {
+    this.members = await etcdMembers(3);
+    await this.startAll();
+  }
+
+  async startAll() {
+    await Promise.all(this.members.map((member) => this.start(member)));
+    await until(() => this.revision(), 60_000);
+  }
+
+  async start(/** @type {EtcdCluster['members'][0]} */ member) {
+    const options = { data: this.#data(member), token: TOKEN };
+    this.running.set(member.name, await startEtcdMember(member, this.members, options));
+  }
+
+  /** kill -9 */
+  async kill(/** @type {EtcdCluster['members'][0]} */ { name }) {
+    await this.running.get(name)?.stop();
+    this.running.delete(name);
+  }
+
+  async killAll() {
+    await Promise.all(this.members.map((member) => this.kill(member)));
+  }
+
+  async leader() {
+    for (const member of this.members) {
+      const status = await this.#ask(member, 'maintenance/status').catch(() => undefined);
+      if (status?.leader !== undefined && status.leader === status.header.member_id) return member;
+    }
+    throw new Error('no leader');
+  }
+
+  /** Of what all agree on. */
+  async revision() {
+    const { header } = await this.ask('kv/range', { key: base64('none') });
+    return Number(header.revision);
+  }
+
+  /** From whichever member answers. */
+  async ask(/** @type {string} */ path, body = {}) {
+    let last;
+    for (const member of this.members) {
+      try {
+        return await this.#ask(member, path, body);
+      } catch (error) {
+        last = error;
+      }
+    }
+    throw last;
+  }
+
+  /** @returns how many keys there were */
+  async deleted(/** @type {string} */ from, /** @type {string | undefined} */ to) {
+    const end = to === undefined ? {} : { range_end: base64(to) };
+    const { deleted = '0' } = await this.ask('kv/deleterange', { key: base64(from), ...end });
+    return Number(deleted);
+  }
+
+  async compact() {
+    await this.ask('kv/compaction', { revision: String(await this.revision()), physical: true });
+    for (const member of this.members) await this.#ask(member, 'maintenance/defragment');
+  }
+
+  /** A snapshot, and for each member what `etcdctl` makes of it, with its name and the token. */
+  async save() {
+    const [{ port }] = /** @type {[{ port: number }]} */ (this.members);
+    const snapshot = join(this.folder, 'snapshot.db');
+    await this.#etcdctl([`--endpoints=http://127.0.0.1:${port}`, 'snapshot', 'save', snapshot]);
+    for (const member of this.members) {
+      const copy = `${this.#data(member)}.old`;
+      rmSync(copy, { recursive: true, force: true });
+      const options = {
+        name: member.name,
+        'initial-cluster': initialCluster(this.members),
+        'initial-cluster-token': TOKEN,
+        'initial-advertise-peer-urls': `http://127.0.0.1:${member.peerPort}`,
+        'data-dir': copy,
+      };
+      const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
+      await this.#etcdctl(['snapshot', 'restore', snapshot, ...args]);
+      const { uid, gid } = /** @type {any} */ (this.user);
+      if (uid !== undefined) spawnSync('chown', ['-R', `${uid}:${gid}`, copy]);
+    }
+  }
+
+  /** All members from the last snapshot. */
+  async restore() {
+    await this.killAll();
+    for (const member of this.members) {
+      rmSync(this.#data(member), { recursive: true, force: true });
+      renameSync(`${this.#data(member)}.old`, this.#data(member));
+    }
+    await this.startAll();
+  }
+
+  async stop() {
+    await this.killAll();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  #data(/** @type {{ name: string }} */ { name }) {
+    return join(this.folder, name);
+  }
+
+  async #ask(/** @type {{ port: number }} */ { port }, /** @type {string} */ path, body = {}) {
+    const answer = await fetch(`http://127.0.0.1:${port}/v3/${path}`, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(5000),
+    });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    return /** @type {any} */ (await answer.json());
+  }
+
+  async #etcdctl(/** @type {string[]} */ args) {
+    const { etcdctl } = requireServers(['etcdctl']);
+    const env = { ...process.env, ETCDCTL_API: '3' };
+    await ran(etcdctl, args, { env });
+  }
+}

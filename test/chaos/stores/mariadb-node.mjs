@@ -1,0 +1,88 @@
+/**
+ * A MariaDB server that can be killed and started again on its port, with its data or with an
+ * older copy of them. It flushes its log once a second, so that a crash loses what it can.
+ */
+import { rmSync } from 'node:fs';
+import { createConnection } from 'mysql2/promise';
+import { freePort } from '../../../scripts/servers/free-port.mjs';
+import {
+  serverFolder,
+  startProcess,
+  unprivileged,
+} from '../../../scripts/servers/server-process.mjs';
+import { createMariadb } from '../../../scripts/servers/start-mariadb.mjs';
+import { copyFolder } from './store-fault.mjs';
+
+/** Small, since it is killed and copied again and again. */
+const SMALL = [
+  '--innodb-buffer-pool-size=16M',
+  '--innodb-log-file-size=8M',
+  '--key-buffer-size=1M',
+];
+
+export class MariadbNode {
+  port = 0;
+  user = unprivileged();
+  folder = serverFolder('chaos-mariadb', this.user);
+  data = '';
+
+  get pid() {
+    return /** @type {number} */ (this.server?.pid);
+  }
+
+  async create() {
+    this.port = await freePort();
+    const { folder, user, port } = this;
+    this.made = createMariadb({ folder, user, port, more: SMALL });
+    this.data = this.made.data;
+    await this.start();
+  }
+
+  async start() {
+    const { command, args } = /** @type {any} */ (this.made);
+    const run = serverFolder('chaos-run', this.user);
+    this.server = await startProcess({
+      command,
+      args,
+      folder: run,
+      user: this.user,
+      isReady: () => this.sql('SELECT 1').then(Boolean, () => false),
+    });
+  }
+
+  /** One statement of the operator. @returns {Promise<any>} */
+  async sql(/** @type {string} */ text) {
+    const login = { host: '127.0.0.1', port: this.port, user: 'root', database: 'test' };
+    const connection = await createConnection({ ...login, connectTimeout: 5000 });
+    try {
+      const [answer] = await connection.query(text);
+      return answer;
+    } finally {
+      connection.destroy();
+    }
+  }
+
+  /** kill -9 */
+  async kill() {
+    await this.server?.stop();
+    this.server = undefined;
+  }
+
+  /** A copy that was made while nothing ran, as a snapshot of a disk is. */
+  async backup() {
+    await this.kill();
+    copyFolder(this.data, `${this.data}.old`, this.user);
+    await this.start();
+  }
+
+  async restore() {
+    await this.kill();
+    copyFolder(`${this.data}.old`, this.data, this.user);
+    await this.start();
+  }
+
+  async stop() {
+    await this.kill();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}

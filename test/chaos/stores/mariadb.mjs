@@ -1,0 +1,86 @@
+/**
+ * A registry in MariaDB under attack.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { NETWORK_FAULTS } from '../network-faults.mjs';
+import { STORE_PACE } from '../pace.mjs';
+import { Proxy } from '../proxy.mjs';
+import { forgetLease } from './forgotten-lease.mjs';
+import { MariadbNode } from './mariadb-node.mjs';
+import { isRemoved, storeFault } from './store-fault.mjs';
+
+const TABLE = 'snowflake_registry';
+const CREATE =
+  `CREATE TABLE IF NOT EXISTS ${TABLE} (namespace varchar(200) NOT NULL, ` +
+  `worker_id bigint NOT NULL, version bigint NOT NULL, ceiling bigint NOT NULL, ` +
+  `token varchar(200), data text, PRIMARY KEY (namespace, worker_id)) ` +
+  `ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`;
+const IS_OURS = `user = 'root' AND id <> connection_id() AND command <> 'Daemon'`;
+const CONNECTIONS = `SELECT id FROM information_schema.processlist WHERE ${IS_OURS}`;
+
+const deleted = (/** @type {MariadbNode} */ node, where = 'true') =>
+  isRemoved(async () => {
+    const { affectedRows } = await node.sql(`DELETE FROM ${TABLE} WHERE ${where}`);
+    return affectedRows;
+  });
+
+/** One may be gone by the time it is killed. */
+const killed = (/** @type {MariadbNode} */ node, /** @type {{ id: number }} */ { id }) =>
+  node.sql(`KILL CONNECTION ${id}`).then(
+    () => true,
+    () => false,
+  );
+
+export const MARIADB_FAULTS = [
+  storeFault('mariadb kill -9', async ({ node }) => {
+    await node.kill();
+    await node.start();
+  }),
+  storeFault('mariadb from an old copy', ({ node }, world) =>
+    forgetLease(world, { keep: () => node.backup(), forget: () => node.restore() }),
+  ),
+  storeFault('mariadb connection killed', async ({ node }) => {
+    const [row] = await node.sql(CONNECTIONS);
+    return row !== undefined && (await killed(node, row));
+  }),
+  storeFault('mariadb connections killed', async ({ node }) => {
+    let count = 0;
+    for (const row of await node.sql(CONNECTIONS)) if (await killed(node, row)) count++;
+    return count > 0;
+  }),
+  storeFault('mariadb rows deleted', ({ node }) => deleted(node)),
+  storeFault('mariadb header deleted', ({ node }) => deleted(node, 'worker_id = -1')),
+  storeFault('mariadb workers deleted', ({ node }) => deleted(node, 'worker_id >= 0')),
+  storeFault('mariadb table created again', async ({ node }) => {
+    await node.sql(`DROP TABLE ${TABLE}`);
+    await sleep(500);
+    await node.sql(CREATE);
+  }),
+  storeFault('mariadb SIGSTOP', async ({ node }) => {
+    process.kill(node.pid, 'SIGSTOP');
+    await sleep(2500);
+    process.kill(node.pid, 'SIGCONT');
+  }),
+];
+
+export class Mariadb {
+  name = 'mariadb';
+  quarantineMs = 0;
+  pace = STORE_PACE;
+  faults = [...MARIADB_FAULTS, ...NETWORK_FAULTS];
+  proxy = new Proxy();
+  node = new MariadbNode();
+
+  async start() {
+    await this.node.create();
+    await this.node.sql(CREATE);
+    await this.proxy.listen(() => this.node.port);
+    const query = 'namespace=chaos&replicated=false';
+    return `mysql://root@127.0.0.1:${this.proxy.port}/test?${query}`;
+  }
+
+  async stop() {
+    this.proxy.close();
+    await this.node.stop();
+  }
+}

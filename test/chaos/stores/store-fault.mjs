@@ -1,0 +1,55 @@
+/**
+ * The shape that the faults of all stores have, and what most of them need.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, rmSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * @param {string} name
+ * @param {(topology: any, world: import('../faults.mjs').World) => unknown} apply answers false
+ *   where it could not happen
+ * @returns {import('../faults.mjs').Fault}
+ */
+export const storeFault = (name, apply) => ({
+  name,
+  level: 'store',
+  apply: (world) => apply(world.topology, world),
+});
+
+/** How long processes may take to write what is then deleted. */
+const WRITE_MS_MAX = 10_000;
+
+/** @param {() => Promise<number>} remove @returns whether it removed anything, once there was */
+export async function isRemoved(remove) {
+  const endMs = performance.now() + WRITE_MS_MAX;
+  while (performance.now() < endMs) {
+    if ((await remove()) > 0) return true;
+    await sleep(100);
+  }
+  return false;
+}
+
+/**
+ * Runs a command to its end. Not at once: what it connects to may be a proxy of this process.
+ * @param {string} command @param {string[]} args @param {object} options
+ */
+export async function ran(command, args, options = {}) {
+  const child = spawn(command, args, { ...options, stdio: ['ignore', 'ignore', 'pipe'] });
+  let output = '';
+  child.stderr.on('data', (text) => (output += text));
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')}:\n${output}`);
+}
+
+/**
+ * As a snapshot of a disk is put back.
+ * @param {string} from @param {string} to @param {any} user
+ */
+export function copyFolder(from, to, { uid, gid }) {
+  rmSync(to, { recursive: true, force: true });
+  cpSync(from, to, { recursive: true, preserveTimestamps: true });
+  if (uid !== undefined) spawnSync('chown', ['-R', `${uid}:${gid}`, to]);
+  spawnSync('chmod', ['700', to]);
+}

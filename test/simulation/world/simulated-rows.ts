@@ -1,0 +1,143 @@
+/**
+ * The store of a simulation that keeps rows, in which reads and writes come one by one: between
+ * them lies whatever the wire and the process do.
+ *
+ * Promise: a row that is lost is one that the registry promises to miss; a header that is lost
+ * takes what it knew of the time with it, as a registry that is wiped does.
+ */
+import { RegistrySupport } from '../../../lib/registry/registry-support.js';
+import {
+  HEADER_ID,
+  type RegistryRow,
+  type RegistrySlice,
+  type SliceQuestion,
+  type SliceStore,
+  type SliceWrite,
+  type StoredRow,
+} from '../../../lib/registry/slice-store.js';
+import { StoredSlice } from '../../../lib/registry/stored-slice.js';
+import { SimulatedServers, type Server } from './simulated-servers.js';
+
+interface KeptRows {
+  state: Map<number, StoredRow> | undefined;
+}
+
+/** Sends a question to the store, and its answer back. */
+export type Carry = <T>(ask: () => T, what: string) => Promise<T>;
+
+export class SimulatedRows extends SimulatedServers<KeptRows> {
+  /** Of all servers, so that no version ever comes again. */
+  private versionCount = 0;
+
+  /** As a process sees it over its wire. */
+  storeBy(carry: Carry): SliceStore {
+    const { failoverWindowMs, clockDifferenceMs } = this.window;
+    return {
+      place: 'a simulation',
+      lossWindowMs: failoverWindowMs + clockDifferenceMs,
+      read: (question) => carry(() => this.read(question), 'read'),
+      readAll: () => carry(() => this.sliceOf(() => true), 'read all'),
+      write: (write) => this.writeBy(carry, write),
+    };
+  }
+
+  create(ttlMs: number): void {
+    const [{ registry }] = this.servers as [Server<KeptRows>];
+    if (registry.state?.has(HEADER_ID)) return;
+    const proof = { token: 'operator', nonce: 'operator', nonceNext: 'operator' };
+    const mark = { incarnation: '', server: '', operations: 0 };
+    const terms = { fingerprint: '', ttlMs, quarantineMs: 0, minRangeMs: 0 };
+    const lease = { ...terms, ...proof, workerId: 0, haveMs: 0, mark };
+    const support = new RegistrySupport(this.storeBy((ask) => Promise.resolve(ask())));
+    // Whoever uses the registry creates it as well.
+    void support.release(lease, undefined).catch(() => undefined);
+  }
+
+  override loseRow(): void {
+    const [server] = this.servers as [Server<KeptRows>];
+    const lost = this.random.pick([...(server.registry.state?.keys() ?? [])]);
+    if (lost === undefined) return;
+    server.registry.state!.delete(lost);
+    if (lost === HEADER_ID) this.setClock(server);
+  }
+
+  protected newRegistry(): KeptRows {
+    return { state: undefined };
+  }
+
+  private read({ workerIds, token }: SliceQuestion): RegistrySlice {
+    const asked = new Set([HEADER_ID, ...workerIds]);
+    return this.sliceOf(
+      (row) => asked.has(row.workerId) || (token !== undefined && row.token === token),
+    );
+  }
+
+  private sliceOf(isAsked: (row: StoredRow) => boolean): RegistrySlice {
+    const server = this.random.pick(this.servers);
+    server.hasAnswered = true;
+    this.callCount++;
+    const { failoverWindowMs, clockDifferenceMs } = this.window;
+    const rows = [...(server.registry.state?.values() ?? [])].filter(isAsked);
+    const slice = { timeMs: this.time.now() + server.aheadMs, server: server.name, rows };
+    this.told(new StoredSlice(slice, { lossWindowMs: failoverWindowMs + clockDifferenceMs }).nowMs);
+    return slice;
+  }
+
+  /** Each row by a message of its own, but those that are made for later. */
+  private async writeBy(carry: Carry, write: SliceWrite): Promise<boolean> {
+    const { server: name, header, rows } = write;
+    let { headerVersion } = write;
+    if (header !== undefined) {
+      const version = await carry(() => this.writeHeader(write, header), 'write the header');
+      if (version === undefined) return false;
+      headerVersion = version;
+    }
+    const rests = { name, headerVersion };
+    const isBlank = rows.length > 0 && rows.every(({ row }) => row.ceilingMs === 0);
+    const steps = isBlank ? [rows] : rows.map((row) => [row]);
+    for (const step of steps) {
+      const what = `write ${step.length} rows from ${step[0]!.row.workerId}`;
+      if (!(await carry(() => this.writeRows(rests, step), what))) return false;
+    }
+    return true;
+  }
+
+  /** The version it has then. */
+  private writeHeader(write: SliceWrite, header: RegistryRow): number | undefined {
+    const state = this.stateOf(write.server, write.headerVersion);
+    if (state === undefined) return undefined;
+    const kept = state.get(HEADER_ID);
+    if (write.isTimeOnly === true && kept !== undefined) {
+      const ceilingMs = Math.max(kept.ceilingMs, header.ceilingMs);
+      state.set(HEADER_ID, { ...kept, ceilingMs });
+      return kept.version;
+    }
+    if ((kept?.ceilingMs ?? 0) !== write.headerCeilingMs) return undefined;
+    return this.put(state, header);
+  }
+
+  private writeRows(
+    { name, headerVersion }: { name: string; headerVersion: number | undefined },
+    rows: SliceWrite['rows'],
+  ): boolean {
+    const state = this.stateOf(name, headerVersion);
+    if (state === undefined) return false;
+    if (rows.some(({ row, version }) => state.get(row.workerId)?.version !== version)) return false;
+    for (const { row } of rows) this.put(state, row);
+    return true;
+  }
+
+  /** Of the server that was read, as long as its header is the same. */
+  private stateOf(name: string, headerVersion: number | undefined) {
+    const server = this.servers.find((one) => one.name === name);
+    if (server === undefined) return undefined;
+    const state = (server.registry.state ??= new Map());
+    return state.get(HEADER_ID)?.version === headerVersion ? state : undefined;
+  }
+
+  private put(state: Map<number, StoredRow>, row: RegistryRow): number {
+    const version = ++this.versionCount;
+    state.set(row.workerId, { ...row, version });
+    return version;
+  }
+}

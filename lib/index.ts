@@ -38,8 +38,18 @@ export type { WorkerIdRange } from './core/layout/worker-id-range.js';
 export { WorkerSeat } from './core/seat/worker-seat.js';
 export type { LeasedRange, SeatWatch, SeatedRange } from './core/seat/worker-seat.js';
 export { ordinalSupport } from './backends/host/ordinal.support.js';
-export { MemoryRegistry, MemorySupport } from './backends/memory/index.js';
-export type { MemorySupportOptions } from './backends/memory/index.js';
+export { MemoryCounters, MemoryRegistry, MemorySupport } from './backends/memory/index.js';
+export type { MemoryCountersOptions, MemorySupportOptions } from './backends/memory/index.js';
+export type {
+  ClockTake,
+  CounterRecord,
+  CounterStore,
+  DenseTake,
+  NewCounter,
+  TakeAnswer,
+  TakeGrant,
+  TakeRequest,
+} from './counters/counter-store.js';
 export type { WorkerIdClaim, WorkerIdSource } from './lease/claim.support.js';
 export { IDistributedSupport } from './lease/distributed-support.js';
 export type {

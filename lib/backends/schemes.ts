@@ -1,12 +1,13 @@
 /**
- * Every scheme of a support URL, once: ours, each with the backend it names, and those that an
- * application adds by its option `supports`.
+ * Every scheme of a URL in one file, so that each is there once: ours, each with the backend it
+ * names, and those that an application adds by its option `supports`.
  *
  * Promise: a backend is loaded only when its URL is used, so that the clients of the others need
  * not be installed; no message shows more of a URL than a scheme that everybody knows.
  */
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
 import { shownUrl, withoutSecrets } from '../shown.js';
+import type { CounterStore } from '../counters/counter-store.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { StaticSupport } from '../lease/static.support.js';
 import type { RegistryInspector } from '../registry/registry-view.js';
@@ -23,7 +24,16 @@ export interface Backend {
   support(url: string): Promise<IDistributedSupport>;
   /** Where worker ids are leased from a registry that an operator can look at. */
   readonly inspector?: (url: string) => Promise<RegistryInspector>;
+  /** Where it keeps counters. */
+  readonly counters?: (url: string) => Promise<CounterStore>;
 }
+
+const SQL = {
+  name: 'sql',
+  support: async (url: string) => (await import('./sql/store-of.js')).supportFromUrl(url),
+  inspector: async (url: string) => (await import('./sql/store-of.js')).inspectorFromUrl(url),
+  counters: async (url: string) => (await import('./sql/index.js')).countersFromUrl(url),
+} as const;
 
 const BACKENDS: readonly Backend[] = [
   {
@@ -56,6 +66,7 @@ const BACKENDS: readonly Backend[] = [
     support: async (url) => (await import('./redis/index.js')).supportFromUrl(url),
     inspector: async (url) =>
       (await import('./redis/worker-ids/redis-inspector.js')).inspectorFromUrl(url),
+    counters: async (url) => (await import('./redis/index.js')).countersFromUrl(url),
   },
   {
     name: 'etcd',
@@ -67,20 +78,16 @@ const BACKENDS: readonly Backend[] = [
       (await import('./etcd/worker-ids/etcd-inspector.js')).inspectorFromUrl(url),
   },
   {
-    name: 'sql',
+    ...SQL,
     schemes: ['postgres', 'postgresql', 'mysql', 'mariadb'],
     form: /^\/\//,
     example: 'postgres://user@host:5432/database?namespace=shop',
-    support: async (url) => (await import('./sql/store-of.js')).supportFromUrl(url),
-    inspector: async (url) => (await import('./sql/store-of.js')).inspectorFromUrl(url),
   },
   {
-    name: 'sql',
+    ...SQL,
     schemes: ['sqlite'],
     form: /^./,
     example: 'sqlite:./var/shop.db?namespace=shop',
-    support: async (url) => (await import('./sql/store-of.js')).supportFromUrl(url),
-    inspector: async (url) => (await import('./sql/store-of.js')).inspectorFromUrl(url),
   },
 ];
 
@@ -129,6 +136,16 @@ export async function inspectorOf(url: string): Promise<RegistryInspector> {
   throw unknownUrl(
     url,
     BACKENDS.filter(({ inspector }) => inspector !== undefined),
+  );
+}
+
+/** The counters that a URL names. @throws SnowflakeError CONFIG_INVALID */
+export async function countersOf(url: string): Promise<CounterStore> {
+  const counted = backendOf(url)?.counters?.(url);
+  if (counted !== undefined) return counted;
+  throw unknownUrl(
+    url,
+    BACKENDS.filter(({ counters }) => counters !== undefined),
   );
 }
 

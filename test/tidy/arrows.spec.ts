@@ -60,7 +60,7 @@ describe('arrows between rooms', () => {
       'lib/backends/memory/x.ts',
       '../redis/y.js',
       'imports lib/backends/redis/y.ts; ' +
-        'backends/memory may import registry, lease, core, errors, shown',
+        'backends/memory may import counters, registry, lease, core, errors, shown',
     ],
     [
       'lib/nest/x.ts',
@@ -72,7 +72,8 @@ describe('arrows between rooms', () => {
       'lib/backends/schemes.ts',
       './redis/index.js',
       'imports lib/backends/redis/index.ts; ' +
-        'backends/schemes may import lease, errors, shown, types of registry, backends by import()',
+        'backends/schemes may import lease, errors, shown, types of registry, ' +
+        'types of counters, backends by import()',
     ],
     [
       'lib/health/x.ts',

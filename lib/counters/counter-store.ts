@@ -1,0 +1,148 @@
+/**
+ * The contract between whoever needs numbers in ranges (segments, series, ids made in a store) and
+ * the store that counts: counters that never go back, even where the store forgets.
+ *
+ * Promise: no position of a counter is granted twice, as long as the store loses no write that is
+ * older than `lossWindowMs`. A loss costs positions, never a repetition.
+ */
+
+/** The highest end of a range: what fits the signed 64 bits of every store. */
+export const POSITION_MAX = 2n ** 63n - 1n;
+
+interface Take {
+  /** Which counter: 1 to 128 characters without spaces, e.g. `order` or `invoice/20261121`. */
+  readonly counter: string;
+  /** How many positions are wanted, at least 1. Fewer may be granted. */
+  readonly count: bigint;
+  /**
+   * The highest `end` that this process was ever answered for this counter of this store, 0n at
+   * first. More than the store remembers proves that it has lost data. After a give-back it is the
+   * end less what was given back.
+   */
+  readonly have: bigint;
+  /**
+   * Which of several stores this is, as `k/N` with k from 1: store k then makes the numbers
+   * `position * N + k`, which is the caller's affair; the store counts positions and keeps `k/N`,
+   * so that another order or number of stores is refused. Default `1/1`.
+   */
+  readonly stores?: string;
+}
+
+/** The next position is 1 higher than the last: segments, series. */
+export interface DenseTake extends Take {
+  readonly kind: 'dense';
+  /**
+   * How far the counter jumps after a loss of data, at least 2. So that the jump is always far
+   * enough, at most half of it is granted within one loss window: give twice what all processes
+   * together need in that time. One number for all of them; where they differ the highest counts,
+   * and one that is higher than all before waits for one loss window.
+   */
+  readonly skip: bigint;
+  /**
+   * Where a counter that is not there begins. Absent: it is not created, and 'absent' is the
+   * answer. Whoever gives it vouches that no position from here on was ever used: a counter that
+   * was lost as a whole looks like one that never was. What comes from the data (the highest id
+   * stored) therefore needs `skip` added to it, for what others have in hand.
+   */
+  readonly startAt?: bigint;
+}
+
+/** The position follows the clock of the store, `max(next, now * perMs)`: ids, fencing tokens. */
+export interface ClockTake extends Take {
+  readonly kind: 'clock';
+  /** Positions per millisecond, from 1 to 4,194,304. Position 0 is the Unix epoch. */
+  readonly perMs: number;
+  /** How far positions may be ahead of the store's clock, from 1 ms. */
+  readonly aheadMs: number;
+}
+
+/** A counter of kind clock creates itself; one of kind dense never does without `startAt`. */
+export type TakeRequest = DenseTake | ClockTake;
+
+/** The positions from `first` to `end`, `end` excluded, are the caller's for ever. */
+export interface TakeGrant {
+  readonly status: 'ok';
+  readonly first: bigint;
+  readonly end: bigint;
+  /** Names this grant, for `giveBack`. */
+  readonly grant: string;
+  /** Counts the losses of data that the store has noticed. */
+  readonly era: number;
+}
+
+export type TakeAnswer =
+  | TakeGrant
+  /**
+   * Nothing yet: the counter is new, it has jumped after a loss, `skip` was raised, or as much as
+   * may be lost is under way. Ask again after so many ms.
+   */
+  | { readonly status: 'wait'; readonly waitMs: number }
+  /** There is no such counter: it was never created, or the store has lost it. */
+  | { readonly status: 'absent' }
+  /** No position is left below 2^63 - 1. */
+  | { readonly status: 'full' }
+  /** The counter is one of another kind, or another of several stores; `stored` says which. */
+  | { readonly status: 'mismatch'; readonly stored: string };
+
+/** A counter to be created by an operator. */
+export interface NewCounter {
+  readonly counter: string;
+  /** The first position. Nothing from here on may ever have been used. */
+  readonly start: bigint;
+  /** As in a take. Default `1/1`. */
+  readonly stores?: string;
+}
+
+/** What an operator sees of a counter. */
+export interface CounterRecord {
+  readonly counter: string;
+  /** Kind and `k/N`, as a mismatch names them: `dense 1/1`, `clock 1024 1/1`. */
+  readonly form: string;
+  /** The next position to be granted. */
+  readonly next: bigint;
+  readonly era: number;
+  /** Until nothing is granted, by how many ms; 0 where it grants. */
+  readonly waitMs: number;
+}
+
+/**
+ * A store that counts. Every operation is one atomic step, by the store's clock. Failures are
+ * thrown as SnowflakeErrors, best STORE_UNAVAILABLE; a take whose answer is lost may have been
+ * carried out, and is simply asked again: it costs positions.
+ *
+ * @example
+ * ```ts
+ * import type { CounterStore } from 'nestjs-snowflake';
+ *
+ * async function numbers(store: CounterStore, have: bigint): Promise<bigint[]> {
+ *   const request = { kind: 'dense', counter: 'order', count: 100n, have, skip: 10_000n } as const;
+ *   const answer = await store.take({ ...request, startAt: 1n });
+ *   if (answer.status !== 'ok') throw new Error(answer.status);
+ *   const { first, end } = answer;
+ *   return Array.from({ length: Number(end - first) }, (_, at) => first + BigInt(at));
+ * }
+ * ```
+ */
+export interface CounterStore {
+  /** @throws SnowflakeError CONFIG_INVALID for a request that cannot be meant so */
+  take(request: TakeRequest): Promise<TakeAnswer>;
+  /**
+   * Takes back the last `unused` positions of a grant, if nobody took since and no data was lost;
+   * else, and for a counter of kind clock, nothing happens. Only for who stops using all of them.
+   */
+  giveBack?(grant: string, unused: bigint): Promise<void>;
+  /** Creates a dense counter; false where there is one of that name already. */
+  create?(counter: NewCounter): Promise<boolean>;
+  counters?(): Promise<CounterRecord[]>;
+  /**
+   * How old the writes may be that the store loses although it acknowledged them: 0 where it loses
+   * none; the time between two fsyncs, and how long an old primary answers after a failover.
+   */
+  readonly lossWindowMs: number;
+  /** Where the counters lie, in words for the operator, without secrets. */
+  readonly place?: string;
+  /** What endangers the counters, one sentence each. */
+  advice?(): Promise<string[]>;
+  /** Closes what the store opened itself. */
+  close?(): Promise<void>;
+}

@@ -6,7 +6,7 @@
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import type { IdMaker } from '../nest/id-maker.js';
-import type { IdMakerStatus } from '../nest/id-maker-status.js';
+import { hasLayout, hasWorkerId, type IdMakerStatus } from '../nest/id-maker-status.js';
 import { WorkerCensus, type WorkerCount } from './worker-census.js';
 
 /** A generator whose metrics are wanted. */
@@ -25,7 +25,8 @@ export interface MeasuredGenerator {
 
 export interface GeneratorReading {
   readonly status: IdMakerStatus;
-  readonly layout: BitLayout;
+  /** Undefined where ids are plain numbers. */
+  readonly layout: BitLayout | undefined;
   readonly workers: WorkerCount | undefined;
 }
 
@@ -38,7 +39,9 @@ export class GeneratorReader {
   constructor(private readonly generator: MeasuredGenerator) {
     const { name, ids, support, workersEveryMs = WORKERS_EVERY_MS } = generator;
     this.name = name ?? 'default';
-    this.census = support && new WorkerCensus(support, ids.workerIds, workersEveryMs);
+    const isLeased = hasWorkerId(ids.status);
+    this.census =
+      support && isLeased ? new WorkerCensus(support, ids.workerIds, workersEveryMs) : undefined;
   }
 
   /** Resolves with the first count of worker ids; undefined from then on. */
@@ -47,7 +50,9 @@ export class GeneratorReader {
   }
 
   read(): GeneratorReading {
-    const { status, layout } = this.generator.ids;
+    const { ids } = this.generator;
+    const { status } = ids;
+    const layout = hasLayout(status) ? ids.layout : undefined;
     const workers = this.census?.read(status.readAt.getTime());
     return { status, layout, workers };
   }

@@ -24,8 +24,8 @@ export type { WorkerIdRange } from './core/layout/worker-id-range.js';
 export { WorkerSeat } from './core/seat/worker-seat.js';
 export type { LeasedRange, SeatWatch, SeatedRange } from './core/seat/worker-seat.js';
 export { ordinalSupport } from './backends/host/ordinal.support.js';
-export { MemoryRegistry, MemorySupport } from './backends/memory/index.js';
-export type { MemorySupportOptions } from './backends/memory/index.js';
+export { MemoryCounters, MemoryRegistry, MemorySupport } from './backends/memory/index.js';
+export type { MemoryCountersOptions, MemorySupportOptions } from './backends/memory/index.js';
 export type {
   ClockTake,
   CounterRecord,

@@ -6,13 +6,20 @@ import { fileURLToPath } from 'node:url';
 
 const FOLDER = new URL('../lib/backends/redis/', import.meta.url);
 
-/** Operations on worker ids stand behind the beginning of every script on a registry. */
-const HOLDERS = ['scripts/opening', 'worker-ids/scripts/holders'];
+/** Whatever changes something stands behind the beginning that all of them have in common. */
+const OPENING = 'scripts/opening';
+const HOLDERS = [OPENING, 'worker-ids/scripts/registry', 'worker-ids/scripts/holders'];
+const COUNTER = [OPENING, 'counters/scripts/numbers', 'counters/scripts/counter'];
 const SCRIPTS = {
   acquire: [...HOLDERS, 'worker-ids/scripts/search', 'worker-ids/scripts/acquire'],
   renew: [...HOLDERS, 'worker-ids/scripts/renew'],
   release: [...HOLDERS, 'worker-ids/scripts/release'],
   workers: ['worker-ids/scripts/workers'],
+  takePositions: [...COUNTER, 'counters/scripts/take'],
+  giveBackPositions: [...COUNTER, 'counters/scripts/give-back'],
+  createCounter: [...COUNTER, 'counters/scripts/create'],
+  counters: ['counters/scripts/counters'],
+  durability: ['counters/scripts/durability'],
 };
 
 function read(part) {

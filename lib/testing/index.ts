@@ -1,4 +1,4 @@
-/** The entry `nestjs-snowflake/testing`: the contract of a support, settable time, fake ids. */
+/** The entry `nestjs-snowflake/testing`: the contracts of a support and of a counter store, settable time, fake ids. */
 export type {
   BenchParts,
   ClockControl,
@@ -7,6 +7,8 @@ export type {
   LossControl,
   VersionControl,
 } from './contract/bench.js';
+export type { CounterBenchParts, CounterNeed } from './counter-contract/counter-bench.js';
+export { describeCounterStore, type CounterContract } from './describe-counter-store.js';
 export {
   describeDistributedSupport,
   type SupportContract,

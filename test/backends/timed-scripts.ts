@@ -8,7 +8,7 @@ import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
 import type { StoreReading } from '../../lib/registry/slice.js';
 import type { StoreCall } from '../simulation/world/index.js';
 
-function timed(lua: string): string {
+export function timed(lua: string): string {
   const changed = lua
     .replace(/local time = seconds.*\n/, 'local time = tonumber(ARGV[#ARGV - 1])\n')
     .replace(/local server = field\(.*\n/, 'local server = ARGV[#ARGV]\n');

@@ -47,8 +47,8 @@ export const RULES = [
     edits: [
       {
         in: 'lua',
-        says: "fingerprint, incarnation, slew, era, operations = ''",
-        insteadSays: 'fingerprint, incarnation, slew, era, operations = layout',
+        says: "fingerprint, incarnation, operations = ''",
+        insteadSays: 'fingerprint, incarnation, operations = layout',
       },
       { in: 'lua', says: "fingerprint = fingerprint .. ' and ' .. layout", insteadSays: '' },
       {

@@ -1,7 +1,9 @@
 /**
- * The memory support and the registry behind it.
+ * The memory support and the registry behind it, and counters in memory.
  */
 export { MemoryRegistry } from './memory-registry.js';
 export type { RegistryState } from './memory-registry.js';
 export { MemorySupport } from './memory.support.js';
 export type { MemorySupportOptions } from './memory.support.js';
+export { MemoryCounters } from './memory-counters.js';
+export type { MemoryCountersOptions } from './memory-counters.js';

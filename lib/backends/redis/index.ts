@@ -1,6 +1,8 @@
 /**
- * Worker ids leased from Redis by ioredis: `nestjs-snowflake/redis`.
+ * Worker ids leased from Redis, and counters in it, by ioredis: `nestjs-snowflake/redis`.
  */
 export { RedisSupport, redisSupport, supportFromUrl } from './worker-ids/redis.support.js';
 export type { RedisSupportOptions } from './worker-ids/redis.support.js';
+export { RedisCounters, redisCounters, countersFromUrl } from './counters/redis-counters.js';
+export type { RedisCountersOptions } from './counters/redis-counters.js';
 export type { GivenClient } from './connection/redis-client.js';

@@ -18,10 +18,15 @@ import type {
 import { windowFaults } from '../../../registry/loss-window.js';
 import { leaseAnswer } from './redis-answer.js';
 import { readRegistry } from './redis-view.js';
-import { clientFromUrl, duplicateClient, type GivenClient } from '../connection/redis-client.js';
-import { RedisConnection, type Script } from '../connection/redis-connection.js';
-import { placeOfClient, placeOfUrl } from '../connection/redis-place.js';
-import { parseRedisUrl, refuseQuery, type RedisUrl } from '../connection/redis-url.js';
+import {
+  connectionTo,
+  evictionOf,
+  isReplicatedRedis,
+  nameFaults,
+} from '../connection/given-redis.js';
+import type { GivenClient } from '../connection/redis-client.js';
+import type { RedisConnection, Script } from '../connection/redis-connection.js';
+import { parseRedisUrl, refuseQuery } from '../connection/redis-url.js';
 import { SCRIPTS } from '../scripts.generated.js';
 
 export interface RedisSupportOptions {
@@ -42,7 +47,6 @@ export interface RedisSupportOptions {
 
 const FAILOVER_WINDOW_MS = 15_000;
 const CLOCK_DIFFERENCE_MS = 1000;
-const NAME = /^[^{}\s]{1,128}$/;
 
 export class RedisSupport implements IDistributedSupport {
   readonly lossWindowMs: number;
@@ -53,8 +57,7 @@ export class RedisSupport implements IDistributedSupport {
 
   constructor(options: RedisSupportOptions) {
     const { namespace = 'default', prefix = 'snowflake:' } = options;
-    const url = typeof options.redis === 'string' ? parseRedisUrl(options.redis) : undefined;
-    const isReplicated = url ? url.kind !== 'standalone' : isReplicatedClient(options.redis);
+    const isReplicated = isReplicatedRedis(options.redis);
     const failoverWindowMs = options.failoverWindowMs ?? (isReplicated ? FAILOVER_WINDOW_MS : 0);
     const clockDifferenceMs = options.clockDifferenceMs ?? (isReplicated ? CLOCK_DIFFERENCE_MS : 0);
     const faults = [
@@ -69,7 +72,7 @@ export class RedisSupport implements IDistributedSupport {
     }
     this.lossWindowMs = failoverWindowMs + clockDifferenceMs;
     this.key = `${prefix}{${namespace}}:registry`;
-    this.#connection = url ? fromUrl(url) : fromClient(options.redis);
+    this.#connection = connectionTo(options.redis);
     this.place = `Redis at ${this.#connection.where}, ${this.key}`;
   }
 
@@ -103,14 +106,13 @@ export class RedisSupport implements IDistributedSupport {
   }
 
   async advice(): Promise<string[]> {
-    let memory: string;
+    let policy: string | undefined;
     try {
-      memory = await this.#connection.info('memory');
+      policy = evictionOf(await this.#connection.info('memory'));
     } catch (error) {
       return [settingsUnread(error as SnowflakeError)];
     }
-    const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? '';
-    if (!policy.startsWith('allkeys')) return [];
+    if (policy === undefined) return [];
     return [
       `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also the registry ` +
         `of worker ids. Ids stay unique, but run ahead for a while after each loss. Use ` +
@@ -172,24 +174,6 @@ export function supportFromUrl(url: string): RedisSupport {
   });
 }
 
-function fromUrl(url: RedisUrl): RedisConnection {
-  return new RedisConnection(() => clientFromUrl(url), placeOfUrl(url));
-}
-
-function fromClient(client: RedisSupportOptions['redis']): RedisConnection {
-  if (typeof client === 'object' && typeof client?.duplicate === 'function') {
-    const open = async () => {
-      placeOfClient(client); // which may have been switched since
-      return duplicateClient(client);
-    };
-    return new RedisConnection(open, placeOfClient(client));
-  }
-  throw new SnowflakeError(
-    'CONFIG_INVALID',
-    `Expected \`redis\` to be an ioredis client or a URL, got ${typeof client}.`,
-  );
-}
-
 function settingsUnread({ message, details }: SnowflakeError): string {
   if (details['refusal'] === 'permission') {
     return (
@@ -198,22 +182,4 @@ function settingsUnread({ message, details }: SnowflakeError): string {
     );
   }
   return `The settings of Redis could not be read. ${message}`;
-}
-
-function isReplicatedClient(client: RedisSupportOptions['redis']): boolean {
-  if (typeof client !== 'object' || client === null) return false;
-  return (
-    client.isCluster === true ||
-    Boolean((client.options as { sentinels?: unknown } | undefined)?.sentinels)
-  );
-}
-
-function nameFaults(name: string, value: unknown): string[] {
-  if (typeof value === 'string' && NAME.test(value)) return [];
-  const expected = `Expected \`${name}\` to be 1 to 128 characters without braces or spaces`;
-  if (typeof value !== 'string') return [`${expected}, got ${typeof value}.`];
-  // Not the whole text: it may go on with a password that was meant for another place.
-  const at = value.search(/[{}\s]/);
-  const fault = at < 0 ? '' : `, number ${at + 1} of them is ${JSON.stringify(value[at])}`;
-  return [`${expected}, got ${value.length}${fault}.`];
 }

@@ -1,0 +1,58 @@
+/**
+ * The one place where the flat arrays of the scripts on counters become answers.
+ *
+ * Promise: no other file of this backend knows in which order a script answers.
+ */
+import type { CounterRecord, TakeAnswer } from '../../../counters/counter-store.js';
+import { SnowflakeError } from '../../../errors.js';
+import { nowOf, slewed } from '../../../registry/registry-clock.js';
+import { shownName } from '../../../shown.js';
+
+export function takeAnswer(reply: readonly unknown[], counter: string): TakeAnswer {
+  const [status, first, end, grant, era] = reply.map(String);
+  switch (status) {
+    case 'ok':
+      return {
+        status,
+        first: BigInt(first!),
+        end: BigInt(end!),
+        grant: `${grant}.${counter}`,
+        era: Number(era),
+      };
+    case 'wait':
+      return { status, waitMs: Number(first) };
+    case 'mismatch':
+      return { status, stored: shownName(first) };
+    default:
+      return { status: status as 'absent' | 'full' };
+  }
+}
+
+/** @throws SnowflakeError STORE_UNAVAILABLE where a later version of this package counts */
+export function refuseOtherVersion(reply: unknown[], place: string): unknown[] {
+  if (reply[0] !== 'other-version') return reply;
+  throw new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `${place} is kept by version ${shownName(reply[1])} of the protocol, and this package knows ` +
+      `version 1. Nothing was changed. Use one version of nestjs-snowflake for these counters.`,
+    { retryable: false },
+  );
+}
+
+const FIELDS = 3;
+
+/** A counter whose line cannot be read is left out: nothing is granted of it either. */
+export function counterPage(reply: readonly unknown[]) {
+  const [time, cursor = '0', lastTime, slew, era, ...rest] = reply.map(String);
+  const last = { lastTimeMs: Number(lastTime), slewMs: Number(slew) };
+  const nowMs = nowOf(slewed(last, Number(time)));
+  const records: CounterRecord[] = [];
+  for (let at = 0; at < rest.length; at += FIELDS) {
+    const [counter = '', next = '', line = ''] = rest.slice(at, at + FIELDS);
+    const [form = '', , , readyAtMs = '0'] = line.split('|');
+    if (!/^\d{1,19}$/.test(next) || line === '') continue;
+    const waitMs = Math.max(0, Number(readyAtMs) - nowMs);
+    records.push({ counter, form, next: BigInt(next), era: Number(era), waitMs });
+  }
+  return { cursor, records };
+}

@@ -1,0 +1,33 @@
+-- What every script on a counter begins with, behind the moment and the numbers: the counter.
+-- It says what the counters room says in counter-opening.ts.
+-- ARGV     1 counter, 2 loss window ms, 3 random text, 4.. as the script says
+local counter, lossWindow, random = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+if not lastTime then incarnation = random end
+if isOther then era = era + 1 end
+
+-- A counter is stored as its next position and form|era|margin|ready|window|count|grant.
+local LINE = '^([^|]*)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(.*)$'
+local nextField, restField = 'n:' .. counter, 'c:' .. counter
+
+local function blank(form, position, blankEra)
+  return { form = form, next = position, era = blankEra, margin = '0', ready = 0, window = 0,
+    count = '0', grant = '' }
+end
+
+local function readCounter()
+  local position, line = unpack(redis.call('HMGET', key, nextField, restField))
+  if not position or not line then return nil end
+  local form, rowEra, margin, ready, window, count, grant = string.match(line, LINE)
+  return { form = form, next = position, era = tonumber(rowEra), margin = margin,
+    ready = tonumber(ready), window = tonumber(window), count = count, grant = grant }
+end
+
+local function keep(row)
+  if not lastTime then
+    redis.call('HSET', key, 'version', VERSION, 'incarnation', incarnation)
+  end
+  local line = table.concat({ row.form, text(row.era), row.margin, text(row.ready),
+    text(row.window), row.count, row.grant }, '|')
+  redis.call('HSET', key, nextField, row.next, restField, line)
+  keepMoment()
+end

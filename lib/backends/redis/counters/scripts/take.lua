@@ -1,0 +1,62 @@
+-- Grants positions of a counter: the next ones, or those that the clock has come to.
+-- It says what the counters room says in take.ts.
+-- ARGV     4 form, 5 positions wanted, 6 the highest end ever answered, 7 skip in positions or ms
+--          ahead, 8 where a dense counter begins or '', 9 positions per ms, 0 for a dense one
+-- Answer   'ok', first, end, grant, era | 'wait', ms | 'absent' | 'full' | 'mismatch', stored form
+--          | another version
+local form, wanted, have, margin, startAt = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local perMs = tonumber(ARGV[9])
+local isClock = perMs > 0
+
+local row = readCounter()
+if not row and isClock then row = blank(form, '0', 0) end -- safe wherever it begins: it jumps
+if not row and startAt == '' then return { 'absent' } end
+row = row or blank(form, startAt, era)
+if row.form ~= form then return { 'mismatch', row.form } end
+
+-- The client was answered something that this store does not remember.
+if isLess(row.next, have) then era = era + 1 end
+
+-- A larger margin is recorded before it is used: a loss that took it with it would be answered by
+-- a jump of the smaller one. After a jump nothing is granted until it can no longer be lost.
+local isBehind, isRaised = row.era ~= era, isLess(row.margin, margin)
+if isBehind or isRaised then
+  row.margin, row.ready = greatest(row.margin, margin), now + lossWindow
+end
+if isBehind then
+  row.era, row.grant, row.next = era, '', greatest(row.next, have)
+  if isClock then
+    local floor = now + tonumber(row.margin) + lossWindow
+    row.next = greatest(row.next, positionAt(floor, perMs))
+  else
+    row.next = sum(row.next, row.margin)
+  end
+end
+
+local function waiting(ms)
+  keep(row)
+  return { 'wait', text(ms) }
+end
+local ceiling = POSITION_MAX
+if isClock then ceiling = positionAt(now + tonumber(margin), perMs) end -- never floor + ahead
+if isLess(POSITION_MAX, ceiling) or not isLess(row.next, POSITION_MAX) then return { 'full' } end
+if row.ready > now then return waiting(row.ready - now) end
+
+local first, count = row.next, wanted
+if isClock then
+  first = greatest(first, positionAt(now, perMs))
+  if not isLess(first, ceiling) then
+    return waiting(timeAt(first, perMs) + 1 - now - tonumber(margin))
+  end
+else
+  if now >= row.window + lossWindow then row.window, row.count = now, '0' end
+  -- Half of the skip in each: whatever one loss takes with it lies in two windows.
+  local budget = lossWindow > 0 and half(row.margin) or POSITION_MAX
+  if not isLess(row.count, budget) then return waiting(row.window + lossWindow - now) end
+  count = least(count, difference(budget, row.count))
+end
+count = least(count, difference(ceiling, first))
+if not isClock then row.count = sum(row.count, count) end
+row.next, row.grant = sum(first, count), first .. '.' .. random
+keep(row)
+return { 'ok', first, row.next, row.grant, text(era) }

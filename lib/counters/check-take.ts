@@ -1,0 +1,86 @@
+/**
+ * Requests that cannot be meant so are refused before a store is asked; and the form of a counter,
+ * by which a request for another kind of it, or another of several stores, is known.
+ */
+import { SnowflakeError } from '../errors.js';
+import { shown } from '../shown.js';
+import { POSITION_MAX, type NewCounter, type TakeRequest } from './counter-store.js';
+
+/** The number of bits of a sequence that fits beside 41 bits of time. */
+const PER_MS_MAX = 4_194_304;
+const AHEAD_MS_MAX = 86_400_000;
+const STORE_COUNT_MAX = 1024;
+const NAME = /^[^\s\p{C}|]{1,128}$/u;
+
+/** What makes a counter another one: its kind, its unit, which of how many stores. */
+export function formOf(request: TakeRequest): string {
+  const { stores = '1/1' } = request;
+  return request.kind === 'dense' ? denseForm(stores) : `clock ${request.perMs} ${stores}`;
+}
+
+export function denseForm(stores = '1/1'): string {
+  return `dense ${stores}`;
+}
+
+/** @throws SnowflakeError CONFIG_INVALID with every fault */
+export function checkTake(request: TakeRequest): void {
+  const { counter, stores, count, have } = request;
+  refuse([
+    ...nameFaults(counter),
+    ...storesFaults(stores),
+    ...positionFaults('count', count, 1n),
+    ...positionFaults('have', have, 0n),
+    ...kindFaults(request),
+  ]);
+}
+
+/** @throws SnowflakeError CONFIG_INVALID with every fault */
+export function checkNew({ counter, start, stores }: NewCounter): void {
+  refuse([...nameFaults(counter), ...storesFaults(stores), ...positionFaults('start', start, 0n)]);
+}
+
+function kindFaults(request: TakeRequest): string[] {
+  if (request.kind === 'clock') {
+    return [
+      ...numberFaults('perMs', request.perMs, PER_MS_MAX),
+      ...numberFaults('aheadMs', request.aheadMs, AHEAD_MS_MAX),
+    ];
+  }
+  if (request.kind !== 'dense') return ['Expected `kind` to be dense or clock.'];
+  const { skip, startAt } = request;
+  const startFaults = startAt === undefined ? [] : positionFaults('startAt', startAt, 0n);
+  return [...positionFaults('skip', skip, 2n), ...startFaults];
+}
+
+function nameFaults(counter: unknown): string[] {
+  if (typeof counter === 'string' && NAME.test(counter)) return [];
+  const expected = 'Expected `counter` to be 1 to 128 characters without spaces or |';
+  // Not the text itself: it may go on with a password that was meant for another place.
+  const got = typeof counter === 'string' ? `a text of ${counter.length}` : typeof counter;
+  return [`${expected}, got ${got}.`];
+}
+
+function storesFaults(stores: unknown = '1/1'): string[] {
+  const [, k, n] = /^([1-9]\d{0,3})\/([1-9]\d{0,3})$/.exec(String(stores)) ?? [];
+  if (k !== undefined && Number(k) <= Number(n) && Number(n) <= STORE_COUNT_MAX) return [];
+  return ['Expected `stores` to be k/N, with k from 1 to N and N up to 1024.'];
+}
+
+function positionFaults(name: string, value: unknown, min: bigint): string[] {
+  if (typeof value === 'bigint' && value >= min && value <= POSITION_MAX) return [];
+  return [
+    `Expected \`${name}\` to be a bigint from ${min}n to 2n ** 63n - 1n, got ${shown(value)}.`,
+  ];
+}
+
+function numberFaults(name: string, value: unknown, max: number): string[] {
+  const isWhole = typeof value === 'number' && Number.isInteger(value);
+  if (isWhole && value >= 1 && value <= max) return [];
+  return [`Expected \`${name}\` to be an integer from 1 to ${max}, got ${shown(value)}.`];
+}
+
+function refuse(faults: readonly string[]): void {
+  if (faults.length === 0) return;
+  const message = `A counter cannot be asked so. ${faults.join(' ')}`;
+  throw new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });
+}

@@ -1,0 +1,25 @@
+/**
+ * Counters as an operator sees them. Promise: nothing is changed by looking.
+ */
+import { nowOf, slewed } from '../registry/registry-clock.js';
+import type { CounterReading, CounterRow, CounterHeader } from './counter-slice.js';
+import type { CounterRecord } from './counter-store.js';
+
+export interface NamedCounter {
+  readonly counter: string;
+  readonly header: CounterHeader;
+  readonly row: CounterRow;
+}
+
+/** In the order of their names. */
+export function counterRecords(
+  counters: readonly NamedCounter[],
+  { timeMs, clock = slewed }: Pick<CounterReading, 'timeMs' | 'clock'>,
+): CounterRecord[] {
+  return counters
+    .toSorted((a, b) => (a.counter < b.counter ? -1 : 1))
+    .map(({ counter, header, row: { form, next, readyAtMs } }) => {
+      const waitMs = Math.max(0, readyAtMs - nowOf(clock(header, timeMs)));
+      return { counter, form, next, era: header.era, waitMs };
+    });
+}

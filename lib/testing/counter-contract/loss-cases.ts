@@ -1,0 +1,293 @@
+/**
+ * What a store must do when acknowledged writes may be gone: another server, an absent counter, a
+ * client that knows more than the store.
+ */
+import type { TakeGrant } from '../../counters/counter-store.js';
+import { CLOCK, DENSE, type CounterBench, type CounterCase } from './counter-bench.js';
+
+/** What one window grants at most. */
+const WINDOW = DENSE.skip / 2n;
+
+export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
+  {
+    name: 'jumps over what may be lost when another server answers, and waits before it grants',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const before = await bench.begun();
+      await bench.happen('restart');
+      await expectWait(bench, DENSE.skip);
+      const after = await bench.granted(() => bench.dense());
+      bench.expect(after.first).toEqual(before.end + DENSE.skip);
+      bench.expect(after.era).toEqual(before.era + 1);
+    },
+  },
+  {
+    name: 'jumps once, whoever asks first',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const before = await bench.begun();
+      await bench.happen('restart');
+      const after = await bench.granted(() => bench.dense());
+      const next = await bench.granted(() => bench.dense({ have: before.end }));
+      bench.expect(next.first).toEqual(after.end);
+    },
+  },
+  {
+    name: 'jumps with the largest skip that it was ever asked with',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const before = await bench.begun({ skip: 50_000n });
+      await bench.happen('restart');
+      const after = await bench.granted(() => bench.dense({ skip: 2n }));
+      bench.expect(after.first).toEqual(before.end + 50_000n);
+    },
+  },
+  {
+    name: 'grants no more than half of the skip within one loss window',
+    needs: ['clock'],
+    async run(bench) {
+      if ((await bench.store()).lossWindowMs === 0) return;
+      await bench.begun({ count: 1n });
+      const count = await grantedNow(bench);
+      bench.expect(count).toEqual(WINDOW - 1n);
+      const answer = await bench.dense();
+      bench.expect(answer.status).toEqual('wait');
+      const next = await bench.granted(() => bench.dense({ count: 10n * DENSE.skip }));
+      bench.expect(next.end - next.first).toEqual(WINDOW);
+    },
+  },
+  {
+    name: 'grants nothing by a larger skip before it can no longer be lost',
+    needs: ['clock'],
+    async run(bench) {
+      const { end } = await bench.begun();
+      await expectWait(bench, 100n * DENSE.skip);
+      const next = await bench.granted(() => bench.dense());
+      bench.expect(next.first).toEqual(end);
+    },
+  },
+  {
+    name: 'takes an end that it does not remember for a proof that writes were lost',
+    needs: ['clock'],
+    async run(bench) {
+      const { end, era } = await bench.begun();
+      const have = end + 1n;
+      await expectWait(bench, DENSE.skip, have);
+      const after = await bench.granted(() => bench.dense({ have }));
+      bench.expect(after.first).toEqual(have + DENSE.skip);
+      bench.expect(after.era).toEqual(era + 1);
+    },
+  },
+  {
+    name: 'repeats nothing after an older copy was restored',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const before = await bench.begun();
+      await bench.happen('remember');
+      const lost = await bench.granted(() => bench.dense({ count: WINDOW - 10n }));
+      bench.follows(before, lost);
+      await bench.happen('restore');
+      bench.follows(lost, await bench.granted(() => bench.dense()));
+    },
+  },
+  {
+    name: 'repeats nothing when two losses come within one window',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      // Where nothing is lost, a jump is not lost either.
+      if ((await bench.store()).lossWindowMs === 0) return;
+      await bench.begun();
+      await bench.happen('remember');
+      const lost = await bench.granted(() => bench.dense({ count: WINDOW - 10n }));
+      await bench.happen('restore');
+      // Whatever is granted between the two must be clear of what comes after the second.
+      const between = await bench.dense({ count: DENSE.skip });
+      await bench.happen('restore');
+      const after = await bench.granted(() => bench.dense());
+      bench.follows(lost, after);
+      if (between.status === 'ok') apart(bench, between, after);
+    },
+  },
+  {
+    name: 'refuses after everything was flushed, and then begins behind what somebody has',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const { end } = await bench.begun({ count: 100n });
+      await bench.happen('wipe');
+      bench.expect(await bench.dense()).toEqual({ status: 'absent' });
+      bench.expect(await bench.dense({ have: end })).toEqual({ status: 'absent' });
+      const after = await bench.granted(() => bench.dense({ have: end, startAt: 1n }));
+      bench.expect(after.first).toEqual(end + DENSE.skip);
+    },
+  },
+  {
+    name: 'grants nothing of a new counter before it can no longer be lost',
+    needs: ['clock', 'create'],
+    async run(bench) {
+      const store = await bench.store();
+      if (store.lossWindowMs === 0) return;
+      bench.expect((await bench.dense({ startAt: 1n })).status).toEqual('wait');
+      await store.create!({ counter: 'created', start: 1n });
+      bench.expect((await bench.dense({ counter: 'created' })).status).toEqual('wait');
+    },
+  },
+  {
+    name: 'makes each counter jump at its own next take',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const order = await bench.begun();
+      const other = await bench.begun({ counter: 'other' });
+      await bench.happen('restart');
+      const after = await bench.granted(() => bench.dense());
+      bench.expect(after.first).toEqual(order.end + DENSE.skip);
+      const later = await bench.granted(() => bench.dense({ counter: 'other' }));
+      bench.expect(later.first).toEqual(other.end + DENSE.skip);
+    },
+  },
+  {
+    name: 'counts its windows by a clock that never goes back',
+    needs: ['clock'],
+    async run(bench) {
+      const { lossWindowMs } = await bench.store();
+      if (lossWindowMs === 0) return;
+      await bench.begun({ count: 1n });
+      await grantedNow(bench);
+      await bench.advance(-3_600_000);
+      bench.expect((await bench.dense()).status).toEqual('wait');
+      const next = await bench.granted(() => bench.dense());
+      bench.expect(next.end > next.first).toEqual(true);
+    },
+  },
+];
+
+export const COUNTER_CLOCK_CASES: readonly CounterCase[] = [
+  {
+    name: 'grants positions of the clock, no further ahead of it than asked',
+    needs: ['clock'],
+    async run(bench) {
+      const { first } = await bench.granted(() => bench.clock());
+      const least = BigInt(bench.nowMs) * BigInt(CLOCK.perMs);
+      bench.expect(first >= least).toEqual(true);
+      await bench.advance(10 * CLOCK.aheadMs);
+      const all = await bench.granted(() => bench.clock({ count: 10n ** 9n }));
+      const [now, ceiling] = [positionAt(bench.nowMs), positionAt(bench.nowMs + CLOCK.aheadMs)];
+      bench.expect([all.first, all.end]).toEqual([now, ceiling]);
+      const answer = await bench.clock();
+      bench.expect(answer).toEqual({ status: 'wait', waitMs: 1 });
+      await bench.advance(1);
+      const next = await bench.granted(() => bench.clock({ count: 10n ** 9n }));
+      bench.expect([next.first, next.end]).toEqual([ceiling, ceiling + BigInt(CLOCK.perMs)]);
+    },
+  },
+  {
+    name: 'rises although its clock goes back, again and again',
+    needs: ['clock'],
+    async run(bench) {
+      let last = await bench.granted(() => bench.clock());
+      for (const stepMs of [-3_600_000, 500, -10, 3_600_000, -60_000, 1]) {
+        await bench.advance(stepMs);
+        const next = await bench.granted(() => bench.clock());
+        bench.follows(last, next);
+        last = next;
+      }
+    },
+  },
+  {
+    name: 'begins a clock of which it knows nothing behind all that may have been granted',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const before = await bench.granted(() => bench.clock({ count: 10n ** 9n }));
+      await bench.happen('wipe');
+      const floor = positionAt(bench.nowMs + CLOCK.aheadMs + (await bench.store()).lossWindowMs);
+      const after = await bench.granted(() => bench.clock());
+      bench.follows(before, after);
+      bench.expect(after.first >= floor).toEqual(true);
+    },
+  },
+  {
+    name: 'is clear of all that an old server may still grant when another one answers',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      await bench.granted(() => bench.clock());
+      await bench.happen('restart');
+      const floor = positionAt(bench.nowMs + CLOCK.aheadMs + (await bench.store()).lossWindowMs);
+      const after = await bench.granted(() => bench.clock());
+      bench.expect(after.first >= floor).toEqual(true);
+      bench.expect(after.end <= positionAt(bench.nowMs + CLOCK.aheadMs)).toEqual(true);
+    },
+  },
+  {
+    name: 'repeats nothing of a clock when two losses come within one window',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      await bench.granted(() => bench.clock());
+      await bench.happen('remember');
+      const lost = await bench.granted(() => bench.clock({ count: 10n ** 9n }));
+      await bench.happen('restore');
+      const between = await bench.granted(() => bench.clock({ count: 10n ** 9n }));
+      await bench.happen('restore');
+      const after = await bench.granted(() => bench.clock());
+      bench.follows(lost, between);
+      bench.follows(between, after);
+    },
+  },
+  {
+    name: 'goes on behind an end that somebody brings to a clock',
+    needs: ['clock'],
+    async run(bench) {
+      const { end } = await bench.granted(() => bench.clock());
+      const have = end + 500n;
+      const after = await bench.granted(() => bench.clock({ have }));
+      bench.expect(after.first >= have).toEqual(true);
+    },
+  },
+  {
+    name: 'refuses another unit of a clock',
+    needs: [],
+    async run(bench) {
+      await bench.granted(() => bench.clock());
+      const mismatch = { status: 'mismatch', stored: 'clock 1024 1/1' };
+      bench.expect(await bench.clock({ perMs: 1 })).toEqual(mismatch);
+      bench.expect(await bench.dense({ counter: 'event' })).toEqual(mismatch);
+    },
+  },
+  {
+    name: 'counts exactly in the finest unit',
+    needs: ['clock'],
+    async run(bench) {
+      const perMs = 4_194_304;
+      const taken = () => bench.clock({ counter: 'fine', perMs, count: 10n ** 12n });
+      await bench.granted(taken);
+      await bench.advance(10 * CLOCK.aheadMs);
+      const { first, end } = await bench.granted(taken);
+      const units = BigInt(perMs);
+      bench.expect(first).toEqual(BigInt(bench.nowMs) * units);
+      bench.expect(end).toEqual(BigInt(bench.nowMs + CLOCK.aheadMs) * units);
+    },
+  },
+];
+
+const positionAt = (ms: number): bigint => BigInt(ms) * BigInt(CLOCK.perMs);
+
+/** What is granted until the store says to wait. */
+async function grantedNow(bench: CounterBench): Promise<bigint> {
+  let sum = 0n;
+  for (;;) {
+    const answer = await bench.dense({ count: 70n });
+    if (answer.status !== 'ok') return sum;
+    sum += answer.end - answer.first;
+  }
+}
+
+/** The wait of one loss window; none where the store loses nothing. */
+async function expectWait(bench: CounterBench, skip: bigint, have = 0n): Promise<void> {
+  const { lossWindowMs: waitMs } = await bench.store();
+  if (waitMs === 0) return;
+  bench.expect(await bench.dense({ skip, have })).toEqual({ status: 'wait', waitMs });
+  await bench.advance(waitMs - 1);
+  bench.expect(await bench.dense({ skip })).toEqual({ status: 'wait', waitMs: 1 });
+}
+
+function apart(bench: CounterBench, one: TakeGrant, other: TakeGrant): void {
+  bench.expect(one.end <= other.first || other.end <= one.first).toEqual(true);
+}

@@ -1,0 +1,82 @@
+/**
+ * The contract of a counter store as a suite of tests, for any test runner and any store.
+ *
+ * Promise: every rule by which a counter never goes back is tried. What cannot be tried for want of
+ * a control is left out only where `leaveOut` says so.
+ */
+import { processWide } from '../process-wide.js';
+import {
+  CounterBench,
+  type CounterBenchParts,
+  type CounterNeed,
+} from './counter-contract/counter-bench.js';
+import { DENSE_CASES } from './counter-contract/dense-cases.js';
+import { GIVE_BACK_CASES } from './counter-contract/give-back-cases.js';
+import { COUNTER_CLOCK_CASES, COUNTER_LOSS_CASES } from './counter-contract/loss-cases.js';
+
+export interface CounterContract extends CounterBenchParts {
+  /** `it` or `test` of the runner. */
+  readonly test: (name: string, run: () => Promise<void>) => void;
+  /**
+   * What the store or the test cannot do: 'clock' (no `clockControl`), 'losses' (no `lossControl`),
+   * 'giveBack', 'create', 'counters' (methods it has not).
+   */
+  readonly leaveOut?: readonly CounterNeed[];
+}
+
+export const COUNTER_CASES = [
+  ...DENSE_CASES,
+  ...GIVE_BACK_CASES,
+  ...COUNTER_LOSS_CASES,
+  ...COUNTER_CLOCK_CASES,
+];
+
+const CONTROLS = [
+  ['clock', 'clockControl'],
+  ['losses', 'lossControl'],
+] as const;
+
+const stores = processWide('counter-contract-stores', () => ({ count: 0 }));
+
+/**
+ * Adds a test for each demand on a counter store.
+ *
+ * @throws TypeError at once, when a control is missing and `leaveOut` does not say so.
+ * @example
+ * ```ts
+ * import { describe, expect, it } from '@jest/globals';
+ * import { MemoryCounters } from 'nestjs-snowflake';
+ * import { describeCounterStore, SettableTime } from 'nestjs-snowflake/testing';
+ *
+ * const clock = new SettableTime();
+ * const stores = new Map<string, MemoryCounters>();
+ *
+ * describe('MemoryCounters', () => {
+ *   describeCounterStore({
+ *     test: it,
+ *     expect,
+ *     createStore(name) {
+ *       const store = stores.get(name) ?? new MemoryCounters({ clock });
+ *       stores.set(name, store);
+ *       return store;
+ *     },
+ *     clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
+ *     leaveOut: ['losses'],
+ *   });
+ * });
+ * ```
+ */
+export function describeCounterStore(contract: CounterContract): void {
+  const { leaveOut = [], test } = contract;
+  for (const [need, control] of CONTROLS) {
+    if (contract[control] !== undefined || leaveOut.includes(need)) continue;
+    throw new TypeError(
+      `Expected \`${control}\`, got nothing. Give it, or say with \`leaveOut: ['${need}']\` that ` +
+        `what needs it is not tried.`,
+    );
+  }
+  for (const { name, needs, run } of COUNTER_CASES) {
+    if (needs.some((need) => leaveOut.includes(need))) continue;
+    test(name, () => run(new CounterBench(contract, `counters-${++stores.count}`)));
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * The rules of counters stand twice, in TypeScript and in Lua. Random walks must get the same
+ * answers from both, and leave both with the same memory.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Redis } from 'ioredis';
+import { POSITION_MAX, type TakeAnswer } from '../../lib/counters/counter-store.js';
+import { CounterTwin } from './counter-twin.js';
+
+/** Mostly `usual`, sometimes one of the rest. */
+const mostly = <T>(usual: fc.Arbitrary<T>, ...rest: T[]) =>
+  fc.oneof({ weight: 9, arbitrary: usual }, { weight: 1, arbitrary: fc.constantFrom(...rest) });
+
+/** One step of a walk: who does what, after which time, on which server. */
+const step = fc.record({
+  op: fc.constantFrom('dense', 'dense', 'dense', 'dense', 'clock', 'give back', 'create'),
+  befalls: mostly(fc.constant('nothing'), 'wiped', 'remembered', 'restored', 'rolled back'),
+  elapsedMs: mostly(fc.nat(3000), -90_000, -700, 0, 0, 50_000, 3_600_000),
+  server: mostly(fc.constant('same'), 'one', 'two'),
+  process: fc.nat(2),
+  counter: fc.constantFrom('a', 'a', 'b'),
+  count: mostly(fc.nat(300).map(BigInt), 1n, 999_999_999n, 10n ** 12n, POSITION_MAX),
+  forgets: mostly(fc.constant(false), true),
+  more: mostly(fc.constant(0n), 1n, 10n ** 9n, 2n ** 53n, 2n ** 61n),
+  skip: mostly(fc.constant(500n), 2n, 3n, 400n, 2n ** 33n + 1n, POSITION_MAX),
+  starts: fc.boolean(),
+  stores: mostly(fc.constant('1/1'), '1/2'),
+  perMs: mostly(fc.constant(1024), 1, 4_194_304),
+  aheadMs: mostly(fc.constant(1000), 1, 5000),
+  unused: mostly(fc.nat(50).map(BigInt), 0n, 299n, 10n ** 12n),
+});
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+/** Three processes on two dense counters and a clock of both stores. */
+class Walk {
+  private readonly have = new Map<string, bigint>();
+  private readonly grants: string[] = [];
+
+  constructor(
+    private readonly twin: CounterTwin,
+    private readonly start: bigint,
+  ) {}
+
+  async take(step: Step): Promise<string> {
+    await this.befalls(step);
+    this.twin.timeMs += step.elapsedMs;
+    if (step.server !== 'same') this.twin.server = step.server;
+    const { op, counter, stores, unused } = step;
+    if (op === 'create') {
+      return `create ${await this.twin.create({ counter, start: this.start, stores })}`;
+    }
+    if (op === 'dense' || op === 'clock') return `${op} ${(await this.asked(step)).status}`;
+    const grant = this.grants.at(unused % 3n === 0n ? -2 : -1);
+    if (grant === undefined) return 'nothing';
+    return `give back ${await this.twin.giveBack(grant, unused)}`;
+  }
+
+  private async befalls({ befalls }: Step): Promise<void> {
+    if (befalls === 'wiped') await this.twin.wipe();
+    if (befalls === 'remembered') await this.twin.remember();
+    if (befalls === 'restored') await this.twin.restore(true);
+    if (befalls === 'rolled back') await this.twin.restore(false);
+  }
+
+  private async asked(step: Step): Promise<TakeAnswer> {
+    const { op, process, forgets, more, stores } = step;
+    const counter = op === 'clock' && step.starts ? 'clock' : step.counter;
+    const key = `${process} ${counter}`;
+    const known = forgets ? 0n : (this.have.get(key) ?? 0n) + more;
+    const have = known > POSITION_MAX ? POSITION_MAX : known;
+    const asked = { counter, have, count: step.count + 1n, stores };
+    if (asked.count > POSITION_MAX) asked.count = POSITION_MAX;
+    const { skip, perMs, aheadMs } = step;
+    const answer = await this.twin.take(
+      op === 'clock'
+        ? { kind: 'clock', ...asked, perMs, aheadMs }
+        : { kind: 'dense', ...asked, skip, ...(step.starts && { startAt: this.start }) },
+    );
+    if (answer.status !== 'ok') return answer;
+    this.have.set(key, answer.end);
+    this.grants.push(answer.grant);
+    return answer;
+  }
+}
+
+describe('the rules of counters in TypeScript and in Lua', () => {
+  let redis: Redis;
+  beforeAll(() => {
+    redis = new Redis(process.env['REDIS_URL']!);
+  });
+  afterAll(() => redis.quit());
+
+  it.each([
+    [1n, 5000],
+    [10n ** 9n - 400n, 0],
+    [2n ** 53n - 700n, 2000],
+    [POSITION_MAX - 2000n, 2000],
+  ])('agree on counters that begin at %s, with a loss window of %s ms', async (start, windowMs) => {
+    const seen = new Set<string>();
+    let walkCount = 0;
+    const walks = fc.asyncProperty(
+      fc.array(step, { minLength: 20, maxLength: 60 }),
+      async (steps) => {
+        const key = `counter-agreement:{${start} ${windowMs} ${walkCount++}}`;
+        await redis.del(key, `${key}:kept`);
+        const twin = new CounterTwin(redis, key, windowMs);
+        const walk = new Walk(twin, start);
+        for (const taken of steps) {
+          seen.add(await walk.take(taken));
+          expect(twin.fromRedis.at(-1)).toEqual(twin.fromRules.at(-1));
+        }
+        const [ours, theirs] = await twin.states();
+        expect(theirs).toEqual(ours);
+        await redis.del(key, `${key}:kept`);
+      },
+    );
+    await fc.assert(walks, { numRuns: 40 });
+    // The walks must have seen every answer there is, or they prove little.
+    const statuses = ['ok', 'mismatch', 'absent', 'full', ...(windowMs > 0 ? ['wait'] : [])];
+    for (const status of statuses) expect(seen).toContain(`dense ${status}`);
+    const others = [
+      'clock ok',
+      'clock wait',
+      'clock mismatch',
+      'give back true',
+      'give back false',
+    ];
+    expect([...seen]).toEqual(expect.arrayContaining([...others, 'create true', 'create false']));
+  });
+});

@@ -1,0 +1,33 @@
+/**
+ * The reference rules keep the contract: with a loss window and without one, and in the store that
+ * applications use.
+ */
+import { describe, expect, it } from '@jest/globals';
+import { CounterMap } from '../../lib/backends/memory/counter-map.js';
+import { MemoryCounters } from '../../lib/index.js';
+import { describeCounterStore, SettableTime } from '../../lib/testing/index.js';
+import { memoryCounterStore } from './settable-counters.js';
+
+describe('counters in memory that lose what is younger than five seconds', () => {
+  describeCounterStore({ test: it, expect, ...memoryCounterStore(CounterMap) });
+});
+
+describe('counters in memory that lose nothing', () => {
+  describeCounterStore({ test: it, expect, ...memoryCounterStore(CounterMap, 0) });
+});
+
+describe('MemoryCounters', () => {
+  const clock = new SettableTime();
+  const stores = new Map<string, MemoryCounters>();
+  describeCounterStore({
+    test: it,
+    expect,
+    createStore(name) {
+      const store = stores.get(name) ?? new MemoryCounters({ clock });
+      stores.set(name, store);
+      return store;
+    },
+    clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
+    leaveOut: ['losses'],
+  });
+});

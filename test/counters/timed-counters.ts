@@ -1,0 +1,79 @@
+/**
+ * The Lua scripts on counters as the library runs them, but told time and server by the test; and
+ * the Redis counters as applications use them, on a client that does so.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Redis, RedisOptions } from 'ioredis';
+import { RedisCounters } from '../../lib/backends/redis/index.js';
+import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
+import { timed } from '../backends/timed-scripts.js';
+import { CounterReadings, LOSS_WINDOW_MS, type CounterBenchStore } from './settable-counters.js';
+
+const ASKS_TIME = "local time = redis.call('TIME')";
+const GIVEN_TIME = 'local time = { math.floor(ARGV[2] / 1000), ARGV[2] % 1000 * 1000 }';
+
+export const TIMED_COUNTER_LUA = {
+  take: timed(SCRIPTS.takePositions.lua),
+  giveBack: timed(SCRIPTS.giveBackPositions.lua),
+  create: timed(SCRIPTS.createCounter.lua),
+};
+
+/** By the hash that the store knows. */
+const TEXTS = new Map<string, string>([
+  [SCRIPTS.takePositions.sha1, TIMED_COUNTER_LUA.take],
+  [SCRIPTS.giveBackPositions.sha1, TIMED_COUNTER_LUA.giveBack],
+  [SCRIPTS.createCounter.sha1, TIMED_COUNTER_LUA.create],
+  [SCRIPTS.counters.sha1, SCRIPTS.counters.lua.replace(ASKS_TIME, GIVEN_TIME)],
+]);
+
+/** `opened` is to be closed after each test. */
+export function redisCounterStore(redis: () => Redis, opened: RedisCounters[]): CounterBenchStore {
+  const readings = new CounterReadings();
+  const prefix = `${randomUUID()}:`;
+  const keyOf = (name: string) => `${prefix}{${name}}:counters`;
+  const changed = (from: string, to: string) => copied(redis(), from, to);
+  return {
+    clockControl: readings.control,
+    createStore(name) {
+      const store = new RedisCounters({
+        redis: timedClient(redis(), () => readings.of(name)),
+        namespace: name,
+        prefix,
+        lossWindowMs: LOSS_WINDOW_MS,
+      });
+      opened.push(store);
+      return store;
+    },
+    lossControl: {
+      wipe: async (name) => void (await redis().del(keyOf(name))),
+      restart: (name) => readings.changeServer(name),
+      remember: (name) => changed(keyOf(name), `${keyOf(name)}:kept`),
+      async restore(name) {
+        await changed(`${keyOf(name)}:kept`, keyOf(name));
+        readings.changeServer(name);
+      },
+    },
+  };
+}
+
+/** A client of the application whose duplicates give each script time and server at its end. */
+function timedClient(redis: Redis, reading: () => { timeMs: number; server: string }) {
+  return {
+    status: redis.status,
+    options: redis.options,
+    duplicate(options: RedisOptions) {
+      const client = redis.duplicate(options);
+      const evalsha = (sha1: string, keyCount: number, ...args: (string | number)[]) => {
+        const { timeMs, server } = reading();
+        return client.eval(TEXTS.get(sha1)!, keyCount, ...args, timeMs, server);
+      };
+      return Object.assign(client, { evalsha });
+    },
+  };
+}
+
+/** A key that is not there is copied by not being there. */
+async function copied(redis: Redis, from: string, to: string): Promise<void> {
+  await redis.del(to);
+  await redis.copy(from, to);
+}

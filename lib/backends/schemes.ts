@@ -60,6 +60,7 @@ const BACKENDS: readonly Backend[] = [
     support: async (url) => (await import('./redis/index.js')).supportFromUrl(url),
     inspector: async (url) =>
       (await import('./redis/worker-ids/redis-inspector.js')).inspectorFromUrl(url),
+    counters: async (url) => (await import('./redis/index.js')).countersFromUrl(url),
   },
   {
     name: 'etcd',

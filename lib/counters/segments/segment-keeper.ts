@@ -1,7 +1,7 @@
 /**
  * Sees to it that numbers are in hand: takes segments ahead of need, from one store or from several
- * in turn, and gives back at the end what was not used. The start, the refills and the stop are in
- * one file, since at most one of them may run.
+ * in turn, and gives back at the end what was not used. Start, refills and stop stand in one file,
+ * since at most one of them may run.
  *
  * Promise: one refill is under way at most, and what is in hand is bounded by three steps. A store
  * that is away, hangs or has lost its counter costs numbers or time, never a number twice.

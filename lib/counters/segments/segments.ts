@@ -17,16 +17,15 @@ import { segmentTerms, type SegmentOptions } from './segment-options.js';
  * ```ts
  * import { Module } from '@nestjs/common';
  * import { SnowflakeModule } from 'nestjs-snowflake';
+ * import { redisCounters } from 'nestjs-snowflake/redis';
  * import { segments } from 'nestjs-snowflake/segments';
- * import { sqlCounters } from 'nestjs-snowflake/sql';
- * import { DataSource } from 'typeorm';
  *
  * @Module({
  *   imports: [
- *     SnowflakeModule.forRootAsync({
- *       inject: [DataSource],
- *       useFactory: (dataSource: DataSource) => ({
- *         generator: segments({ store: sqlCounters({ dataSource }), counter: 'order' }),
+ *     SnowflakeModule.forRoot({
+ *       generator: segments({
+ *         store: redisCounters({ redis: 'redis://localhost:6379', namespace: 'shop' }),
+ *         counter: 'order',
  *       }),
  *     }),
  *   ],

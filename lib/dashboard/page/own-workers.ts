@@ -1,5 +1,6 @@
 /**
- * What the page knows of worker ids without a list: whether a generator has one, and its own.
+ * What the page knows of worker ids without a list: whether a generator has one, and which is the
+ * one of the process that answers.
  */
 import type { GeneratorView, LeasedGeneratorView, StateAnswer, WorkerView } from '../answers.js';
 

@@ -147,6 +147,8 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/etcd/worker-ids/etcd-store.ts': ['node:crypto'],
   'lib/backends/sql/dialects/sqlite.ts': ['node:fs'],
   'lib/backends/sql/sql-store.ts': ['node:crypto'],
+  'lib/backends/sql/sql-session.ts': ['node:crypto'],
+  'lib/backends/sql/counters/sql-counter-rows.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.
   'lib/http/swagger.ts': ['@nestjs/swagger'],
   'lib/http/class-validator.ts': ['class-validator'],

@@ -1,5 +1,6 @@
 /**
- * Worker ids leased from a table in PostgreSQL, MySQL, MariaDB or SQLite: `nestjs-snowflake/sql`.
+ * Worker ids leased from a table in PostgreSQL, MySQL, MariaDB or SQLite, and counters in one:
+ * `nestjs-snowflake/sql`.
  */
 export { mysqlSupport, postgresSupport, sqlSupport, sqliteSupport } from './sql.support.js';
 export type {
@@ -19,3 +20,6 @@ export { CreateSnowflakeRegistry1767225600000 } from './table/registry-migration
 export type { MigrationRunner } from './table/registry-migration.js';
 export { registryTable } from './table/registry-table.js';
 export type { DialectName } from './dialects/dialect.js';
+export { countersFromUrl, sqlCounters } from './counters/sql-counters.js';
+export type { GivenDatabase, SqlCounterOptions } from './counters/sql-counters.js';
+export { CreateSnowflakeCounters1767225600001, counterTable } from './counters/counter-table.js';

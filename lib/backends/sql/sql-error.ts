@@ -6,7 +6,7 @@
  */
 import { SnowflakeError, isSnowflakeError } from '../../errors.js';
 import { plainCause, withoutSecrets } from '../../shown.js';
-import type { Dialect } from './dialects/dialect.js';
+import type { Dialect, SqlTable } from './dialects/dialect.js';
 import { REFUSALS, type Refusal } from './sql-refusals.js';
 
 /** Where a database lies, in words, and the passwords that an answer of it may repeat. */
@@ -19,7 +19,15 @@ export interface ErrorPlace {
   readonly dialect: Pick<Dialect, 'name' | 'title'>;
   readonly where: SqlPlace;
   readonly table: string;
+  readonly holds: SqlTable['holds'];
 }
+
+const CREATE: Readonly<Record<SqlTable['holds'], string>> = {
+  registry:
+    'snowflake registry create --support <the URL of the support>, or run the text of ' +
+    'registryTable() as a migration',
+  counters: 'run the text of counterTable() as a migration',
+};
 
 /** What the errors of drivers, and of those that wrap them, carry besides a message. */
 interface DriverError {
@@ -59,11 +67,14 @@ export function codesOf(error: unknown): string[] {
 
 export function sqlError(cause: unknown, place: ErrorPlace): SnowflakeError {
   if (isSnowflakeError(cause)) return cause;
-  const { dialect, where, table } = place;
+  const { dialect, where, table, holds } = place;
   const said = saidBy(cause);
   const [name, refusal] = refusalOf(dialect.name, codesOf(cause), said);
   const plain = withoutSecrets(said.replace(/\.+$/, ''), where.secrets);
-  const advice = refusal.advice.replaceAll('{table}', table);
+  const advice = refusal.advice
+    .replaceAll('{table}', table)
+    .replaceAll('{create}', CREATE[holds])
+    .replaceAll('{holds}', holds);
   return new SnowflakeError('STORE_UNAVAILABLE', `${where.text}: ${plain}. ${advice}`, {
     retryable: refusal.retryable,
     cause: plainCause(cause, where.secrets),
@@ -82,7 +93,7 @@ function saidBy(error: unknown): string {
 
 const UNEXPECTED: Refusal = {
   codes: [],
-  advice: 'The registry does not expect that answer. See the log of the database.',
+  advice: 'That answer is not expected. See the log of the database.',
   retryable: true,
 };
 

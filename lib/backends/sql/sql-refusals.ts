@@ -16,11 +16,9 @@ export interface Refusal {
   readonly retryable: boolean;
 }
 
-const TABLE =
-  'The table of the registry is not there. Create it: snowflake registry create --support ' +
-  '<the URL of the support>, or run the text of registryTable() as a migration.';
+const TABLE = 'The table of the {holds} is not there. Create it: {create}.';
 const COLUMNS =
-  'The table {table} has other columns than the registry needs. Is it a table of yours? Choose ' +
+  'The table {table} has other columns than it needs. Is it a table of yours? Choose ' +
   'another name by the option `table` in every process.';
 const RIGHTS = 'The user needs SELECT, INSERT and UPDATE on the table {table}, and nothing else.';
 const LOGIN = 'The database refused the login. Check user and password of the support.';

@@ -6,7 +6,6 @@
  * is answered with false.
  */
 import { randomInt } from 'node:crypto';
-import { pause, systemTimers } from '../../patience/timers.js';
 import type { ClockPolicy } from '../../registry/registry-clock.js';
 import type { Finding } from '../../registry/registry-view.js';
 import {
@@ -17,24 +16,17 @@ import {
   type SliceStore,
   type SliceWrite,
 } from '../../registry/slice-store.js';
-import type { Dialect, RegistryTable, RowChange, Statements } from './dialects/dialect.js';
+import type { RowChange, Statements } from './dialects/dialect.js';
 import { answered, sliceIn } from './dialects/rows.js';
-import { codesOf, sqlError } from './sql-error.js';
-import type { SqlConnection } from './connection/sql-connection.js';
-import { rowsOf, type SqlQuery, type Statement } from './sql-query.js';
+import { rowsOf, type Statement } from './sql-query.js';
+import { SqlSession, type SqlSessionParts } from './sql-session.js';
 
 /** A registry created again must not begin with a version its header ever had before. */
 const START_VERSION_BITS = 40;
 /** Nor may a header that was lost and written again come to a version it had. */
 const HEADER_STEP_MAX = 2 ** 20;
-/** A SELECT is refused by a conflict only where every statement is serializable. */
-const READ_COUNT = 10;
-const READ_PAUSE_MS = 10;
 
-export interface SqlStoreParts extends RegistryTable {
-  readonly connection: SqlConnection;
-  readonly dialect: Dialect;
-  readonly lossWindowMs: number;
+export interface SqlStoreParts extends Omit<SqlSessionParts, 'holds'> {
   readonly clock?: ClockPolicy;
 }
 
@@ -42,26 +34,25 @@ export class SqlStore implements SliceStore {
   readonly place: string;
   readonly lossWindowMs: number;
   readonly clock?: ClockPolicy;
-  // Not to be seen by whoever prints the store: a pool holds its password.
-  readonly #parts: SqlStoreParts;
-  #statements: Promise<Statements> | undefined;
+  readonly #dialect: SqlStoreParts['dialect'];
+  readonly #session: SqlSession;
 
   constructor(parts: SqlStoreParts) {
-    this.#parts = parts;
-    const { connection, table, namespace, lossWindowMs, clock } = parts;
-    this.place = `${connection.where.text}, table ${table}, namespace ${namespace}`;
+    const { lossWindowMs, clock } = parts;
+    this.#dialect = parts.dialect;
+    this.#session = new SqlSession({ ...parts, holds: 'registry' });
+    this.place = this.#session.place;
     this.lossWindowMs = lossWindowMs;
     if (clock !== undefined) this.clock = clock;
   }
 
   /** The database, for messages; without a password. */
   get where(): string {
-    return this.#parts.connection.where.text;
+    return this.#session.where;
   }
 
   read(question: SliceQuestion): Promise<RegistrySlice> {
-    // Whoever leases closes as well, so that an application may follow one that has closed it.
-    this.#parts.connection.reopen?.();
+    this.#session.reopen();
     return this.#slice((statements) => statements.read(question));
   }
 
@@ -70,8 +61,8 @@ export class SqlStore implements SliceStore {
   }
 
   ceilings(min: number, max: number): Promise<Pick<RegistryRow, 'workerId' | 'ceilingMs'>[]> {
-    return this.#asked(async (statements) => {
-      const rows = rowsOf(await this.#run(statements.ceilings(min, max)));
+    return this.#session.asked(async (statements) => {
+      const rows = rowsOf(await this.#session.run(statements.ceilings(min, max)));
       return rows.map((row) => ({
         workerId: answered(row, 'worker_id'),
         ceilingMs: answered(row, 'ceiling'),
@@ -90,80 +81,34 @@ export class SqlStore implements SliceStore {
   }
 
   advice(): Promise<string[]> {
-    return this.#asked(() => this.#parts.dialect.advice(this.#query));
+    return this.#session.asked(() => this.#dialect.advice(this.#session.query));
   }
 
   findings(): Promise<Finding[]> {
-    const { dialect, lossWindowMs } = this.#parts;
-    return this.#asked(() => dialect.findings(this.#query, lossWindowMs));
+    const { lossWindowMs } = this;
+    return this.#session.asked(() => this.#dialect.findings(this.#session.query, lossWindowMs));
   }
 
   /** A statement of the operator. */
-  async run(sql: string): Promise<void> {
-    try {
-      await this.#run({ sql, params: [] });
-    } catch (error) {
-      throw this.#error(error);
-    }
+  run(sql: string): Promise<void> {
+    return this.#session.ordered(sql);
   }
 
-  async close(): Promise<void> {
-    await this.#parts.connection.close?.();
+  close(): Promise<void> {
+    return this.#session.close();
   }
 
   #slice(statementOf: (statements: Statements) => Statement): Promise<RegistrySlice> {
-    return this.#asked(async (statements) => {
-      const rows = rowsOf(await this.#run(statementOf(statements)));
+    return this.#session.asked(async (statements) => {
+      const rows = rowsOf(await this.#session.run(statementOf(statements)));
       if (rows[0] !== undefined) statements.check(rows[0]);
       return sliceIn(rows);
     });
   }
 
-  async #asked<T>(ask: (statements: Statements) => Promise<T>): Promise<T> {
-    for (let count = 1; ; count++) {
-      try {
-        return await ask(await this.#prepared());
-      } catch (error) {
-        if (count === READ_COUNT || !this.#isConflict(error)) throw this.#error(error);
-        await pause(systemTimers, randomInt(1, READ_PAUSE_MS * count));
-      }
-    }
-  }
-
   async #writeRow(change: RowChange): Promise<boolean> {
-    const statements = await this.#prepared();
-    try {
-      const answer = await this.#run(statements.write(change));
-      return statements.writtenCount(answer) === 1 + (change.moreWorkerIds?.length ?? 0);
-    } catch (error) {
-      if (this.#isConflict(error)) return false;
-      throw this.#error(error);
-    }
-  }
-
-  #isConflict(error: unknown): boolean {
-    return this.#parts.dialect.isConflict(codesOf(error));
-  }
-
-  #error(error: unknown): Error {
-    const { connection, dialect, table } = this.#parts;
-    return sqlError(error, { dialect, where: connection.where, table });
-  }
-
-  #run({ sql, params }: Statement): Promise<unknown> {
-    return this.#query(sql, params);
-  }
-
-  readonly #query: SqlQuery = (sql, params) => this.#parts.connection.query(sql, params);
-
-  #prepared(): Promise<Statements> {
-    this.#statements ??= this.#parts.dialect
-      .prepare(this.#query, this.#parts)
-      .catch((error: unknown) => {
-        this.#statements = undefined;
-        throw error;
-      });
-    return this.#statements;
+    const count = await this.#session.written((statements) => statements.write(change));
+    return count === 1 + (change.moreWorkerIds?.length ?? 0);
   }
 }
 

@@ -5,14 +5,18 @@
  * is never closed.
  */
 import { RegistrySupport } from '../../registry/registry-support.js';
-import { dataSourceConnection, type GivenDataSource } from './connection/data-source.js';
 import { mysqlPool, postgresPool } from './connection/given-client.js';
 import type { MysqlPool, PostgresPool } from './connection/given-client.js';
+import {
+  reachedBy,
+  refuseWithout,
+  type ByDataSource,
+  type ByQuery,
+} from './connection/reached-by.js';
 import type { SqlConnection } from './connection/sql-connection.js';
 import { sqliteHandle, type SqliteHandle } from './connection/sqlite-handle.js';
 import type { DialectName } from './dialects/dialect.js';
-import { refuse, type SqlRegistryOptions } from './sql-options.js';
-import type { SqlQuery } from './sql-query.js';
+import type { SqlRegistryOptions } from './sql-options.js';
 import { storeOf } from './store-of.js';
 
 export interface PostgresSupportOptions extends SqlRegistryOptions {
@@ -30,19 +34,9 @@ export interface SqliteSupportOptions extends SqlRegistryOptions {
   readonly database: SqliteHandle;
 }
 
-export interface DataSourceSupportOptions extends SqlRegistryOptions {
-  /** Of TypeORM, for PostgreSQL, MySQL, MariaDB or better-sqlite3. */
-  readonly dataSource: GivenDataSource;
-}
+export interface DataSourceSupportOptions extends SqlRegistryOptions, ByDataSource {}
 
-export interface QuerySupportOptions extends SqlRegistryOptions {
-  /**
-   * Runs one statement outside of any transaction, and gives the rows; in MySQL, of a statement
-   * that writes, what the driver gives or the number of rows.
-   */
-  readonly query: SqlQuery;
-  readonly dialect: Exclude<DialectName, 'sqlite'>;
-}
+export interface QuerySupportOptions extends SqlRegistryOptions, ByQuery {}
 
 /**
  * Worker ids leased from PostgreSQL, for the option `support`.
@@ -100,24 +94,9 @@ export function sqliteSupport(options: SqliteSupportOptions): RegistrySupport {
 export function sqlSupport(
   options: DataSourceSupportOptions | QuerySupportOptions,
 ): RegistrySupport {
-  if ('dataSource' in options) {
-    refuseWithout(options.dataSource, 'dataSource', 'query');
-    const { dialect, connection } = dataSourceConnection(options.dataSource);
-    return supportOf(dialect, connection, options);
-  }
-  const { query, dialect } = options;
-  refuse([
-    ...(typeof query === 'function' ? [] : [`Expected \`query\` or \`dataSource\`, got neither.`]),
-    ...(TITLES.has(dialect) ? [] : [`Expected \`dialect\` to be postgres or mysql.`]),
-  ]);
-  const text = `${TITLES.get(dialect)} by the given function`;
-  return supportOf(dialect, { where: { text, secrets: [] }, query }, options);
+  const { dialect, connection } = reachedBy(options);
+  return supportOf(dialect, connection, options);
 }
-
-const TITLES: ReadonlyMap<DialectName, string> = new Map([
-  ['postgres', 'PostgreSQL'],
-  ['mysql', 'MySQL'],
-]);
 
 function supportOf(
   dialect: DialectName,
@@ -125,12 +104,4 @@ function supportOf(
   options: SqlRegistryOptions,
 ): RegistrySupport {
   return new RegistrySupport(storeOf(dialect, connection, options));
-}
-
-function refuseWithout(given: unknown, name: string, method: string): void {
-  const found = (Object(given) as Record<string, unknown>)[method];
-  if (typeof found === 'function') return;
-  // Not the value: where a URL was given instead, it holds a password.
-  const got = typeof given === 'object' && given !== null ? 'one without it' : typeof given;
-  refuse([`Expected \`${name}\` to be an object with ${method}(), got ${got}.`]);
 }

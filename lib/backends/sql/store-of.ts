@@ -30,7 +30,11 @@ export function storeOf(
   options: SqlRegistryOptions,
 ): SqlStore {
   const { serverSql, ...checked } = checkedOptions(options, name !== 'sqlite');
-  return new SqlStore({ ...checked, connection, dialect: DIALECTS[name](serverSql) });
+  return new SqlStore({ ...checked, connection, dialect: dialectOf(name, serverSql) });
+}
+
+export function dialectOf(name: DialectName, serverSql?: string): Dialect {
+  return DIALECTS[name](serverSql);
 }
 
 /** The support a URL names. @throws SnowflakeError CONFIG_INVALID */
@@ -50,8 +54,11 @@ export function inspectorFromUrl(url: string): RegistryInspector {
 
 function storeOfUrl(url: string): SqlStore {
   const parsed = parseSqlUrl(url);
-  const connection = new OwnConnection(placeOfUrl(parsed), () => openClient(parsed));
-  return storeOf(parsed.dialect, connection, parsed.options);
+  return storeOf(parsed.dialect, connectionOfUrl(parsed), parsed.options);
+}
+
+export function connectionOfUrl(url: ServerUrl | FileUrl): SqlConnection {
+  return new OwnConnection(placeOfUrl(url), () => openClient(url));
 }
 
 function placeOfUrl(url: ServerUrl | FileUrl) {

@@ -26,19 +26,43 @@ export interface RowChange {
   readonly server: string;
 }
 
-export interface RegistryTable {
+export interface SqlTable {
   /** As it stands in statements; checked, so that it needs no quotes. */
   readonly table: string;
   readonly namespace: string;
+  /**
+   * What the table holds. A restart of the server counts as a loss for a registry, to which it costs
+   * nothing; for counters only where it can lose something.
+   */
+  readonly holds: 'registry' | 'counters';
+  /** How old the writes may be that the store loses, as it was told. */
+  readonly lossWindowMs: number;
 }
 
-/** The statements for one registry, once it is known what the server offers. */
+/** A counter to be written, with all that must still be so. */
+export interface CounterChange {
+  readonly counter: string;
+  /** In decimal. */
+  readonly next: string;
+  readonly text: string;
+  /** As it was read; undefined where the row was not there. */
+  readonly version: number | undefined;
+  readonly nextVersion: number;
+  readonly server: string;
+}
+
+/** The statements for one table, once it is known what the server offers. */
 export interface Statements {
   /** Header, rows asked for, time and server: at least one row, also where nothing is stored. */
   read(question: SliceQuestion): Statement;
   readAll(): Statement;
   ceilings(min: number, max: number): Statement;
   write(change: RowChange): Statement;
+  /** The counter, if there is one, time and server: one row. */
+  readCounter(counter: string): Statement;
+  /** Every counter, with time and server: at least one row. */
+  readCounters(): Statement;
+  writeCounter(change: CounterChange): Statement;
   /** How many rows a write has written. @throws SnowflakeError where they do not count */
   writtenCount(answer: unknown): number;
   /** @throws SnowflakeError where what was read shows that nothing may be written */
@@ -50,7 +74,7 @@ export interface Dialect {
   /** The product, for messages. */
   readonly title: string;
   /** Asks the server once what it offers. */
-  prepare(query: SqlQuery, place: RegistryTable): Promise<Statements>;
+  prepare(query: SqlQuery, place: SqlTable): Promise<Statements>;
   /** What somebody else changed meanwhile, by the codes of an error. */
   isConflict(codes: readonly string[]): boolean;
   /** What endangers the registry, one sentence each. */

@@ -5,9 +5,9 @@
  * inside an open transaction. MySQL does not tell a statement whether one is open.
  */
 import { Binder, writtenCountOf, type SqlQuery, type SqlRow } from '../sql-query.js';
-import type { Dialect, RegistryTable, RowChange, Statements } from './dialect.js';
+import type { Dialect, RowChange, SqlTable, Statements } from './dialect.js';
 import { mysqlAdvice, mysqlFindings } from './mysql-findings.js';
-import { inTransaction, withoutAutocommit, withoutEscapes } from './refused-session.js';
+import { inTransaction, notFlushed, withoutAutocommit, withoutEscapes } from './refused-session.js';
 import { answered, flagOf } from './rows.js';
 import { variables } from './mysql-variables.js';
 import { TableStatements } from './table-statements.js';
@@ -31,13 +31,20 @@ export class MysqlDialect implements Dialect {
 
   constructor(private readonly serverSql?: string) {}
 
-  async prepare(query: SqlQuery, place: RegistryTable): Promise<Statements> {
-    const offered = await variables(query, ['version', 'sql_mode', ...IDENTITIES]);
+  async prepare(query: SqlQuery, place: SqlTable): Promise<Statements> {
+    const offered = await variables(query, ['version', 'sql_mode', FLUSH, ...IDENTITIES]);
     if (/NO_BACKSLASH_ESCAPES/.test(offered.get('sql_mode') ?? '')) throw withoutEscapes();
     const isMariadb = /mariadb/i.test(offered.get('version') ?? '');
     const identity = IDENTITIES.find((name) => offered.has(name));
-    const server = this.serverSql ?? mysqlServer(isMariadb, identity);
-    return new MysqlStatements(place, server, isMariadb);
+    const isFlushed = offered.get(FLUSH) === '1';
+    if (place.holds === 'counters' && !isFlushed && place.lossWindowMs === 0) throw notFlushed();
+    const isKept = place.holds === 'counters' && isFlushed;
+    const server = isKept ? mysqlHistory(identity) : undefined;
+    return new MysqlStatements(
+      place,
+      this.serverSql ?? server ?? mysqlServer(isMariadb, identity),
+      isMariadb,
+    );
   }
 
   isConflict(codes: readonly string[]): boolean {
@@ -51,6 +58,7 @@ export class MysqlDialect implements Dialect {
   findings = mysqlFindings;
 }
 
+const FLUSH = 'innodb_flush_log_at_trx_commit';
 /** MariaDB from 10.5.26, 10.6.19, 10.11.9 and 11.4.3 on has the first, MySQL the second. */
 const IDENTITIES = ['server_uid', 'server_uuid', 'datadir'];
 
@@ -62,9 +70,16 @@ export function mysqlServer(isMariadb: boolean, identity = 'datadir'): string {
   return `CONCAT(@@global.${identity}, '/', ${started})`;
 }
 
+/** The server alone, for counters: where each commit is flushed a restart loses nothing. */
+export function mysqlHistory(identity: string | undefined): string | undefined {
+  // Two servers may have the same folder.
+  if (identity === undefined || identity === 'datadir') return undefined;
+  return `CAST(@@global.${identity} AS CHAR)`;
+}
+
 class MysqlStatements extends TableStatements {
   constructor(
-    place: RegistryTable,
+    place: SqlTable,
     private readonly server: string,
     private readonly isMariadb: boolean,
   ) {
@@ -100,7 +115,7 @@ class MysqlStatements extends TableStatements {
     const isHeader = headerVersion === undefined;
     const from = isHeader ? '' : `, ${this.place.table} h`;
     const header = isHeader ? '' : `${this.header(headerVersion, binder)} AND `;
-    return `${inserted}${from} WHERE ${header}${this.rests(change, binder)}`;
+    return `${inserted}${from} WHERE ${header}${this.standsOn(change.server, binder)}`;
   }
 
   /** MySQL refuses to update a table that a subquery of the statement reads. */
@@ -109,12 +124,25 @@ class MysqlStatements extends TableStatements {
     const { headerVersion: version } = change;
     const join = version === undefined ? '' : ` JOIN ${table} h ON ${this.header(version, binder)}`;
     const assigned = this.assigned(change, binder, 'w.');
-    const where = `${this.itself(change, binder, 'w.')} AND ${this.rests(change, binder)}`;
+    const where = `${this.itself(change, binder, 'w.')} AND ${this.standsOn(change.server, binder)}`;
     return `UPDATE ${table} w${join} SET ${assigned} WHERE ${where}`;
   }
 
-  private rests({ server }: RowChange, { of }: Binder): string {
+  protected standsOn(server: string, { of }: Binder): string {
     const alone = this.isMariadb ? ' AND @@session.in_transaction = 0' : '';
     return `${this.server} = ${of(server)} AND @@session.autocommit = 1${alone}`;
+  }
+
+  protected telling(write: string): string {
+    return write;
+  }
+
+  /** Without it a text makes all of it double arithmetic. */
+  protected integer(text: string): string {
+    return `CAST(${text} AS SIGNED)`;
+  }
+
+  protected digits(column: string): string {
+    return `CAST(${column} AS CHAR)`;
   }
 }

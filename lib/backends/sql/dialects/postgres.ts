@@ -6,7 +6,7 @@
  */
 import { Binder, oddAnswer, rowsOf } from '../sql-query.js';
 import type { SqlParameter, SqlQuery, SqlRow } from '../sql-query.js';
-import type { Dialect, RegistryTable, RowChange, Statements } from './dialect.js';
+import type { Dialect, RowChange, SqlTable, Statements } from './dialect.js';
 import { postgresAdvice, postgresFindings } from './postgres-findings.js';
 import { inTransaction } from './refused-session.js';
 import { answered, flagOf } from './rows.js';
@@ -16,10 +16,15 @@ import { TableStatements } from './table-statements.js';
 export const POSTGRES_TIME = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 const STARTED = 'floor(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint::text';
 const CLUSTER = '(SELECT system_identifier::text FROM pg_control_system())';
+const TIMELINE = 'substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)';
 /** The cluster, and since when its server has run: a restart and a failover change it. */
 export const POSTGRES_SERVER = `${CLUSTER} || '/' || ${STARTED}`;
 /** For a user who may not ask for the first half. */
 export const POSTGRES_SERVER_UNPRIVILEGED = STARTED;
+
+/** The cluster and the timeline of its history, which a promoted standby or a restored copy leaves. */
+export const POSTGRES_HISTORY = `${CLUSTER} || '/' || ${TIMELINE}`;
+export const POSTGRES_HISTORY_UNPRIVILEGED = TIMELINE;
 
 /** Visible to a later statement of the same transaction alone. */
 const MARK = 'snowflake.statement';
@@ -38,8 +43,8 @@ export class PostgresDialect implements Dialect {
 
   constructor(private readonly serverSql?: string) {}
 
-  async prepare(query: SqlQuery, place: RegistryTable): Promise<Statements> {
-    return new PostgresStatements(place, this.serverSql ?? (await serverOf(query)));
+  async prepare(query: SqlQuery, place: SqlTable): Promise<Statements> {
+    return new PostgresStatements(place, this.serverSql ?? (await serverOf(query, place.holds)));
   }
 
   isConflict(codes: readonly string[]): boolean {
@@ -53,15 +58,18 @@ export class PostgresDialect implements Dialect {
   findings = postgresFindings;
 }
 
-async function serverOf(query: SqlQuery): Promise<string> {
+/** Nothing that was acknowledged is lost by a restart, so that counters need not hear of it. */
+async function serverOf(query: SqlQuery, holds: SqlTable['holds']): Promise<string> {
   const sql = `SELECT has_function_privilege('pg_control_system()', 'execute') AS allowed`;
   const [row] = rowsOf(await query(sql, []));
-  return flagOf(row, 'allowed') ? POSTGRES_SERVER : POSTGRES_SERVER_UNPRIVILEGED;
+  const isAllowed = flagOf(row, 'allowed');
+  if (holds === 'counters') return isAllowed ? POSTGRES_HISTORY : POSTGRES_HISTORY_UNPRIVILEGED;
+  return isAllowed ? POSTGRES_SERVER : POSTGRES_SERVER_UNPRIVILEGED;
 }
 
 class PostgresStatements extends TableStatements {
   constructor(
-    place: RegistryTable,
+    place: SqlTable,
     private readonly server: string,
   ) {
     super(place);
@@ -94,24 +102,36 @@ class PostgresStatements extends TableStatements {
 
   protected insert(change: RowChange, binder: Binder): string {
     const inserted = this.inserted(change, binder);
-    return answering(`${inserted} WHERE ${this.rests(change, binder)} ON CONFLICT DO NOTHING`);
+    return this.telling(`${inserted} WHERE ${this.rests(change, binder)}`, true);
   }
 
   protected update(change: RowChange, binder: Binder): string {
     const assigned = this.assigned(change, binder);
     const itself = this.itself(change, binder);
     const where = `${itself} AND ${this.rests(change, binder)}`;
-    return answering(`UPDATE ${this.place.table} SET ${assigned} WHERE ${where}`);
+    return this.telling(`UPDATE ${this.place.table} SET ${assigned} WHERE ${where}`, false);
+  }
+
+  protected standsOn(server: string, { of }: Binder): string {
+    return `${this.server} = ${of(server)} AND ${POSTGRES_DURABLY}`;
+  }
+
+  /** One row comes back whatever happened: a driver that swallows an error has none. */
+  protected telling(write: string, isInsert: boolean): string {
+    const ending = isInsert ? ' ON CONFLICT DO NOTHING' : '';
+    const answer = `SELECT count(*)::int AS written, ${MARKED} AS in_transaction FROM changed`;
+    return `WITH changed AS (${write}${ending} RETURNING 1) ${answer}`;
+  }
+
+  protected integer(text: string): string {
+    return `${text}::bigint`;
+  }
+
+  protected digits(column: string): string {
+    return `${column}::text`;
   }
 
   private rests(change: RowChange, binder: Binder): string {
-    const header = this.headerIsSame(change, binder);
-    return `${header}${this.server} = ${binder.of(change.server)} AND ${POSTGRES_DURABLY}`;
+    return `${this.headerIsSame(change, binder)}${this.standsOn(change.server, binder)}`;
   }
-}
-
-/** One row comes back whatever happened: a driver that swallows an error has none. */
-function answering(write: string): string {
-  const answer = `SELECT count(*)::int AS written, ${MARKED} AS in_transaction FROM changed`;
-  return `WITH changed AS (${write} RETURNING 1) ${answer}`;
 }

@@ -9,7 +9,8 @@ import { readFileSync, statSync } from 'node:fs';
 import { SnowflakeError } from '../../../errors.js';
 import { finding, type Finding } from '../../../registry/registry-view.js';
 import { Binder, rowsOf, type SqlQuery } from '../sql-query.js';
-import type { Dialect, RegistryTable, RowChange, Statements } from './dialect.js';
+import type { Dialect, RowChange, SqlTable, Statements } from './dialect.js';
+import { notSynchronous } from './refused-session.js';
 import { answered } from './rows.js';
 import { TableStatements } from './table-statements.js';
 
@@ -29,8 +30,11 @@ export class SqliteDialect implements Dialect {
 
   constructor(private readonly serverSql?: string) {}
 
-  async prepare(query: SqlQuery, place: RegistryTable): Promise<Statements> {
+  async prepare(query: SqlQuery, place: SqlTable): Promise<Statements> {
     const { serverSql } = this;
+    if (place.holds === 'counters' && place.lossWindowMs === 0 && !(await isSynchronous(query))) {
+      throw notSynchronous();
+    }
     if (serverSql !== undefined) return new SqliteStatements(place, () => serverSql);
     const list = rowsOf(await query('PRAGMA database_list', []));
     const path = list.find(({ name }) => name === 'main')?.['file'];
@@ -44,8 +48,7 @@ export class SqliteDialect implements Dialect {
   }
 
   async advice(query: SqlQuery): Promise<string[]> {
-    const [row] = rowsOf(await query('PRAGMA synchronous', []));
-    if (answered(row, 'synchronous') >= FULL) return [];
+    if (await isSynchronous(query)) return [];
     return [
       'PRAGMA synchronous is below FULL, so a power failure can lose leases that were granted. ' +
         'It counts as a loss of data: ids stay unique, and run ahead for a while after it. Set ' +
@@ -57,6 +60,11 @@ export class SqliteDialect implements Dialect {
     const [row] = rowsOf(await query('SELECT sqlite_version() AS version', []));
     return [finding('ok', 'version', `SQLite ${String(row?.['version'])}.`)];
   }
+}
+
+async function isSynchronous(query: SqlQuery): Promise<boolean> {
+  const [row] = rowsOf(await query('PRAGMA synchronous', []));
+  return answered(row, 'synchronous') >= FULL;
 }
 
 /** As a text in SQL, asked before every statement: nothing in SQL knows the file. */
@@ -89,7 +97,7 @@ function bootId(): string {
 
 class SqliteStatements extends TableStatements {
   constructor(
-    place: RegistryTable,
+    place: SqlTable,
     private readonly identity: () => string,
   ) {
     super(place);
@@ -112,17 +120,32 @@ class SqliteStatements extends TableStatements {
 
   protected insert(change: RowChange, binder: Binder): string {
     const inserted = this.inserted(change, binder);
-    return `${inserted} WHERE ${this.rests(change, binder)} ON CONFLICT DO NOTHING RETURNING 1`;
+    return this.telling(`${inserted} WHERE ${this.rests(change, binder)}`, true);
   }
 
   protected update(change: RowChange, binder: Binder): string {
     const assigned = this.assigned(change, binder);
     const where = `${this.itself(change, binder)} AND ${this.rests(change, binder)}`;
-    return `UPDATE ${this.place.table} SET ${assigned} WHERE ${where} RETURNING 1`;
+    return this.telling(`UPDATE ${this.place.table} SET ${assigned} WHERE ${where}`, false);
+  }
+
+  protected standsOn(server: string, { of }: Binder): string {
+    return `${this.identity()} = ${of(server)}`;
+  }
+
+  protected telling(write: string, isInsert: boolean): string {
+    return `${write}${isInsert ? ' ON CONFLICT DO NOTHING' : ''} RETURNING 1`;
+  }
+
+  protected integer(text: string): string {
+    return `CAST(${text} AS INTEGER)`;
+  }
+
+  protected digits(column: string): string {
+    return `CAST(${column} AS TEXT)`;
   }
 
   private rests(change: RowChange, binder: Binder): string {
-    const header = this.headerIsSame(change, binder);
-    return `${header}${this.identity()} = ${binder.of(change.server)}`;
+    return `${this.headerIsSame(change, binder)}${this.standsOn(change.server, binder)}`;
   }
 }

@@ -18,7 +18,7 @@ const COLUMNS = `
 `;
 
 /** Room for new versions of a row beside the old one; names that differ in case differ. */
-const ENDINGS: Readonly<Record<DialectName, string>> = {
+export const TABLE_ENDINGS: Readonly<Record<DialectName, string>> = {
   postgres: ') WITH (fillfactor = 50)',
   mysql: ') ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin',
   sqlite: ')',
@@ -39,5 +39,5 @@ const ENDINGS: Readonly<Record<DialectName, string>> = {
  */
 export function registryTable(dialect: DialectName, table: string = TABLE): string {
   checkedOptions({ table });
-  return `CREATE TABLE IF NOT EXISTS ${table} (${COLUMNS}${ENDINGS[dialect]}`;
+  return `CREATE TABLE IF NOT EXISTS ${table} (${COLUMNS}${TABLE_ENDINGS[dialect]}`;
 }

@@ -1,0 +1,101 @@
+/**
+ * Counters in one table: a store of rows by compare-and-swap, for `RowCounters`.
+ *
+ * Promise: a row is written by one statement that carries all it rests on, its version and the
+ * server that was read, so that no transaction is needed.
+ */
+import { randomInt } from 'node:crypto';
+import type {
+  CounterList,
+  CounterRead,
+  CounterRows,
+  CounterWrite,
+} from '../../../counters/counter-rows.js';
+import type { ClockPolicy } from '../../../registry/registry-clock.js';
+import type { Dialect, Statements } from '../dialects/dialect.js';
+import { answered, textIn } from '../dialects/rows.js';
+import { oddAnswer, rowsOf, type SqlRow, type Statement } from '../sql-query.js';
+import { SqlSession, type SqlSessionParts } from '../sql-session.js';
+
+/** A counter that is made again must not begin with a version that it ever had before. */
+const START_VERSION_BITS = 40;
+/** Nor may one of an older copy come to a version that was read before it was restored. */
+const STEP_MAX = 2 ** 20;
+const DIGITS = /^\d{1,19}$/;
+
+export interface SqlCounterParts extends Omit<SqlSessionParts, 'holds'> {
+  readonly clock?: ClockPolicy;
+}
+
+export class SqlCounterRows implements CounterRows {
+  readonly place: string;
+  readonly lossWindowMs: number;
+  readonly clock?: ClockPolicy;
+  readonly #dialect: Dialect;
+  readonly #session: SqlSession;
+
+  constructor(parts: SqlCounterParts) {
+    const { lossWindowMs, clock } = parts;
+    this.#dialect = parts.dialect;
+    this.#session = new SqlSession({ ...parts, holds: 'counters' });
+    this.place = this.#session.place;
+    this.lossWindowMs = lossWindowMs;
+    if (clock !== undefined) this.clock = clock;
+  }
+
+  async read(counter: string): Promise<CounterRead> {
+    this.#session.reopen();
+    const [row, ...more] = await this.#rows((statements) => statements.readCounter(counter));
+    if (more.length > 0) throw oddAnswer('more than one row');
+    return { ...momentIn(row), stored: isStored(row) ? storedIn(row) : undefined };
+  }
+
+  async readAll(): Promise<CounterList> {
+    this.#session.reopen();
+    const rows = await this.#rows((statements) => statements.readCounters());
+    const stored = rows.filter(isStored);
+    const counters = stored.map((row) => ({ counter: textIn(row, 'counter'), ...storedIn(row) }));
+    return { ...momentIn(rows[0]), counters };
+  }
+
+  async write({ next, version, ...rest }: CounterWrite): Promise<boolean> {
+    const nextVersion =
+      version === undefined
+        ? randomInt(1, 2 ** START_VERSION_BITS)
+        : version + randomInt(1, STEP_MAX);
+    const change = { ...rest, next: String(next), version, nextVersion };
+    return (await this.#session.written((statements) => statements.writeCounter(change))) === 1;
+  }
+
+  advice(): Promise<string[]> {
+    this.#session.reopen();
+    return this.#session.asked(() => this.#dialect.advice(this.#session.query));
+  }
+
+  close(): Promise<void> {
+    return this.#session.close();
+  }
+
+  #rows(statementOf: (statements: Statements) => Statement): Promise<SqlRow[]> {
+    return this.#session.asked(async (statements) => {
+      const rows = rowsOf(await this.#session.run(statementOf(statements)));
+      if (rows[0] !== undefined) statements.check(rows[0]);
+      return rows;
+    });
+  }
+}
+
+function momentIn(row: SqlRow | undefined) {
+  return { timeMs: answered(row, 'time_ms'), server: textIn(row, 'server') };
+}
+
+/** Where nothing is stored, all columns of the table are null in the one row that came. */
+function isStored(row: SqlRow | undefined): row is SqlRow {
+  return row !== undefined && row['counter'] !== null;
+}
+
+function storedIn(row: SqlRow) {
+  const next = textIn(row, 'next_position');
+  if (!DIGITS.test(next)) throw oddAnswer('no position in its column next');
+  return { next: BigInt(next), text: textIn(row, 'data'), version: answered(row, 'version') };
+}

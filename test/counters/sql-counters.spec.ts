@@ -1,0 +1,157 @@
+/**
+ * Counters in PostgreSQL and MariaDB keep the contract: once with the time and the server in the
+ * hands of the test, once by the server's own clock.
+ */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
+import { Pool } from 'pg';
+import { MYSQL_TIME, mysqlHistory, mysqlServer } from '../../lib/backends/sql/dialects/mysql.js';
+import { POSTGRES_HISTORY, POSTGRES_TIME } from '../../lib/backends/sql/dialects/postgres.js';
+import { countersFromUrl, counterTable, sqlCounters } from '../../lib/backends/sql/index.js';
+import type { SqlQuery } from '../../lib/backends/sql/sql-query.js';
+import { describeCounterStore } from '../../lib/testing/index.js';
+import { failureOf } from '../backends/redis-lab.js';
+import { COUNTERS, sqlCounterStore } from './settable-sql-counters.js';
+
+const TAKE = {
+  kind: 'dense',
+  counter: 'c',
+  count: 10n,
+  have: 0n,
+  skip: 100n,
+  startAt: 1n,
+} as const;
+const RUN = randomUUID();
+const ALONE = { replicated: false, table: COUNTERS } as const;
+let postgres: Pool;
+let mysql: MysqlPool;
+
+beforeAll(async () => {
+  postgres = new Pool({ connectionString: process.env['DATABASE_URL']!, max: 20 });
+  mysql = createPool({ uri: process.env['MYSQL_URL']!, connectionLimit: 20 });
+  await postgres.query(counterTable('postgres', COUNTERS));
+  await mysql.query(counterTable('mysql', COUNTERS));
+});
+afterAll(() => Promise.all([postgres.end(), mysql.end()]));
+
+describe('sqlCounters on PostgreSQL, told the time by the test', () => {
+  describeCounterStore({
+    test: it,
+    expect,
+    ...sqlCounterStore({
+      query: () => (sql, params) => postgres.query(sql, params),
+      time: POSTGRES_TIME,
+      servers: [POSTGRES_HISTORY],
+      mark: (number) => `$${number}::text`,
+      store: (query, options) => sqlCounters({ pool: { query }, dialect: 'postgres', ...options }),
+    }),
+  });
+});
+
+describe('sqlCounters on MariaDB, told the time by the test', () => {
+  describeCounterStore({
+    test: it,
+    expect,
+    ...sqlCounterStore({
+      query: () => (sql, params) => mysql.execute(sql, params),
+      time: MYSQL_TIME,
+      servers: [mysqlServer(true, 'server_uid'), mysqlHistory('server_uid')!],
+      mark: () => '?',
+      store: (execute, options) => sqlCounters({ pool: { execute }, dialect: 'mysql', ...options }),
+    }),
+  });
+});
+
+describe('sqlCounters on PostgreSQL', () => {
+  describeCounterStore({
+    test: it,
+    expect,
+    createStore: (name) =>
+      sqlCounters({ pool: postgres, dialect: 'postgres', namespace: `${RUN}/${name}`, ...ALONE }),
+    leaveOut: ['clock', 'losses'],
+  });
+});
+
+describe('sqlCounters on MariaDB', () => {
+  // Of a server of tests, which need not flush each commit.
+  const window = { table: COUNTERS, failoverWindowMs: 20, clockDifferenceMs: 0 };
+  describeCounterStore({
+    test: it,
+    expect,
+    createStore: (name) =>
+      sqlCounters({ pool: mysql, dialect: 'mysql', namespace: `${RUN}/${name}`, ...window }),
+    leaveOut: ['clock', 'losses'],
+  });
+});
+
+describe('a table of counters', () => {
+  it('that is not there is asked for, by name and with how to make it', async () => {
+    const store = sqlCounters({ pool: postgres, dialect: 'postgres', table: 'nowhere' });
+    const failure = await failureOf(store.take(TAKE));
+    expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
+    expect(failure.message).toContain('counterTable()');
+  });
+
+  it('takes two statements for each take', async () => {
+    const sent: string[] = [];
+    const query: SqlQuery = (sql, params) => {
+      sent.push(sql);
+      return postgres.query(sql, params);
+    };
+    const namespace = `${RUN}/sent`;
+    const store = sqlCounters({ query, dialect: 'postgres', namespace, ...ALONE });
+    await store.take(TAKE);
+    sent.length = 0;
+    expect(await store.take(TAKE)).toMatchObject({ status: 'ok', first: 11n });
+    expect(sent.map((sql) => /\b(SELECT|UPDATE|INSERT)\b/.exec(sql)![0])).toEqual([
+      'SELECT',
+      'UPDATE',
+    ]);
+  });
+
+  it('is not written within a transaction that somebody may roll back', async () => {
+    const client = await postgres.connect();
+    try {
+      await client.query('BEGIN');
+      const store = sqlCounters({ pool: client, dialect: 'postgres', ...ALONE });
+      const failure = await failureOf(store.take({ ...TAKE, counter: RUN }));
+      expect(failure.message).toContain('transaction');
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+    }
+  });
+
+  it('is refused where somebody else wrote into a row', async () => {
+    const namespace = `${RUN}/spoilt`;
+    const store = sqlCounters({ pool: postgres, dialect: 'postgres', namespace, ...ALONE });
+    await store.take(TAKE);
+    for (const data of ['{}', 'x', '{"version":"2"}']) {
+      const spoil = `UPDATE ${COUNTERS} SET data = $1 WHERE namespace = $2`;
+      await postgres.query(spoil, [data, namespace]);
+      expect(await failureOf(store.take(TAKE))).toMatchObject({ retryable: false });
+    }
+  });
+
+  it('is found by a URL', async () => {
+    const base = process.env['DATABASE_URL']!;
+    const store = countersFromUrl(`${base}?table=${COUNTERS}&namespace=${RUN}&replicated=false`);
+    expect(await store.take(TAKE)).toMatchObject({ status: 'ok', first: 1n, end: 11n });
+    await store.close();
+  });
+
+  it('is told that nothing is lost only where MariaDB flushes each commit', async () => {
+    const [rows] = await mysql.query(`SHOW VARIABLES LIKE 'innodb_flush_log_at_trx_commit'`);
+    const before = (rows as { Value: string }[])[0]!.Value;
+    try {
+      await mysql.query('SET GLOBAL innodb_flush_log_at_trx_commit = 2');
+      const store = sqlCounters({ pool: mysql, dialect: 'mysql', ...ALONE });
+      const failure = await failureOf(store.take(TAKE));
+      expect(failure).toMatchObject({ retryable: false });
+      expect(failure.message).toContain('innodb_flush_log_at_trx_commit');
+    } finally {
+      await mysql.query(`SET GLOBAL innodb_flush_log_at_trx_commit = ${before}`);
+    }
+  });
+});

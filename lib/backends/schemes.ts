@@ -78,6 +78,7 @@ const BACKENDS: readonly Backend[] = [
     example: 'postgres://user@host:5432/database?namespace=shop',
     support: async (url) => (await import('./sql/store-of.js')).supportFromUrl(url),
     inspector: async (url) => (await import('./sql/store-of.js')).inspectorFromUrl(url),
+    counters: async (url) => (await import('./sql/counters/sql-counters.js')).countersFromUrl(url),
   },
   {
     name: 'sql',
@@ -86,6 +87,7 @@ const BACKENDS: readonly Backend[] = [
     example: 'sqlite:./var/shop.db?namespace=shop',
     support: async (url) => (await import('./sql/store-of.js')).supportFromUrl(url),
     inspector: async (url) => (await import('./sql/store-of.js')).inspectorFromUrl(url),
+    counters: async (url) => (await import('./sql/counters/sql-counters.js')).countersFromUrl(url),
   },
 ];
 

@@ -122,6 +122,7 @@ export const ROOMS: readonly Room[] = [
   {
     room: 'cli',
     imports: ['backends/schemes', 'core', 'lease', 'patience', 'registry', 'errors', 'shown'],
+    typesOf: ['counters'],
     outside: ['node:process', 'node:util', 'node:fs'],
   },
   {

@@ -41,15 +41,16 @@ const NUMBER_HIGH_END = 2 ** 21;
 
 /** Makes ids of segments. Applications inject IdMaker instead. */
 export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
-  /** The words of the last number made. */
   private readonly out = new IdWords();
-  /** How many more can be made by adding to the low word alone. */
-  private left = 0;
-  private step = 1;
-  /** How many the run in progress had in all. */
+  /** The run in progress: numbers that differ in the low word alone, and how many are made. */
+  private madeCount = 0;
   private runCount = 0;
-  /** Of the run in progress. */
+  private step = 1;
+  /** The words of its first number: the low one as a signed integer, which wraps. */
   private high = 0;
+  private low = 0;
+  /** The same number, as far as a double is exact. */
+  private first = 0;
 
   private readonly chain: SegmentRest<S>[] = [];
   /** In the chain, without the run in progress. */
@@ -66,11 +67,11 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
 
   /** Numbers that can be made before another segment is needed. */
   get inHand(): number {
-    return this.queuedCount + this.left;
+    return this.queuedCount + this.runCount - this.madeCount;
   }
 
   get issuedCount(): number {
-    return this.issuedBefore + this.runCount - this.left;
+    return this.issuedBefore + this.madeCount;
   }
 
   /** How often a call found nothing in hand. */
@@ -103,9 +104,8 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
   /** One number. @throws what the supply says where nothing is in hand; ARGUMENT_INVALID */
   nextId(fields?: CallFields): bigint {
     if (fields !== undefined) refuseFields(fields);
-    if (this.left === 0) this.enterRun();
-    this.left--;
-    this.out.words[LOW_WORD]! += this.step;
+    if (this.madeCount === this.runCount) this.enterRun();
+    this.out.words[LOW_WORD] = this.low + Math.imul(this.madeCount++, this.step);
     return this.out.id;
   }
 
@@ -115,18 +115,16 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
 
   nextIdString(fields?: CallFields): string {
     if (fields !== undefined) refuseFields(fields);
-    if (this.left === 0) this.enterRun();
-    this.left--;
-    return this.decimal.of(this.high, (this.out.words[LOW_WORD]! += this.step) >>> 0);
+    if (this.madeCount === this.runCount) this.enterRun();
+    return this.textOf(this.madeCount++);
   }
 
   /** One number below 2^53. @throws as nextId does; CONFIG_INVALID from 2^53 on */
   nextIdNumber(fields?: CallFields): number {
     if (fields !== undefined) refuseFields(fields);
-    if (this.left === 0) this.enterRun();
+    if (this.madeCount === this.runCount) this.enterRun();
     if (this.high >= NUMBER_HIGH_END) throw numberTooLarge();
-    this.left--;
-    return this.high * WORD + ((this.out.words[LOW_WORD]! += this.step) >>> 0);
+    return this.first + this.madeCount++ * this.step;
   }
 
   /** `count` numbers, rising within each segment; those made before an error are kept. */
@@ -138,9 +136,9 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     const { out } = this;
     try {
       while (at < count) {
-        const end = at + this.run(count - at);
-        for (const { step } = this; at < end; at++) {
-          out.words[LOW_WORD]! += step;
+        const from = this.run(count - at);
+        for (let made = from; made < this.madeCount; made++, at++) {
+          out.words[LOW_WORD] = this.low + Math.imul(made, this.step);
           ids[at] = out.id;
         }
       }
@@ -156,12 +154,10 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     const ids = this.kept.take(checkedCount(count), this.moment).map(String);
     let at = ids.length;
     ids.length = count;
-    const { words } = this.out;
     try {
       while (at < count) {
-        const end = at + this.run(count - at);
-        for (; at < end; at++) {
-          ids[at] = this.decimal.of(this.high, (words[LOW_WORD]! += this.step) >>> 0);
+        for (let made = this.run(count - at); made < this.madeCount; made++) {
+          ids[at++] = this.textOf(made);
         }
       }
     } catch (error) {
@@ -176,29 +172,32 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     if (fields !== undefined) refuseFields(fields);
     const words = new Uint32Array(target.buffer, target.byteOffset, target.length * 2);
     for (let at = 0; at < words.length;) {
-      const end = at + 2 * this.run((words.length - at) / 2);
+      const made = this.run((words.length - at) / 2);
       const { high, step } = this;
+      const end = at + 2 * (this.madeCount - made);
       // A signed integer that wraps makes the same word, in half the time of a double.
-      let low = this.out.low | 0;
-      for (; at < end; at += 2) {
-        low = (low + step) | 0;
+      for (let low = (this.low + Math.imul(made, step)) | 0; at < end; low = (low + step) | 0) {
         words[at + HIGH_WORD] = high;
         words[at + LOW_WORD] = low;
+        at += 2;
       }
-      this.out.words[LOW_WORD] = low;
     }
+  }
+
+  private textOf(made: number): string {
+    return this.decimal.of(this.high, (this.low + Math.imul(made, this.step)) >>> 0);
   }
 
   private get moment(): Moment {
     return { rangeNumber: this.closedTimes, issuedCount: this.issuedCount };
   }
 
-  /** Takes up to `count` of a run; the caller makes them from the words. */
+  /** Takes up to `count` of a run: from the number returned to `madeCount`, excluded. */
   private run(count: number): number {
-    if (this.left === 0) this.enterRun();
-    const taken = Math.min(count, this.left);
-    this.left -= taken;
-    return taken;
+    if (this.madeCount === this.runCount) this.enterRun();
+    const from = this.madeCount;
+    this.madeCount = Math.min(this.runCount, from + count);
+    return from;
   }
 
   /** A run ends with its segment, with its high word, or where the supply wants to be told. */
@@ -225,29 +224,28 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
   }
 
   private begin(first: IdWords, step: number, count: number): void {
-    this.high = first.high;
+    this.high = this.out.words[HIGH_WORD] = first.high;
+    this.low = first.low | 0;
+    this.first = first.high * WORD + first.low;
     this.step = step;
-    // One step before the first, which may wrap: the word is the same once the step is added.
-    this.out.set(first.high, first.low - step);
-    this.runCount = this.left = count;
+    this.runCount = count;
     this.queuedCount -= count;
     this.shorten(count);
   }
 
   /** What a run has not made goes back into the chain. */
   private leaveRun(): void {
-    const { left } = this;
+    const left = this.runCount - this.madeCount;
     this.settle();
     if (left === 0) return;
-    this.issuedBefore -= left;
     this.queuedCount += left;
     this.shorten(-left);
   }
 
-  /** Counts the run in progress as made. */
+  /** Counts what was made of the run in progress, which ends. */
   private settle(): void {
-    this.issuedBefore += this.runCount;
-    this.runCount = this.left = 0;
+    this.issuedBefore += this.madeCount;
+    this.runCount = this.madeCount = 0;
   }
 
   private shorten(by: number): void {

@@ -16,7 +16,7 @@ export interface CounterRow {
   readonly form: string;
   /** The next position to be granted. */
   readonly next: bigint;
-  /** The era in which it last began or jumped: another one than the header's means to jump first. */
+  /** In which it last began or jumped: another one than the header's means to jump first. */
   readonly era: number;
   /** The largest ever asked for: a skip in positions, for kind clock ms ahead. */
   readonly margin: bigint;

@@ -40,9 +40,9 @@ export interface DenseTake extends Take {
   readonly skip: bigint;
   /**
    * Where a counter that is not there begins. Absent: it is not created, and 'absent' is the
-   * answer. Whoever gives it vouches that no position from here on was ever used: a counter that was
-   * lost as a whole looks like one that never was. What comes from the data (the highest id stored)
-   * therefore needs `skip` added to it, for what others have in hand.
+   * answer. Whoever gives it vouches that no position from here on was ever used: a counter that
+   * was lost as a whole looks like one that never was. What comes from the data (the highest id
+   * stored) therefore needs `skip` added to it, for what others have in hand.
    */
   readonly startAt?: bigint;
 }
@@ -106,9 +106,9 @@ export interface CounterRecord {
 }
 
 /**
- * A store that counts. Every operation is one atomic step, by the store's clock. Failures are thrown
- * as SnowflakeErrors, best STORE_UNAVAILABLE; a take whose answer is lost may have been carried out,
- * and is simply asked again: it costs positions.
+ * A store that counts. Every operation is one atomic step, by the store's clock. Failures are
+ * thrown as SnowflakeErrors, best STORE_UNAVAILABLE; a take whose answer is lost may have been
+ * carried out, and is simply asked again: it costs positions.
  *
  * @example
  * ```ts

@@ -1,5 +1,7 @@
 /**
- * Counters as an operator sees them. Promise: nothing is changed by looking.
+ * Counters as an operator sees them.
+ *
+ * Promise: nothing is changed by looking.
  */
 import { nowOf, slewed } from '../registry/registry-clock.js';
 import type { CounterReading, CounterRow, CounterHeader } from './counter-slice.js';

@@ -2,9 +2,9 @@
  * Counters in any store of rows with compare-and-swap: read the row, apply the rule, write what it
  * says, and begin again where somebody else was faster.
  *
- * Promise: the contract of CounterStore in full, by the rules of every counter. No lock is taken, so
- * that a process which stalls between reading and writing stops nobody; the callers of one process
- * come one behind another, so that they do not race each other.
+ * Promise: the contract of CounterStore in full, by the rules of every counter. No lock is taken,
+ * so that a process which stalls between reading and writing stops nobody; the callers of one
+ * process come one behind another, so that they do not race each other.
  */
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../errors.js';
@@ -112,8 +112,8 @@ export class RowCounters implements CounterStore {
     }
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
-      `Others changed what was read from ${this.place} again and again, and nothing was written. It ` +
-        `is asked again later; a store that never takes a write looks like this too.`,
+      `Others changed what was read from ${this.place} again and again, and nothing was ` +
+        `written. It is asked again later; a store that never takes a write looks like this too.`,
     );
   }
 

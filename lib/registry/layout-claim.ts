@@ -2,7 +2,7 @@
  * Which layout a registry is for: nobody's at first, one's, or contested by two.
  *
  * Promise: a layout gets ranges only where no other layout is known to have some that still last.
- * backends/redis/scripts/opening.lua says the same.
+ * backends/redis/worker-ids/scripts/registry.lua says the same.
  */
 import { contestedBy, isContested } from '../lease/contested-layout.js';
 import type { RegistryHeader } from './slice.js';

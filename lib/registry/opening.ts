@@ -3,7 +3,8 @@
  * of data is noticed, and whoever has no business here is refused.
  *
  * Promise: the registry's clock never goes back, and no range granted after a loss of data starts
- * below one that could have been forgotten. backends/redis/scripts/opening.lua says the same.
+ * below one that could have been forgotten. The Lua of backends/redis says the same: opening.lua
+ * for every script, registry.lua for those on a registry.
  */
 import type { LeaseAnswer, LeaseTerms } from '../lease/distributed-support.js';
 import { contests, contested, isForAnother } from './layout-claim.js';

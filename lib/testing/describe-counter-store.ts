@@ -10,9 +10,11 @@ import {
   type CounterBenchParts,
   type CounterNeed,
 } from './counter-contract/counter-bench.js';
+import { COUNTER_CLOCK_CASES } from './counter-contract/clock-cases.js';
 import { DENSE_CASES } from './counter-contract/dense-cases.js';
 import { GIVE_BACK_CASES } from './counter-contract/give-back-cases.js';
-import { COUNTER_CLOCK_CASES, COUNTER_LOSS_CASES } from './counter-contract/loss-cases.js';
+import { COUNTER_RACE_CASES } from './counter-contract/race-cases.js';
+import { COUNTER_LOSS_CASES } from './counter-contract/loss-cases.js';
 
 export interface CounterContract extends CounterBenchParts {
   /** `it` or `test` of the runner. */
@@ -26,6 +28,7 @@ export interface CounterContract extends CounterBenchParts {
 
 export const COUNTER_CASES = [
   ...DENSE_CASES,
+  ...COUNTER_RACE_CASES,
   ...GIVE_BACK_CASES,
   ...COUNTER_LOSS_CASES,
   ...COUNTER_CLOCK_CASES,

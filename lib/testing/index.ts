@@ -1,4 +1,7 @@
-/** The entry `nestjs-snowflake/testing`: the contracts of a support and of a counter store, settable time, fake ids. */
+/**
+ * The entry `nestjs-snowflake/testing`: the contracts of a support and of a counter store, settable
+ * time, fake ids.
+ */
 export type {
   BenchParts,
   ClockControl,

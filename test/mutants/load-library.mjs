@@ -20,6 +20,7 @@ import { transformSync } from '@swc/core';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const SIMULATION = 'test/simulation/world';
 const WALK = 'test/registry';
+const COUNTERS = 'test/counters/counter-simulation.ts';
 /** What a simulation needs: no Nest, no Redis. */
 const PARTS = [
   'lib/errors.ts',
@@ -29,10 +30,12 @@ const PARTS = [
   'lib/patience',
   'lib/lease',
   'lib/registry',
+  'lib/counters',
   'lib/backends/memory',
   'lib/testing',
   SIMULATION,
   WALK,
+  COUNTERS,
 ];
 
 const paths = PARTS.flatMap((part) => (part.endsWith('.ts') ? [part] : filesOf(part)));
@@ -95,6 +98,11 @@ export function loadSimulation(/** @type {readonly Edit[]} */ edits = []) {
 /** @returns {Promise<typeof import('../registry/concurrent-walk.js')>} on the library so edited */
 export function loadWalk(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, `${WALK}/concurrent-walk.ts`);
+}
+
+/** @returns {Promise<typeof import('../counters/counter-simulation.js')>} so edited */
+export function loadCounterSimulation(/** @type {readonly Edit[]} */ edits = []) {
+  return load(edits, COUNTERS);
 }
 
 /** @returns {Promise<any>} */

@@ -46,7 +46,7 @@ export const ROOMS: readonly Room[] = [
     imports: ['lease', 'patience', 'errors', 'shown'],
     outside: ['node:crypto'],
   },
-  // Counters in a store: like the registry, without a store; it shares the clock that never goes back.
+  // Counters, without a store; they share the clock that never goes back.
   {
     room: 'counters',
     imports: ['generator-kind', 'registry', 'patience', 'core', 'errors', 'shown'],

@@ -1,8 +1,8 @@
 /**
  * Counters in this process: for tests, and for whoever numbers only what this process knows.
  *
- * Promise: the contract of CounterStore in full, by the reference rules. It is empty at each start, so
- * that what was counted before must be known from elsewhere.
+ * Promise: the contract of CounterStore in full, by the reference rules. It is empty at each start,
+ * so that what was counted before must be known from elsewhere.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
 import { checkNew, checkTake } from '../../counters/check-take.js';
@@ -64,8 +64,9 @@ export class MemoryCounters implements CounterStore {
 
   async advice(): Promise<string[]> {
     return [
-      'Counters in memory are forgotten when the process ends, and a counter that is created again ' +
-        'from the same number makes the same numbers. Use Redis or a database for what is kept.',
+      'Counters in memory are forgotten when the process ends, and a counter that is created ' +
+        'again from the same number makes the same numbers. Use Redis or a database for what is ' +
+        'kept.',
     ];
   }
 

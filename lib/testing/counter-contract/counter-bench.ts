@@ -1,6 +1,6 @@
 /**
- * What a case of the contract of counters works with: a store with nothing in it, clients of it, the
- * store's clock, and what the user's test runner calls `expect`.
+ * What a case of the contract of counters works with: a store with nothing in it, clients of it,
+ * the store's clock, and what the user's test runner calls `expect`.
  */
 import type {
   ClockTake,

@@ -1,7 +1,8 @@
 /**
  * What an application hands in, a URL or a client of ioredis, and the names that it gives.
  *
- * Promise: the connection is our own, also where a client is given, which is neither used nor closed.
+ * Promise: the connection is our own, also where a client is given, which is neither used nor
+ * closed.
  */
 import { SnowflakeError } from '../../../errors.js';
 import { clientFromUrl, duplicateClient, type GivenClient } from './redis-client.js';

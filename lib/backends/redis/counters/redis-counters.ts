@@ -26,6 +26,7 @@ import type { GivenClient } from '../connection/redis-client.js';
 import type { RedisConnection, Script } from '../connection/redis-connection.js';
 import { parseRedisUrl, refuseQuery } from '../connection/redis-url.js';
 import { SCRIPTS } from '../scripts.generated.js';
+import { evicted, notDurable, withoutFile } from './counter-advice.js';
 import { counterPage, refuseOtherVersion, takeAnswer } from './counter-answer.js';
 
 export interface RedisCountersOptions {
@@ -119,11 +120,7 @@ export class RedisCounters implements CounterStore {
     const advice = (await this.#keepsFile()) ? [] : [withoutFile(this.lossWindowMs)];
     const policy = evictionOf(await this.#connection.info('memory'));
     if (policy === undefined) return advice;
-    return [
-      ...advice,
-      `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also counters, which ` +
-        `are then refused as absent. Use volatile-lru or noeviction.`,
-    ];
+    return [...advice, evicted(policy)];
   }
 
   close(): Promise<void> {
@@ -150,13 +147,7 @@ export class RedisCounters implements CounterStore {
       throw error;
     }
     this.#isDurable = undefined;
-    throw new SnowflakeError(
-      'STORE_UNAVAILABLE',
-      `${this.place}: the append-only file is off, so that a restart loses everything since the last ` +
-        `save, however much was granted by then. No position is granted. Switch it on (appendonly ` +
-        `yes), or say by \`lossWindowMs\` how old the writes are that are lost at most.`,
-      { retryable: false, details: { refusal: 'not-durable' } },
-    );
+    throw notDurable(this.place);
   }
 
   async #keepsFile(): Promise<boolean> {
@@ -195,12 +186,4 @@ export function countersFromUrl(url: string): RedisCounters {
     prefix: query.get('prefix'),
     ...(query.has('lossWindowMs') && { lossWindowMs: Number(query.get('lossWindowMs')) }),
   });
-}
-
-function withoutFile(lossWindowMs: number): string {
-  return (
-    `The append-only file of Redis is off. A restart loses everything since the last save, and the ` +
-    `counters rest on the promise that this is never older than ${lossWindowMs} ms. Set appendonly ` +
-    `yes.`
-  );
 }

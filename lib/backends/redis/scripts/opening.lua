@@ -1,6 +1,7 @@
 -- What every script begins with, whatever it keeps in its hash: version, clock, server.
 -- It says what the registry room says in opening.ts and registry-clock.ts.
 -- KEYS[1]  a hash, so that what it holds lives, moves and dies whole
+-- ARGV     as the script says
 -- Answer   'other-version' and what is stored, where another protocol keeps it
 local key, VERSION = KEYS[1], '1'
 local version, lastTime, lastServer, slew, era, incarnation = unpack(redis.call('HMGET', key,

@@ -31,8 +31,8 @@ export interface SqlTable {
   readonly table: string;
   readonly namespace: string;
   /**
-   * What the table holds. A restart of the server counts as a loss for a registry, to which it costs
-   * nothing; for counters only where it can lose something.
+   * What the table holds. A restart of the server counts as a loss for a registry, to which it
+   * costs nothing; for counters only where it can lose something.
    */
   readonly holds: 'registry' | 'counters';
   /** How old the writes may be that the store loses, as it was told. */

@@ -124,7 +124,8 @@ class MysqlStatements extends TableStatements {
     const { headerVersion: version } = change;
     const join = version === undefined ? '' : ` JOIN ${table} h ON ${this.header(version, binder)}`;
     const assigned = this.assigned(change, binder, 'w.');
-    const where = `${this.itself(change, binder, 'w.')} AND ${this.standsOn(change.server, binder)}`;
+    const itself = this.itself(change, binder, 'w.');
+    const where = `${itself} AND ${this.standsOn(change.server, binder)}`;
     return `UPDATE ${table} w${join} SET ${assigned} WHERE ${where}`;
   }
 

@@ -22,7 +22,7 @@ export const POSTGRES_SERVER = `${CLUSTER} || '/' || ${STARTED}`;
 /** For a user who may not ask for the first half. */
 export const POSTGRES_SERVER_UNPRIVILEGED = STARTED;
 
-/** The cluster and the timeline of its history, which a promoted standby or a restored copy leaves. */
+/** The cluster and the timeline of its history, which a standby that is promoted leaves. */
 export const POSTGRES_HISTORY = `${CLUSTER} || '/' || ${TIMELINE}`;
 export const POSTGRES_HISTORY_UNPRIVILEGED = TIMELINE;
 

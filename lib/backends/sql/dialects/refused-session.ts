@@ -29,16 +29,17 @@ export function withoutEscapes(): SnowflakeError {
 
 export function notFlushed(): SnowflakeError {
   return refused(
-    'innodb_flush_log_at_trx_commit is not 1, so that a crash loses positions that were granted, and ' +
-      'the counters are told that nothing is ever lost. Set it to 1, or leave out replicated=false.',
+    'innodb_flush_log_at_trx_commit is not 1, so that a crash loses positions that were granted, ' +
+      'and the counters are told that nothing is ever lost. Set it to 1, or leave out ' +
+      'replicated=false.',
   );
 }
 
 export function notSynchronous(): SnowflakeError {
   return refused(
-    'PRAGMA synchronous is below FULL, so that a power failure loses positions that were granted. ' +
-      'Set it to FULL on this handle, or say by failoverWindowMs how old the writes are that are ' +
-      'lost at most.',
+    'PRAGMA synchronous is below FULL, so that a power failure loses positions that were ' +
+      'granted. Set it to FULL on this handle, or say by failoverWindowMs how old the writes are ' +
+      'that are lost at most.',
   );
 }
 

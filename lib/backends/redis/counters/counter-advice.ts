@@ -1,0 +1,31 @@
+/**
+ * What is said of a Redis that may lose counters.
+ *
+ * Promise: each says what it means for numbers, and what to do.
+ */
+import { SnowflakeError } from '../../../errors.js';
+
+export function notDurable(place: string): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `${place}: the append-only file is off, so that a restart loses everything since the last ` +
+      `save, however much was granted by then. No position is granted. Switch it on (appendonly ` +
+      `yes), or say by \`lossWindowMs\` how old the writes are that are lost at most.`,
+    { retryable: false, details: { refusal: 'not-durable' } },
+  );
+}
+
+export function withoutFile(lossWindowMs: number): string {
+  return (
+    `The append-only file of Redis is off. A restart loses everything since the last save, and ` +
+    `the counters rest on the promise that this is never older than ${lossWindowMs} ms. Set ` +
+    `appendonly yes.`
+  );
+}
+
+export function evicted(policy: string): string {
+  return (
+    `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also counters, which ` +
+    `are then refused as absent. Use volatile-lru or noeviction.`
+  );
+}

@@ -1,0 +1,225 @@
+/**
+ * Processes that take from counters while the store loses data: an older server goes on for a while
+ * beside its successor, two losses come within one window, clocks step, messages come late and
+ * twice, processes crash and give back.
+ *
+ * What it looks for: a position that is granted twice. What the rules promise nothing about does
+ * not happen here: a loss of older writes than `LOSS_WINDOW_MS`, a clock set forward around a loss.
+ */
+import { CounterMap, type CounterState } from '../../lib/backends/memory/counter-map.js';
+import type { TakeAnswer, TakeGrant, TakeRequest } from '../../lib/counters/counter-store.js';
+import { namedGrant } from '../../lib/counters/grant-text.js';
+import { SeededRandom } from '../../lib/testing/seeded-random.js';
+
+export const LOSS_WINDOW_MS = 2000;
+const STEP_COUNT = 400;
+const PROCESS_COUNT = 4;
+const SKIPS = [100n, 400n] as const;
+const CLOCK_DIFFERENCE_MS = 100;
+
+interface Server {
+  readonly map: CounterMap;
+  readonly name: string;
+  offsetMs: number;
+}
+
+interface Interval {
+  readonly first: bigint;
+  end: bigint;
+}
+
+interface Process {
+  have: bigint;
+  last: { grant: TakeGrant; interval: Interval } | undefined;
+}
+
+export interface SimulationResult {
+  readonly twice: readonly string[];
+  readonly grantCount: number;
+  readonly lossCount: number;
+}
+
+export function simulate(seed: number): SimulationResult {
+  return new Simulation(seed).run();
+}
+
+class Simulation {
+  private readonly random: SeededRandom;
+  private readonly isClock: boolean;
+  private readonly isFlushed: boolean;
+  private timeMs = 1_800_000_000_000;
+  private server: Server = { map: new CounterMap(), name: 'server 1', offsetMs: 0 };
+  /** A server that does not know yet that it has a successor. */
+  private former: { server: Server; untilMs: number } | undefined;
+  private history: { atMs: number; state: CounterState | undefined }[] = [];
+  private readonly intervals: Interval[] = [];
+  private readonly late: { atMs: number; run: () => void }[] = [];
+  private readonly processes: Process[] = [];
+  private readonly twice: string[] = [];
+  private steadyFromMs = 0;
+  private noForwardUntilMs = 0;
+  private count = 0;
+  private lossCount = 0;
+
+  constructor(seed: number) {
+    this.random = new SeededRandom(seed);
+    this.isClock = seed % 3 === 0;
+    this.isFlushed = seed % 4 === 0;
+    for (let at = 0; at < PROCESS_COUNT; at++) this.processes.push({ have: 0n, last: undefined });
+    if (this.isClock) return;
+    const reading = this.reading(this.server);
+    this.server.map.create({ counter: 'c', start: 1n }, reading);
+    this.timeMs += LOSS_WINDOW_MS;
+  }
+
+  run(): SimulationResult {
+    for (let step = 0; step < STEP_COUNT; step++) {
+      this.timeMs += this.random.pick([0, 1, 20, 100, 400]);
+      this.history.push({ atMs: this.timeMs, state: this.server.map.state });
+      this.deliver();
+      this.act(this.random.pick(this.processes));
+      if (this.random.chance(0.05)) this.befall();
+    }
+    const { twice, intervals, lossCount } = this;
+    return { twice, grantCount: intervals.length, lossCount };
+  }
+
+  private act(process: Process): void {
+    const server = this.serverFor();
+    const sent = this.random.next();
+    if (sent < 0.05) {
+      // A crash: what it had in hand is never used, what it knew is forgotten.
+      process.have = 0n;
+      process.last = undefined;
+    } else if (sent < 0.12 && process.last !== undefined) {
+      this.giveBack(process, server);
+    } else {
+      this.take(process, server);
+      // The same message once more, later, wherever it leads by then; nobody hears the answer.
+      if (this.random.chance(0.05)) {
+        this.later(() => this.take({ have: process.have, last: undefined }, this.serverFor()));
+      }
+    }
+  }
+
+  private take(process: Process, server: Server): void {
+    const answer = server.map.take(this.request(process.have), this.reading(server));
+    const operator = this.begins(answer);
+    if (operator !== undefined) server.map.create(operator, this.reading(server));
+    if (answer.status !== 'ok') return;
+    const interval = this.granted(answer);
+    const heard = () => {
+      if (answer.end > process.have) process.have = answer.end;
+      process.last = { grant: answer, interval };
+    };
+    const fate = this.random.next();
+    if (fate < 0.7) heard();
+    else if (fate < 0.9) this.later(heard);
+  }
+
+  private request(have: bigint): TakeRequest {
+    const count = BigInt(this.random.between(1, 150));
+    if (this.isClock) {
+      return { kind: 'clock', counter: 'c', count: count * 2000n, have, perMs: 16, aheadMs: 1500 };
+    }
+    const skip = this.random.pick(SKIPS);
+    return { kind: 'dense', counter: 'c', count, have, skip };
+  }
+
+  /** An operator creates what was flushed, behind all that was ever granted. */
+  private begins(answer: TakeAnswer): { counter: string; start: bigint } | undefined {
+    if (answer.status !== 'absent' || this.random.chance(0.5)) return undefined;
+    const ends = this.intervals.map(({ end }) => end);
+    return { counter: 'c', start: ends.reduce((a, b) => (a > b ? a : b), 1n) };
+  }
+
+  private granted({ first, end }: TakeGrant): Interval {
+    const other = this.intervals.find((one) => one.first < end && first < one.end);
+    if (other) this.twice.push(`[${first}, ${end}) and [${other.first}, ${other.end})`);
+    const interval = { first, end };
+    this.intervals.push(interval);
+    return interval;
+  }
+
+  private giveBack(process: Process, server: Server): void {
+    const { grant, interval } = process.last!;
+    const count = interval.end - interval.first;
+    if (count < 1n) return;
+    const unused = BigInt(this.random.between(1, Number(count)));
+    interval.end -= unused;
+    process.have = 0n;
+    process.last = undefined;
+    const named = namedGrant(grant.grant)!;
+    const tell = (to: Server) => void to.map.giveBack(named, unused, this.reading(to));
+    if (this.random.chance(0.7)) tell(server);
+    if (this.random.chance(0.5)) this.later(() => tell(this.serverFor()));
+  }
+
+  private befall(): void {
+    const what = this.random.next();
+    if (what < 0.6) this.lose();
+    else if (what < 0.8) this.server.offsetMs -= this.random.pick([50, 3000, 3_600_000]);
+    else if (what < 0.85 && this.isFlushed) this.flush();
+    else this.stepForward();
+  }
+
+  /** Another server answers, with what was there a while ago. */
+  private lose(): void {
+    if (this.timeMs < this.steadyFromMs || this.former !== undefined) return;
+    const sinceMsMax = LOSS_WINDOW_MS - CLOCK_DIFFERENCE_MS;
+    const sinceMs = this.random.pick([0, sinceMsMax, this.random.between(0, sinceMsMax)]);
+    const known = this.history.filter(({ atMs }) => atMs >= this.timeMs - sinceMs);
+    const state = known.length > 0 ? known[0]!.state : this.server.map.state;
+    const map = new CounterMap();
+    map.state = state;
+    const offsetMs = this.server.offsetMs - this.random.between(0, CLOCK_DIFFERENCE_MS);
+    if (this.random.chance(0.6)) {
+      const untilMs = this.timeMs + sinceMsMax - sinceMs;
+      this.former = { server: this.server, untilMs };
+    }
+    this.lossCount++;
+    this.server = { map, name: `server ${this.lossCount + 1}`, offsetMs };
+    this.history = [{ atMs: this.timeMs, state }];
+    this.noForwardUntilMs = this.timeMs + LOSS_WINDOW_MS;
+  }
+
+  /** Everything is gone, under a clock that is right. */
+  private flush(): void {
+    if (this.former !== undefined) return;
+    const { state } = this.server.map;
+    if (state === undefined) return;
+    const { lastTimeMs, slewMs } = state.header;
+    const behindMs = lastTimeMs + slewMs - (this.timeMs + this.server.offsetMs);
+    this.server.offsetMs += Math.max(0, behindMs);
+    this.server.map.state = undefined;
+    this.history = [{ atMs: this.timeMs, state: undefined }];
+  }
+
+  private stepForward(): void {
+    if (this.timeMs < this.noForwardUntilMs || this.former !== undefined) return;
+    this.server.offsetMs += this.random.pick([1000, 3_600_000]);
+    this.steadyFromMs = this.timeMs + 2 * LOSS_WINDOW_MS;
+  }
+
+  private serverFor(): Server {
+    if (this.former !== undefined && this.timeMs > this.former.untilMs) this.former = undefined;
+    if (this.former === undefined || this.random.chance(0.5)) return this.server;
+    return this.former.server;
+  }
+
+  private later(run: () => void): void {
+    this.late.push({ atMs: this.timeMs + this.random.between(1, 3000), run });
+  }
+
+  private deliver(): void {
+    const isDue = ({ atMs }: { atMs: number }) => atMs <= this.timeMs;
+    for (const { run } of this.late.filter(isDue)) run();
+    this.late.splice(0, Infinity, ...this.late.filter((one) => !isDue(one)));
+  }
+
+  private reading({ name: server, offsetMs }: Server) {
+    const random = `r${++this.count}`;
+    const timeMs = this.timeMs + offsetMs;
+    return { timeMs, server, random, lossWindowMs: LOSS_WINDOW_MS };
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * Broken variants of the rules of counters, by name. The simulation must notice those with a seed
+ * that shows them; the contract suite those that name a case.
+ */
+/** @import { Mutant } from './mutants.mjs' */
+
+const OPENING = 'counters/counter-opening.ts';
+const TAKE = 'counters/take.ts';
+const BACK = 'counters/give-back.ts';
+const CREATE = 'counters/create-counter.ts';
+
+const edit = (/** @type {string} */ file, /** @type {string} */ find, put = '') => [
+  { file, find, put },
+];
+
+/**
+ * `seed` is one that shows it in the simulation, `by` the case that rejects it.
+ *
+ * @type {readonly (Mutant & { seed?: number, by?: string })[]}
+ */
+export const COUNTER_MUTANTS = [
+  {
+    name: 'a change of servers is ignored',
+    seed: 1,
+    by: 'jumps over what may be lost when another server answers, and waits before it grants',
+    edits: edit(OPENING, 'afterLoss({ ...moved, server })', '({ ...moved, server })'),
+  },
+  {
+    name: 'what a client has proves nothing',
+    by: 'takes an end that it does not remember for a proof that writes were lost',
+    edits: edit(OPENING, 'have > row.next ? afterLoss(header) : header', 'header'),
+  },
+  {
+    name: 'what a client has is ignored by the jump',
+    by: 'takes an end that it does not remember for a proof that writes were lost',
+    edits: edit(OPENING, 'asked.have > row.next ? asked.have : row.next', 'row.next'),
+  },
+  {
+    name: 'no skip after a loss',
+    seed: 2,
+    by: 'repeats nothing after an older copy was restored',
+    edits: edit(TAKE, '=> next + margin;', '=> next + margin * 0n;'),
+  },
+  {
+    name: 'any number of positions within a window',
+    seed: 10,
+    by: 'grants no more than half of the skip within one loss window',
+    edits: edit(TAKE, 'lossWindowMs === 0 ? restCount', 'lossWindowMs >= 0 ? restCount'),
+  },
+  {
+    name: 'a whole skip within a window',
+    seed: 52,
+    by: 'grants no more than half of the skip within one loss window',
+    edits: edit(TAKE, 'row.margin / 2n - usedCount', 'row.margin - usedCount'),
+  },
+  {
+    name: 'a window that does not count',
+    seed: 10,
+    by: 'grants no more than half of the skip within one loss window',
+    edits: edit(TAKE, 'windowCount: usedCount + count', 'windowCount: 0n'),
+  },
+  {
+    name: 'a counter grants at once after a jump',
+    seed: 2,
+    by: 'jumps over what may be lost when another server answers, and waits before it grants',
+    edits: edit(
+      OPENING,
+      'return { ...row, next, era: header.era, margin, readyAtMs,',
+      'return { ...row, next, era: header.era, margin,',
+    ),
+  },
+  {
+    name: 'a jump forgets a larger skip',
+    seed: 4,
+    by: 'jumps with the largest skip that it was ever asked with',
+    edits: edit(OPENING, 'isRaised ? asked.margin : row.margin', 'asked.margin'),
+  },
+  {
+    name: 'a larger skip is used at once',
+    seed: 28,
+    by: 'grants nothing by a larger skip before it can no longer be lost',
+    edits: edit(
+      OPENING,
+      'if (!isBehind) return { ...row, margin, readyAtMs };',
+      'if (!isBehind) return { ...row, margin };',
+    ),
+  },
+  {
+    name: 'an absent counter begins anew',
+    seed: 8,
+    by: 'never begins a counter by itself',
+    edits: edit(
+      TAKE,
+      'if (request.startAt === undefined) return undefined;\n' +
+        '  return blankRow(formOf(request), request.startAt, era);',
+      'return blankRow(formOf(request), request.startAt ?? 1n, era);',
+    ),
+  },
+  {
+    name: 'a created counter grants at once',
+    by: 'grants nothing of a new counter before it can no longer be lost',
+    edits: [
+      ...edit(CREATE, 'nowOf(header) + reading.lossWindowMs', 'nowOf(header)'),
+      ...edit(OPENING, 'nowOf(header) + asked.lossWindowMs', 'nowOf(header)'),
+    ],
+  },
+  {
+    name: 'a clock goes on where it is after a loss',
+    seed: 24,
+    by: 'is clear of all that an old server may still grant when another one answers',
+    edits: edit(
+      TAKE,
+      'greatest(next, positionAt(nowMs + Number(margin) + lossWindowMs))',
+      'greatest(next, positionAt(nowMs))',
+    ),
+  },
+  {
+    name: 'a clock leaves out the loss window after a loss',
+    seed: 78,
+    by: 'is clear of all that an old server may still grant when another one answers',
+    edits: edit(TAKE, 'nowMs + Number(margin) + lossWindowMs', 'nowMs + Number(margin)'),
+  },
+  {
+    name: 'the ceiling of a clock is floor + ahead',
+    seed: 3,
+    by: 'grants positions of the clock, no further ahead of it than asked',
+    edits: edit(
+      TAKE,
+      'const ceiling = positionAt(nowMs + aheadMs);',
+      'const ceiling = greatest(row.next, positionAt(nowMs)) + positionAt(aheadMs);',
+    ),
+  },
+  {
+    name: 'the clock goes back with that of the server',
+    seed: 90,
+    edits: edit(
+      OPENING,
+      'const moved = { ...stored, ...clock(stored, timeMs) };',
+      'const moved = { ...stored, ...clock({ ...stored, lastTimeMs: 0 }, timeMs), slewMs: 0 };',
+    ),
+  },
+  {
+    name: 'what is given back is known by its end',
+    seed: 1,
+    by: 'takes nothing back twice, also where another range ends at the same position by now',
+    edits: edit(BACK, 'row.grant === text', "row.grant !== ''"),
+  },
+  {
+    name: 'a range is given back after a loss',
+    by: 'takes nothing back after a loss, before and after the counter has jumped',
+    edits: edit(BACK, ' && row.era === header.era', ''),
+  },
+  {
+    name: 'more is given back than was granted',
+    by: 'takes back no more than was granted, and nothing of a grant that it does not know',
+    edits: edit(BACK, ' || unused > row.next - first', ''),
+  },
+  {
+    name: 'another store of several is not noticed',
+    by: 'refuses another store of several, and another kind, and says which it is',
+    edits: edit(TAKE, 'if (form !== formOf(request))', 'if (form.length < 3)'),
+  },
+  {
+    name: 'no end of the numbers',
+    by: 'counts to 2^63 - 1 and no further',
+    edits: [
+      ...edit(TAKE, "if (restCount <= 0n) return { answer: { status: 'full' } };"),
+      ...edit(TAKE, 'least(request.count, restCount, windowLeft)', 'request.count'),
+    ],
+  },
+  {
+    name: 'a grant that is answered and not stored',
+    seed: 1,
+    by: 'goes on where the last range ended, from the first position on',
+    edits: edit(TAKE, 'row: { ...row, next: end, grant }', 'row: { ...row, grant }'),
+  },
+];

@@ -37,18 +37,32 @@ export class CountingStore implements CounterStore {
     return answer;
   }
 
-  private answer({ count, startAt }: DenseTake): TakeAnswer {
-    const first = this.next ?? startAt;
-    if (first === undefined) return { status: 'absent' };
+  /** Jumps after a loss, as the contract wants it. */
+  hasForgotten = false;
+  private lastGrant = '';
+  /** Where it went on after the last loss. */
+  lastJump = 1n;
+
+  private answer({ count, startAt, have, skip }: DenseTake): TakeAnswer {
+    const known = this.next ?? startAt;
+    if (known === undefined) return { status: 'absent' };
+    const least = have > known ? have : known;
+    const first = this.hasForgotten ? least + skip : known;
+    if (this.hasForgotten || this.next === undefined) this.lastJump = first;
+    this.hasForgotten = false;
     if (first >= this.end) return { status: 'full' };
     const end = first + count < this.end ? first + count : this.end;
     this.next = end;
-    return { status: 'ok', first, end, grant: `${first}-${end}`, era: 1 };
+    this.lastGrant = `${first}-${end}`;
+    return { status: 'ok', first, end, grant: this.lastGrant, era: 1 };
   }
 
   async giveBack(grant: string, unused: bigint): Promise<void> {
     this.returned.push([grant, unused]);
-    if (grant.endsWith(`-${this.next}`)) this.next! -= unused;
+    // Bound to the grant: after a loss another one may have the same end.
+    if (grant !== this.lastGrant || this.next === undefined) return;
+    this.next -= unused;
+    this.lastGrant = '';
   }
 
   async close(): Promise<void> {

@@ -33,6 +33,6 @@ async function make() {
     if (!isEnding) throw error;
   }
   writeSync(1, `${ids.join(' ')}\n`);
-  setTimeout(make, 2);
+  setTimeout(() => void make(), 2);
 }
 void make();

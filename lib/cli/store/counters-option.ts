@@ -16,7 +16,7 @@ import { namedStore } from './support-option.js';
 export interface NamedCounters {
   readonly store: CounterStore;
   readonly place: string;
-  limited<T>(asked: Promise<T>): Promise<T>;
+  readonly limited: <T>(asked: Promise<T>) => Promise<T>;
 }
 
 export async function withCounters(

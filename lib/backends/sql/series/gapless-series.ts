@@ -66,8 +66,8 @@ export function seriesTable(dialect: DialectName, table: string = TABLE): string
 }
 
 /**
- * Invoice numbers without a gap. A number exists if and only if its transaction is committed; so one
- * transaction at a time takes a number of a period, and the others wait for its end.
+ * Invoice numbers without a gap. A number exists if and only if its transaction is committed; so
+ * one transaction at a time takes a number of a period, and the others wait for its end.
  *
  * @throws SnowflakeError CONFIG_INVALID with every fault, such as a time zone that is not known
  * @example

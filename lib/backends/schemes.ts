@@ -25,9 +25,16 @@ export interface Backend {
   support(url: string): Promise<IDistributedSupport>;
   /** Where worker ids are leased from a registry that an operator can look at. */
   readonly inspector?: (url: string) => Promise<RegistryInspector>;
-  /** Where it keeps counters. @throws SnowflakeError CONFIG_INVALID */
+  /** Where it keeps counters. */
   readonly counters?: (url: string) => Promise<CounterStore>;
 }
+
+const SQL = {
+  name: 'sql',
+  support: async (url: string) => (await import('./sql/store-of.js')).supportFromUrl(url),
+  inspector: async (url: string) => (await import('./sql/store-of.js')).inspectorFromUrl(url),
+  counters: async (url: string) => (await import('./sql/index.js')).countersFromUrl(url),
+} as const;
 
 const BACKENDS: readonly Backend[] = [
   {
@@ -72,22 +79,16 @@ const BACKENDS: readonly Backend[] = [
       (await import('./etcd/worker-ids/etcd-inspector.js')).inspectorFromUrl(url),
   },
   {
-    name: 'sql',
+    ...SQL,
     schemes: ['postgres', 'postgresql', 'mysql', 'mariadb'],
     form: /^\/\//,
     example: 'postgres://user@host:5432/database?namespace=shop',
-    support: async (url) => (await import('./sql/store-of.js')).supportFromUrl(url),
-    inspector: async (url) => (await import('./sql/store-of.js')).inspectorFromUrl(url),
-    counters: async (url) => (await import('./sql/counters/sql-counters.js')).countersFromUrl(url),
   },
   {
-    name: 'sql',
+    ...SQL,
     schemes: ['sqlite'],
     form: /^./,
     example: 'sqlite:./var/shop.db?namespace=shop',
-    support: async (url) => (await import('./sql/store-of.js')).supportFromUrl(url),
-    inspector: async (url) => (await import('./sql/store-of.js')).inspectorFromUrl(url),
-    counters: async (url) => (await import('./sql/counters/sql-counters.js')).countersFromUrl(url),
   },
 ];
 
@@ -159,10 +160,10 @@ export async function generatorOf(url: string): Promise<GeneratorKind> {
   );
 }
 
-/** The store of counters that a URL names. @throws SnowflakeError CONFIG_INVALID */
+/** The counters that a URL names. @throws SnowflakeError CONFIG_INVALID */
 export async function countersOf(url: string): Promise<CounterStore> {
-  const opened = backendOf(url)?.counters?.(url);
-  if (opened !== undefined) return opened;
+  const counted = backendOf(url)?.counters?.(url);
+  if (counted !== undefined) return counted;
   throw unknownUrl(
     url,
     BACKENDS.filter(({ counters }) => counters !== undefined),

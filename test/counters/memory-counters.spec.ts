@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import { CounterMap } from '../../lib/backends/memory/counter-map.js';
+import { countersOf } from '../../lib/backends/schemes.js';
 import { MemoryCounters } from '../../lib/index.js';
 import { describeCounterStore, SettableTime } from '../../lib/testing/index.js';
 import { memoryCounterStore } from './settable-counters.js';
@@ -29,5 +30,18 @@ describe('MemoryCounters', () => {
     },
     clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
     leaveOut: ['losses'],
+  });
+});
+
+describe('a URL', () => {
+  it('leads to the counters of its store, where that has any', async () => {
+    const redis = await countersOf('redis://localhost:1?namespace=shop');
+    expect(redis.place).toBe('Redis at localhost:1, database 0, snowflake:{shop}:counters');
+    const sql = await countersOf('postgres://app@localhost/shop?namespace=a');
+    expect(sql.place).toContain('table snowflake_counters, namespace a');
+    expect(sql.lossWindowMs).toBe(16_000);
+    for (const url of ['etcd://localhost', 'file:./x', 'static:1', 'nothing']) {
+      await expect(countersOf(url)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    }
   });
 });

@@ -25,7 +25,7 @@ export function withoutFile(lossWindowMs: number): string {
 
 export function evicted(policy: string): string {
   return (
-    `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also counters, which ` +
-    `are then refused as absent. Use volatile-lru or noeviction.`
+    `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also counters, ` +
+    `which are then refused as absent. Use volatile-lru or noeviction.`
   );
 }

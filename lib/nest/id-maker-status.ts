@@ -57,7 +57,7 @@ export type IdMakerStatus = WorkerStatus | GeneratorStatus;
 export type WorkerStatus = LeaseStatus | JoinedStatus;
 
 export function hasWorkerId(status: IdMakerStatus): status is WorkerStatus {
-  return status.kind === 'lease' || status.kind === 'joined';
+  return !('inHand' in status);
 }
 
 /** Without one, `layout`, `parse` and `idRange` of the IdMaker refuse. */

@@ -107,12 +107,12 @@ export class IdMaker {
    * CONFIG_INVALID where ids are plain numbers.
    */
   parse(id: bigint | string): SnowflakeParts {
-    return this.layoutFor('parse').parse(id);
+    return layoutFor(this.parts, 'parse').parse(id);
   }
 
   /** The ids of a span of time, both dates inclusive, for `WHERE id BETWEEN first AND last`. */
   idRange(from: Date, to: Date): { readonly first: bigint; readonly last: bigint } {
-    return this.layoutFor('idRange').idRange(from, to);
+    return layoutFor(this.parts, 'idRange').idRange(from, to);
   }
 
   /**
@@ -129,7 +129,7 @@ export class IdMaker {
 
   /** @throws SnowflakeError CONFIG_INVALID where ids are plain numbers. */
   get layout(): BitLayout {
-    return this.layoutFor('layout');
+    return layoutFor(this.parts, 'layout');
   }
 
   /**
@@ -146,12 +146,11 @@ export class IdMaker {
   get status(): IdMakerStatus {
     return this.parts.status();
   }
+}
 
-  private layoutFor(wanted: string): BitLayout {
-    const { layout, nature = '' } = this.parts;
-    if (layout === undefined) throw withoutIt(wanted, nature);
-    return layout;
-  }
+function layoutFor({ layout, nature = '' }: IdMakerParts, wanted: string): BitLayout {
+  if (layout === undefined) throw withoutIt(wanted, nature);
+  return layout;
 }
 
 function withoutIt(wanted: string, nature: string): SnowflakeError {

@@ -53,7 +53,8 @@ export const SEGMENT_MUTANTS = [
       {
         file: GENERATOR,
         find: 'this.issuedBefore += this.madeCount;',
-        put: 'if (this.madeCount < this.runCount) this.shorten(-this.madeCount);\n    this.issuedBefore += this.madeCount;',
+        put: `if (this.madeCount < this.runCount) this.shorten(-this.madeCount);
+    this.issuedBefore += this.madeCount;`,
       },
     ],
   },

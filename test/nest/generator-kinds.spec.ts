@@ -36,7 +36,8 @@ async function faultsOf(options: object): Promise<readonly string[]> {
 describe('an application with segments', () => {
   it('makes dense numbers by the same IdMaker, and gives the rest back', async () => {
     const store = new CountingStore();
-    const app = await application({ generator: segmentsOf(store) });
+    const generator = segments({ store, counter: 'order', stepMin: 100, lastsMs: 1000 });
+    const app = await application({ generator });
     const ids = app.get(IdMaker);
     expect([ids.nextId(), ids.nextIdString(), ids.nextIdNumber()]).toEqual([1n, '2', 3]);
     expect([ids.nextIds(2), ids.nextIdStrings(1), await ids.nextIdAsync()]).toEqual([

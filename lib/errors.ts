@@ -22,6 +22,14 @@ export type SnowflakeErrorCode =
   | 'CLOCK_UNUSABLE'
   /** The ids of this tick are spent and the clock has not moved on far enough. */
   | 'SEQUENCE_SPENT'
+  /** The numbers in hand are spent and the store has not given more yet. */
+  | 'SEGMENT_SPENT'
+  /** The store does not know the counter: it was never created, or the store lost it. */
+  | 'COUNTER_ABSENT'
+  /** The counter is one of another number of stores, or of another place among them. */
+  | 'COUNTER_MISMATCH'
+  /** The counter has reached its last number. */
+  | 'COUNTER_FULL'
   /** The layout's timestamp bits have run out. */
   | 'TIME_EXHAUSTED'
   /** A value is not an id of this layout or of this text form. */
@@ -41,6 +49,7 @@ const RETRYABLE: ReadonlySet<SnowflakeErrorCode> = new Set<SnowflakeErrorCode>([
   'STORE_UNAVAILABLE',
   'CLOCK_UNUSABLE',
   'SEQUENCE_SPENT',
+  'SEGMENT_SPENT',
 ]);
 
 /** Marks our errors, so that two copies of the package recognise each other's. */

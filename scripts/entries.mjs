@@ -12,6 +12,7 @@ export const ENTRIES = {
   './host': 'backends/host/index',
   './etcd': 'backends/etcd/index',
   './sql': 'backends/sql/index',
+  './segments': 'counters/index',
   './typeorm': 'orm/typeorm/index',
   './testing': 'testing/index',
   './http': 'http/index',

@@ -1,6 +1,6 @@
 /**
- * Every scheme of a URL in one file, so that each is there once: ours, each with the backend it
- * names, and those that an application adds by its option `supports`.
+ * Every scheme of a URL, once and in one file: ours, each with the backend it names, and those that
+ * an application adds by its option `supports`; and the kinds of generators before a plus.
  *
  * Promise: a backend is loaded only when its URL is used, so that the clients of the others need
  * not be installed; no message shows more of a URL than a scheme that everybody knows.
@@ -8,6 +8,7 @@
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
 import { shownUrl, withoutSecrets } from '../shown.js';
 import type { CounterStore } from '../counters/counter-store.js';
+import type { GeneratorKind } from '../generator-kind.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { StaticSupport } from '../lease/static.support.js';
 import type { RegistryInspector } from '../registry/registry-view.js';
@@ -136,6 +137,26 @@ export async function inspectorOf(url: string): Promise<RegistryInspector> {
   throw unknownUrl(
     url,
     BACKENDS.filter(({ inspector }) => inspector !== undefined),
+  );
+}
+
+/** By the word before the first plus: what a URL of the option `generator` names. */
+const GENERATORS: Readonly<Record<string, (url: string) => Promise<GeneratorKind>>> = {
+  segments: async (url) => {
+    const { segmentsFromUrl } = await import('../counters/segments/segments-url.js');
+    return segmentsFromUrl(url, countersOf);
+  },
+};
+
+/** The kind of generator that a URL names. @throws SnowflakeError CONFIG_INVALID */
+export async function generatorOf(url: string): Promise<GeneratorKind> {
+  const [, kind = '', rest = ''] = /^([a-z-]+)\+(.*)$/s.exec(url) ?? [];
+  if (Object.hasOwn(GENERATORS, kind)) return GENERATORS[kind]!(rest);
+  const known = Object.keys(GENERATORS).map((name) => `${name}+`);
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    `No generator has this URL: ${shownUrl(url)}. It starts with ${known.join(', ')}, and a ` +
+      `store follows: segments+postgres://user@host:5432/database?counter=order.`,
   );
 }
 

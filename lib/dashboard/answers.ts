@@ -5,6 +5,7 @@
  */
 import type { FieldRole } from '../core/layout/layout-field.js';
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
+import type { GeneratorState } from '../generator-kind.js';
 import type { HealthReport } from '../health/health-report.js';
 import type { LeaseState } from '../lease/lease-states.js';
 
@@ -20,17 +21,38 @@ export interface StateAnswer {
 export interface GeneratorView {
   /** Absent for the generator without a name. */
   readonly name?: string | undefined;
-  /** Where the worker id comes from. */
+  /** Where the worker id comes from, or the ids. */
   readonly support: string;
   /** The name of the application in the registry. */
   readonly application: string;
   readonly health: HealthReport['status'];
   /** Why the health is not up. */
   readonly reason?: string | undefined;
+  /** Absent where ids are plain numbers, which cannot be taken apart. */
+  readonly layout?: LayoutView | undefined;
+  /** These two are absent without a worker id. */
+  readonly workerIds?: WorkerIdRange | undefined;
+  readonly lease?: LeaseView | undefined;
+  /** Present without a worker id. */
+  readonly hand?: HandView | undefined;
+  readonly counts: CountsView;
+}
+
+/** One with a worker id: it has its own place in the list of workers. */
+export interface LeasedGeneratorView extends GeneratorView {
   readonly layout: LayoutView;
   readonly workerIds: WorkerIdRange;
   readonly lease: LeaseView;
-  readonly counts: CountsView;
+}
+
+/** What a generator without a worker id has in hand. */
+export interface HandView {
+  readonly state: GeneratorState;
+  readonly inHand: number;
+  /** Absent while no rate is known. */
+  readonly inHandMs?: number | undefined;
+  readonly step: number;
+  readonly calls: RenewalsView;
 }
 
 export interface LeaseView {
@@ -49,7 +71,7 @@ export interface RenewalsView {
   readonly countByAnswer: Readonly<Record<string, number>>;
   /** The median of the last ones that were answered. */
   readonly usualMs?: number | undefined;
-  /** Since the store last extended the lease. */
+  /** Since the store last extended the lease, or gave more ids. */
   readonly lastAgoMs?: number | undefined;
 }
 
@@ -58,9 +80,10 @@ export interface CountsView {
   readonly readAtMs: number;
   readonly issued: number;
   readonly waits: number;
-  readonly rollbacks: number;
-  readonly aheadMs: number;
-  readonly clockSkewMs: number;
+  /** These three are absent where no clock is read for ids. */
+  readonly rollbacks?: number | undefined;
+  readonly aheadMs?: number | undefined;
+  readonly clockSkewMs?: number | undefined;
 }
 
 export interface LayoutView {

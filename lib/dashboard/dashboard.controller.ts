@@ -7,7 +7,8 @@
 import { Get, Injectable, Query, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { systemIdentity } from '../patience/process-identity.js';
-import type { StateAnswer } from './answers.js';
+import { hasLayout } from '../nest/id-maker-status.js';
+import type { IdAnswer, StateAnswer } from './answers.js';
 import { JSON_HEADERS, PAGE_HEADERS } from './dashboard-headers.js';
 import { generatorView } from './generator-view.js';
 import { idAnswer } from './id-answer.js';
@@ -16,6 +17,8 @@ import { ShownGenerators, type ShownGenerator } from './shown-generators.js';
 
 /** The answer about a generator that the application does not have. */
 const UNKNOWN_GENERATOR = { problem: 'The application has no such generator.' };
+/** There is nothing in a number of a counter. */
+const PLAIN_NUMBERS = { problem: 'Ids of this generator are plain numbers without a layout.' };
 
 @Injectable()
 export abstract class DashboardController {
@@ -55,8 +58,7 @@ export abstract class DashboardController {
     @Res() response: unknown,
   ): void {
     const generator = this.generators.named(name);
-    const answer = generator && idAnswer(generator.ids.layout, text ?? '', form ?? 'decimal');
-    this.send(response, answer ?? UNKNOWN_GENERATOR);
+    this.send(response, generator ? readId(generator, { text, form }) : UNKNOWN_GENERATOR);
   }
 
   private send(
@@ -72,6 +74,13 @@ export abstract class DashboardController {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     httpAdapter.reply(response, text, 200);
   }
+}
+
+function readId(
+  { ids }: ShownGenerator,
+  { text = '', form = 'decimal' }: Readonly<Record<string, string | undefined>>,
+): IdAnswer {
+  return hasLayout(ids.status) ? idAnswer(ids.layout, text, form) : PLAIN_NUMBERS;
 }
 
 const nowOf = ({ ids }: ShownGenerator): number => ids.status.readAt.getTime();

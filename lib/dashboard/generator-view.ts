@@ -6,39 +6,58 @@
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { healthOf } from '../health/health-report.js';
-import type { IdMakerStatus, RenewalStatus } from '../nest/id-maker-status.js';
-import type { CountsView, GeneratorView, LayoutView, LeaseView } from './answers.js';
+import type { GeneratorStatus } from '../generator-kind.js';
+import {
+  hasLayout,
+  hasWorkerId,
+  type IdMakerStatus,
+  type RenewalStatus,
+  type WorkerStatus,
+} from '../nest/id-maker-status.js';
+import type {
+  CountsView,
+  GeneratorView,
+  HandView,
+  LayoutView,
+  LeaseView,
+  RenewalsView,
+} from './answers.js';
 import type { ShownGenerator } from './shown-generators.js';
 
 /** Three minutes by default. */
 const USUAL_OF = 18;
 
 export function generatorView({ name, ids, support, application }: ShownGenerator): GeneratorView {
-  const { status, layout, workerIds } = ids;
-  const report = healthOf({ status, layout });
+  const { status } = ids;
+  const report = healthOf(ids);
   return {
     name,
     support: support.place ?? support.constructor.name,
     application,
     health: report.status,
     reason: report.health.message,
-    layout: layoutView(layout),
-    workerIds,
-    lease: leaseView(status),
+    layout: hasLayout(status) ? layoutView(ids.layout) : undefined,
+    ...(hasWorkerId(status)
+      ? { workerIds: ids.workerIds, lease: leaseView(status) }
+      : { hand: handView(status) }),
     counts: countsView(status),
   };
 }
 
-function leaseView({ readAt, ...status }: IdMakerStatus): LeaseView {
+function handView({ state, inHand, inHandMs, step, calls, readAt }: GeneratorStatus): HandView {
+  return { state, inHand, inHandMs, step, calls: callsView(calls, readAt) };
+}
+
+function callsView({ countByAnswer, recent, lastAt }: RenewalStatus, readAt: Date): RenewalsView {
+  const lastAgoMs = lastAt && readAt.getTime() - lastAt.getTime();
+  return { countByAnswer, usualMs: usualMs(recent), lastAgoMs };
+}
+
+function leaseView({ readAt, ...status }: WorkerStatus): LeaseView {
   const { state, workerId, leaseEndsAt, incarnation, renewals } = status;
-  const since = (date: Date | undefined) => date && readAt.getTime() - date.getTime();
-  const endedForMs = since(leaseEndsAt);
+  const endedForMs = leaseEndsAt && readAt.getTime() - leaseEndsAt.getTime();
   const remainingMs = endedForMs === undefined ? undefined : -endedForMs;
-  const renewed = renewals && {
-    countByAnswer: renewals.countByAnswer,
-    usualMs: usualMs(renewals.recent),
-    lastAgoMs: since(renewals.lastAt),
-  };
+  const renewed = renewals && callsView(renewals, readAt);
   const idsLeft = state === 'stretched' ? status.idsLeft : undefined;
   return { state, workerId, remainingMs, incarnation, idsLeft, renewals: renewed };
 }

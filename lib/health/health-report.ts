@@ -3,15 +3,24 @@
  *
  * Promise: no store is asked, and a store that is away does not mean down while ids can be made.
  */
+import type { BitLayout } from '../core/layout/bit-layout.js';
+import type { GeneratorState, GeneratorStatus } from '../generator-kind.js';
+import type { LeaseState } from '../lease/lease-states.js';
 import type { IdMaker } from '../nest/id-maker.js';
-import type { IdMakerStatus } from '../nest/id-maker-status.js';
+import {
+  hasLayout,
+  hasWorkerId,
+  type IdMakerStatus,
+  type WorkerStatus,
+} from '../nest/id-maker-status.js';
 
 export interface SnowflakeHealthOptions {
   /** The generator to check, by its `name`. Default: the one without a name. */
   readonly generator?: string;
   /**
    * Reports down once the lease has less than this left, although ids can still be made: for a
-   * readiness check that moves traffic away early. Default: no such limit.
+   * readiness check that moves traffic away early. Without a worker id: once the ids in hand last
+   * less, while the store gives no more. Default: no such limit.
    */
   readonly leaseMsMin?: number;
 }
@@ -19,12 +28,16 @@ export interface SnowflakeHealthOptions {
 /** What a check shows in addition to its status. */
 export interface SnowflakeHealth extends Record<string, unknown> {
   readonly state: IdMakerStatus['state'];
+  /** Undefined also of a generator without one. */
   readonly workerId: number | undefined;
   /** Negative once the range has ended; undefined without a lease or for one without end. */
   readonly leaseRemainingMs: number | undefined;
-  /** The last date that fits into an id of the layout, ISO 8601. */
-  readonly layoutEndsAt: string;
+  /** The last date that fits into an id of the layout, ISO 8601; undefined without a layout. */
+  readonly layoutEndsAt: string | undefined;
   readonly incarnation: string | undefined;
+  /** How many ids can be made without the store, and how long they last; without worker id only. */
+  readonly inHand?: number;
+  readonly inHandMs?: number | undefined;
   /** Why the status is not up. */
   readonly message?: string;
 }
@@ -36,7 +49,7 @@ export interface HealthReport {
 
 type Verdict = readonly [status: HealthReport['status'], message?: string];
 
-const VERDICTS: { readonly [state in IdMakerStatus['state']]: Verdict } = {
+const VERDICTS: { readonly [state in LeaseState]: Verdict } = {
   unassigned: [
     'down',
     'No worker id is held, so no id can be made. The store is asked until it grants one.',
@@ -68,15 +81,54 @@ const VERDICTS: { readonly [state in IdMakerStatus['state']]: Verdict } = {
   released: ['down', 'The worker id was given back at shutdown, so no id can be made.'],
 };
 
+/** Of a generator without a worker id. */
+const VERDICTS_IN_HAND: { readonly [state in GeneratorState]: Verdict } = {
+  unassigned: [
+    'down',
+    'The store has given no ids yet, so no id can be made. It is asked until it gives some.',
+  ],
+  active: ['up'],
+  degraded: ['degraded', 'The store gives no more ids; those in hand are still used.'],
+  exhausted: ['down', 'All ids in hand are used, so no id can be made until the store gives more.'],
+  released: ['down', 'The ids in hand were given back at shutdown, so no id can be made.'],
+};
+
 export function healthOf(
   ids: Pick<IdMaker, 'status' | 'layout'>,
-  { leaseMsMin = -Infinity }: SnowflakeHealthOptions = {},
+  options: SnowflakeHealthOptions = {},
 ): HealthReport {
-  const { layout } = ids;
-  const { state, workerId, incarnation, leaseEndsAt, readAt } = ids.status;
+  const { status } = ids;
+  const layout = hasLayout(status) ? ids.layout : undefined;
+  return hasWorkerId(status)
+    ? healthOfLease(status, layout, options)
+    : healthOfHand(status, layout, options);
+}
+
+function healthOfHand(
+  { state, workerId, incarnation, inHand, inHandMs }: GeneratorStatus,
+  layout: BitLayout | undefined,
+  { leaseMsMin = -Infinity }: SnowflakeHealthOptions,
+): HealthReport {
+  const verdict = VERDICTS_IN_HAND[state];
+  // With a store that answers there are always more.
+  const isShort = verdict[0] === 'degraded' && (inHandMs ?? Infinity) < leaseMsMin;
+  const short = `Ids in hand last ${inHandMs} ms, less than leaseMsMin (${leaseMsMin}).`;
+  const [answer, message]: Verdict = isShort ? ['down', `${short} ${verdict[1]}`] : verdict;
+  const layoutEndsAt = layout?.lastDate.toISOString();
+  const facts = { state, workerId, leaseRemainingMs: undefined, layoutEndsAt, incarnation };
+  const health = { ...facts, inHand, inHandMs };
+  return { status: answer, health: message === undefined ? health : { ...health, message } };
+}
+
+function healthOfLease(
+  status: WorkerStatus,
+  layout: BitLayout | undefined,
+  { leaseMsMin = -Infinity }: SnowflakeHealthOptions,
+): HealthReport {
+  const { state, workerId, incarnation, leaseEndsAt, readAt } = status;
   const leaseRemainingMs = leaseEndsAt && leaseEndsAt.getTime() - readAt.getTime();
-  const layoutEndsAt = layout.lastDate.toISOString();
-  const isOver = readAt > layout.lastDate;
+  const layoutEndsAt = layout?.lastDate.toISOString();
+  const isOver = layout !== undefined && readAt > layout.lastDate;
   const [verdict, message]: Verdict = isOver
     ? ['down', `The layout ran out on ${layoutEndsAt}, so no id can be made.`]
     : tooShort(VERDICTS[state], leaseRemainingMs ?? Infinity, leaseMsMin);

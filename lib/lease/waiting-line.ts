@@ -2,11 +2,10 @@
  * The callers that wait for an id: one line per generator.
  *
  * Promise: first come, first served. However many wait, one timer runs and only the first one asks;
- * the seat wakes the line when it gets a new range. A caller that gives up leaves at once.
+ * whoever gets a new range for the generator wakes the line. A caller that gives up leaves at once.
  */
 import type { CallFields } from '../core/generator/call-words.js';
-import type { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
-import type { WorkerSeat } from '../core/seat/worker-seat.js';
+import type { IdSource } from '../core/generator/id-source.js';
 import { isSnowflakeError } from '../errors.js';
 import type { TimerHandle, Timers } from '../patience/timers.js';
 
@@ -44,9 +43,10 @@ export class WaitingLine {
   private isListening = false;
 
   constructor(
-    private readonly generator: SnowflakeGenerator,
-    private readonly seat: WorkerSeat,
+    private readonly source: Pick<IdSource, 'nextIdAtOnce'>,
     private readonly timers: Timers,
+    /** Resolves when another thread has changed something; undefined where none shares. */
+    private readonly changeElsewhere: () => Promise<unknown> | undefined = () => undefined,
   ) {}
 
   /**
@@ -57,7 +57,7 @@ export class WaitingLine {
     options.signal?.throwIfAborted();
     if (this.callers.size === 0) {
       try {
-        return this.generator.nextIdAtOnce(options.fields);
+        return this.source.nextIdAtOnce(options.fields);
       } catch (error) {
         if (!canPass(error)) throw error;
       }
@@ -102,7 +102,7 @@ export class WaitingLine {
     for (const caller of this.callers) {
       if (++count > SERVED_AT_ONCE_MAX) return this.lookAgainIn(0);
       try {
-        const id = this.generator.nextIdAtOnce(caller.fields);
+        const id = this.source.nextIdAtOnce(caller.fields);
         this.leave(caller);
         caller.resolve(id);
         this.lookAgainMs = 1;
@@ -139,7 +139,7 @@ export class WaitingLine {
   }
 
   /**
-   * For when the seat was given time, or none will follow. Not at once: whoever seats a range has
+   * For when there is a new range, or none will follow. Not at once: whoever brings a range has
    * more to do before ids are made in it.
    */
   wake(): void {
@@ -156,9 +156,10 @@ export class WaitingLine {
   private async listen(): Promise<void> {
     if (this.isListening) return;
     this.isListening = true;
-    while (this.callers.size > 0 && this.seat.sharedMemory !== undefined) {
-      const { signals } = this.seat;
-      await signals.untilChange(signals.changeCount);
+    while (this.callers.size > 0) {
+      const change = this.changeElsewhere();
+      if (change === undefined) break;
+      await change;
       this.wake();
     }
     this.isListening = false;

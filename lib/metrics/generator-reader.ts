@@ -6,7 +6,7 @@
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import type { IdMaker } from '../nest/id-maker.js';
-import type { IdMakerStatus } from '../nest/id-maker-status.js';
+import { hasLayout, hasWorkerId, type IdMakerStatus } from '../nest/id-maker-status.js';
 import { WorkerCensus, type WorkerCount } from './worker-census.js';
 
 /** A generator whose metrics are wanted. */
@@ -25,7 +25,8 @@ export interface MeasuredGenerator {
 
 export interface GeneratorReading {
   readonly status: IdMakerStatus;
-  readonly layout: BitLayout;
+  /** Undefined where ids are plain numbers. */
+  readonly layout: BitLayout | undefined;
   readonly workers: WorkerCount | undefined;
 }
 
@@ -33,22 +34,31 @@ const WORKERS_EVERY_MS = 60_000;
 
 export class GeneratorReader {
   readonly name: string;
-  private readonly census: WorkerCensus | undefined;
+  private census: WorkerCensus | undefined;
 
   constructor(private readonly generator: MeasuredGenerator) {
-    const { name, ids, support, workersEveryMs = WORKERS_EVERY_MS } = generator;
-    this.name = name ?? 'default';
-    this.census = support && new WorkerCensus(support, ids.workerIds, workersEveryMs);
+    this.name = generator.name ?? 'default';
   }
 
   /** Resolves with the first count of worker ids; undefined from then on. */
   first(): Promise<void> | undefined {
-    return this.census?.first(this.generator.ids.status.readAt.getTime());
+    if (this.generator.support === undefined) return undefined;
+    const { status } = this.generator.ids;
+    return this.censusOf(status)?.first(status.readAt.getTime());
+  }
+
+  /** Without a worker id there is none to count. */
+  private censusOf(status: IdMakerStatus): WorkerCensus | undefined {
+    const { ids, support, workersEveryMs = WORKERS_EVERY_MS } = this.generator;
+    if (support === undefined || !hasWorkerId(status)) return undefined;
+    return (this.census ??= new WorkerCensus(support, ids.workerIds, workersEveryMs));
   }
 
   read(): GeneratorReading {
-    const { status, layout } = this.generator.ids;
-    const workers = this.census?.read(status.readAt.getTime());
+    const { ids } = this.generator;
+    const { status } = ids;
+    const layout = hasLayout(status) ? ids.layout : undefined;
+    const workers = this.censusOf(status)?.read(status.readAt.getTime());
     return { status, layout, workers };
   }
 }

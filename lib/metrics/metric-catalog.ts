@@ -5,6 +5,8 @@
  * labels, so one dashboard serves both. docs/operating/monitoring.md says what to watch.
  */
 import type { LeaseState } from '../lease/lease-states.js';
+import type { GeneratorState } from '../generator-kind.js';
+import { hasWorkerId } from '../nest/id-maker-status.js';
 import type { RenewalOutcome } from '../lease/renewal-record.js';
 import type { GeneratorReading } from './generator-reader.js';
 
@@ -50,6 +52,16 @@ const ANSWERS: { readonly [answer in Exclude<RenewalOutcome, 'none-free' | 'wait
   error: 0,
 };
 
+const HAND_STATES: { readonly [state in GeneratorState]: 0 } = {
+  unassigned: 0,
+  active: 0,
+  degraded: 0,
+  exhausted: 0,
+  released: 0,
+};
+
+const HAND_ANSWERS = { ok: 0, wait: 0, absent: 0, mismatch: 0, full: 0, error: 0 };
+
 /** From `from` to `to` in seconds. */
 function secondsBetween(from: Date | undefined, to: Date | undefined): number | undefined {
   return from && to && (to.getTime() - from.getTime()) / 1000;
@@ -83,7 +95,7 @@ const IDS: readonly Metric[] = [
     openTelemetry: 'snowflake.waits',
     kind: 'counter',
     unit: '{wait}',
-    help: 'How often an id waited for the clock because the tick and the run-ahead were used up',
+    help: 'How often an id waited because the tick and run-ahead, or the ids in hand, were used up',
     aggregator: 'sum',
     read: ({ status }) => status.waitCount,
   },
@@ -94,7 +106,7 @@ const IDS: readonly Metric[] = [
     unit: 's',
     help: 'Time until the timestamp bits of the layout run out',
     aggregator: 'min',
-    read: ({ status, layout }) => secondsBetween(status.readAt, layout.lastDate),
+    read: ({ status, layout }) => secondsBetween(status.readAt, layout?.lastDate),
   },
 ];
 
@@ -128,7 +140,7 @@ const LEASE: readonly Metric[] = [
     help: 'State of the lease: 1 for the current state, 0 for all others',
     label: 'state',
     aggregator: 'sum',
-    read: ({ status }) => ({ ...STATES, [status.state]: 1 }),
+    read: ({ status }) => (hasWorkerId(status) ? { ...STATES, [status.state]: 1 } : undefined),
   },
   {
     prometheus: 'snowflake_lease_remaining_seconds',
@@ -193,6 +205,49 @@ const RENEWALS: readonly Metric[] = [
   },
 ];
 
+/** Of generators without a worker id, whose ids come from a store. */
+const IN_HAND: readonly Metric[] = [
+  {
+    prometheus: 'snowflake_hand_state',
+    openTelemetry: 'snowflake.hand.state',
+    kind: 'gauge',
+    unit: '',
+    help: 'State of a generator without a worker id: 1 for the current state, 0 for all others',
+    label: 'state',
+    aggregator: 'sum',
+    read: ({ status }) => (hasWorkerId(status) ? undefined : { ...HAND_STATES, [status.state]: 1 }),
+  },
+  {
+    prometheus: 'snowflake_hand_ids',
+    openTelemetry: 'snowflake.hand.ids',
+    kind: 'gauge',
+    unit: '{id}',
+    help: 'Ids that can be made without the store',
+    aggregator: 'sum',
+    read: ({ status }) => (hasWorkerId(status) ? undefined : status.inHand),
+  },
+  {
+    prometheus: 'snowflake_hand_remaining_seconds',
+    openTelemetry: 'snowflake.hand.remaining',
+    kind: 'gauge',
+    unit: 's',
+    help: 'How long the ids in hand last at the rate of late; absent while that is not known',
+    aggregator: 'min',
+    read: ({ status }) => (hasWorkerId(status) ? undefined : secondsOf(status.inHandMs)),
+  },
+  {
+    prometheus: 'snowflake_hand_calls_total',
+    openTelemetry: 'snowflake.hand.calls',
+    kind: 'counter',
+    unit: '{call}',
+    help: 'Calls for more ids by the answer of the store; error where there was none',
+    label: 'answer',
+    aggregator: 'sum',
+    read: ({ status }) =>
+      hasWorkerId(status) ? undefined : { ...HAND_ANSWERS, ...status.calls.countByAnswer },
+  },
+];
+
 const WORKERS: readonly Metric[] = [
   {
     prometheus: 'snowflake_workers_in_use',
@@ -216,7 +271,14 @@ const WORKERS: readonly Metric[] = [
   },
 ];
 
-export const METRICS: readonly Metric[] = [...IDS, ...CLOCK, ...LEASE, ...RENEWALS, ...WORKERS];
+export const METRICS: readonly Metric[] = [
+  ...IDS,
+  ...CLOCK,
+  ...LEASE,
+  ...RENEWALS,
+  ...IN_HAND,
+  ...WORKERS,
+];
 
 export interface Sample {
   readonly labels: Record<string, string>;

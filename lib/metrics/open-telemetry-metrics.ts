@@ -5,7 +5,7 @@
  * Promise: each generator is read once per collection, which also records the durations of its
  * last renewals, up to 64.
  */
-import { DURATION_BOUNDS_MS } from '../lease/renewal-record.js';
+import { DURATION_BOUNDS_MS } from '../patience/call-record.js';
 import {
   GeneratorReader,
   type GeneratorReading,

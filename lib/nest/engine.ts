@@ -1,5 +1,6 @@
 /**
- * One generator put together: config and support -> seat -> keeper -> generator -> IdMaker.
+ * One generator put together: config and support -> seat -> keeper -> generator -> IdMaker, or the
+ * kind of generator that the option `generator` brought -> IdMaker.
  *
  * Nothing runs yet: generator-run.ts starts and stops it, for the module and for scripts alike.
  * Promise: what is said about a lease never changes it, whatever the application's logger does.
@@ -9,6 +10,7 @@ import { SeatWords } from '../core/seat/seat-words.js';
 import { joinSeat, shareSeat } from '../core/seat/shared-lease.js';
 import { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
 import { WorkerSeat } from '../core/seat/worker-seat.js';
+import type { OpenGenerator } from '../generator-kind.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { systemIdentity, type ProcessIdentity } from '../patience/process-identity.js';
 import { JoinedLease } from '../lease/joined-lease.js';
@@ -20,11 +22,12 @@ import { WaitingLine } from '../lease/waiting-line.js';
 import { GeneratorLog } from './generator-log.js';
 import { statusOf } from './id-maker-status.js';
 import { IdMaker } from './id-maker.js';
-import type { SnowflakeConfig } from './options.js';
+import type { GeneratorConfig, SnowflakeConfig, WorkerConfig } from './config.js';
 
 /** The parts of a generator that belong together; nobody else sees them. */
 export interface Engine {
-  readonly keeper: Keeper;
+  /** Who sees to it that there are ids. */
+  readonly keeper: Pick<Keeper, 'renewsItself' | 'start' | 'refresh' | 'stop'>;
   readonly idMaker: IdMaker;
   readonly identity: ProcessIdentity;
   readonly log: GeneratorLog;
@@ -35,7 +38,41 @@ export function createEngine(
   support: IDistributedSupport,
   name: string | undefined,
 ): Engine {
-  const { clock, timers, sequenceStart, workerIds } = config;
+  return config.kind === 'worker'
+    ? workerEngine(config, support, name)
+    : generatorEngine(config, name);
+}
+
+function generatorEngine(config: GeneratorConfig, name: string | undefined): Engine {
+  const { generator, timers, application } = config;
+  const log = new GeneratorLog(name);
+  const line = new WaitingLine(generator.source, timers);
+  generator.listen({
+    changed: (change) => log.change(change),
+    news: (text) => log.warn(text),
+    woken: () => line.wake(),
+  });
+  const { source, layout, nature } = generator;
+  const idMaker = new IdMaker({ source, line, layout, nature, status: () => generator.status });
+  return { keeper: keeperOfKind(generator), idMaker, identity: systemIdentity(application), log };
+}
+
+/** It asks its store when it needs to, so no job renews it. */
+function keeperOfKind(generator: OpenGenerator): Engine['keeper'] {
+  return {
+    renewsItself: false,
+    start: () => generator.start(),
+    refresh: () => generator.refresh(),
+    stop: () => generator.stop(),
+  };
+}
+
+function workerEngine(
+  config: WorkerConfig,
+  support: IDistributedSupport,
+  name: string | undefined,
+): Engine {
+  const { clock, timers, sequenceStart, workerIds, layout } = config;
   // The injected one, which may be another than that of the options.
   const source = sourceOf(support);
   const aheadMsMax = config.aheadMsMax ?? (support.isVolatile === true ? 0 : undefined);
@@ -46,14 +83,18 @@ export function createEngine(
   const keeper = keeperOf(source, config, { seat, idClock, identity, log });
   const generator = new SnowflakeGenerator(seat, { clock: idClock, aheadMsMax, sequenceStart });
   const shared = shareSeat(seat, { aheadMsMax, sequenceStart });
-  const line = new WaitingLine(generator, seat, timers);
+  const line = new WaitingLine(generator, timers, () => changeElsewhere(seat));
   seat.onChange = () => line.wake();
   const status = () => statusOf(generator, keeper);
-  const idMaker = new IdMaker({ source: generator, status, line, shared, workerIds });
+  const idMaker = new IdMaker({ source: generator, status, line, layout, shared, workerIds });
   return { keeper, idMaker, identity, log };
 }
 
-function seatOf(source: LeaseSource, { layout, lease, sharesLease }: SnowflakeConfig): WorkerSeat {
+function changeElsewhere({ sharedMemory, signals }: WorkerSeat): Promise<void> | undefined {
+  return sharedMemory === undefined ? undefined : signals.untilChange(signals.changeCount);
+}
+
+function seatOf(source: LeaseSource, { layout, lease, sharesLease }: WorkerConfig): WorkerSeat {
   if (source.kind === 'joined') return joinSeat(source.shared);
   return new WorkerSeat(layout, lease.reserveMs, sharesLease ? SeatWords.shared() : undefined);
 }
@@ -65,7 +106,7 @@ interface KeeperContext {
   readonly log: GeneratorLog;
 }
 
-function keeperOf(source: LeaseSource, config: SnowflakeConfig, context: KeeperContext): Keeper {
+function keeperOf(source: LeaseSource, config: WorkerConfig, context: KeeperContext): Keeper {
   const { layout, lease, clock, timers, workerIds, aheadMsMax } = config;
   const { seat, idClock, identity, log } = context;
   if (source.kind === 'joined') {

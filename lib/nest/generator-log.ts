@@ -5,8 +5,16 @@
  * into it. A logger that throws does no harm: the line becomes a warning of Node instead.
  */
 import { Logger } from '@nestjs/common';
-import type { LeaseChange } from '../lease/keeper-parts.js';
+import type { LeaseState } from '../lease/lease-states.js';
 import { printable } from '../shown.js';
+
+/** One change of state, of a lease or of a generator without one. */
+interface Change {
+  readonly from: LeaseState;
+  readonly to: LeaseState;
+  readonly workerId?: number | undefined;
+  readonly reason: string;
+}
 
 type Level = 'log' | 'warn' | 'error';
 
@@ -18,7 +26,7 @@ export class GeneratorLog {
   }
 
   /** A warning where an operator should check something, an error where ids stop. */
-  change({ from, to, workerId, reason }: LeaseChange): void {
+  change({ from, to, workerId, reason }: Change): void {
     const who = workerId === undefined ? '' : `Worker id ${workerId}: `;
     this.write(levelOf(from, to), `${who}${from} -> ${to}. ${reason}`);
   }
@@ -37,7 +45,7 @@ export class GeneratorLog {
   }
 }
 
-function levelOf(from: LeaseChange['from'], to: LeaseChange['to']): Level {
+function levelOf(from: LeaseState, to: LeaseState): Level {
   if (to === 'exhausted' || (to === 'unassigned' && from !== 'released')) return 'error';
   return to === 'active' || to === 'released' ? 'log' : 'warn';
 }

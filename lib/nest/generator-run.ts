@@ -10,7 +10,7 @@ import { addIdMaker, removeIdMaker } from './current-id-makers.js';
 import type { Engine } from './engine.js';
 import type { IdMaker } from './id-maker.js';
 import { runIntegrations } from './integrations.js';
-import type { SnowflakeConfig } from './options.js';
+import type { SnowflakeConfig } from './config.js';
 import type { RefreshAlive } from './refresh-alive.job.js';
 
 export interface RunParts {
@@ -90,7 +90,8 @@ export class GeneratorRun {
   private async advise(): Promise<void> {
     const { config, support, engine } = this.parts;
     try {
-      const warning = config.layout.warningAt(config.clock.now());
+      const { clock } = config;
+      const warning = config.kind === 'worker' ? config.layout.warningAt(clock.now()) : undefined;
       if (warning !== undefined) engine.log.warn(warning);
       const advice: unknown = await support.advice?.();
       if (Array.isArray(advice)) for (const text of advice) engine.log.warn(String(text));

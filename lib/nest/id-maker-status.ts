@@ -6,11 +6,12 @@
 import type { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { LeaseState } from '../lease/lease-states.js';
+import type { GeneratorStatus } from '../generator-kind.js';
+import type { CallStatus } from '../patience/call-record.js';
 import { shownName } from '../shown.js';
-import { DURATION_BOUNDS_MS, type RenewalRecord } from '../lease/renewal-record.js';
 
 /** What is shown of every generator that has a worker id. */
-interface WorkerStatus {
+interface WorkerIdStatus {
   readonly state: LeaseState;
   readonly workerId: number | undefined;
   /** When the leased range ends; undefined without a lease or for one without end. */
@@ -34,7 +35,7 @@ interface WorkerStatus {
 }
 
 /** A generator that leases a worker id itself, or has one of its own without end. */
-export interface LeaseStatus extends WorkerStatus {
+export interface LeaseStatus extends WorkerIdStatus {
   readonly kind: 'lease';
   /** The registry's incarnation, equal in the whole fleet; undefined where there is no registry. */
   readonly incarnation: string | undefined;
@@ -43,29 +44,31 @@ export interface LeaseStatus extends WorkerStatus {
 }
 
 /** A generator in a thread that shares the lease of another thread, which alone renews it. */
-export interface JoinedStatus extends WorkerStatus {
+export interface JoinedStatus extends WorkerIdStatus {
   readonly kind: 'joined';
   readonly incarnation: undefined;
   readonly renewals: undefined;
 }
 
 /** How a generator stands, by the kind of its source of ids. */
-export type IdMakerStatus = LeaseStatus | JoinedStatus;
+export type IdMakerStatus = WorkerStatus | GeneratorStatus;
 
-export interface RenewalStatus {
-  /** `ok`, `hold`, `fenced` ... as the store answered, `error` where it did not. */
-  readonly countByAnswer: Readonly<Record<string, number>>;
-  /** All the time they took. */
-  readonly waitedMs: number;
-  /** How many took up to `maxMs` and longer than the entry before says; the last has no end. */
-  readonly durations: readonly { readonly maxMs: number; readonly count: number }[];
-  /** Up to 64 of the last ones, the newest at the end: what was answered, and how long it took. */
-  readonly recent: readonly { readonly answer: string; readonly tookMs: number }[];
-  /** When the store prolonged the lease last. */
-  readonly lastAt: Date | undefined;
+/** Of a generator with a worker id. */
+export type WorkerStatus = LeaseStatus | JoinedStatus;
+
+export function hasWorkerId(status: IdMakerStatus): status is WorkerStatus {
+  return !('inHand' in status);
 }
 
-export function statusOf(generator: SnowflakeGenerator, keeper: Keeper): IdMakerStatus {
+/** Without one, `layout`, `parse` and `idRange` of the IdMaker refuse. */
+export function hasLayout(status: IdMakerStatus): boolean {
+  return !('hasLayout' in status) || status.hasLayout;
+}
+
+/** The calls that prolong a lease. */
+export type RenewalStatus = CallStatus;
+
+export function statusOf(generator: SnowflakeGenerator, keeper: Keeper): WorkerStatus {
   const worker = workerStatus(generator, keeper);
   const { incarnation, renewals } = keeper;
   if (renewals === undefined) {
@@ -76,11 +79,11 @@ export function statusOf(generator: SnowflakeGenerator, keeper: Keeper): IdMaker
     ...worker,
     // Whatever stands in the store, which others may write to: logs and metrics show it.
     incarnation: incarnation && shownName(incarnation),
-    renewals: renewalStatus(renewals),
+    renewals: renewals.status,
   };
 }
 
-function workerStatus(generator: SnowflakeGenerator, keeper: Keeper): WorkerStatus {
+function workerStatus(generator: SnowflakeGenerator, keeper: Keeper): WorkerIdStatus {
   const { endMs } = keeper;
   return {
     state: keeper.state,
@@ -93,19 +96,5 @@ function workerStatus(generator: SnowflakeGenerator, keeper: Keeper): WorkerStat
     readAt: new Date(keeper.nowMs),
     aheadMs: generator.aheadMs,
     idsLeft: generator.idsLeft,
-  };
-}
-
-function renewalStatus(record: RenewalRecord): RenewalStatus {
-  const { countByAnswer, waitedMs, lastMs, countByDuration, recent } = record;
-  return {
-    countByAnswer: { ...countByAnswer },
-    waitedMs,
-    lastAt: lastMs === undefined ? undefined : new Date(lastMs),
-    durations: countByDuration.map((count, at) => ({
-      maxMs: DURATION_BOUNDS_MS[at] ?? Infinity,
-      count,
-    })),
-    recent: recent.map(({ outcome, tookMs }) => ({ answer: outcome, tookMs })),
   };
 }

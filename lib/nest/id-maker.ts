@@ -10,7 +10,7 @@ import type { CallFields } from '../core/generator/call-words.js';
 import type { IdSource } from '../core/generator/id-source.js';
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
 import { SnowflakeError } from '../errors.js';
-import type { WaitingLine } from '../lease/waiting-line.js';
+import type { WaitOptions } from '../lease/waiting-line.js';
 import type { IdMakerStatus } from './id-maker-status.js';
 
 /** What the module puts together; applications inject the whole. */
@@ -18,9 +18,14 @@ export interface IdMakerParts {
   readonly source: IdSource;
   readonly status: () => IdMakerStatus;
   /** Those who wait in nextIdAsync(). */
-  readonly line: WaitingLine;
-  readonly shared: SharedLease | undefined;
-  readonly workerIds: WorkerIdRange;
+  readonly line: { next(options: WaitOptions): Promise<bigint> };
+  /** Undefined where ids cannot be taken apart; `nature` says why then. */
+  readonly layout: BitLayout | undefined;
+  readonly shared?: SharedLease | undefined;
+  /** Undefined without a worker id; `nature` says why then. */
+  readonly workerIds?: WorkerIdRange;
+  /** What the ids are instead, of a generator without a worker id. */
+  readonly nature?: string;
 }
 
 /**
@@ -43,24 +48,16 @@ export interface IdMakerParts {
  */
 export class IdMaker {
   private readonly source: IdSource;
-  private readonly readStatus: () => IdMakerStatus;
-  private readonly line: WaitingLine;
-  private readonly shared: SharedLease | undefined;
-  /** The worker ids that this generator may lease, both inclusive. */
-  readonly workerIds: WorkerIdRange;
 
-  constructor(parts: IdMakerParts) {
+  constructor(private readonly parts: IdMakerParts) {
     this.source = parts.source;
-    this.readStatus = parts.status;
-    this.line = parts.line;
-    this.shared = parts.shared;
-    this.workerIds = parts.workerIds;
   }
 
   /**
    * One id.
-   * @throws SnowflakeError NOT_READY, LEASE_LOST, SEQUENCE_SPENT, CLOCK_UNUSABLE (retryable),
-   * TIME_EXHAUSTED, or ARGUMENT_INVALID for a call field that does not fit.
+   * @throws SnowflakeError NOT_READY, LEASE_LOST, SEQUENCE_SPENT, SEGMENT_SPENT, CLOCK_UNUSABLE
+   * (retryable), TIME_EXHAUSTED, COUNTER_ABSENT, COUNTER_FULL, or ARGUMENT_INVALID for a call field
+   * that does not fit.
    */
   nextId(fields?: CallFields): bigint {
     return this.source.nextId(fields);
@@ -71,7 +68,7 @@ export class IdMaker {
     return this.source.nextIdString(fields);
   }
 
-  /** One id as a number, for layouts of at most 53 bits; CONFIG_INVALID on a wider one. */
+  /** One id as a number, for layouts and counters within 53 bits; CONFIG_INVALID beyond. */
   nextIdNumber(fields?: CallFields): number {
     return this.source.nextIdNumber(fields);
   }
@@ -102,17 +99,20 @@ export class IdMaker {
    * after the shutdown, TIME_EXHAUSTED, ARGUMENT_INVALID for a call field that does not fit.
    */
   nextIdAsync(options: { signal?: AbortSignal; fields?: CallFields } = {}): Promise<bigint> {
-    return this.line.next(options);
+    return this.parts.line.next(options);
   }
 
-  /** Takes an id apart. Throws ID_INVALID for anything that is not an id of this layout. */
+  /**
+   * Takes an id apart. Throws ID_INVALID for anything that is not an id of this layout, and
+   * CONFIG_INVALID where ids are plain numbers.
+   */
   parse(id: bigint | string): SnowflakeParts {
-    return this.layout.parse(id);
+    return layoutFor(this.parts, 'parse').parse(id);
   }
 
   /** The ids of a span of time, both dates inclusive, for `WHERE id BETWEEN first AND last`. */
   idRange(from: Date, to: Date): { readonly first: bigint; readonly last: bigint } {
-    return this.layout.idRange(from, to);
+    return layoutFor(this.parts, 'idRange').idRange(from, to);
   }
 
   /**
@@ -121,18 +121,43 @@ export class IdMaker {
    * @throws SnowflakeError CONFIG_INVALID without the option `sharesLease: true`.
    */
   get sharedLease(): SharedLease {
-    if (this.shared === undefined) throw notShareable();
-    return this.shared;
+    const { shared, nature } = this.parts;
+    if (nature !== undefined) throw withoutIt('sharedLease', nature);
+    if (shared === undefined) throw notShareable();
+    return shared;
   }
 
+  /** @throws SnowflakeError CONFIG_INVALID where ids are plain numbers. */
   get layout(): BitLayout {
-    return this.source.layout;
+    return layoutFor(this.parts, 'layout');
+  }
+
+  /**
+   * The worker ids that this generator may lease, both inclusive.
+   * @throws SnowflakeError CONFIG_INVALID of a generator without a worker id.
+   */
+  get workerIds(): WorkerIdRange {
+    const { workerIds, nature = '' } = this.parts;
+    if (workerIds === undefined) throw withoutIt('workerIds', nature);
+    return workerIds;
   }
 
   /** How the generator stands, for health checks and metrics; read anew each time. */
   get status(): IdMakerStatus {
-    return this.readStatus();
+    return this.parts.status();
   }
+}
+
+function layoutFor({ layout, nature = '' }: IdMakerParts, wanted: string): BitLayout {
+  if (layout === undefined) throw withoutIt(wanted, nature);
+  return layout;
+}
+
+function withoutIt(wanted: string, nature: string): SnowflakeError {
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    `The ids of this generator ${nature}, so its IdMaker has no \`${wanted}\`.`,
+  );
 }
 
 function notShareable(): SnowflakeError {

@@ -5,12 +5,12 @@
  * Promise: every fault is reported at start, all of them at once, each with the value given.
  */
 import type { SupportFromUrl } from '../backends/schemes.js';
-import { BitLayout } from '../core/layout/bit-layout.js';
+import type { GeneratorKind } from '../generator-kind.js';
+import type { BitLayout } from '../core/layout/bit-layout.js';
 import { systemClock, type Clock } from '../core/clock.js';
 import type { Epoch } from '../core/layout/epoch.js';
 import type { FieldSpec } from '../core/layout/layout-fields.js';
-import { layouts } from '../core/layout/presets.js';
-import { sharedLayout, type SharedLease } from '../core/seat/shared-lease.js';
+import type { SharedLease } from '../core/seat/shared-lease.js';
 import { workerIdRangeOf, type WorkerIdRange } from '../core/layout/worker-id-range.js';
 import { shown } from '../shown.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
@@ -26,10 +26,13 @@ import {
 import type { LeaseOptions, LeaseRoom } from '../lease/lease-options.js';
 import { staticWorkerFault } from '../lease/static.support.js';
 import { systemTimers, type Timers } from '../patience/timers.js';
-import { SCHEDULER_FAULT, collect, faultsOf, invalid, noOptions } from './config-faults.js';
+import { SCHEDULER_FAULT, faultsOf, invalid, noOptions } from './config-faults.js';
 import { applicationName } from './application-name.js';
+import type { SnowflakeConfig, WorkerConfig } from './config.js';
 import { ownSupports } from './own-supports.js';
 import { givenSupport } from './given-support.js';
+import { generatorSupport, givenGenerator, withGenerator } from './given-generator.js';
+import { joinLayout, resolveLayout } from './given-layout.js';
 
 /** Options of SnowflakeModule; docs/reference/options.md describes each. */
 export interface SnowflakeModuleOptions extends Partial<Omit<LeaseOptions, 'ttlMs'>> {
@@ -45,6 +48,11 @@ export interface SnowflakeModuleOptions extends Partial<Omit<LeaseOptions, 'ttlM
    * `support` it is claimed there, also from whoever holds it.
    */
   readonly workerId?: WorkerIdSource;
+  /**
+   * Ids without a worker id, instead of `support` and `workerId`: `segments({...})` or its URL,
+   * 'segments+postgres://app@db/shop?counter=order'.
+   */
+  readonly generator?: GeneratorKind | string;
   /** A layout, or its fields, the most significant first. Default layouts.snowflake(). */
   readonly layout?: BitLayout | readonly FieldSpec[];
   /** When the time in ids starts. Default that of the layout, 2024-01-01T00:00:00Z. */
@@ -72,21 +80,6 @@ export interface SnowflakeModuleOptions extends Partial<Omit<LeaseOptions, 'ttlM
   readonly timers?: Timers;
 }
 
-export interface SnowflakeConfig {
-  readonly layout: BitLayout;
-  readonly support: IDistributedSupport;
-  readonly workerIds: WorkerIdRange;
-  readonly lease: LeaseOptions;
-  /** Undefined where the lease decides: see aheadMsMaxOf in core. */
-  readonly aheadMsMax: number | undefined;
-  readonly sequenceStart: 'zero' | 'random';
-  readonly sharesLease: boolean;
-  readonly lazy: boolean;
-  readonly application: string;
-  readonly clock: Clock;
-  readonly timers: Timers;
-}
-
 const AHEAD_MS_LIMIT = 3_600_000;
 /** Takes the place of a support with a fault, so that the other options are checked too. */
 const UNKNOWN_SUPPORT = {} as unknown as IDistributedSupport;
@@ -96,6 +89,7 @@ const OWN_NAMES: Record<Exclude<keyof SnowflakeModuleOptions, keyof LeaseOptions
   support: true,
   supports: true,
   workerId: true,
+  generator: true,
   layout: true,
   epoch: true,
   workerFields: true,
@@ -125,6 +119,7 @@ export async function resolveOptions(
   const faults: string[] = [...(hasScheduler ? [] : [SCHEDULER_FAULT]), ...found];
   if (typeof options !== 'object' || options === null)
     throw invalid([...faults, noOptions(options)]);
+  if (options.generator !== undefined) return resolveGenerator(options, [...found]);
   const ownLayout = resolveLayout(options, faults);
   const support = await resolveSupport(options, faults);
   const source = sourceOf(support);
@@ -132,7 +127,8 @@ export async function resolveOptions(
   const layout = shared === undefined ? ownLayout : joinLayout(options, shared, ownLayout, faults);
   const lease = resolveLease(options, roomOf(support, layout), faults);
   const workerIds = resolveWorkerIds(options, layout, support, faults);
-  const config = {
+  const config: WorkerConfig = {
+    kind: 'worker',
     layout,
     support,
     workerIds,
@@ -140,61 +136,45 @@ export async function resolveOptions(
     aheadMsMax: options.aheadMsMax ?? shared?.aheadMsMax,
     sequenceStart: options.sequenceStart ?? shared?.sequenceStart ?? 'zero',
     sharesLease: options.sharesLease ?? false,
+    ...surroundingsOf(options),
+  };
+  faults.push(...unknownNames(options), ...otherFaults(config), ...layoutFaults(config));
+  return configOrFaults(config, faults);
+}
+
+/** No job renews such a generator, so it does not need ScheduleModule. */
+async function resolveGenerator(
+  options: SnowflakeModuleOptions,
+  faults: string[],
+): Promise<SnowflakeConfig> {
+  const lease = resolveLease(options, { lossWindowMs: 0, minRangeMs: 0 }, faults);
+  const surroundings = surroundingsOf(options);
+  const given = Object.entries(options)
+    .filter(([name, value]) => value !== undefined && KNOWN_NAMES.includes(name))
+    .map(([name]) => name);
+  faults.push(...unknownNames(options), ...withGenerator(given), ...otherFaults(surroundings));
+  const { callTimeoutMs, startTimeoutMs } = lease;
+  const terms = { ...surroundings, callTimeoutMs, startTimeoutMs, random: Math.random };
+  const generator = await givenGenerator(options.generator, terms, faults);
+  const support = generatorSupport(generator);
+  return configOrFaults({ kind: 'generator', generator, support, lease, ...surroundings }, faults);
+}
+
+function surroundingsOf(options: SnowflakeModuleOptions) {
+  return {
     lazy: options.lazy ?? false,
     application: options.application ?? applicationName(),
     clock: options.clock ?? systemClock,
     timers: options.timers ?? systemTimers,
   };
-  faults.push(...otherFaults(options, config));
+}
+
+async function configOrFaults<C extends SnowflakeConfig>(config: C, faults: string[]): Promise<C> {
   if (faults.length === 0) return config;
-  const close = async () => support.close?.();
+  const close = async () => config.support.close?.();
   // A support of the application's own scheme may be open; an error on closing would hide ours.
   await close().catch(() => undefined);
   throw invalid(faults);
-}
-
-function resolveLayout(options: SnowflakeModuleOptions, faults: string[]): BitLayout {
-  const { layout, epoch } = options;
-  return collect(faults, layouts.snowflake(), () => {
-    if (layout === undefined) return layouts.snowflake({ epoch });
-    if (Array.isArray(layout)) return new BitLayout({ epoch, fields: layout as FieldSpec[] });
-    if (!isLayout(layout)) {
-      throw invalid([`Expected \`layout\` to be a BitLayout or its fields, got ${shown(layout)}.`]);
-    }
-    return epoch === undefined ? layout : layout.withEpoch(epoch);
-  });
-}
-
-/** By its face, since it may come from a second copy of this package. */
-function isLayout(value: unknown): value is BitLayout {
-  const candidate = value as Partial<BitLayout> | null;
-  return typeof candidate?.fingerprint === 'string' && typeof candidate.withEpoch === 'function';
-}
-
-/** A thread that shares a lease uses the layout of that lease; it need not name one. */
-function joinLayout(
-  options: SnowflakeModuleOptions,
-  shared: SharedLease,
-  ownLayout: BitLayout,
-  faults: string[],
-): BitLayout {
-  const layout = sharedLayout(shared);
-  const isNamed = options.layout !== undefined || options.epoch !== undefined;
-  if (isNamed && ownLayout.fingerprint !== layout.fingerprint) {
-    faults.push(
-      `The shared lease is for layout ${layout.fingerprint}, but this thread is configured for ` +
-        `${ownLayout.fingerprint}. Leave \`layout\` and \`epoch\` out, or give the same ones.`,
-    );
-  }
-  const { aheadMsMax = shared.aheadMsMax } = options;
-  if (aheadMsMax !== shared.aheadMsMax) {
-    faults.push(
-      `Expected \`aheadMsMax\` to be ${shared.aheadMsMax ?? 'left out'}, as in the thread that ` +
-        `holds the lease, got ${shown(aheadMsMax)}. Threads that share a lease share their ` +
-        `run-ahead; leave it out.`,
-    );
-  }
-  return layout;
 }
 
 async function resolveSupport(
@@ -251,11 +231,29 @@ function resolveWorkerIds(
   return range;
 }
 
-function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): string[] {
-  const faults = Object.keys(options)
+function unknownNames(options: SnowflakeModuleOptions): string[] {
+  return Object.keys(options)
     .filter((name) => !(name in OWN_NAMES) && (name === 'ttlMs' || !(name in LEASE_DEFAULTS)))
     .map((name) => `The option \`${name}\` is unknown. The options are ${KNOWN_NAMES.join(', ')}.`);
-  const { aheadMsMax = 0, sequenceStart, lazy, sharesLease, layout, clock, application } = config;
+}
+
+function otherFaults({
+  lazy,
+  application,
+}: Pick<SnowflakeConfig, 'lazy' | 'application'>): string[] {
+  const faults: string[] = [];
+  if (typeof application !== 'string') {
+    faults.push(`Expected \`application\` to be a string, got ${shown(application)}.`);
+  }
+  if (typeof lazy !== 'boolean') {
+    faults.push(`Expected \`lazy\` to be a boolean, got ${shown(lazy)}.`);
+  }
+  return faults;
+}
+
+function layoutFaults(config: WorkerConfig): string[] {
+  const faults: string[] = [];
+  const { aheadMsMax = 0, sequenceStart, sharesLease, layout, clock } = config;
   if (!Number.isInteger(aheadMsMax) || aheadMsMax < 0 || aheadMsMax > AHEAD_MS_LIMIT) {
     faults.push(
       `Expected \`aheadMsMax\` to be an integer from 0 to ${AHEAD_MS_LIMIT}, got ` +
@@ -267,12 +265,8 @@ function otherFaults(options: SnowflakeModuleOptions, config: SnowflakeConfig): 
       `Expected \`sequenceStart\` to be 'zero' or 'random', got ${shown(sequenceStart)}.`,
     );
   }
-  if (typeof application !== 'string') {
-    faults.push(`Expected \`application\` to be a string, got ${shown(application)}.`);
-  }
-  for (const [name, value] of Object.entries({ lazy, sharesLease })) {
-    if (typeof value !== 'boolean')
-      faults.push(`Expected \`${name}\` to be a boolean, got ${shown(value)}.`);
+  if (typeof sharesLease !== 'boolean') {
+    faults.push(`Expected \`sharesLease\` to be a boolean, got ${shown(sharesLease)}.`);
   }
   if (layout.lastDate.getTime() < clock.now()) {
     faults.push(

@@ -12,7 +12,8 @@ import { createEngine, type Engine } from './engine.js';
 import type { RunParts } from './generator-run.js';
 import { SnowflakeLifecycle, type ApplicationParts } from './lifecycle.js';
 import { providerCount } from './module-order.js';
-import { resolveOptions, type SnowflakeConfig, type SnowflakeModuleOptions } from './options.js';
+import type { SnowflakeConfig } from './config.js';
+import { resolveOptions, type SnowflakeModuleOptions } from './options.js';
 import { RefreshAlive } from './refresh-alive.job.js';
 import {
   SNOWFLAKE_CONFIG,

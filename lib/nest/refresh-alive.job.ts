@@ -6,9 +6,9 @@
  */
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { SnowflakeError } from '../errors.js';
-import type { Keeper } from '../lease/keeper.js';
+import type { Engine } from './engine.js';
 import type { TimerHandle } from '../patience/timers.js';
-import type { SnowflakeConfig } from './options.js';
+import type { SnowflakeConfig } from './config.js';
 
 /** By which share of the interval it is made longer or shorter at random. */
 const SPREAD = 0.2;
@@ -21,7 +21,7 @@ export class RefreshAlive {
   constructor(
     /** Undefined in a script. */
     private readonly scheduler: SchedulerRegistry | undefined,
-    private readonly keeper: Keeper,
+    private readonly keeper: Engine['keeper'],
     private readonly config: Pick<SnowflakeConfig, 'lease' | 'timers'>,
     name?: string,
   ) {
@@ -34,7 +34,7 @@ export class RefreshAlive {
   }
 
   start(): void {
-    // A shared lease is renewed by the thread that holds it.
+    // A shared lease is renewed by the thread that holds it; other kinds of generators have none.
     if (!this.keeper.renewsItself) return;
     const { scheduler, jobName } = this;
     if (scheduler?.doesExist('interval', jobName)) throw nameTaken(jobName);

@@ -105,7 +105,7 @@ describe('a registry that somebody else has written to', () => {
     await serve();
     const { generators } = await answer<StateAnswer>('/state');
     expect(generators[0]!.health).toBe('up');
-    expect(generators[0]!.lease.incarnation).toMatch(/^\?\[2J\?/);
+    expect(generators[0]!.lease!.incarnation).toMatch(/^\?\[2J\?/);
     const { health } = healthOf(app.get(IdMaker));
     expect(health).toMatchObject({
       state: 'active',

@@ -22,8 +22,12 @@ function watched(generator: SnowflakeGenerator) {
   return count;
 }
 
+/** What another thread changes. */
+const changeIn = ({ sharedMemory, signals }: WorkerSeat) =>
+  sharedMemory === undefined ? undefined : signals.untilChange(signals.changeCount);
+
 function lineOn(world: World, seat: WorkerSeat, generator: SnowflakeGenerator) {
-  const line = new WaitingLine(generator, seat, world.time);
+  const line = new WaitingLine(generator, world.time, () => changeIn(seat));
   seat.onChange = () => line.wake();
   const served: number[] = [];
   let number = 0;

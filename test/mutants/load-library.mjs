@@ -21,6 +21,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const SIMULATION = 'test/simulation/world';
 const WALK = 'test/registry';
 const COUNTERS = 'test/counters/counter-simulation.ts';
+const SEGMENTS = 'test/segments/segment-simulation.ts';
 /** What a simulation needs: no Nest, no Redis. */
 const PARTS = [
   'lib/errors.ts',
@@ -30,12 +31,16 @@ const PARTS = [
   'lib/patience',
   'lib/lease',
   'lib/registry',
+  'lib/generator-kind.ts',
   'lib/counters',
   'lib/backends/memory',
   'lib/testing',
   SIMULATION,
   WALK,
   COUNTERS,
+  SEGMENTS,
+  'test/segments/counting-store.ts',
+  'test/segments/kept.ts',
 ];
 
 const paths = PARTS.flatMap((part) => (part.endsWith('.ts') ? [part] : filesOf(part)));
@@ -103,6 +108,11 @@ export function loadWalk(/** @type {readonly Edit[]} */ edits = []) {
 /** @returns {Promise<typeof import('../counters/counter-simulation.js')>} so edited */
 export function loadCounterSimulation(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, COUNTERS);
+}
+
+/** @returns {Promise<typeof import('../segments/segment-simulation.js')>} so edited */
+export function loadSegmentSimulation(/** @type {readonly Edit[]} */ edits = []) {
+  return load(edits, SEGMENTS);
 }
 
 /** @returns {Promise<any>} */

@@ -4,7 +4,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { BitLayout, layouts } from '../../lib/core/index.js';
 import type { SnowflakeError } from '../../lib/errors.js';
+import type { WorkerConfig } from '../../lib/nest/config.js';
 import { resolveOptions, type SnowflakeModuleOptions } from '../../lib/nest/options.js';
+
+const resolved = async (options: SnowflakeModuleOptions) =>
+  (await resolveOptions(options, true)) as WorkerConfig;
 
 async function faultsOf(options: unknown, hasScheduler = true): Promise<string[]> {
   try {
@@ -140,8 +144,8 @@ describe('options', () => {
   });
 
   it('how far ids run ahead is left to the lease, but where it is said', async () => {
-    expect((await resolveOptions({ workerId: 1 }, true)).aheadMsMax).toBeUndefined();
-    expect((await resolveOptions({ workerId: 1, aheadMsMax: 9 }, true)).aheadMsMax).toBe(9);
+    expect((await resolved({ workerId: 1 })).aheadMsMax).toBeUndefined();
+    expect((await resolved({ workerId: 1, aheadMsMax: 9 })).aheadMsMax).toBe(9);
   });
 
   it('every fault is reported at once', async () => {
@@ -154,7 +158,7 @@ describe('options', () => {
   });
 
   it('0 is a worker id like any other', async () => {
-    const config = await resolveOptions({ workerId: 0, aheadMsMax: 0, reserveMs: 0 }, true);
+    const config = await resolved({ workerId: 0, aheadMsMax: 0, reserveMs: 0 });
     expect(config.workerIds).toEqual({ min: 0, max: 1023 });
     expect([config.aheadMsMax, config.lease.reserveMs]).toEqual([0, 0]);
   });
@@ -163,7 +167,7 @@ describe('options', () => {
     const layout = layouts.twitter();
     const workerFields = { datacenter: 3 };
     const support = 'redis://127.0.0.1:1';
-    const config = await resolveOptions({ layout, workerFields, support }, true);
+    const config = await resolved({ layout, workerFields, support });
     expect(config.workerIds).toEqual({ min: 96, max: 127 });
     expect(await faultsOf({ layout, workerFields, workerId: 7 })).toEqual([
       expect.stringContaining('96 to 127, got 7'),
@@ -175,10 +179,7 @@ describe('options', () => {
 
   it('an epoch of its own moves a preset', async () => {
     const epoch = '2025-06-01T00:00:00Z';
-    const fromPreset = await resolveOptions(
-      { workerId: 1, layout: layouts.twitter(), epoch },
-      true,
-    );
+    const fromPreset = await resolved({ workerId: 1, layout: layouts.twitter(), epoch });
     expect(fromPreset.layout.epochMs).toBe(Date.parse(epoch));
     const layout = new BitLayout({
       fields: [
@@ -186,11 +187,11 @@ describe('options', () => {
         ['sequence', 12],
       ],
     });
-    expect((await resolveOptions({ workerId: 0, layout }, true)).layout).toBe(layout);
+    expect((await resolved({ workerId: 0, layout })).layout).toBe(layout);
     const methods = Object.getOwnPropertyDescriptors(BitLayout.prototype);
     const ofOtherCopy = Object.assign(Object.create({}, methods) as BitLayout, layout);
     expect(ofOtherCopy).not.toBeInstanceOf(BitLayout);
-    const { layout: taken } = await resolveOptions({ workerId: 0, layout: ofOtherCopy }, true);
+    const { layout: taken } = await resolved({ workerId: 0, layout: ofOtherCopy });
     expect(taken).toBe(ofOtherCopy);
   });
 });

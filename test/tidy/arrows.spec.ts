@@ -66,19 +66,21 @@ describe('arrows between rooms', () => {
       'lib/nest/x.ts',
       '../backends/redis/index.js',
       'imports lib/backends/redis/index.ts; ' +
-        'nest may import backends/schemes, core, lease, patience, errors, shown, process-wide',
+        'nest may import backends/schemes, generator-kind, core, lease, patience, errors, ' +
+        'shown, process-wide',
     ],
     [
       'lib/backends/schemes.ts',
       './redis/index.js',
       'imports lib/backends/redis/index.ts; ' +
         'backends/schemes may import lease, errors, shown, types of registry, ' +
-        'types of counters, backends by import()',
+        'types of counters, types of generator-kind, backends by import(), counters by import()',
     ],
     [
       'lib/health/x.ts',
       '../core/y.js',
-      'imports lib/core/y.ts; health may import nest, types of lease, types of core',
+      'imports lib/core/y.ts; health may import nest, types of generator-kind, types of lease, ' +
+        'types of core',
     ],
   ])('%s may not import %s', (path, specifier, message) => {
     expect(arrowsIn(path, `import { a } from '${specifier}';`)).toEqual([`${path}:1 ${message}`]);

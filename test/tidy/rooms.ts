@@ -37,6 +37,8 @@ export const ROOMS: readonly Room[] = [
   { room: 'core/index', imports: ['core', 'errors'], outside: [] },
   // Time, timers and chance as ports; who this process is.
   { room: 'patience', imports: [], outside: [] },
+  // What the option `generator` takes; types, and how a value is told.
+  { room: 'generator-kind', imports: [], typesOf: ['core', 'patience'], outside: [] },
   { room: 'lease', imports: ['patience', 'core', 'errors', 'shown', 'process-wide'], outside: [] },
   // What every store does, without a store: it answers in the words of the contract of lease.
   {
@@ -47,7 +49,7 @@ export const ROOMS: readonly Room[] = [
   // Counters, without a store; they share the clock that never goes back.
   {
     room: 'counters',
-    imports: ['registry', 'patience', 'errors', 'shown'],
+    imports: ['generator-kind', 'registry', 'patience', 'core', 'errors', 'shown'],
     outside: ['node:crypto'],
   },
   // The store's clock of a registry in this process is the clock of this process.
@@ -66,8 +68,8 @@ export const ROOMS: readonly Room[] = [
   {
     room: 'backends/schemes',
     imports: ['lease', 'errors', 'shown'],
-    typesOf: ['registry', 'counters'],
-    loads: ['backends'],
+    typesOf: ['registry', 'counters', 'generator-kind'],
+    loads: ['backends', 'counters'],
     outside: [],
   },
   {
@@ -77,7 +79,16 @@ export const ROOMS: readonly Room[] = [
   },
   {
     room: 'nest',
-    imports: ['backends/schemes', 'core', 'lease', 'patience', 'errors', 'shown', 'process-wide'],
+    imports: [
+      'backends/schemes',
+      'generator-kind',
+      'core',
+      'lease',
+      'patience',
+      'errors',
+      'shown',
+      'process-wide',
+    ],
     outside: ['@nestjs/common', '@nestjs/core', '@nestjs/schedule'],
   },
   {
@@ -93,23 +104,25 @@ export const ROOMS: readonly Room[] = [
   {
     room: 'health',
     imports: ['nest'],
-    typesOf: ['lease', 'core'],
+    typesOf: ['generator-kind', 'lease', 'core'],
     outside: ['@nestjs/common', '@nestjs/core', '@nestjs/terminus'],
   },
   {
     room: 'metrics',
     imports: ['nest', 'lease', 'patience', 'process-wide'],
-    typesOf: ['core'],
+    typesOf: ['generator-kind', 'core'],
     outside: ['@nestjs/common'],
   },
   {
     room: 'dashboard',
     imports: ['nest', 'health', 'core', 'lease', 'patience', 'errors', 'shown'],
+    typesOf: ['generator-kind'],
     outside: ['@nestjs/common', '@nestjs/core'],
   },
   {
     room: 'cli',
     imports: ['backends/schemes', 'core', 'lease', 'patience', 'registry', 'errors', 'shown'],
+    typesOf: ['counters'],
     outside: ['node:process', 'node:util', 'node:fs'],
   },
   {

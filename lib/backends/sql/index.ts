@@ -23,3 +23,10 @@ export type { DialectName } from './dialects/dialect.js';
 export { countersFromUrl, sqlCounters } from './counters/sql-counters.js';
 export type { GivenDatabase, SqlCounterOptions } from './counters/sql-counters.js';
 export { CreateSnowflakeCounters1767225600001, counterTable } from './counters/counter-table.js';
+export { gaplessSeries, seriesTable } from './series/gapless-series.js';
+export type {
+  GaplessSeries,
+  GaplessSeriesOptions,
+  TransactionManager,
+  TransactionQuery,
+} from './series/gapless-series.js';

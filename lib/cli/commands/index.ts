@@ -2,6 +2,8 @@
  * All commands, in the order in which the help lists them.
  */
 import type { Command } from '../command.js';
+import { countersCreate } from './counters-create.js';
+import { countersInspect, countersList } from './counters-list.js';
 import { decode } from './decode.js';
 import { doctor } from './doctor.js';
 import { encode } from './encode.js';
@@ -21,5 +23,8 @@ export const COMMANDS: readonly Command[] = [
   release,
   registryCreate,
   registryInspect,
+  countersList,
+  countersCreate,
+  countersInspect,
   doctor,
 ];

@@ -25,6 +25,17 @@ export async function withStore(
   call: Call,
   use: (store: RegistryInspector) => Promise<ExitCode>,
 ): Promise<ExitCode> {
+  const { url, timeoutMs } = namedStore(call);
+  const store = limitedInspector(await openStore(url), timeoutMs);
+  try {
+    return await use(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** What --support and --timeout say. @throws SnowflakeError CONFIG_INVALID */
+export function namedStore(call: Call): { readonly url: string; readonly timeoutMs: number } {
   // The environment keeps a password out of the list of processes.
   const url = call.options.text('support') ?? call.env['SNOWFLAKE_SUPPORT'];
   const timeoutMs = call.options.whole('timeout') ?? TIMEOUT_MS;
@@ -36,12 +47,7 @@ export async function withStore(
       'Which store? Give --support redis://host:6379?namespace=shop, or set SNOWFLAKE_SUPPORT.',
     );
   }
-  const store = limitedInspector(await openStore(url), timeoutMs);
-  try {
-    return await use(store);
-  } finally {
-    await store.close();
-  }
+  return { url, timeoutMs };
 }
 
 async function openStore(url: string): Promise<RegistryInspector> {

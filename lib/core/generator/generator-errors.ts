@@ -33,6 +33,21 @@ export function tooWideForNumber(totalBits: number): SnowflakeError {
   );
 }
 
+export function numberTooLarge(): SnowflakeError {
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    'The numbers of this counter have passed 2^53, beyond which a number is not exact, so none ' +
+      'was made. Use nextId() or nextIdString().',
+  );
+}
+
+export function noFields(name: string): SnowflakeError {
+  return new SnowflakeError(
+    'ARGUMENT_INVALID',
+    `\`${name}\` is not a field that a call may fill: a number of a counter has no fields.`,
+  );
+}
+
 export function unknownField(layout: BitLayout, name: string): SnowflakeError {
   const known = layout.callFields.map((field) => `\`${field.name}\``).join(', ') || 'none';
   return new SnowflakeError(

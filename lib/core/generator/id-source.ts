@@ -3,13 +3,11 @@
  *
  * It makes ids at once or refuses; who holds worker ids or ranges for it is not known here.
  */
-import type { BitLayout } from '../layout/bit-layout.js';
 import type { CallFields } from './call-words.js';
 
 export interface IdSource {
-  readonly layout: BitLayout;
   nextId(fields?: CallFields): bigint;
-  /** One id, or SEQUENCE_SPENT at once where nextId() would wait for the clock in place. */
+  /** One id, or a retryable error at once where nextId() would wait for the clock in place. */
   nextIdAtOnce(fields?: CallFields): bigint;
   nextIdString(fields?: CallFields): string;
   nextIdNumber(fields?: CallFields): number;

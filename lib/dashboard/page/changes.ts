@@ -29,12 +29,13 @@ export class Changes {
   }
 
   /** @param process which of the processes that answer */
-  state(process: string, { lease, reason }: GeneratorView): void {
-    this.registry(process, lease.incarnation);
+  state(process: string, { lease, hand, reason }: GeneratorView): void {
+    this.registry(process, lease?.incarnation);
+    const state = lease?.state ?? hand?.state;
     const before = this.states.get(process);
-    this.states.set(process, lease.state);
-    if (before === undefined || before === lease.state) return;
-    this.add(`${process}: ${before} to ${lease.state}. ${reason ?? ''}`);
+    if (state === undefined || state === before) return;
+    this.states.set(process, state);
+    if (before !== undefined) this.add(`${process}: ${before} to ${state}. ${reason ?? ''}`);
   }
 
   /** Holders that a new registry does not list have not left: the old registry was lost. */

@@ -77,8 +77,9 @@ export class IdReader {
 
   private show(answer: IdAnswer | undefined, problem: string): void {
     const { generator } = this.shownWith();
-    const isRead = answer !== undefined && 'id' in answer && generator !== undefined;
-    this.reading = isRead ? new IdReading(answer, generator) : undefined;
+    const layout = generator?.layout;
+    const isRead = answer !== undefined && 'id' in answer && layout !== undefined;
+    this.reading = isRead ? new IdReading(answer, layout) : undefined;
     setText(this.problem, problem);
     this.text.toggleAttribute('aria-invalid', problem !== '');
     setHidden(this.place, !isRead);

@@ -2,7 +2,7 @@
  * Shows an id taken apart: its bits in the colours of their fields, and what each field means.
  * The list under the bits says the same in words.
  */
-import type { FieldView, GeneratorView, IdView, WorkerView } from '../answers.js';
+import type { FieldView, GeneratorView, IdView, LayoutView, WorkerView } from '../answers.js';
 import { element, setText } from './elements.js';
 import { FORMS } from './text-forms.js';
 import { agoText, localText, numberText, spanText, utcText } from './texts.js';
@@ -16,7 +16,7 @@ export class IdReading {
 
   constructor(
     private readonly id: IdView,
-    { layout }: GeneratorView,
+    layout: LayoutView,
   ) {
     const meanings = layout.fields.map((field) => this.meaning(field, layout));
     this.parts = [
@@ -33,7 +33,7 @@ export class IdReading {
     setText(this.worker, workerText(this.id.workerId, workers));
   }
 
-  private meaning(field: FieldView, { fields, unitMs }: GeneratorView['layout']): HTMLElement {
+  private meaning(field: FieldView, { fields, unitMs }: LayoutView): HTMLElement {
     const { name, role, bits, shift } = field;
     const where = bits === 1 ? `bit ${shift}` : `bits ${shift + bits - 1} to ${shift}`;
     const value = element('strong', {}, numberText(this.id.values[name]!));

@@ -3,7 +3,7 @@
  * Every number comes from the layout in the answer.
  */
 import type { GeneratorView, LayoutView } from '../answers.js';
-import { element, setBar, setTerms, setText } from './elements.js';
+import { element, found, setBar, setHidden, setTerms, setText } from './elements.js';
 import { colourOf } from './id-reading.js';
 import { YEAR_MS, dayText, numberText, spanText } from './texts.js';
 
@@ -19,6 +19,8 @@ export class LayoutPanel {
   }
 
   show({ layout, workerIds, counts }: GeneratorView): void {
+    setHidden(found('layout-panel'), layout === undefined);
+    if (layout === undefined) return;
     this.draw(layout);
     const { epochMs, endsMs } = layout;
     const share = (counts.readAtMs - epochMs) / (endsMs - epochMs);
@@ -35,10 +37,7 @@ export class LayoutPanel {
       ['fingerprint', layout.fingerprint],
       ['one tick', spanText(layout.unitMs)],
       ['worker ids', `0 to ${numberText(layout.workerIdMax)}`],
-      [
-        'this application may lease',
-        `${numberText(workerIds.min)} to ${numberText(workerIds.max)}`,
-      ],
+      ...(workerIds === undefined ? [] : [mayLease(workerIds)]),
       ['ids per second and worker', numberText(layout.idsPerSecond)],
     ]);
   }
@@ -58,4 +57,8 @@ export class LayoutPanel {
     });
     this.fields.replaceChildren(...boxes);
   }
+}
+
+function mayLease({ min, max }: NonNullable<GeneratorView['workerIds']>): [string, string] {
+  return ['this application may lease', `${numberText(min)} to ${numberText(max)}`];
 }

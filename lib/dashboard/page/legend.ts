@@ -3,13 +3,13 @@
  *
  * The numbers add up to all worker ids that this application may lease, and any others in the list.
  */
-import type { GeneratorView, WorkerView } from '../answers.js';
+import type { LeasedGeneratorView, WorkerView } from '../answers.js';
 import { element, setAttributes, setText } from './elements.js';
 
 const SIGNS = ['held', 'resting', 'ended', 'fixed', 'free'] as const;
 
 interface Counted {
-  readonly generator: GeneratorView;
+  readonly generator: LeasedGeneratorView;
   readonly workers: readonly WorkerView[];
   /** Whether the list has every worker id in use. */
   readonly isKnown: boolean;
@@ -32,7 +32,7 @@ export function showLegend(list: HTMLElement, { generator, workers, isKnown }: C
 
 function countOf(
   sign: (typeof SIGNS)[number],
-  { workerIds: { min, max } }: GeneratorView,
+  { workerIds: { min, max } }: LeasedGeneratorView,
   workers: readonly WorkerView[],
 ): number {
   if (sign !== 'free') return workers.filter(({ state }) => state === sign).length;

@@ -4,7 +4,13 @@
  * Promise: the two requests are independent, so a slow store never delays what the process knows
  * itself. Data of one generator is never shown under the name of another.
  */
-import type { GeneratorView, StateAnswer, WorkerView, WorkersAnswer } from '../answers.js';
+import type {
+  GeneratorView,
+  LeasedGeneratorView,
+  StateAnswer,
+  WorkerView,
+  WorkersAnswer,
+} from '../answers.js';
 import { ask, askOften } from './asking.js';
 import { Changes } from './changes.js';
 import { FixedWorkers } from './fixed-workers.js';
@@ -12,6 +18,7 @@ import { element, found, setAttributes, setHidden, setText } from './elements.js
 import { IdReader } from './id-reader.js';
 import { LayoutPanel } from './layout-panel.js';
 import { showLegend } from './legend.js';
+import { hasWorkerId, ownWorkers } from './own-workers.js';
 import { ProcessCards, healthText } from './process-cards.js';
 import { timeText } from './texts.js';
 import { WorkerMap } from './worker-map.js';
@@ -92,6 +99,8 @@ class Page {
     setText(found('process-title'), this.isAlone ? 'This process' : 'Processes that answer');
     this.changes.state(`${host}, pid ${pid}`, generator);
     this.layout.show(generator);
+    setHidden(found('id-panel'), generator.layout === undefined);
+    setHidden(found('workers'), !hasWorkerId(generator));
     this.showVerdict(state.generators);
     setAttributes(this.connection, { class: 'live' });
     const from = this.isAlone ? `${host}, pid ${pid}` : `${this.cards.count} processes in turn`;
@@ -135,7 +144,7 @@ class Page {
 
   private showWorkers({ workers, problem }: WorkersAnswer): void {
     const { generator, state } = this;
-    if (generator === undefined || state === undefined) return;
+    if (generator === undefined || !hasWorkerId(generator) || state === undefined) return;
     const isListed = problem === undefined || workers.length > 0;
     if (isListed) {
       this.workers = this.fixed.with(workers, performance.now());
@@ -160,7 +169,7 @@ class Page {
   }
 
   /** By holder, too: a worker id that was ours may now belong to another process. */
-  private isOwn({ lease }: GeneratorView, { host, pid }: StateAnswer) {
+  private isOwn({ lease }: LeasedGeneratorView, { host, pid }: StateAnswer) {
     const { isAlone } = this;
     return ({ workerId, holder }: WorkerView): boolean =>
       isAlone && workerId === lease.workerId && holder?.host === host && holder.pid === pid;
@@ -184,16 +193,5 @@ const TWO_REGISTRIES =
   'Processes lease from different registries, so ids may repeat. Compare their `support`.';
 
 const nameOf = ({ name }: GeneratorView): string => name ?? 'default';
-
-/** Without a list the page shows what this process knows of itself. */
-function ownWorkers(
-  { application, lease }: GeneratorView,
-  { host, pid }: StateAnswer,
-): WorkerView[] {
-  const { workerId, remainingMs } = lease;
-  if (workerId === undefined) return [];
-  const state = remainingMs === undefined ? 'fixed' : 'held';
-  return [{ workerId, state, holder: { host, pid, application }, remainingMs }];
-}
 
 void new Page().start();

@@ -5,9 +5,10 @@
  * Promise: a rate is computed from two answers of one process, by its clock; old answers are shown
  * as old, and no process is shown as healthy without a recent answer.
  */
-import type { CountsView, GeneratorView, LeaseView, StateAnswer } from '../answers.js';
+import type { CountsView, GeneratorView, StateAnswer } from '../answers.js';
+import { countTerms, handTerms, leaseTerms } from './card-terms.js';
 import { drawn, element, setAttributes, setBar, setHidden, setTerms, setText } from './elements.js';
-import { agoText, countText, numberText, spanText, timeText } from './texts.js';
+import { agoText, timeText } from './texts.js';
 
 /** Answers come every two seconds, and behind a load balancer from each in turn. */
 const FRESH_MS = 10_000;
@@ -96,19 +97,23 @@ class ProcessCard {
   }
 
   show(generator: GeneratorView, nowMs: number): void {
-    const { health, reason, support, lease, counts } = generator;
+    const { health, reason, support, lease, hand, counts } = generator;
     this.seenAtMs = nowMs;
-    this.incarnation = lease.incarnation;
+    this.incarnation = lease?.incarnation;
     this.seenAt = timeText(new Date());
     this.isLost = false;
     this.word = healthText(generator);
     this.health = health;
     setText(this.reason, reason ?? '');
     setHidden(this.reason, reason === undefined);
-    this.showLease(lease);
+    this.showLeft(lease?.remainingMs ?? hand?.inHandMs);
     this.showRate(counts);
     const rate = this.rates.at(-1);
-    setTerms(this.terms, [...leaseTerms(lease, support, rate), ...countTerms(counts, rate)]);
+    const terms = [
+      ...(lease === undefined ? [] : leaseTerms(lease, support, rate)),
+      ...(hand === undefined ? [] : handTerms(hand, support)),
+    ];
+    setTerms(this.terms, [...terms, ...countTerms(counts, rate)]);
   }
 
   lose(): void {
@@ -125,7 +130,7 @@ class ProcessCard {
     setAttributes(this.badge, { class: `badge ${look}` });
   }
 
-  private showLease({ remainingMs }: LeaseView): void {
+  private showLeft(remainingMs: number | undefined): void {
     setHidden(this.bar, remainingMs === undefined);
     if (remainingMs === undefined) return;
     this.longestMs = Math.max(this.longestMs, remainingMs);
@@ -147,52 +152,4 @@ class ProcessCard {
     );
     setAttributes(this.line, { points: points.join(' ') });
   }
-}
-
-function leaseTerms(
-  lease: LeaseView,
-  support: string,
-  rate: number | undefined,
-): [string, string][] {
-  const { state, workerId, remainingMs, incarnation, idsLeft, renewals } = lease;
-  const endless = workerId === undefined ? 'no lease' : 'no end';
-  const terms: [string, string][] = [
-    ['worker id', workerId === undefined ? 'none' : String(workerId)],
-    ['state', state],
-    ['lease left', remainingMs === undefined ? endless : leftText(remainingMs)],
-    ['worker id from', support],
-  ];
-  if (idsLeft !== undefined) terms.push(['lasts without the store', lastsText(idsLeft, rate)]);
-  if (incarnation !== undefined) terms.push(['registry', incarnation]);
-  if (renewals === undefined) return terms;
-  const { countByAnswer, usualMs, lastAgoMs } = renewals;
-  const answers = Object.entries(countByAnswer);
-  const total = answers.reduce((sum, [, count]) => sum + count, 0);
-  if (total === 0) return terms;
-  const said = answers.map(([answer, count]) => `${numberText(count)} ${answer}`).join(', ');
-  terms.push(['renewals', said]);
-  if (usualMs !== undefined) terms.push(['an answer takes', `${numberText(usualMs)} ms`]);
-  if (lastAgoMs !== undefined) terms.push(['renewed', agoText(lastAgoMs)]);
-  return terms;
-}
-
-/** While the lease is stretched, only ids use them up, not the clock. */
-function lastsText(idsLeft: number, rate = 0): string {
-  const ids = `${numberText(idsLeft)} ids`;
-  return rate > 0 ? `${ids}: ${spanText((idsLeft / rate) * 1000)} at this rate` : ids;
-}
-
-const leftText = (remainingMs: number): string =>
-  remainingMs > 0 ? spanText(remainingMs) : `ended ${agoText(-remainingMs)}`;
-
-function countTerms(counts: CountsView, rate: number | undefined): [string, string][] {
-  const { issued, waits, rollbacks, aheadMs, clockSkewMs } = counts;
-  return [
-    ['ids per second', rate === undefined ? '…' : numberText(rate)],
-    ['ids made', numberText(issued)],
-    ['waits for the clock', numberText(waits)],
-    ['ahead of the clock', spanText(aheadMs)],
-    ['clock set back', countText(rollbacks, 'time')],
-    ["store's clock minus ours", spanText(clockSkewMs)],
-  ];
 }

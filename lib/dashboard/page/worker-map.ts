@@ -4,7 +4,7 @@
  * Promise: states differ by shape, not only by colour. Everything it shows is also in the table and
  * the legend.
  */
-import type { GeneratorView, WorkerState, WorkerView } from '../answers.js';
+import type { LeasedGeneratorView, WorkerState, WorkerView } from '../answers.js';
 import type { IsOwn } from './worker-table.js';
 import { drawn, setAttributes, setText } from './elements.js';
 
@@ -28,7 +28,7 @@ export class WorkerMap {
     place.append(this.root);
   }
 
-  show(generator: GeneratorView, workers: readonly WorkerView[], isOwn: IsOwn): void {
+  show(generator: LeasedGeneratorView, workers: readonly WorkerView[], isOwn: IsOwn): void {
     const space = spaceOf(generator, workers);
     this.draw(space);
     const byCell = grouped(workers, (worker) => cellOf(space, worker.workerId));
@@ -60,7 +60,10 @@ export class WorkerMap {
 }
 
 /** All worker ids of a small layout; of a large one those that can be leased, and any in use. */
-function spaceOf({ layout, workerIds }: GeneratorView, workers: readonly WorkerView[]): Space {
+function spaceOf(
+  { layout, workerIds }: LeasedGeneratorView,
+  workers: readonly WorkerView[],
+): Space {
   const isSmall = layout.workerIdMax < CELLS_MAX;
   const seen = workers.map(({ workerId }) => workerId);
   const min = isSmall ? 0 : Math.min(workerIds.min, ...seen);
@@ -88,7 +91,7 @@ function grouped(
 function isForLease(
   { min, perCell }: Space,
   at: number,
-  { workerIds, lease }: GeneratorView,
+  { workerIds, lease }: LeasedGeneratorView,
 ): boolean {
   const first = min + at * perCell;
   const isLeased = lease.remainingMs !== undefined || lease.workerId === undefined;

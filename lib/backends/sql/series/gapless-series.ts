@@ -1,0 +1,148 @@
+/**
+ * A series without gaps: its number is taken in the caller's transaction, and given back by whoever
+ * rolls that back.
+ *
+ * Promise: of a period that has number n committed, each from 1 to n was committed once. The row of
+ * the period is locked until the transaction ends, so takers wait for each other.
+ */
+import {
+  SeriesForm,
+  type SeriesFormOptions,
+  type SeriesParts,
+} from '../../../counters/series/series-form.js';
+import { SnowflakeError } from '../../../errors.js';
+import { dialectOfType } from '../connection/data-source.js';
+import type { DialectName } from '../dialects/dialect.js';
+import { checkedOptions } from '../sql-options.js';
+import { rowsOf, type SqlParameter, type SqlQuery } from '../sql-query.js';
+import { TABLE_ENDINGS } from '../table/registry-table.js';
+
+const TABLE = 'snowflake_series';
+
+const COLUMNS = `
+  series varchar(128) NOT NULL,
+  period varchar(16) NOT NULL,
+  next bigint NOT NULL,
+  PRIMARY KEY (series, period)
+`;
+
+/** An EntityManager of TypeORM within a transaction, known by its shape. */
+export interface TransactionManager {
+  readonly connection: { readonly options: { readonly type: string } };
+  readonly queryRunner?: { readonly isTransactionActive: boolean } | undefined;
+  query(sql: string, params?: SqlParameter[]): Promise<unknown>;
+}
+
+/** Statements of one open transaction, by whatever client. */
+export interface TransactionQuery {
+  readonly query: SqlQuery;
+  readonly dialect: DialectName;
+}
+
+export interface GaplessSeriesOptions extends SeriesFormOptions {
+  /** Default 'snowflake_series'; seriesTable() makes it. */
+  readonly table?: string;
+}
+
+export interface GaplessSeries {
+  /**
+   * The next text, in the caller's transaction.
+   * @throws SnowflakeError ARGUMENT_INVALID outside of one, COUNTER_FULL, or what the client throws
+   */
+  nextIn(transaction: TransactionManager | TransactionQuery): Promise<string>;
+  /** Takes a text apart. @throws SnowflakeError ID_INVALID */
+  parse(text: string): SeriesParts;
+}
+
+/**
+ * The statement that creates the table of gapless series, if it is not there.
+ *
+ * @param dialect 'postgres', 'mysql' (MariaDB too) or 'sqlite'
+ * @param table default 'snowflake_series'
+ */
+export function seriesTable(dialect: DialectName, table: string = TABLE): string {
+  checkedOptions({ table });
+  return `CREATE TABLE IF NOT EXISTS ${table} (${COLUMNS}${TABLE_ENDINGS[dialect]}`;
+}
+
+/**
+ * Invoice numbers without a gap. A number exists if and only if its transaction is committed; so
+ * one transaction at a time takes a number of a period, and the others wait for its end.
+ *
+ * @throws SnowflakeError CONFIG_INVALID with every fault, such as a time zone that is not known
+ * @example
+ * ```ts
+ * import { gaplessSeries } from 'nestjs-snowflake/sql';
+ * import type { DataSource } from 'typeorm';
+ *
+ * const invoices = gaplessSeries({
+ *   name: 'invoice',
+ *   period: 'year',
+ *   timeZone: 'Europe/Berlin',
+ *   form: 'R-{date}-{00000}',
+ * });
+ *
+ * export const numbered = (database: DataSource): Promise<string> =>
+ *   database.transaction((manager) => invoices.nextIn(manager));
+ * ```
+ */
+export function gaplessSeries(options: GaplessSeriesOptions): GaplessSeries {
+  const { table = TABLE, name } = options;
+  const form = new SeriesForm(options);
+  checkedOptions({ table });
+  return {
+    nextIn: async (transaction) => {
+      const { period } = form;
+      return form.text({ period, number: await taken(table, [name, period], transaction) });
+    },
+    parse: (text) => form.parse(text),
+  };
+}
+
+async function taken(
+  table: string,
+  key: readonly [series: string, period: string],
+  transaction: TransactionManager | TransactionQuery,
+): Promise<number> {
+  const { query, dialect } = opened(transaction);
+  const statements = STATEMENTS[dialect](table);
+  let answer: unknown;
+  for (const sql of statements) answer = await query(sql, [...key]);
+  const number = Number(rowsOf(answer)[0]?.['next']) - 1;
+  if (Number.isSafeInteger(number) && number > 0) return number;
+  throw new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The table ${table} gave no number for the series ${key[0]}. Roll the transaction back.`,
+  );
+}
+
+/** The last one gives the row as it is now. */
+const STATEMENTS: { readonly [dialect in DialectName]: (table: string) => readonly string[] } = {
+  postgres: (table) => [
+    `INSERT INTO ${table} (series, period, next) VALUES ($1, $2, 2) ` +
+      `ON CONFLICT (series, period) DO UPDATE SET next = ${table}.next + 1 RETURNING next`,
+  ],
+  sqlite: (table) => [
+    `INSERT INTO ${table} (series, period, next) VALUES (?, ?, 2) ` +
+      `ON CONFLICT (series, period) DO UPDATE SET next = next + 1 RETURNING next`,
+  ],
+  mysql: (table) => [
+    `INSERT INTO ${table} (series, period, next) VALUES (?, ?, 2) ` +
+      `ON DUPLICATE KEY UPDATE next = next + 1`,
+    // As the one who holds its lock sees it, whatever the transaction has read before.
+    `SELECT next FROM ${table} WHERE series = ? AND period = ? FOR UPDATE`,
+  ],
+};
+
+function opened(transaction: TransactionManager | TransactionQuery): TransactionQuery {
+  if ('dialect' in transaction) return transaction;
+  if (transaction.queryRunner?.isTransactionActive !== true) {
+    throw new SnowflakeError(
+      'ARGUMENT_INVALID',
+      'nextIn() was given an EntityManager outside of a transaction, so no number was taken: it ' +
+        'could not be rolled back. Call it in dataSource.transaction(async (manager) => ...).',
+    );
+  }
+  const dialect = dialectOfType(transaction.connection.options.type);
+  return { dialect, query: (sql, params) => transaction.query(sql, params) };
+}

@@ -1,0 +1,12 @@
+/**
+ * `nestjs-snowflake/segments`: dense numbers of a counter instead of snowflake ids, and series that
+ * begin anew with each day, month or year.
+ */
+export { segments } from './segments/segments.js';
+export type { HighestId, SegmentOptions } from './segments/segment-options.js';
+export { series } from './series/series.js';
+export type { Series, SeriesOptions } from './series/series.js';
+export type { SeriesFormOptions, SeriesParts } from './series/series-form.js';
+export type { Period } from './series/period.js';
+export type { GeneratorKind } from '../generator-kind.js';
+export type { CounterStore } from './counter-store.js';

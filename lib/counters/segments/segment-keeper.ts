@@ -1,0 +1,245 @@
+/**
+ * Sees to it that numbers are in hand: takes segments ahead of need, from one store or from several
+ * in turn, and gives back at the end what was not used. Start, refills and stop stand in one file,
+ * since at most one of them may run.
+ *
+ * Promise: one refill is under way at most, and what is in hand is bounded by three steps. A store
+ * that is away, hangs or has lost its counter costs numbers or time, never a number twice.
+ */
+import { SegmentGenerator } from '../../core/generator/segment-generator.js';
+import type { SnowflakeError } from '../../errors.js';
+import { NO_WORKER, type GeneratorListener } from '../../generator-kind.js';
+import type {
+  GeneratorState,
+  GeneratorStatus,
+  GeneratorSurroundings,
+} from '../../generator-kind.js';
+import { CallRecord } from '../../patience/call-record.js';
+import { RetryDelay } from '../../patience/retry-delay.js';
+import { pause } from '../../patience/timers.js';
+import { withinLimit } from '../../patience/within-limit.js';
+import type { GrantedSegment } from './numbered-store.js';
+import type { SegmentTerms } from './segment-options.js';
+import { StoreTurns } from './store-turns.js';
+import { notStarted, spent, stopped } from './segment-texts.js';
+import { StepSize } from './step-size.js';
+
+/** What closing a connection may take beside the calls. */
+const CLOSE_MS = 1000;
+
+export class SegmentKeeper {
+  readonly generator = new SegmentGenerator<GrantedSegment>({
+    low: () => void (this.hasBegun && this.refresh()),
+    spent: () => this.spent(),
+  });
+  private readonly calls = new CallRecord();
+  private readonly size: StepSize;
+  private readonly stores: StoreTurns;
+  private readonly stopping = new AbortController();
+  private listener: GeneratorListener | undefined;
+  /** Why the last refill brought nothing. */
+  private fault: SnowflakeError | undefined;
+  /** What of one store cannot pass, even where another one grants. */
+  private lasting: SnowflakeError | undefined;
+  private shownState: GeneratorState = 'unassigned';
+  private hasBegun = false;
+  private hasTaken = false;
+  private isFilling = false;
+  private filling: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly terms: SegmentTerms,
+    private readonly surroundings: GeneratorSurroundings,
+  ) {
+    const { clock, timers, callTimeoutMs, random } = surroundings;
+    const late = (segment: GrantedSegment) => this.takeLate(segment);
+    const parts = { terms, calls: this.calls, clock, timers, callTimeoutMs, late };
+    this.size = new StepSize(terms);
+    this.stores = new StoreTurns(parts, random);
+  }
+
+  get place(): string {
+    return this.stores.place;
+  }
+
+  get state(): GeneratorState {
+    if (this.stopping.signal.aborted) return 'released';
+    if (!this.hasTaken) return 'unassigned';
+    if (this.generator.inHand === 0) return 'exhausted';
+    return this.fault === undefined ? 'active' : 'degraded';
+  }
+
+  get status(): GeneratorStatus {
+    const { generator, size, state } = this;
+    const { inHand, issuedCount, spentCount } = generator;
+    return {
+      kind: 'segments',
+      ...NO_WORKER,
+      state,
+      issuedCount,
+      waitCount: spentCount,
+      readAt: new Date(this.surroundings.clock.now()),
+      inHand,
+      inHandMs: size.lastingMs(inHand),
+      step: size.step,
+      calls: this.calls.status,
+      idsLeft: inHand,
+      hasLayout: false,
+    };
+  }
+
+  listen(listener: GeneratorListener): void {
+    this.listener = listener;
+  }
+
+  /** @throws SnowflakeError why nothing could be taken for startTimeoutMs, or what cannot pass */
+  async start(): Promise<void> {
+    this.hasBegun = this.isFilling = true;
+    const starting = this.takeFirst();
+    // Whoever waits for the end of a refill has nothing to do with its error.
+    this.filling = starting.catch(() => undefined);
+    await starting;
+  }
+
+  /** Asks until enough is in hand; never fails. One at a time. */
+  refresh(): Promise<void> {
+    this.hasBegun = true;
+    if (!this.isFilling && !this.stopping.signal.aborted) {
+      this.isFilling = true;
+      this.filling = this.fill();
+    }
+    return this.filling;
+  }
+
+  advice(): Promise<string[]> {
+    return this.stores.advice();
+  }
+
+  /** No number is made from here on. */
+  async stop(): Promise<void> {
+    if (this.stopping.signal.aborted) return;
+    const unused = this.generator.close();
+    this.stopping.abort(stopped());
+    this.report('Stopped.');
+    this.listener?.woken();
+    const { timers, callTimeoutMs } = this.surroundings;
+    const over = () => this.listener?.news('The numbers in hand were not given back in time.');
+    const giveBack = async () => {
+      await this.filling;
+      await this.stores.giveBack(unused);
+    };
+    await withinLimit(giveBack(), { timers, ms: callTimeoutMs, over });
+    await withinLimit(this.stores.close(), { timers, ms: CLOSE_MS, over: () => undefined });
+  }
+
+  private async takeFirst(): Promise<void> {
+    const { timers, startTimeoutMs, random } = this.surroundings;
+    const over = new AbortController();
+    const timer = timers.after(startTimeoutMs, () => over.abort(notStarted()));
+    const signal = AbortSignal.any([over.signal, this.stopping.signal]);
+    const delay = new RetryDelay(random);
+    try {
+      for (;;) {
+        const waitMs = await this.refillOnce(delay);
+        this.stopping.signal.throwIfAborted();
+        if (this.lasting !== undefined) throw this.lasting;
+        if (waitMs === undefined) return;
+        await this.rest(waitMs, signal);
+        if (over.signal.aborted) throw this.fault!;
+      }
+    } finally {
+      timers.cancel(timer);
+      this.isFilling = false;
+    }
+  }
+
+  private async fill(): Promise<void> {
+    const delay = new RetryDelay(this.surroundings.random);
+    try {
+      // Whoever made the id that led here goes on first.
+      await Promise.resolve();
+      while (!this.stopping.signal.aborted && this.generator.inHand <= this.size.mark) {
+        const waitMs = await this.refillOnce(delay);
+        if (waitMs !== undefined) await this.rest(waitMs);
+      }
+    } finally {
+      // In the same turn as the last look at what is in hand: who asks next begins anew.
+      this.isFilling = false;
+    }
+  }
+
+  private async rest(ms: number, signal = this.stopping.signal): Promise<void> {
+    // Woken early by a stop, which whoever rests looks for.
+    await pause(this.surroundings.timers, ms, signal).catch(() => undefined);
+  }
+
+  /** Asks each store once until one grants; else how long to wait before the next round, ms. */
+  private async refillOnce(delay: RetryDelay): Promise<number | undefined> {
+    this.size.measure(this.generator.issuedCount, this.surroundings.clock.now());
+    let fault: SnowflakeError | undefined;
+    for (const store of this.stores.next()) {
+      try {
+        this.takeIn(await store.take(this.size.step));
+        delay.reset();
+        return undefined;
+      } catch (error) {
+        fault = worse(fault, error as SnowflakeError);
+        this.tell(error as SnowflakeError);
+        if (this.stopping.signal.aborted) break;
+      }
+    }
+    this.fault = fault;
+    this.report(fault!.message);
+    if (fault?.retryable === false) this.listener?.woken();
+    const waitMs = fault!.details['waitMs'];
+    return typeof waitMs === 'number' ? Math.max(1, waitMs) : delay.next();
+  }
+
+  private takeIn(segment: GrantedSegment): void {
+    if (this.stopping.signal.aborted) {
+      this.stores.giveBackWhole(segment);
+      return;
+    }
+    this.generator.add(segment);
+    this.generator.mark = this.size.mark;
+    this.hasTaken = true;
+    this.fault = undefined;
+    this.report(`Numbers of ${this.terms.counter} are taken from ${segment.store.place}.`);
+    this.listener?.woken();
+  }
+
+  /** Numbers that nobody else has; they are used only where not enough is in hand anyway. */
+  private takeLate(segment: GrantedSegment): void {
+    if (this.generator.inHand <= this.size.mark) this.takeIn(segment);
+  }
+
+  /** Of several stores one that can never grant would go unseen. */
+  private tell(fault: SnowflakeError): void {
+    if (fault.retryable) return;
+    if (this.lasting?.code !== fault.code && this.hasTaken) this.listener?.news(fault.message);
+    this.lasting = fault;
+  }
+
+  private spent(): SnowflakeError {
+    const { fault, state } = this;
+    if (state === 'released') return stopped();
+    // What somebody has to cure is said as it is.
+    if (fault?.retryable === false) return fault;
+    if (state === 'unassigned') return notStarted();
+    if (fault !== undefined) this.report(fault.message);
+    return spent({ counter: this.terms.counter, place: this.place }, fault);
+  }
+
+  private report(reason: string): void {
+    const [from, to] = [this.shownState, this.state];
+    if (from === to) return;
+    this.shownState = to;
+    this.listener?.changed({ from, to, reason });
+  }
+}
+
+/** Of several stores that grant nothing, what may pass says more about when to ask again. */
+function worse(known: SnowflakeError | undefined, next: SnowflakeError): SnowflakeError {
+  if (known === undefined) return next;
+  return known.retryable && !next.retryable ? known : next;
+}

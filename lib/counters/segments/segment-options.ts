@@ -1,0 +1,162 @@
+/**
+ * The options of segments({...}): what they mean, their defaults, and what is wrong with them.
+ *
+ * Promise: every fault is found at once; no store, client or text that may be a URL is shown.
+ */
+import { ID_MAX } from '../../core/id-words.js';
+import { SnowflakeError } from '../../errors.js';
+import { shown } from '../../shown.js';
+import type { CounterStore } from '../counter-store.js';
+
+/** The highest id in use: as it comes from a database, undefined or null for an empty table. */
+export type HighestId = bigint | number | string | null | undefined;
+
+export interface SegmentOptions {
+  /** Where the counter lies, such as `sqlCounters({ dataSource })`. */
+  readonly store?: CounterStore;
+  /**
+   * Several stores instead of one: store k of N gives every N-th number from k on. Their order is
+   * kept in them, so it must stay as it is.
+   */
+  readonly stores?: readonly CounterStore[];
+  /** Which counter, e.g. `order`: 1 to 128 characters without spaces. */
+  readonly counter: string;
+  /**
+   * Creates a counter that the store does not know. A function gives the highest id in use, and the
+   * counter starts `skip` above it: `() => orders.maximum('id')`. A number is where it starts, and
+   * vouches that no number from there on was ever used, at whatever time the store may lose the
+   * counter; where the store can lose data it is refused. Default: `snowflake counters create`.
+   */
+  readonly startAt?: bigint | number | (() => HighestId | Promise<HighestId>);
+  /** For how long numbers are kept in hand, by the rate at which they are used. Default 30 s. */
+  readonly lastsMs?: number;
+  /** The fewest that are taken at a time. Default 1000, or `stepMax` where that is less. */
+  readonly stepMin?: number;
+  /** The most that are taken at a time; a crash loses up to three times as many. Default 10^6. */
+  readonly stepMax?: number;
+  /**
+   * How far the counter jumps after its store lost data; at most half of it is granted, to all
+   * processes together, within the time of which a store may lose its writes. Default 10 x stepMax.
+   */
+  readonly skip?: bigint | number;
+}
+
+/** The options, completed. */
+export interface SegmentTerms {
+  readonly stores: readonly CounterStore[];
+  readonly counter: string;
+  readonly startAt: bigint | (() => HighestId | Promise<HighestId>) | undefined;
+  readonly lastsMs: number;
+  readonly stepMin: number;
+  readonly stepMax: number;
+  readonly skip: bigint;
+}
+
+const STEP_MAX = 1_000_000_000;
+const LASTS_MS = [1000, 3_600_000] as const;
+const STORES_MAX = 1024;
+const NAMES = 'store, stores, counter, startAt, lastsMs, stepMin, stepMax, skip';
+
+/** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults` */
+export function segmentTerms(options: SegmentOptions): SegmentTerms {
+  if (typeof options !== 'object' || options === null) {
+    throw refused([`Expected the options of segments() to be an object, got ${typeof options}.`]);
+  }
+  const { store, stores = [store as CounterStore], counter, lastsMs = 30_000 } = options;
+  const { stepMax = 1_000_000, stepMin = Math.min(1000, stepMax) } = options;
+  const { skip = BigInt(Number.isSafeInteger(stepMax) ? 10 * stepMax : 2), startAt } = options;
+  const faults = [
+    ...unknownNames(options),
+    ...storeFaults(options),
+    ...counterFaults(counter),
+    ...wholeFaults('lastsMs', lastsMs, LASTS_MS),
+    ...wholeFaults('stepMin', stepMin, [1, STEP_MAX]),
+    ...wholeFaults('stepMax', stepMax, [1, STEP_MAX]),
+    ...bigFaults('skip', skip, 2n),
+    ...startFaults(startAt, stores),
+  ];
+  if (faults.length === 0 && stepMin > stepMax) {
+    faults.push(`Expected \`stepMin\` to be at most \`stepMax\` (${stepMax}), got ${stepMin}.`);
+  }
+  if (faults.length === 0 && BigInt(skip) < 2n * BigInt(stepMin)) {
+    faults.push(`Expected \`skip\` to be at least twice \`stepMin\` (${stepMin}), got ${skip}.`);
+  }
+  if (faults.length > 0) throw refused(faults);
+  const start = typeof startAt === 'number' ? BigInt(startAt) : startAt;
+  return { stores, counter, startAt: start, lastsMs, stepMin, stepMax, skip: BigInt(skip) };
+}
+
+function unknownNames(options: object): string[] {
+  return Object.keys(options)
+    .filter((name) => !NAMES.split(', ').includes(name))
+    .map((name) => `segments() has no option \`${name}\`. Its options are ${NAMES}.`);
+}
+
+function storeFaults({ store, stores }: SegmentOptions): string[] {
+  if (store !== undefined && stores !== undefined) {
+    return ['`store` and `stores` exclude each other: give one of them.'];
+  }
+  const given = stores ?? [store];
+  if (!Array.isArray(given) || given.length === 0 || given.length > STORES_MAX) {
+    return [`Expected \`stores\` to be a list of 1 to ${STORES_MAX} stores of counters.`];
+  }
+  // The value is not shown: it may be a client or its options.
+  if (!given.every(isCounterStore)) {
+    return [
+      'Expected `store`, or each of `stores`, to be a store of counters, as sqlCounters() and ' +
+        'redisCounters() make them.',
+    ];
+  }
+  return new Set(given).size === given.length ? [] : ['The same store is given twice in `stores`.'];
+}
+
+/** Whoever made it. */
+export function isCounterStore(value: unknown): value is CounterStore {
+  const candidate = value as Partial<CounterStore> | null | undefined;
+  return typeof candidate === 'object' && typeof candidate?.take === 'function';
+}
+
+/** As in the contract. The text itself may go on with a password, so it is not shown. */
+function counterFaults(counter: unknown): string[] {
+  if (typeof counter === 'string' && /^[^\s\p{C}|]{1,128}$/u.test(counter)) return [];
+  return ['Expected `counter` to be a name of 1 to 128 characters without spaces or |.'];
+}
+
+function wholeFaults(
+  name: string,
+  value: unknown,
+  [min, max]: readonly [min: number, max: number],
+): string[] {
+  const isWhole = typeof value === 'number' && Number.isInteger(value);
+  if (isWhole && value >= min && value <= max) return [];
+  return [`Expected \`${name}\` to be an integer from ${min} to ${max}, got ${shown(value)}.`];
+}
+
+function bigFaults(name: string, value: unknown, min: bigint): string[] {
+  const isWhole = typeof value === 'bigint' || Number.isSafeInteger(value);
+  if (isWhole && BigInt(value as number) >= min && BigInt(value as number) <= ID_MAX) return [];
+  return [
+    `Expected \`${name}\` to be a bigint or a safe integer from ${min}, got ${shown(value)}.`,
+  ];
+}
+
+/**
+ * A number is true for one moment and configured for good: after a flush it would begin the counter
+ * anew in a process that is started then.
+ */
+function startFaults(startAt: unknown, stores: readonly CounterStore[]): string[] {
+  if (startAt === undefined || typeof startAt === 'function') return [];
+  const faults = bigFaults('startAt', startAt, 0n);
+  const canLose = Array.isArray(stores) && stores.some((store) => store?.lossWindowMs > 0);
+  if (faults.length > 0 || !canLose) return faults;
+  return [
+    'A fixed `startAt` is refused with a store that can lose data: once the counter is lost, a ' +
+      'restarted process would begin it anew and give its numbers again. Give a function ' +
+      'that reads the highest id in use, `startAt: () => orders.maximum("id")`, or leave it out ' +
+      'and run `snowflake counters create` once.',
+  ];
+}
+
+function refused(faults: readonly string[]): SnowflakeError {
+  return new SnowflakeError('CONFIG_INVALID', faults.join(' '), { details: { faults } });
+}

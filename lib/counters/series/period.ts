@@ -1,0 +1,38 @@
+/**
+ * Which day, month or year it is in a time zone: the part of a series that begins anew at 1.
+ *
+ * Promise: the calendar is the Gregorian one with Latin digits, whatever the locale of the host.
+ */
+import { SnowflakeError } from '../../errors.js';
+import { shown } from '../../shown.js';
+
+export type Period = 'day' | 'month' | 'year';
+
+/** How many of the digits yyyyMMdd name a period. */
+export const PERIOD_DIGITS: { readonly [period in Period]: number } = { day: 8, month: 6, year: 4 };
+
+/** @throws SnowflakeError CONFIG_INVALID for a time zone that this Node does not know */
+export function periodsOf(period: Period, timeZone: string): (nowMs: number) => string {
+  if (typeof timeZone !== 'string') throw unknownZone(timeZone);
+  const parts = { year: 'numeric', month: '2-digit', day: '2-digit' } as const;
+  let format: Intl.DateTimeFormat;
+  try {
+    format = new Intl.DateTimeFormat('en-u-ca-gregory-nu-latn', { ...parts, timeZone });
+  } catch {
+    throw unknownZone(timeZone);
+  }
+  return (nowMs) => {
+    const found = format.formatToParts(nowMs);
+    const part = (type: string) => found.find((each) => each.type === type)?.value ?? '';
+    const digits = `${part('year').padStart(4, '0')}${part('month')}${part('day')}`;
+    return digits.slice(0, PERIOD_DIGITS[period]);
+  };
+}
+
+function unknownZone(timeZone: unknown): SnowflakeError {
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    `Expected \`timeZone\` to be a time zone of the IANA database, such as 'Asia/Shanghai' or ` +
+      `'UTC', got ${shown(timeZone)}.`,
+  );
+}

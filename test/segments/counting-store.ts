@@ -1,0 +1,71 @@
+/**
+ * A store of counters with faults in the test's hands: it hangs, fails, loses answers, goes back.
+ * It holds to the contract in nothing but handing out ranges, so what is shown is the keeper's own.
+ */
+import type {
+  CounterStore,
+  DenseTake,
+  TakeAnswer,
+  TakeRequest,
+} from '../../lib/counters/counter-store.js';
+
+export class CountingStore implements CounterStore {
+  /** Undefined: there is no such counter. */
+  next: bigint | undefined = 1n;
+  end = 2n ** 63n - 1n;
+  readonly lossWindowMs: number = 0;
+  readonly requests: DenseTake[] = [];
+  readonly returned: (readonly [grant: string, unused: bigint])[] = [];
+  closedCount = 0;
+  /** What happens to the next calls, the first first; then all are answered. */
+  readonly faults: ('hang' | 'fail' | 'lose' | TakeAnswer)[] = [];
+  /** Settle the calls that hang, the first first. */
+  readonly hanging: (() => void)[] = [];
+  isDown = false;
+
+  constructor(readonly place = 'a counting store') {}
+
+  async take(request: TakeRequest): Promise<TakeAnswer> {
+    this.requests.push(request as DenseTake);
+    const fault = this.isDown ? 'fail' : this.faults.shift();
+    if (fault === 'fail') throw new Error('connection refused');
+    if (typeof fault === 'object') return fault;
+    const answer = this.answer(request as DenseTake);
+    // Carried out, and the answer never comes.
+    if (fault === 'lose') return new Promise(() => undefined);
+    if (fault === 'hang') await new Promise<void>((resolve) => this.hanging.push(resolve));
+    return answer;
+  }
+
+  /** Jumps after a loss, as the contract wants it. */
+  hasForgotten = false;
+  private lastGrant = '';
+  /** Where it went on after the last loss. */
+  lastJump = 1n;
+
+  private answer({ count, startAt, have, skip }: DenseTake): TakeAnswer {
+    const known = this.next ?? startAt;
+    if (known === undefined) return { status: 'absent' };
+    const least = have > known ? have : known;
+    const first = this.hasForgotten ? least + skip : known;
+    if (this.hasForgotten || this.next === undefined) this.lastJump = first;
+    this.hasForgotten = false;
+    if (first >= this.end) return { status: 'full' };
+    const end = first + count < this.end ? first + count : this.end;
+    this.next = end;
+    this.lastGrant = `${first}-${end}`;
+    return { status: 'ok', first, end, grant: this.lastGrant, era: 1 };
+  }
+
+  async giveBack(grant: string, unused: bigint): Promise<void> {
+    this.returned.push([grant, unused]);
+    // Bound to the grant: after a loss another one may have the same end.
+    if (grant !== this.lastGrant || this.next === undefined) return;
+    this.next -= unused;
+    this.lastGrant = '';
+  }
+
+  async close(): Promise<void> {
+    this.closedCount++;
+  }
+}

@@ -1,0 +1,329 @@
+/**
+ * The keeper of segments among stores that fail, hang, lose answers or go back.
+ */
+import { describe, expect, it } from '@jest/globals';
+import { codeOf } from '../code-of.js';
+import { CountingStore } from './counting-store.js';
+import { kept, work } from './kept.js';
+
+const range = (first: number, count: number, step = 1) =>
+  Array.from({ length: count }, (_, at) => BigInt(first + at * step));
+
+async function rejection(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => 'no error',
+    (error: { code?: string }) => error.code ?? error,
+  );
+}
+
+describe('the start', () => {
+  it('takes the smallest step, and asks ahead at half of it', async () => {
+    const store = new CountingStore();
+    const { keeper, generator, time } = kept(store, { stepMin: 10, stepMax: 100, lastsMs: 1000 });
+    expect(codeOf(() => generator.nextId())).toBe('NOT_READY');
+    await keeper.start();
+    expect([keeper.state, generator.inHand, store.requests.length]).toEqual(['active', 10, 1]);
+    expect(generator.nextIds(5)).toEqual(range(1, 5));
+    await time.advance(0);
+    expect(store.requests).toHaveLength(1);
+    expect(generator.nextId()).toBe(6n);
+    await time.advance(0);
+    expect(store.requests).toHaveLength(2);
+    expect(generator.nextIds(14)).toEqual(range(7, 14));
+  });
+
+  it('fails at once on what cannot pass, and says what to do', async () => {
+    const store = new CountingStore();
+    store.next = undefined;
+    const { keeper } = kept(store);
+    const error = (await keeper.start().catch((reason: unknown) => reason)) as Error;
+    expect(error).toMatchObject({ code: 'COUNTER_ABSENT', retryable: false });
+    expect(error.message).toMatch(/snowflake counters create/);
+    const mismatched = new CountingStore();
+    mismatched.faults.push({ status: 'mismatch', stored: 'dense 2/2' });
+    expect(await rejection(kept(mismatched).keeper.start())).toBe('COUNTER_MISMATCH');
+    const ended = new CountingStore();
+    ended.next = ended.end;
+    expect(await rejection(kept(ended).keeper.start())).toBe('COUNTER_FULL');
+  });
+
+  it('waits for a store that is away, no longer than the time limit', async () => {
+    const store = new CountingStore();
+    store.isDown = true;
+    const { keeper, time } = kept(store);
+    const starting = rejection(keeper.start());
+    await time.advance(5000);
+    store.isDown = false;
+    await time.advance(2000);
+    expect(await starting).toBe('no error');
+    store.isDown = true;
+    const second = kept(store);
+    const failing = rejection(second.keeper.start());
+    await second.time.advance(30_000);
+    expect(await failing).toBe('STORE_UNAVAILABLE');
+    await second.keeper.stop();
+    expect(second.time.timerCount).toBe(0);
+  });
+
+  it('waits as long as the store says, where it grants nothing yet', async () => {
+    const store = new CountingStore();
+    store.faults.push({ status: 'wait', waitMs: 7000 });
+    const { keeper, time } = kept(store);
+    const starting = keeper.start();
+    await time.advance(6999);
+    expect(store.requests).toHaveLength(1);
+    await time.advance(1);
+    await starting;
+    expect(store.requests).toHaveLength(2);
+  });
+
+  it('a stop ends it', async () => {
+    const store = new CountingStore();
+    store.isDown = true;
+    const { keeper, time } = kept(store);
+    const starting = rejection(keeper.start());
+    await time.advance(10);
+    await keeper.stop();
+    expect(await starting).toBe('NOT_READY');
+    expect(time.timerCount).toBe(0);
+  });
+});
+
+describe('a counter that is not there', () => {
+  it('begins where a function says, above what others may have in hand', async () => {
+    const store = new CountingStore();
+    store.next = undefined;
+    const startAt = () => '41';
+    const { keeper, generator } = kept(store, { startAt, skip: 5000n });
+    await keeper.start();
+    expect(generator.nextId()).toBe(42n + 5000n);
+    expect(store.requests.map((request) => request.startAt)).toEqual([undefined, 5042n]);
+  });
+
+  it('begins with a number, in the first call alone', async () => {
+    const store = new CountingStore();
+    store.next = undefined;
+    const { keeper, generator, time } = kept(store, { startAt: 7n, stepMin: 10, stepMax: 10 });
+    await keeper.start();
+    expect(generator.nextIds(10)).toEqual(range(7, 10));
+    store.next = undefined;
+    expect(codeOf(() => generator.nextId())).toBe('SEGMENT_SPENT');
+    await time.advance(100);
+    expect(codeOf(() => generator.nextId())).toBe('COUNTER_ABSENT');
+  });
+
+  it('goes on by itself once an operator has created it', async () => {
+    const store = new CountingStore();
+    const it = kept(store, { stepMin: 10, stepMax: 10 });
+    await it.keeper.start();
+    store.next = undefined;
+    it.generator.nextIds(10);
+    await work(it, 100, 1000);
+    expect(it.keeper.state).toBe('exhausted');
+    store.next = 1000n;
+    await it.time.advance(2000);
+    expect(it.generator.nextId()).toBe(1000n);
+    expect(it.changes).toEqual([
+      'unassigned -> active',
+      'active -> exhausted',
+      'exhausted -> active',
+    ]);
+  });
+
+  it.each([-1, 1.5, 'x', {}])('a function that gives %j is refused', async (id) => {
+    const store = new CountingStore();
+    store.next = undefined;
+    const { keeper } = kept(store, { startAt: () => id as bigint });
+    expect(await rejection(keeper.start())).toBe('CONFIG_INVALID');
+  });
+
+  it('a function that fails or hangs is asked again', async () => {
+    const store = new CountingStore();
+    store.next = undefined;
+    let asked = 0;
+    const startAt = async () => {
+      asked++;
+      if (asked === 1) throw new Error('postgres://app:secret@db');
+      if (asked === 2) return new Promise<bigint>(() => undefined);
+      return null;
+    };
+    const { keeper, generator, time } = kept(store, { startAt, skip: 5000n });
+    const starting = keeper.start();
+    await time.advance(3000);
+    await starting;
+    expect(generator.nextId()).toBe(5001n);
+  });
+});
+
+describe('a store that breaks its contract', () => {
+  it.each([
+    ['went back', { first: 5n, end: 9n }],
+    ['gives more than asked for', { first: 100n, end: 10_000n }],
+    ['gives nothing', { first: 100n, end: 100n }],
+    ['gives no positions', { first: 1, end: 2 }],
+    ['gives negative ones', { first: -5n, end: 5n }],
+  ])('one that %s is not used', async (_name, positions) => {
+    const store = new CountingStore();
+    const { keeper, generator, time } = kept(store, { stepMin: 10, stepMax: 10 });
+    await keeper.start();
+    store.faults.push({ status: 'ok', grant: 'x', era: 1, ...positions } as never);
+    expect(generator.nextIds(10)).toEqual(range(1, 10));
+    expect(codeOf(() => generator.nextId())).toBe('SEGMENT_SPENT');
+    await time.advance(0);
+    expect(codeOf(() => generator.nextId())).toBe('SEGMENT_SPENT');
+    await time.advance(200);
+    const id = generator.nextId();
+    expect(id).toBeGreaterThan(10n);
+  });
+
+  it('an unknown answer, or none, is no number', async () => {
+    const store = new CountingStore();
+    store.faults.push({ status: 'perhaps' } as never, undefined as never, null as never);
+    const { keeper, time } = kept(store);
+    const starting = keeper.start();
+    await time.advance(1000);
+    await starting;
+    expect(keeper.state).toBe('active');
+  });
+});
+
+describe('answers that come late or never', () => {
+  it('a lost answer costs its numbers; the next call is made after the time limit', async () => {
+    const store = new CountingStore();
+    const { keeper, generator, time } = kept(store, { stepMin: 10, stepMax: 10 });
+    await keeper.start();
+    store.faults.push('lose');
+    expect(generator.nextIds(10)).toEqual(range(1, 10));
+    await time.advance(1999);
+    expect(store.requests).toHaveLength(2);
+    await time.advance(500);
+    expect(generator.nextIds(10)).toEqual(range(21, 10));
+    expect(store.requests.map(({ have }) => have).slice(0, 3)).toEqual([0n, 11n, 11n]);
+  });
+
+  it('a late one is used where nothing came since, and never below what came', async () => {
+    const store = new CountingStore();
+    const { keeper, generator, time } = kept(store, { stepMin: 10, stepMax: 10 });
+    await keeper.start();
+    store.faults.push('hang', 'fail');
+    expect(generator.nextIds(10)).toEqual(range(1, 10));
+    await time.advance(2000);
+    store.isDown = true;
+    store.hanging.shift()!();
+    await time.advance(0);
+    expect(generator.nextIds(10)).toEqual(range(11, 10));
+    store.isDown = false;
+    store.faults.push('hang');
+    await time.advance(2000);
+    await time.advance(3000);
+    const { inHand } = generator;
+    const before = generator.nextId();
+    store.hanging.shift()?.();
+    await time.advance(0);
+    expect(generator.inHand).toBeLessThanOrEqual(inHand);
+    expect(generator.nextId()).toBeGreaterThan(before);
+  });
+
+  it('what comes after the stop is given back, and none of it is made', async () => {
+    const store = new CountingStore();
+    const { keeper, generator, time } = kept(store, { stepMin: 10, stepMax: 10 });
+    await keeper.start();
+    store.faults.push('hang');
+    expect(generator.nextIds(6)).toEqual(range(1, 6));
+    await time.advance(0);
+    const stopping = keeper.stop();
+    expect(codeOf(() => generator.nextId())).toBe('NOT_READY');
+    store.hanging.shift()!();
+    await time.advance(0);
+    await stopping;
+    expect(store.returned).toEqual([
+      ['11-21', 10n],
+      ['1-11', 4n],
+    ]);
+    expect([store.next, store.closedCount, time.timerCount]).toEqual([11n, 1, 0]);
+  });
+});
+
+describe('the stop', () => {
+  it('gives back what is in hand, so that a restart goes on without a gap', async () => {
+    const store = new CountingStore();
+    for (const first of [1, 4, 7]) {
+      const { keeper, generator } = kept(store, { stepMin: 10, stepMax: 10 });
+      await keeper.start();
+      expect(generator.nextIds(3)).toEqual(range(first, 3));
+      await keeper.stop();
+      await keeper.stop();
+    }
+    expect(store.closedCount).toBe(3);
+  });
+
+  it('is not held up by a store that hangs', async () => {
+    const store = new CountingStore();
+    store.giveBack = () => new Promise(() => undefined);
+    store.close = () => new Promise(() => undefined);
+    const { keeper, time } = kept(store);
+    await keeper.start();
+    let isOver = false;
+    const stopping = keeper.stop().then(() => (isOver = true));
+    await time.advance(2999);
+    expect(isOver).toBe(false);
+    await time.advance(1);
+    await stopping;
+    expect(time.timerCount).toBe(0);
+  });
+
+  it('burns what a crash has in hand, and no more', async () => {
+    const store = new CountingStore();
+    const seen = new Set<bigint>();
+    for (let crash = 0; crash < 50; crash++) {
+      const { keeper, generator } = kept(store, { stepMin: 10, stepMax: 100 });
+      await keeper.start();
+      for (const id of generator.nextIds(3)) seen.add(id);
+    }
+    expect(seen.size).toBe(150);
+    expect(store.next).toBe(501n);
+  });
+});
+
+describe('when nothing is in hand', () => {
+  it('states and refusals say so, and who waits is woken', async () => {
+    const store = new CountingStore();
+    const { keeper, generator, time, changes, woken } = kept(store, { stepMin: 10, stepMax: 10 });
+    await keeper.start();
+    store.isDown = true;
+    generator.nextIds(7);
+    await time.advance(100);
+    expect([keeper.state, keeper.status.inHand]).toEqual(['degraded', 3]);
+    generator.nextIds(3);
+    expect(codeOf(() => generator.nextId())).toBe('SEGMENT_SPENT');
+    expect(keeper.state).toBe('exhausted');
+    const before = woken.count;
+    store.isDown = false;
+    await time.advance(2000);
+    expect(woken.count).toBeGreaterThan(before);
+    expect(generator.nextId()).toBe(11n);
+    await keeper.stop();
+    expect(changes).toEqual([
+      'unassigned -> active',
+      'active -> degraded',
+      'degraded -> exhausted',
+      'exhausted -> active',
+      'active -> released',
+    ]);
+    const { calls } = keeper.status;
+    expect(calls.countByAnswer).toEqual({ ok: 4, error: expect.any(Number) });
+    expect(calls.recent.at(-1)).toEqual({ answer: 'ok', tookMs: 0 });
+  });
+
+  it('asks seldom, however many callers and however long', async () => {
+    const store = new CountingStore();
+    const it = kept(store, { stepMin: 10, stepMax: 10 });
+    await it.keeper.start();
+    store.isDown = true;
+    const { failedCount } = await work(it, 1000, 30_000);
+    expect(failedCount).toBeGreaterThan(29_000);
+    // Twice as long between each two, up to 2 s.
+    expect(store.requests.length).toBeLessThan(50);
+    expect(it.time.timerCount).toBeLessThanOrEqual(1);
+  });
+});

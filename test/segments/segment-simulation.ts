@@ -1,0 +1,143 @@
+/**
+ * A fleet of keepers on stores that fail, hang, lose answers, forget and are flushed, all decided
+ * by a seed. What it makes is counted: numbers twice, and steps down within a process.
+ */
+import { isSnowflakeError } from '../../lib/errors.js';
+import { SeededRandom } from '../../lib/testing/seeded-random.js';
+import { SettableTime } from '../../lib/testing/settable-time.js';
+import { CountingStore } from './counting-store.js';
+import { kept } from './kept.js';
+
+export interface Outcome {
+  readonly madeCount: number;
+  readonly twiceCount: number;
+  readonly downCount: number;
+  /** Made by a process that had stopped. */
+  readonly afterStopCount: number;
+}
+
+const SKIP = 4000n;
+const STEPS = { stepMin: 10, stepMax: 40, lastsMs: 1000, skip: SKIP };
+const PROCESS_COUNT = 4;
+
+type Kept = ReturnType<typeof kept>;
+
+interface Process extends Kept {
+  last: bigint;
+  isStopped: boolean;
+}
+
+export async function simulate(seed: number, storeCount = 1): Promise<Outcome> {
+  return new Fleet(seed, storeCount).run();
+}
+
+class Fleet {
+  private readonly random: SeededRandom;
+  private readonly time = new SettableTime();
+  private readonly stores: readonly CountingStore[];
+  private readonly processes: Process[];
+  private readonly seen = new Set<bigint>();
+  private readonly made = { count: 0, twice: 0, down: 0, afterStop: 0 };
+  /** What reached a table: a flush is cured from it, and from nothing else. */
+  private stored = 0n;
+
+  constructor(seed: number, storeCount: number) {
+    this.random = new SeededRandom(seed);
+    this.stores = Array.from({ length: storeCount }, (_, at) => new CountingStore(`store ${at}`));
+    this.processes = Array.from({ length: PROCESS_COUNT }, () => this.begin());
+  }
+
+  async run(): Promise<Outcome> {
+    const { processes, time, made } = this;
+    for (let step = 0; step < 150; step++) {
+      const at = this.below(PROCESS_COUNT);
+      const event = this.random.pick(this.events);
+      await event(processes[at]!, at);
+      await time.advance(this.below(50));
+    }
+    await Promise.all([...processes.map(({ keeper }) => keeper.stop()), time.advance(10_000)]);
+    return {
+      madeCount: made.count,
+      twiceCount: made.twice,
+      downCount: this.stores.length === 1 ? made.down : 0,
+      afterStopCount: made.afterStop,
+    };
+  }
+
+  private readonly events: readonly ((process: Process, at: number) => unknown)[] = [
+    (process) => this.make(process, this.below(60)),
+    (process) => this.make(process, this.below(60)),
+    (process) => this.make(process, this.below(60)),
+    () => this.store.faults.push('hang'),
+    () => this.store.faults.push('lose'),
+    () => this.store.faults.push('fail'),
+    () => this.store.hanging.shift()?.(),
+    () => this.time.advance(this.below(3000)),
+    () => (this.time.wallMs += this.below(20_000) - 10_000),
+    () => this.random.chance(0.2) && this.forget(this.store),
+    () => this.random.chance(0.05) && this.flush(this.store),
+    (process, at) => this.restart(process, at),
+    // A crash: what it has in hand is lost.
+    (_process, at) => void (this.processes[at] = this.begin()),
+  ];
+
+  private below(count: number): number {
+    return Math.floor(this.random.next() * count);
+  }
+
+  private get store(): CountingStore {
+    return this.random.pick(this.stores);
+  }
+
+  private begin(): Process {
+    const made = kept(this.stores, { ...STEPS, startAt: () => this.stored }, this.time);
+    // One that cannot start has nothing, which is what is shown of it.
+    made.keeper.start().catch(() => undefined);
+    return { ...made, last: -1n, isStopped: false };
+  }
+
+  private async restart(process: Process, at: number): Promise<void> {
+    const stopping = process.keeper.stop();
+    process.isStopped = true;
+    this.make(process, 5);
+    await this.time.advance(4000);
+    await stopping;
+    this.make(process, 5);
+    this.processes[at] = this.begin();
+  }
+
+  private make(process: Process, count: number): void {
+    for (let at = 0; at < count; at++) {
+      try {
+        this.note(process, process.generator.nextId());
+      } catch (error) {
+        if (!isSnowflakeError(error)) throw error;
+        return;
+      }
+    }
+  }
+
+  private note(process: Process, id: bigint): void {
+    const { made, seen } = this;
+    made.count++;
+    if (seen.has(id)) made.twice++;
+    if (id < process.last) made.down++;
+    if (process.isStopped) made.afterStop++;
+    seen.add(id);
+    process.last = id;
+    // Not every number is in a table when the store is lost.
+    if (id > this.stored && this.random.chance(0.1)) this.stored = id;
+  }
+
+  private forget(store: CountingStore): void {
+    if (store.next === undefined) return;
+    store.next = store.next > 50n ? store.next - BigInt(this.below(50)) : 0n;
+    store.hasForgotten = true;
+  }
+
+  /** A second loss with nothing saved since the first begins at one place: beyond the promise. */
+  private flush(store: CountingStore): void {
+    const from = (store.lastJump - 1n) * BigInt(this.stores.length) + 1n;
+    if (!store.hasForgotten && this.stored >= from) store.next = undefined;
+  }
+}

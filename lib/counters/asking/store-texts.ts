@@ -32,8 +32,8 @@ export function refusal(
     case 'mismatch':
       return new SnowflakeError(
         'COUNTER_MISMATCH',
-        `The store keeps ${which} as ${shownName(answer.stored)}, another kind, another layout or ` +
-          `another place among several stores, so no number was taken. Give what the counter was ` +
+        `The store keeps ${which} as ${shownName(answer.stored)}, another kind, layout or ` +
+          `place among several stores, so no number was taken. Give what the counter was ` +
           `created with, the stores in the same order and number, or use another counter.`,
         { details: { stored: shownName(answer.stored) } },
       );
@@ -46,7 +46,7 @@ export function refusal(
       return new SnowflakeError(
         'STORE_UNAVAILABLE',
         `The store grants nothing of ${which} for another ${answer.waitMs} ms: the counter is ` +
-          `new, its store has lost data, or as much as may be granted at once is under way. ${cure}`,
+          `new, its store has lost data, or as much as may be granted at once is out. ${cure}`,
         { details: { waitMs: answer.waitMs } },
       );
   }

@@ -2,7 +2,8 @@
 //
 // Promise: our own way and the ways of the field are measured in one run, on one server each.
 import { fromAStore } from './from-a-store.mjs';
+import { idsInRedis } from './ids-in-redis.mjs';
 import { oneNumber } from './one-number.mjs';
 
 /** @type {import('../harness/turns.mjs').BenchGroup[]} */
-export const groups = [oneNumber, fromAStore];
+export const groups = [oneNumber, fromAStore, idsInRedis];

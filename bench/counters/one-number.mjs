@@ -74,10 +74,10 @@ async function run(/** @type {import('../harness/turns.mjs').RunOptions} */ opti
 export const oneNumber = {
   title: 'One number of a segment',
   explanation:
-    'The cost of one id in the process, through the IdMaker, with numbers in hand. A snowflake id ' +
-    'reads the clock, a number of a segment is counted. In bursts of 2048 that begin with a fresh ' +
-    `millisecond; fill() makes ${FILLED} at a time. The last column compares with the nextId() of ` +
-    'a snowflake generator in the same run.',
+    'The cost of one id in the process, through the IdMaker, with numbers in hand. A snowflake ' +
+    'id reads the clock, a number of a segment is counted. In bursts of 2048 that begin with a ' +
+    `fresh millisecond; fill() makes ${FILLED} at a time. The last column compares with the ` +
+    'nextId() of a snowflake generator in the same run.',
   columns: ['how', 'ns per id', 'min–max', '× snowflake nextId()'],
   run,
 };

@@ -3,6 +3,7 @@
  */
 /** @import { Mutant } from './mutants.mjs' */
 
+const ASKED = 'counters/asking/asked-store.ts';
 const STORE = 'counters/segments/numbered-store.ts';
 const TURNS = 'counters/segments/store-turns.ts';
 const KEEPER = 'counters/segments/segment-keeper.ts';
@@ -13,7 +14,7 @@ const GENERATOR = 'core/generator/segment-generator.ts';
 export const SEGMENT_MUTANTS = [
   {
     name: 'a late answer is used although it lies below',
-    edits: [{ file: STORE, find: 'if (first < have)', put: 'if (first < 0n)' }],
+    edits: [{ file: ASKED, find: 'if (first < have)', put: 'if (first < 0n)' }],
   },
   {
     name: 'after a flush the counter begins right above the highest stored',

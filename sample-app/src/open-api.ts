@@ -8,7 +8,8 @@ export function serveOpenApi(app: INestApplication): void {
   const head = new DocumentBuilder()
     .setTitle('Shop')
     .setDescription(
-      'Customers and their orders. Every id is text. Ids of customers and orders are ordered by time; of invoices they are dense.',
+      'Customers, their orders and invoices. Every id is text. Those of customers and orders are ' +
+        'ordered by time; those of invoices are small numbers.',
     )
     .setVersion('1.0')
     .build();

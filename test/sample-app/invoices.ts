@@ -22,12 +22,16 @@ export function invoicesOf(answers: readonly { status: number; body: unknown }[]
   return answers.filter(({ status }) => status === 201).map(({ body }) => body as ShownInvoice);
 }
 
-/** Which numbers of a day, from 1 to as many as it has, are missing or there twice. */
-export function seriesIn(invoices: readonly ShownInvoice[]): string[] {
-  const days = Map.groupBy(invoices, ({ number }) => number.slice(0, 'INV-20261122-'.length));
-  return [...days].flatMap(([day, ofDay]) => {
-    const found = ofDay.map(({ number }) => number).toSorted();
-    const expected = found.map((_, n) => `${day}${String(n + 1).padStart(6, '0')}`);
-    return found.filter((number, n) => number !== expected[n]);
-  });
+/** Numbers of a day that are there twice, or beyond how many the day has: so one is missing. */
+export function gapsIn(invoices: readonly ShownInvoice[]): string[] {
+  const counted = new Map<string, number>();
+  return invoices
+    .map(({ number }) => number)
+    .toSorted()
+    .filter((number) => {
+      const day = number.slice(0, 'INV-20261122-'.length);
+      const nth = (counted.get(day) ?? 0) + 1;
+      counted.set(day, nth);
+      return number !== `${day}${String(nth).padStart(6, '0')}`;
+    });
 }

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { redisSupport } from '../../lib/backends/redis/index.js';
 import { layouts } from '../../lib/core/layout/presets.js';
 import { BuiltShop } from './built-shop.js';
-import { invoicesOf, orderBy, seriesIn, type ShownInvoice } from './invoices.js';
+import { gapsIn, invoicesOf, orderBy, type ShownInvoice } from './invoices.js';
 import { createShopDatabase, query, type ShopDatabase } from './shop-database.js';
 import type { ShopProcess } from './shop-process.js';
 
@@ -86,13 +86,13 @@ describe('the shop on embedded defaults', () => {
       const orders = await Promise.all(Array.from({ length: 20 }, () => orderBy(shop, customerId)));
       const sent = [...orders, ...orders].map(({ publicId }) => ({ orderId: publicId }));
       const answers = await Promise.all(sent.map((one) => shop.post('/invoices', one)));
-      const statuses = answers.map(({ status }) => status);
-      expect(statuses.toSorted()).toEqual([...sent.map((_, n) => (n < 20 ? 201 : 409))]);
       const made = invoicesOf(answers);
+      expect(made).toHaveLength(20);
+      expect(answers.filter(({ status }) => status === 409)).toHaveLength(20);
       expect(made.map(({ orderId }) => orderId).toSorted()).toEqual(
         orders.map(({ publicId }) => publicId).toSorted(),
       );
-      expect(seriesIn(made)).toEqual([]);
+      expect(gapsIn(made)).toEqual([]);
       // What is rolled back leaves a gap among the ids, of 100 taken at a time.
       const ids = new Set(made.map(({ id }) => Number(id)));
       expect(ids.size).toBe(20);
@@ -209,7 +209,7 @@ describe('the shop on embedded defaults', () => {
     const { publicId } = await orderBy(shop, customerId);
     const { body } = await shop.post('/invoices', { orderId: publicId });
     const all = [...before, body as ShownInvoice];
-    expect(seriesIn(all)).toEqual([]);
+    expect(gapsIn(all)).toEqual([]);
     const ids = all.map(({ id }) => Number(id));
     expect(Math.max(...ids)).toBe(ids.at(-1));
     expect(new Set(ids).size).toBe(21);
@@ -321,7 +321,7 @@ describe('three replicas on one Redis and one PostgreSQL', () => {
       };
       const shops = Array.from({ length: 60 }, (_, n) => replicas[n % 3]!);
       const made = invoicesOf(await Promise.all(shops.map(one)));
-      expect(seriesIn(made)).toEqual([]);
+      expect(gapsIn(made)).toEqual([]);
       expect(new Set(made.map(({ id }) => id)).size).toBe(60);
       // Each has taken a hundred.
       const hundreds = new Set(made.map(({ id }) => Math.ceil(Number(id) / 100)));

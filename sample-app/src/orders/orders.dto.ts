@@ -1,5 +1,6 @@
 /**
- * What the orders endpoints take and show. Ids are text: a JSON number would lose their last digits.
+ * What the orders endpoints take, and what customers see. Ids are text: a JSON number would lose
+ * their last digits.
  */
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';

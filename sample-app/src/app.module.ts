@@ -14,6 +14,7 @@ import { HealthModule } from './health/health.module.js';
 import { HomeController } from './home.controller.js';
 import { IdsController } from './ids/ids.controller.js';
 import { layout } from './ids/shop-ids.js';
+import { InvoicesModule } from './invoices/invoices.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { OperatorGuard } from './operator/operator.guard.js';
 import { OperatorModule } from './operator/operator.module.js';
@@ -35,6 +36,7 @@ const strictly = { whitelist: true, forbidNonWhitelisted: true, transform: true 
     DatabaseModule,
     CustomersModule,
     OrdersModule,
+    InvoicesModule,
     HealthModule,
     MetricsModule,
   ],

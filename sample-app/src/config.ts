@@ -14,7 +14,12 @@ export interface Config {
   readonly host: string;
   /** What operators type to see /snowflake. */
   readonly operatorPassword: string | undefined;
+  /** The secret behind ord_..., as hexadecimal digits; the same in every process, for ever. */
+  readonly publicIdKey: string;
 }
+
+/** Hides nothing from those who read this file, so that `npm start` alone gets by with it. */
+const SAMPLE_KEY = '9f4c1e07b2a8d36515e0c7734ba9f218';
 
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   // `||` and not `??`: compose files and CI pass unset variables as empty strings.
@@ -30,6 +35,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     port,
     host: env['HOST'] || '127.0.0.1',
     operatorPassword: env['OPERATOR_PASSWORD'] || undefined,
+    publicIdKey: publicIdKeyOf(env),
   };
 }
 
@@ -49,5 +55,18 @@ function supportOfThisMachine(dataDir: string, env: NodeJS.ProcessEnv): string {
     'Set SNOWFLAKE_SUPPORT, for example redis://host:6379?namespace=shop. Without one the shop ' +
       'leases worker ids from a folder of this machine, which others do not see, so it starts ' +
       'without one only outside production and on its embedded database.',
+  );
+}
+
+/**
+ * In the environment and not made at the first start: every replica needs the same one, and a data
+ * folder that is thrown away must not take the addresses that customers have kept with it.
+ */
+function publicIdKeyOf(env: NodeJS.ProcessEnv): string {
+  const key = env['PUBLIC_ID_KEY'] || SAMPLE_KEY;
+  if (env['NODE_ENV'] !== 'production' || key !== SAMPLE_KEY) return key;
+  throw new Error(
+    'Set PUBLIC_ID_KEY, to what `openssl rand -hex 16` prints, and keep it for ever. The key of ' +
+      'the sample is known to all, so in production it is refused.',
   );
 }

@@ -24,6 +24,8 @@ export class HomeController {
         'create an order': post('/orders', { customerId: '<id of the customer>', lines }),
         'list orders, page by page': `${url}/orders?limit=20&after=<last id of the page before>`,
         'list orders since a moment': `${url}/orders?from=2026-01-01T00:00:00Z`,
+        'track an order, as its customer': `${url}/tracking/<publicId of the order>`,
+        'invoice it': post('/invoices', { orderId: '<publicId of the order>' }),
         'read what an id says': `${url}/ids/${this.ids.nextIdString()}`,
       },
       operate: {

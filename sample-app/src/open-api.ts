@@ -7,7 +7,10 @@ import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 export function serveOpenApi(app: INestApplication): void {
   const head = new DocumentBuilder()
     .setTitle('Shop')
-    .setDescription('Customers and their orders. Every id is text, and ids are ordered by time.')
+    .setDescription(
+      'Customers, their orders and invoices. Every id is text. Those of customers and orders are ' +
+        'ordered by time; those of invoices are small numbers.',
+    )
     .setVersion('1.0')
     .build();
   SwaggerModule.setup('docs', app, () => SwaggerModule.createDocument(app, head));

@@ -16,6 +16,15 @@ const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 const isIdName = (name: string): boolean =>
   /^(id|after|first|last)$|Id$/.test(name) && name !== 'workerId';
 
+/** Where an id is shown or read as customers see it. */
+const PUBLIC = [
+  '/components/schemas/CreateInvoiceDto orderId',
+  '/components/schemas/Invoice orderId',
+  '/components/schemas/Order publicId',
+  '/components/schemas/TrackedOrder publicId',
+  '/paths/tracking/{publicId}/get/parameters publicId',
+];
+
 type Part = Record<string, unknown>;
 
 interface Operation extends Part {
@@ -80,9 +89,12 @@ describe('the OpenAPI document', () => {
       'get /health',
       'get /health/ready',
       'get /ids/{id}',
+      'get /invoices',
       'get /orders',
       'get /orders/{id}',
+      'get /tracking/{publicId}',
       'post /customers',
+      'post /invoices',
       'post /orders',
       'post /orders/bulk',
     ]);
@@ -99,9 +111,12 @@ describe('the OpenAPI document', () => {
       'get /health': expect.objectContaining({ type: 'object' }),
       'get /health/ready': expect.objectContaining({ type: 'object' }),
       'get /ids/{id}': schemaOf('DecodedId'),
+      'get /invoices': listOf('Invoice'),
       'get /orders': listOf('Order'),
       'get /orders/{id}': schemaOf('Order'),
+      'get /tracking/{publicId}': schemaOf('TrackedOrder'),
       'post /customers': schemaOf('Customer'),
+      'post /invoices': schemaOf('Invoice'),
       'post /orders': schemaOf('Order'),
       'post /orders/bulk': { type: 'array', items: expect.objectContaining({ type: 'string' }) },
     });
@@ -111,23 +126,37 @@ describe('the OpenAPI document', () => {
     const ids = namedIn(document).filter(({ name }) => isIdName(name));
     const places = ids.map(({ at, name }) => `${at} ${name}`);
     expect(places.toSorted()).toEqual([
+      '/components/schemas/CreateInvoiceDto orderId',
       '/components/schemas/CreateOrderDto customerId',
       '/components/schemas/CreateOrdersDto customerId',
       '/components/schemas/Customer id',
       '/components/schemas/DecodedId id',
       '/components/schemas/IdRange first',
       '/components/schemas/IdRange last',
+      '/components/schemas/Invoice id',
+      '/components/schemas/Invoice orderId',
       '/components/schemas/Order customerId',
       '/components/schemas/Order id',
+      '/components/schemas/Order publicId',
       '/components/schemas/OrderLine id',
+      '/components/schemas/TrackedOrder publicId',
       '/paths/customers/{id}/get/parameters id',
       '/paths/ids/{id}/get/parameters id',
       '/paths/orders/get/parameters after',
       '/paths/orders/{id}/get/parameters id',
+      '/paths/tracking/{publicId}/get/parameters publicId',
     ]);
     const bulk = answers()['post /orders/bulk']!['items'] as Part;
-    for (const schema of [...ids.map((id) => id.schema), bulk]) {
+    const isPublic = ({ at, name }: Named) => PUBLIC.includes(`${at} ${name}`);
+    for (const { schema } of ids.filter(isPublic)) {
+      expect(schema).toMatchObject({ type: 'string', pattern: expect.stringMatching(/^\^ord_/) });
+      expect(schema).not.toHaveProperty('format');
+    }
+    const decimal = ids.filter((id) => !isPublic(id)).map(({ schema }) => schema);
+    for (const schema of [...decimal, bulk]) {
       expect(schema).toMatchObject({ type: 'string', format: 'int64' });
+    }
+    for (const schema of [...ids.map((id) => id.schema), bulk]) {
       const { pattern, example } = schema as { pattern: string; example: string };
       expect(example).toMatch(new RegExp(pattern));
       expect('-1').not.toMatch(new RegExp(pattern));
@@ -135,12 +164,12 @@ describe('the OpenAPI document', () => {
   });
 
   it('gives examples of the ids that the shop itself accepts', async () => {
-    const paths = Object.keys(document.paths).filter((path) => path.endsWith('/{id}'));
+    const paths = Object.keys(document.paths).filter((path) => /\{(id|publicId)\}$/.test(path));
     const statuses = paths.map(async (path) => {
       const [parameter] = document.paths[path]!['get']!['parameters'] as { schema: Part }[];
-      return (await shop.get(path.replace('{id}', String(parameter!.schema['example'])))).status;
+      return (await shop.get(path.replace(/\{.*\}/, String(parameter!.schema['example'])))).status;
     });
-    expect(await Promise.all(statuses)).toEqual([200, 404, 404]);
+    expect(await Promise.all(statuses)).toEqual([200, 404, 404, 404]);
   });
 
   it('has no reference that leads nowhere', () => {

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { redisSupport } from '../../lib/backends/redis/index.js';
 import { layouts } from '../../lib/core/layout/presets.js';
 import { BuiltShop } from './built-shop.js';
+import { gapsIn, invoicesOf, orderBy, type ShownInvoice } from './invoices.js';
 import { createShopDatabase, query, type ShopDatabase } from './shop-database.js';
 import type { ShopProcess } from './shop-process.js';
 
@@ -62,9 +63,43 @@ describe('the shop on embedded defaults', () => {
     expect((await shop.get(`/orders/${order.id}`)).body).toEqual({
       id: order.id,
       customerId,
+      publicId: expect.stringMatching(/^ord_\w{11}$/),
       lines: expect.arrayContaining(order.lines),
     });
   });
+
+  it('shows an order to its customer under its public id, and no other id', async () => {
+    const order = await orderBy(shop, customerId);
+    const { status, body } = await shop.get(`/tracking/${order.publicId}`);
+    expect(status).toBe(200);
+    expect(body).toEqual({ publicId: order.publicId, lines: [expect.any(Object)] });
+    expect(JSON.stringify(body)).not.toMatch(/\d{17}/);
+    const next = await orderBy(shop, customerId);
+    expect(BigInt(next.id) > BigInt(order.id)).toBe(true);
+    const absent = await shop.get('/tracking/ord_66ubKQqVNjK');
+    expect(absent).toMatchObject({ status: 404, body: { message: 'There is no such order.' } });
+  });
+
+  it(
+    'numbers invoices without a gap, also while half of them are rolled back',
+    async () => {
+      const orders = await Promise.all(Array.from({ length: 20 }, () => orderBy(shop, customerId)));
+      const sent = [...orders, ...orders].map(({ publicId }) => ({ orderId: publicId }));
+      const answers = await Promise.all(sent.map((one) => shop.post('/invoices', one)));
+      const made = invoicesOf(answers);
+      expect(made).toHaveLength(20);
+      expect(answers.filter(({ status }) => status === 409)).toHaveLength(20);
+      expect(made.map(({ orderId }) => orderId).toSorted()).toEqual(
+        orders.map(({ publicId }) => publicId).toSorted(),
+      );
+      expect(gapsIn(made)).toEqual([]);
+      // What is rolled back leaves a gap among the ids, of 100 taken at a time.
+      const ids = new Set(made.map(({ id }) => Number(id)));
+      expect(ids.size).toBe(20);
+      expect(Math.max(...ids)).toBeLessThanOrEqual(100);
+    },
+    SLOW_MS,
+  );
 
   it('pages by id without gap or overlap, and by time', async () => {
     const made = (await shop.post('/orders/bulk', { customerId, count: 25 })).body as string[];
@@ -113,6 +148,9 @@ describe('the shop on embedded defaults', () => {
     { path: '/ids/-1' },
     { path: '/ids/99999999999999999999' },
     { path: '/orders/1e3' },
+    { path: '/tracking/382366441078288384' },
+    { path: '/tracking/cus_YfMcyhsjPuK' },
+    { path: '/invoices', sent: { orderId: '382366441078288384' } },
     { path: '/customers/%20' },
     { path: '/customers/007' },
     { path: '/customers/9223372036854775807' },
@@ -166,6 +204,17 @@ describe('the shop on embedded defaults', () => {
     SLOW_MS,
   );
 
+  it('goes on with its invoices after that, with the next number and a higher id', async () => {
+    const before = (await shop.get('/invoices')).body as ShownInvoice[];
+    const { publicId } = await orderBy(shop, customerId);
+    const { body } = await shop.post('/invoices', { orderId: publicId });
+    const all = [...before, body as ShownInvoice];
+    expect(gapsIn(all)).toEqual([]);
+    const ids = all.map(({ id }) => Number(id));
+    expect(Math.max(...ids)).toBe(ids.at(-1));
+    expect(new Set(ids).size).toBe(21);
+  });
+
   it(
     'says so when its port is taken',
     async () => {
@@ -201,6 +250,17 @@ describe('the shop without SNOWFLAKE_SUPPORT', () => {
     async (_where, env) => {
       const starting = built.start({ DATA_DIR: join(tmpdir(), randomUUID()), ...env });
       await expect(starting).rejects.toThrow('Set SNOWFLAKE_SUPPORT, for example redis://');
+    },
+    SLOW_MS,
+  );
+});
+
+describe('the shop without PUBLIC_ID_KEY', () => {
+  it(
+    'does not start in production, and says what to set',
+    async () => {
+      const starting = built.start({ NODE_ENV: 'production', SNOWFLAKE_SUPPORT: 'static:1' });
+      await expect(starting).rejects.toThrow('Set PUBLIC_ID_KEY, to what `openssl rand -hex 16`');
     },
     SLOW_MS,
   );
@@ -246,6 +306,26 @@ describe('three replicas on one Redis and one PostgreSQL', () => {
       expect(workers).toEqual(new Set([0, 1, 2]));
       const sql = 'SELECT count(*)::int AS all, count(DISTINCT id)::int AS distinct FROM orders';
       expect(await query(database.url, sql)).toEqual([{ all: ORDER_COUNT, distinct: ORDER_COUNT }]);
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'number invoices of one series without a gap, under ids of one counter',
+    async () => {
+      const { body } = await replicas[0]!.post('/customers', { name: 'Ada' });
+      const customerId = (body as { id: string }).id;
+      const one = async (shop: ShopProcess) => {
+        const { publicId } = await orderBy(shop, customerId);
+        return shop.post('/invoices', { orderId: publicId });
+      };
+      const shops = Array.from({ length: 60 }, (_, n) => replicas[n % 3]!);
+      const made = invoicesOf(await Promise.all(shops.map(one)));
+      expect(gapsIn(made)).toEqual([]);
+      expect(new Set(made.map(({ id }) => id)).size).toBe(60);
+      // Each has taken a hundred.
+      const hundreds = new Set(made.map(({ id }) => Math.ceil(Number(id) / 100)));
+      expect(hundreds).toEqual(new Set([1, 2, 3]));
     },
     SLOW_MS,
   );

@@ -12,6 +12,7 @@ const UNSET = {
   HOST: undefined,
   NODE_ENV: undefined,
   OPERATOR_PASSWORD: undefined,
+  PUBLIC_ID_KEY: undefined,
   SNOWFLAKE_SUPPORT: undefined,
 };
 

@@ -4,9 +4,11 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { counterTable, seriesTable } from 'nestjs-snowflake/sql';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { readConfig } from '../config.js';
 import { Customer } from '../customers/customer.entity.js';
+import { Invoice } from '../invoices/invoice.entity.js';
 import { OrderLine } from '../orders/order-line.entity.js';
 import { Order } from '../orders/order.entity.js';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded-postgres.js';
@@ -22,8 +24,7 @@ async function connectionOptions(): Promise<DataSourceOptions> {
   return {
     type: 'postgres',
     url: databaseUrl ?? embedded!.url,
-    entities: [Customer, Order, OrderLine],
-    synchronize: embedded !== undefined,
+    entities: [Customer, Invoice, Order, OrderLine],
     // With three busy connections or more the embedded server mixes up their rows; one is as fast.
     poolSize: embedded === undefined ? 10 : 1,
   };
@@ -31,16 +32,24 @@ async function connectionOptions(): Promise<DataSourceOptions> {
 
 async function connect(options?: DataSourceOptions): Promise<DataSource> {
   const dataSource = await new DataSource(options!).initialize();
-  if (embedded === undefined) await makeSchema(dataSource);
+  await (embedded === undefined ? makeSchemaInTurn(dataSource) : makeSchema(dataSource));
   return dataSource;
 }
 
-/** Replicas that start together create the schema one by one. Real code uses migrations. */
+/** Real code uses migrations. */
 async function makeSchema(dataSource: DataSource): Promise<void> {
+  await dataSource.synchronize();
+  for (const sql of [counterTable('postgres'), seriesTable('postgres')]) {
+    await dataSource.query(sql);
+  }
+}
+
+/** Replicas that start together create the schema one by one. */
+async function makeSchemaInTurn(dataSource: DataSource): Promise<void> {
   const runner = dataSource.createQueryRunner();
   await runner.query('SELECT pg_advisory_lock($1)', [SCHEMA_LOCK]);
   try {
-    await dataSource.synchronize();
+    await makeSchema(dataSource);
   } finally {
     await runner.query('SELECT pg_advisory_unlock($1)', [SCHEMA_LOCK]);
     await runner.release();

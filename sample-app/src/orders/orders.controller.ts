@@ -1,4 +1,13 @@
-import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import {
+  Body,
+  ClassSerializerInterceptor,
+  Controller,
+  Get,
+  Param,
+  Post,
+  Query,
+  UseInterceptors,
+} from '@nestjs/common';
 import {
   ApiBadRequestResponse,
   ApiCreatedResponse,
@@ -17,6 +26,7 @@ import { OrdersService } from './orders.service.js';
 
 @ApiTags('orders')
 @ApiBadRequestResponse({ type: ErrorAnswer, description: 'Something sent is wrong' })
+@UseInterceptors(ClassSerializerInterceptor)
 @Controller('orders')
 export class OrdersController {
   constructor(private readonly orders: OrdersService) {}

@@ -1,5 +1,6 @@
 /**
- * What the orders endpoints take. Ids are text: a JSON number would lose their last digits.
+ * What the orders endpoints take, and what customers see. Ids are text: a JSON number would lose
+ * their last digits.
  */
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
@@ -14,9 +15,10 @@ import {
   Min,
   ValidateNested,
 } from 'class-validator';
+import type { PublicId } from 'nestjs-snowflake';
 import { IsSnowflakeId } from 'nestjs-snowflake/class-validator';
 import { ApiSnowflakeProperty } from 'nestjs-snowflake/swagger';
-import { idChecks } from '../ids/shop-ids.js';
+import { idChecks, orderIds } from '../ids/shop-ids.js';
 import { IsLabel } from '../is-label.decorator.js';
 
 export class OrderLineDto {
@@ -85,4 +87,12 @@ export class ListOrdersQuery {
   @Max(1000)
   @ApiPropertyOptional({ type: 'integer', default: 20 })
   limit: number = 20;
+}
+
+export class TrackedOrder {
+  @ApiSnowflakeProperty({ form: orderIds, readOnly: true })
+  publicId: PublicId<'ord'>;
+
+  @ApiProperty({ type: [OrderLineDto] })
+  lines: OrderLineDto[];
 }

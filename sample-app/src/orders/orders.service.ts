@@ -46,9 +46,13 @@ export class OrdersService {
   }
 
   async one(id: string): Promise<Order> {
-    const order = await this.orders.findOne({ where: { id }, relations: { lines: true } });
+    const order = await this.find(id);
     if (order === null) throw new NotFoundException(`There is no order ${id}.`);
     return order;
+  }
+
+  find(id: string): Promise<Order | null> {
+    return this.orders.findOne({ where: { id }, relations: { lines: true } });
   }
 
   private async checkCustomer(id: string): Promise<void> {

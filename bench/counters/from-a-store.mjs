@@ -95,10 +95,13 @@ function rising() {
 
 async function bySegments(url, { counters }, step) {
   const { store, close } = await counters(url);
-  const skip = SKIP;
   const generator = segments({
-    ...{ store, counter: `bench-${step}`, startAt: () => 0n, skip },
-    ...{ stepMin: step, stepMax: step },
+    store,
+    counter: `bench-${step}`,
+    startAt: () => 0n,
+    skip: SKIP,
+    stepMin: step,
+    stepMax: step,
   });
   const running = await startSnowflake({ generator, startTimeoutMs: 60_000 });
   const check = rising();

@@ -11,7 +11,7 @@ const STILL_MS = 7000;
 
 /**
  * @param {import('../faults.mjs').World} world
- * @param {{ keep: () => unknown, forget: () => unknown }} steps what makes the copy, and what
+ * @param {{ keep: () => unknown, forget: () => unknown, goesOn?: boolean }} steps what makes the copy, and what
  *   brings it back
  * @returns {Promise<boolean>} false where nothing was leased in between
  */

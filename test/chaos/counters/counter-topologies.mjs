@@ -2,15 +2,15 @@
  * Counters under attack, by the name that `npm run chaos -- --counters` takes: the servers are those
  * of the registry, with the faults that matter to numbers.
  */
-import { cpSync, rmSync } from 'node:fs';
+import { cpSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { FAULTS } from '../faults.mjs';
 import { NETWORK_FAULTS } from '../network-faults.mjs';
 import { POSTGRES_FAULTS } from '../stores/postgres.mjs';
 import { PostgresStandby, STANDBY_FAULTS } from '../stores/postgres-standby.mjs';
 import { isRemoved, ran, storeFault } from '../stores/store-fault.mjs';
 import { NAMESPACE, Sentinel, Standalone } from '../topologies.mjs';
+import { until } from '../until.mjs';
 import { forgetGrants } from './forgotten-grants.mjs';
 import { highestNumber } from './highest-number.mjs';
 
@@ -31,8 +31,6 @@ const STEPS = { counter: COUNTER, lastsMs: 1000, stepMin: 100, stepMax: 500 };
 const SKIP = 50_000;
 /** As long as a server may go on that lost its place. */
 const WINDOW_MS = 4000;
-/** So long a counter that was lost is asked for in vain. */
-const ABSENT_MS = 1500;
 
 /** @type {import('../pace.mjs').Pace} */
 const PACE = {
@@ -56,27 +54,16 @@ const REDIS_FAULTS = [
   storeFault('redis with an older append-only file', (topology, world) =>
     forgetGrants(world, { keep: () => topology.keep(), forget: () => topology.putBack() }),
   ),
-  storeFault('redis with the same older append-only file twice', (topology, world) =>
+  storeFault('redis with that file twice', (topology, world) =>
     forgetGrants(world, {
       keep: () => topology.keep(),
-      async forget() {
-        await topology.putBack();
-        // What the first loss was answered with is lost as well.
-        const asked = world.fleet.next('lease', ABSENT_MS);
-        world.fleet.any(world.random)?.kill('SIGKILL');
-        await asked;
-        await topology.putBack();
-      },
+      forget: () => topology.putBack(),
+      asked: () => topology.asked(),
     }),
   ),
-  storeFault('FLUSHALL, then a counter created', async (topology) => {
-    await topology.node.admin.flushall();
-    await sleep(ABSENT_MS);
-    if (await topology.node.admin.exists(KEY)) {
-      topology.breaches.push('A counter that was flushed began anew by itself.');
-    }
-    await topology.create();
-  }),
+  storeFault('FLUSHALL, then a counter created', (topology, world) =>
+    forgetGrants(world, { keep: () => undefined, forget: () => topology.flush(world) }),
+  ),
 ];
 
 class Redis extends Standalone {
@@ -104,7 +91,8 @@ class Redis extends Standalone {
   /** As an operator does: above all numbers in the table, and those in hand. */
   async create() {
     const { app, files } = /** @type {Place} */ (this.place);
-    const start = String((highestNumber(files) ?? 0n) + BigInt(SKIP));
+    const highest = highestNumber(files);
+    const start = highest === undefined ? '1' : String(highest + BigInt(SKIP));
     const url = `redis://127.0.0.1:${this.node.port}?namespace=${NAMESPACE}`;
     const args = ['counters', 'create', COUNTER, '--start', start, '--yes', '--support', url];
     await ran(process.execPath, [join(app, CLI), ...args]);
@@ -119,6 +107,31 @@ class Redis extends Standalone {
     rmSync(this.node.folder, { recursive: true, force: true });
     cpSync(`${this.node.folder}.old`, this.node.folder, { recursive: true });
     await this.node.start();
+    this.era = await this.node.admin.hget(KEY, 'era');
+  }
+
+  /** @param {import('../faults.mjs').World} world */
+  async flush({ fleet, random }) {
+    await this.node.admin.flushall();
+    const before = this.refusedCount();
+    fleet.any(random)?.kill('SIGKILL');
+    const isBegun = async () => (await this.node.admin.exists(KEY)) === 1;
+    await until(async () => this.refusedCount() > before || (await isBegun()), 20_000);
+    if (await isBegun()) this.breaches.push('A counter that was flushed began anew by itself.');
+    else await this.create();
+  }
+
+  /** How many processes ended because there was no counter. */
+  refusedCount() {
+    const { files } = /** @type {Place} */ (this.place);
+    const logs = readdirSync(files).filter((name) => name.endsWith('.log'));
+    return logs.filter((name) => readFileSync(join(files, name), 'utf8').includes('COUNTER_ABSENT'))
+      .length;
+  }
+
+  /** Until somebody's call has shown the loss. */
+  asked() {
+    return until(async () => (await this.node.admin.hget(KEY, 'era')) !== this.era, 20_000);
   }
 }
 
@@ -148,7 +161,7 @@ class Postgres extends PostgresStandby {
   faults = [
     ...STANDBY_FAULTS,
     ...shared('postgres kill -9', 'postgres SIGSTOP'),
-    storeFault('postgres counters deleted, then begun above the table', ({ node }) =>
+    storeFault('counters deleted, then begun above the table', ({ node }) =>
       isRemoved(async () => {
         const rows = await node.sql(`DELETE FROM snowflake_counters RETURNING 1`);
         return rows.length;

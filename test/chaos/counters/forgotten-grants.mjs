@@ -3,39 +3,67 @@
  * answered stand still, so that nobody tells the store what it granted, and the first to ask is a
  * process that was never answered anything.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../until.mjs';
 
-/** Several of each process. */
+/** Two of each process. */
 const GRANT_COUNT = 8;
 const GRANTS_MS_MAX = 10_000;
-const STILL_MS_MAX = 20_000;
+const NEWCOMER_MS_MAX = 20_000;
+/** Enough for a grant to be used, and far less than a loss window. */
+const USED_MS = 300;
 
 /**
  * @param {import('../faults.mjs').World} world
  * @param {object} steps
- * @param {() => unknown} steps.keep from here on the store forgets
+ * @param {() => unknown} steps.keep what is granted from here on is forgotten
  * @param {() => unknown} steps.forget
- * @param {boolean} [steps.goesOn] whether the old server still answers those who ask it: then
- *   nobody stands still
+ * @param {() => Promise<void>} [steps.asked] until somebody asked the store that forgot: then it
+ *   forgets again at once, with all that it made of the loss
+ * @param {boolean} [steps.goesOn] whether the old server goes on answering: nobody then stands
+ *   still
  * @returns {Promise<boolean>} false where nothing was granted in between
  */
-export async function forgetGrants({ fleet, random }, { keep, forget, goesOn = false }) {
+export async function forgetGrants({ fleet, random }, { keep, forget, asked, goesOn = false }) {
+  /** @type {Set<import('../fleet.mjs').Member>} */
+  const holders = new Set();
+  const stopAll = () => {
+    for (const member of goesOn ? [] : fleet.members) {
+      member.kill('SIGSTOP');
+      holders.add(member);
+    }
+  };
+  const newcomer = () => {
+    const granted = fleet.next('lease', NEWCOMER_MS_MAX);
+    // The newcomer is its successor.
+    fleet.any(random)?.kill('SIGKILL');
+    return granted;
+  };
   await keep();
-  const goal = fleet.leaseCount + GRANT_COUNT;
-  const isGranted = await until(async () => fleet.leaseCount >= goal, GRANTS_MS_MAX).then(
-    () => true,
-    () => false,
-  );
-  const holders = goesOn ? [] : [...fleet.members];
-  for (const holder of holders) holder.kill('SIGSTOP');
+  const isGranted = await someGranted(fleet);
+  stopAll();
   try {
     await forget();
-    const newcomer = fleet.next('lease', STILL_MS_MAX);
-    // Its successor is the newcomer.
-    fleet.any(random)?.kill('SIGKILL');
-    await newcomer;
+    if (asked !== undefined) {
+      const granted = newcomer();
+      await asked();
+      await Promise.race([granted, sleep(USED_MS)]);
+      await sleep(USED_MS);
+      stopAll();
+      await forget();
+    }
+    await newcomer();
   } finally {
     for (const holder of holders) holder.kill('SIGCONT');
   }
   return isGranted;
+}
+
+/** @param {import('../fleet.mjs').Fleet} fleet */
+function someGranted(fleet) {
+  const goal = fleet.leaseCount + GRANT_COUNT;
+  return until(async () => fleet.leaseCount >= goal, GRANTS_MS_MAX).then(
+    () => true,
+    () => false,
+  );
 }

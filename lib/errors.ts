@@ -26,7 +26,7 @@ export type SnowflakeErrorCode =
   | 'SEGMENT_SPENT'
   /** The store does not know the counter: it was never created, or the store lost it. */
   | 'COUNTER_ABSENT'
-  /** The counter is one of another number of stores, or of another place among them. */
+  /** The counter is one of another layout, or of another number of stores or place among them. */
   | 'COUNTER_MISMATCH'
   /** The counter has reached its last number. */
   | 'COUNTER_FULL'

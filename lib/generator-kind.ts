@@ -5,6 +5,7 @@
  * A kind is told by its `kind`, never by its class, so that two copies of this package can meet.
  */
 import type { Clock } from './core/clock.js';
+import type { CallFields } from './core/generator/call-words.js';
 import type { IdSource } from './core/generator/id-source.js';
 import type { BitLayout } from './core/layout/bit-layout.js';
 import type { CallStatus } from './patience/call-record.js';
@@ -48,9 +49,19 @@ export interface GeneratorChange {
   readonly reason: string;
 }
 
+/** Who serves those that wait for ids: first come, first served. */
+export interface IdLine {
+  /** @throws the reason of the signal, or a SnowflakeError that waiting cannot cure */
+  next(call: { signal?: AbortSignal; fields?: CallFields }): Promise<bigint>;
+  /** In rising order. @throws as `next` does */
+  nextMany(count: number, call: { signal?: AbortSignal; fields?: CallFields }): Promise<bigint[]>;
+}
+
 /** One generator, from its start to its stop. */
 export interface OpenGenerator {
   readonly source: IdSource;
+  /** Who serves those that wait for ids; absent where they wait for what `source` has at once. */
+  readonly line?: IdLine;
   /** Absent where its ids are plain numbers, which cannot be taken apart. */
   readonly layout?: BitLayout;
   /** What its ids are, for a call that needs a layout or a worker id: "are ... , so". */
@@ -72,7 +83,7 @@ export interface OpenGenerator {
 /**
  * | state      | meaning                                   | nextId()                     |
  * | unassigned | nothing yet: before the start             | throws NOT_READY             |
- * | active     | ids are in hand                           | makes ids                    |
+ * | active     | ids are in hand, or the store answers     | makes ids                    |
  * | degraded   | the store gives none; ids are in hand     | makes ids                    |
  * | exhausted  | nothing is in hand                        | throws, saying why           |
  * | released   | shut down                                 | throws NOT_READY             |
@@ -81,7 +92,8 @@ export type GeneratorState = 'unassigned' | 'active' | 'degraded' | 'exhausted' 
 
 /** How such a generator stands, for health checks and metrics. */
 export interface GeneratorStatus {
-  readonly kind: 'segments';
+  /** `segments` of a counter, or ids `counted` in a store. */
+  readonly kind: 'segments' | 'counted';
   readonly state: GeneratorState;
   readonly issuedCount: number;
   /** How often a call found nothing in hand. */
@@ -92,8 +104,8 @@ export interface GeneratorStatus {
   readonly inHand: number;
   /** How long they last at the rate of late; undefined while that is not known. */
   readonly inHandMs: number | undefined;
-  /** How many the store is asked for at a time. */
-  readonly step: number;
+  /** How many the store is asked for at a time; undefined where as many as are wanted. */
+  readonly step: number | undefined;
   /** What became of the calls to the store. */
   readonly calls: CallStatus;
   /** As `inHand`. */

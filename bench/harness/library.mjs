@@ -30,5 +30,8 @@ export const importEtcd = () => importEntry('nestjs-snowflake/etcd');
 /** @returns {Promise<typeof import('nestjs-snowflake/sql')>} */
 export const importSql = () => importEntry('nestjs-snowflake/sql');
 
+/** @returns {Promise<typeof import('nestjs-snowflake/segments')>} */
+export const importSegments = () => importEntry('nestjs-snowflake/segments');
+
 /** @returns {Promise<typeof import('nestjs-snowflake/typeorm')>} */
 export const importTypeorm = () => importEntry('nestjs-snowflake/typeorm');

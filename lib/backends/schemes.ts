@@ -146,6 +146,7 @@ const GENERATORS: Readonly<Record<string, (url: string) => Promise<GeneratorKind
     const { segmentsFromUrl } = await import('../counters/segments/segments-url.js');
     return segmentsFromUrl(url, countersOf);
   },
+  'redis-ids': async (url) => (await import('./redis/index.js')).idsFromUrl(url),
 };
 
 /** The kind of generator that a URL names. @throws SnowflakeError CONFIG_INVALID */

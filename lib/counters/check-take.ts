@@ -12,10 +12,14 @@ const AHEAD_MS_MAX = 86_400_000;
 const STORE_COUNT_MAX = 1024;
 const NAME = /^[^\s\p{C}|]{1,128}$/u;
 
-/** What makes a counter another one: its kind, its unit, which of how many stores. */
+const ABOUT = /^[^\s\p{C}|]{1,256}$/u;
+
+/** What makes a counter another one: its kind, its unit, which of how many stores, its meaning. */
 export function formOf(request: TakeRequest): string {
   const { stores = '1/1' } = request;
-  return request.kind === 'dense' ? denseForm(stores) : `clock ${request.perMs} ${stores}`;
+  if (request.kind === 'dense') return denseForm(stores);
+  const { perMs, about } = request;
+  return `clock ${perMs} ${stores}${about === undefined ? '' : ` ${about}`}`;
 }
 
 export function denseForm(stores = '1/1'): string {
@@ -44,6 +48,7 @@ function kindFaults(request: TakeRequest): string[] {
     return [
       ...numberFaults('perMs', request.perMs, PER_MS_MAX),
       ...numberFaults('aheadMs', request.aheadMs, AHEAD_MS_MAX),
+      ...aboutFaults(request.about),
     ];
   }
   if (request.kind !== 'dense') return ['Expected `kind` to be dense or clock.'];
@@ -64,6 +69,11 @@ function storesFaults(stores: unknown = '1/1'): string[] {
   const [, k, n] = /^([1-9]\d{0,3})\/([1-9]\d{0,3})$/.exec(String(stores)) ?? [];
   if (k !== undefined && Number(k) <= Number(n) && Number(n) <= STORE_COUNT_MAX) return [];
   return ['Expected `stores` to be k/N, with k from 1 to N and N up to 1024.'];
+}
+
+function aboutFaults(about: unknown): string[] {
+  if (about === undefined || (typeof about === 'string' && ABOUT.test(about))) return [];
+  return ['Expected `about` to be 1 to 256 characters without spaces or |.'];
 }
 
 function positionFaults(name: string, value: unknown, min: bigint): string[] {

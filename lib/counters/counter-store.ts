@@ -54,6 +54,11 @@ export interface ClockTake extends Take {
   readonly perMs: number;
   /** How far positions may be ahead of the store's clock, from 1 ms. */
   readonly aheadMs: number;
+  /**
+   * What the positions mean to whoever takes them, such as the layout of ids: 1 to 256 characters
+   * without spaces or |. It is kept with the counter, and whoever means something else is refused.
+   */
+  readonly about?: string;
 }
 
 /** A counter of kind clock creates itself; one of kind dense never does without `startAt`. */
@@ -81,7 +86,7 @@ export type TakeAnswer =
   | { readonly status: 'absent' }
   /** No position is left below 2^63 - 1. */
   | { readonly status: 'full' }
-  /** The counter is one of another kind, or another of several stores; `stored` says which. */
+  /** It is one of another kind, of another meaning, or another of several stores: see `stored`. */
   | { readonly status: 'mismatch'; readonly stored: string };
 
 /** A counter to be created by an operator. */
@@ -96,7 +101,7 @@ export interface NewCounter {
 /** What an operator sees of a counter. */
 export interface CounterRecord {
   readonly counter: string;
-  /** Kind and `k/N`, as a mismatch names them: `dense 1/1`, `clock 1024 1/1`. */
+  /** Kind, `k/N` and meaning, as a mismatch names them: `dense 1/1`, `clock 1024 1/1 t41-...`. */
   readonly form: string;
   /** The next position to be granted. */
   readonly next: bigint;

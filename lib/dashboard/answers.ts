@@ -51,7 +51,7 @@ export interface HandView {
   readonly inHand: number;
   /** Absent while no rate is known. */
   readonly inHandMs?: number | undefined;
-  readonly step: number;
+  readonly step: number | undefined;
   readonly calls: RenewalsView;
 }
 

@@ -89,8 +89,8 @@ const VERDICTS_IN_HAND: { readonly [state in GeneratorState]: Verdict } = {
   ],
   active: ['up'],
   degraded: ['degraded', 'The store gives no more ids; those in hand are still used.'],
-  exhausted: ['down', 'All ids in hand are used, so no id can be made until the store gives more.'],
-  released: ['down', 'The ids in hand were given back at shutdown, so no id can be made.'],
+  exhausted: ['down', 'No id is in hand, so none can be made until the store gives more.'],
+  released: ['down', 'The generator was stopped at shutdown, so no id can be made.'],
 };
 
 export function healthOf(

@@ -6,8 +6,10 @@
  */
 import type { CallFields } from '../core/generator/call-words.js';
 import type { IdSource } from '../core/generator/id-source.js';
+import { checkedCount } from '../core/generator/generator-errors.js';
 import { isSnowflakeError } from '../errors.js';
-import type { TimerHandle, Timers } from '../patience/timers.js';
+import { BySignal } from '../patience/by-signal.js';
+import { turn, type TimerHandle, type Timers } from '../patience/timers.js';
 
 export interface WaitOptions {
   readonly signal?: AbortSignal;
@@ -17,12 +19,6 @@ export interface WaitOptions {
 interface Caller extends WaitOptions {
   resolve(id: bigint): void;
   reject(reason: unknown): void;
-}
-
-/** Who waits under a signal, which is listened to once. */
-interface Abortable {
-  readonly callers: Set<Caller>;
-  stopListening(): void;
 }
 
 /**
@@ -36,7 +32,7 @@ const SERVED_AT_ONCE_MAX = 4096;
 
 export class WaitingLine {
   private readonly callers = new Set<Caller>();
-  private readonly bySignal = new Map<AbortSignal, Abortable>();
+  private readonly bySignal = new BySignal<Caller>((caller, reason) => this.refuse(caller, reason));
   private timer: TimerHandle;
   private lookAgainMs = 1;
   private isWoken = false;
@@ -65,35 +61,27 @@ export class WaitingLine {
     return new Promise((resolve, reject) => this.join({ ...options, resolve, reject }));
   }
 
+  /** Many ids in rising order, one after the other as in next(); those before an error are lost. */
+  async nextMany(count: number, options: WaitOptions): Promise<bigint[]> {
+    const ids: bigint[] = [];
+    while (ids.length < checkedCount(count)) {
+      if (ids.length > 0 && ids.length % SERVED_AT_ONCE_MAX === 0) await turn();
+      ids.push(await this.next(options));
+    }
+    return ids;
+  }
+
   private join(caller: Caller): void {
     this.callers.add(caller);
-    if (caller.signal) this.abortableBy(caller.signal).callers.add(caller);
+    this.bySignal.add(caller);
     if (this.callers.size === 1) this.lookAgain();
     void this.listen();
   }
 
   private leave(caller: Caller): void {
     this.callers.delete(caller);
-    const abortable = caller.signal && this.bySignal.get(caller.signal);
-    abortable?.callers.delete(caller);
-    if (abortable?.callers.size === 0) abortable.stopListening();
+    this.bySignal.remove(caller);
     if (this.callers.size === 0) this.rest();
-  }
-
-  private abortableBy(signal: AbortSignal): Abortable {
-    const known = this.bySignal.get(signal);
-    if (known !== undefined) return known;
-    const callers = new Set<Caller>();
-    const abort = () => {
-      for (const caller of callers) this.refuse(caller, signal.reason);
-    };
-    const stopListening = () => {
-      this.bySignal.delete(signal);
-      signal.removeEventListener('abort', abort);
-    };
-    signal.addEventListener('abort', abort);
-    this.bySignal.set(signal, { callers, stopListening });
-    return { callers, stopListening };
   }
 
   private serve(): void {

@@ -22,14 +22,19 @@ export function removeIdMaker(ids: IdMaker): void {
   if (at >= 0) running.splice(at, 1);
 }
 
+/** Undefined where none of this name is running, or not yet. */
+export function runningIdMaker(generator: string | undefined): IdMaker | undefined {
+  return running.findLast((candidate) => candidate.generator === generator)?.ids;
+}
+
 /**
  * The one started last, where several of this name run.
  * @param generator its name; none for the one without a name
  * @throws SnowflakeError NOT_READY when no such generator is running.
  */
 export function currentIdMaker(generator?: string): IdMaker {
-  const entry = running.findLast((candidate) => candidate.generator === generator);
-  if (entry !== undefined) return entry.ids;
+  const ids = runningIdMaker(generator);
+  if (ids !== undefined) return ids;
   const wanted = generator === undefined ? 'No generator' : `No generator named '${generator}'`;
   const option = generator === undefined ? '' : ` with name: '${generator}'`;
   throw new SnowflakeError(

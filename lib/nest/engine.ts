@@ -46,11 +46,12 @@ export function createEngine(
 function generatorEngine(config: GeneratorConfig, name: string | undefined): Engine {
   const { generator, timers, application } = config;
   const log = new GeneratorLog(name);
-  const line = new WaitingLine(generator.source, timers);
+  const waiting = new WaitingLine(generator.source, timers);
+  const line = generator.line ?? waiting;
   generator.listen({
     changed: (change) => log.change(change),
     news: (text) => log.warn(text),
-    woken: () => line.wake(),
+    woken: () => waiting.wake(),
   });
   const { source, layout, nature } = generator;
   const idMaker = new IdMaker({ source, line, layout, nature, status: () => generator.status });

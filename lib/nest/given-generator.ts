@@ -49,8 +49,9 @@ export async function givenGenerator(
     const kind = typeof given === 'string' ? await generatorOf(given) : given;
     if (isGeneratorKind(kind)) return await kind.open(surroundings);
     throw invalid([
-      `Expected \`generator\` to be segments({...}), from nestjs-snowflake/segments, or a URL ` +
-        `such as 'segments+postgres://app@db/shop?counter=order', got ${typeof given}.`,
+      `Expected \`generator\` to be segments({...}), from nestjs-snowflake/segments, redisIds({` +
+        `...}), from nestjs-snowflake/redis, or a URL such as ` +
+        `'segments+postgres://app@db/shop?counter=order', got ${typeof given}.`,
     ]);
   } catch (error) {
     faults.push(...faultsOf(error));

@@ -9,8 +9,8 @@ import type { SharedLease } from '../core/seat/shared-lease.js';
 import type { CallFields } from '../core/generator/call-words.js';
 import type { IdSource } from '../core/generator/id-source.js';
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
+import type { IdLine } from '../generator-kind.js';
 import { SnowflakeError } from '../errors.js';
-import type { WaitOptions } from '../lease/waiting-line.js';
 import type { IdMakerStatus } from './id-maker-status.js';
 
 /** What the module puts together; applications inject the whole. */
@@ -18,7 +18,7 @@ export interface IdMakerParts {
   readonly source: IdSource;
   readonly status: () => IdMakerStatus;
   /** Those who wait in nextIdAsync(). */
-  readonly line: { next(options: WaitOptions): Promise<bigint> };
+  readonly line: IdLine;
   /** Undefined where ids cannot be taken apart; `nature` says why then. */
   readonly layout: BitLayout | undefined;
   readonly shared?: SharedLease | undefined;
@@ -100,6 +100,17 @@ export class IdMaker {
    */
   nextIdAsync(options: { signal?: AbortSignal; fields?: CallFields } = {}): Promise<bigint> {
     return this.parts.line.next(options);
+  }
+
+  /**
+   * `count` ids in rising order; waits as nextIdAsync() does. Of ids that are made in a store all
+   * come by one call to it. Throws as nextIdAsync does; ids made before the error are lost.
+   */
+  nextIdsAsync(
+    count: number,
+    options: { signal?: AbortSignal; fields?: CallFields } = {},
+  ): Promise<bigint[]> {
+    return this.parts.line.nextMany(count, options);
   }
 
   /**

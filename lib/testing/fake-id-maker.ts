@@ -62,6 +62,11 @@ class CountingIdMaker implements Face {
     return this.nextId();
   }
 
+  async nextIdsAsync(count: number, { signal }: { signal?: AbortSignal } = {}): Promise<bigint[]> {
+    signal?.throwIfAborted();
+    return this.nextIds(count);
+  }
+
   parse(id: bigint | string): ReturnType<IdMaker['parse']> {
     return this.layout.parse(id);
   }

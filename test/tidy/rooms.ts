@@ -75,6 +75,7 @@ export const ROOMS: readonly Room[] = [
   {
     room: 'backends',
     imports: ['counters', 'registry', 'lease', 'patience', 'errors', 'shown'],
+    typesOf: ['generator-kind'],
     outside: [],
   },
   {

@@ -5,4 +5,6 @@ export { RedisSupport, redisSupport, supportFromUrl } from './worker-ids/redis.s
 export type { RedisSupportOptions } from './worker-ids/redis.support.js';
 export { RedisCounters, redisCounters, countersFromUrl } from './counters/redis-counters.js';
 export type { RedisCountersOptions } from './counters/redis-counters.js';
+export { redisIds, idsFromUrl } from './ids/redis-ids.js';
+export type { RedisIdsOptions } from './ids/redis-ids.js';
 export type { GivenClient } from './connection/redis-client.js';

@@ -12,7 +12,7 @@ import { checkedPart } from '../layout/layout-field.js';
 /** Values of a layout's call fields, by name; those left out are 0. */
 export type CallFields = Readonly<Record<string, number>>;
 
-interface CallWords {
+export interface CallWords {
   readonly high: number;
   readonly low: number;
 }

@@ -5,6 +5,7 @@
  * back or to close is lost and holds up none of the others.
  */
 import type { SegmentRest } from '../../core/generator/segment-generator.js';
+import { adviceOf, closeAll, placesOf } from '../asking/several-stores.js';
 import { NumberSpace } from './number-space.js';
 import { NumberedStore, type AskingParts, type GrantedSegment } from './numbered-store.js';
 
@@ -24,7 +25,7 @@ export class StoreTurns {
   }
 
   get place(): string {
-    return [...new Set(this.stores.map(({ place }) => place))].join(', ');
+    return placesOf(this.stores);
   }
 
   /** From the next one on, each once; those that hang lose their turn to any that does not. */
@@ -36,9 +37,8 @@ export class StoreTurns {
     return answering.length > 0 ? answering : all;
   }
 
-  async advice(): Promise<string[]> {
-    const advice = await Promise.all(this.stores.map(async ({ store }) => store.advice?.()));
-    return advice.flatMap((texts) => texts ?? []);
+  advice(): Promise<string[]> {
+    return adviceOf(this.stores.map(({ store }) => store));
   }
 
   /** Of a segment that came too late to be used. */
@@ -52,8 +52,8 @@ export class StoreTurns {
     for (const rest of unused.toReversed()) await giveBack(rest);
   }
 
-  async close(): Promise<void> {
-    await Promise.allSettled(this.stores.map(async ({ store }) => store.close?.()));
+  close(): Promise<void> {
+    return closeAll(this.stores.map(({ store }) => store));
   }
 }
 

@@ -7,8 +7,11 @@
 import { SnowflakeError } from '../../errors.js';
 import type { CounterStore } from '../counter-store.js';
 import { isCounterStore } from '../segments/segment-options.js';
-import { refusal } from '../segments/segment-texts.js';
+import { refusal } from '../asking/store-texts.js';
 import { SeriesForm, type SeriesFormOptions, type SeriesParts } from './series-form.js';
+
+/** What helps where a period has to be waited for often. */
+const WAIT_CURE = 'If this lasts, raise `skip`.';
 
 export interface SeriesOptions extends SeriesFormOptions {
   /** One that loses no data, such as `sqlCounters({ ..., replicated: false })`. */
@@ -79,7 +82,7 @@ class PeriodTaker {
     const request = { kind: 'dense', counter, count: 1n, have, skip: this.skip } as const;
     const answer = await this.store.take({ ...request, startAt: 1n });
     const place = this.store.place ?? 'the store of counters';
-    if (answer.status !== 'ok') throw refusal({ counter, place }, answer);
+    if (answer.status !== 'ok') throw refusal({ counter, place }, answer, WAIT_CURE);
     const { first, end } = answer;
     const isFirst = this.known.period !== period || end > this.known.have;
     if (isFirst) this.known = { period, have: end };

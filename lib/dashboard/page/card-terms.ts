@@ -27,11 +27,14 @@ export function leaseTerms(
 export function handTerms(hand: HandView, place: string): [string, string][] {
   const { state, inHand, inHandMs, step, calls } = hand;
   const lasts = inHandMs === undefined ? '' : `: ${spanText(inHandMs)} at the rate of late`;
+  const taken: [string, string][] = [
+    ['in hand', `${numberText(inHand)}${lasts}`],
+    ['asked for at a time', numberText(step ?? 0)],
+  ];
   return [
     ['ids from', place],
     ['state', state],
-    ['in hand', `${numberText(inHand)}${lasts}`],
-    ['asked for at a time', numberText(step)],
+    ...(step === undefined ? [] : taken),
     ...callTerms(calls, 'answers of the store', 'taken'),
   ];
 }

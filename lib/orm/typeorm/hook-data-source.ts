@@ -5,7 +5,9 @@
  * Those that Nest provides are hooked by SnowflakeModule, before other modules' `onModuleInit`.
  */
 import { InstanceChecker, type DataSource } from 'typeorm';
+import { runningIdMaker } from '../../nest/current-id-makers.js';
 import { processWide } from '../../process-wide.js';
+import { snowflakeColumns } from './snowflake-columns.js';
 import { SnowflakeSubscriber, isSnowflakeSubscriber } from './snowflake.subscriber.js';
 
 /** Kept, since TypeORM's command line removes all subscribers before it runs migrations. */
@@ -62,5 +64,17 @@ function hookOptions(dataSource: DataSource): void {
  */
 export function hookDataSources(instances: readonly unknown[]): void {
   const provided = instances.filter((instance) => InstanceChecker.isDataSource(instance));
-  for (const dataSource of [...remembered(), ...(provided as DataSource[])]) hook(dataSource);
+  for (const dataSource of [...remembered(), ...(provided as DataSource[])]) {
+    refuseWaiting(hook(dataSource));
+  }
+}
+
+/** TypeORM cannot wait for an id: a generator that makes none at once is refused at the start. */
+function refuseWaiting({ isInitialized, entityMetadatas }: DataSource): void {
+  if (!isInitialized) return;
+  const columns = entityMetadatas.flatMap((metadata) => [...snowflakeColumns(metadata)]);
+  for (const generator of new Set(columns.map((column) => column.generator))) {
+    const ids = runningIdMaker(generator);
+    if (ids?.status?.kind === 'counted') ids.nextIds(0);
+  }
 }

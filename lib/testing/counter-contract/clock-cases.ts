@@ -93,6 +93,7 @@ export const COUNTER_CLOCK_CASES: readonly CounterCase[] = [
       await bench.granted(() => bench.clock());
       const mismatch = { status: 'mismatch', stored: 'clock 1024 1/1' };
       bench.expect(await bench.clock({ perMs: 1 })).toEqual(mismatch);
+      bench.expect(await bench.clock({ about: 't41-c12-s10' })).toEqual(mismatch);
       bench.expect(await bench.dense({ counter: 'event' })).toEqual(mismatch);
     },
   },

@@ -175,15 +175,20 @@ export function redisCounters(options: RedisCountersOptions): RedisCounters {
 
 const QUERY_NAMES = ['namespace', 'prefix', 'lossWindowMs'] as const;
 
-/** The counters of a URL, e.g. redis://localhost:6379/0?namespace=shop. */
-export function countersFromUrl(url: string): RedisCounters {
+/** The counters of a URL, redis://localhost:6379/0?namespace=shop; what is given counts more. */
+export function countersFromUrl(
+  url: string,
+  given: Omit<RedisCountersOptions, 'redis'> = {},
+): RedisCounters {
   const parsed = parseRedisUrl(url);
   refuseQuery(parsed, url, QUERY_NAMES);
   const { query } = parsed;
   return new RedisCounters({
     redis: url,
-    namespace: query.get('namespace'),
-    prefix: query.get('prefix'),
-    ...(query.has('lossWindowMs') && { lossWindowMs: Number(query.get('lossWindowMs')) }),
+    namespace: given.namespace ?? query.get('namespace'),
+    prefix: given.prefix ?? query.get('prefix'),
+    lossWindowMs:
+      given.lossWindowMs ??
+      (query.has('lossWindowMs') ? Number(query.get('lossWindowMs')) : undefined),
   });
 }

@@ -1,0 +1,83 @@
+// Group: one number of a segment against one snowflake id, each through the IdMaker that
+// applications inject.
+import { Logger } from '@nestjs/common';
+import { inTurnsApart } from '../harness/children.mjs';
+import { figure, median, span, times } from '../harness/figures.mjs';
+import { importMain, importSegments } from '../harness/library.mjs';
+import { bold } from '../harness/table.mjs';
+import { nsOfBurst, nsPerCall } from '../ids/timing.mjs';
+
+/** So many that no case comes to the end of it: a refill is measured by `from-a-store`. */
+const IN_HAND = 1_000_000_000;
+/** Less than the 4096 ids of a millisecond, which all cases begin with. */
+const FILLED = 1000;
+
+const SOURCES = {
+  snowflake: async () => ({ support: 'static:7' }),
+  segment: async () => {
+    const { MemoryCounters } = await importMain();
+    const { segments } = await importSegments();
+    const step = { stepMin: IN_HAND, stepMax: IN_HAND, skip: 10n * BigInt(IN_HAND) };
+    const store = new MemoryCounters();
+    return { generator: segments({ store, counter: 'bench', startAt: () => 0n, ...step }) };
+  },
+};
+
+const WAYS = {
+  'nextId()': (ids) => nsPerCall(() => ids.nextId()),
+  'nextIdString()': (ids) => nsPerCall(() => ids.nextIdString()),
+  'nextIdNumber()': (ids) => nsPerCall(() => ids.nextIdNumber()),
+  [`fill(${FILLED})`]: (ids) => {
+    const target = new BigUint64Array(FILLED);
+    return nsOfBurst(() => ids.fill(target), { count: FILLED });
+  },
+};
+
+const CASES = Object.keys(SOURCES).flatMap((source) =>
+  Object.keys(WAYS)
+    // 63 bits are too wide for a number.
+    .filter((way) => source === 'segment' || way !== 'nextIdNumber()')
+    .map((way) => ({ source, way })),
+);
+
+export async function measure({ source, way }) {
+  // What is measured goes to stdout.
+  Logger.overrideLogger(false);
+  const { startSnowflake } = await importMain();
+  const running = await startSnowflake(await SOURCES[source]());
+  try {
+    // The compiler has done its work when it is counted.
+    WAYS[way](running.ids);
+    return { ns: WAYS[way](running.ids) };
+  } finally {
+    await running.close();
+  }
+}
+
+async function run(/** @type {import('../harness/turns.mjs').RunOptions} */ options) {
+  const byCase = await inTurnsApart({ file: import.meta.url, cases: CASES }, options);
+  const nsOf = (chosen) => byCase.get(chosen).map(({ ns }) => ns);
+  const base = median(nsOf(CASES.find(({ source }) => source === 'snowflake')));
+  return CASES.map((chosen) => {
+    const { source, way } = chosen;
+    const name = `${source} ${way}`;
+    const ns = nsOf(chosen);
+    return [
+      source === 'segment' ? bold(name) : name,
+      figure(median(ns)),
+      span(ns),
+      times(median(ns), base),
+    ];
+  });
+}
+
+export const oneNumber = {
+  title: 'One number of a segment',
+  explanation:
+    'The cost of one id in the process, through the IdMaker, with numbers in hand. A snowflake ' +
+    'id reads the clock, a number of a segment is counted. In bursts of 2048 that begin with a ' +
+    `fresh millisecond; fill() makes ${FILLED} at a time. The last column compares with the ` +
+    'nextId() of a snowflake generator in the same run.',
+  columns: ['how', 'ns per id', 'min–max', '× snowflake nextId()'],
+  run,
+};

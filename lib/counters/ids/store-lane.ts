@@ -1,0 +1,122 @@
+/**
+ * One of the stores that ids are made in: one call at a time, and a rest after one that failed.
+ *
+ * Promise: a store that hangs, refuses or waits costs what was asked of it and nothing else: the
+ * others are asked meanwhile.
+ */
+import type { SnowflakeError } from '../../errors.js';
+import { RetryDelay } from '../../patience/retry-delay.js';
+import type { TimerHandle } from '../../patience/timers.js';
+import { AskedStore, type AskingLimits } from '../asking/asked-store.js';
+import type { CounterStore, TakeAnswer } from '../counter-store.js';
+import type { CountedTerms } from './counted-options.js';
+import { WAIT_CURE } from './counted-texts.js';
+import { PositionSpace, type PositionRun } from './position-run.js';
+
+export interface LaneParts extends AskingLimits {
+  readonly terms: CountedTerms;
+  readonly random: () => number;
+}
+
+/** Such a wait is told to nobody: it is over before anybody could do something. */
+const SHORT_WAIT_MS = 100;
+
+export class StoreLane {
+  /** Why the last call brought nothing, but for a short wait. */
+  fault: SnowflakeError | undefined;
+  private readonly asked: AskedStore;
+  private readonly space: PositionSpace;
+  private readonly delay: RetryDelay;
+  private isBusy = false;
+  private timer: TimerHandle;
+
+  /** @param place which of the stores, from 1 on */
+  constructor(
+    readonly store: CounterStore,
+    place: number,
+    private readonly parts: LaneParts,
+  ) {
+    const { terms, random } = parts;
+    this.asked = new AskedStore(store, { ...parts, counter: terms.tag, waitCure: WAIT_CURE });
+    this.space = new PositionSpace(terms.layout, place, terms.stores.length);
+    this.delay = new RetryDelay(random);
+  }
+
+  get place(): string {
+    return this.asked.place;
+  }
+
+  get isAsking(): boolean {
+    return this.isBusy;
+  }
+
+  get isIdle(): boolean {
+    return !this.isBusy && this.timer === undefined;
+  }
+
+  /** A call is out that did not return within its limit. */
+  get isSilent(): boolean {
+    return this.asked.isSilent;
+  }
+
+  /**
+   * @param late takes what is granted after the time limit
+   * @throws SnowflakeError why there are none, which is its `fault` until the next grant
+   */
+  async take(count: number, late: (run: PositionRun) => void): Promise<PositionRun> {
+    this.isBusy = true;
+    try {
+      const answer = await this.ask(BigInt(count), late);
+      const run = this.runOf(answer, BigInt(count));
+      this.fault = undefined;
+      this.delay.reset();
+      return run;
+    } catch (error) {
+      // A store that has come to the end of what it may grant ahead is not away.
+      this.fault = isShort(waitMsOf(error)) ? undefined : (error as SnowflakeError);
+      throw error;
+    } finally {
+      this.isBusy = false;
+    }
+  }
+
+  /** As long as the store said to wait, or longer each time. @param done when it is over */
+  rest(error: SnowflakeError, done: () => void): void {
+    const waitMs = waitMsOf(error);
+    const ms = waitMs === undefined ? this.delay.next() : Math.max(1, waitMs);
+    this.timer = this.parts.timers.after(ms, () => {
+      this.timer = undefined;
+      done();
+    });
+  }
+
+  wakeUp(): void {
+    this.parts.timers.cancel(this.timer);
+    this.timer = undefined;
+  }
+
+  private ask(count: bigint, late: (run: PositionRun) => void): Promise<TakeAnswer> {
+    const { tag: counter, aheadMs, layout } = this.parts.terms;
+    const { stores, perMs } = this.space;
+    const { have } = this.asked;
+    const about = layout.fingerprint;
+    return this.asked.ask(
+      { kind: 'clock', counter, count, have, stores, perMs, aheadMs, about },
+      (answer) => late(this.runOf(answer, count)),
+    );
+  }
+
+  private runOf(answer: TakeAnswer, count: bigint): PositionRun {
+    const { first, end } = this.asked.granted(answer, count);
+    return this.space.run(first, end);
+  }
+}
+
+function waitMsOf(error: unknown): number | undefined {
+  const waitMs = (error as SnowflakeError).details['waitMs'];
+  return typeof waitMs === 'number' ? waitMs : undefined;
+}
+
+function isShort(waitMs = Infinity): boolean {
+  return waitMs <= SHORT_WAIT_MS;
+}

@@ -142,8 +142,12 @@ export const RULES = [
       {
         in: 'code',
         says: 'if (request.startAt === void 0)',
-        insteadSays:
-          'if (request.startAt === void 0) return blankRow(formOf(request), 1n, era);\n\tif (request.startAt === void 0)',
+        insteadSays: 'if (false)',
+      },
+      {
+        in: 'code',
+        says: 'blankRow(formOf(request), request.startAt, era)',
+        insteadSays: 'blankRow(formOf(request), request.startAt ?? 1n, era)',
       },
     ],
   },

@@ -1,6 +1,6 @@
 /**
- * Counters under attack, by the name that `npm run chaos -- --counters` takes: the servers are those
- * of the registry, with the faults that matter to numbers.
+ * Counters under attack, by the name that `npm run chaos -- --counters` takes: the servers are
+ * those of the registry, with the faults that matter to numbers.
  */
 import { cpSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { until } from '../until.mjs';
 import { forgetGrants } from './forgotten-grants.mjs';
 import { highestNumber } from './highest-number.mjs';
 
-/** @typedef {{ app: string, files: string }} Place where the library and what is written down lie */
+/** @typedef {{ app: string, files: string }} Place the library, and what is written down */
 
 const COUNTER = 'order';
 const KEY = `snowflake:{${NAMESPACE}}:counters`;

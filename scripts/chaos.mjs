@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { COUNTERS } from '../test/chaos/counters/counter-topologies.mjs';
 import { MISTAKES } from '../test/chaos/mistakes/mistakes.mjs';
 import { runMistakes, verdictsOfMistakes } from '../test/chaos/mistakes/run-mistakes.mjs';
 import { unpackLibrary } from '../test/chaos/packed.mjs';
@@ -17,8 +18,13 @@ import { Cluster, Sentinel, Standalone } from '../test/chaos/topologies.mjs';
 /** The weight of each when they share the time. @type {Record<string, [Topology: any, number]>} */
 const OF_REDIS = { standalone: [Standalone, 2], sentinel: [Sentinel, 1], cluster: [Cluster, 1] };
 const OF_STORES = Object.entries(STORES).map(([name, Topology]) => [name, [Topology, 1]]);
+const counterName = (/** @type {string} */ name) => `counters-${name}`;
+const OF_COUNTERS = Object.entries(COUNTERS).map(([name, Topology]) => [
+  counterName(name),
+  [Topology, 1],
+]);
 /** @type {typeof OF_REDIS} */
-const TOPOLOGIES = { ...OF_REDIS, ...Object.fromEntries(OF_STORES) };
+const TOPOLOGIES = { ...OF_REDIS, ...Object.fromEntries([...OF_STORES, ...OF_COUNTERS]) };
 
 const namesOf = (/** @type {readonly { name: string }[]} */ list) => list.map(({ name }) => name);
 /** Short for several names. @type {Record<string, readonly string[]>} */
@@ -35,6 +41,8 @@ const HELP = `Usage: npm run chaos -- [options]
   --topology all       how Redis is run: ${Object.keys(OF_REDIS).join(', ')}, or all of
                        these; mistakes of operators by their names, mistakes for all of them,
                        short-mistakes for the shortest
+  --counters redis     which store of counters is attacked, with commas between:
+                       ${Object.keys(COUNTERS).join(', ')}
   --seconds 120        how long, all topologies together; each mistake ends by itself
   --seed 1             decides the order of the faults
   --break floor        take a rule out of the packed library: duplicates must then be found;
@@ -47,6 +55,7 @@ const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '120' },
     store: { type: 'string' },
+    counters: { type: 'string' },
     topology: { type: 'string' },
     seed: { type: 'string', default: String(process.pid) },
     break: { type: 'string' },
@@ -56,8 +65,10 @@ const { values } = parseArgs({
 });
 
 const seconds = Number(values.seconds);
-const { store, topology = store === undefined ? 'all' : undefined } = values;
-const given = [store, topology].filter((list) => list !== undefined).join(',');
+const { store, counters } = values;
+const { topology = (store ?? counters) === undefined ? 'all' : undefined } = values;
+const counted = counters?.split(',').map(counterName).join(',');
+const given = [store, topology, counted].filter((list) => list !== undefined).join(',');
 const asked = given.split(',').flatMap((name) => GROUPS[name] ?? [name]);
 const names = asked.filter((name) => name in TOPOLOGIES);
 const mistakes = MISTAKES.filter(({ name }) => asked.includes(name));

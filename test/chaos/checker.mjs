@@ -15,7 +15,7 @@ const SEQUENCE_BITS = 12n;
 
 /**
  * @param {string} folder
- * @param {number} workerBits of the layout
+ * @param {number} workerBits of the layout; 0 where ids are plain numbers
  * @returns everything that was seen in it
  */
 export function checkFolder(folder, workerBits = 3) {
@@ -31,15 +31,16 @@ export function checkFolder(folder, workerBits = 3) {
   }
   all.sort();
   const duplicates = all.filter((id, index) => index > 0 && id === all[index - 1]);
+  const partsOf = (/** @type {bigint} */ id) =>
+    `worker ${workerOf(id)}, ${id >> (SEQUENCE_BITS + BigInt(workerBits))} ms after the epoch`;
   const textOf = (/** @type {bigint} */ id) =>
-    `${id} (worker ${workerOf(id)}, ` +
-    `${id >> (SEQUENCE_BITS + BigInt(workerBits))} ms after the epoch)`;
+    workerBits === 0 ? String(id) : `${id} (${partsOf(id)})`;
   return {
     idCount: all.length,
     duplicateCount: duplicates.length,
     duplicates: [...duplicates.subarray(0, 5)].map((id) => textOf(id)),
     disorderCount: lists.reduce((sum, list) => sum + disorderOf(list, workerOf), 0),
-    leaseCount: events.filter(({ kind }) => kind === 'lease').length,
+    leaseCount: events.filter(({ kind }) => kind === 'grant').length,
     /** @type {Gap[]} */
     gaps: events.filter(({ kind }) => kind === 'gap'),
   };

@@ -18,7 +18,7 @@ export class Fleet {
   /** @type {Set<Member>} */
   members = new Set();
   startedCount = 0;
-  /** How often one of them began to make ids with another worker id. */
+  /** How often one of them began to make ids with another worker id, or took a segment. */
   leaseCount = 0;
   /** Of each of these, and of each that is about to lease. */
   #news = new EventEmitter();
@@ -28,7 +28,8 @@ export class Fleet {
 
   /**
    * @param {object} parts
-   * @param {string} parts.app where worker.mjs lies
+   * @param {string} parts.app where the worker lies
+   * @param {string} parts.worker its file
    * @param {string} parts.folder for what processes write down
    * @param {string} parts.support the URL they are given
    * @param {string} parts.libfaketime
@@ -85,14 +86,14 @@ export class Fleet {
   }
 
   #start(/** @type {number} */ place) {
-    const { app, folder, support, libfaketime, settings, hasOneClock } = this.parts;
+    const { app, worker, folder, support, libfaketime, settings, hasOneClock } = this.parts;
     const file = join(folder, `process-${++this.startedCount}`);
     const clockFile = `${file}.clock`;
     const offsets = hasOneClock ? [0] : OFFSETS_S;
     setClock(clockFile, offsets[this.startedCount % offsets.length] ?? 0);
     const log = openSync(`${file}.log`, 'a');
     const member = /** @type {Member} */ (
-      fork(join(app, 'worker.mjs'), {
+      fork(join(app, worker), {
         execArgv: [],
         stdio: ['ignore', log, log, 'ipc'],
         env: {

@@ -12,7 +12,12 @@ import { takeOut } from './rules.mjs';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const PEERS = ['@nestjs', 'ioredis', 'mysql2', 'pg', 'reflect-metadata', 'rxjs'];
 /** What runs in the processes under attack. */
-const PROCESSES = ['worker.mjs', 'mistakes/process.mjs'];
+const PROCESSES = [
+  'worker.mjs',
+  'mistakes/process.mjs',
+  'counters/number-worker.mjs',
+  'counters/highest-number.mjs',
+];
 
 /** @returns {Promise<string>} the folder in which the processes find the library */
 export async function unpackLibrary(

@@ -15,16 +15,17 @@ export function reportText(/** @type {readonly Result[]} */ results) {
 }
 
 function textOf(/** @type {Result} */ result) {
-  const { topology, seconds, processCount, leaseCount, idCount, exits, faults, isPaced } = result;
+  const { topology, seconds, processCount, leaseCount, idCount, exits, faults, isPaced, grants } =
+    result;
   const ends = Object.entries(exits).map(([how, count]) => `${how} ${count}`);
   const rows = faults.map(({ name, level, count, grantCount, longestGapMs }) => {
     const gap = longestGapMs === 0 ? 'none' : `${(longestGapMs / 1000).toFixed(1)} s`;
-    const grants = isPaced && level === 'store' ? `, then ${grantCount} leased` : '';
-    return `  ${name.padEnd(NAME_WIDTH)} ${String(count).padStart(5)}  ${gap}${grants}`;
+    const then = isPaced && level === 'store' ? `, then ${grantCount} ${grants}` : '';
+    return `  ${name.padEnd(NAME_WIDTH)} ${String(count).padStart(5)}  ${gap}${then}`;
   });
   return [
     '',
-    `${topology}, ${seconds} s: ${processCount} processes, ${leaseCount} leases, ` +
+    `${topology}, ${seconds} s: ${processCount} processes, ${leaseCount} ${grants}, ` +
       `${idCount.toLocaleString('en-US')} ids, ends: ${ends.join(', ')}`,
     ...(result.note === undefined ? [] : [`  ${result.note}`]),
     `  ${'fault'.padEnd(NAME_WIDTH)} times  longest without ids, of one process`,
@@ -55,6 +56,8 @@ export function verdictOf(/** @type {readonly Result[]} */ results) {
   if (duplicates + disorder > 0) {
     return { isGood: false, text: `\n${duplicates} DUPLICATES, ${disorder} OUT OF ORDER` };
   }
+  const breaches = results.flatMap((result) => result.breaches);
+  if (breaches.length > 0) return { isGood: false, text: `\n${breaches.join('\n')}` };
   const missing = results.flatMap(({ topology, faults }) =>
     faults.filter(({ count }) => count === 0).map(({ name }) => `${topology}: ${name}`),
   );
@@ -68,7 +71,7 @@ export function verdictOf(/** @type {readonly Result[]} */ results) {
   );
   const reasons = [
     ...(missing.length > 0 ? [`never happened: ${missing.join(', ')}`] : []),
-    ...(idle.length > 0 ? [`nothing was leased after: ${idle.join(', ')}`] : []),
+    ...(idle.length > 0 ? [`nothing was granted after: ${idle.join(', ')}`] : []),
     ...(isThin ? ['too few ids'] : []),
   ];
   if (reasons.length > 0) {

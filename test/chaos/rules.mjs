@@ -80,6 +80,77 @@ export const RULES = [
       },
     ],
   },
+  {
+    // Counters: neither another server nor what a process was answered shows a loss.
+    name: 'counter-loss',
+    edits: [
+      { in: 'lua', says: 'if isOther then era = era + 1 end', insteadSays: '' },
+      {
+        in: 'lua',
+        says: 'if isLess(row.next, have) then era = era + 1 end',
+        insteadSays: '',
+      },
+      {
+        in: 'code',
+        says: 'moved.server === server ? moved : afterLoss({ ...moved, server })',
+        insteadSays: '({ ...moved, server })',
+      },
+      {
+        in: 'code',
+        says: 'have > row.next ? afterLoss(header) : header',
+        insteadSays: 'header',
+      },
+    ],
+  },
+  {
+    // After a loss they go on where the store remembers, and not beyond what it forgot.
+    name: 'counter-skip',
+    edits: [
+      { in: 'lua', says: 'row.next = sum(row.next, row.margin)', insteadSays: '' },
+      {
+        in: 'code',
+        says: 'const jump = (next, margin) => next + margin',
+        insteadSays: 'const jump = (next) => next',
+      },
+    ],
+  },
+  {
+    // Numbers behind a jump are granted before the jump is safe: a second loss repeats it.
+    name: 'counter-wait',
+    edits: [
+      {
+        in: 'lua',
+        says: 'greatest(row.margin, margin), now + lossWindow',
+        insteadSays: 'margin, 0',
+      },
+      {
+        in: 'code',
+        says: 'const readyAtMs = nowOf(header) + asked.lossWindowMs',
+        insteadSays: 'const readyAtMs = 0',
+      },
+    ],
+  },
+  {
+    // A counter that is not there begins anew by itself.
+    name: 'counter-absent',
+    edits: [
+      {
+        in: 'lua',
+        says: "startAt == '' then return { 'absent' }",
+        insteadSays: "startAt == '' then startAt = '1'",
+      },
+      {
+        in: 'code',
+        says: 'if (request.startAt === void 0)',
+        insteadSays: 'if (false)',
+      },
+      {
+        in: 'code',
+        says: 'blankRow(formOf(request), request.startAt, era)',
+        insteadSays: 'blankRow(formOf(request), request.startAt ?? 1n, era)',
+      },
+    ],
+  },
 ];
 
 /** @param {Rule} rule @param {string} folder `dist` of the library as it is published */

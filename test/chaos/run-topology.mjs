@@ -43,14 +43,21 @@ const monotonicMs = () => Number(process.hrtime.bigint() / 1_000_000n);
 export async function runTopology({ topology, folder, app, seconds, random }) {
   const files = join(folder, 'processes');
   mkdirSync(files, { recursive: true });
-  const support = await topology.start();
+  const support = await topology.start({ app, files });
   const pace = /** @type {Pace} */ (topology.pace ?? REDIS_PACE);
   const settings = {
     CHAOS_WORKER_BITS: String(pace.workerBits),
     CHAOS_CALL_TIMEOUT_MS: String(pace.callTimeoutMs),
+    ...topology.settings,
   };
-  const { hasOneClock = false } = topology;
-  const own = { libfaketime: libfaketime(), size: pace.processCount, settings, hasOneClock };
+  const { hasOneClock = false, worker = 'worker.mjs', grants = 'leases' } = topology;
+  const own = {
+    worker,
+    libfaketime: libfaketime(),
+    size: pace.processCount,
+    settings,
+    hasOneClock,
+  };
   const fleet = new Fleet({ app, folder: files, support, ...own });
   /** @type {Entry[]} */
   const log = [];
@@ -67,6 +74,9 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
     topology: topology.name,
     note: topology.note,
     isPaced: pace.grantMs > 0,
+    grants,
+    /** What must not be, besides ids made twice. @type {readonly string[]} */
+    breaches: topology.breaches ?? [],
     seconds,
     processCount: fleet.startedCount,
     fileCount: readdirSync(files).length,

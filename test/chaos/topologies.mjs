@@ -78,13 +78,23 @@ export class Sentinel {
 
   /** The master dies with writes that it had acknowledged and its replica never saw. */
   async failOver() {
+    await this.cut();
+    await sleep(1500);
+    await this.takeOver();
+  }
+
+  /** From here on the replica hears nothing. */
+  async cut() {
     // Sentinel may have acted on its own, when a fault kept the master silent for too long.
     if (!(await this.#isMaster(this.node))) this.nodes.reverse();
     const [master, replica] = /** @type {[RedisNode, RedisNode]} */ (this.nodes);
     await until(async () => (await replica.admin.info('replication')).includes('link_status:up'));
     await until(() => this.#knows('flags', 'slave', 'master-link-status', 'ok'));
     await master.cutReplicas();
-    await sleep(1500);
+  }
+
+  async takeOver() {
+    const [master, replica] = /** @type {[RedisNode, RedisNode]} */ (this.nodes);
     await master.kill();
     await until(() => this.#isMaster(replica));
     this.nodes = [replica, master];

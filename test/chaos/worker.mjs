@@ -92,7 +92,7 @@ function mint() {
     workerId = idMaker.status.workerId;
     // Without a number it has just let go of one.
     if (workerId === undefined) return;
-    tell({ kind: 'lease', workerId, atMs: nowMs });
+    tell({ kind: 'grant', workerId, atMs: nowMs });
     // Nobody may be there to hear it any more.
     process.send?.({ workerId }, () => undefined);
   }

@@ -10,9 +10,13 @@ const LEASE_MS_MAX = 60_000;
 const STILL_MS = 7000;
 
 /**
+ * @typedef {object} Steps
+ * @property {() => unknown} keep makes the copy
+ * @property {() => unknown} forget brings it back
+ * @property {boolean} [goesOn] whether the old server goes on answering beside the new one
+ *
  * @param {import('../faults.mjs').World} world
- * @param {{ keep: () => unknown, forget: () => unknown }} steps what makes the copy, and what
- *   brings it back
+ * @param {Steps} steps
  * @returns {Promise<boolean>} false where nothing was leased in between
  */
 export async function forgetLease({ fleet, random }, { keep, forget }) {

@@ -35,9 +35,12 @@ export const STANDBY_FAULTS = [
 
 export class PostgresStandby {
   name = 'postgres-standby';
+  create = CREATE;
   quarantineMs = FAILOVER_MS + CLOCK_MS;
   pace = STORE_PACE;
   faults = [...STANDBY_FAULTS, ...NETWORK_FAULTS];
+  /** Brings the worst moment about. @type {typeof forgetLease} */
+  forgetful = forgetLease;
   /** Between the processes and the primary. */
   proxy = new Proxy();
   /** Between the primary and its standby. */
@@ -52,7 +55,7 @@ export class PostgresStandby {
   async start() {
     const [primary, standby] = /** @type {[PostgresNode, PostgresNode]} */ (this.nodes);
     await primary.create();
-    await primary.sql(CREATE);
+    await primary.sql(this.create);
     await this.proxy.listen(() => this.node.port);
     await this.replication.listen(() => this.node.port);
     await standby.follow(this.replication.port);
@@ -62,10 +65,11 @@ export class PostgresStandby {
 
   /** @param {boolean} goesOn whether the old primary does, for a while */
   async failOver(goesOn, /** @type {import('../faults.mjs').World} */ world) {
-    const isLost = await forgetLease(world, {
+    const isLost = await this.forgetful(world, {
       // From here on the standby hears nothing.
       keep: () => this.replication.set('cut'),
       forget: () => this.#promote(goesOn),
+      goesOn,
     });
     await this.#rejoin();
     return isLost;

@@ -1,0 +1,179 @@
+/**
+ * Counters under attack, by the name that `npm run chaos -- --counters` takes: the servers are
+ * those of the registry, with the faults that matter to numbers.
+ */
+import { cpSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { FAULTS } from '../faults.mjs';
+import { NETWORK_FAULTS } from '../network-faults.mjs';
+import { POSTGRES_FAULTS } from '../stores/postgres.mjs';
+import { PostgresStandby, STANDBY_FAULTS } from '../stores/postgres-standby.mjs';
+import { isRemoved, ran, storeFault } from '../stores/store-fault.mjs';
+import { NAMESPACE, Sentinel, Standalone } from '../topologies.mjs';
+import { until } from '../until.mjs';
+import { forgetGrants } from './forgotten-grants.mjs';
+import { highestNumber } from './highest-number.mjs';
+
+/** @typedef {{ app: string, files: string }} Place the library, and what is written down */
+
+const COUNTER = 'order';
+const KEY = `snowflake:{${NAMESPACE}}:counters`;
+const CLI = 'node_modules/nestjs-snowflake/dist/esm/cli/main.js';
+/** As nestjs-snowflake/sql makes it. */
+const CREATE =
+  `CREATE TABLE snowflake_counters (namespace varchar(128) NOT NULL, ` +
+  `counter varchar(128) NOT NULL, version bigint NOT NULL, next bigint NOT NULL, ` +
+  `data text NOT NULL, PRIMARY KEY (namespace, counter))`;
+
+/** Small steps, so that what is in hand lasts a moment and segments change hands all the time. */
+const STEPS = { counter: COUNTER, lastsMs: 1000, stepMin: 100, stepMax: 500 };
+/** Some 1500 a second of each process, four processes, a window of 4 s: twice that. */
+const SKIP = 50_000;
+/** As long as a server may go on that lost its place. */
+const WINDOW_MS = 4000;
+
+/** @type {import('../pace.mjs').Pace} */
+const PACE = {
+  processCount: 4,
+  workerBits: 0,
+  callTimeoutMs: 1000,
+  pauseMs: { process: 800, store: 300 },
+  grantMs: 30_000,
+};
+
+const settingsOf = (/** @type {object} */ store, hasTable = false) => ({
+  CHAOS_STORE: JSON.stringify({ namespace: NAMESPACE, ...store }),
+  // A bigint is not known to JSON.
+  CHAOS_SEGMENTS: JSON.stringify({ ...STEPS, skip: SKIP, hasTable }),
+});
+
+const shared = (/** @type {string[]} */ ...names) =>
+  [...FAULTS, ...POSTGRES_FAULTS].filter(({ name }) => names.includes(name));
+
+const REDIS_FAULTS = [
+  storeFault('redis with an older append-only file', (topology, world) =>
+    forgetGrants(world, { keep: () => topology.keep(), forget: () => topology.putBack() }),
+  ),
+  storeFault('redis with that file twice', (topology, world) =>
+    forgetGrants(world, {
+      keep: () => topology.keep(),
+      forget: () => topology.putBack(),
+      asked: () => topology.asked(),
+    }),
+  ),
+  storeFault('FLUSHALL, then a counter created', (topology, world) =>
+    forgetGrants(world, { keep: () => undefined, forget: () => topology.flush(world) }),
+  ),
+];
+
+class Redis extends Standalone {
+  worker = 'number-worker.mjs';
+  grants = 'segments';
+  name = 'counters in redis';
+  pace = PACE;
+  settings = settingsOf({});
+  faults = [
+    ...shared('redis restarted with data', 'redis SIGSTOP'),
+    ...REDIS_FAULTS,
+    ...NETWORK_FAULTS,
+  ];
+  /** @type {string[]} */
+  breaches = [];
+
+  /** @param {Place} place */
+  async start(place) {
+    this.place = place;
+    const url = await super.start();
+    await this.create();
+    return url;
+  }
+
+  /** As an operator does: above all numbers in the table, and those in hand. */
+  async create() {
+    const { app, files } = /** @type {Place} */ (this.place);
+    const highest = highestNumber(files);
+    const start = highest === undefined ? '1' : String(highest + BigInt(SKIP));
+    const url = `redis://127.0.0.1:${this.node.port}?namespace=${NAMESPACE}`;
+    const args = ['counters', 'create', COUNTER, '--start', start, '--yes', '--support', url];
+    await ran(process.execPath, [join(app, CLI), ...args]);
+  }
+
+  keep() {
+    cpSync(this.node.folder, `${this.node.folder}.old`, { recursive: true });
+  }
+
+  async putBack() {
+    await this.node.kill();
+    rmSync(this.node.folder, { recursive: true, force: true });
+    cpSync(`${this.node.folder}.old`, this.node.folder, { recursive: true });
+    await this.node.start();
+    this.era = await this.node.admin.hget(KEY, 'era');
+  }
+
+  /** @param {import('../faults.mjs').World} world */
+  async flush({ fleet, random }) {
+    await this.node.admin.flushall();
+    const before = this.refusedCount();
+    fleet.any(random)?.kill('SIGKILL');
+    const isBegun = async () => (await this.node.admin.exists(KEY)) === 1;
+    await until(async () => this.refusedCount() > before || (await isBegun()), 20_000);
+    if (await isBegun()) this.breaches.push('A counter that was flushed began anew by itself.');
+    else await this.create();
+  }
+
+  /** How many processes ended because there was no counter. */
+  refusedCount() {
+    const { files } = /** @type {Place} */ (this.place);
+    const logs = readdirSync(files).filter((name) => name.endsWith('.log'));
+    return logs.filter((name) => readFileSync(join(files, name), 'utf8').includes('COUNTER_ABSENT'))
+      .length;
+  }
+
+  /** Until somebody's call has shown the loss. */
+  asked() {
+    return until(async () => (await this.node.admin.hget(KEY, 'era')) !== this.era, 20_000);
+  }
+}
+
+class RedisSentinel extends Sentinel {
+  worker = 'number-worker.mjs';
+  grants = 'segments';
+  name = 'counters in redis by sentinel';
+  pace = PACE;
+  settings = settingsOf({ lossWindowMs: WINDOW_MS }, true);
+  faults = [
+    storeFault('sentinel failover without the last segments', (topology, world) =>
+      forgetGrants(world, { keep: () => topology.cut(), forget: () => topology.takeOver() }),
+    ),
+    storeFault('FLUSHALL, then begun above the table', ({ node }) => node.admin.flushall()),
+    ...shared('CLIENT PAUSE', 'CLIENT KILL'),
+  ];
+}
+
+class Postgres extends PostgresStandby {
+  worker = 'number-worker.mjs';
+  grants = 'segments';
+  name = 'counters in postgres with a standby';
+  create = CREATE;
+  pace = { ...PACE, callTimeoutMs: 1500 };
+  settings = settingsOf({ failoverWindowMs: WINDOW_MS - 500, clockDifferenceMs: 500 }, true);
+  forgetful = forgetGrants;
+  faults = [
+    ...STANDBY_FAULTS,
+    ...shared('postgres kill -9', 'postgres SIGSTOP'),
+    storeFault('counters deleted, then begun above the table', ({ node }) =>
+      isRemoved(async () => {
+        const rows = await node.sql(`DELETE FROM snowflake_counters RETURNING 1`);
+        return rows.length;
+      }),
+    ),
+    ...NETWORK_FAULTS,
+  ];
+}
+
+/** @type {Record<string, new (folder: string) => any>} */
+export const COUNTERS = {
+  redis: Redis,
+  sentinel: RedisSentinel,
+  'postgres-standby': Postgres,
+};

@@ -27,9 +27,9 @@ export function countOf({ workerIdMin, workerIdMax }: IdSpan): number {
   return workerIdMax - workerIdMin + 1;
 }
 
-/** True where the candidates are all there are. */
+/** True where the candidates are all there are; also of what is no span, which no draw would end. */
 export function isSmall(span: IdSpan): boolean {
-  return countOf(span) <= CANDIDATE_COUNT;
+  return !(countOf(span) > CANDIDATE_COUNT);
 }
 
 /** True where not every ceiling can be read. */

@@ -85,6 +85,11 @@ describe('the search in a wide span', () => {
 });
 
 describe('what is drawn', () => {
+  it('is nothing where a span has no ends', () => {
+    const noSpan = {} as { workerIdMin: number; workerIdMax: number };
+    expect(candidatesOf(noSpan, 'any')).toEqual([]);
+  });
+
   it('reaches from 64 worker ids to all of them', () => {
     const reaches = reachesOf(WIDE);
     expect([reaches[0], reaches.at(-2), reaches.at(-1)]).toEqual([64, COUNT / 2, COUNT]);

@@ -12,7 +12,7 @@ import { runSimulations } from './run-simulations.mjs';
 
 const SEEDS = Array.from({ length: 18 }, (_, n) => n + 1);
 /** Each takes twice as long. */
-const ROWS_SEED_COUNT = 10;
+const ROWS_SEED_COUNT = 16;
 
 describe('simulated fleets', () => {
   let redis: Redis;

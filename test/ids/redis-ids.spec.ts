@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { IdMaker, startSnowflake, type SnowflakeError } from 'nestjs-snowflake';
 import { redisIds, type RedisIdsOptions } from 'nestjs-snowflake/redis';
@@ -16,6 +17,7 @@ import { PeerIds } from './peer-ids.js';
 const lab = new RedisLab();
 let redis: Redis;
 beforeAll(() => {
+  Logger.overrideLogger(false);
   redis = new Redis(process.env['REDIS_URL']!);
 });
 afterAll(async () => {

@@ -2,7 +2,8 @@
  * TypeORM cannot wait for an id: the application is told at its start, or takes ids ahead.
  */
 import { randomUUID } from 'node:crypto';
-import { afterEach, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { startSnowflake } from 'nestjs-snowflake';
 import { redisIds } from 'nestjs-snowflake/redis';
 import { SnowflakeId, hookDataSource } from 'nestjs-snowflake/typeorm';
@@ -15,6 +16,7 @@ class CountedOrder {
 }
 
 let dataSource: DataSource | undefined;
+beforeAll(() => Logger.overrideLogger(false));
 afterEach(() => dataSource?.destroy());
 
 async function started(prefetch?: { count: number; staleMs: number }) {

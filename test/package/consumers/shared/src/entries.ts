@@ -13,6 +13,7 @@ import { folderSupport } from 'nestjs-snowflake/host';
 import { ParseSnowflakePipe } from 'nestjs-snowflake/http';
 import { registerPrometheusMetrics } from 'nestjs-snowflake/metrics';
 import { redisSupport } from 'nestjs-snowflake/redis';
+import { segments } from 'nestjs-snowflake/segments';
 import { mysqlSupport, postgresSupport, registryTable, sqlSupport } from 'nestjs-snowflake/sql';
 import { ApiSnowflakeParam } from 'nestjs-snowflake/swagger';
 import { SettableTime } from 'nestjs-snowflake/testing';
@@ -70,6 +71,8 @@ export const notAnyEtcd = () => etcdSupport({ endpoints: 7 });
 export const notAnyHost = () => folderSupport(7);
 // @ts-expect-error No such dialect.
 export const notAnySql = () => registryTable('oracle');
+// @ts-expect-error A counter has a name.
+export const notAnySegments = () => segments({ counter: 7 });
 // @ts-expect-error A layout has no such member.
 export const notAnyCore = (): unknown => layout.absent;
 // @ts-expect-error Time is a number.

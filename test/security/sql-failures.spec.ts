@@ -23,7 +23,7 @@ const URLS: Readonly<Record<string, string>> = {
   'nobody who listens to MySQL': `mariadb://${LOGIN}@127.0.0.1:1/shop`,
   'no such host': `mysql://${LOGIN}@nowhere.invalid/shop`,
   'a server without TLS': `postgres://${LOGIN}@${POSTGRES.host}/postgres?sslmode=require`,
-  'a MariaDB without TLS': `mysql://${LOGIN}@${MYSQL.host}/test?sslmode=require`,
+  'a MariaDB without TLS': `mysql://${LOGIN}@localhost:${MYSQL.port}/test?sslmode=require`,
 };
 
 async function told(support: IDistributedSupport): Promise<string> {

@@ -27,7 +27,7 @@ export function countOf({ workerIdMin, workerIdMax }: IdSpan): number {
   return workerIdMax - workerIdMin + 1;
 }
 
-/** True where the candidates are all there are; also of what is no span, which no draw would end. */
+/** True where the candidates are all there are; also of no span, of which a draw has no end. */
 export function isSmall(span: IdSpan): boolean {
   return !(countOf(span) > CANDIDATE_COUNT);
 }

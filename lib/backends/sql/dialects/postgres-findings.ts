@@ -27,9 +27,9 @@ function adviceOf(row: SqlRow): string[] {
   const off = ['fsync', 'full_page_writes'].filter((name) => textIn(row, name) === 'off');
   const found = off.map(
     (name) =>
-      `PostgreSQL runs with ${name} off: a crash of its host can spoil the whole database, and ` +
-      `the registry in it. Ids stay unique as long as it starts again with what it had or with ` +
-      `nothing; switch ${name} on.`,
+      `PostgreSQL runs with ${name} off: a crash of its host can spoil the whole database. ` +
+      `Ids stay unique as long as it starts again with what it had or with nothing; switch ` +
+      `${name} on.`,
   );
   if (flagOf(row, 'knows_cluster')) return found;
   return [

@@ -2,16 +2,13 @@
  * Requests that cannot be meant so are refused before a store is asked; and the form of a counter,
  * by which a request for another kind of it, or another of several stores, is known.
  */
-import { SnowflakeError } from '../errors.js';
 import { shown } from '../shown.js';
 import { POSITION_MAX, type NewCounter, type TakeRequest } from './counter-store.js';
+import { STORE_COUNT_MAX, nameFaults, refused, wholeFaults } from './option-faults.js';
 
 /** The number of bits of a sequence that fits beside 41 bits of time. */
 const PER_MS_MAX = 4_194_304;
 const AHEAD_MS_MAX = 86_400_000;
-const STORE_COUNT_MAX = 1024;
-const NAME = /^[^\s\p{C}|]{1,128}$/u;
-
 const ABOUT = /^[^\s\p{C}|]{1,256}$/u;
 
 /** What makes a counter another one: its kind, its unit, which of how many stores, its meaning. */
@@ -30,7 +27,7 @@ export function denseForm(stores = '1/1'): string {
 export function checkTake(request: TakeRequest): void {
   const { counter, stores, count, have } = request;
   refuse([
-    ...nameFaults(counter),
+    ...nameFaults('counter', counter),
     ...storesFaults(stores),
     ...positionFaults('count', count, 1n),
     ...positionFaults('have', have, 0n),
@@ -40,14 +37,18 @@ export function checkTake(request: TakeRequest): void {
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function checkNew({ counter, start, stores }: NewCounter): void {
-  refuse([...nameFaults(counter), ...storesFaults(stores), ...positionFaults('start', start, 0n)]);
+  refuse([
+    ...nameFaults('counter', counter),
+    ...storesFaults(stores),
+    ...positionFaults('start', start, 0n),
+  ]);
 }
 
 function kindFaults(request: TakeRequest): string[] {
   if (request.kind === 'clock') {
     return [
-      ...numberFaults('perMs', request.perMs, PER_MS_MAX),
-      ...numberFaults('aheadMs', request.aheadMs, AHEAD_MS_MAX),
+      ...wholeFaults('perMs', request.perMs, [1, PER_MS_MAX]),
+      ...wholeFaults('aheadMs', request.aheadMs, [1, AHEAD_MS_MAX]),
       ...aboutFaults(request.about),
     ];
   }
@@ -55,14 +56,6 @@ function kindFaults(request: TakeRequest): string[] {
   const { skip, startAt } = request;
   const startFaults = startAt === undefined ? [] : positionFaults('startAt', startAt, 0n);
   return [...positionFaults('skip', skip, 2n), ...startFaults];
-}
-
-function nameFaults(counter: unknown): string[] {
-  if (typeof counter === 'string' && NAME.test(counter)) return [];
-  const expected = 'Expected `counter` to be 1 to 128 characters without spaces or |';
-  // Not the text itself: it may go on with a password that was meant for another place.
-  const got = typeof counter === 'string' ? `a text of ${counter.length}` : typeof counter;
-  return [`${expected}, got ${got}.`];
 }
 
 function storesFaults(stores: unknown = '1/1'): string[] {
@@ -83,14 +76,7 @@ function positionFaults(name: string, value: unknown, min: bigint): string[] {
   ];
 }
 
-function numberFaults(name: string, value: unknown, max: number): string[] {
-  const isWhole = typeof value === 'number' && Number.isInteger(value);
-  if (isWhole && value >= 1 && value <= max) return [];
-  return [`Expected \`${name}\` to be an integer from 1 to ${max}, got ${shown(value)}.`];
-}
-
 function refuse(faults: readonly string[]): void {
   if (faults.length === 0) return;
-  const message = `A counter cannot be asked so. ${faults.join(' ')}`;
-  throw new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });
+  throw refused(faults, 'A counter cannot be asked so. ');
 }

@@ -160,7 +160,7 @@ describe('options', () => {
     [{ counter: 'x', store: new CountingStore(), stores: [] }, 'exclude each other'],
     [{ counter: 'x' }, '`store`'],
     [{ counter: 'x', stores: [] }, '`stores`'],
-    [{ counter: 'x', stores: [{}] }, '`store`'],
+    [{ counter: 'x', stores: [{}] }, '`stores`'],
     [{ counter: 'x', store: new CountingStore(), stepMin: 10, stepMax: 9 }, '`stepMax` (9)'],
     [{ counter: 'x', store: new CountingStore(), lastsMs: 1 }, '`lastsMs`'],
     [{ counter: 'x', store: new CountingStore(), startAt: -1n }, '`startAt`'],

@@ -31,7 +31,7 @@ export function kept(
     news: (text) => news.push(text),
     woken: () => woken.count++,
   });
-  return { keeper, generator: keeper.generator, time, changes, news, woken };
+  return { keeper, generator: keeper.source, time, changes, news, woken };
 }
 
 /** Makes ids at a rate, a hundredth of a second at a time; those that fail are counted. */

@@ -2,7 +2,7 @@
  * Ids made in a store, as a value of the option `generator`: whichever store it is. The keeper does
  * the work; this is its face for the module.
  */
-import type { GeneratorKind, OpenGenerator } from '../../generator-kind.js';
+import type { GeneratorKind } from '../../generator-kind.js';
 import { CountedKeeper } from './counted-keeper.js';
 import { countedTerms, type CountedOptions } from './counted-options.js';
 
@@ -10,24 +10,6 @@ import { countedTerms, type CountedOptions } from './counted-options.js';
 export function countedIds(options: CountedOptions): GeneratorKind {
   return {
     kind: 'counted',
-    open: (surroundings): OpenGenerator => {
-      const terms = countedTerms(options);
-      const keeper = new CountedKeeper(terms, surroundings);
-      return {
-        source: keeper.source,
-        line: keeper,
-        layout: terms.layout,
-        nature: 'are made in a store without a worker id',
-        place: keeper.place,
-        get status() {
-          return keeper.status;
-        },
-        listen: (listener) => keeper.listen(listener),
-        start: () => keeper.start(),
-        refresh: () => keeper.refresh(),
-        stop: () => keeper.stop(),
-        advice: () => keeper.advice(),
-      };
-    },
+    open: (surroundings) => new CountedKeeper(countedTerms(options), surroundings),
   };
 }

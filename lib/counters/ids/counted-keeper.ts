@@ -8,8 +8,14 @@
 import { callWords } from '../../core/generator/call-words.js';
 import { checkedCount } from '../../core/generator/generator-errors.js';
 import type { CallFields } from '../../core/generator/call-words.js';
+import type { BitLayout } from '../../core/layout/bit-layout.js';
 import type { SnowflakeError } from '../../errors.js';
-import { NO_WORKER, type GeneratorListener } from '../../generator-kind.js';
+import {
+  NO_WORKER,
+  type GeneratorListener,
+  type IdLine,
+  type OpenGenerator,
+} from '../../generator-kind.js';
 import type {
   GeneratorState,
   GeneratorStatus,
@@ -36,7 +42,10 @@ export interface CountedCall {
   readonly fields?: CallFields;
 }
 
-export class CountedKeeper {
+export class CountedKeeper implements OpenGenerator, IdLine {
+  readonly nature = 'are made in a store without a worker id';
+  readonly line = this;
+  readonly layout: BitLayout;
   readonly source: NoIdsAtOnce;
   private readonly stock: PrefetchedIds | undefined;
   private readonly queue = new IdQueue();
@@ -62,6 +71,7 @@ export class CountedKeeper {
     // Not all processes begin with the same store.
     this.turnCount = Math.floor(surroundings.random() * this.lanes.length);
     const { layout, prefetch } = terms;
+    this.layout = layout;
     const { clock } = surroundings;
     const join = (asker: Asker) => this.join(asker);
     const spent = () => this.spent();

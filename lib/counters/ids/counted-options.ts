@@ -5,9 +5,9 @@
  */
 import { BitLayout } from '../../core/layout/bit-layout.js';
 import { layouts } from '../../core/layout/presets.js';
-import { SnowflakeError } from '../../errors.js';
 import { shown } from '../../shown.js';
 import type { CounterStore } from '../counter-store.js';
+import { nameFaults, refused, storeFaults, unknownNames, wholeFaults } from '../option-faults.js';
 import { perMsOf } from './position-run.js';
 
 export interface PrefetchOptions {
@@ -50,7 +50,6 @@ export interface CountedTerms {
   readonly prefetch: PrefetchOptions | undefined;
 }
 
-const STORES_MAX = 1024;
 const HOUR_MS = 3_600_000;
 const NAMES = 'stores, tag, layout, aheadMs, prefetch';
 
@@ -58,9 +57,9 @@ const NAMES = 'stores, tag, layout, aheadMs, prefetch';
 export function countedTerms(options: CountedOptions): CountedTerms {
   const { stores, tag, aheadMs = 1000, prefetch, layout = layouts.redisIdGenerator() } = options;
   const faults = [
-    ...unknownNames(options, NAMES),
-    ...storeFaults(stores),
-    ...tagFaults(tag),
+    ...unknownNames(options, NAMES, 'countedIds()'),
+    ...storeFaults('stores', stores),
+    ...nameFaults('tag', tag),
     ...wholeFaults('aheadMs', aheadMs, [1, HOUR_MS]),
     ...prefetchFaults(prefetch),
     ...layoutFaults(layout),
@@ -86,28 +85,6 @@ function byCall({ fields, epochMs, unitMs }: BitLayout): BitLayout {
   });
 }
 
-export function unknownNames(options: object, names: string): string[] {
-  return Object.keys(options)
-    .filter((name) => !names.split(', ').includes(name))
-    .map((name) => `Ids made in a store have no option \`${name}\`. There are ${names}.`);
-}
-
-function storeFaults(stores: unknown): string[] {
-  if (!Array.isArray(stores) || stores.length === 0 || stores.length > STORES_MAX) {
-    return [`Expected 1 to ${STORES_MAX} stores of counters, as a list.`];
-  }
-  // The value is not shown: it may be a client or its options.
-  const isStore = (store: Partial<CounterStore> | undefined) => typeof store?.take === 'function';
-  if (!stores.every(isStore)) return ['Expected each of the stores to be a store of counters.'];
-  return new Set(stores).size === stores.length ? [] : ['The same store is given twice.'];
-}
-
-/** As in the contract. The text itself may go on with a password, so it is not shown. */
-function tagFaults(tag: unknown): string[] {
-  if (typeof tag === 'string' && /^[^\s\p{C}|]{1,128}$/u.test(tag)) return [];
-  return ['Expected `tag` to be a name of 1 to 128 characters without spaces or |.'];
-}
-
 function prefetchFaults(prefetch: Partial<PrefetchOptions> | undefined): string[] {
   if (prefetch === undefined) return [];
   if (typeof prefetch !== 'object' || prefetch === null) {
@@ -131,18 +108,4 @@ function layoutFaults(layout: Partial<BitLayout>): string[] {
     `Expected a \`layout\` in units of 1 ms, got ${layout.fingerprint}: a position of the ` +
       `counter is a millisecond and a number within it, so ids of a longer unit would come twice.`,
   ];
-}
-
-function wholeFaults(
-  name: string,
-  value: unknown,
-  [min, max]: readonly [min: number, max: number],
-): string[] {
-  const isWhole = typeof value === 'number' && Number.isInteger(value);
-  if (isWhole && value >= min && value <= max) return [];
-  return [`Expected \`${name}\` to be an integer from ${min} to ${max}, got ${shown(value)}.`];
-}
-
-function refused(faults: readonly string[]): SnowflakeError {
-  return new SnowflakeError('CONFIG_INVALID', faults.join(' '), { details: { faults } });
 }

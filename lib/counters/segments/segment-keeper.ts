@@ -8,7 +8,7 @@
  */
 import { SegmentGenerator } from '../../core/generator/segment-generator.js';
 import type { SnowflakeError } from '../../errors.js';
-import { NO_WORKER, type GeneratorListener } from '../../generator-kind.js';
+import { NO_WORKER, type GeneratorListener, type OpenGenerator } from '../../generator-kind.js';
 import type {
   GeneratorState,
   GeneratorStatus,
@@ -27,8 +27,9 @@ import { StepSize } from './step-size.js';
 /** What closing a connection may take beside the calls. */
 const CLOSE_MS = 1000;
 
-export class SegmentKeeper {
-  readonly generator = new SegmentGenerator<GrantedSegment>({
+export class SegmentKeeper implements OpenGenerator {
+  readonly nature: string;
+  readonly source = new SegmentGenerator<GrantedSegment>({
     low: () => void (this.hasBegun && this.refresh()),
     spent: () => this.spent(),
   });
@@ -54,6 +55,8 @@ export class SegmentKeeper {
     const { clock, timers, callTimeoutMs, random } = surroundings;
     const late = (segment: GrantedSegment) => this.takeLate(segment);
     const parts = { terms, calls: this.calls, clock, timers, callTimeoutMs, late };
+    const { counter } = terms;
+    this.nature = `are numbers of the counter ${counter} and hold neither time nor worker id`;
     this.size = new StepSize(terms);
     this.stores = new StoreTurns(parts, random);
   }
@@ -65,13 +68,13 @@ export class SegmentKeeper {
   get state(): GeneratorState {
     if (this.stopping.signal.aborted) return 'released';
     if (!this.hasTaken) return 'unassigned';
-    if (this.generator.inHand === 0) return 'exhausted';
+    if (this.source.inHand === 0) return 'exhausted';
     return this.fault === undefined ? 'active' : 'degraded';
   }
 
   get status(): GeneratorStatus {
-    const { generator, size, state } = this;
-    const { inHand, issuedCount, spentCount } = generator;
+    const { source, size, state } = this;
+    const { inHand, issuedCount, spentCount } = source;
     return {
       kind: 'segments',
       ...NO_WORKER,
@@ -118,7 +121,7 @@ export class SegmentKeeper {
   /** No number is made from here on. */
   async stop(): Promise<void> {
     if (this.stopping.signal.aborted) return;
-    const unused = this.generator.close();
+    const unused = this.source.close();
     this.stopping.abort(stopped());
     this.report('Stopped.');
     this.listener?.woken();
@@ -158,7 +161,7 @@ export class SegmentKeeper {
     try {
       // Whoever made the id that led here goes on first.
       await Promise.resolve();
-      while (!this.stopping.signal.aborted && this.generator.inHand <= this.size.mark) {
+      while (!this.stopping.signal.aborted && this.source.inHand <= this.size.mark) {
         const waitMs = await this.refillOnce(delay);
         if (waitMs !== undefined) await this.rest(waitMs);
       }
@@ -175,7 +178,7 @@ export class SegmentKeeper {
 
   /** Asks each store once until one grants; else how long to wait before the next round, ms. */
   private async refillOnce(delay: RetryDelay): Promise<number | undefined> {
-    this.size.measure(this.generator.issuedCount, this.surroundings.clock.now());
+    this.size.measure(this.source.issuedCount, this.surroundings.clock.now());
     let fault: SnowflakeError | undefined;
     for (const store of this.stores.next()) {
       try {
@@ -200,8 +203,8 @@ export class SegmentKeeper {
       this.stores.giveBackWhole(segment);
       return;
     }
-    this.generator.add(segment);
-    this.generator.mark = this.size.mark;
+    this.source.add(segment);
+    this.source.mark = this.size.mark;
     this.hasTaken = true;
     this.fault = undefined;
     this.report(`Numbers of ${this.terms.counter} are taken from ${segment.store.place}.`);
@@ -210,7 +213,7 @@ export class SegmentKeeper {
 
   /** Numbers that nobody else has; they are used only where not enough is in hand anyway. */
   private takeLate(segment: GrantedSegment): void {
-    if (this.generator.inHand <= this.size.mark) this.takeIn(segment);
+    if (this.source.inHand <= this.size.mark) this.takeIn(segment);
   }
 
   /** Of several stores one that can never grant would go unseen. */

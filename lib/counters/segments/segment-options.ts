@@ -4,9 +4,9 @@
  * Promise: every fault is found at once; no store, client or text that may be a URL is shown.
  */
 import { ID_MAX } from '../../core/id-words.js';
-import { SnowflakeError } from '../../errors.js';
 import { shown } from '../../shown.js';
 import type { CounterStore } from '../counter-store.js';
+import { nameFaults, refused, storeFaults, unknownNames, wholeFaults } from '../option-faults.js';
 
 /** The highest id in use: as it comes from a database, undefined or null for an empty table. */
 export type HighestId = bigint | number | string | null | undefined;
@@ -36,7 +36,9 @@ export interface SegmentOptions {
   readonly stepMax?: number;
   /**
    * How far the counter jumps after its store lost data; at most half of it is granted, to all
-   * processes together, within the time of which a store may lose its writes. Default 10 x stepMax.
+   * processes together, within the time of which a store may lose its writes. Default: 10 x
+   * stepMax, and at least 10,000,000: more than 1024 processes have in hand that use 222,000
+   * numbers a second.
    */
   readonly skip?: bigint | number;
 }
@@ -54,7 +56,11 @@ export interface SegmentTerms {
 
 const STEP_MAX = 1_000_000_000;
 const LASTS_MS = [1000, 3_600_000] as const;
-const STORES_MAX = 1024;
+/** The fleet for which the default of `skip` is enough. */
+const PROCESS_COUNT = 1024;
+const USED_PER_MS = 222;
+const STEPS_IN_HAND = 3;
+const SKIP_MIN = 10_000_000;
 const NAMES = 'store, stores, counter, startAt, lastsMs, stepMin, stepMax, skip';
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults` */
@@ -64,11 +70,12 @@ export function segmentTerms(options: SegmentOptions): SegmentTerms {
   }
   const { store, stores = [store as CounterStore], counter, lastsMs = 30_000 } = options;
   const { stepMax = 1_000_000, stepMin = Math.min(1000, stepMax) } = options;
-  const { skip = BigInt(Number.isSafeInteger(stepMax) ? 10 * stepMax : 2), startAt } = options;
+  const { skip = skipFor(lastsMs, stepMin, stepMax), startAt } = options;
   const faults = [
-    ...unknownNames(options),
-    ...storeFaults(options),
-    ...counterFaults(counter),
+    ...unknownNames(options, NAMES, 'segments()'),
+    ...bothFaults(options),
+    ...storeFaults(options.stores === undefined ? 'store' : 'stores', stores),
+    ...nameFaults('counter', counter),
     ...wholeFaults('lastsMs', lastsMs, LASTS_MS),
     ...wholeFaults('stepMin', stepMin, [1, STEP_MAX]),
     ...wholeFaults('stepMax', stepMax, [1, STEP_MAX]),
@@ -86,50 +93,17 @@ export function segmentTerms(options: SegmentOptions): SegmentTerms {
   return { stores, counter, startAt: start, lastsMs, stepMin, stepMax, skip: BigInt(skip) };
 }
 
-function unknownNames(options: object): string[] {
-  return Object.keys(options)
-    .filter((name) => !NAMES.split(', ').includes(name))
-    .map((name) => `segments() has no option \`${name}\`. Its options are ${NAMES}.`);
+/** More than a fleet has in hand, however small its steps; a fault is told of where it is made. */
+function skipFor(lastsMs: number, stepMin: number, stepMax: number): number {
+  const byRate = 1.5 * lastsMs * USED_PER_MS;
+  const bySteps = PROCESS_COUNT * STEPS_IN_HAND * stepMin;
+  const skip = Math.ceil(Math.max(SKIP_MIN, byRate, bySteps, 10 * stepMax));
+  return Number.isSafeInteger(skip) ? skip : SKIP_MIN;
 }
 
-function storeFaults({ store, stores }: SegmentOptions): string[] {
-  if (store !== undefined && stores !== undefined) {
-    return ['`store` and `stores` exclude each other: give one of them.'];
-  }
-  const given = stores ?? [store];
-  if (!Array.isArray(given) || given.length === 0 || given.length > STORES_MAX) {
-    return [`Expected \`stores\` to be a list of 1 to ${STORES_MAX} stores of counters.`];
-  }
-  // The value is not shown: it may be a client or its options.
-  if (!given.every(isCounterStore)) {
-    return [
-      'Expected `store`, or each of `stores`, to be a store of counters, as sqlCounters() and ' +
-        'redisCounters() make them.',
-    ];
-  }
-  return new Set(given).size === given.length ? [] : ['The same store is given twice in `stores`.'];
-}
-
-/** Whoever made it. */
-export function isCounterStore(value: unknown): value is CounterStore {
-  const candidate = value as Partial<CounterStore> | null | undefined;
-  return typeof candidate === 'object' && typeof candidate?.take === 'function';
-}
-
-/** As in the contract. The text itself may go on with a password, so it is not shown. */
-function counterFaults(counter: unknown): string[] {
-  if (typeof counter === 'string' && /^[^\s\p{C}|]{1,128}$/u.test(counter)) return [];
-  return ['Expected `counter` to be a name of 1 to 128 characters without spaces or |.'];
-}
-
-function wholeFaults(
-  name: string,
-  value: unknown,
-  [min, max]: readonly [min: number, max: number],
-): string[] {
-  const isWhole = typeof value === 'number' && Number.isInteger(value);
-  if (isWhole && value >= min && value <= max) return [];
-  return [`Expected \`${name}\` to be an integer from ${min} to ${max}, got ${shown(value)}.`];
+function bothFaults({ store, stores }: SegmentOptions): string[] {
+  if (store === undefined || stores === undefined) return [];
+  return ['`store` and `stores` exclude each other: give one of them.'];
 }
 
 function bigFaults(name: string, value: unknown, min: bigint): string[] {
@@ -155,8 +129,4 @@ function startFaults(startAt: unknown, stores: readonly CounterStore[]): string[
       'that reads the highest id in use, `startAt: () => orders.maximum("id")`, or leave it out ' +
       'and run `snowflake counters create` once.',
   ];
-}
-
-function refused(faults: readonly string[]): SnowflakeError {
-  return new SnowflakeError('CONFIG_INVALID', faults.join(' '), { details: { faults } });
 }

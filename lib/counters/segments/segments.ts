@@ -2,7 +2,7 @@
  * segments({...}): dense numbers of a counter, as a value of the option `generator`. The keeper
  * does the work; this is its face for the module.
  */
-import type { GeneratorKind, OpenGenerator } from '../../generator-kind.js';
+import type { GeneratorKind } from '../../generator-kind.js';
 import { SegmentKeeper } from './segment-keeper.js';
 import { segmentTerms, type SegmentOptions } from './segment-options.js';
 
@@ -36,22 +36,6 @@ import { segmentTerms, type SegmentOptions } from './segment-options.js';
 export function segments(options: SegmentOptions): GeneratorKind {
   return {
     kind: 'segments',
-    open: (surroundings): OpenGenerator => {
-      const terms = segmentTerms(options);
-      const keeper = new SegmentKeeper(terms, surroundings);
-      return {
-        source: keeper.generator,
-        nature: `are numbers of the counter ${terms.counter} and hold neither time nor worker id`,
-        place: keeper.place,
-        get status() {
-          return keeper.status;
-        },
-        listen: (listener) => keeper.listen(listener),
-        start: () => keeper.start(),
-        refresh: () => keeper.refresh(),
-        stop: () => keeper.stop(),
-        advice: () => keeper.advice(),
-      };
-    },
+    open: (surroundings) => new SegmentKeeper(segmentTerms(options), surroundings),
   };
 }

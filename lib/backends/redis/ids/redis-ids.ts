@@ -3,9 +3,9 @@
  *
  * Promise: no id twice, also after Redis lost data or its clock was set back; see lib/counters.
  */
-import { SnowflakeError } from '../../../errors.js';
 import { countedIds } from '../../../counters/ids/counted-ids.js';
-import { unknownNames, type IdOptions } from '../../../counters/ids/counted-options.js';
+import type { IdOptions } from '../../../counters/ids/counted-options.js';
+import { refused, unknownNames } from '../../../counters/option-faults.js';
 import { splitQuery, wholeNumber } from '../../../counters/url-query.js';
 import type { GeneratorKind } from '../../../generator-kind.js';
 import type { GivenRedis } from '../connection/given-redis.js';
@@ -69,7 +69,7 @@ function checked(options: RedisIdsOptions): RedisIdsOptions {
   if (typeof options !== 'object' || options === null) {
     throw refused([`Expected the options of redisIds() to be an object, got ${typeof options}.`]);
   }
-  const faults = unknownNames(options, NAMES);
+  const faults = unknownNames(options, NAMES, 'redisIds()');
   if (faults.length > 0) throw refused(faults);
   return options;
 }
@@ -109,8 +109,4 @@ export function idsFromUrl(url: string): GeneratorKind {
     ...(aheadMs !== undefined && { aheadMs }),
     ...(prefetch && { prefetch }),
   });
-}
-
-function refused(faults: readonly string[]): SnowflakeError {
-  return new SnowflakeError('CONFIG_INVALID', faults.join(' '), { details: { faults } });
 }

@@ -52,7 +52,7 @@ export function createMariadb({ folder, user, port, more = [] }) {
     '--innodb-flush-log-at-trx-commit=0',
     ...more,
   ];
-  return { command: mariadb, args, data };
+  return { command: mariadb, args };
 }
 
 /**

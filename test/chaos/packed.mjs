@@ -13,10 +13,11 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const PEERS = ['@nestjs', 'ioredis', 'mysql2', 'pg', 'reflect-metadata', 'rxjs'];
 /** What runs in the processes under attack. */
 const PROCESSES = [
-  'worker.mjs',
+  'processes/living.mjs',
+  'processes/worker.mjs',
+  'processes/number-worker.mjs',
+  'processes/highest-number.mjs',
   'mistakes/process.mjs',
-  'counters/number-worker.mjs',
-  'counters/highest-number.mjs',
 ];
 
 /** @returns {Promise<string>} the folder in which the processes find the library */

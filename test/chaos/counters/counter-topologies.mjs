@@ -12,7 +12,7 @@ import { isRemoved, ran, storeFault } from '../stores/store-fault.mjs';
 import { NAMESPACE, Sentinel, Standalone } from '../topologies.mjs';
 import { until } from '../until.mjs';
 import { forgetGrants } from './forgotten-grants.mjs';
-import { highestNumber } from './highest-number.mjs';
+import { highestNumber } from '../processes/highest-number.mjs';
 
 /** @typedef {{ app: string, files: string }} Place the library, and what is written down */
 

@@ -2,16 +2,11 @@
  * A MariaDB server that can be killed and started again on its port, with its data or with an
  * older copy of them. It flushes its log once a second, so that a crash loses what it can.
  */
-import { rmSync } from 'node:fs';
 import { createConnection } from 'mysql2/promise';
 import { freePort } from '../../../scripts/servers/free-port.mjs';
-import {
-  serverFolder,
-  startProcess,
-  unprivileged,
-} from '../../../scripts/servers/server-process.mjs';
+import { serverFolder, startProcess } from '../../../scripts/servers/server-process.mjs';
 import { createMariadb } from '../../../scripts/servers/start-mariadb.mjs';
-import { copyFolder } from './store-fault.mjs';
+import { DiskNode } from './disk-node.mjs';
 
 /** Small, since it is killed and copied again and again. */
 const SMALL = [
@@ -20,21 +15,15 @@ const SMALL = [
   '--key-buffer-size=1M',
 ];
 
-export class MariadbNode {
-  port = 0;
-  user = unprivileged();
-  folder = serverFolder('chaos-mariadb', this.user);
-  data = '';
-
-  get pid() {
-    return /** @type {number} */ (this.server?.pid);
+export class MariadbNode extends DiskNode {
+  constructor() {
+    super('mariadb');
   }
 
   async create() {
     this.port = await freePort();
     const { folder, user, port } = this;
     this.made = createMariadb({ folder, user, port, more: SMALL });
-    this.data = this.made.data;
     await this.start();
   }
 
@@ -60,29 +49,5 @@ export class MariadbNode {
     } finally {
       connection.destroy();
     }
-  }
-
-  /** kill -9 */
-  async kill() {
-    await this.server?.stop();
-    this.server = undefined;
-  }
-
-  /** A copy that was made while nothing ran, as a snapshot of a disk is. */
-  async backup() {
-    await this.kill();
-    copyFolder(this.data, `${this.data}.old`, this.user);
-    await this.start();
-  }
-
-  async restore() {
-    await this.kill();
-    copyFolder(`${this.data}.old`, this.data, this.user);
-    await this.start();
-  }
-
-  async stop() {
-    await this.kill();
-    rmSync(this.folder, { recursive: true, force: true });
   }
 }

@@ -8,13 +8,10 @@ import { dirname, join } from 'node:path';
 import { Client } from 'pg';
 import { requireServers } from '../../../scripts/servers/binaries.mjs';
 import { freePort } from '../../../scripts/servers/free-port.mjs';
-import {
-  serverFolder,
-  startProcess,
-  unprivileged,
-} from '../../../scripts/servers/server-process.mjs';
+import { serverFolder, startProcess } from '../../../scripts/servers/server-process.mjs';
 import { until } from '../until.mjs';
-import { copyFolder, ran } from './store-fault.mjs';
+import { DiskNode } from './disk-node.mjs';
+import { ran } from './store-fault.mjs';
 
 const SETTINGS = [
   'listen_addresses=127.0.0.1',
@@ -25,16 +22,12 @@ const SETTINGS = [
   'fsync=off',
 ];
 
-export class PostgresNode {
-  port = 0;
-  user = unprivileged();
-  folder = serverFolder('chaos-postgres', this.user);
-  data = join(this.folder, 'data');
+export class PostgresNode extends DiskNode {
   // The rest of its commands lie where a link leads.
   bin = dirname(realpathSync(requireServers(['postgres']).postgres));
 
-  get pid() {
-    return /** @type {number} */ (this.server?.pid);
+  constructor() {
+    super('postgres');
   }
 
   async create() {
@@ -87,28 +80,8 @@ export class PostgresNode {
 
   /** kill -9 of the server and, at the same moment, of all that it started. */
   async kill() {
-    if (this.server === undefined) return;
-    spawnSync('pkill', ['-9', '-P', String(this.pid)]);
-    await this.server.stop();
-    this.server = undefined;
-  }
-
-  /** A copy that was made while nothing ran, as a snapshot of a disk is. */
-  async backup() {
-    await this.kill();
-    copyFolder(this.data, `${this.data}.old`, this.user);
-    await this.start();
-  }
-
-  async restore() {
-    await this.kill();
-    copyFolder(`${this.data}.old`, this.data, this.user);
-    await this.start();
-  }
-
-  async stop() {
-    await this.kill();
-    rmSync(this.folder, { recursive: true, force: true });
+    if (this.server !== undefined) spawnSync('pkill', ['-9', '-P', String(this.pid)]);
+    await super.kill();
   }
 
   #run(/** @type {string} */ command, /** @type {string[]} */ args) {

@@ -1,0 +1,72 @@
+/**
+ * One process of the chaos of counters: a Nest application that takes numbers by segments.
+ */
+import { dirname } from 'node:path';
+import { Module } from '@nestjs/common';
+import { ScheduleModule } from '@nestjs/schedule';
+import { SnowflakeModule } from 'nestjs-snowflake';
+import { redisCounters } from 'nestjs-snowflake/redis';
+import { segments } from 'nestjs-snowflake/segments';
+import { sqlCounters } from 'nestjs-snowflake/sql';
+import { Pool } from 'pg';
+import { highestNumber } from './highest-number.mjs';
+import { keep, live, monotonicMs, report, tell } from './living.mjs';
+
+const { CHAOS_SUPPORT = '', CHAOS_FILE = '', CHAOS_STORE = '{}' } = process.env;
+const { CHAOS_SEGMENTS = '{}', CHAOS_CALL_TIMEOUT_MS = '500' } = process.env;
+const { hasTable, ...terms } = JSON.parse(CHAOS_SEGMENTS);
+
+class AppModule {}
+Module({
+  imports: [
+    ScheduleModule.forRoot(),
+    SnowflakeModule.forRoot({
+      generator: segments({
+        store: storeOf(CHAOS_SUPPORT, JSON.parse(CHAOS_STORE)),
+        ...terms,
+        // What all processes have written down is the table in which their numbers are stored.
+        ...(hasTable && { startAt: () => highestNumber(dirname(CHAOS_FILE)) }),
+      }),
+      callTimeoutMs: Number(CHAOS_CALL_TIMEOUT_MS),
+      startTimeoutMs: 20_000,
+    }),
+  ],
+})(AppModule);
+
+let grantCount = 0;
+
+function take(idMaker) {
+  // Mostly a few; at times so many that all that is in hand may be used up.
+  const count = Math.random() < 0.005 ? 500 : 1 + Math.floor(Math.random() * 4);
+  const taken = new BigUint64Array(count);
+  let at = 0;
+  try {
+    for (; at < count; at++) taken[at] = idMaker.nextId();
+  } finally {
+    keep(taken.subarray(0, at));
+    tellGrants(idMaker.status.calls);
+  }
+}
+
+function tellGrants({ countByAnswer: { ok = 0 } }) {
+  for (; grantCount < ok; grantCount++) {
+    tell({ kind: 'grant', atMs: monotonicMs() });
+    report({ grantCount });
+  }
+}
+
+function storeOf(support, options) {
+  const [url] = support.split('?');
+  if (url.startsWith('redis')) return redisCounters({ redis: url, ...options });
+  const pool = new Pool({
+    connectionString: url,
+    // By which the operator finds its connections.
+    application_name: 'nestjs-snowflake',
+    max: 2,
+    connectionTimeoutMillis: 1000,
+  });
+  pool.on('error', () => undefined);
+  return sqlCounters({ pool, dialect: 'postgres', ...options });
+}
+
+await live(AppModule, take);

@@ -3,7 +3,7 @@
  * mutant of it), and the Redis support as it is, on a client that gives its scripts the time.
  */
 import { randomUUID } from 'node:crypto';
-import type { Redis, RedisOptions } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { RedisSupport } from '../../lib/backends/redis/index.js';
 import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
 import type { MemoryRegistry, RegistryState } from '../../lib/backends/memory/index.js';
@@ -11,6 +11,7 @@ import type { IDistributedSupport } from '../../lib/lease/distributed-support.js
 import { SettableTime, type BenchParts } from '../../lib/testing/index.js';
 import { HEADER_ID, type StoredRow } from '../../lib/registry/slice-store.js';
 import { MapStore } from '../registry/map-store.js';
+import { copied, timedClient } from '../backends/timed-client.js';
 import { TIMED_LUA } from '../backends/timed-scripts.js';
 
 type Store = Omit<BenchParts, 'expect'>;
@@ -123,7 +124,7 @@ export function redisStore(redis: () => Redis, opened: RedisSupport[]): Store {
   return {
     clockControl: readings.control,
     createSupport(name) {
-      const client = timedClient(redis(), () => readings.of(name));
+      const client = timedClient(redis(), TIMED_TEXTS, () => readings.of(name));
       const support = new RedisSupport({
         redis: client,
         namespace: name,
@@ -140,9 +141,9 @@ export function redisStore(redis: () => Redis, opened: RedisSupport[]): Store {
     lossControl: {
       wipe: async (name) => void (await redis().del(keyOf(name))),
       restart: (name) => readings.changeServer(name),
-      remember: (name) => copy(redis(), keyOf(name), `${keyOf(name)}:kept`),
+      remember: (name) => copied(redis(), keyOf(name), `${keyOf(name)}:kept`),
       async restore(name) {
-        await copy(redis(), `${keyOf(name)}:kept`, keyOf(name));
+        await copied(redis(), `${keyOf(name)}:kept`, keyOf(name));
         readings.changeServer(name);
       },
     },
@@ -159,25 +160,3 @@ const TIMED_TEXTS = new Map<string, string>([
   [SCRIPTS.release.sha1, TIMED_LUA.release],
   [SCRIPTS.workers.sha1, SCRIPTS.workers.lua.replace(ASKS_TIME, GIVEN_TIME)],
 ]);
-
-/** A client of the application whose duplicates give each script time and server at its end. */
-function timedClient(redis: Redis, reading: () => { timeMs: number; server: string }) {
-  return {
-    status: redis.status,
-    options: redis.options,
-    duplicate(options: RedisOptions) {
-      const client = redis.duplicate(options);
-      const evalsha = (sha1: string, keyCount: number, ...args: (string | number)[]) => {
-        const { timeMs, server } = reading();
-        return client.eval(TIMED_TEXTS.get(sha1)!, keyCount, ...args, timeMs, server);
-      };
-      return Object.assign(client, { evalsha });
-    },
-  };
-}
-
-/** A key that is not there is copied by not being there. */
-async function copy(redis: Redis, from: string, to: string): Promise<void> {
-  await redis.del(to);
-  await redis.copy(from, to);
-}

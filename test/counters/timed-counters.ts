@@ -3,9 +3,10 @@
  * the Redis counters as applications use them, on a client that does so.
  */
 import { randomUUID } from 'node:crypto';
-import type { Redis, RedisOptions } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { RedisCounters } from '../../lib/backends/redis/index.js';
 import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
+import { copied, timedClient } from '../backends/timed-client.js';
 import { timed } from '../backends/timed-scripts.js';
 import { CounterReadings, LOSS_WINDOW_MS, type CounterBenchStore } from './settable-counters.js';
 
@@ -36,7 +37,7 @@ export function redisCounterStore(redis: () => Redis, opened: RedisCounters[]): 
     clockControl: readings.control,
     createStore(name) {
       const store = new RedisCounters({
-        redis: timedClient(redis(), () => readings.of(name)),
+        redis: timedClient(redis(), TEXTS, () => readings.of(name)),
         namespace: name,
         prefix,
         lossWindowMs: LOSS_WINDOW_MS,
@@ -54,26 +55,4 @@ export function redisCounterStore(redis: () => Redis, opened: RedisCounters[]): 
       },
     },
   };
-}
-
-/** A client of the application whose duplicates give each script time and server at its end. */
-function timedClient(redis: Redis, reading: () => { timeMs: number; server: string }) {
-  return {
-    status: redis.status,
-    options: redis.options,
-    duplicate(options: RedisOptions) {
-      const client = redis.duplicate(options);
-      const evalsha = (sha1: string, keyCount: number, ...args: (string | number)[]) => {
-        const { timeMs, server } = reading();
-        return client.eval(TEXTS.get(sha1)!, keyCount, ...args, timeMs, server);
-      };
-      return Object.assign(client, { evalsha });
-    },
-  };
-}
-
-/** A key that is not there is copied by not being there. */
-async function copied(redis: Redis, from: string, to: string): Promise<void> {
-  await redis.del(to);
-  await redis.copy(from, to);
 }

@@ -93,7 +93,8 @@ export class RedisConnection {
     const client = await this.#build();
     client.on('error', (error) => (life.lastError = error));
     hearLaterErrors(client);
-    client.on('ready', () => (life.lastError = undefined));
+    // Not at 'ready', which a connection that has refused the password may still come to.
+    client.on('connect', () => (life.lastError = undefined));
     if (life.isOver) client.disconnect();
     return (life.client = client);
   }

@@ -93,7 +93,7 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
  */
 async function attackAll(attack) {
   const startMs = monotonicMs();
-  const { world, pace, seconds, log } = attack;
+  const { world, seconds, log } = attack;
   const wanted = faultsOf(world.topology);
   const isDone = () => wanted.every((fault) => log.some((entry) => entry.fault === fault));
   const isOver = () => {

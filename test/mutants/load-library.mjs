@@ -22,6 +22,7 @@ const SIMULATION = 'test/simulation/world';
 const WALK = 'test/registry';
 const COUNTERS = 'test/counters/counter-simulation.ts';
 const SEGMENTS = 'test/segments/segment-simulation.ts';
+const KEYS = 'test/api-keys/key-attack.ts';
 /** What a simulation needs: no Nest, no Redis. */
 const PARTS = [
   'lib/errors.ts',
@@ -34,11 +35,14 @@ const PARTS = [
   'lib/generator-kind.ts',
   'lib/counters',
   'lib/backends/memory',
+  'lib/api-keys/key',
+  'lib/api-keys/guard/admission.ts',
   'lib/testing',
   SIMULATION,
   WALK,
   COUNTERS,
   SEGMENTS,
+  KEYS,
   'test/segments/counting-store.ts',
   'test/segments/kept.ts',
 ];
@@ -113,6 +117,11 @@ export function loadCounterSimulation(/** @type {readonly Edit[]} */ edits = [])
 /** @returns {Promise<typeof import('../segments/segment-simulation.js')>} so edited */
 export function loadSegmentSimulation(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, SEGMENTS);
+}
+
+/** @returns {Promise<typeof import('../api-keys/key-attack.js')>} on the library so edited */
+export function loadKeyAttack(/** @type {readonly Edit[]} */ edits = []) {
+  return load(edits, KEYS);
 }
 
 /** @returns {Promise<any>} */

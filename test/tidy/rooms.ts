@@ -103,6 +103,11 @@ export const ROOMS: readonly Room[] = [
     outside: ['@nestjs/common', 'rxjs', 'rxjs/operators'],
   },
   {
+    room: 'api-keys',
+    imports: ['core', 'errors', 'shown'],
+    outside: ['@nestjs/common', 'node:crypto', 'node:zlib'],
+  },
+  {
     room: 'health',
     imports: ['nest'],
     typesOf: ['generator-kind', 'lease', 'core'],
@@ -154,6 +159,7 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/sql/counters/sql-counter-rows.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.
   'lib/http/swagger.ts': ['@nestjs/swagger'],
+  'lib/api-keys/swagger.ts': ['@nestjs/swagger'],
   'lib/http/class-validator.ts': ['class-validator'],
   'lib/http/class-transformer.ts': ['class-transformer'],
   'lib/http/zod.ts': ['zod'],

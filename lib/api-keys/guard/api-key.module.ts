@@ -81,7 +81,7 @@ export class ApiKeyModule {
 
   /** Takes options from a factory. */
   static forRootAsync(options: ApiKeyModuleAsyncOptions): DynamicModule {
-    const { imports, inject, useFactory, isGlobal } = options;
+    const { imports, inject, useFactory, isGlobal } = options ?? NO_OPTIONS;
     const resolved = async (...injected: unknown[]): Promise<ApiKeyConfig> => {
       if (typeof useFactory !== 'function') refuseFaults([NO_FACTORY]);
       return resolveGuardOptions(await useFactory(...injected));
@@ -90,6 +90,7 @@ export class ApiKeyModule {
   }
 }
 
+const NO_OPTIONS = {} as ApiKeyModuleAsyncOptions;
 const NO_FACTORY = 'Expected the argument of forRootAsync to have `useFactory`.';
 
 type Factory = Pick<FactoryProvider<ApiKeyConfig>, 'useFactory' | 'inject'>;

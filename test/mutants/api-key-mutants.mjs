@@ -131,7 +131,10 @@ export const API_KEY_MUTANTS = [
       {
         file: KEYS,
         find: 'timingSafeEqual(asBytes(this.#text.secretIn(key)), asBytes(expected))',
-        put: 'timingSafeEqual(asBytes(this.#text.secretIn(key)).subarray(0, 21), asBytes(expected).subarray(0, 21))',
+        put: `timingSafeEqual(
+          asBytes(this.#text.secretIn(key)).subarray(0, 21),
+          asBytes(expected).subarray(0, 21),
+        )`,
       },
     ],
   },
@@ -153,7 +156,8 @@ export const API_KEY_MUTANTS = [
       {
         file: TEXT,
         find: 'if (checkOf(text.slice(0, -CHECK_WIDTH)) !== text.slice(-CHECK_WIDTH))',
-        put: 'if (checkOf(text.slice(0, -CHECK_WIDTH)).slice(0, -1) !== text.slice(-CHECK_WIDTH, -1))',
+        put: `const check = checkOf(text.slice(0, -CHECK_WIDTH));
+    if (check.slice(0, -1) !== text.slice(-CHECK_WIDTH, -1))`,
       },
     ],
   },
@@ -163,9 +167,9 @@ export const API_KEY_MUTANTS = [
     edits: [
       {
         file: TEXT,
-        find: "    if (typeof text !== 'string' || !text.startsWith(this.#start)) return undefined;",
-        put: `    if (typeof text !== 'string' || !text.startsWith(this.#start)) return undefined;
-    if (text.length === this.#start.length + BODY_WIDTH + 1) return this.read(text.slice(0, -1));`,
+        find: '    const from = text.length - BODY_WIDTH;',
+        put: `    if (text.length === this.#start.length + BODY_WIDTH + 1) text = text.slice(0, -1);
+    const from = text.length - BODY_WIDTH;`,
       },
     ],
   },
@@ -209,7 +213,8 @@ export const API_KEY_MUTANTS = [
       {
         file: ADMISSION,
         find: '  const isRight = keys.verify(sent, stored?.hash);',
-        put: '  if (stored?.revoked === true) return false;\n  const isRight = keys.verify(sent, stored?.hash);',
+        put: `  if (stored?.revoked === true) return false;
+  const isRight = keys.verify(sent, stored?.hash);`,
       },
     ],
   },
@@ -220,7 +225,8 @@ export const API_KEY_MUTANTS = [
       {
         file: ADMISSION,
         find: '  const isRight = keys.verify(sent, stored?.hash);',
-        put: '  if (stored === undefined) return false;\n  const isRight = keys.verify(sent, stored.hash);',
+        put: `  if (stored === undefined) return false;
+  const isRight = keys.verify(sent, stored.hash);`,
       },
     ],
   },

@@ -127,7 +127,16 @@ export const ROOMS: readonly Room[] = [
   },
   {
     room: 'cli',
-    imports: ['backends/schemes', 'core', 'lease', 'patience', 'registry', 'errors', 'shown'],
+    imports: [
+      'backends/schemes',
+      'api-keys',
+      'core',
+      'lease',
+      'patience',
+      'registry',
+      'errors',
+      'shown',
+    ],
     typesOf: ['counters'],
     outside: ['node:process', 'node:util', 'node:fs'],
   },

@@ -21,19 +21,18 @@ const PART_COUNT = Math.ceil(SECRET_WIDTH / PART_WIDTH);
 
 /** 43 characters for 32 bytes. */
 export function base62Of(bytes: Uint8Array): string {
-  const limbs = Array.from({ length: SECRET_BYTES / 2 }, (_, at) => {
-    return bytes[2 * at]! * 256 + bytes[2 * at + 1]!;
-  });
+  const limbs = new Float64Array(SECRET_BYTES / 2);
+  for (let at = 0; at < limbs.length; at++) limbs[at] = bytes[2 * at]! * 256 + bytes[2 * at + 1]!;
   let text = '';
   for (let part = 0; part < PART_COUNT; part++) text = partText(dividedByPart(limbs)) + text;
   return text.slice(-SECRET_WIDTH);
 }
 
 /** Divides the number in place. @returns what is left over */
-function dividedByPart(limbs: number[]): number {
+function dividedByPart(limbs: Float64Array): number {
   let rest = 0;
-  for (const [at, limb] of limbs.entries()) {
-    const value = rest * LIMB + limb;
+  for (let at = 0; at < limbs.length; at++) {
+    const value = rest * LIMB + limbs[at]!;
     const quotient = Math.floor(value / PART);
     rest = value - quotient * PART;
     limbs[at] = quotient;

@@ -172,7 +172,7 @@ describe.each(PLATFORMS)('where keys cannot be looked up, on %s', (platform) => 
     ['answers true', () => true],
   ];
 
-  it.each(failures)('because `find` %s, the answer is 503 and never 401', async (_how, fails) => {
+  it.each(failures)('answers 503, and never 401, where find %s', async (_how, fails) => {
     const app = await GuardedApp.start(platform, { ...options, find: fails as typeof find });
     try {
       const { status, body, headers, all } = await app.get('/guarded', bearer(good));

@@ -41,7 +41,9 @@ export function keysFrom({ options, env }: Call): NamedKeys {
     throw usageFault(`--secret-name needs the secret in the variable ${SECRET_VARIABLE}.`);
   }
   const secrets = secretName === undefined ? {} : { [secretName]: secret! };
-  return { keys: new ApiKeys({ prefix, pepper, secrets }), secretName, hasPepper: !!pepper };
+  const hasPepper = pepper !== undefined;
+  const keys = new ApiKeys({ prefix, ...(hasPepper && { pepper }), secrets });
+  return { keys, secretName, hasPepper };
 }
 
 export const pepperText = (hasPepper: boolean): string =>

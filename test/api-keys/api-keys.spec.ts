@@ -55,7 +55,9 @@ describe('an issued key', () => {
 
   it('is wrong where the pepper is another one, or missing', () => {
     const { key, hash } = keys.issue(7n);
-    const others = [undefined, OLD].map((pepper) => new ApiKeys({ prefix: 'shop_live', pepper }));
+    const others = [{}, { pepper: OLD }].map(
+      (more) => new ApiKeys({ prefix: 'shop_live', ...more }),
+    );
     expect(others.map((other) => other.verify(key, hash))).toEqual([false, false]);
   });
 
@@ -168,6 +170,12 @@ describe('options', () => {
     ['a prefix with a line end', { prefix: 'shop\n' }, 1, /`prefix`/],
     ['a long prefix', { prefix: 'a'.repeat(33) }, 1, /not shown/],
     ['an unknown option', { prefix: 'shop', peper: NEW }, 1, /"peper" \(string\) is unknown/],
+    [
+      'a pepper that is not set',
+      { prefix: 'shop', pepper: undefined },
+      1,
+      /`pepper`.*got undefined/,
+    ],
     ['an empty pepper', { prefix: 'shop', pepper: '' }, 1, /`pepper`.*0 characters/],
     ['a short pepper', { prefix: 'shop', pepper: NEW.slice(0, 31) }, 1, /31 characters/],
     ['a pepper of one character', { prefix: 'shop', pepper: 'x'.repeat(64) }, 1, /repeated/],

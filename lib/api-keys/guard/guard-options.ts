@@ -65,8 +65,9 @@ export function resolveGuardOptions(options: ApiKeyModuleOptions): ApiKeyConfig 
   return { keys: keysOf(options), records: recordsOf(options), header: header.toLowerCase() };
 }
 
-function keysOf({ prefix, pepper, secrets, deriveWith }: ApiKeyModuleOptions): ApiKeys {
-  return new ApiKeys({ prefix, pepper, secrets, deriveWith });
+function keysOf({ prefix, secrets, deriveWith, ...rest }: ApiKeyModuleOptions): ApiKeys {
+  const pepper = 'pepper' in rest && { pepper: rest.pepper };
+  return new ApiKeys({ prefix, ...pepper, secrets, deriveWith });
 }
 
 /** Called on the options, so that methods of a class work; closures show nothing of them. */

@@ -18,7 +18,7 @@ export interface ApiKeysOptions {
   /**
    * Hashes are made with it (HMAC-SHA-256), so that who can write to the table, but does not know
    * it, cannot make a key. At least 32 characters or bytes. For ever: with another one no stored
-   * key is right any more. Default: none, hashes are plain SHA-256.
+   * key is right any more. Without the option hashes are plain SHA-256; undefined is a fault.
    */
   readonly pepper?: ApiKeySecret;
   /**
@@ -63,8 +63,8 @@ export function readKeyOptions(
   options: ApiKeysOptions,
   known = KEY_OPTION_NAMES,
 ): { readonly resolved: ResolvedKeyOptions; readonly faults: readonly string[] } {
-  const { prefix, pepper, deriveWith, ...rest } = isObject(options) ? options : NO_OPTIONS;
-  const { secrets: given = {} } = rest;
+  const all = isObject(options) ? options : NO_OPTIONS;
+  const { prefix, pepper, secrets: given = {}, deriveWith } = all;
   const secrets = isObject(given) ? given : {};
   const faults = [
     ...unknownNames(options, known),
@@ -76,7 +76,8 @@ export function readKeyOptions(
     if (typeof bytes === 'string') faults.push(bytes);
     return typeof bytes === 'string' ? undefined : bytes;
   };
-  const pepperBytes = pepper === undefined ? undefined : read('pepper', pepper);
+  // A variable that is not set is no decision to have no pepper.
+  const pepperBytes = 'pepper' in all ? read('pepper', pepper) : undefined;
   const byLetter = new Map<string, Buffer>();
   for (const [letter, secret] of Object.entries(secrets)) {
     const bytes = read(LETTER.test(letter) ? `secrets.${letter}` : 'secrets', secret);

@@ -61,6 +61,8 @@ describe.each(PLATFORMS)('the guard on %s', (platform) => {
       expect({ status, body }).toEqual({ status: 200, body: { keyId, type: 'string' } });
     }
     expect(asked).toEqual(['find 7', 'isRevoked 11']);
+    const { body } = await app.get('/as-bigint', bearer(good));
+    expect(body).toEqual({ keyId: '7', type: 'bigint' });
   });
 
   it('leaves other routes alone', async () => {

@@ -8,6 +8,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { once } from 'node:events';
 import { request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { ParseSnowflakePipe } from '../../lib/http/index.js';
 import { ApiKeyGuard, ApiKeyId, ApiKeyModule } from '../../lib/api-keys/index.js';
 import type { ApiKeyModuleOptions } from '../../lib/api-keys/index.js';
 
@@ -86,6 +87,12 @@ class Routes {
   @UseGuards(ApiKeyGuard)
   guarded(@ApiKeyId() keyId: string) {
     return { keyId, type: typeof keyId };
+  }
+
+  @Get('as-bigint')
+  @UseGuards(ApiKeyGuard)
+  asBigint(@ApiKeyId(ParseSnowflakePipe) keyId: bigint) {
+    return { keyId: String(keyId), type: typeof keyId };
   }
 
   @Get('open')

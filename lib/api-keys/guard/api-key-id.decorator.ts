@@ -3,7 +3,12 @@
  *
  * Promise: a handler gets an id or is not called. A query with undefined would find every row.
  */
-import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import {
+  createParamDecorator,
+  type ExecutionContext,
+  type PipeTransform,
+  type Type,
+} from '@nestjs/common';
 import { SnowflakeError } from '../../errors.js';
 import { notedKeyId, requestOf } from './guarded-request.js';
 
@@ -19,7 +24,7 @@ function keyIdOf(_data: unknown, context: ExecutionContext): string {
 }
 
 /**
- * The id of the key that ApiKeyGuard let in, as decimal text.
+ * The id of the key that ApiKeyGuard let in, as decimal text; with ParseSnowflakePipe as bigint.
  *
  * @example
  * ```ts
@@ -36,4 +41,5 @@ function keyIdOf(_data: unknown, context: ExecutionContext): string {
  * }
  * ```
  */
-export const ApiKeyId: () => ParameterDecorator = createParamDecorator(keyIdOf);
+export const ApiKeyId: (...pipes: (Type<PipeTransform> | PipeTransform)[]) => ParameterDecorator =
+  createParamDecorator(keyIdOf);

@@ -23,6 +23,8 @@ function keyIdOf(_data: unknown, context: ExecutionContext): string {
   );
 }
 
+const keyIdParameter = createParamDecorator(keyIdOf);
+
 /**
  * The id of the key that ApiKeyGuard let in, as decimal text; with ParseSnowflakePipe as bigint.
  *
@@ -41,5 +43,6 @@ function keyIdOf(_data: unknown, context: ExecutionContext): string {
  * }
  * ```
  */
-export const ApiKeyId: (...pipes: (Type<PipeTransform> | PipeTransform)[]) => ParameterDecorator =
-  createParamDecorator(keyIdOf);
+export function ApiKeyId(...pipes: (Type<PipeTransform> | PipeTransform)[]): ParameterDecorator {
+  return keyIdParameter(...pipes);
+}

@@ -22,6 +22,7 @@ const SIMULATION = 'test/simulation/world';
 const WALK = 'test/registry';
 const COUNTERS = 'test/counters/counter-simulation.ts';
 const SEGMENTS = 'test/segments/segment-simulation.ts';
+const IDS = 'test/ids/id-simulation.ts';
 /** What a simulation needs: no Nest, no Redis. */
 const PARTS = [
   'lib/errors.ts',
@@ -41,6 +42,8 @@ const PARTS = [
   SEGMENTS,
   'test/segments/counting-store.ts',
   'test/segments/kept.ts',
+  IDS,
+  'test/ids/counted.ts',
 ];
 
 const paths = PARTS.flatMap((part) => (part.endsWith('.ts') ? [part] : filesOf(part)));
@@ -113,6 +116,11 @@ export function loadCounterSimulation(/** @type {readonly Edit[]} */ edits = [])
 /** @returns {Promise<typeof import('../segments/segment-simulation.js')>} so edited */
 export function loadSegmentSimulation(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, SEGMENTS);
+}
+
+/** @returns {Promise<typeof import('../ids/id-simulation.js')>} so edited */
+export function loadIdSimulation(/** @type {readonly Edit[]} */ edits = []) {
+  return load(edits, IDS);
 }
 
 /** @returns {Promise<any>} */

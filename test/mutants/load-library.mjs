@@ -23,6 +23,7 @@ const WALK = 'test/registry';
 const COUNTERS = 'test/counters/counter-simulation.ts';
 const SEGMENTS = 'test/segments/segment-simulation.ts';
 const KEYS = 'test/api-keys/key-attack.ts';
+const IDS = 'test/ids/id-simulation.ts';
 /** What a simulation needs: no Nest, no Redis. */
 const PARTS = [
   'lib/errors.ts',
@@ -45,6 +46,8 @@ const PARTS = [
   KEYS,
   'test/segments/counting-store.ts',
   'test/segments/kept.ts',
+  IDS,
+  'test/ids/counted.ts',
 ];
 
 const paths = PARTS.flatMap((part) => (part.endsWith('.ts') ? [part] : filesOf(part)));
@@ -122,6 +125,11 @@ export function loadSegmentSimulation(/** @type {readonly Edit[]} */ edits = [])
 /** @returns {Promise<typeof import('../api-keys/key-attack.js')>} on the library so edited */
 export function loadKeyAttack(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, KEYS);
+}
+
+/** @returns {Promise<typeof import('../ids/id-simulation.js')>} so edited */
+export function loadIdSimulation(/** @type {readonly Edit[]} */ edits = []) {
+  return load(edits, IDS);
 }
 
 /** @returns {Promise<any>} */

@@ -130,6 +130,13 @@ export const REFUSALS = {
     advice: 'No registry is that large. Is it another server?',
     ...OF_MEMBER,
   },
+  crowded: {
+    says: /^not sent within/,
+    advice:
+      'More was asked at once than etcd answered in that time. Check etcd, or ask for fewer ' +
+      'leases at once in one process.',
+    ...OF_MEMBER,
+  },
   late: {
     says: /^LATE$/,
     advice: 'Check that the members of etcd run, or allow more by requestTimeoutMs.',

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
+import { startSnowflake } from 'nestjs-snowflake';
 import { SqlCounterRows } from '../../lib/backends/sql/counters/sql-counter-rows.js';
 import { POSTGRES_HISTORY, POSTGRES_TIME } from '../../lib/backends/sql/dialects/postgres.js';
 import { SQLITE_TIME, SqliteDialect } from '../../lib/backends/sql/dialects/sqlite.js';
@@ -82,6 +83,22 @@ describe('sqlCounters on a URL of SQLite', () => {
     const failure = await failureOf(store.create({ counter: 'c', start: 1n }));
     expect(failure.message).toContain('PRAGMA synchronous');
     handle.close();
+  });
+});
+
+describe('segments+sqlite:', () => {
+  it('count on in the file that its URL names', async () => {
+    const namespace = randomUUID();
+    const terms = `table=${COUNTERS}&namespace=${namespace}&counter=order&startAt=7&stepMin=10`;
+    const generator = `segments+sqlite:${path}?${terms}`;
+    const first = await startSnowflake({ generator });
+    expect(first.ids.nextIds(3)).toEqual([7n, 8n, 9n]);
+    await first.close();
+    const second = await startSnowflake({ generator });
+    // What was in hand was given back.
+    expect(second.ids.nextId()).toBe(10n);
+    expect(second.ids.status).toMatchObject({ kind: 'segments', state: 'active' });
+    await second.close();
   });
 });
 

@@ -1,6 +1,6 @@
 /**
- * Processes that take ids of the same tag from the same stores, in an order that a seed draws: calls
- * hang, fail and lose their answers, stores forget everything, clocks go back, a process stops.
+ * Processes that take ids of the same tag from the same stores, in an order that a seed draws:
+ * calls hang, fail and lose their answers, stores forget everything, clocks go back, and all stop.
  *
  * What it looks for: an id that came twice, one below another that was given before it was asked
  * for, one taken too long ago, one after the stop.

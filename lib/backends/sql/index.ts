@@ -23,7 +23,8 @@ export type { DialectName } from './dialects/dialect.js';
 export { countersFromUrl, sqlCounters } from './counters/sql-counters.js';
 export type { GivenDatabase, SqlCounterOptions } from './counters/sql-counters.js';
 export { CreateSnowflakeCounters1767225600001, counterTable } from './counters/counter-table.js';
-export { gaplessSeries, seriesTable } from './series/gapless-series.js';
+export { gaplessSeries } from './series/gapless-series.js';
+export { CreateSnowflakeSeries1767225600002, seriesTable } from './series/series-table.js';
 export type {
   GaplessSeries,
   GaplessSeriesOptions,

@@ -249,7 +249,7 @@ describe('options', () => {
     ['an unknown option', 'a', { wait: 5 } as object],
     ['a negative time', 'a', { holdAtLeastMs: -1 }],
   ])('%s is refused', async (_name, lock, options) => {
-    expect(await codeOf(locks.using(lock, options, () => 1))).toBe('CONFIG_INVALID');
+    expect(await codeOf(locks.using(lock, options, () => 1))).toBe('ARGUMENT_INVALID');
   });
 
   it('names every fault of a process at once', () => {

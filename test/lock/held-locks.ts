@@ -94,17 +94,10 @@ export class LockWorld {
 }
 
 /** Something that a test ends when it likes. */
-export function open<T = void>(): {
-  promise: Promise<T>;
-  resolve: (value: T) => void;
-  reject: (error: unknown) => void;
-} {
-  let [resolve, reject] = [(_: T) => {}, (_: unknown) => {}];
-  const promise = new Promise<T>((yes, no) => {
-    resolve = yes;
-    reject = no;
-  });
-  return { promise, resolve, reject };
+export function open<T = void>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve: ((value: T) => void) | undefined;
+  const promise = new Promise<T>((yes) => (resolve = yes));
+  return { promise, resolve: resolve! };
 }
 
 export async function codeOf(promise: Promise<unknown>): Promise<unknown> {

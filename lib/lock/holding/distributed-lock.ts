@@ -127,6 +127,11 @@ export class DistributedLock {
     return this.#holdings.events.listen(listener);
   }
 
+  /** Resolves when nobody of this process holds or waits for a lock, or after `drainMs`. */
+  drain(): Promise<void> {
+    return this.#holdings.drain();
+  }
+
   /**
    * Refuses whoever comes or waits, waits for the locks that are held, up to `drainMs`, and closes
    * the store. What is held even then is no longer extended.

@@ -146,6 +146,7 @@ export class HeldSection implements LockSection {
     const over = (): never => {
       throw tooSlow(lock, ms);
     };
+    // It is asked again until the deadline, which no failure moves.
     const isAnswered = await withinLimit(asked, { ms, timers, over }).catch(() => false);
     if (this.#isOver || this.#isAbandoned) return;
     if (isAnswered) this.#retry.reset();
@@ -158,7 +159,7 @@ export class HeldSection implements LockSection {
     if (answer.status !== 'ok') return this.#lose('store');
     // What comes after the deadline comes too late: whoever looked then was told that it is lost.
     if (this.leftMs <= 0) return this.#lose('time');
-    const { ttlMs = this.#parts.hold.ttlMs } = answer;
+    const { ttlMs } = answer;
     if (ttlMs - passed() <= this.leftMs) return;
     this.#deadline = { ttlMs, passed };
     this.#watchDeadline();

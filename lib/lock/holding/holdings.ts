@@ -41,7 +41,7 @@ export class Holdings {
   readonly #held = new Map<HeldSection, Place>();
   readonly #waiting = new Set<AbortController>();
   readonly #background = new Set<Promise<unknown>>();
-  #onIdle = () => {};
+  readonly #onIdle: (() => void)[] = [];
   #closing: Promise<void> | undefined;
 
   constructor(store: LockStore, terms: LockTerms) {
@@ -85,17 +85,21 @@ export class Holdings {
     if (this.#forget(section)) this.events.tell({ kind: 'released', lock, heldMs, isTold });
   }
 
+  /** Resolves when nobody holds or waits for a lock, or after `drainMs`. */
+  async drain(): Promise<void> {
+    if (this.#isIdle) return;
+    const { drainMs: ms, timers } = this.#terms;
+    const idle = new Promise<void>((resolve) => void this.#onIdle.push(resolve));
+    await withinLimit(idle, { ms, timers, over: () => undefined });
+  }
+
   close(): Promise<void> {
     return (this.#closing ??= this.#closed());
   }
 
   async #closed(): Promise<void> {
     for (const waiting of this.#waiting) waiting.abort();
-    if (!this.#isIdle) {
-      const { drainMs: ms, timers } = this.#terms;
-      const idle = new Promise<void>((resolve) => (this.#onIdle = resolve));
-      await withinLimit(idle, { ms, timers, over: () => undefined });
-    }
+    await this.drain();
     for (const section of this.#held.keys()) section.abandon();
     await this.#store.close?.();
   }
@@ -166,6 +170,7 @@ export class Holdings {
   }
 
   #noteIdle(): void {
-    if (this.#isIdle) this.#onIdle();
+    if (!this.#isIdle) return;
+    for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 }

@@ -82,13 +82,13 @@ export class LockAttempt {
   }
 
   async #ask(): Promise<HeldFrom | Refusal> {
-    const { lock, hold, holder, seen, terms, signal } = this.#parts;
+    const { lock, holder, seen, terms, signal } = this.#parts;
     signal.throwIfAborted();
     const passed = started(terms);
     try {
       const answer = await this.#answer();
       if (answer.status !== 'ok') return this.#refusal(answer);
-      const { token, era, ttlMs = hold.ttlMs } = answer;
+      const { token, era, ttlMs } = answer;
       seen.note(lock, token);
       if (passed() < ttlMs) return { holder, token, era, ttlMs, passed };
       return { error: tooSlow(lock, ttlMs), againMs: 0 };

@@ -3,6 +3,7 @@
  * process, and what is said for one.
  */
 import { monotonicClock, systemClock, type Clock } from '../../core/clock.js';
+import { SnowflakeError } from '../../errors.js';
 import { systemIdentity } from '../../patience/process-identity.js';
 import { systemTimers, type Timers } from '../../patience/timers.js';
 import { nameFaults, refused, unknownNames, wholeFaults } from '../../option-faults.js';
@@ -53,7 +54,7 @@ const DEFAULTS = { ttlMs: 10_000, callTimeoutMs: 2000, drainMs: 10_000 };
 const LABEL_LENGTH_MAX = 256;
 const LOCK_OPTIONS =
   'ttlMs, longestTtlMs, callTimeoutMs, drainMs, application, clock, monotonic, timers, random';
-const HOLD_OPTIONS = 'ttlMs, waitMs, holdAtLeastMs, signal';
+export const HOLD_OPTIONS = 'ttlMs, waitMs, holdAtLeastMs, signal';
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function lockTerms(options: LockOptions = {}): LockTerms {
@@ -88,7 +89,7 @@ export function lockFaults(options: LockOptions): string[] {
   ];
 }
 
-/** @throws SnowflakeError CONFIG_INVALID with every fault */
+/** @throws SnowflakeError ARGUMENT_INVALID with every fault */
 export function holdTerms(lock: string, options: HoldOptions, terms: LockTerms): HoldTerms {
   const { ttlMs = terms.ttlMs, waitMs = 0, holdAtLeastMs = 0, signal } = options;
   const faults = [
@@ -99,7 +100,9 @@ export function holdTerms(lock: string, options: HoldOptions, terms: LockTerms):
     ...wholeFaults('holdAtLeastMs', holdAtLeastMs, [0, TTL_MS_MAX]),
     ...longerFaults(ttlMs, terms),
   ];
-  if (faults.length > 0) throw refused(faults);
+  if (faults.length > 0) {
+    throw new SnowflakeError('ARGUMENT_INVALID', faults.join(' '), { details: { faults } });
+  }
   return { ttlMs, waitMs, holdAtLeastMs, ...(signal && { signal }) };
 }
 
@@ -107,8 +110,8 @@ function longerFaults(ttlMs: number, { longestTtlMs }: LockTerms): string[] {
   if (!(ttlMs > longestTtlMs)) return [];
   return [
     `\`ttlMs\` is ${ttlMs}, and no lock may be held for longer than ${longestTtlMs} ms without ` +
-      `being extended. It is extended by itself while its section runs, so that a short one does; ` +
-      `else give all processes a higher \`longestTtlMs\`.`,
+      `being extended. It is extended by itself while its section runs, so that a short one ` +
+      `does; else give all processes a higher \`longestTtlMs\`.`,
   ];
 }
 

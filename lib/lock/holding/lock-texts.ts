@@ -30,8 +30,8 @@ const LOSSES: Readonly<Record<LossReason, string>> = {
 export function lockLost(lock: string, token: bigint, reason: LossReason): SnowflakeError {
   return new SnowflakeError(
     'LOCK_LOST',
-    `The lock ${lock} is no longer held: ${LOSSES[reason]}. Somebody else may hold it by now. Stop ` +
-      `what is done under it; what is written too late must be refused by its token.`,
+    `The lock ${lock} is no longer held: ${LOSSES[reason]}. Somebody else may hold it by now. ` +
+      `Stop what is done under it; what is written too late must be refused by its token.`,
     { details: { lock, token: String(token), reason } },
   );
 }
@@ -57,8 +57,9 @@ export function closing(lock: string): SnowflakeError {
 export function notYet(lock: string, waitMs: number): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `The store of the lock ${lock} is new or may have lost data, and a lock that it has forgotten ` +
-      `may still be held. It grants none for another ${waitMs} ms; it is asked again then.`,
+    `The store of the lock ${lock} is new or may have lost data, and a lock that it has ` +
+      `forgotten may still be held. It grants none for another ${waitMs} ms. ` +
+      `Try again then.`,
     { details: { lock, waitMs } },
   );
 }
@@ -66,8 +67,9 @@ export function notYet(lock: string, waitMs: number): SnowflakeError {
 export function tooSlow(lock: string, ms: number): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `The store of the lock ${lock} did not answer within ${ms} ms. Whether it is held by somebody ` +
-      `is not known. Check the store and the network; \`callTimeoutMs\` says how long to wait.`,
+    `The store of the lock ${lock} did not answer within ${ms} ms. Whether it is held by ` +
+      `somebody is not known. Check the store and the network; ` +
+      `\`callTimeoutMs\` says how long to wait.`,
     { details: { lock } },
   );
 }

@@ -15,6 +15,7 @@ export const ENTRIES = {
   './segments': 'counters/index',
   './api-keys': 'api-keys/index',
   './api-keys/swagger': 'api-keys/swagger',
+  './lock': 'nest/lock/index',
   './typeorm': 'orm/typeorm/index',
   './testing': 'testing/index',
   './http': 'http/index',

@@ -39,6 +39,7 @@ export { WorkerSeat } from './core/seat/worker-seat.js';
 export type { LeasedRange, SeatWatch, SeatedRange } from './core/seat/worker-seat.js';
 export { ordinalSupport } from './backends/host/ordinal.support.js';
 export { MemoryCounters, MemoryRegistry, MemorySupport } from './backends/memory/index.js';
+export { MemoryLocks, type MemoryLocksOptions } from './backends/memory/memory-locks.js';
 export type { MemoryCountersOptions, MemorySupportOptions } from './backends/memory/index.js';
 export type {
   ClockTake,

@@ -13,6 +13,7 @@ export const ENTRIES = {
   './etcd': 'backends/etcd/index',
   './sql': 'backends/sql/index',
   './segments': 'counters/index',
+  './lock': 'nest/lock/index',
   './typeorm': 'orm/typeorm/index',
   './testing': 'testing/index',
   './http': 'http/index',

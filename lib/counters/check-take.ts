@@ -4,7 +4,8 @@
  */
 import { shown } from '../shown.js';
 import { POSITION_MAX, type NewCounter, type TakeRequest } from './counter-store.js';
-import { STORE_COUNT_MAX, nameFaults, refused, wholeFaults } from './option-faults.js';
+import { nameFaults, refused, wholeFaults } from '../option-faults.js';
+import { STORE_COUNT_MAX } from './store-faults.js';
 
 /** The number of bits of a sequence that fits beside 41 bits of time. */
 const PER_MS_MAX = 4_194_304;

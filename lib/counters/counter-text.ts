@@ -5,7 +5,7 @@
  */
 import { SnowflakeError } from '../errors.js';
 import type { CounterHeader, CounterRow } from './counter-slice.js';
-import type { StoredCounter } from './counter-rows.js';
+import type { KeyedRow } from '../registry/keyed-rows.js';
 
 /** Of the protocol. A counter that is kept by another one is left alone. */
 const VERSION = '1';
@@ -26,7 +26,7 @@ const TEXTS = ['incarnation', 'server', 'form', 'grant'] as const;
 const AMOUNTS = ['margin', 'windowCount'] as const;
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable */
-export function counterOf({ next, text }: Omit<StoredCounter, 'version'>): CounterOfRow {
+export function counterOf({ number: next, text }: Omit<KeyedRow, 'key'>): CounterOfRow {
   const fields = fieldsOf(text);
   const isWhole =
     fields['version'] === VERSION &&

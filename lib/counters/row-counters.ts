@@ -2,15 +2,12 @@
  * Counters in any store of rows with compare-and-swap: read the row, apply the rule, write what it
  * says, and begin again where somebody else was faster.
  *
- * Promise: the contract of CounterStore in full, by the rules of every counter. No lock is taken,
- * so that a process which stalls between reading and writing stops nobody; the callers of one
- * process come one behind another, so that they do not race each other.
+ * Promise: the contract of CounterStore in full, by the rules of every counter.
  */
 import { randomUUID } from 'node:crypto';
-import { SnowflakeError } from '../errors.js';
-import { pause, systemTimers, type Timers } from '../patience/timers.js';
+import type { KeyedRows } from '../registry/keyed-rows.js';
+import { RowTurns, type RowTurnsParts } from '../registry/row-turns.js';
 import { checkNew, checkTake } from './check-take.js';
-import type { CounterRows } from './counter-rows.js';
 import type { CounterHeader, CounterReading, CounterSlice, CounterStep } from './counter-slice.js';
 import type {
   CounterRecord,
@@ -26,32 +23,17 @@ import { giveBack } from './give-back.js';
 import { namedGrant } from './grant-text.js';
 import { take } from './take.js';
 
-/** Each time somebody else got on, so that more than this is a store that refuses every write. */
-const ATTEMPT_COUNT = 40;
-const PAUSE_MS_MAX = 500;
-
 type Rule<T> = (slice: CounterSlice, reading: CounterReading) => CounterStep<T>;
-
-export interface RowCountersParts {
-  readonly timers?: Timers;
-  /** From 0 up to 1. */
-  readonly random?: () => number;
-}
 
 export class RowCounters implements CounterStore {
   readonly place: string;
   readonly lossWindowMs: number;
-  readonly #rows: CounterRows;
-  readonly #timers: Timers;
-  readonly #random: () => number;
-  /** By counter, the end of the last call. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #rows: KeyedRows;
+  readonly #turns: RowTurns;
 
-  constructor(rows: CounterRows, parts: RowCountersParts = {}) {
-    const { timers = systemTimers, random = Math.random } = parts;
+  constructor(rows: KeyedRows, parts?: RowTurnsParts) {
     this.#rows = rows;
-    this.#timers = timers;
-    this.#random = random;
+    this.#turns = new RowTurns(rows.place, parts);
     this.place = rows.place;
     this.lossWindowMs = rows.lossWindowMs;
   }
@@ -76,8 +58,8 @@ export class RowCounters implements CounterStore {
   }
 
   async counters(): Promise<CounterRecord[]> {
-    const { timeMs, counters } = await this.#rows.readAll();
-    const named = counters.map((stored) => ({ counter: stored.counter, ...counterOf(stored) }));
+    const { timeMs, rows } = await this.#rows.readAll();
+    const named = rows.map((stored) => ({ counter: stored.key, ...counterOf(stored) }));
     const { clock } = this.#rows;
     return counterRecords(named, { timeMs, ...(clock && { clock }) });
   }
@@ -90,36 +72,14 @@ export class RowCounters implements CounterStore {
     await this.#rows.close?.();
   }
 
-  async #inTurn<T>(counter: string, rule: Rule<T>): Promise<T> {
-    const before = this.#turns.get(counter) ?? Promise.resolve();
-    const own = before.then(() => this.#attempts(counter, rule));
-    // What one caller hears is no matter of the next.
-    const end = own.catch(() => undefined);
-    this.#turns.set(counter, end);
-    try {
-      return await own;
-    } finally {
-      if (this.#turns.get(counter) === end) this.#turns.delete(counter);
-    }
-  }
-
-  async #attempts<T>(counter: string, rule: Rule<T>): Promise<T> {
-    for (let count = 0; count < ATTEMPT_COUNT; count++) {
-      const attempt = await this.#attempt(counter, rule);
-      if (attempt !== undefined) return attempt.answer;
-      const spanMs = Math.min(PAUSE_MS_MAX, 2 ** count);
-      await pause(this.#timers, Math.ceil(this.#random() * spanMs));
-    }
-    throw new SnowflakeError(
-      'STORE_UNAVAILABLE',
-      `Others changed what was read from ${this.place} again and again, and nothing was ` +
-        `written. It is asked again later; a store that never takes a write looks like this too.`,
-    );
+  #inTurn<T>(counter: string, rule: Rule<T>): Promise<T> {
+    return this.#turns.run(counter, () => this.#attempt(counter, rule));
   }
 
   /** Undefined where somebody else was faster. */
   async #attempt<T>(counter: string, rule: Rule<T>): Promise<{ answer: T } | undefined> {
-    const { timeMs, server, stored } = await this.#rows.read(counter);
+    const { timeMs, server, rows } = await this.#rows.read([counter]);
+    const [stored] = rows;
     const read = stored && counterOf(stored);
     const { clock } = this.#rows;
     const { lossWindowMs } = this;
@@ -131,7 +91,8 @@ export class RowCounters implements CounterStore {
     if (row === read?.row && !isWorthWriting(read.header, header)) return { answer };
     const text = counterText(header, row);
     const version = stored?.version;
-    const isDone = await this.#rows.write({ counter, next: row.next, text, version, server });
+    const write = { key: counter, number: row.next, text, version, server };
+    const isDone = await this.#rows.write(write);
     return isDone ? { answer } : undefined;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The entry `nestjs-snowflake/testing`: the contracts of a support and of a counter store, settable
- * time, fake ids.
+ * The entry `nestjs-snowflake/testing`: the contracts of a support, of a counter store and of a
+ * lock store, settable time, fake ids.
  */
 export type {
   BenchParts,
@@ -16,5 +16,7 @@ export {
   describeDistributedSupport,
   type SupportContract,
 } from './describe-distributed-support.js';
+export type { LockBenchParts, LockNeed } from './lock-contract/lock-bench.js';
+export { describeLockStore, type LockContract } from './describe-lock-store.js';
 export { fakeIdMaker, type FakeIdMakerOptions } from './fake-id-maker.js';
 export { SettableTime } from './settable-time.js';

@@ -60,21 +60,22 @@ describe('arrows between rooms', () => {
       'lib/backends/memory/x.ts',
       '../redis/y.js',
       'imports lib/backends/redis/y.ts; ' +
-        'backends/memory may import counters, registry, lease, core, errors, shown',
+        'backends/memory may import counters, lock, registry, lease, core, errors, shown',
     ],
     [
       'lib/nest/x.ts',
       '../backends/redis/index.js',
       'imports lib/backends/redis/index.ts; ' +
-        'nest may import backends/schemes, generator-kind, core, lease, patience, errors, ' +
-        'shown, process-wide',
+        'nest may import backends/schemes, generator-kind, core, lease, lock, option-faults, ' +
+        'patience, errors, shown, process-wide',
     ],
     [
       'lib/backends/schemes.ts',
       './redis/index.js',
       'imports lib/backends/redis/index.ts; ' +
         'backends/schemes may import lease, errors, shown, types of registry, ' +
-        'types of counters, types of generator-kind, backends by import(), counters by import()',
+        'types of counters, types of lock, types of generator-kind, backends by ' +
+        'import(), counters by import()',
     ],
     [
       'lib/health/x.ts',

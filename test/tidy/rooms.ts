@@ -37,6 +37,7 @@ export const ROOMS: readonly Room[] = [
   { room: 'core/index', imports: ['core', 'errors'], outside: [] },
   // Time, timers and chance as ports; who this process is.
   { room: 'patience', imports: [], outside: [] },
+  { room: 'option-faults', imports: ['errors', 'shown'], outside: [] },
   // What the option `generator` takes; types, and how a value is told.
   { room: 'generator-kind', imports: [], typesOf: ['core', 'patience'], outside: [] },
   { room: 'lease', imports: ['patience', 'core', 'errors', 'shown', 'process-wide'], outside: [] },
@@ -49,13 +50,19 @@ export const ROOMS: readonly Room[] = [
   // Counters, without a store; they share the clock that never goes back.
   {
     room: 'counters',
-    imports: ['generator-kind', 'registry', 'patience', 'core', 'errors', 'shown'],
+    imports: ['generator-kind', 'option-faults', 'registry', 'patience', 'core', 'errors', 'shown'],
     outside: ['node:crypto'],
+  },
+  // Locks, without a store: contract and rules, and whoever holds them.
+  {
+    room: 'lock',
+    imports: ['option-faults', 'registry', 'patience', 'core', 'errors', 'shown'],
+    outside: ['node:async_hooks', 'node:crypto'],
   },
   // The store's clock of a registry in this process is the clock of this process.
   {
     room: 'backends/memory',
-    imports: ['counters', 'registry', 'lease', 'core', 'errors', 'shown'],
+    imports: ['counters', 'lock', 'registry', 'lease', 'core', 'errors', 'shown'],
     outside: [],
   },
   // The store's clock of a registry on this host is the clock of this host.
@@ -68,13 +75,22 @@ export const ROOMS: readonly Room[] = [
   {
     room: 'backends/schemes',
     imports: ['lease', 'errors', 'shown'],
-    typesOf: ['registry', 'counters', 'generator-kind'],
+    typesOf: ['registry', 'counters', 'lock', 'generator-kind'],
     loads: ['backends', 'counters'],
     outside: [],
   },
   {
     room: 'backends',
-    imports: ['counters', 'registry', 'lease', 'patience', 'errors', 'shown'],
+    imports: [
+      'counters',
+      'lock',
+      'option-faults',
+      'registry',
+      'lease',
+      'patience',
+      'errors',
+      'shown',
+    ],
     typesOf: ['generator-kind'],
     outside: [],
   },
@@ -85,6 +101,8 @@ export const ROOMS: readonly Room[] = [
       'generator-kind',
       'core',
       'lease',
+      'lock',
+      'option-faults',
       'patience',
       'errors',
       'shown',
@@ -128,7 +146,7 @@ export const ROOMS: readonly Room[] = [
   },
   {
     room: 'testing',
-    imports: ['counters', 'core', 'lease', 'patience', 'errors', 'shown', 'process-wide'],
+    imports: ['counters', 'lock', 'core', 'lease', 'patience', 'errors', 'shown', 'process-wide'],
     typesOf: ['nest'],
     outside: [],
   },

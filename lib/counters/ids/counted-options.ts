@@ -7,7 +7,8 @@ import { BitLayout } from '../../core/layout/bit-layout.js';
 import { layouts } from '../../core/layout/presets.js';
 import { shown } from '../../shown.js';
 import type { CounterStore } from '../counter-store.js';
-import { nameFaults, refused, storeFaults, unknownNames, wholeFaults } from '../option-faults.js';
+import { nameFaults, refused, unknownNames, wholeFaults } from '../../option-faults.js';
+import { storeFaults } from '../store-faults.js';
 import { perMsOf } from './position-run.js';
 
 export interface PrefetchOptions {

@@ -6,7 +6,8 @@
 import { ID_MAX } from '../../core/id-words.js';
 import { shown } from '../../shown.js';
 import type { CounterStore } from '../counter-store.js';
-import { nameFaults, refused, storeFaults, unknownNames, wholeFaults } from '../option-faults.js';
+import { nameFaults, refused, unknownNames, wholeFaults } from '../../option-faults.js';
+import { storeFaults } from '../store-faults.js';
 
 /** The highest id in use: as it comes from a database, undefined or null for an empty table. */
 export type HighestId = bigint | number | string | null | undefined;

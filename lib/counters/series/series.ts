@@ -6,7 +6,7 @@
  */
 import { SnowflakeError } from '../../errors.js';
 import type { CounterStore } from '../counter-store.js';
-import { isCounterStore } from '../option-faults.js';
+import { isCounterStore } from '../store-faults.js';
 import { refusal } from '../asking/store-texts.js';
 import { SeriesForm, type SeriesFormOptions, type SeriesParts } from './series-form.js';
 

@@ -5,7 +5,7 @@
  */
 import { countedIds } from '../../../counters/ids/counted-ids.js';
 import type { IdOptions } from '../../../counters/ids/counted-options.js';
-import { refused, unknownNames } from '../../../counters/option-faults.js';
+import { refused, unknownNames } from '../../../option-faults.js';
 import { splitQuery, wholeNumber } from '../../../counters/url-query.js';
 import type { GeneratorKind } from '../../../generator-kind.js';
 import type { GivenRedis } from '../connection/given-redis.js';

@@ -5,12 +5,7 @@
  * server that was read, so that no transaction is needed.
  */
 import { randomInt } from 'node:crypto';
-import type {
-  CounterList,
-  CounterRead,
-  CounterRows,
-  CounterWrite,
-} from '../../../counters/counter-rows.js';
+import type { KeyedRead, KeyedRows, KeyedWrite } from '../../../registry/keyed-rows.js';
 import type { ClockPolicy } from '../../../registry/registry-clock.js';
 import type { Dialect, Statements } from '../dialects/dialect.js';
 import { answered, textIn } from '../dialects/rows.js';
@@ -27,7 +22,7 @@ export interface SqlCounterParts extends Omit<SqlSessionParts, 'holds'> {
   readonly clock?: ClockPolicy;
 }
 
-export class SqlCounterRows implements CounterRows {
+export class SqlCounterRows implements KeyedRows {
   readonly place: string;
   readonly lossWindowMs: number;
   readonly clock?: ClockPolicy;
@@ -43,27 +38,24 @@ export class SqlCounterRows implements CounterRows {
     if (clock !== undefined) this.clock = clock;
   }
 
-  async read(counter: string): Promise<CounterRead> {
+  async read(keys: readonly string[]): Promise<KeyedRead> {
     this.#session.reopen();
-    const [row, ...more] = await this.#rows((statements) => statements.readCounter(counter), true);
-    if (more.length > 0) throw oddAnswer('more than one row');
-    return { ...momentIn(row), stored: isStored(row) ? storedIn(row) : undefined };
+    const rows = await this.#rows((statements) => statements.readCounters(keys), true);
+    if (rows.length > keys.length) throw oddAnswer('more rows than were asked for');
+    return readIn(rows);
   }
 
-  async readAll(): Promise<CounterList> {
+  async readAll(): Promise<KeyedRead> {
     this.#session.reopen();
-    const rows = await this.#rows((statements) => statements.readCounters());
-    const stored = rows.filter(isStored);
-    const counters = stored.map((row) => ({ counter: textIn(row, 'counter'), ...storedIn(row) }));
-    return { ...momentIn(rows[0]), counters };
+    return readIn(await this.#rows((statements) => statements.readCounters()));
   }
 
-  async write({ next, version, ...rest }: CounterWrite): Promise<boolean> {
+  async write({ key: counter, number: next, version, text, server }: KeyedWrite): Promise<boolean> {
     const nextVersion =
       version === undefined
         ? randomInt(1, 2 ** START_VERSION_BITS)
         : version + randomInt(1, STEP_MAX);
-    const change = { ...rest, next: String(next), version, nextVersion };
+    const change = { counter, next: String(next), version, nextVersion, text, server };
     return (await this.#session.written((statements) => statements.writeCounter(change))) === 1;
   }
 
@@ -89,17 +81,22 @@ export class SqlCounterRows implements CounterRows {
   }
 }
 
+function readIn(rows: readonly SqlRow[]): KeyedRead {
+  return { ...momentIn(rows[0]), rows: rows.filter(isStored).map(storedIn) };
+}
+
 function momentIn(row: SqlRow | undefined) {
   return { timeMs: answered(row, 'time_ms'), server: textIn(row, 'server') };
 }
 
 /** Where nothing is stored, all columns of the table are null in the one row that came. */
-function isStored(row: SqlRow | undefined): row is SqlRow {
-  return row !== undefined && row['counter'] !== null;
+function isStored(row: SqlRow): boolean {
+  return row['counter'] !== null;
 }
 
 function storedIn(row: SqlRow) {
   const next = textIn(row, 'next_position');
   if (!DIGITS.test(next)) throw oddAnswer('no position in its column next');
-  return { next: BigInt(next), text: textIn(row, 'data'), version: answered(row, 'version') };
+  const [key, text] = [textIn(row, 'counter'), textIn(row, 'data')];
+  return { key, number: BigInt(next), text, version: answered(row, 'version') };
 }

@@ -61,10 +61,8 @@ export interface Statements {
   page(after: number, rowCount: number): Statement;
   ceilings(min: number, max: number): Statement;
   write(change: RowChange): Statement;
-  /** The counter, if there is one, time and server: one row. */
-  readCounter(counter: string): Statement;
-  /** Every counter, with time and server: at least one row. */
-  readCounters(): Statement;
+  /** All, or those of these names; with time and server: at least one row. */
+  readCounters(counters?: readonly string[]): Statement;
   writeCounter(change: CounterChange): Statement;
   /** How many rows a write has written. @throws SnowflakeError where they do not count */
   writtenCount(answer: unknown): number;

@@ -52,12 +52,9 @@ export abstract class TableStatements implements Statements {
     return { sql, params: binder.params };
   }
 
-  readCounter(counter: string): Statement {
-    return this.selectCounters(({ of }) => ` AND r.counter = ${of(counter)}`);
-  }
-
-  readCounters(): Statement {
-    return this.selectCounters(() => '');
+  readCounters(counters?: readonly string[]): Statement {
+    if (counters === undefined) return this.selectCounters(() => '');
+    return this.selectCounters(({ list }) => ` AND r.counter IN (${list(counters)})`);
   }
 
   writeCounter(change: CounterChange): Statement {

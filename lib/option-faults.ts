@@ -1,14 +1,12 @@
 /**
- * What is wrong with a request for numbers, or with the options of what asks for them: one sentence
- * for each fault, for requests, segments and ids made in a store alike.
+ * What is wrong with options and requests, one sentence for each fault, in the same words wherever
+ * they are given.
  *
  * Promise: no store, client or name is shown; each may hold a password, or go on with one.
  */
-import { SnowflakeError } from '../errors.js';
-import { shown } from '../shown.js';
-import type { CounterStore } from './counter-store.js';
+import { SnowflakeError } from './errors.js';
+import { shown } from './shown.js';
 
-export const STORE_COUNT_MAX = 1024;
 const NAME = /^[^\s\p{C}|]{1,128}$/u;
 
 /** The names of options that there are not. @param known those of `whose`, separated by commas */
@@ -18,7 +16,7 @@ export function unknownNames(options: object, known: string, whose: string): str
     .map((name) => `${whose} has no option \`${name}\`. Its options are ${known}.`);
 }
 
-/** The name of a counter. */
+/** The name of a counter or a lock. */
 export function nameFaults(option: string, value: unknown): string[] {
   if (typeof value === 'string' && NAME.test(value)) return [];
   const got = typeof value === 'string' ? `a text of ${value.length}` : typeof value;
@@ -33,24 +31,6 @@ export function wholeFaults(
   const isWhole = typeof value === 'number' && Number.isInteger(value);
   if (isWhole && value >= min && value <= max) return [];
   return [`Expected \`${option}\` to be an integer from ${min} to ${max}, got ${shown(value)}.`];
-}
-
-export function storeFaults(option: string, stores: unknown): string[] {
-  const isList = Array.isArray(stores) && stores.length > 0 && stores.length <= STORE_COUNT_MAX;
-  if (!isList || !stores.every(isCounterStore)) {
-    return [
-      `Expected \`${option}\` to name 1 to ${STORE_COUNT_MAX} stores of counters, as ` +
-        `sqlCounters() and redisCounters() make them.`,
-    ];
-  }
-  if (new Set(stores).size === stores.length) return [];
-  return [`The same store is given twice in \`${option}\`.`];
-}
-
-/** Whoever made it. */
-export function isCounterStore(value: unknown): value is CounterStore {
-  const candidate = value as Partial<CounterStore> | null | undefined;
-  return typeof candidate === 'object' && typeof candidate?.take === 'function';
 }
 
 export function refused(faults: readonly string[], before = ''): SnowflakeError {

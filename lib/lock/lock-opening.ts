@@ -1,0 +1,94 @@
+/**
+ * The beginning of every operation on a lock: the clock moves on, and a loss of data is noticed.
+ *
+ * Promise: the clock never goes back; after a loss nothing is granted until whatever was forgotten
+ * has ended, and what an older server may grant beside this one as well.
+ */
+import { nowOf, slewed } from '../registry/registry-clock.js';
+import type { LockHeader, LockReading, LockRow } from './lock-slice.js';
+import { KEPT_MS, firstTokenAt, timeOf } from './token.js';
+
+/** An absent header cannot be told from a lost one, so that none is believed to be new. */
+export function created(longestMs: number, reading: LockReading): LockHeader {
+  return afterLoss(newHeader(longestMs, reading), reading);
+}
+
+/** Of a store that begins with the process it lies in: there was nothing before it to be lost. */
+export function newHeader(longestMs: number, { timeMs, server, random }: LockReading): LockHeader {
+  return {
+    incarnation: random,
+    server,
+    lastTimeMs: timeMs,
+    slewMs: 0,
+    era: 0,
+    longestMs,
+    provenMs: 0,
+    provenAtMs: 0,
+    readyAtMs: 0,
+    forgottenTo: 0n,
+  };
+}
+
+export function opened(stored: LockHeader, reading: LockReading): LockHeader {
+  const { timeMs, server, clock = slewed } = reading;
+  const moved = { ...stored, ...clock(stored, timeMs) };
+  return moved.server === server ? moved : afterLoss({ ...moved, server }, reading);
+}
+
+/** Acknowledged writes may be gone: whatever they were, it has ended by then. */
+function afterLoss(header: LockHeader, { lossWindowMs }: LockReading): LockHeader {
+  const nowMs = nowOf(header);
+  const readyAtMs = Math.max(header.readyAtMs, nowMs + header.longestMs + lossWindowMs);
+  const forgottenTo = greatest(header.forgottenTo, firstTokenAt(nowMs));
+  return { ...header, era: header.era + 1, readyAtMs, forgottenTo };
+}
+
+/** Whoever was answered a higher token than the store remembers proves that it has forgotten. */
+export function heard(
+  header: LockHeader,
+  row: LockRow | undefined,
+  { have, reading }: { readonly have: bigint; readonly reading: LockReading },
+): LockHeader {
+  const isMissing = row === undefined ? timeOf(have) + KEPT_MS > nowOf(header) : have > row.token;
+  if (!isMissing || have <= header.forgottenTo) return header;
+  const forgottenTo = greatest(header.forgottenTo, have);
+  return afterLoss({ ...header, forgottenTo }, reading);
+}
+
+function greatest(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+/**
+ * A longer ttl is recorded before it is granted: a loss that took both with it would be waited for
+ * as long as the shorter one. What the last loss forgot may end later than was known then.
+ */
+export function raised(
+  header: LockHeader,
+  longestMs: number,
+  { lossWindowMs }: LockReading,
+): LockHeader {
+  const longerMs = longestMs - header.longestMs;
+  if (longerMs <= 0) return header;
+  const nowMs = nowOf(header);
+  const isWaiting = header.readyAtMs > nowMs;
+  return {
+    ...header,
+    longestMs,
+    provenMs: provenMsOf(header),
+    provenAtMs: nowMs + lossWindowMs,
+    readyAtMs: header.readyAtMs + (isWaiting ? longerMs : 0),
+  };
+}
+
+/** The longest ttl of which no loss can take the record with it. */
+function provenMsOf(header: LockHeader): number {
+  return nowOf(header) >= header.provenAtMs ? header.longestMs : header.provenMs;
+}
+
+/** For how long nothing of this ttl is granted to anybody. */
+export function waitMsOf(header: LockHeader, ttlMs: number): number {
+  const isProven = ttlMs <= provenMsOf(header);
+  const atMs = isProven ? header.readyAtMs : Math.max(header.readyAtMs, header.provenAtMs);
+  return Math.max(0, atMs - nowOf(header));
+}

@@ -1,0 +1,136 @@
+/**
+ * The contract between whoever holds locks and the store that keeps them: who holds which, until
+ * when by the store's clock, and with which fencing token.
+ *
+ * Promise: nobody is granted a lock that another one holds by the store's clock, and every token is
+ * higher than all before it, as long as the store loses no write that is older than `lossWindowMs`.
+ */
+
+/** One attempt to hold a lock. */
+export interface AcquireRequest {
+  /** 1 to 128 characters without spaces or |, e.g. `order:7`. */
+  readonly lock: string;
+  /**
+   * Names this attempt: random, 1 to 128 characters without spaces or |, never used for another.
+   * Asked again with it, because the answer was lost, the store answers with the same token.
+   */
+  readonly holder: string;
+  /** Whoever is refused is told this: up to 256 characters, e.g. host, process, application. */
+  readonly label: string;
+  /** How long the lock is held unless it is extended, from 1 ms to a day. */
+  readonly ttlMs: number;
+  /**
+   * The longest `ttlMs` that anybody asks this store for, at least the one of this request: so long
+   * nothing is granted after a loss of data, since a lock that was forgotten may still be held.
+   */
+  readonly longestMs: number;
+  /**
+   * The highest token that this process was ever answered for this lock of this store, 0n at first.
+   * The next one is higher, and where the store remembers less it has lost data.
+   */
+  readonly have: bigint;
+}
+
+/** Of a lock that is held: compared with both, so that it is never that of somebody else. */
+export interface HeldLock {
+  readonly lock: string;
+  readonly holder: string;
+  readonly token: bigint;
+}
+
+export interface ExtendRequest extends HeldLock {
+  /** How long it is held from now on. */
+  readonly ttlMs: number;
+}
+
+export interface ReleaseRequest extends Omit<HeldLock, 'token'> {
+  /** Absent where the answer of the acquire was lost, so that nobody knows it. */
+  readonly token?: bigint;
+  /** For how long nobody shall get it all the same, up to a day; default 0. */
+  readonly keepMs?: number;
+}
+
+/** Held from the moment the request left, for `ttlMs`, by the clock of whoever asked. */
+export interface LockGrant {
+  readonly status: 'ok';
+  /** The fencing token: above 0n, below 2^63, higher than every one before it. */
+  readonly token: bigint;
+  readonly ttlMs: number;
+  /** Counts the losses of data that the store has noticed. */
+  readonly era: number;
+}
+
+/** Somebody else holds it, and nothing was changed. */
+export interface LockRefusal {
+  readonly status: 'held';
+  /** The one that the holder gave. */
+  readonly label: string;
+  /** For how long it is held unless it is extended. */
+  readonly leftMs: number;
+}
+
+export type AcquireAnswer =
+  | LockGrant
+  | LockRefusal
+  /**
+   * Nothing is granted to anybody yet: the store is new, it has lost data, or `longestMs` was
+   * raised. Ask again after so many ms.
+   */
+  | { readonly status: 'wait'; readonly waitMs: number };
+
+export type ExtendAnswer =
+  | LockGrant
+  /** It is no longer held: its time is over, somebody else has it, or the store has lost data. */
+  | { readonly status: 'lost' };
+
+/** What an operator sees of a lock that is held. */
+export interface LockRecord {
+  readonly lock: string;
+  readonly label: string;
+  readonly token: bigint;
+  /** When it was acquired, by the store's clock. */
+  readonly sinceMs: number;
+  readonly leftMs: number;
+  /** True where its holder has ended and it is only kept from others: `holdAtLeastMs`. */
+  readonly isKept: boolean;
+}
+
+/**
+ * A store of locks. Every operation is one atomic step, by the store's clock. Failures are thrown
+ * as SnowflakeErrors, best STORE_UNAVAILABLE; what has failed may have been carried out, and is
+ * asked again, or released.
+ *
+ * @example
+ * ```ts
+ * import { randomUUID } from 'node:crypto';
+ * import type { LockStore } from 'nestjs-snowflake/lock';
+ *
+ * async function tokenOf(store: LockStore, lock: string): Promise<bigint | undefined> {
+ *   const who = { lock, holder: randomUUID(), label: 'report' };
+ *   const answer = await store.acquire({ ...who, ttlMs: 5000, longestMs: 10_000, have: 0n });
+ *   return answer.status === 'ok' ? answer.token : undefined;
+ * }
+ * ```
+ */
+export interface LockStore {
+  /** @throws SnowflakeError CONFIG_INVALID for a request that cannot be meant so */
+  acquire(request: AcquireRequest): Promise<AcquireAnswer>;
+  extend(request: ExtendRequest): Promise<ExtendAnswer>;
+  /** Of a lock that is no longer held so, nothing is changed. */
+  release(request: ReleaseRequest): Promise<void>;
+  /** Resolves when the lock may be free, after `limitMs`, or when the signal is aborted. */
+  untilReleased?(lock: string, limitMs: number, signal: AbortSignal): Promise<void>;
+  /** All that are held, in the order of their names. */
+  locks?(): Promise<LockRecord[]>;
+  /**
+   * How old the writes may be that the store loses although it acknowledged them: 0 where it loses
+   * none; the time between two fsyncs, and how long an old primary answers after a failover.
+   */
+  readonly lossWindowMs: number;
+  /** Where the locks lie, in words for the operator, without secrets. */
+  readonly place?: string;
+  /** What endangers the locks, one sentence each. */
+  advice?(): Promise<string[]>;
+  /** Closes what the store opened itself. */
+  close?(): Promise<void>;
+}

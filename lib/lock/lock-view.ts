@@ -1,0 +1,28 @@
+/**
+ * Locks as an operator sees them.
+ *
+ * Promise: nothing is changed by looking.
+ */
+import { nowOf, slewed } from '../registry/registry-clock.js';
+import type { LockHeader, LockReading, LockRow } from './lock-slice.js';
+import type { LockRecord } from './lock-store.js';
+
+export interface NamedLock {
+  readonly lock: string;
+  readonly row: LockRow;
+}
+
+/** Those that nobody else can have now, in the order of their names. */
+export function lockRecords(
+  header: LockHeader,
+  locks: readonly NamedLock[],
+  { timeMs, clock = slewed }: Pick<LockReading, 'timeMs' | 'clock'>,
+): LockRecord[] {
+  const nowMs = nowOf(clock(header, timeMs));
+  return locks
+    .filter(({ row }) => row.untilMs > nowMs)
+    .toSorted((a, b) => (a.lock < b.lock ? -1 : 1))
+    .map(({ lock, row: { holder, label, token, sinceMs, untilMs } }) => {
+      return { lock, label, token, sinceMs, leftMs: untilMs - nowMs, isKept: holder === '' };
+    });
+}

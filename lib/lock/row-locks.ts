@@ -1,0 +1,177 @@
+/**
+ * Locks in any store of rows with compare-and-swap: read the header and the row, apply the rule,
+ * write what it says, and begin again where somebody else was faster.
+ *
+ * Promise: the contract of LockStore in full, by the rules of every lock. The header is written
+ * before whatever rests on it, and a row only beside the header that was read.
+ */
+import { randomUUID } from 'node:crypto';
+import type { KeyedRows, StoredKeyedRow } from '../registry/keyed-rows.js';
+import { nowOf, slewed } from '../registry/registry-clock.js';
+import { RowTurns, type RowTurnsParts } from '../registry/row-turns.js';
+import { acquireLock } from './acquire-lock.js';
+import { checkAcquire, checkExtend, checkRelease } from './check-request.js';
+import { extendLock } from './extend-lock.js';
+import type { LockHeader, LockReading, LockRow, LockSlice, LockStep } from './lock-slice.js';
+import type {
+  AcquireAnswer,
+  AcquireRequest,
+  ExtendAnswer,
+  ExtendRequest,
+  LockRecord,
+  LockStore,
+  ReleaseRequest,
+} from './lock-store.js';
+import { headerIn, headerText, rowIn, rowText } from './lock-text.js';
+import { lockRecords } from './lock-view.js';
+import { releaseLock } from './release-lock.js';
+import { KEPT_MS, firstTokenAt, forgettableFrom } from './token.js';
+
+/** No lock has this name. */
+export const HEADER_KEY = '|';
+/** No sweep reaches it. */
+const HEADER_NUMBER = 2n ** 63n - 1n;
+/** So far the clock may fall behind what was answered; far less than a lock is remembered. */
+const HEADER_AGE_MS = KEPT_MS / 10;
+/** So often one of those who acquire looks for rows that nobody needs. */
+const SWEEP_MS = KEPT_MS;
+
+type Rule<T> = (slice: LockSlice, reading: LockReading) => LockStep<T>;
+
+/** What was read. */
+interface Stored extends LockSlice {
+  readonly headerRow: StoredKeyedRow | undefined;
+  readonly lockRow: StoredKeyedRow | undefined;
+}
+
+export class RowLocks implements LockStore {
+  readonly place: string;
+  readonly lossWindowMs: number;
+  readonly #rows: KeyedRows;
+  readonly #turns: RowTurns;
+  #sweptMs = 0;
+
+  constructor(rows: KeyedRows, parts?: RowTurnsParts) {
+    this.#rows = rows;
+    this.#turns = new RowTurns(rows.place, parts);
+    this.place = rows.place;
+    this.lossWindowMs = rows.lossWindowMs;
+  }
+
+  async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
+    checkAcquire(request);
+    return this.#inTurn(request.lock, (slice, reading) => acquireLock(slice, request, reading));
+  }
+
+  async extend(request: ExtendRequest): Promise<ExtendAnswer> {
+    checkExtend(request);
+    return this.#inTurn(request.lock, (slice, reading) => extendLock(slice, request, reading));
+  }
+
+  async release(request: ReleaseRequest): Promise<void> {
+    checkRelease(request);
+    await this.#inTurn(request.lock, (slice, reading) => releaseLock(slice, request, reading));
+  }
+
+  async locks(): Promise<LockRecord[]> {
+    const { timeMs, rows } = await this.#rows.readAll();
+    const header = headerOf(rows);
+    if (header === undefined) return [];
+    const named = rows
+      .filter(({ key }) => key !== HEADER_KEY)
+      .map(({ key: lock, text }) => ({ lock, row: rowIn(text, header) }));
+    return lockRecords(header, named, { timeMs, ...this.#clock });
+  }
+
+  async advice(): Promise<string[]> {
+    return (await this.#rows.advice?.()) ?? [];
+  }
+
+  async close(): Promise<void> {
+    await this.#rows.close?.();
+  }
+
+  get #clock() {
+    const { clock = slewed } = this.#rows;
+    return { clock };
+  }
+
+  #inTurn<T>(lock: string, rule: Rule<T>): Promise<T> {
+    return this.#turns.run(lock, () => this.#attempt(lock, rule));
+  }
+
+  /** Undefined where somebody else was faster, and where the header had to be written first. */
+  async #attempt<T>(lock: string, rule: Rule<T>): Promise<{ answer: T } | undefined> {
+    const { timeMs, server, rows } = await this.#rows.read([HEADER_KEY, lock]);
+    const stored = storedIn(rows);
+    const { lossWindowMs } = this;
+    const reading = { timeMs, server, random: randomUUID(), lossWindowMs, ...this.#clock };
+    const { answer, header, row } = rule(stored, reading);
+    if (header !== undefined && isNews(stored.header, header)) {
+      const isWritten = await this.#writeHeader(stored, header, server);
+      return isWritten && row === undefined ? { answer } : undefined;
+    }
+    if (header === undefined || row === undefined) return { answer };
+    if (!(await this.#writeRow(lock, { stored, header, row, server }))) return undefined;
+    await this.#sweep(nowOf(header));
+    return { answer };
+  }
+
+  #writeHeader({ headerRow }: Stored, header: LockHeader, server: string): Promise<boolean> {
+    const row = { key: HEADER_KEY, number: HEADER_NUMBER, text: headerText(header) };
+    return this.#rows.write({ ...row, version: headerRow?.version, server });
+  }
+
+  #writeRow(lock: string, { stored, header, row, server }: ToWrite): Promise<boolean> {
+    const { headerRow, lockRow } = stored;
+    return this.#rows.write({
+      key: lock,
+      number: forgettableFrom(row),
+      text: rowText(row, header),
+      version: lockRow?.version,
+      server,
+      onlyWith: { key: HEADER_KEY, version: headerRow!.version },
+    });
+  }
+
+  /** Nothing rests on it: what stays is seen by the next one. */
+  async #sweep(nowMs: number): Promise<void> {
+    if (nowMs >= this.#sweptMs && nowMs < this.#sweptMs + SWEEP_MS) return;
+    const isFirst = this.#sweptMs === 0;
+    this.#sweptMs = nowMs;
+    // Processes that are started together would all do it at once.
+    if (isFirst) return;
+    // A lock that was granted is not refused for it.
+    await this.#rows.sweep?.(firstTokenAt(nowMs)).catch(() => undefined);
+  }
+}
+
+interface ToWrite {
+  readonly stored: Stored;
+  readonly header: LockHeader;
+  readonly row: LockRow;
+  readonly server: string;
+}
+
+function headerOf(rows: readonly StoredKeyedRow[]): LockHeader | undefined {
+  const row = rows.find(({ key }) => key === HEADER_KEY);
+  return row && headerIn(row.text);
+}
+
+function storedIn(rows: readonly StoredKeyedRow[]): Stored {
+  const headerRow = rows.find(({ key }) => key === HEADER_KEY);
+  const lockRow = rows.find(({ key }) => key !== HEADER_KEY);
+  const header = headerRow && headerIn(headerRow.text);
+  const row = lockRow && rowIn(lockRow.text, header);
+  return { header, row, headerRow, lockRow };
+}
+
+/** What others must know; the time alone only where it has gone on, or back. */
+function isNews(stored: LockHeader | undefined, next: LockHeader): boolean {
+  if (stored === undefined) return true;
+  const { lastTimeMs, slewMs: _, ...facts } = stored;
+  const isChanged = ([name, fact]: [string, unknown]) => next[name as keyof typeof facts] !== fact;
+  if (Object.entries(facts).some(isChanged)) return true;
+  const agedMs = next.lastTimeMs - lastTimeMs;
+  return agedMs < 0 || agedMs >= HEADER_AGE_MS;
+}

@@ -1,0 +1,63 @@
+/**
+ * Operations on rows that several processes change: again and again until nobody else was faster.
+ *
+ * Promise: no lock is taken, so that a process which stalls between reading and writing stops
+ * nobody; the callers of one process come one behind another, so that they do not race each other.
+ */
+import { SnowflakeError } from '../errors.js';
+import { pause, systemTimers, type Timers } from '../patience/timers.js';
+
+/** Each time somebody else got on, so that more than this is a store that refuses every write. */
+const ATTEMPT_COUNT = 40;
+const PAUSE_MS_MAX = 500;
+
+export interface RowTurnsParts {
+  readonly timers?: Timers;
+  /** From 0 up to 1. */
+  readonly random?: () => number;
+}
+
+/** Undefined where somebody else was faster. */
+export type RowAttempt<T> = () => Promise<{ readonly answer: T } | undefined>;
+
+export class RowTurns {
+  readonly #place: string;
+  readonly #timers: Timers;
+  readonly #random: () => number;
+  /** By key, the end of the last call. */
+  readonly #turns = new Map<string, Promise<unknown>>();
+
+  constructor(place: string, parts: RowTurnsParts = {}) {
+    const { timers = systemTimers, random = Math.random } = parts;
+    this.#place = place;
+    this.#timers = timers;
+    this.#random = random;
+  }
+
+  async run<T>(key: string, attempt: RowAttempt<T>): Promise<T> {
+    const before = this.#turns.get(key) ?? Promise.resolve();
+    const own = before.then(() => this.#attempts(attempt));
+    // What one caller hears is no matter of the next.
+    const end = own.catch(() => undefined);
+    this.#turns.set(key, end);
+    try {
+      return await own;
+    } finally {
+      if (this.#turns.get(key) === end) this.#turns.delete(key);
+    }
+  }
+
+  async #attempts<T>(attempt: RowAttempt<T>): Promise<T> {
+    for (let count = 0; count < ATTEMPT_COUNT; count++) {
+      const taken = await attempt();
+      if (taken !== undefined) return taken.answer;
+      const spanMs = Math.min(PAUSE_MS_MAX, 2 ** count);
+      await pause(this.#timers, Math.ceil(this.#random() * spanMs));
+    }
+    throw new SnowflakeError(
+      'STORE_UNAVAILABLE',
+      `Others changed what was read from ${this.#place} again and again, and nothing was ` +
+        `written. It is asked again later; a store that never takes a write looks like this too.`,
+    );
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * The contract of a lock store as a suite of tests, for any test runner and any store.
+ *
+ * Promise: every rule by which a lock has one holder and tokens rise is tried. What cannot be tried
+ * for want of a control is left out only where `leaveOut` says so.
+ */
+import { processWide } from '../process-wide.js';
+import { HOLD_CASES } from './lock-contract/hold-cases.js';
+import { LockBench, type LockBenchParts, type LockNeed } from './lock-contract/lock-bench.js';
+import { LOCK_CLOCK_CASES } from './lock-contract/lock-clock-cases.js';
+import { LOCK_LOSS_CASES } from './lock-contract/lock-loss-cases.js';
+import { LOCK_RACE_CASES } from './lock-contract/lock-race-cases.js';
+
+export interface LockContract extends LockBenchParts {
+  /** `it` or `test` of the runner. */
+  readonly test: (name: string, run: () => Promise<void>) => void;
+  /**
+   * What the store or the test cannot do: 'clock' (no `clockControl`), 'losses' (no `lossControl`),
+   * 'locks', 'untilReleased' (methods it has not).
+   */
+  readonly leaveOut?: readonly LockNeed[];
+}
+
+export const LOCK_CASES = [
+  ...HOLD_CASES,
+  ...LOCK_RACE_CASES,
+  ...LOCK_CLOCK_CASES,
+  ...LOCK_LOSS_CASES,
+];
+
+const CONTROLS = [
+  ['clock', 'clockControl'],
+  ['losses', 'lossControl'],
+] as const;
+
+const stores = processWide('lock-contract-stores', () => ({ count: 0 }));
+
+/**
+ * Adds a test for each demand on a lock store.
+ *
+ * @throws TypeError at once, when a control is missing and `leaveOut` does not say so.
+ * @example
+ * ```ts
+ * import { describe, expect, it } from '@jest/globals';
+ * import { MemoryLocks } from 'nestjs-snowflake';
+ * import { describeLockStore, SettableTime } from 'nestjs-snowflake/testing';
+ *
+ * const clock = new SettableTime();
+ * const stores = new Map<string, MemoryLocks>();
+ *
+ * describe('MemoryLocks', () => {
+ *   describeLockStore({
+ *     test: it,
+ *     expect,
+ *     createStore(name) {
+ *       const store = stores.get(name) ?? new MemoryLocks({ clock });
+ *       stores.set(name, store);
+ *       return store;
+ *     },
+ *     clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
+ *     leaveOut: ['losses'],
+ *   });
+ * });
+ * ```
+ */
+export function describeLockStore(contract: LockContract): void {
+  const { leaveOut = [], test } = contract;
+  for (const [need, control] of CONTROLS) {
+    if (contract[control] !== undefined || leaveOut.includes(need)) continue;
+    throw new TypeError(
+      `Expected \`${control}\`, got nothing. Give it, or say with \`leaveOut: ['${need}']\` that ` +
+        `what needs it is not tried.`,
+    );
+  }
+  for (const { name, needs, run } of LOCK_CASES) {
+    if (needs.some((need) => leaveOut.includes(need))) continue;
+    test(name, () => run(new LockBench(contract, `locks-${++stores.count}`)));
+  }
+}

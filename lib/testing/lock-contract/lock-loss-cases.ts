@@ -1,0 +1,146 @@
+/**
+ * What a store must do when acknowledged writes may be gone: another server, nothing there, a
+ * client that knows more than the store.
+ */
+import { ASKED, type LockBench, type LockCase } from './lock-bench.js';
+
+export const LOCK_LOSS_CASES: readonly LockCase[] = [
+  {
+    name: 'grants nothing after everything was lost, until what was forgotten has ended',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const before = await bench.held();
+      await bench.happen('wipe');
+      await bench.expectStatus(bench.extend(before), 'lost');
+      await expectWait(bench);
+      bench.rises(before, await bench.held());
+    },
+  },
+  {
+    name: 'grants nothing when another server answers, until what was forgotten has ended',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const before = await bench.held();
+      await bench.happen('restart');
+      await expectWait(bench);
+      const after = await bench.held();
+      bench.rises(before, after);
+      bench.expect(after.era).toEqual(before.era + 1);
+    },
+  },
+  {
+    name: 'tells a holder that its lock is lost when another server answers',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const held = await bench.held();
+      await bench.happen('restart');
+      await bench.expectStatus(bench.extend(held), 'lost');
+      await bench.expectStatus(bench.acquire({ holder: held.holder }), 'wait');
+    },
+  },
+  {
+    name: 'waits for the longest time that anybody may hold a lock, not for that of who asks',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      await bench.begin();
+      await bench.held({ lock: 'other', longestMs: 60_000 });
+      await bench.happen('restart');
+      await bench.expectStatus(bench.acquire(), 'wait');
+      await bench.advance(59_999);
+      await bench.expectStatus(bench.acquire(), 'wait');
+    },
+  },
+  {
+    name: 'waits longer where it learns later that a lock may have been held for longer',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      await bench.held();
+      await bench.happen('wipe');
+      await bench.expectStatus(bench.acquire(), 'wait');
+      await bench.expectStatus(bench.acquire({ longestMs: 60_000 }), 'wait');
+      await bench.advance(59_999);
+      await bench.expectStatus(bench.acquire(), 'wait');
+    },
+  },
+  {
+    name: 'grants nothing for a longer time than before until the record of it cannot be lost',
+    needs: ['clock'],
+    async run(bench) {
+      const { lossWindowMs } = await bench.store();
+      if (lossWindowMs === 0) return;
+      await bench.begin();
+      const longer = { ttlMs: ASKED.longestMs + 1, longestMs: ASKED.longestMs + 1 };
+      const answer = await bench.acquire(longer);
+      bench.expect(answer).toEqual({ status: 'wait', waitMs: lossWindowMs });
+      await bench.expectStatus(bench.acquire({ lock: 'other' }), 'ok');
+      await bench.advance(lossWindowMs);
+      await bench.expectStatus(bench.acquire(longer), 'ok');
+    },
+  },
+  {
+    name: 'grants no lock twice after an older copy was restored',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      await bench.begin();
+      await bench.happen('remember');
+      const forgotten = await bench.held();
+      await bench.happen('restore');
+      await bench.expectStatus(bench.extend(forgotten), 'lost');
+      await expectWait(bench);
+      bench.rises(forgotten, await bench.held());
+    },
+  },
+  {
+    name: 'takes a token that it does not remember for a proof that writes were lost',
+    needs: ['clock'],
+    async run(bench) {
+      const held = await bench.held();
+      await bench.release(held);
+      const have = held.token + 1n;
+      await bench.expectStatus(bench.acquire({ lock: 'other' }), 'ok');
+      const answer = await bench.acquire({ have });
+      bench.expect(answer.status).toEqual('wait');
+      await bench.expectStatus(bench.acquire({ lock: 'third' }), 'wait');
+      const after = await bench.held({ have });
+      bench.expect([after.token > have, after.era]).toEqual([true, held.era + 1]);
+    },
+  },
+  {
+    name: 'takes a young token of a lock that it does not know for such a proof',
+    needs: ['clock'],
+    async run(bench) {
+      const held = await bench.held();
+      const answer = await bench.acquire({ lock: 'unknown', have: held.token });
+      bench.expect(answer.status).toEqual('wait');
+    },
+  },
+  {
+    name: 'keeps a released lock from others for as long as was asked, also after a restart',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      await bench.release(await bench.held(), 600_000);
+      await bench.happen('restart');
+      await bench.release(await bench.held({ lock: 'other' }));
+      await bench.expectStatus(bench.acquire(), 'held');
+    },
+  },
+  {
+    name: 'notices one loss once',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const { era } = await bench.held();
+      await bench.happen('restart');
+      bench.expect((await bench.held()).era).toEqual(era + 1);
+      bench.expect((await bench.held({ lock: 'other' })).era).toEqual(era + 1);
+    },
+  },
+];
+
+/** Nothing is granted for the longest time and the loss window, and then it is. */
+async function expectWait(bench: LockBench): Promise<void> {
+  const waitMs = ASKED.longestMs + (await bench.store()).lossWindowMs;
+  bench.expect(await bench.acquire()).toEqual({ status: 'wait', waitMs });
+  await bench.advance(waitMs - 1);
+  bench.expect(await bench.acquire({ lock: 'other' })).toEqual({ status: 'wait', waitMs: 1 });
+  await bench.advance(1);
+}

@@ -1,0 +1,187 @@
+/**
+ * Broken variants of the rules of locks, by name. The contract suite must reject those that name a
+ * case; the simulation must notice those with a seed that shows them.
+ */
+/** @import { Mutant } from './mutants.mjs' */
+
+const OPENING = 'lock/lock-opening.ts';
+const ACQUIRE = 'lock/acquire-lock.ts';
+const EXTEND = 'lock/extend-lock.ts';
+const RELEASE = 'lock/release-lock.ts';
+const TOKEN = 'lock/token.ts';
+
+const edit = (/** @type {string} */ file, /** @type {string} */ find, put = '') => [
+  { file, find, put },
+];
+
+/** @type {readonly (Mutant & { by: string })[]} */
+export const LOCK_MUTANTS = [
+  {
+    name: 'a lock that is held is granted',
+    by: 'grants a lock to one, and tells others by whom it is held',
+    edits: edit(
+      ACQUIRE,
+      'row.untilMs > nowMs ? row : undefined',
+      'row.untilMs < 0 ? row : undefined',
+    ),
+  },
+  {
+    name: 'a lock is held for one millisecond too long',
+    by: 'frees a lock when its time is over, to the millisecond, with a higher token',
+    edits: edit(ACQUIRE, 'row.untilMs > nowMs ? row', 'row.untilMs >= nowMs ? row'),
+  },
+  {
+    name: 'tokens are counted alone',
+    by: 'grants no lock twice after an older copy was restored',
+    edits: edit(TOKEN, 'known >= first ? known + 1n : first', 'known + 1n'),
+  },
+  {
+    name: 'tokens are times alone',
+    by: 'grants a released lock at once, with a higher token',
+    edits: edit(TOKEN, 'known >= first ? known + 1n : first', 'first'),
+  },
+  {
+    name: 'the token ignores what somebody has',
+    by: 'grants a token that is higher than one that somebody has',
+    edits: edit(TOKEN, 'have > lastToken ? have : lastToken', 'lastToken'),
+  },
+  {
+    name: 'an attempt that asks again is somebody else',
+    by: 'answers an attempt that asks again with the same token',
+    edits: edit(ACQUIRE, 'row.holder === holder && row.era', "row.holder === '' && row.era"),
+  },
+  {
+    name: 'anybody extends',
+    by: 'extends for the holder alone',
+    edits: edit(ACQUIRE, 'row.holder === holder && row.era', 'row.era'),
+  },
+  {
+    name: 'an old token extends',
+    by: 'extends for the holder alone',
+    edits: edit(EXTEND, 'row.token === token && ', ''),
+  },
+  {
+    name: 'an extension shortens',
+    by: 'extends from now on, and never shortens',
+    edits: edit(EXTEND, 'Math.max(row.untilMs, nowOf(header) + ttlMs)', 'nowOf(header) + ttlMs'),
+  },
+  {
+    name: 'an extension is not stored',
+    by: 'extends from now on, and never shortens',
+    edits: edit(EXTEND, 'row: { ...row, untilMs } }', 'row }'),
+  },
+  {
+    name: 'what has ended is extended',
+    by: 'holds nothing again whose time is over',
+    edits: edit(ACQUIRE, ' && row.untilMs > nowOf(header)', ''),
+  },
+  {
+    name: 'anybody releases',
+    by: 'releases for the holder alone',
+    edits: edit(RELEASE, 'row.holder === holder && ', ''),
+  },
+  {
+    name: 'a release looks at no token',
+    by: 'releases for the holder alone',
+    edits: edit(RELEASE, ' && row.token === (token ?? row.token)', ''),
+  },
+  {
+    name: 'a release forgets the token',
+    by: 'grants a released lock at once, with a higher token',
+    edits: edit(
+      RELEASE,
+      "{ ...row, holder: '', untilMs }",
+      "{ ...row, token: 1n, holder: '', untilMs }",
+    ),
+  },
+  {
+    name: 'nothing is kept from others',
+    by: 'keeps a released lock from others for as long as was asked',
+    edits: edit(RELEASE, 'nowOf(header) + keepMs', 'nowOf(header)'),
+  },
+  {
+    name: 'an absent store is a new one',
+    by: 'grants nothing after everything was lost, until what was forgotten has ended',
+    edits: edit(
+      OPENING,
+      'return afterLoss(newHeader(longestMs, reading), reading);',
+      'return newHeader(longestMs, reading);',
+    ),
+  },
+  {
+    name: 'a change of servers is ignored',
+    by: 'grants nothing when another server answers, until what was forgotten has ended',
+    edits: edit(OPENING, 'afterLoss({ ...moved, server }, reading)', '{ ...moved, server }'),
+  },
+  {
+    name: 'a lock of before a loss is extended',
+    by: 'tells a holder that its lock is lost when another server answers',
+    edits: edit(ACQUIRE, ' && row.era === header.era && row', ' && row'),
+  },
+  {
+    name: 'the loss window is left out of the wait',
+    by: 'grants nothing when another server answers, until what was forgotten has ended',
+    edits: edit(OPENING, 'nowMs + header.longestMs + lossWindowMs)', 'nowMs + header.longestMs)'),
+  },
+  {
+    name: 'the longest time is that of who asks',
+    by: 'waits for the longest time that anybody may hold a lock, not for that of who asks',
+    edits: edit(
+      OPENING,
+      'if (longerMs <= 0) return header;',
+      'if (longerMs <= 0) return { ...header, longestMs };',
+    ),
+  },
+  {
+    name: 'a longer time is learnt too late',
+    by: 'waits longer where it learns later that a lock may have been held for longer',
+    edits: edit(OPENING, 'isWaiting ? longerMs : 0', '0'),
+  },
+  {
+    name: 'a longer time is granted before its record is safe',
+    by: 'grants nothing for a longer time than before until the record of it cannot be lost',
+    edits: edit(OPENING, 'provenAtMs: nowMs + lossWindowMs', 'provenAtMs: nowMs'),
+  },
+  {
+    name: 'what somebody has proves nothing',
+    by: 'takes a token that it does not remember for a proof that writes were lost',
+    edits: edit(OPENING, 'if (!isMissing ||', 'if (isMissing ||'),
+  },
+  {
+    name: 'a lock without a row was never held',
+    by: 'takes a young token of a lock that it does not know for such a proof',
+    edits: edit(
+      OPENING,
+      'row === undefined ? timeOf(have) + KEPT_MS > nowOf(header)',
+      'row === undefined ? false',
+    ),
+  },
+  {
+    name: 'an old token of a lock that was forgotten proves a loss',
+    by: 'rises although it may have forgotten the last token, and notices no loss',
+    edits: edit(OPENING, 'timeOf(have) + KEPT_MS > nowOf(header)', 'have > 0n'),
+  },
+  {
+    name: 'the same proof counts again and again',
+    by: 'takes a token that it does not remember for a proof that writes were lost',
+    edits: edit(
+      OPENING,
+      'if (!isMissing || have <= header.forgottenTo) return',
+      'if (!isMissing) return',
+    ),
+  },
+  {
+    name: 'the clock goes back with that of the server',
+    by: 'frees nothing and repeats no token although its clock goes back, again and again',
+    edits: edit(OPENING, '...clock(stored, timeMs) };', 'lastTimeMs: timeMs };'),
+  },
+  {
+    name: 'a lock is forgotten while it is kept',
+    by: 'keeps a released lock from others for as long as was asked, also after a restart',
+    edits: edit(
+      ACQUIRE,
+      'if (others !== undefined) {',
+      "if (others !== undefined && others.holder !== '') {",
+    ),
+  },
+];

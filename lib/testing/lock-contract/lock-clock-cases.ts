@@ -98,7 +98,10 @@ export const LOCK_CLOCK_CASES: readonly LockCase[] = [
       let last = await bench.held();
       for (const stepMs of [-3_600_000, 500, -10, -60_000, 1]) {
         await bench.advance(stepMs);
-        await bench.expectStatus(bench.acquire(), 'held');
+        const answer = await bench.acquire();
+        bench.expect(answer.status).toEqual('held');
+        // A store may take up a step of some seconds late.
+        bench.expect('leftMs' in answer && answer.leftMs < 60_000).toEqual(true);
         await bench.release(last);
         const next = await bench.held();
         bench.rises(last, next);

@@ -44,6 +44,7 @@ export const LOCK_LOSS_CASES: readonly LockCase[] = [
     async run(bench) {
       await bench.begin();
       await bench.held({ lock: 'other', longestMs: 60_000 });
+      await bench.held({ lock: 'third' });
       await bench.happen('restart');
       await bench.expectStatus(bench.acquire(), 'wait');
       await bench.advance(59_999);

@@ -81,19 +81,22 @@ afterAll(() => redis.quit());
 it.each([5000, 0])('the rules agree, with a loss window of %s ms', async (windowMs) => {
   const seen = new Set<string>();
   let walkCount = 0;
-  const walks = fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
-    const key = `lock-agreement:{${windowMs} ${walkCount++}}`;
-    await redis.del(key, `${key}:kept`);
-    const twin = new LockTwin(redis, key, windowMs);
-    const walk = new Walk(twin);
-    for (const taken of steps) {
-      seen.add(await walk.take(taken));
-      expect(twin.fromRedis.at(-1)).toEqual(twin.fromRules.at(-1));
-    }
-    const [ours, theirs] = await twin.states();
-    expect(theirs).toEqual(ours);
-    await redis.del(key, `${key}:kept`);
-  });
+  const walks = fc.asyncProperty(
+    fc.array(step, { minLength: 20, maxLength: 60 }),
+    async (steps) => {
+      const key = `lock-agreement:{${windowMs} ${walkCount++}}`;
+      await redis.del(key, `${key}:kept`);
+      const twin = new LockTwin(redis, key, windowMs);
+      const walk = new Walk(twin);
+      for (const taken of steps) {
+        seen.add(await walk.take(taken));
+        expect(twin.fromRedis.at(-1)).toEqual(twin.fromRules.at(-1));
+      }
+      const [ours, theirs] = await twin.states();
+      expect(theirs).toEqual(ours);
+      await redis.del(key, `${key}:kept`);
+    },
+  );
   await fc.assert(walks, { numRuns: 80 });
   // The walks must have seen every answer there is, or they prove little.
   const answers = ['acquire ok', 'acquire held', 'acquire wait', 'extend ok', 'extend lost'];

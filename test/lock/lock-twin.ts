@@ -1,6 +1,6 @@
 /**
- * Locks twice, side by side: each operation goes to the rules in TypeScript and to the Lua on a real
- * Redis, with the same time and server, and both answers are kept.
+ * Locks twice, side by side: each operation goes to the rules in TypeScript and to the Lua on a
+ * real Redis, with the same time and server, and both answers are kept.
  */
 import type { Redis } from 'ioredis';
 import {
@@ -18,8 +18,17 @@ import { HEADER_KEY, RowLocks } from '../../lib/lock/row-locks.js';
 import { MapRows } from './map-rows.js';
 import { TIMED_LOCK_LUA } from './timed-locks.js';
 
-/** Which of the fields in Redis the rules have as well. */
-const FACTS = ['server', 'slew', 'era', 'longest', 'proven', 'provenAt', 'ready', 'forgotten'];
+/** Fields in Redis, by what the rules call them. */
+const FACTS = {
+  server: 'server',
+  slewMs: 'slew',
+  era: 'era',
+  longestMs: 'longest',
+  provenMs: 'proven',
+  provenAtMs: 'provenAt',
+  readyAtMs: 'ready',
+  forgottenTo: 'forgotten',
+};
 
 export class LockTwin {
   timeMs = 1_800_000_000_000;
@@ -90,7 +99,8 @@ export class LockTwin {
   /** What both remember: first the rules, then Redis. */
   async states(): Promise<[Record<string, string>, Record<string, string>]> {
     const inRedis = await this.redis.hgetall(this.key);
-    const isShared = (name: string) => FACTS.includes(name) || name.startsWith('l:');
+    const facts = Object.values(FACTS);
+    const isShared = (name: string) => facts.includes(name) || name.startsWith('l:');
     const theirs = Object.entries(inRedis).filter(([name]) => isShared(name));
     const ours = [...this.rows.table].flatMap(([key, { text }]) => {
       const fields = JSON.parse(text) as Record<string, unknown>;
@@ -116,7 +126,7 @@ export class LockTwin {
 }
 
 function factsOf(header: Record<string, unknown>): [string, string][] {
-  return FACTS.map((name) => [name, String(header[name] ?? header[`${name}Ms`] ?? header[`${name}To`])]);
+  return Object.entries(FACTS).map(([ours, theirs]) => [theirs, String(header[ours])]);
 }
 
 function lineOf(lock: string, row: Record<string, unknown>): [string, string] {

@@ -1,6 +1,6 @@
 /**
- * Locks in Redis keep the contract: once with the time and the server in the hands of the test, once
- * by Redis' own clock. What is told by messages is told at once, and not needed.
+ * Locks in Redis keep the contract, with the time and the server in the hands of the test. What is
+ * told by messages, here by Redis' own clock, is told at once, and not needed.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -38,30 +38,17 @@ const asked = (holder: string, lock = 'order:7') => {
   return { lock, holder, label: 'host 1 shop', ttlMs: 60_000, longestMs: 60_000, have: 0n };
 };
 
-/** Of a namespace in which nothing has to be waited for. */
-async function held(store: RedisLocks, holder: string, lock = 'order:7') {
-  // Created by somebody whose locks end at once.
-  await store.acquire({ ...asked('first', 'first'), ttlMs: 1, longestMs: 1 });
-  for (;;) {
-    const answer = await store.acquire({ ...asked(holder, lock), longestMs: 60_000 });
-    if (answer.status === 'ok') return answer.token;
-    if (answer.status !== 'wait') throw new Error(answer.status);
-  }
+/** Of a namespace whose first locks end at once, so that nothing has to be waited for. */
+async function held(store: RedisLocks, holder: string, lock = 'order:7'): Promise<bigint> {
+  const first = { ...asked('first', 'first'), ttlMs: 1, longestMs: 1 };
+  while ((await store.acquire(first)).status === 'wait');
+  const answer = await store.acquire(asked(holder, lock));
+  if (answer.status !== 'ok') throw new Error(answer.status);
+  return answer.token;
 }
 
 describe('RedisLocks, told the time by the test', () => {
   describeLockStore({ test: it, expect, ...redisLockStore(() => redis, opened) });
-});
-
-describe('RedisLocks', () => {
-  const prefix = `${randomUUID()}:`;
-
-  describeLockStore({
-    test: it,
-    expect,
-    createStore: (namespace) => locksOf({ namespace, prefix, lossWindowMs: 20 }),
-    leaveOut: ['clock', 'losses'],
-  });
 });
 
 describe('who waits for a lock in Redis', () => {
@@ -81,7 +68,7 @@ describe('who waits for a lock in Redis', () => {
     expect((await two.acquire(asked('c'))).status).toBe('ok');
   });
 
-  it('is told at once where nobody holds it any more, and keeps asking a lock that is kept', async () => {
+  it('is told at once where nobody holds it any more, and not while it is kept', async () => {
     const store = locksOf();
     const token = await held(store, 'a');
     await store.release({ lock: 'order:7', holder: 'a', token, keepMs: 60_000 });
@@ -95,10 +82,20 @@ describe('who waits for a lock in Redis', () => {
     await store.untilReleased('order:7', 0, stop.signal);
   });
 
-  it('waits in vain, and does no harm, where it may not subscribe or the sender not publish', async () => {
+  it('waits in vain where nothing can be told, and that does no harm', async () => {
     const { port } = await lab.server();
     const admin = lab.client(port);
-    await admin.call('ACL', 'SETUSER', 'shop', 'on', '>pw', '~*', '+@all', '-publish', '-subscribe');
+    await admin.call(
+      'ACL',
+      'SETUSER',
+      'shop',
+      'on',
+      '>pw',
+      '~*',
+      '+@all',
+      '-publish',
+      '-subscribe',
+    );
     const store = locksOf({ redis: `redis://shop:pw@127.0.0.1:${port}` });
     const token = await held(store, 'a');
     const stop = new AbortController();
@@ -117,7 +114,7 @@ describe('who waits for a lock in Redis', () => {
     const stop = new AbortController();
     const told = [1, 2, 3].map(() => store.untilReleased('order:7', 0, stop.signal));
     await store.untilReleased('order:8', 0, never);
-    expect(await admin.pubsub('CHANNELS')).toEqual([`${store.key}:order:7`]);
+    expect(await admin.pubsub('CHANNELS')).toContain(`${store.key}:order:7`);
     stop.abort();
     await Promise.all(told);
     await store.release({ lock: 'order:7', holder: 'a', token });
@@ -138,7 +135,7 @@ describe('the hash of the locks', () => {
     expect((await store.locks()).map(({ lock }) => lock)).toEqual(['order:7']);
   });
 
-  it('is left alone where another version of the protocol keeps it, or something else lies there', async () => {
+  it('is left alone where another version keeps it, or somebody wrote into it', async () => {
     const store = locksOf();
     await redis.hset(store.key, 'version', '2', 'lastTime', '1');
     const failure = await failureOf(store.acquire(asked('a')));

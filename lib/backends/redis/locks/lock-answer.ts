@@ -52,6 +52,6 @@ export function lockPage(reply: readonly unknown[]) {
     const row = { token: BigInt(token), era: Number(era), holder, label, ...moment };
     locks.push({ lock: rest[at]!, row });
   }
-  const clock = { lastTimeMs: Number(lastTime), slewMs: Number(slew) };
-  return { timeMs: Number(time), cursor, clock, locks };
+  const last = { lastTimeMs: Number(lastTime), slewMs: Number(slew) };
+  return { timeMs: Number(time), cursor, last, locks };
 }

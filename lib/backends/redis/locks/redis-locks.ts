@@ -117,7 +117,7 @@ export class RedisLocks implements LockStore {
       page = lockPage(reply);
       for (const one of page.locks) found.set(one.lock, one);
     } while (page.cursor !== '0');
-    return lockRecords(page.clock, [...found.values()], page);
+    return lockRecords(page.last, [...found.values()], page);
   }
 
   async advice(): Promise<string[]> {

@@ -39,6 +39,7 @@ export class Releases {
         await subscribed;
         if (!signal.aborted && (await isFree())) wake();
       };
+      // Whoever waits asks again at its own time.
       look().catch(() => undefined);
       if (signal.aborted) wake();
     });
@@ -70,6 +71,7 @@ export class Releases {
       if (this.#waiting.has(lock)) return undefined;
       return this.#connection.unsubscribe(this.#prefix + lock);
     });
+    // A message that nobody waits for does no harm.
     left.catch(() => undefined);
   }
 }

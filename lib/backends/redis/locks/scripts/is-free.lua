@@ -4,6 +4,7 @@
 -- Answer   'free' | 'held'
 local line = redis.call('HGET', KEYS[1], 'l:' .. ARGV[1])
 local till, holder = string.match(line or '', '^%d+|%d+|%d+|(%d+)|([^|]*)|')
-local seconds = redis.call('TIME')[1] -- a lock is kept for a while after its holder has ended
-local isHeld = holder and (holder ~= '' or tonumber(till) > seconds * 1000)
-return { isHeld and 'held' or 'free' }
+local seconds, us = unpack(redis.call('TIME'))
+-- A lock is kept for a while after its holder has ended.
+local isKept = till and tonumber(till) > seconds * 1000 + math.floor(us / 1000)
+return { holder and (holder ~= '' or isKept) and 'held' or 'free' }

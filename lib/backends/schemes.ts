@@ -71,6 +71,7 @@ const BACKENDS: readonly Backend[] = [
     inspector: async (url) =>
       (await import('./redis/worker-ids/redis-inspector.js')).inspectorFromUrl(url),
     counters: async (url) => (await import('./redis/index.js')).countersFromUrl(url),
+    locks: async (url) => (await import('./redis/index.js')).locksFromUrl(url),
   },
   {
     name: 'etcd',

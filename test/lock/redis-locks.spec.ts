@@ -3,6 +3,7 @@
  * told by messages, here by Redis' own clock, is told at once, and not needed.
  */
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RedisLocks, locksFromUrl } from '../../lib/backends/redis/index.js';
@@ -120,6 +121,46 @@ describe('who waits for a lock in Redis', () => {
     await store.release({ lock: 'order:7', holder: 'a', token });
     while ((await admin.pubsub('CHANNELS')).length > 0);
   });
+});
+
+describe('the user that the guide makes', () => {
+  const GUIDE = new URL('../../docs/guides/redis.md', import.meta.url);
+  const [line = ''] = /^ACL SETUSER shop-locks .*$/m.exec(readFileSync(GUIDE, 'utf8')) ?? [];
+  const rights = line.split(' ').slice(3);
+
+  it('can do all that locks need, and is told of a release', async () => {
+    const { port } = await lab.server();
+    await lab.client(port).call('ACL', 'SETUSER', 'shop-locks', 'reset', ...rights);
+    const store = locksOf({
+      redis: `redis://shop-locks:secret@127.0.0.1:${port}`,
+      namespace: 'shop',
+    });
+    const token = await held(store, 'a');
+    const told = store.untilReleased('order:7', 0, new AbortController().signal);
+    await store.untilReleased('order:8', 0, new AbortController().signal);
+    expect(await store.extend({ ...asked('a'), token })).toMatchObject({ status: 'ok' });
+    expect(await store.locks()).toHaveLength(1);
+    await store.release({ lock: 'order:7', holder: 'a', token });
+    await told;
+    expect(await store.advice()).toEqual([]);
+  });
+
+  it.each(['+hget', '+hset', '+hmget', '+time', '+evalsha'])(
+    'without %s is refused before anything is held',
+    async (right) => {
+      const { port } = await lab.server();
+      const admin = lab.client(port);
+      const fewer = rights.filter((one) => one !== right);
+      await admin.call('ACL', 'SETUSER', 'shop-locks', 'reset', ...fewer);
+      const store = locksOf({
+        redis: `redis://shop-locks:secret@127.0.0.1:${port}`,
+        namespace: 'shop',
+      });
+      const failure = await failureOf(store.acquire(asked('a')));
+      expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
+      expect(await admin.dbsize()).toBe(0);
+    },
+  );
 });
 
 describe('the hash of the locks', () => {

@@ -177,7 +177,6 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/redis/connection/redis-connection.ts': ['node:crypto'],
   'lib/backends/etcd/connection/etcd-client.ts': ['node:events', 'node:http'],
   'lib/backends/redis/locks/redis-locks.ts': ['node:crypto'],
-  'lib/backends/etcd/connection/etcd-client.ts': ['node:http'],
   'lib/backends/etcd/connection/etcd-url.ts': ['node:fs'],
   'lib/backends/etcd/connection/http-request.ts': ['node:http', 'node:https'],
   'lib/backends/etcd/worker-ids/etcd-store.ts': ['node:crypto'],

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { transformSync } from '@swc/core';
+import { withBuiltIns } from '../support/transform.mjs';
 
 /**
  * @typedef {object} Edit One text of a source file and what stands there instead.
@@ -58,13 +59,14 @@ const unchanged = new Map();
 
 /** @param {string} text */
 function compiled(text) {
-  return transformSync(text, {
+  const { code } = transformSync(text, {
     configFile: false,
     swcrc: false,
     jsc: { parser: { syntax: 'typescript' }, target: 'es2023' },
     module: { type: 'es6' },
     sourceMaps: false,
-  }).code;
+  });
+  return withBuiltIns(code);
 }
 
 /** The source of a file after a mutant's edits. */

@@ -1,6 +1,6 @@
 /** What Jest runs reads built-in names once for each module, and nothing else is changed. */
 import { describe, expect, it, test } from '@jest/globals';
-import { BUILT_IN, withBuiltIns } from './transform.mjs';
+import { BUILT_IN, withBuiltIns } from './built-ins.mjs';
 
 describe('a module', () => {
   it('reads the built-in names that it uses at its head, in its first line', () => {

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ENTRY_FILES } from './scripts/entries.mjs';
-import { BUILT_IN } from './test/support/built-ins.mjs';
 import { specsByKind } from './test/support/kinds.mjs';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
@@ -18,8 +17,6 @@ const shared = {
   setupFiles: ['reflect-metadata'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': '<rootDir>/test/support/transform.mjs' },
-  // For packages what the transform is for our files; a value that is false is taken for absent.
-  sandboxInjectedGlobals: BUILT_IN.filter((name) => Boolean(globalThis[name])),
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...entries },
 };
 

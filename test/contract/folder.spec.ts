@@ -63,7 +63,8 @@ describe('a folder, told the time by the test', () => {
 
 describe('a folder', () => {
   describeDistributedSupport({
-    test: it,
+    // Each waits for a quarantine by a real clock: a few at once, each in a registry of its own.
+    test: it.concurrent,
     expect,
     createSupport: (namespace) => folderSupport({ folder: join(root, 'real'), namespace }),
     leaveOut: ['clock', 'losses', 'version'],

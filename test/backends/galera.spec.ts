@@ -62,6 +62,7 @@ async function leased(support: ReturnType<typeof supportAt>) {
   for (;;) {
     const answer: LeaseAnswer = await support.getNextWorkId(asked);
     if (answer.status === 'ok') return held(asked, answer);
+    // The store says how long, by its own clock.
     await sleep('waitMs' in answer ? answer.waitMs : 1);
   }
 }

@@ -42,8 +42,9 @@ class RedisInspector implements RegistryInspector {
     this.reading = new RedisConnection(() => this.client(), this.place);
   }
 
-  async read(): Promise<RegistryView> {
-    return readRegistry(this.reading, this.key);
+  async read(countMax?: number): Promise<RegistryView> {
+    const needed = { workerCountMax: countMax, isHeaderNeeded: true };
+    return readRegistry(this.reading, this.key, needed);
   }
 
   async findings(): Promise<Finding[]> {

@@ -18,6 +18,7 @@ const ASKED = [
   'binlog_format',
   'read_only',
   'super_read_only',
+  'wsrep_on',
 ];
 
 export async function mysqlAdvice(query: SqlQuery): Promise<string[]> {
@@ -36,8 +37,16 @@ export async function mysqlAdvice(query: SqlQuery): Promise<string[]> {
         'differently than this server. Set ROW or MIXED.',
     );
   }
+  if (told.get('wsrep_on') === 'ON') found.push(GALERA);
   return found;
 }
+
+const GALERA =
+  'This server is a member of a Galera cluster (wsrep_on). Each member has an identity and a ' +
+  'clock of its own, and what a statement only reads on one is not compared with what another ' +
+  'writes at the same time. Let all processes write to one member, by a proxy with one writer, ' +
+  'and give `serverSql`: without it every change between two members counts as a loss of data, ' +
+  'and while processes ask several of them nobody gets a worker id.';
 
 /** Shows the threads of others only to whoever may see them; unseen ones are not judged. */
 const REPLICAS =

@@ -169,7 +169,7 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/sql/dialects/sqlite.ts': ['node:fs'],
   'lib/backends/sql/row-changes.ts': ['node:crypto'],
   'lib/backends/sql/sql-session.ts': ['node:crypto'],
-  'lib/backends/sql/counters/sql-counter-rows.ts': ['node:crypto'],
+  'lib/backends/sql/sql-keyed-rows.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.
   'lib/http/swagger.ts': ['@nestjs/swagger'],
   'lib/http/class-validator.ts': ['class-validator'],

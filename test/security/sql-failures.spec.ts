@@ -8,6 +8,7 @@ import { Pool } from 'pg';
 import {
   mysqlSupport,
   postgresSupport,
+  sqlCounters,
   sqlLocks,
   sqlSupport,
   supportFromUrl,
@@ -95,7 +96,11 @@ describe('a pool of the application', () => {
     const query = () => Promise.reject(new Error(`cannot reach postgres://${LOGIN}@host/shop`));
     expect(await told(sqlSupport({ query, dialect: 'postgres' }))).not.toContain(TRACE);
     expect(await toldByLocks(sqlLocks({ query, dialect: 'mysql' }))).not.toContain(TRACE);
-    const wrong = async () => sqlLocks({ url: { password: SECRET } as never });
-    expect(await shownError(await failureOf(wrong()))).not.toContain(TRACE);
+    for (const given of [{ url: { password: SECRET } }, `postgres://${LOGIN}@host/shop`]) {
+      for (const make of [sqlLocks, sqlCounters]) {
+        const wrong = (async () => make(given as never))();
+        expect(await shownError(await failureOf(wrong))).not.toContain(TRACE);
+      }
+    }
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Worker ids leased from a table in PostgreSQL, MySQL, MariaDB or SQLite; counters and locks in one:
- * `nestjs-snowflake/sql`.
+ * Worker ids leased from a table in PostgreSQL, MySQL, MariaDB or SQLite; counters and locks in
+ * one: `nestjs-snowflake/sql`.
  */
 export { mysqlSupport, postgresSupport, sqlSupport, sqliteSupport } from './sql.support.js';
 export type {

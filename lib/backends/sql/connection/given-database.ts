@@ -3,6 +3,7 @@
  *
  * Promise: what is given is used for single statements and never closed.
  */
+import { refuse } from '../sql-options.js';
 import type { ReachedBy } from './data-source.js';
 import { mysqlPool, postgresPool, type MysqlPool, type PostgresPool } from './given-client.js';
 import { reachedBy, refuseWithout, type ByDataSource, type ByQuery } from './reached-by.js';
@@ -20,6 +21,8 @@ export type GivenDatabase =
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function givenDatabase(options: GivenDatabase): ReachedBy {
+  // A text in its place may be a URL with a password.
+  if (Object(options) !== options) refuse(['Expected an object of options, got none.']);
   if ('database' in options) {
     refuseWithout(options.database, 'database', 'prepare');
     return { dialect: 'sqlite', connection: sqliteHandle(options.database) };

@@ -35,7 +35,7 @@ export type LockDatabase = (GivenDatabase & SqlLockOptions) | { readonly url: st
  * ```
  */
 export function sqlLocks(options: LockDatabase): LockStore {
-  if (!('url' in options)) {
+  if (!isUrl(options)) {
     const { dialect, connection } = givenDatabase(options);
     return locksOf(dialect, connection, options);
   }
@@ -44,6 +44,10 @@ export function sqlLocks(options: LockDatabase): LockStore {
   const [name] = Object.keys(more);
   if (name === undefined) return sqlLocksFromUrl(url);
   throw misconfigured([`Expected all options to be in the URL, got \`${name}\` beside it.`]);
+}
+
+function isUrl(options: LockDatabase): options is { readonly url: string } {
+  return Object.hasOwn(Object(options), 'url');
 }
 
 /** The locks of a URL, e.g. postgres://app@db/shop?namespace=shop. */

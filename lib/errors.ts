@@ -30,6 +30,12 @@ export type SnowflakeErrorCode =
   | 'COUNTER_MISMATCH'
   /** The counter has reached its last number. */
   | 'COUNTER_FULL'
+  /** Somebody else holds the lock; `details.label` says who. */
+  | 'LOCK_HELD'
+  /** The lock was held and is no longer: what was done under it may have been too late. */
+  | 'LOCK_LOST'
+  /** A lock is asked for inside of itself, which would wait for ever. */
+  | 'LOCK_REENTERED'
   /** The layout's timestamp bits have run out. */
   | 'TIME_EXHAUSTED'
   /** A value is not an id of this layout or of this text form. */
@@ -50,6 +56,7 @@ const RETRYABLE: ReadonlySet<SnowflakeErrorCode> = new Set<SnowflakeErrorCode>([
   'CLOCK_UNUSABLE',
   'SEQUENCE_SPENT',
   'SEGMENT_SPENT',
+  'LOCK_HELD',
 ]);
 
 /** Marks our errors, so that two copies of the package recognise each other's. */

@@ -38,9 +38,17 @@ export type { WorkerIdRange } from './core/layout/worker-id-range.js';
 export { WorkerSeat } from './core/seat/worker-seat.js';
 export type { LeasedRange, SeatWatch, SeatedRange } from './core/seat/worker-seat.js';
 export { ordinalSupport } from './backends/host/ordinal.support.js';
-export { MemoryCounters, MemoryRegistry, MemorySupport } from './backends/memory/index.js';
-export { MemoryLocks, type MemoryLocksOptions } from './backends/memory/memory-locks.js';
-export type { MemoryCountersOptions, MemorySupportOptions } from './backends/memory/index.js';
+export {
+  MemoryCounters,
+  MemoryLocks,
+  MemoryRegistry,
+  MemorySupport,
+} from './backends/memory/index.js';
+export type {
+  MemoryCountersOptions,
+  MemoryLocksOptions,
+  MemorySupportOptions,
+} from './backends/memory/index.js';
 export type {
   ClockTake,
   CounterRecord,

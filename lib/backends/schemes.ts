@@ -10,6 +10,7 @@ import { shownUrl, withoutSecrets } from '../shown.js';
 import type { CounterStore } from '../counters/counter-store.js';
 import type { GeneratorKind } from '../generator-kind.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
+import type { LockStore } from '../lock/lock-store.js';
 import { StaticSupport } from '../lease/static.support.js';
 import type { RegistryInspector } from '../registry/registry-view.js';
 
@@ -25,6 +26,8 @@ export interface Backend {
   support(url: string): Promise<IDistributedSupport>;
   /** Where worker ids are leased from a registry that an operator can look at. */
   readonly inspector?: (url: string) => Promise<RegistryInspector>;
+  /** Where it keeps locks. */
+  readonly locks?: (url: string) => Promise<LockStore>;
   /** Where it keeps counters. */
   readonly counters?: (url: string) => Promise<CounterStore>;
 }
@@ -91,6 +94,9 @@ const BACKENDS: readonly Backend[] = [
     example: 'sqlite:./var/shop.db?namespace=shop',
   },
 ];
+
+/** Locks alone are kept in the memory of a process by a URL. */
+const MEMORY = 'memory:';
 
 /** The backend whose scheme a URL has, whatever follows it. */
 export function backendOfScheme(scheme: string): Backend | undefined {
@@ -168,6 +174,18 @@ export async function countersOf(url: string): Promise<CounterStore> {
   throw unknownUrl(
     url,
     BACKENDS.filter(({ counters }) => counters !== undefined),
+  );
+}
+
+/** The locks that a URL names. @throws SnowflakeError CONFIG_INVALID */
+export async function locksOf(url: string): Promise<LockStore> {
+  if (url.toLowerCase() === MEMORY) return new (await import('./memory/index.js')).MemoryLocks();
+  const locked = backendOf(url)?.locks?.(url);
+  if (locked !== undefined) return locked;
+  const known = BACKENDS.filter(({ locks }) => locks !== undefined).map(({ example }) => example);
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    `No store of locks has this URL: ${shownUrl(url)}. Known are ${[...known, MEMORY].join(', ')}.`,
   );
 }
 

@@ -16,3 +16,6 @@ export interface Clock {
  * installed later by a test framework do not stop a generator.
  */
 export const systemClock: Clock = { now: Date.now };
+
+/** Milliseconds since some moment, which no setting of the clock changes; not whole numbers. */
+export const monotonicClock: Clock = { now: () => performance.now() };

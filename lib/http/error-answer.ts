@@ -35,6 +35,10 @@ export function answerTo(error: SnowflakeError, sent: readonly unknown[]): Error
     if (!isSent(error.details['value'], sent)) return INTERNAL;
     return { statusCode: HttpStatus.BAD_REQUEST, message: error.message, error: 'Bad Request' };
   }
+  if (error.code === 'LOCK_HELD') {
+    const message = 'Somebody else is doing this right now. Try again.';
+    return { statusCode: HttpStatus.CONFLICT, message, error: 'Conflict' };
+  }
   // NOT_READY cannot be retried in a process that shuts down, but the next request goes elsewhere.
   if (!error.retryable && error.code !== 'NOT_READY') return INTERNAL;
   return {

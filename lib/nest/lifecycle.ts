@@ -23,7 +23,7 @@ export class SnowflakeLifecycle implements OnModuleInit, OnModuleDestroy, OnAppl
     private readonly application: ApplicationParts,
   ) {
     this.run = new GeneratorRun(parts);
-    startFirstEndLast(application.modules);
+    startFirstEndLast(application.modules, SNOWFLAKE_LIFECYCLE);
   }
 
   async onModuleInit(): Promise<void> {

@@ -7,14 +7,16 @@
  */
 import type { InjectionToken } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
-import { SNOWFLAKE_LIFECYCLE } from './tokens.js';
 
 /** Beyond Number.MAX_VALUE, which is the distance of every global module. */
 const FURTHEST = Infinity;
 
 /** To be called before the first hook runs: then Nest sorts the modules, once for all hooks. */
-export function startFirstEndLast(modules: ModulesContainer | undefined): void {
-  for (const module of providing(modules, SNOWFLAKE_LIFECYCLE)) {
+export function startFirstEndLast(
+  modules: ModulesContainer | undefined,
+  token: InjectionToken,
+): void {
+  for (const module of providing(modules, token)) {
     // An assignment would throw if the property were read-only.
     if (typeof module.distance === 'number') Reflect.set(module, 'distance', FURTHEST);
   }

@@ -8,7 +8,7 @@ import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { etcdLocks, supportFromUrl } from '../../lib/backends/etcd/index.js';
 import { etcdMembers, startEtcd, startEtcdMember } from '../../scripts/servers/start-etcd.mjs';
-import { heldIn, namedLock } from '../lock/held-locks.js';
+import { heldIn, namedLock } from '../lock/store-locks.js';
 import { until } from '../until.js';
 import { EtcdKeys, endpointOf } from './etcd-keys.js';
 import { EtcdLab } from './etcd-lab.js';

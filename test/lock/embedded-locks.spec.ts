@@ -15,7 +15,7 @@ import { checkedOptions } from '../../lib/backends/sql/sql-options.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';
 import { describeLockStore } from '../../lib/testing/index.js';
-import { heldIn, namedLock, readySpaces } from './held-locks.js';
+import { heldIn, namedLock, readySpaces } from './store-locks.js';
 import { LOCKS, sqlLockStore } from './settable-sql-locks.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'snowflake-locks-'));

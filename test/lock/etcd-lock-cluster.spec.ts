@@ -9,7 +9,7 @@ import { etcdLocks } from '../../lib/backends/etcd/index.js';
 import { isSnowflakeError } from '../../lib/errors.js';
 import type { ExtendAnswer, LockStore } from '../../lib/lock/lock-store.js';
 import { EtcdCluster } from '../chaos/stores/etcd-cluster.mjs';
-import { heldIn, namedLock } from './held-locks.js';
+import { heldIn, namedLock } from './store-locks.js';
 import { walkLocks } from './lock-walk.js';
 
 const LONG = { ttlMs: 10_000, longestMs: 10_000 };

@@ -10,7 +10,7 @@ import { describeLockStore } from '../../lib/testing/index.js';
 import { EtcdKeys, endpointOf } from '../backends/etcd-keys.js';
 import { etcdProxy } from '../backends/etcd-proxy.js';
 import { failureOf } from '../backends/redis-lab.js';
-import { heldIn, namedLock, readySpaces } from './held-locks.js';
+import { heldIn, namedLock, readySpaces } from './store-locks.js';
 import { walkLocks } from './lock-walk.js';
 import { settableEtcdLocks } from './settable-etcd-locks.js';
 

@@ -13,7 +13,7 @@ import type { SqlQuery } from '../../lib/backends/sql/sql-query.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { failureOf } from '../backends/redis-lab.js';
-import { heldIn, namedLock, readySpaces } from './held-locks.js';
+import { heldIn, namedLock, readySpaces } from './store-locks.js';
 import { LOCKS, sqlLockStore } from './settable-sql-locks.js';
 
 const RUN = randomUUID();

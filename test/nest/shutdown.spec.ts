@@ -124,9 +124,9 @@ describe('where Nest keeps no distance of modules, or lets nobody set it', () =>
   ])('nothing is touched: %s', (_, module) => {
     const before = { ...module };
     const modules = new Map([['ours', module]]) as unknown as ModulesContainer;
-    expect(() => startFirstEndLast(modules)).not.toThrow();
+    expect(() => startFirstEndLast(modules, SNOWFLAKE_LIFECYCLE)).not.toThrow();
     expect({ ...module }).toEqual(before);
-    expect(() => startFirstEndLast(undefined)).not.toThrow();
+    expect(() => startFirstEndLast(undefined, SNOWFLAKE_LIFECYCLE)).not.toThrow();
   });
 
   it('the order of imports decides, and ids made too late are refused, never doubled', async () => {

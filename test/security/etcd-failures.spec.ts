@@ -10,7 +10,7 @@ import { resolveOptions } from '../../lib/nest/options.js';
 import { EtcdLab } from '../backends/etcd-lab.js';
 import type { Handler } from '../backends/etcd-proxy.js';
 import { failureOf, request } from '../backends/redis-lab.js';
-import { namedLock } from '../lock/held-locks.js';
+import { namedLock } from '../lock/store-locks.js';
 import * as sinks from './sinks.js';
 
 const { SECRET, TRACE } = sinks;

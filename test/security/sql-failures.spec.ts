@@ -16,7 +16,7 @@ import {
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { failureOf, request } from '../backends/redis-lab.js';
-import { namedLock } from '../lock/held-locks.js';
+import { namedLock } from '../lock/store-locks.js';
 import { SECRET, TRACE, shownByCommands, shownError, shownSupport } from './sinks.js';
 
 const LOGIN = `shop:${encodeURIComponent(SECRET)}`;

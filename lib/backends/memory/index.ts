@@ -1,5 +1,5 @@
 /**
- * The memory support and the registry behind it, and counters in memory.
+ * The memory support and the registry behind it, counters and locks in memory.
  */
 export { MemoryRegistry } from './memory-registry.js';
 export type { RegistryState } from './memory-registry.js';
@@ -7,3 +7,5 @@ export { MemorySupport } from './memory.support.js';
 export type { MemorySupportOptions } from './memory.support.js';
 export { MemoryCounters } from './memory-counters.js';
 export type { MemoryCountersOptions } from './memory-counters.js';
+export { MemoryLocks } from './memory-locks.js';
+export type { MemoryLocksOptions } from './memory-locks.js';

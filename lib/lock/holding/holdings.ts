@@ -1,0 +1,176 @@
+/**
+ * The locks of one process: who waits for which, and which are held.
+ *
+ * Promise: one caller of a lock at a time, in the order in which they came; after a shutdown nobody
+ * waits, and nothing is held but by sections that did not end in time.
+ */
+import { randomUUID } from 'node:crypto';
+import { isSnowflakeError, type SnowflakeError } from '../../errors.js';
+import { comesWithin } from '../../patience/comes-within.js';
+import { withinLimit } from '../../patience/within-limit.js';
+import type { LockStore } from '../lock-store.js';
+import { HeldSection } from './held-section.js';
+import { LocalQueue, type Place } from './local-queue.js';
+import { LockAttempt, type AttemptParts } from './lock-attempt.js';
+import { LockEvents, type LockCounts } from './lock-events.js';
+import type { HoldTerms, LockTerms } from './lock-options.js';
+import { closing, lockHeld, type LossReason } from './lock-texts.js';
+import { SeenTokens } from './seen-tokens.js';
+import { started } from './stopwatch.js';
+
+export interface HoldingsStatus {
+  readonly held: readonly {
+    readonly lock: string;
+    readonly token: bigint;
+    readonly heldMs: number;
+    readonly leftMs: number;
+  }[];
+  /** How many callers wait, for their turn or for the store. */
+  readonly waitingCount: number;
+  readonly counts: LockCounts;
+  /** All the time that callers have waited, in vain or not. */
+  readonly waitedMs: number;
+}
+
+export class Holdings {
+  readonly events = new LockEvents();
+  readonly #store: LockStore;
+  readonly #terms: LockTerms;
+  readonly #queue = new LocalQueue();
+  readonly #seen = new SeenTokens();
+  readonly #held = new Map<HeldSection, Place>();
+  readonly #waiting = new Set<AbortController>();
+  readonly #background = new Set<Promise<unknown>>();
+  readonly #onIdle: (() => void)[] = [];
+  #closing: Promise<void> | undefined;
+
+  constructor(store: LockStore, terms: LockTerms) {
+    this.#store = store;
+    this.#terms = terms;
+  }
+
+  get status(): HoldingsStatus {
+    const held = [...this.#held.keys()].map(({ lock, token, heldMs, leftMs }) => {
+      return { lock, token, heldMs, leftMs };
+    });
+    const { counts, waitedMs } = this.events;
+    return { held, waitingCount: this.#waiting.size, counts, waitedMs };
+  }
+
+  /** @throws SnowflakeError LOCK_HELD, STORE_UNAVAILABLE, NOT_READY; the reason of the signal */
+  async acquire(lock: string, hold: HoldTerms): Promise<HeldSection> {
+    if (this.#closing !== undefined) throw closing(lock);
+    hold.signal?.throwIfAborted();
+    const stop = new AbortController();
+    const end = () => stop.abort(hold.signal?.reason);
+    hold.signal?.addEventListener('abort', end, { once: true });
+    this.#waiting.add(stop);
+    try {
+      return await this.#inTurn(lock, hold, stop.signal);
+    } catch (error) {
+      const isClosing = stop.signal.aborted && hold.signal?.aborted !== true;
+      throw isClosing ? closing(lock) : error;
+    } finally {
+      hold.signal?.removeEventListener('abort', end);
+      this.#waiting.delete(stop);
+      this.#noteIdle();
+    }
+  }
+
+  /** Never throws: what the store cannot be told is free after its ttl. */
+  async release(section: HeldSection): Promise<void> {
+    if (!this.#held.has(section)) return;
+    const { lock, heldMs } = section;
+    const isTold = await section.release();
+    if (this.#forget(section)) this.events.tell({ kind: 'released', lock, heldMs, isTold });
+  }
+
+  /** Resolves when nobody holds or waits for a lock, or after `drainMs`. */
+  async drain(): Promise<void> {
+    if (this.#isIdle) return;
+    const { drainMs: ms, timers } = this.#terms;
+    const idle = new Promise<void>((resolve) => void this.#onIdle.push(resolve));
+    await withinLimit(idle, { ms, timers, over: () => undefined });
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#closed());
+  }
+
+  async #closed(): Promise<void> {
+    for (const waiting of this.#waiting) waiting.abort();
+    await this.drain();
+    for (const section of this.#held.keys()) section.abandon();
+    await this.#store.close?.();
+  }
+
+  async #inTurn(lock: string, hold: HoldTerms, signal: AbortSignal): Promise<HeldSection> {
+    const waited = started(this.#terms);
+    const place = this.#queue.enter(lock);
+    const [store, terms, seen] = [this.#store, this.#terms, this.#seen];
+    const inBackground = (told: Promise<unknown>) => this.#inBackground(told);
+    const parts = { store, terms, seen, inBackground, holder: randomUUID() };
+    const attempt = { ...parts, lock, hold, waited, signal };
+    try {
+      if (!place.isFirst) await this.#turn(place, attempt);
+      const from = await new LockAttempt(attempt).run();
+      const section = new HeldSection({ store, terms, lock, hold }, from);
+      this.#held.set(section, place);
+      section.signal.addEventListener('abort', () => this.#lost(section), { once: true });
+      this.events.tell({ kind: 'acquired', lock, waitedMs: Math.floor(waited()) });
+      return section;
+    } catch (error) {
+      place.leave();
+      const isHeld = isSnowflakeError(error) && error.code === 'LOCK_HELD';
+      const kind = isHeld ? 'refused' : 'unavailable';
+      // Who ends the waiting is not refused.
+      if (!signal.aborted) this.events.tell({ kind, lock, waitedMs: Math.floor(waited()) });
+      throw error;
+    }
+  }
+
+  async #turn(place: Place, { lock, hold, waited, signal }: AttemptParts): Promise<void> {
+    const ms = Math.ceil(hold.waitMs - waited());
+    const { timers, label } = this.#terms;
+    if (ms > 0 && (await comesWithin(() => place.turn, { ms, timers, signal }))) return;
+    const holder = [...this.#held.keys()].find((section) => section.lock === lock);
+    throw lockHeld(lock, { label, leftMs: holder?.leftMs ?? 0 });
+  }
+
+  /** Others get it by now, and so may the next one here. */
+  #lost(section: HeldSection): void {
+    this.#forget(section);
+    const { reason } = (section.signal.reason as SnowflakeError).details;
+    this.events.tell({ kind: 'lost', lock: section.lock, reason: reason as LossReason });
+  }
+
+  /** @returns false where it was forgotten before */
+  #forget(section: HeldSection): boolean {
+    this.#held.get(section)?.leave();
+    const isKnown = this.#held.delete(section);
+    this.#noteIdle();
+    return isKnown;
+  }
+
+  /** Nobody waits for it but a shutdown. */
+  #inBackground(told: Promise<unknown>): void {
+    const { callTimeoutMs: ms, timers } = this.#terms;
+    const end = withinLimit(told, { ms, timers, over: () => undefined })
+      // What the store is not told is free after its ttl.
+      .catch(() => undefined)
+      .finally(() => {
+        this.#background.delete(end);
+        this.#noteIdle();
+      });
+    this.#background.add(end);
+  }
+
+  get #isIdle(): boolean {
+    return this.#held.size + this.#waiting.size + this.#background.size === 0;
+  }
+
+  #noteIdle(): void {
+    if (!this.#isIdle) return;
+    for (const resolve of this.#onIdle.splice(0)) resolve();
+  }
+}

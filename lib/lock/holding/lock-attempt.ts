@@ -1,0 +1,167 @@
+/**
+ * One attempt to get a lock: asks the store, waits for a release or a while, and asks again, under
+ * one name, so that an answer that was lost is given again.
+ *
+ * Promise: what is answered too late is not held; an attempt that ends without the lock tells the
+ * store, which may have granted it unheard.
+ */
+import { isSnowflakeError, type SnowflakeError } from '../../errors.js';
+import { RetryDelay } from '../../patience/retry-delay.js';
+import { comesWithin } from '../../patience/comes-within.js';
+import { pause } from '../../patience/timers.js';
+import { withinLimit } from '../../patience/within-limit.js';
+import type { AcquireAnswer, LockStore } from '../lock-store.js';
+import type { HoldTerms, LockTerms } from './lock-options.js';
+import { lockHeld, notYet, tooSlow, unavailable } from './lock-texts.js';
+import type { SeenTokens } from './seen-tokens.js';
+import { started, type Stopwatch } from './stopwatch.js';
+
+export interface AttemptParts {
+  readonly store: LockStore;
+  readonly terms: LockTerms;
+  readonly seen: SeenTokens;
+  readonly lock: string;
+  readonly hold: HoldTerms;
+  /** Of the time that may be waited. */
+  readonly waited: Stopwatch;
+  /** Ends the waiting. */
+  readonly signal: AbortSignal;
+  readonly holder: string;
+  /** For what nobody waits for. */
+  readonly inBackground: (told: Promise<unknown>) => void;
+}
+
+/** A lock that is held from the moment the request left. */
+export interface HeldFrom {
+  readonly holder: string;
+  readonly token: bigint;
+  readonly era: number;
+  readonly ttlMs: number;
+  readonly passed: Stopwatch;
+}
+
+/** Why the lock is not held yet, and when to ask again. */
+interface Refusal {
+  readonly error: SnowflakeError;
+  readonly againMs: number;
+  /** True where a release would be told. */
+  readonly isHeld?: boolean;
+  /** True where no waiting helps. */
+  readonly isFinal?: boolean;
+}
+
+/** A release that was told before anybody listened is found by asking. */
+const POLL_MS = 50;
+const POLL_MS_MAX = 1000;
+
+export class LockAttempt {
+  readonly #parts: AttemptParts;
+  readonly #retry: RetryDelay;
+  #pollMs = POLL_MS;
+  /** True while the store may have granted what nobody heard. */
+  #isUnsure = false;
+
+  constructor(parts: AttemptParts) {
+    this.#parts = parts;
+    this.#retry = new RetryDelay(parts.terms.random);
+  }
+
+  /** @throws SnowflakeError LOCK_HELD, STORE_UNAVAILABLE, what the store throws; the signal's */
+  async run(): Promise<HeldFrom> {
+    try {
+      for (;;) {
+        const outcome = await this.#ask();
+        this.#parts.signal.throwIfAborted();
+        if ('token' in outcome) return outcome;
+        await this.#wait(outcome);
+      }
+    } catch (error) {
+      if (this.#isUnsure) this.#giveUp();
+      throw error;
+    }
+  }
+
+  async #ask(): Promise<HeldFrom | Refusal> {
+    const { lock, holder, seen, terms, signal } = this.#parts;
+    signal.throwIfAborted();
+    const passed = started(terms);
+    try {
+      const answer = await this.#answer();
+      if (answer.status !== 'ok') return this.#refusal(answer);
+      const { token, era, ttlMs } = answer;
+      seen.note(lock, token);
+      if (passed() < ttlMs) return { holder, token, era, ttlMs, passed };
+      return { error: tooSlow(lock, ttlMs), againMs: 0 };
+    } catch (error) {
+      const failure = unavailable(lock, error);
+      const isFinal = isSnowflakeError(error) && !error.retryable;
+      return { error: failure, againMs: this.#retry.next(), isFinal };
+    }
+  }
+
+  #answer(): Promise<AcquireAnswer> {
+    const { store, lock, hold, holder, terms, seen } = this.#parts;
+    const { label, longestTtlMs: longestMs, callTimeoutMs: ms, timers } = terms;
+    const have = seen.of(lock);
+    const request = { lock, holder, label, ttlMs: hold.ttlMs, longestMs, have };
+    const over = (): never => {
+      throw tooSlow(lock, ms);
+    };
+    this.#isUnsure = true;
+    const asked = (async () => store.acquire(request))();
+    return withinLimit(asked, { ms, timers, over });
+  }
+
+  #refusal(answer: Exclude<AcquireAnswer, { readonly status: 'ok' }>): Refusal {
+    const { lock } = this.#parts;
+    this.#isUnsure = false;
+    this.#retry.reset();
+    if (answer.status === 'wait') {
+      const { waitMs } = answer;
+      // Before that nobody gets it, and whoever cannot wait for so long need not begin to.
+      return { error: notYet(lock, waitMs), againMs: waitMs, isFinal: waitMs > this.#leftMs };
+    }
+    return {
+      error: lockHeld(lock, answer),
+      againMs: this.#nextPollMs(answer.leftMs),
+      isHeld: true,
+    };
+  }
+
+  #nextPollMs(leftMs: number): number {
+    const { random } = this.#parts.terms;
+    const jitteredMs = this.#pollMs * (0.5 + random());
+    this.#pollMs = Math.min(POLL_MS_MAX, this.#pollMs * 2);
+    return Math.ceil(Math.min(leftMs + 1, jitteredMs));
+  }
+
+  get #leftMs(): number {
+    const { hold, waited } = this.#parts;
+    return hold.waitMs - waited();
+  }
+
+  async #wait({ error, againMs, isHeld = false, isFinal = false }: Refusal): Promise<void> {
+    if (isFinal || this.#leftMs <= 0) throw error;
+    const ms = Math.max(1, Math.min(againMs, Math.ceil(this.#leftMs)));
+    const { timers } = this.#parts.terms;
+    if (isHeld) await this.#untilReleased(ms);
+    else await pause(timers, ms, this.#parts.signal);
+  }
+
+  async #untilReleased(ms: number): Promise<void> {
+    const { store, lock, terms, signal } = this.#parts;
+    const told = async (over: AbortSignal) => store.untilReleased?.(lock, ms, over) ?? never();
+    // Where nothing can be heard, asking from time to time is what is left.
+    const heard = (over: AbortSignal) => told(over).catch(never);
+    await comesWithin(heard, { ms, timers: terms.timers, signal });
+  }
+
+  #giveUp(): void {
+    const { store, lock, holder, inBackground } = this.#parts;
+    inBackground((async () => store.release({ lock, holder }))());
+  }
+}
+
+function never(): Promise<never> {
+  return new Promise(() => {});
+}

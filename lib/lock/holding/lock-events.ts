@@ -1,0 +1,69 @@
+/**
+ * What became of the locks of a process: counts for status and metrics, and whoever listens.
+ *
+ * Promise: a few numbers, however long the process runs; a listener that throws does no harm.
+ */
+import type { LossReason } from './lock-texts.js';
+
+/** One thing that happened to a lock of this process. */
+export type LockEvent =
+  | { readonly kind: 'acquired'; readonly lock: string; readonly waitedMs: number }
+  /** Somebody else holds it. */
+  | { readonly kind: 'refused'; readonly lock: string; readonly waitedMs: number }
+  /** The store was away, or grants nothing yet. */
+  | { readonly kind: 'unavailable'; readonly lock: string; readonly waitedMs: number }
+  | { readonly kind: 'lost'; readonly lock: string; readonly reason: LossReason }
+  /** `isTold` is false where the store could not be told: it is free after its ttl. */
+  | {
+      readonly kind: 'released';
+      readonly lock: string;
+      readonly heldMs: number;
+      readonly isTold: boolean;
+    };
+
+export type LockListener = (event: LockEvent) => void;
+
+/** How often each happened since the start of the process. */
+export interface LockCounts {
+  readonly acquired: number;
+  readonly refused: number;
+  readonly unavailable: number;
+  readonly lost: number;
+  readonly released: number;
+}
+
+export class LockEvents {
+  readonly #counts = { acquired: 0, refused: 0, unavailable: 0, lost: 0, released: 0 };
+  readonly #listeners = new Set<LockListener>();
+  #waitedMs = 0;
+
+  tell(event: LockEvent): void {
+    this.#counts[event.kind]++;
+    if ('waitedMs' in event) this.#waitedMs += event.waitedMs;
+    for (const listener of this.#listeners) {
+      try {
+        listener(event);
+      } catch (error) {
+        const said = error instanceof Error ? error.message : String(error);
+        process.emitWarning(`A listener of locks threw an error: ${said}`, 'Snowflake');
+      }
+    }
+  }
+
+  /** @returns ends it */
+  listen(listener: LockListener): () => void {
+    // The same function may be given twice.
+    const own: LockListener = (event) => listener(event);
+    this.#listeners.add(own);
+    return () => void this.#listeners.delete(own);
+  }
+
+  get counts(): LockCounts {
+    return { ...this.#counts };
+  }
+
+  /** All the time that was waited, whatever for. */
+  get waitedMs(): number {
+    return this.#waitedMs;
+  }
+}

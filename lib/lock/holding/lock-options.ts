@@ -1,0 +1,122 @@
+/**
+ * How long a lock is held, waited for and kept from others: what is said for all locks of a
+ * process, and what is said for one.
+ */
+import { monotonicClock, systemClock, type Clock } from '../../core/clock.js';
+import { SnowflakeError } from '../../errors.js';
+import { systemIdentity } from '../../patience/process-identity.js';
+import { systemTimers, type Timers } from '../../patience/timers.js';
+import { nameFaults, refused, unknownNames, wholeFaults } from '../../option-faults.js';
+import { TTL_MS_MAX } from '../check-request.js';
+
+/** For all locks of a process. */
+export interface LockOptions {
+  /** How long a lock is held unless it is extended, 100 ms to a day. Default 10 s. */
+  readonly ttlMs?: number;
+  /**
+   * The longest `ttlMs` of any lock in any process of the namespace: so long nothing is granted
+   * after the store has lost data. Default `ttlMs`; the same in all processes.
+   */
+  readonly longestTtlMs?: number;
+  /** After which a call to the store counts as failed, 10 ms to a minute. Default 2 s. */
+  readonly callTimeoutMs?: number;
+  /** How long a shutdown waits for locks that are held, up to an hour. Default 10 s. */
+  readonly drainMs?: number;
+  /** What others see who are refused, beside host and process. Default 'application'. */
+  readonly application?: string;
+  /** Reads the time; for tests. */
+  readonly clock?: Clock;
+  /** Time that no setting of the clock changes; for tests. */
+  readonly monotonic?: Clock;
+  /** Sets timers; for tests. */
+  readonly timers?: Timers;
+  /** From 0 up to 1; for tests. */
+  readonly random?: () => number;
+}
+
+/** For one lock. */
+export interface HoldOptions {
+  /** As for all, up to `longestTtlMs`. It is extended as long as the section runs. */
+  readonly ttlMs?: number;
+  /** How long to wait for a lock that is held, or a store that is away. Default 0. */
+  readonly waitMs?: number;
+  /** From its beginning, how long nobody else shall get it, also if it ends sooner. Default 0. */
+  readonly holdAtLeastMs?: number;
+  /** Ends the waiting, with its reason. What runs already is not ended by it. */
+  readonly signal?: AbortSignal;
+}
+
+export type LockTerms = Required<Omit<LockOptions, 'application'>> & { readonly label: string };
+export type HoldTerms = Required<Omit<HoldOptions, 'signal'>> & Pick<HoldOptions, 'signal'>;
+
+const TTL_MS_MIN = 100;
+const DEFAULTS = { ttlMs: 10_000, callTimeoutMs: 2000, drainMs: 10_000 };
+const LABEL_LENGTH_MAX = 256;
+const LOCK_OPTIONS =
+  'ttlMs, longestTtlMs, callTimeoutMs, drainMs, application, clock, monotonic, timers, random';
+export const HOLD_OPTIONS = 'ttlMs, waitMs, holdAtLeastMs, signal';
+
+/** @throws SnowflakeError CONFIG_INVALID with every fault */
+export function lockTerms(options: LockOptions = {}): LockTerms {
+  const faults = lockFaults(options);
+  if (faults.length > 0) throw refused(faults);
+  const { ttlMs = DEFAULTS.ttlMs, application = 'application' } = options;
+  return {
+    ttlMs,
+    longestTtlMs: options.longestTtlMs ?? ttlMs,
+    callTimeoutMs: options.callTimeoutMs ?? DEFAULTS.callTimeoutMs,
+    drainMs: options.drainMs ?? DEFAULTS.drainMs,
+    label: labelOf(application),
+    clock: options.clock ?? systemClock,
+    monotonic: options.monotonic ?? monotonicClock,
+    timers: options.timers ?? systemTimers,
+    random: options.random ?? Math.random,
+  };
+}
+
+export function lockFaults(options: LockOptions): string[] {
+  const { ttlMs = DEFAULTS.ttlMs, longestTtlMs = ttlMs, application = '-' } = options;
+  const { callTimeoutMs = DEFAULTS.callTimeoutMs, drainMs = DEFAULTS.drainMs } = options;
+  const ttlFaults = wholeFaults('ttlMs', ttlMs, [TTL_MS_MIN, TTL_MS_MAX]);
+  const longestMin = ttlFaults.length === 0 ? ttlMs : TTL_MS_MIN;
+  return [
+    ...unknownNames(options, LOCK_OPTIONS, 'A lock'),
+    ...ttlFaults,
+    ...wholeFaults('longestTtlMs', longestTtlMs, [longestMin, TTL_MS_MAX]),
+    ...wholeFaults('callTimeoutMs', callTimeoutMs, [10, 60_000]),
+    ...wholeFaults('drainMs', drainMs, [0, 3_600_000]),
+    ...(typeof application === 'string' ? [] : ['Expected `application` to be a string.']),
+  ];
+}
+
+/** @throws SnowflakeError ARGUMENT_INVALID with every fault */
+export function holdTerms(lock: string, options: HoldOptions, terms: LockTerms): HoldTerms {
+  const { ttlMs = terms.ttlMs, waitMs = 0, holdAtLeastMs = 0, signal } = options;
+  const faults = [
+    ...nameFaults('lock', lock),
+    ...unknownNames(options, HOLD_OPTIONS, 'A lock'),
+    ...wholeFaults('ttlMs', ttlMs, [TTL_MS_MIN, TTL_MS_MAX]),
+    ...wholeFaults('waitMs', waitMs, [0, TTL_MS_MAX]),
+    ...wholeFaults('holdAtLeastMs', holdAtLeastMs, [0, TTL_MS_MAX]),
+    ...longerFaults(ttlMs, terms),
+  ];
+  if (faults.length > 0) {
+    throw new SnowflakeError('ARGUMENT_INVALID', faults.join(' '), { details: { faults } });
+  }
+  return { ttlMs, waitMs, holdAtLeastMs, ...(signal && { signal }) };
+}
+
+function longerFaults(ttlMs: number, { longestTtlMs }: LockTerms): string[] {
+  if (!(ttlMs > longestTtlMs)) return [];
+  return [
+    `\`ttlMs\` is ${ttlMs}, and no lock may be held for longer than ${longestTtlMs} ms without ` +
+      `being extended. It is extended by itself while its section runs, so that a short one ` +
+      `does; else give all processes a higher \`longestTtlMs\`.`,
+  ];
+}
+
+function labelOf(application: string): string {
+  const { host, pid } = systemIdentity(application).label();
+  const label = `${host} ${pid} ${application}`;
+  return label.replace(/\p{C}/gu, '?').slice(0, LABEL_LENGTH_MAX);
+}

@@ -1,0 +1,135 @@
+/**
+ * `@Locked()`: a method of a provider or a controller that runs under a lock.
+ *
+ * Promise: it stands above or below any other decorator of the method; the locks are those of the
+ * application that made the object, whatever its scope.
+ */
+import { Inject } from '@nestjs/common';
+import { SnowflakeError } from '../../errors.js';
+import { DistributedLock } from '../../lock/holding/distributed-lock.js';
+import { HOLD_OPTIONS, type HoldOptions } from '../../lock/holding/lock-options.js';
+import { nameFaults } from '../../option-faults.js';
+import { shown } from '../../shown.js';
+
+export interface LockedOptions extends Omit<HoldOptions, 'signal'> {
+  /**
+   * Where somebody else holds the lock: 'throw' LOCK_HELD, the default, or 'skip', so that the
+   * method is not run and undefined is returned.
+   */
+  readonly onHeld?: 'throw' | 'skip';
+}
+
+/** What a lock is called, by the arguments of the method. */
+export type LockKey<A extends unknown[]> = string | ((...args: A) => string);
+
+/** Of a method that takes at least what the key takes, and returns a promise. */
+export type LockedDecorator<A extends unknown[]> = <
+  M extends (...args: never[]) => Promise<unknown>,
+>(
+  target: object,
+  name: string | symbol,
+  descriptor: Parameters<M> extends [...A, ...unknown[]] ? TypedPropertyDescriptor<M> : never,
+) => void;
+
+type Method = (this: object, ...args: unknown[]) => unknown;
+
+/** Where Nest puts the locks into each object that has such a method. */
+const LOCKS = Symbol.for('nestjs-snowflake:locks');
+/** On each such method: what was asked for. */
+export const LOCKED = Symbol.for('nestjs-snowflake:locked');
+/** A part of a key that was no text: the lock of all who have none would be one. */
+const NOTHING = /(^|[^\p{L}\p{N}_])(undefined|null|NaN)($|[^\p{L}\p{N}_])/u;
+
+/** What stands at a method, for a check at the start. */
+export interface LockedMark {
+  readonly key: unknown;
+  readonly options: LockedOptions;
+}
+
+/**
+ * Runs the method under a lock of LockModule.
+ *
+ * @param key what the lock is called: a text, or a function of the arguments of the method
+ * @throws SnowflakeError as DistributedLock.using; ARGUMENT_INVALID where the key cannot be meant
+ *   so, as `order:undefined`
+ * @example
+ * ```ts
+ * import { Injectable } from '@nestjs/common';
+ * import { Cron } from '@nestjs/schedule';
+ * import { Locked } from 'nestjs-snowflake/lock';
+ *
+ * @Injectable()
+ * export class Orders {
+ *   @Locked((order: { id: string }) => `order:${order.id}`, { waitMs: 2000 })
+ *   async pay(order: { id: string }): Promise<void> {}
+ *
+ *   @Cron('0 3 * * *')
+ *   @Locked('job:report', { onHeld: 'skip', holdAtLeastMs: 60_000 })
+ *   async report(): Promise<void> {}
+ * }
+ * ```
+ */
+export function Locked<A extends unknown[] = []>(
+  key: LockKey<A>,
+  options: LockedOptions = {},
+): LockedDecorator<A> {
+  return (target, name, descriptor) => {
+    Inject(DistributedLock)(target, LOCKS);
+    const given = descriptor as unknown as TypedPropertyDescriptor<Method>;
+    const method = given.value!;
+    const { onHeld = 'throw', ...hold } = options;
+    const locked: Method = async function (...args) {
+      const locks = (this as { [LOCKS]?: DistributedLock } | undefined)?.[LOCKS];
+      if (locks === undefined) throw withoutLocks(name);
+      const lock = checkedKey(typeof key === 'function' ? key(...(args as A)) : key, name);
+      const run = async () => method.apply(this, args);
+      return onHeld === 'skip' ? locks.usingOrSkip(lock, hold, run) : locks.using(lock, hold, run);
+    };
+    given.value = alike(locked, method);
+    const mark: LockedMark = { key, options };
+    Reflect.defineMetadata(LOCKED, mark, locked);
+  };
+}
+
+/** What other decorators have said of a method, they have said of what stands in its place. */
+function alike(locked: Method, method: Method): Method {
+  for (const key of Reflect.getMetadataKeys(method) as unknown[]) {
+    Reflect.defineMetadata(key, Reflect.getMetadata(key, method), locked);
+  }
+  return Object.defineProperties(locked, Object.getOwnPropertyDescriptors(method));
+}
+
+function checkedKey(key: unknown, name: string | symbol): string {
+  const faults = nameFaults('key', key);
+  if (faults.length === 0 && !NOTHING.test(key as string)) return key as string;
+  throw new SnowflakeError(
+    'ARGUMENT_INVALID',
+    faults[0] === undefined
+      ? `The key of @Locked on ${String(name)} is ${shown(key)}: a part of it is not there, and ` +
+          'everybody without it would wait for each other. Nothing was done. Check the arguments.'
+      : `The key of @Locked on ${String(name)} cannot be used. ${faults[0]} Nothing was done.`,
+  );
+}
+
+function withoutLocks(name: string | symbol): SnowflakeError {
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    `${String(name)} is @Locked, and its object was not made by Nest, so that it has no locks. ` +
+      'Nothing was done. Inject it, or call what it does with a DistributedLock of your own.',
+  );
+}
+
+/** @returns what is wrong with it, for all to be said at once */
+export function lockedFaults({ key, options }: LockedMark, where: string): string[] {
+  const known = [...HOLD_OPTIONS.split(', '), 'onHeld'].filter((name) => name !== 'signal');
+  const { onHeld = 'throw' } = options;
+  const unknown = Object.keys(options).filter((name) => !known.includes(name));
+  const faults = [
+    ...unknown.map((name) => `There is no option \`${name}\`; there are ${known.join(', ')}.`),
+    ...(onHeld === 'throw' || onHeld === 'skip'
+      ? []
+      : [`Expected \`onHeld\` to be 'throw' or 'skip', got ${shown(onHeld)}.`]),
+    ...(typeof key === 'function' ? [] : nameFaults('key', key)),
+  ];
+  return faults.map((fault) => `@Locked on ${where}: ${fault}`);
+}

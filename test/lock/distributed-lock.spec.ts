@@ -1,0 +1,294 @@
+/**
+ * What a caller of locks gets: a section under a lock, a word with whoever holds it, the order of
+ * those who wait, and errors that say what happened.
+ */
+import { describe, expect, it } from '@jest/globals';
+import type { LockEvent } from '../../lib/lock/holding/lock-events.js';
+import { codeOf, LockWorld, open } from './held-locks.js';
+
+describe('using', () => {
+  it('runs a section under a lock, gives what it returns, and releases', async () => {
+    const world = new LockWorld();
+    const { locks } = world.process();
+    const value = await locks.using('a', async (section) => {
+      expect(section).toMatchObject({ lock: 'a', leftMs: 10_000 });
+      expect(section.token).toBeGreaterThan(0n);
+      section.assertHeld();
+      expect(await locks.list()).toMatchObject([{ lock: 'a', token: section.token }]);
+      return 7;
+    });
+    expect(value).toBe(7);
+    expect(await locks.list()).toEqual([]);
+    expect(world.time.timerCount).toBe(0);
+  });
+
+  it('releases where the section throws, also at once, and passes its error on', async () => {
+    const { locks } = new LockWorld().process();
+    const error = new Error('mine');
+    await expect(locks.using('a', async () => Promise.reject(error))).rejects.toBe(error);
+    const thrown = locks.using('a', () => {
+      throw error;
+    });
+    await expect(thrown).rejects.toBe(error);
+    expect(await locks.list()).toEqual([]);
+  });
+
+  it('says who holds the lock, and for how long', async () => {
+    const world = new LockWorld();
+    const [one, other] = [world.process({ application: 'shop' }), world.process()];
+    const end = open();
+    const running = one.locks.using('a', () => end.promise);
+    await world.time.advance(3000);
+    const refused = other.locks.using('a', () => 1);
+    await expect(refused).rejects.toMatchObject({ code: 'LOCK_HELD', retryable: true });
+    await expect(refused).rejects.toThrow(/held by .* shop, for 7000 ms/);
+    expect(await other.locks.tryAcquire('a')).toBeUndefined();
+    end.resolve();
+    await running;
+  });
+
+  it('waits for a lock until it is released', async () => {
+    const world = new LockWorld();
+    const [one, other] = [world.process(), world.process()];
+    const end = open();
+    const running = one.locks.using('a', () => end.promise);
+    await world.time.advance(1);
+    const waiting = other.locks.using('a', { waitMs: 2000 }, () => 'then');
+    await world.time.advance(1000);
+    expect(other.locks.status.waitingCount).toBe(1);
+    end.resolve();
+    await running;
+    // A release is told: no time goes by.
+    await world.time.advance(0);
+    expect(await waiting).toBe('then');
+    expect(world.time.timerCount).toBe(0);
+  });
+
+  it('asks from time to time where nothing is told, and more seldom as it waits', async () => {
+    const world = new LockWorld();
+    const [one, other] = [world.process(), world.process()];
+    const end = open();
+    const running = one.locks.using('a', () => end.promise);
+    await world.time.advance(1);
+    other.link.face.untilReleased = async () => Promise.reject(new Error('no such channel'));
+    const waiting = other.locks.using('a', { waitMs: 9000 }, () => 'then');
+    await world.time.advance(8000);
+    const count = other.link.countOf('acquire');
+    expect(count).toBeGreaterThan(8);
+    expect(count).toBeLessThan(20);
+    end.resolve();
+    await running;
+    await world.time.advance(1000);
+    expect(await waiting).toBe('then');
+  });
+
+  it('waits no longer than it may', async () => {
+    const world = new LockWorld();
+    const [one, other] = [world.process(), world.process()];
+    const end = open();
+    const running = one.locks.using('a', () => end.promise);
+    await world.time.advance(1);
+    const startMs = world.time.passedMs;
+    const code = await world.settled(codeOf(other.locks.using('a', { waitMs: 500 }, () => 1)), 1);
+    expect(code).toBe('LOCK_HELD');
+    expect(world.time.passedMs - startMs).toBeLessThan(505);
+    end.resolve();
+    await running;
+  });
+
+  it('lets the callers of one process go one after another, as they came', async () => {
+    const world = new LockWorld();
+    const { locks, link } = world.process();
+    const order: number[] = [];
+    let insideCount = 0;
+    const callers = Array.from({ length: 20 }, (_, at) =>
+      locks.using('a', { waitMs: 5000 }, async () => {
+        expect(++insideCount).toBe(1);
+        await new Promise<void>((resolve) => world.time.after(5, resolve));
+        order.push(at);
+        insideCount--;
+      }),
+    );
+    await world.settled(Promise.all(callers), 1);
+    expect(order).toEqual(Array.from({ length: 20 }, (_, at) => at));
+    // Nobody asks the store in vain.
+    expect(link.countOf('acquire')).toBe(20);
+  });
+
+  it('refuses a caller at once where another one of the process waits or holds', async () => {
+    const world = new LockWorld();
+    const { locks, link } = world.process();
+    const end = open();
+    const running = locks.using('a', () => end.promise);
+    expect(await codeOf(locks.using('a', () => 1))).toBe('LOCK_HELD');
+    await world.time.advance(1);
+    await expect(locks.using('a', () => 1)).rejects.toMatchObject({ details: { leftMs: 9999 } });
+    expect(link.countOf('acquire')).toBe(1);
+    end.resolve();
+    await running;
+    expect(await locks.using('a', () => 1)).toBe(1);
+  });
+
+  it('ends waiting with the reason of a signal, before its turn and while it asks', async () => {
+    const world = new LockWorld();
+    const [one, other] = [world.process(), world.process()];
+    const end = open();
+    const running = one.locks.using('a', () => end.promise);
+    await world.time.advance(1);
+    const stops = [new AbortController(), new AbortController()];
+    const waiting = stops.map(({ signal }) =>
+      other.locks.using('a', { waitMs: 60_000, signal }, () => 1),
+    );
+    const settled = Promise.allSettled(waiting);
+    await world.time.advance(100);
+    for (const stop of stops) stop.abort('enough');
+    const reasons = (await settled).map((result) => 'reason' in result && result.reason);
+    expect(reasons).toEqual(['enough', 'enough']);
+    const late = other.locks.using('a', { signal: stops[0]!.signal }, () => 1);
+    await expect(late).rejects.toBe('enough');
+    end.resolve();
+    await running;
+    expect(await other.locks.using('a', () => 1)).toBe(1);
+    expect(world.time.timerCount).toBe(0);
+  });
+});
+
+describe('a section inside of a section', () => {
+  it('is refused on the same lock, at any depth', async () => {
+    const { locks } = new LockWorld().process();
+    const inner = () => locks.using('a', { waitMs: 60_000 }, () => 1);
+    const middle = () => locks.using('b', inner);
+    expect(await codeOf(locks.using('a', inner))).toBe('LOCK_REENTERED');
+    expect(await codeOf(locks.using('a', middle))).toBe('LOCK_REENTERED');
+    expect(await locks.using('a', () => locks.using('b', () => 2))).toBe(2);
+  });
+
+  it('is none in what goes on after the section has ended', async () => {
+    const world = new LockWorld();
+    const { locks } = world.process();
+    const end = open();
+    let later: Promise<number> | undefined;
+    await locks.using('a', () => {
+      later = end.promise.then(() => locks.using('a', () => 3));
+    });
+    end.resolve();
+    expect(await later).toBe(3);
+  });
+
+  it('is none in what only runs at the same time', async () => {
+    const world = new LockWorld();
+    const { locks } = world.process();
+    const both = [1, 2].map((value) => locks.using('a', { waitMs: 100 }, async () => value));
+    expect(await world.settled(Promise.all(both), 1)).toEqual([1, 2]);
+  });
+});
+
+describe('tryAcquire', () => {
+  it('gives a lock that is released once', async () => {
+    const world = new LockWorld();
+    const { locks, link } = world.process();
+    const held = (await locks.tryAcquire('a'))!;
+    await world.time.advance(30_000);
+    held.assertHeld();
+    expect(held.leftMs).toBeGreaterThan(5000);
+    await Promise.all([held.release(), held.release()]);
+    await held.release();
+    expect(link.countOf('release')).toBe(1);
+    expect(held.leftMs).toBe(0);
+    expect(() => held.assertHeld()).toThrow('it was released');
+    expect(held.signal.aborted).toBe(false);
+    expect(locks.status.counts).toMatchObject({ acquired: 1, released: 1, lost: 0 });
+    expect(world.time.timerCount).toBe(0);
+  });
+
+  it('throws where the store is away: nobody is known to hold it', async () => {
+    const world = new LockWorld();
+    const { locks, link } = world.process();
+    link.way = 'failing';
+    await expect(locks.tryAcquire('a')).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      retryable: true,
+    });
+  });
+});
+
+describe('a lock that is held for some time at least', () => {
+  it('is kept from others after its section has ended', async () => {
+    const world = new LockWorld();
+    const [one, other] = [world.process(), world.process()];
+    let runCount = 0;
+    const tick = (locks: typeof one.locks) =>
+      locks.usingOrSkip('job', { holdAtLeastMs: 60_000 }, () => ++runCount);
+    expect(await tick(one.locks)).toBe(1);
+    await world.time.advance(59_999);
+    expect(await tick(other.locks)).toBeUndefined();
+    expect(await tick(one.locks)).toBeUndefined();
+    await world.time.advance(1);
+    expect(await tick(other.locks)).toBe(2);
+  });
+
+  it('does not take a refusal inside of the section for its own', async () => {
+    const world = new LockWorld();
+    const [one, other] = [world.process(), world.process()];
+    const held = await other.locks.tryAcquire('inner');
+    const run = one.locks.usingOrSkip('job', {}, () => one.locks.using('inner', () => 1));
+    expect(await codeOf(run)).toBe('LOCK_HELD');
+    await held!.release();
+  });
+});
+
+describe('options', () => {
+  const { locks } = new LockWorld().process({ ttlMs: 5000, longestTtlMs: 20_000 });
+
+  it.each([
+    ['a lock without a name', '', {}],
+    ['a name with spaces', 'a b', {}],
+    ['a ttl too long for the namespace', 'a', { ttlMs: 20_001 }],
+    ['a ttl too short', 'a', { ttlMs: 99 }],
+    ['a wait that is no number', 'a', { waitMs: NaN }],
+    ['an unknown option', 'a', { wait: 5 } as object],
+    ['a negative time', 'a', { holdAtLeastMs: -1 }],
+  ])('%s is refused', async (_name, lock, options) => {
+    expect(await codeOf(locks.using(lock, options, () => 1))).toBe('ARGUMENT_INVALID');
+  });
+
+  it('names every fault of a process at once', () => {
+    const make = () => new LockWorld().process({ ttlMs: 1, callTimeoutMs: 1, drainMs: -1 });
+    expect(make).toThrow(/ttlMs.*callTimeoutMs.*drainMs/s);
+  });
+});
+
+describe('status and listeners', () => {
+  it('tell what is held, waited for, refused, lost and released', async () => {
+    const world = new LockWorld();
+    const [one, other] = [world.process(), world.process()];
+    const events: LockEvent[] = [];
+    const stop = one.locks.listen((event) => void events.push(event));
+    const held = (await other.locks.tryAcquire('a'))!;
+    await codeOf(one.locks.using('a', () => 1));
+    one.link.way = 'failing';
+    await codeOf(one.locks.using('b', () => 1));
+    one.link.way = 'open';
+    const end = open();
+    const running = one.locks.using('c', () => end.promise);
+    await world.time.advance(5);
+    const { token } = (await one.locks.list()).find(({ lock }) => lock === 'c')!;
+    expect(one.locks.status).toMatchObject({
+      place: 'a test',
+      held: [{ lock: 'c', token, heldMs: 5, leftMs: 9995 }],
+      waitingCount: 0,
+      counts: { acquired: 1, refused: 1, unavailable: 1, lost: 0, released: 0 },
+    });
+    end.resolve();
+    await running;
+    stop();
+    await held.release();
+    await one.locks.using('d', () => 1);
+    expect(events.map(({ kind, lock }) => `${kind} ${lock}`)).toEqual([
+      'refused a',
+      'unavailable b',
+      'acquired c',
+      'released c',
+    ]);
+  });
+});

@@ -1,0 +1,320 @@
+/**
+ * Whoever holds a lock knows when it does no longer: whatever the store, the network and the clocks
+ * do, and nothing of it is an unhandled rejection.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { SnowflakeError } from '../../lib/index.js';
+import type { LockSection } from '../../lib/lock/holding/held-section.js';
+import { turn } from '../../lib/patience/timers.js';
+import { codeOf, LockWorld, open, type Way } from './held-locks.js';
+
+const unhandled: unknown[] = [];
+const note = (reason: unknown) => void unhandled.push(reason);
+beforeAll(() => void process.on('unhandledRejection', note));
+afterAll(() => void process.off('unhandledRejection', note));
+
+const TTL_MS = 9000;
+
+/** A section that runs until the test ends it. */
+async function running(world = new LockWorld(), options = {}) {
+  const { locks, link } = world.process({ ttlMs: TTL_MS, ...options });
+  const end = open();
+  const begun = open<LockSection>();
+  const ran = locks.using('a', async (section) => {
+    begun.resolve(section);
+    await end.promise;
+    return 'done';
+  });
+  // What becomes of it is looked at later.
+  ran.catch(() => undefined);
+  return { world, locks, link, end, ran, section: await begun.promise };
+}
+
+describe('a lock that is held', () => {
+  it('is extended as long as its section runs', async () => {
+    const { world, link, end, ran, section } = await running();
+    for (let count = 0; count < 100; count++) {
+      await world.time.advance(1000);
+      expect(section.leftMs).toBeGreaterThan(TTL_MS / 2);
+    }
+    expect(link.countOf('extend')).toBe(Math.floor(100_000 / (TTL_MS / 3)));
+    expect(await world.store.locks()).toMatchObject([{ lock: 'a', token: section.token }]);
+    end.resolve();
+    expect(await ran).toBe('done');
+  });
+
+  it('outlives a store that is away for a while', async () => {
+    const { world, link, end, ran, section } = await running();
+    await world.time.advance(2999);
+    link.way = 'failing';
+    await world.time.advance(5000);
+    expect(link.countOf('extend')).toBeGreaterThan(2);
+    link.way = 'open';
+    await world.time.advance(2000);
+    expect(section.leftMs).toBeGreaterThan(TTL_MS - 3000);
+    end.resolve();
+    expect(await ran).toBe('done');
+  });
+
+  it('is extended although every first answer comes too late', async () => {
+    const { world, link, end, ran, section } = await running();
+    link.delayMs = 2500;
+    await world.time.advance(60_000);
+    expect(section.signal.aborted).toBe(false);
+    end.resolve();
+    await world.settled(ran);
+    expect(await ran).toBe('done');
+  });
+
+  it.each<Way>(['hanging', 'deaf', 'failing'])(
+    'is given up at its deadline where the store is %s, and before the store does',
+    async (way) => {
+      const { world, locks, link, end, ran, section } = await running();
+      await world.time.advance(1);
+      link.way = way;
+      const lastMs = TTL_MS - 1;
+      await world.time.advance(lastMs - 1);
+      expect(section.signal.aborted).toBe(false);
+      section.assertHeld();
+      await world.time.advance(1);
+      expect(section.signal.aborted).toBe(true);
+      expect(section.signal.reason).toMatchObject({ code: 'LOCK_LOST', retryable: false });
+      expect(() => section.assertHeld()).toThrow('no longer held: its time was over');
+      expect(locks.status).toMatchObject({ held: [], counts: { lost: 1 } });
+      end.resolve();
+      expect(await codeOf(ran)).toBe('LOCK_LOST');
+      expect(world.time.timerCount).toBeLessThan(3);
+      await world.time.advance(5000);
+      expect(world.time.timerCount).toBe(0);
+    },
+  );
+
+  it('is given up at the next extension where the store has lost it', async () => {
+    const { world, link, end, ran, section } = await running();
+    await world.store.release({ lock: 'a', holder: link.holder, token: section.token });
+    await world.time.advance(TTL_MS / 3);
+    expect(section.signal.reason).toMatchObject({ details: { reason: 'store' } });
+    end.resolve();
+    expect(await codeOf(ran)).toBe('LOCK_LOST');
+  });
+});
+
+describe('a process that stands still', () => {
+  it('knows on waking that its lock is lost, before any timer has fired', async () => {
+    const { world, end, ran, section } = await running();
+    world.time.wallMs += TTL_MS;
+    expect(section.leftMs).toBe(0);
+    expect(() => section.assertHeld()).toThrow('its time was over');
+    expect(section.signal.aborted).toBe(true);
+    end.resolve();
+    expect(await codeOf(ran)).toBe('LOCK_LOST');
+  });
+
+  it('hears of it where its section has already returned', async () => {
+    const { world, end, ran, section } = await running();
+    end.resolve();
+    world.time.wallMs += TTL_MS;
+    expect(await codeOf(ran)).toBe('LOCK_LOST');
+    expect(section.signal.aborted).toBe(true);
+  });
+
+  it('has an older token than whoever got the lock meanwhile', async () => {
+    const world = new LockWorld();
+    const { end, ran, section } = await running(world);
+    world.time.wallMs += TTL_MS;
+    const other = world.process();
+    const token = await other.locks.using('a', (next) => next.token);
+    expect(token).toBeGreaterThan(section.token);
+    end.resolve();
+    expect(await codeOf(ran)).toBe('LOCK_LOST');
+  });
+});
+
+describe('clocks', () => {
+  it('set forward end a lock sooner, never later', async () => {
+    const { world, end, ran, section } = await running();
+    world.time.wallMs += TTL_MS - 1000;
+    expect(section.leftMs).toBe(1000);
+    end.resolve();
+    expect(await ran).toBe('done');
+  });
+
+  it('set back do not make a lock last longer', async () => {
+    const world = new LockWorld();
+    const { link, end, ran, section } = await running(world);
+    link.way = 'hanging';
+    world.time.wallMs -= 3_600_000;
+    await world.time.advance(TTL_MS - 1);
+    expect(section.signal.aborted).toBe(false);
+    await world.time.advance(1);
+    expect(section.signal.aborted).toBe(true);
+    end.resolve();
+    expect(await codeOf(ran)).toBe('LOCK_LOST');
+  });
+
+  it('count a slow answer from before it was asked for', async () => {
+    const world = new LockWorld();
+    const { locks, link } = world.process({ ttlMs: TTL_MS });
+    link.delayMs = 1500;
+    const held = await world.settled(locks.tryAcquire('a'), 1);
+    expect(held!.leftMs).toBe(TTL_MS - 1500);
+    link.delayMs = 0;
+    await held!.release();
+  });
+});
+
+describe('an acquire', () => {
+  it('whose answers come when its time is over is not believed', async () => {
+    const world = new LockWorld();
+    const { locks, link } = world.process({ ttlMs: 1000 });
+    link.delayMs = 1200;
+    const code = await world.settled(codeOf(locks.tryAcquire('a')));
+    expect(code).toBe('STORE_UNAVAILABLE');
+    await world.time.advance(5000);
+    expect(await world.store.locks()).toEqual([]);
+  });
+
+  it('whose answer was lost gets the same lock again', async () => {
+    const world = new LockWorld();
+    const { locks, link } = world.process();
+    link.way = 'deaf';
+    const waiting = locks.tryAcquire('a', { waitMs: 5000 });
+    await world.time.advance(1000);
+    const { token } = (await world.store.locks())[0]!;
+    link.way = 'open';
+    const held = await world.settled(waiting);
+    expect(held!.token).toBe(token);
+    await held!.release();
+  });
+
+  it('that ends without an answer lets go of what it may have got', async () => {
+    const world = new LockWorld();
+    const { locks, link } = world.process();
+    link.way = 'deaf';
+    expect(await world.settled(codeOf(locks.tryAcquire('a')))).toBe('STORE_UNAVAILABLE');
+    await world.time.advance(0);
+    expect(await world.store.locks()).toEqual([]);
+  });
+
+  it('ends with what the store answered last', async () => {
+    const world = new LockWorld();
+    const [one, other] = [world.process(), world.process()];
+    const held = await other.locks.tryAcquire('a');
+    const waiting = codeOf(one.locks.using('a', { waitMs: 3000 }, () => 1));
+    await world.time.advance(500);
+    one.link.way = 'failing';
+    expect(await world.settled(waiting)).toBe('STORE_UNAVAILABLE');
+    await held!.release();
+  });
+
+  it.each([
+    [true, [3, 100]],
+    [false, [1, 1]],
+  ])('asks again where that may help: %s', async (retryable, [leastCount, mostCount]) => {
+    const world = new LockWorld();
+    const { locks, link } = world.process();
+    let askedCount = 0;
+    link.face.acquire = async () => {
+      askedCount++;
+      throw new SnowflakeError('STORE_UNAVAILABLE', 'wrong password', { retryable });
+    };
+    const refused = locks.using('a', { waitMs: 1000 }, () => 1);
+    refused.catch(() => undefined);
+    await expect(world.settled(refused)).rejects.toThrow('wrong password');
+    expect(askedCount).toBeGreaterThanOrEqual(leastCount!);
+    expect(askedCount).toBeLessThanOrEqual(mostCount!);
+  });
+
+  it('tells how long nothing is granted by a store that has lost data', async () => {
+    const world = new LockWorld();
+    const { locks, link } = world.process();
+    link.face.acquire = async () => ({ status: 'wait', waitMs: 3000 });
+    const refused = locks.using('a', { waitMs: 2999 }, () => 1);
+    await expect(refused).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      details: { waitMs: 3000 },
+    });
+    const startMs = world.time.passedMs;
+    const patient = locks.using('a', { waitMs: 3500 }, () => 'then');
+    link.face.acquire = (request) => world.store.acquire(request);
+    expect(await world.settled(patient, 1)).toBe('then');
+    expect(world.time.passedMs - startMs).toBeLessThan(3010);
+  });
+});
+
+describe('a release', () => {
+  it.each<Way>(['hanging', 'deaf', 'failing'])(
+    'does not fail a section where the store is %s',
+    async (way) => {
+      const { world, locks, link, end, ran } = await running();
+      link.way = way;
+      end.resolve();
+      expect(await world.settled(ran)).toBe('done');
+      expect(locks.status).toMatchObject({ held: [], counts: { released: 1 } });
+    },
+  );
+});
+
+describe('a shutdown', () => {
+  it('refuses who comes and who waits, waits for who holds, releases, and closes', async () => {
+    const { world, locks, link, end, ran } = await running();
+    const waiting = codeOf(locks.using('a', { waitMs: 60_000 }, () => 1));
+    const other = world.process();
+    const held = await other.locks.tryAcquire('b');
+    const asking = codeOf(locks.using('b', { waitMs: 60_000 }, () => 1));
+    await world.time.advance(10);
+    const closed = locks.close();
+    expect(locks.close()).toBe(closed);
+    expect([await waiting, await asking]).toEqual(['NOT_READY', 'NOT_READY']);
+    expect(await codeOf(locks.using('c', () => 1))).toBe('NOT_READY');
+    await world.time.advance(4000);
+    expect(link.isClosed).toBe(false);
+    end.resolve();
+    expect(await ran).toBe('done');
+    await closed;
+    expect(link.isClosed).toBe(true);
+    expect((await world.store.locks()).map(({ lock }) => lock)).toEqual(['b']);
+    await held!.release();
+    expect(world.time.timerCount).toBe(0);
+  });
+
+  it('closes at once where nothing is held', async () => {
+    const { locks, link } = new LockWorld().process();
+    await locks.close();
+    expect(link.isClosed).toBe(true);
+  });
+
+  it('leaves a section that does not end to the end of its time', async () => {
+    const { world, locks, link, end, ran, section } = await running(undefined, { drainMs: 4000 });
+    const closed = locks.close();
+    await world.time.advance(4000);
+    await closed;
+    expect(link.isClosed).toBe(true);
+    expect(section.signal.aborted).toBe(false);
+    await world.time.advance(TTL_MS);
+    expect(section.signal.aborted).toBe(true);
+    end.resolve();
+    expect(await codeOf(ran)).toBe('LOCK_LOST');
+    expect(world.time.timerCount).toBe(0);
+  });
+
+  it('lets go of what is granted while it goes on', async () => {
+    const world = new LockWorld();
+    const { locks, link } = world.process();
+    link.delayMs = 300;
+    const asking = codeOf(locks.using('a', () => 1));
+    await world.time.advance(10);
+    const closed = locks.close();
+    await world.settled(closed);
+    expect(await asking).toBe('NOT_READY');
+    expect(await world.store.locks()).toEqual([]);
+    expect(link.isClosed).toBe(true);
+  });
+});
+
+describe('all of that', () => {
+  it('left no rejection unhandled', async () => {
+    await turn();
+    expect(unhandled).toEqual([]);
+  });
+});

@@ -9,10 +9,10 @@ import { PGlite } from '@electric-sql/pglite';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
 import { startSnowflake } from 'nestjs-snowflake';
-import { SqlCounterRows } from '../../lib/backends/sql/counters/sql-counter-rows.js';
 import { POSTGRES_HISTORY, POSTGRES_TIME } from '../../lib/backends/sql/dialects/postgres.js';
 import { SQLITE_TIME, SqliteDialect } from '../../lib/backends/sql/dialects/sqlite.js';
 import { countersFromUrl, counterTable, sqlCounters } from '../../lib/backends/sql/index.js';
+import { SqlKeyedRows } from '../../lib/backends/sql/sql-keyed-rows.js';
 import { checkedOptions } from '../../lib/backends/sql/sql-options.js';
 import { RowCounters } from '../../lib/counters/row-counters.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
@@ -52,8 +52,9 @@ describe('sqlCounters on SQLite, told the time by the test', () => {
       mark: () => '?',
       store: (query, options) =>
         new RowCounters(
-          new SqlCounterRows({
+          new SqlKeyedRows({
             ...checkedOptions(options),
+            holds: 'counters',
             dialect: new SqliteDialect(IDENTITY),
             connection: { where: { text: 'SQLite', secrets: [] }, query },
           }),

@@ -180,11 +180,12 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/etcd/connection/etcd-url.ts': ['node:fs'],
   'lib/backends/etcd/connection/http-request.ts': ['node:http', 'node:https'],
   'lib/backends/etcd/worker-ids/etcd-store.ts': ['node:crypto'],
+  'lib/backends/etcd/locks/etcd-lock-reader.ts': ['node:crypto'],
   'lib/backends/sql/connection/sql-url.ts': ['node:fs', 'node:net'],
   'lib/backends/sql/dialects/sqlite.ts': ['node:fs'],
   'lib/backends/sql/row-changes.ts': ['node:crypto'],
   'lib/backends/sql/sql-session.ts': ['node:crypto'],
-  'lib/backends/sql/counters/sql-counter-rows.ts': ['node:crypto'],
+  'lib/backends/sql/sql-keyed-rows.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.
   'lib/http/swagger.ts': ['@nestjs/swagger'],
   'lib/api-keys/swagger.ts': ['@nestjs/swagger'],

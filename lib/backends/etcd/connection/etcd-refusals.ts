@@ -60,6 +60,12 @@ export const REFUSALS = {
     advice: 'etcd allows fewer than 128 operations in a transaction. Raise --max-txn-ops to 128.',
     ...OF_CLUSTER,
   },
+  'no-lease': {
+    says: /requested lease not found/,
+    advice: 'The lease of a lock ended before it was used: etcd is too slow. It is asked again.',
+    retryable: true,
+    isOfMember: false,
+  },
   compacted: {
     says: /required revision has been compacted/,
     advice: 'What was being read has just been compacted. It will be read again.',

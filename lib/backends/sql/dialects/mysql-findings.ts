@@ -6,6 +6,8 @@
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
 import { rowsOf, type SqlQuery } from '../sql-query.js';
+import type { SqlTable } from './dialect.js';
+import { AFTER_LOSS, GRANTED } from './held-words.js';
 import { variables } from './mysql-variables.js';
 import { followed } from './replicas.js';
 import { answered } from './rows.js';
@@ -21,19 +23,19 @@ const ASKED = [
   'wsrep_on',
 ];
 
-export async function mysqlAdvice(query: SqlQuery): Promise<string[]> {
+export async function mysqlAdvice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]> {
   const told = await variables(query, ASKED);
   const flush = told.get('innodb_flush_log_at_trx_commit');
   const found: string[] = [];
   if (flush !== undefined && flush !== '1') {
     found.push(
-      `innodb_flush_log_at_trx_commit is ${flush}, so a crash can lose leases that were granted. ` +
-        `It counts as a loss of data: ids stay unique, and run ahead for a while after it. Set 1.`,
+      `innodb_flush_log_at_trx_commit is ${flush}, so a crash can lose ${GRANTED[holds]} that ` +
+        `were granted. It counts as a loss of data: ${AFTER_LOSS[holds]}. Set 1.`,
     );
   }
   if (told.get('log_bin') === 'ON' && told.get('binlog_format') === 'STATEMENT') {
     found.push(
-      'binlog_format is STATEMENT, by which replicas carry out the statements of the registry ' +
+      'binlog_format is STATEMENT, by which replicas carry out the statements of this package ' +
         'differently than this server. Set ROW or MIXED.',
     );
   }

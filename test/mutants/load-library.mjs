@@ -22,6 +22,7 @@ const SIMULATION = 'test/simulation/world';
 const WALK = 'test/registry';
 const COUNTERS = 'test/counters/counter-simulation.ts';
 const SEGMENTS = 'test/segments/segment-simulation.ts';
+const LOCKS = 'test/lock/lock-simulation.ts';
 /** What a simulation needs: no Nest, no Redis. */
 const PARTS = [
   'lib/errors.ts',
@@ -41,6 +42,8 @@ const PARTS = [
   WALK,
   COUNTERS,
   SEGMENTS,
+  LOCKS,
+  'test/lock/simulated-process.ts',
   'test/segments/counting-store.ts',
   'test/segments/kept.ts',
 ];
@@ -115,6 +118,11 @@ export function loadCounterSimulation(/** @type {readonly Edit[]} */ edits = [])
 /** @returns {Promise<typeof import('../segments/segment-simulation.js')>} so edited */
 export function loadSegmentSimulation(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, SEGMENTS);
+}
+
+/** @returns {Promise<typeof import('../lock/lock-simulation.js')>} so edited */
+export function loadLockSimulation(/** @type {readonly Edit[]} */ edits = []) {
+  return load(edits, LOCKS);
 }
 
 /** @returns {Promise<any>} */

@@ -1,6 +1,6 @@
 /**
- * A process that asks for locks over a network that delays, loses and repeats messages, and that may
- * stand still, sleep, have its clock set or crash.
+ * A process that asks for locks over a network that delays, loses and repeats messages, and that
+ * may stand still, sleep, be cut off, have its clock set or crash.
  */
 import type { Clock } from '../../lib/core/clock.js';
 import { DistributedLock } from '../../lib/lock/holding/distributed-lock.js';

@@ -58,6 +58,7 @@ export const LOCK_MUTANTS = [
   },
   {
     name: 'anybody extends',
+    seed: 1,
     by: 'extends for the holder alone',
     edits: edit(ACQUIRE, 'row.holder === holder && row.era', 'row.era'),
   },
@@ -73,6 +74,7 @@ export const LOCK_MUTANTS = [
   },
   {
     name: 'an extension is not stored',
+    seed: 1,
     by: 'extends from now on, and never shortens',
     edits: edit(EXTEND, 'row: { ...row, untilMs } }', 'row }'),
   },
@@ -83,6 +85,7 @@ export const LOCK_MUTANTS = [
   },
   {
     name: 'anybody releases',
+    seed: 1,
     by: 'releases for the holder alone',
     edits: edit(RELEASE, 'row.holder === holder && ', ''),
   },
@@ -107,6 +110,7 @@ export const LOCK_MUTANTS = [
   },
   {
     name: 'an absent store is a new one',
+    seed: 1,
     by: 'grants nothing after everything was lost, until what was forgotten has ended',
     edits: edit(
       OPENING,
@@ -116,6 +120,7 @@ export const LOCK_MUTANTS = [
   },
   {
     name: 'a change of servers is ignored',
+    seed: 1,
     by: 'grants nothing when another server answers, until what was forgotten has ended',
     edits: edit(OPENING, 'afterLoss({ ...moved, server }, reading)', '{ ...moved, server }'),
   },
@@ -178,6 +183,7 @@ export const LOCK_MUTANTS = [
   },
   {
     name: 'the clock goes back with that of the server',
+    seed: 3,
     by: 'frees nothing and repeats no token although its clock goes back, again and again',
     edits: edit(OPENING, '...clock(stored, timeMs) };', 'lastTimeMs: timeMs };'),
   },
@@ -231,7 +237,8 @@ export const HOLDER_MUTANTS = [
     edits: edit(
       SECTION,
       'if (this.#isOver || this.#isAbandoned) return;',
-      'if (!isAnswered) this.#deadline = { ttlMs: hold.ttlMs, passed };\n    if (this.#isOver || this.#isAbandoned) return;',
+      'if (!isAnswered) this.#deadline = { ttlMs: hold.ttlMs, passed };\n' +
+        '    if (this.#isOver || this.#isAbandoned) return;',
     ),
   },
   {

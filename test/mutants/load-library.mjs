@@ -26,6 +26,7 @@ const COUNTERS = 'test/counters/counter-simulation.ts';
 const SEGMENTS = 'test/segments/segment-simulation.ts';
 const KEYS = 'test/api-keys/key-attack.ts';
 const IDS = 'test/ids/id-simulation.ts';
+const LOCKS = 'test/lock/lock-simulation.ts';
 /** What a simulation needs: no Nest, no Redis. */
 const PARTS = [
   'lib/errors.ts',
@@ -48,6 +49,8 @@ const PARTS = [
   COUNTERS,
   SEGMENTS,
   KEYS,
+  LOCKS,
+  'test/lock/simulated-process.ts',
   'test/segments/counting-store.ts',
   'test/segments/kept.ts',
   IDS,
@@ -148,6 +151,11 @@ export function loadKeyAttack(/** @type {readonly Edit[]} */ edits = []) {
 /** @returns {Promise<typeof import('../ids/id-simulation.js')>} so edited */
 export function loadIdSimulation(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, IDS);
+}
+
+/** @returns {Promise<typeof import('../lock/lock-simulation.js')>} so edited */
+export function loadLockSimulation(/** @type {readonly Edit[]} */ edits = []) {
+  return load(edits, LOCKS);
 }
 
 /** @returns {Promise<any>} */

@@ -9,15 +9,20 @@ const ACQUIRE = 'lock/acquire-lock.ts';
 const EXTEND = 'lock/extend-lock.ts';
 const RELEASE = 'lock/release-lock.ts';
 const TOKEN = 'lock/token.ts';
+const ATTEMPT = 'lock/holding/lock-attempt.ts';
+const SECTION = 'lock/holding/held-section.ts';
+const STOPWATCH = 'lock/holding/stopwatch.ts';
+const HOLDINGS = 'lock/holding/holdings.ts';
 
 const edit = (/** @type {string} */ file, /** @type {string} */ find, put = '') => [
   { file, find, put },
 ];
 
-/** @type {readonly (Mutant & { by: string })[]} */
+/** @type {readonly (Mutant & { by: string, seed?: number })[]} */
 export const LOCK_MUTANTS = [
   {
     name: 'a lock that is held is granted',
+    seed: 1,
     by: 'grants a lock to one, and tells others by whom it is held',
     edits: edit(
       ACQUIRE,
@@ -32,6 +37,7 @@ export const LOCK_MUTANTS = [
   },
   {
     name: 'tokens are counted alone',
+    seed: 1,
     by: 'grants no lock twice after an older copy was restored',
     edits: edit(TOKEN, 'known >= first ? known + 1n : first', 'known + 1n'),
   },
@@ -52,6 +58,7 @@ export const LOCK_MUTANTS = [
   },
   {
     name: 'anybody extends',
+    seed: 1,
     by: 'extends for the holder alone',
     edits: edit(ACQUIRE, 'row.holder === holder && row.era', 'row.era'),
   },
@@ -67,6 +74,7 @@ export const LOCK_MUTANTS = [
   },
   {
     name: 'an extension is not stored',
+    seed: 1,
     by: 'extends from now on, and never shortens',
     edits: edit(EXTEND, 'row: { ...row, untilMs } }', 'row }'),
   },
@@ -77,6 +85,7 @@ export const LOCK_MUTANTS = [
   },
   {
     name: 'anybody releases',
+    seed: 1,
     by: 'releases for the holder alone',
     edits: edit(RELEASE, 'row.holder === holder && ', ''),
   },
@@ -101,6 +110,7 @@ export const LOCK_MUTANTS = [
   },
   {
     name: 'an absent store is a new one',
+    seed: 1,
     by: 'grants nothing after everything was lost, until what was forgotten has ended',
     edits: edit(
       OPENING,
@@ -110,6 +120,7 @@ export const LOCK_MUTANTS = [
   },
   {
     name: 'a change of servers is ignored',
+    seed: 1,
     by: 'grants nothing when another server answers, until what was forgotten has ended',
     edits: edit(OPENING, 'afterLoss({ ...moved, server }, reading)', '{ ...moved, server }'),
   },
@@ -172,6 +183,7 @@ export const LOCK_MUTANTS = [
   },
   {
     name: 'the clock goes back with that of the server',
+    seed: 3,
     by: 'frees nothing and repeats no token although its clock goes back, again and again',
     edits: edit(OPENING, '...clock(stored, timeMs) };', 'lastTimeMs: timeMs };'),
   },
@@ -183,5 +195,65 @@ export const LOCK_MUTANTS = [
       'if (others !== undefined) {',
       "if (others !== undefined && others.holder !== '') {",
     ),
+  },
+];
+
+/**
+ * Of whoever holds a lock. The simulation must notice each.
+ *
+ * @type {readonly (Mutant & { seed: number })[]}
+ */
+export const HOLDER_MUTANTS = [
+  {
+    name: 'the deadline counts from the answer',
+    seed: 7,
+    edits: edit(
+      ATTEMPT,
+      'return { holder, token, era, ttlMs, passed };',
+      'return { holder, token, era, ttlMs, passed: started(terms) };',
+    ),
+  },
+  {
+    name: 'an extension counts from its answer',
+    seed: 1,
+    edits: edit(
+      SECTION,
+      'if (ttlMs - passed() <= this.leftMs) return;\n    this.#deadline = { ttlMs, passed };',
+      'this.#deadline = { ttlMs, passed: started(this.#parts.terms) };',
+    ),
+  },
+  {
+    name: 'there is no deadline but that of the store',
+    seed: 1,
+    edits: edit(
+      SECTION,
+      'return Math.max(0, Math.floor(ttlMs - passed()));',
+      'return ttlMs + 0 * passed();',
+    ),
+  },
+  {
+    name: 'an extension that fails counts as one that was granted',
+    seed: 2,
+    edits: edit(
+      SECTION,
+      'if (this.#isOver || this.#isAbandoned) return;',
+      'if (!isAnswered) this.#deadline = { ttlMs: hold.ttlMs, passed };\n' +
+        '    if (this.#isOver || this.#isAbandoned) return;',
+    ),
+  },
+  {
+    name: 'the wall clock alone tells how much time went by',
+    seed: 6,
+    edits: edit(STOPWATCH, 'monotonic.now() - monotonicMs, 0', '0 * monotonicMs'),
+  },
+  {
+    name: 'the monotonic clock alone tells how much time went by',
+    seed: 1,
+    edits: edit(STOPWATCH, 'Math.max(clock.now() - wallMs, ', 'Math.max(0 * wallMs, '),
+  },
+  {
+    name: 'all attempts of all processes have one name',
+    seed: 1,
+    edits: edit(HOLDINGS, 'holder: randomUUID()', "holder: 'process'"),
   },
 ];

@@ -1,0 +1,265 @@
+/**
+ * Processes that run under locks while their store loses data, an older server goes on for a while
+ * beside its successor, clocks step, and the processes stand still, sleep and crash.
+ *
+ * What it looks for: two that hold one lock before their deadlines, and tokens that do not rise.
+ * What the rules promise nothing about does not happen here: a loss of older writes than the loss
+ * window, a clock of the store set forward.
+ */
+import { LockMap, type LockState } from '../../lib/backends/memory/lock-map.js';
+import type { LockSection } from '../../lib/lock/holding/held-section.js';
+import type { LockStore } from '../../lib/lock/lock-store.js';
+import { SeededRandom } from '../../lib/testing/seeded-random.js';
+import { SettableTime } from '../../lib/testing/settable-time.js';
+import { SimulatedProcess } from './simulated-process.js';
+
+const LOSS_WINDOW_MS = 500;
+const CLOCK_DIFFERENCE_MS = 100;
+const TTL_MS = 600;
+const PROCESS_COUNT = 4;
+const LOCKS = ['a', 'b'] as const;
+
+interface Server {
+  readonly map: LockMap;
+  readonly name: string;
+  offsetMs: number;
+}
+
+interface Live {
+  readonly process: SimulatedProcess;
+  readonly section: LockSection;
+}
+
+export interface LockSimulationResult {
+  readonly twice: readonly string[];
+  readonly sectionCount: number;
+  readonly lossCount: number;
+  readonly lostCount: number;
+  /** Writes to a resource that asks for no token, after one with a higher token. */
+  readonly outOfOrderCount: number;
+  /** The same where the resource refuses lower tokens. */
+  readonly fencedOutOfOrderCount: number;
+  readonly refusedCount: number;
+}
+
+export interface LockSimulationOptions {
+  readonly seed: number;
+  readonly stepCount?: number;
+}
+
+export function simulate(options: LockSimulationOptions): Promise<LockSimulationResult> {
+  return new Simulation(options).run();
+}
+
+/** What is written under locks, with the token of whoever wrote last. */
+class Resource {
+  private lastToken = 0n;
+  outOfOrderCount = 0;
+  refusedCount = 0;
+
+  constructor(private readonly asksForTokens: boolean) {}
+
+  write(token: bigint): void {
+    if (token < this.lastToken) {
+      if (this.asksForTokens) {
+        this.refusedCount++;
+        return;
+      }
+      this.outOfOrderCount++;
+    }
+    this.lastToken = token;
+  }
+}
+
+class Simulation {
+  private readonly time = new SettableTime();
+  private readonly random: SeededRandom;
+  private readonly stepCount: number;
+  private server: Server = { map: new LockMap(), name: 'server 1', offsetMs: 0 };
+  /** A server that does not know yet that it has a successor. */
+  private former: { server: Server; untilMs: number } | undefined;
+  private history: { atMs: number; state: LockState | undefined }[] = [];
+  private readonly processes: SimulatedProcess[] = [];
+  private readonly live = new Map<string, Set<Live>>(LOCKS.map((lock) => [lock, new Set()]));
+  private readonly lastTokens = new Map<string, bigint>();
+  private readonly resources = new Map<string, { open: Resource; fenced: Resource }>(
+    LOCKS.map((lock) => [lock, { open: new Resource(false), fenced: new Resource(true) }]),
+  );
+  private readonly twice: string[] = [];
+  private sectionCount = 0;
+  private lossCount = 0;
+  private lostCount = 0;
+  private randomCount = 0;
+  private isOver = false;
+
+  constructor({ seed, stepCount = 200 }: LockSimulationOptions) {
+    this.random = new SeededRandom(seed);
+    this.stepCount = stepCount;
+  }
+
+  async run(): Promise<LockSimulationResult> {
+    for (let at = 0; at < PROCESS_COUNT; at++) this.begin();
+    for (let step = 0; step < this.stepCount; step++) {
+      await this.time.advance(this.random.pick([1, 20, 100, 200]));
+      this.remember();
+      if (this.random.chance(0.04)) this.befall();
+      if (this.random.chance(0.4)) this.disturb(this.random.pick(this.processes));
+    }
+    this.isOver = true;
+    const all = [...this.resources.values()];
+    const sum = (of: (one: (typeof all)[number]) => number) =>
+      all.reduce((total, one) => total + of(one), 0);
+    const { twice, sectionCount, lossCount, lostCount } = this;
+    return {
+      twice,
+      sectionCount,
+      lossCount,
+      lostCount,
+      outOfOrderCount: sum(({ open }) => open.outOfOrderCount),
+      fencedOutOfOrderCount: sum(({ fenced }) => fenced.outOfOrderCount),
+      refusedCount: sum(({ fenced }) => fenced.refusedCount),
+    };
+  }
+
+  private begin(): void {
+    const { time, random } = this;
+    const around = { time, random, server: () => this.storeNow(), loss: 0.03 };
+    const process = new SimulatedProcess(around, { ttlMs: TTL_MS });
+    this.processes.push(process);
+    void this.calls(process);
+    void this.calls(process);
+  }
+
+  /** One caller of a process, again and again. */
+  private async calls(process: SimulatedProcess): Promise<void> {
+    while (!this.isOver) {
+      await process.pause(this.random.between(0, 100));
+      const lock = this.random.pick(LOCKS);
+      const waitMs = this.random.pick([0, 500, 3000]);
+      await process.locks
+        .using(lock, { waitMs }, (section) => this.section(process, section))
+        .catch((error: unknown) => this.noteFailure(error));
+    }
+  }
+
+  private noteFailure(error: unknown): void {
+    const { code } = error as { code?: string };
+    if (code === 'LOCK_LOST') this.lostCount++;
+    else if (code !== 'LOCK_HELD' && code !== 'STORE_UNAVAILABLE') this.twice.push(String(error));
+  }
+
+  private async section(process: SimulatedProcess, section: LockSection): Promise<void> {
+    const { lock, token } = section;
+    this.sectionCount++;
+    const live = this.live.get(lock)!;
+    const own = { process, section };
+    this.judge(own, live);
+    live.add(own);
+    const { open, fenced } = this.resources.get(lock)!;
+    for (let count = this.random.between(1, 3); count > 0; count--) {
+      await process.pause(this.random.pick([5, 50, 400, 900]));
+      if (section.leftMs <= 0) break;
+      // Between this look and the write the process may stand still.
+      if (this.random.chance(0.1)) process.standStill(3 * TTL_MS, false);
+      await process.pause(1);
+      open.write(token);
+      fenced.write(token);
+    }
+    live.delete(own);
+  }
+
+  private judge({ section: { lock, token, leftMs } }: Live, live: ReadonlySet<Live>): void {
+    if (leftMs <= 0) return;
+    for (const { process, section } of live) {
+      if (process.isDead || section.leftMs <= 0) continue;
+      this.twice.push(`${lock} is held with ${section.token} and ${token}`);
+    }
+    const last = this.lastTokens.get(lock) ?? 0n;
+    if (token <= last) this.twice.push(`${lock} has ${token} after ${last}`);
+    this.lastTokens.set(lock, token > last ? token : last);
+  }
+
+  private disturb(process: SimulatedProcess): void {
+    const { random } = this;
+    const what = random.next();
+    if (what < 0.4) process.cutOff(random.between(TTL_MS, 2 * TTL_MS));
+    else if (what < 0.7) process.standStill(random.between(1, 2 * TTL_MS), random.chance(0.3));
+    else if (what < 0.9) process.setClock(random.pick([-3_600_000, -800, 800, 3_600_000]));
+    else this.crash(process);
+  }
+
+  private crash(process: SimulatedProcess): void {
+    process.isDead = true;
+    this.processes.splice(this.processes.indexOf(process), 1);
+    this.begin();
+  }
+
+  private befall(): void {
+    const what = this.random.next();
+    if (what < 0.5) this.lose();
+    else if (what < 0.8) this.server.offsetMs -= this.random.pick([50, 700, 3_600_000]);
+    else this.flush();
+  }
+
+  /** Another server answers, with what was there a while ago. */
+  private lose(): void {
+    if (this.former !== undefined) return;
+    const sinceMsMax = LOSS_WINDOW_MS - CLOCK_DIFFERENCE_MS;
+    const sinceMs = this.random.pick([0, sinceMsMax, this.random.between(0, sinceMsMax)]);
+    const known = this.history.find(({ atMs }) => atMs >= this.time.passedMs - sinceMs);
+    const state = structuredClone(known === undefined ? this.server.map.state : known.state);
+    const map = new LockMap();
+    map.state = state;
+    const offsetMs = this.server.offsetMs - this.random.between(0, CLOCK_DIFFERENCE_MS);
+    if (this.random.chance(0.6)) {
+      this.former = {
+        server: this.server,
+        untilMs: this.time.passedMs + sinceMsMax - sinceMs,
+      };
+    }
+    this.lossCount++;
+    this.server = { map, name: `server ${this.lossCount + 1}`, offsetMs };
+    this.history = [{ atMs: this.time.passedMs, state: structuredClone(state) }];
+  }
+
+  /** Everything is gone, under a clock that is right. */
+  private flush(): void {
+    const { state } = this.server.map;
+    if (this.former !== undefined || state === undefined) return;
+    const { lastTimeMs, slewMs } = state.header;
+    this.server.offsetMs += Math.max(0, lastTimeMs + slewMs - this.timeMs(this.server));
+    this.lossCount++;
+    this.server.map.state = undefined;
+    this.history = [{ atMs: this.time.passedMs, state: undefined }];
+  }
+
+  private remember(): void {
+    const atMs = this.time.passedMs;
+    this.history.push({ atMs, state: structuredClone(this.server.map.state) });
+    this.history = this.history.filter((one) => one.atMs >= atMs - LOSS_WINDOW_MS);
+  }
+
+  private storeNow(): LockStore {
+    const { former } = this;
+    if (former !== undefined && this.time.passedMs > former.untilMs) this.former = undefined;
+    const isFormer = this.former !== undefined && this.random.chance(0.5);
+    const server = isFormer ? this.former!.server : this.server;
+    const { map } = server;
+    return {
+      lossWindowMs: LOSS_WINDOW_MS,
+      acquire: async (request) => map.acquire(request, this.reading(server)),
+      extend: async (request) => map.extend(request, this.reading(server)),
+      release: async (request) => void map.release(request, this.reading(server)),
+    };
+  }
+
+  private timeMs({ offsetMs }: Server): number {
+    return 1_800_000_000_000 + Math.floor(this.time.passedMs) + offsetMs;
+  }
+
+  private reading(server: Server) {
+    const random = `r${++this.randomCount}`;
+    const { name } = server;
+    return { timeMs: this.timeMs(server), server: name, random, lossWindowMs: LOSS_WINDOW_MS };
+  }
+}

@@ -16,7 +16,7 @@ const shared = {
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/test/package/consumers/'],
   setupFiles: ['reflect-metadata'],
   extensionsToTreatAsEsm: ['.ts'],
-  transform: { '^.+\\.ts$': '@swc/jest' },
+  transform: { '^.+\\.ts$': '<rootDir>/test/support/transform.mjs' },
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...entries },
 };
 

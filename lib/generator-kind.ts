@@ -102,7 +102,10 @@ export interface GeneratorStatus {
   readonly readAt: Date;
   /** How many ids can be made without the store. */
   readonly inHand: number;
-  /** How long they last at the rate of late; undefined while that is not known. */
+  /**
+   * Of `segments` how long they last at the current rate, of ids `counted` how long until the
+   * newest are too old; undefined while that is not known.
+   */
   readonly inHandMs: number | undefined;
   /** How many the store is asked for at a time; undefined where as many as are wanted. */
   readonly step: number | undefined;

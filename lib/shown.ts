@@ -139,7 +139,7 @@ export function withoutSecrets(text: string, secrets: readonly string[] = []): s
  * error itself may hold the arguments of AUTH, options or a URL, and loggers print all of that.
  */
 export function plainCause(error: unknown, secrets: readonly string[] = []): Error {
-  if (!(error instanceof Error)) return new Error(withoutSecrets(String(error), secrets));
+  if (!(error instanceof Error)) return new Error(withoutSecrets(textOf(error), secrets));
   const { code, command } = error as { code?: unknown; command?: { name?: unknown } };
   const fresh = new Error(withoutSecrets(error.message, secrets));
   fresh.name = error.name;
@@ -149,6 +149,15 @@ export function plainCause(error: unknown, secrets: readonly string[] = []): Err
     ...(typeof code === 'string' && { code }),
     ...(typeof command?.name === 'string' && { command: command.name }),
   });
+}
+
+/** An object may have no toString(). */
+function textOf(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return `a value (${typeof value})`;
+  }
 }
 
 /** The longest name of a host has 253. */

@@ -26,6 +26,9 @@ const OF_COUNTERS = Object.entries(COUNTERS).map(([name, Topology]) => [
 /** @type {typeof OF_REDIS} */
 const TOPOLOGIES = { ...OF_REDIS, ...Object.fromEntries([...OF_STORES, ...OF_COUNTERS]) };
 
+/** A rule is taken out so often before the run is called blind. */
+const CONTROL_ROUNDS = 4;
+
 const namesOf = (/** @type {readonly { name: string }[]} */ list) => list.map(({ name }) => name);
 /** Short for several names. @type {Record<string, readonly string[]>} */
 const GROUPS = {
@@ -98,17 +101,29 @@ const isControl = rule !== undefined;
 console.log(`[chaos] packing the library${rule ? `, without ${rule.name}` : ''}`);
 const app = await unpackLibrary(folder, rule);
 const random = randomOf(Number(values.seed));
-const results = [];
 const weightOf = (/** @type {string} */ name) => TOPOLOGIES[name]?.[1] ?? 0;
 const whole = names.reduce((sum, name) => sum + weightOf(name), 0);
-for (const name of names) {
-  const Topology = TOPOLOGIES[name]?.[0];
-  const own = join(folder, name);
-  const part = (seconds * weightOf(name)) / whole;
-  console.log(`[chaos] ${name} for ${part} s`);
-  results.push(
-    await runTopology({ topology: new Topology(own), folder: own, app, seconds: part, random }),
-  );
+
+async function attack(/** @type {number} */ round) {
+  const results = [];
+  for (const name of names) {
+    const Topology = TOPOLOGIES[name]?.[0];
+    const own = join(folder, `${name}-${round}`);
+    const part = (seconds * weightOf(name)) / whole;
+    console.log(`[chaos] ${name} for ${part} s`);
+    results.push(
+      await runTopology({ topology: new Topology(own), folder: own, app, seconds: part, random }),
+    );
+  }
+  return results;
+}
+
+const isFound = (/** @type {readonly { duplicateCount: number }[]} */ all) =>
+  all.some(({ duplicateCount }) => duplicateCount > 0);
+let results = await attack(1);
+// On a busy machine the fault that shows it may come when nobody makes ids.
+for (let round = 2; isControl && !isFound(results) && round <= CONTROL_ROUNDS; round++) {
+  results = await attack(round);
 }
 if (names.length > 0) console.log(reportText(results));
 const played = mistakes.length === 0 ? [] : await runMistakes({ mistakes, folder, app });

@@ -10,6 +10,7 @@ const FOLDER = new URL('../lib/backends/redis/', import.meta.url);
 const OPENING = 'scripts/opening';
 const HOLDERS = [OPENING, 'worker-ids/scripts/registry', 'worker-ids/scripts/holders'];
 const COUNTER = [OPENING, 'counters/scripts/numbers', 'counters/scripts/counter'];
+const LOCK = [OPENING, 'counters/scripts/numbers', 'locks/scripts/lock'];
 const SCRIPTS = {
   acquire: [...HOLDERS, 'worker-ids/scripts/search', 'worker-ids/scripts/acquire'],
   renew: [...HOLDERS, 'worker-ids/scripts/renew'],
@@ -20,6 +21,11 @@ const SCRIPTS = {
   createCounter: [...COUNTER, 'counters/scripts/create'],
   counters: ['counters/scripts/counters'],
   durability: ['counters/scripts/durability'],
+  acquireLock: [...LOCK, 'locks/scripts/acquire'],
+  extendLock: [...LOCK, 'locks/scripts/extend'],
+  releaseLock: [...LOCK, 'locks/scripts/release'],
+  isLockFree: ['locks/scripts/is-free'],
+  locks: ['locks/scripts/locks'],
 };
 
 function read(part) {

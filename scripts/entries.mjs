@@ -13,6 +13,8 @@ export const ENTRIES = {
   './etcd': 'backends/etcd/index',
   './sql': 'backends/sql/index',
   './segments': 'counters/index',
+  './api-keys': 'api-keys/index',
+  './api-keys/swagger': 'api-keys/swagger',
   './lock': 'nest/lock/index',
   './typeorm': 'orm/typeorm/index',
   './testing': 'testing/index',

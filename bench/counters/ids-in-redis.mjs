@@ -3,6 +3,7 @@
 //
 // Promise: every id of every round is checked for a second one; a row that has duplicates says so.
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { column, spread } from '../harness/figures.mjs';
@@ -15,6 +16,9 @@ const { redisCounters, redisIds } = await importRedis();
 
 const IN_FLIGHT = 50;
 const MEASURED_MS = 1000;
+/** Losses of everything, and the pause before each, in which ids are made. */
+const FLUSH_COUNT = 40;
+const BETWEEN_MS = 100;
 
 /** From the description of redis-id-generator, written anew. */
 const PEER_LUA = `
@@ -84,11 +88,35 @@ async function measure({ flight, open }) {
     await Promise.all(Array.from({ length: flight }, worker));
     const seconds = (performance.now() - startedAt) / 1000;
     const ids = all.flat();
-    return { perSecond: ids.length / seconds, twice: ids.length - new Set(ids).size };
+    const perSecond = ids.length / seconds;
+    const flushed = await flushedUnder(way, { flight, url: server.url });
+    return { perSecond, twice: twiceIn(ids), flushedTwice: twiceIn([...ids, ...flushed]) };
   } finally {
     await way.close();
     await server.stop();
   }
+}
+
+const twiceIn = (/** @type {readonly bigint[]} */ ids) => ids.length - new Set(ids).size;
+
+/** Ids made while everything in Redis is lost again and again, and until the way goes on. */
+async function flushedUnder(way, { flight, url }) {
+  const admin = new Redis(url);
+  const all = [];
+  let isOver = false;
+  const worker = async () => {
+    do all.push(await way.next());
+    while (!isOver);
+  };
+  const workers = Array.from({ length: flight }, worker);
+  for (let count = 0; count < FLUSH_COUNT; count++) {
+    await sleep(BETWEEN_MS);
+    await admin.flushall();
+  }
+  isOver = true;
+  await Promise.all(workers);
+  admin.disconnect();
+  return all.flat();
 }
 
 async function run(options) {
@@ -98,6 +126,7 @@ async function run(options) {
     String(flight),
     spread(column(rounds, 'perSecond'), 0),
     spread(column(rounds, 'twice'), 0),
+    spread(column(rounds, 'flushedTwice'), 0),
   ]);
 }
 
@@ -111,6 +140,12 @@ export const idsInRedis = {
     'by which a restart is noticed. So ours are slower where each id has a call of its own, and ' +
     'faster where callers share calls, as those of `nextIdAsync` do. A layout with 10 bits of ' +
     'sequence has at most 1,024,000 ids a second, where the last row ends.',
-  columns: ['way', 'in flight', 'ids per second', 'ids twice'],
+  columns: [
+    'way',
+    'in flight',
+    'ids per second',
+    'ids twice',
+    `ids twice, ${FLUSH_COUNT} times FLUSHALL`,
+  ],
   run,
 };

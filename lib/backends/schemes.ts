@@ -37,6 +37,7 @@ const SQL = {
   support: async (url: string) => (await import('./sql/store-of.js')).supportFromUrl(url),
   inspector: async (url: string) => (await import('./sql/store-of.js')).inspectorFromUrl(url),
   counters: async (url: string) => (await import('./sql/index.js')).countersFromUrl(url),
+  locks: async (url: string) => (await import('./sql/index.js')).sqlLocksFromUrl(url),
 } as const;
 
 const BACKENDS: readonly Backend[] = [
@@ -71,6 +72,7 @@ const BACKENDS: readonly Backend[] = [
     inspector: async (url) =>
       (await import('./redis/worker-ids/redis-inspector.js')).inspectorFromUrl(url),
     counters: async (url) => (await import('./redis/index.js')).countersFromUrl(url),
+    locks: async (url) => (await import('./redis/index.js')).locksFromUrl(url),
   },
   {
     name: 'etcd',
@@ -80,6 +82,7 @@ const BACKENDS: readonly Backend[] = [
     support: async (url) => (await import('./etcd/index.js')).supportFromUrl(url),
     inspector: async (url) =>
       (await import('./etcd/worker-ids/etcd-inspector.js')).inspectorFromUrl(url),
+    locks: async (url) => (await import('./etcd/index.js')).etcdLocksFromUrl(url),
   },
   {
     ...SQL,

@@ -67,10 +67,13 @@ export function helpHint(name: string): string {
   return `See: snowflake ${name} --help`;
 }
 
-/** Every connection string with a password contains one of these. */
-const MAY_BE_URL = /:\/\/|@|=/;
+/**
+ * Every connection string with a password contains one of the first three, every API key and every
+ * random secret as many characters in a row.
+ */
+const MAY_BE_SECRET = /:\/\/|@|=|\w{32}/;
 
-/** An argument as a message shows it; the password of what may be a URL is hidden. */
+/** An argument as a message shows it; what may be a URL with a password, or a key, is hidden. */
 export function quoted(text = ''): string {
-  return MAY_BE_URL.test(text) ? shownUrl(text) : JSON.stringify(text);
+  return MAY_BE_SECRET.test(text) ? shownUrl(text) : JSON.stringify(text);
 }

@@ -5,7 +5,7 @@
  */
 import type { FieldRole } from '../core/layout/layout-field.js';
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
-import type { GeneratorState } from '../generator-kind.js';
+import type { GeneratorState, GeneratorStatus } from '../generator-kind.js';
 import type { HealthReport } from '../health/health-report.js';
 import type { LeaseState } from '../lease/lease-states.js';
 
@@ -47,9 +47,13 @@ export interface LeasedGeneratorView extends GeneratorView {
 
 /** What a generator without a worker id has in hand. */
 export interface HandView {
+  readonly kind: GeneratorStatus['kind'];
   readonly state: GeneratorState;
   readonly inHand: number;
-  /** Absent while no rate is known. */
+  /**
+   * Of segments how long they last, absent while no rate is known; of ids `counted` in a store how
+   * long until the newest are too old.
+   */
   readonly inHandMs?: number | undefined;
   readonly step: number | undefined;
   readonly calls: RenewalsView;

@@ -44,8 +44,9 @@ export function generatorView({ name, ids, support, application }: ShownGenerato
   };
 }
 
-function handView({ state, inHand, inHandMs, step, calls, readAt }: GeneratorStatus): HandView {
-  return { state, inHand, inHandMs, step, calls: callsView(calls, readAt) };
+function handView(status: GeneratorStatus): HandView {
+  const { kind, state, inHand, inHandMs, step, calls, readAt } = status;
+  return { kind, state, inHand, inHandMs, step, calls: callsView(calls, readAt) };
 }
 
 function callsView({ countByAnswer, recent, lastAt }: RenewalStatus, readAt: Date): RenewalsView {

@@ -3,8 +3,8 @@
  *
  * Promise: nothing is changed by looking.
  */
-import { nowOf, slewed } from '../registry/registry-clock.js';
-import type { LockHeader, LockReading, LockRow } from './lock-slice.js';
+import { nowOf, slewed, type ClockState } from '../registry/registry-clock.js';
+import type { LockReading, LockRow } from './lock-slice.js';
 import type { LockRecord } from './lock-store.js';
 
 export interface NamedLock {
@@ -14,7 +14,7 @@ export interface NamedLock {
 
 /** Those that nobody else can have now, in the order of their names. */
 export function lockRecords(
-  header: LockHeader,
+  header: ClockState,
   locks: readonly NamedLock[],
   { timeMs, clock = slewed }: Pick<LockReading, 'timeMs' | 'clock'>,
 ): LockRecord[] {

@@ -231,7 +231,7 @@ const IN_HAND: readonly Metric[] = [
     openTelemetry: 'snowflake.hand.remaining',
     kind: 'gauge',
     unit: 's',
-    help: 'How long the ids in hand last at the rate of late; absent while that is not known',
+    help: 'How long the ids in hand last at the current rate, or until they are too old',
     aggregator: 'min',
     read: ({ status }) => (hasWorkerId(status) ? undefined : secondsOf(status.inHandMs)),
   },

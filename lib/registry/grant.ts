@@ -1,9 +1,9 @@
 /**
- * The step that grants a range.
+ * The step that grants a range, and what is said of it.
  *
  * Promise: the answer says what the slot is written with, and nothing else.
  */
-import type { LeaseGrant } from '../lease/distributed-support.js';
+import type { LeaseAnswer, LeaseGrant } from '../lease/distributed-support.js';
 import { nowOf } from './registry-clock.js';
 import type { HeldSlot, RegistryHeader, Step } from './slice.js';
 
@@ -14,4 +14,11 @@ export function granted(header: RegistryHeader, slot: HeldSlot): Step {
   const range = { workerId, floorMs: holder.floorMs, ceilingMs, nowMs: nowOf(header) };
   const answer: LeaseGrant = { status: 'ok', ...range, mark, quarantineMs };
   return { answer, header, slots: [slot] };
+}
+
+/** The store may have told it before whoever is answered asked, who would misjudge its clock. */
+export function withoutTime(answer: LeaseAnswer): LeaseAnswer {
+  if (answer.status !== 'ok') return answer;
+  const { nowMs: _, ...grant } = answer;
+  return grant;
 }

@@ -17,6 +17,7 @@ import { pause, systemTimers, type Timers } from '../patience/timers.js';
 import { acquireFrom, type Attempt, type Rows } from './acquire-rows.js';
 import { isWide } from './candidates.js';
 import { workerRecords } from './registry-view.js';
+import { withoutTime } from './grant.js';
 import { release } from './release.js';
 import { renew } from './renew.js';
 import { headerRow } from './row-text.js';
@@ -34,7 +35,7 @@ interface Operation<T extends Changes> {
   /** @param number how many of its writes were refused */
   readonly take: (number: number) => Promise<Attempt<T>>;
   readonly isLatest: () => boolean;
-  readonly onCreated: (() => Promise<void>) | undefined;
+  readonly onCreated?: () => Promise<void>;
 }
 
 /** What became of what a step wanted to be written. */
@@ -59,7 +60,7 @@ export class RegistrySupport implements IDistributedSupport {
   readonly #store: SliceStore;
   readonly #timers: Timers;
   readonly #random: () => number;
-  readonly #latest = new LatestOperation();
+  readonly #latest: LatestOperation;
   readonly #rows: Rows = {
     read: (workerIds, request) => this.#read(workerIds, request),
     ceilings: async ({ workerIdMin: min, workerIdMax: max }) =>
@@ -71,17 +72,23 @@ export class RegistrySupport implements IDistributedSupport {
     this.#store = store;
     this.#timers = timers;
     this.#random = random;
+    this.#latest = new LatestOperation(timers);
     this.place = store.place;
     this.lossWindowMs = store.lossWindowMs + HEADER_AGE_MS;
   }
 
+  /** Asked the same again, as by a caller that gave up, it answers both with what comes. */
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
-    const { slice, step } = await this.#repeated(
-      request,
-      (number) => acquireFrom(this.#rows, request, number),
-      () => this.#makeFirst(request),
-    );
-    return slice.withWrites(step.answer);
+    const onItsWay = this.#latest.answerOnItsWay<LeaseAnswer>(request);
+    if (onItsWay !== undefined) return withoutTime(await onItsWay);
+    return this.#latest.repeatable(request, async (isLatest) => {
+      const { slice, step } = await this.#attempts({
+        take: (number) => acquireFrom(this.#rows, request, number),
+        isLatest,
+        onCreated: () => this.#makeFirst(request),
+      });
+      return slice.withWrites(step.answer);
+    });
   }
 
   async refreshAlive(lease: WorkerLease): Promise<LeaseAnswer> {
@@ -129,11 +136,10 @@ export class RegistrySupport implements IDistributedSupport {
   }
 
   #repeated<T extends Changes>(
-    { token }: Pick<WorkerLease, 'token'>,
+    lease: WorkerLease,
     take: Operation<T>['take'],
-    onCreated?: () => Promise<void>,
   ): Promise<Attempt<T>> {
-    return this.#latest.of(token, (isLatest) => this.#attempts({ take, isLatest, onCreated }));
+    return this.#latest.of(lease, (isLatest) => this.#attempts({ take, isLatest }));
   }
 
   async #attempts<T extends Changes>(operation: Operation<T>): Promise<Attempt<T>> {

@@ -53,7 +53,8 @@ export interface RegistryInspector {
   readonly lossWindowMs: number;
   /** What has to be in the store before a registry can be: the statement, and what runs it. */
   readonly preparation?: StorePreparation;
-  read(): Promise<RegistryView>;
+  /** @param countMax so many worker ids are enough, whichever; absent for all */
+  read(countMax?: number): Promise<RegistryView>;
   /** What the operator should know about the server and its settings. */
   findings(): Promise<Finding[]>;
   /** What the connection said last, for a message about an answer that does not come. */

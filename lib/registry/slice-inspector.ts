@@ -34,17 +34,17 @@ export class SliceInspector implements RegistryInspector {
     this.lossWindowMs = this.#support.lossWindowMs;
   }
 
-  async read(): Promise<RegistryView> {
+  async read(countMax?: number): Promise<RegistryView> {
     const { lossWindowMs } = this;
     const { clock } = this.#store;
-    const slice = new StoredSlice(await this.#store.readAll(), { lossWindowMs, clock });
+    const slice = new StoredSlice(await this.#store.readAll(countMax), { lossWindowMs, clock });
     const { header: facts, nowMs, reading } = slice;
     return {
       storeMs: reading.timeMs,
       nowMs,
       ...(facts && { facts }),
       isUnfinished: facts === undefined && slice.slots().length > 0,
-      workers: workerRecords(slice.slots(), nowMs),
+      workers: workerRecords(slice.slots(), nowMs).slice(0, countMax),
       proofOf: (workerId) => slice.slotOf(workerId).holder,
     };
   }

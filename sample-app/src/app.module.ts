@@ -19,6 +19,7 @@ import { MetricsModule } from './metrics/metrics.module.js';
 import { OperatorGuard } from './operator/operator.guard.js';
 import { OperatorModule } from './operator/operator.module.js';
 import { OrdersModule } from './orders/orders.module.js';
+import { PartnersModule } from './partners/partners.module.js';
 
 const strictly = { whitelist: true, forbidNonWhitelisted: true, transform: true };
 
@@ -37,6 +38,7 @@ const strictly = { whitelist: true, forbidNonWhitelisted: true, transform: true 
     CustomersModule,
     OrdersModule,
     InvoicesModule,
+    PartnersModule,
     HealthModule,
     MetricsModule,
   ],

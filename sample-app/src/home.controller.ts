@@ -28,6 +28,11 @@ export class HomeController {
         'invoice it': post('/invoices', { orderId: '<publicId of the order>' }),
         'read what an id says': `${url}/ids/${this.ids.nextIdString()}`,
       },
+      partners: {
+        'make a key, as an operator':
+          post('/partner-keys', { partner: 'Tea by Bike' }) + ' -u any:<password of the log>',
+        'read with it': `curl ${url}/partner/orders -H 'authorization: Bearer <key>'`,
+      },
       operate: {
         'is the process alive': `${url}/health`,
         'can it make ids and reach its database': `${url}/health/ready`,

@@ -3,6 +3,7 @@
  */
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+import { API_KEY_SCHEME, apiKeyScheme } from 'nestjs-snowflake/api-keys/swagger';
 
 export function serveOpenApi(app: INestApplication): void {
   const head = new DocumentBuilder()
@@ -12,6 +13,8 @@ export function serveOpenApi(app: INestApplication): void {
         'ordered by time; those of invoices are small numbers.',
     )
     .setVersion('1.0')
+    .addBasicAuth()
+    .addSecurity(API_KEY_SCHEME, apiKeyScheme({ prefix: 'shop' }))
     .build();
   SwaggerModule.setup('docs', app, () => SwaggerModule.createDocument(app, head));
 }

@@ -6,8 +6,9 @@ import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { supportFromUrl } from '../../lib/backends/etcd/index.js';
+import { etcdLocks, supportFromUrl } from '../../lib/backends/etcd/index.js';
 import { etcdMembers, startEtcd, startEtcdMember } from '../../scripts/servers/start-etcd.mjs';
+import { heldIn, namedLock } from '../lock/store-locks.js';
 import { until } from '../until.js';
 import { EtcdKeys, endpointOf } from './etcd-keys.js';
 import { EtcdLab } from './etcd-lab.js';
@@ -55,6 +56,17 @@ describe('an etcd with users', () => {
     expect(await support.refreshAlive(lease)).toMatchObject({ status: 'ok' });
     expect(proxy.asked.filter((path) => path === 'auth/authenticate')).toHaveLength(1);
     expect(await support.advice!()).toEqual([]);
+  });
+
+  it('keeps locks for a user with a role on the prefix alone', async () => {
+    const store = etcdLocks({ endpoints: [endpoint], ...app });
+    const short = { ttlMs: 1000, longestMs: 1000 };
+    const held = await heldIn(store, namedLock('a', short));
+    expect(await store.extend({ ...held, ttlMs: 1000 })).toMatchObject({ status: 'ok' });
+    expect(await store.locks!()).toMatchObject([{ lock: 'a' }]);
+    await store.release(held);
+    expect([await store.locks!(), await store.advice!()]).toEqual([[], []]);
+    await store.close!();
   });
 
   it('logs in once for all who ask at once, and again where etcd forgot the login', async () => {

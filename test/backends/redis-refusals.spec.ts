@@ -41,6 +41,15 @@ describe('a Redis that refuses', () => {
     expect(error).toMatchObject({ retryable: false, details: { refusal: 'permission' } });
   });
 
+  // Each connection of its own: the refusal and the answer to INFO may come together, or not.
+  it('lets everybody in without a password, but not with a wrong one', async () => {
+    const { port } = await lab.server();
+    const all = Array.from({ length: 30 }, () => refused(`redis://app:wrong@127.0.0.1:${port}`));
+    for (const error of await Promise.all(all)) {
+      expect(error).toMatchObject({ retryable: false, details: { refusal: 'wrong-password' } });
+    }
+  });
+
   it('keeps something else under the key', async () => {
     const { port, url } = await lab.server();
     await lab.client(port).set(KEY, 'a text');

@@ -87,15 +87,14 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
 }
 
 /**
- * Processes are attacked as long as the store is; where there is a pace for it, until each fault
- * of the store has happened.
+ * Processes are attacked as long as the store is, and until each fault has happened.
  * @typedef {{ world: World, pace: Pace, seconds: number, log: Entry[] }} Attack
  * @param {Attack} attack
  */
 async function attackAll(attack) {
   const startMs = monotonicMs();
-  const { world, pace, seconds, log } = attack;
-  const wanted = pace.grantMs > 0 ? faultsOf(world.topology) : [];
+  const { world, seconds, log } = attack;
+  const wanted = faultsOf(world.topology);
   const isDone = () => wanted.every((fault) => log.some((entry) => entry.fault === fault));
   const isOver = () => {
     const overtimeMs = monotonicMs() - startMs - seconds * 1000;

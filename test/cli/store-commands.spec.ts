@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { layouts } from 'nestjs-snowflake/core';
+import { countersFromUrl } from '../../lib/backends/redis/index.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { command, typing } from './run-command.js';
 import { until } from '../until.js';
@@ -229,6 +230,20 @@ describe('doctor', () => {
     expect(code).toBe(1);
     const wrong = found.filter(({ level }) => level === 'warning' || level === 'fault');
     expect(wrong.map(({ text }) => text).join()).toMatch(new RegExp(said));
+  });
+
+  it('warns of counters without an append-only file, and only of them', async () => {
+    const at = place(await server('--appendonly', 'no'));
+    const persistence = async () =>
+      (await findings(...at)).found.find(({ topic }) => topic === 'persistence');
+    expect(await persistence()).toMatchObject({ level: 'ok' });
+    const counters = countersFromUrl(`${at[1]}&lossWindowMs=0`);
+    await counters.create({ counter: 'order', start: 1n });
+    await counters.close();
+    expect(await persistence()).toMatchObject({
+      level: 'warning',
+      text: expect.stringMatching(/file is off, and this namespace has counters.*appendonly yes/),
+    });
   });
 
   it('warns of replicas that the URL does not speak of, unless it gives a window', async () => {

@@ -3,7 +3,7 @@
  * in the hands of the test, once by etcd's own clock, where that is enough.
  */
 import { randomUUID } from 'node:crypto';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { supportFromUrl } from '../../lib/backends/etcd/index.js';
 import type { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { describeDistributedSupport } from '../../lib/testing/index.js';
@@ -20,15 +20,18 @@ describe('the etcd support, told the time by the test', () => {
 describe('the etcd support', () => {
   const run = randomUUID();
   const opened: RegistrySupport[] = [];
-  afterEach(async () => {
+  afterAll(async () => {
     await Promise.all(opened.splice(0).map((support) => support.close()));
   });
 
   describeDistributedSupport({
-    test: it,
+    // Each waits for a quarantine by a real clock: a few at once, each in a registry of its own.
+    test: it.concurrent,
     expect,
     createSupport(name) {
-      const url = `${process.env['ETCD_URL']!}?namespace=${name}-${run}&requestTimeoutMs=60000`;
+      // One member has one clock.
+      const settings = `namespace=${name}-${run}&requestTimeoutMs=60000&clockDifferenceMs=0`;
+      const url = `${process.env['ETCD_URL']!}?${settings}`;
       const support = supportFromUrl(url);
       opened.push(support);
       return support;

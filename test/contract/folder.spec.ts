@@ -2,24 +2,17 @@
  * A folder keeps the contract: once with the time and the boot of the host in the hands of the
  * test, once as applications use it. Losses are real: the folder deleted, an older copy put back.
  */
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { FolderStore } from '../../lib/backends/host/folder-store.js';
 import { folderSupport } from '../../lib/backends/host/index.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { describeDistributedSupport, SettableTime } from '../../lib/testing/index.js';
+import { quickFolder } from '../support/quick-folder.mjs';
 
-const root = mkdtempSync(join(tmpdir(), 'snowflake-contract-'));
+// What is proved here is proved without a loss of power: that is folder-files.spec.ts's part.
+const root = quickFolder('contract');
 afterAll(() => rmSync(root, { recursive: true }));
 const folderOf = (name: string) => join(root, name);
 const copyOf = (name: string) => join(root, 'copies', name);
@@ -70,7 +63,8 @@ describe('a folder, told the time by the test', () => {
 
 describe('a folder', () => {
   describeDistributedSupport({
-    test: it,
+    // Each waits for a quarantine by a real clock: a few at once, each in a registry of its own.
+    test: it.concurrent,
     expect,
     createSupport: (namespace) => folderSupport({ folder: join(root, 'real'), namespace }),
     leaveOut: ['clock', 'losses', 'version'],

@@ -37,7 +37,8 @@ describe('mysqlSupport, told the time by the test', () => {
 
 describe('mysqlSupport', () => {
   describeDistributedSupport({
-    test: it,
+    // Each waits for a quarantine by a real clock: a few at once, each in a registry of its own.
+    test: it.concurrent,
     expect,
     createSupport: (name) =>
       mysqlSupport({

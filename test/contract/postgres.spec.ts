@@ -38,7 +38,8 @@ describe('postgresSupport', () => {
   const run = randomUUID();
 
   describeDistributedSupport({
-    test: it,
+    // Each waits for a quarantine by a real clock: a few at once, each in a registry of its own.
+    test: it.concurrent,
     expect,
     createSupport: (name) =>
       postgresSupport({

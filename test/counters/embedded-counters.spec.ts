@@ -8,10 +8,11 @@ import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
-import { SqlCounterRows } from '../../lib/backends/sql/counters/sql-counter-rows.js';
+import { startSnowflake } from 'nestjs-snowflake';
 import { POSTGRES_HISTORY, POSTGRES_TIME } from '../../lib/backends/sql/dialects/postgres.js';
 import { SQLITE_TIME, SqliteDialect } from '../../lib/backends/sql/dialects/sqlite.js';
 import { countersFromUrl, counterTable, sqlCounters } from '../../lib/backends/sql/index.js';
+import { SqlKeyedRows } from '../../lib/backends/sql/sql-keyed-rows.js';
 import { checkedOptions } from '../../lib/backends/sql/sql-options.js';
 import { RowCounters } from '../../lib/counters/row-counters.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
@@ -51,8 +52,9 @@ describe('sqlCounters on SQLite, told the time by the test', () => {
       mark: () => '?',
       store: (query, options) =>
         new RowCounters(
-          new SqlCounterRows({
+          new SqlKeyedRows({
             ...checkedOptions(options),
+            holds: 'counters',
             dialect: new SqliteDialect(IDENTITY),
             connection: { where: { text: 'SQLite', secrets: [] }, query },
           }),
@@ -82,6 +84,22 @@ describe('sqlCounters on a URL of SQLite', () => {
     const failure = await failureOf(store.create({ counter: 'c', start: 1n }));
     expect(failure.message).toContain('PRAGMA synchronous');
     handle.close();
+  });
+});
+
+describe('segments+sqlite:', () => {
+  it('count on in the file that its URL names', async () => {
+    const namespace = randomUUID();
+    const terms = `table=${COUNTERS}&namespace=${namespace}&counter=order&startAt=7&stepMin=10`;
+    const generator = `segments+sqlite:${path}?${terms}`;
+    const first = await startSnowflake({ generator });
+    expect(first.ids.nextIds(3)).toEqual([7n, 8n, 9n]);
+    await first.close();
+    const second = await startSnowflake({ generator });
+    // What was in hand was given back.
+    expect(second.ids.nextId()).toBe(10n);
+    expect(second.ids.status).toMatchObject({ kind: 'segments', state: 'active' });
+    await second.close();
   });
 });
 

@@ -3,12 +3,16 @@
  * once by Redis' own clock; and a Redis that may lose everything is refused.
  */
 import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RedisCounters, countersFromUrl } from '../../lib/backends/redis/index.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
+import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { failureOf, RedisLab } from '../backends/redis-lab.js';
 import { codeOf } from '../code-of.js';
+import { until } from '../until.js';
 import { redisCounterStore } from './timed-counters.js';
 
 const opened: RedisCounters[] = [];
@@ -89,9 +93,29 @@ describe('a Redis without an append-only file', () => {
   });
 
   it('loses no number by a restart with the file, and notices the restart', async () => {
-    const { port } = await lab.server('--appendonly', 'yes', '--appendfsync', 'always');
-    const store = countersOf({ redis: `redis://127.0.0.1:${port}`, lossWindowMs: 0 });
-    expect(await store.take(take)).toMatchObject({ status: 'ok', first: 1n, era: 1 });
+    const folder = mkdtempSync(`${tmpdir()}/snowflake-counters-`);
+    const args = ['--dir', folder, '--appendonly', 'yes', '--appendfsync', 'always'];
+    const before = await startRedis({ args });
+    const store = countersOf({ redis: before.url, lossWindowMs: 0 });
+    expect(await store.take(take)).toMatchObject({ status: 'ok', first: 1n, end: 2n, era: 1 });
+    await before.stop();
+    const { port } = before;
+    const after = await startRedis({ port, args });
+    try {
+      // Another server for all the store knows: above the file by `skip`, under a new era.
+      const { skip } = take;
+      const have = 2n;
+      const again = { ...take, have };
+      let answer: Awaited<ReturnType<typeof store.take>> | undefined;
+      await until(async () => {
+        answer = await store.take(again).catch(() => undefined);
+        return answer?.status === 'ok';
+      });
+      expect(answer).toMatchObject({ status: 'ok', first: have + skip, era: 2 });
+    } finally {
+      await after.stop();
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 });
 

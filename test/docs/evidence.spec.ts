@@ -5,6 +5,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { CONTRACT_CASES } from '../../lib/testing/describe-distributed-support.js';
 import { SCENARIOS } from '../simulation/world/index.js';
+import { COUNTER_FAULTS } from '../chaos/counters/counter-topologies.mjs';
 import { FAULTS } from '../chaos/faults.mjs';
 import { NETWORK_FAULTS } from '../chaos/network-faults.mjs';
 import { STORE_FAULTS } from '../chaos/stores/stores.mjs';
@@ -21,7 +22,7 @@ const TRACK_RECORD = textOf('docs/internals/track-record.md');
 const KNOWN: Readonly<Record<string, readonly string[]>> = {
   mutant: BROKEN_VARIANTS.map(({ name }) => name),
   simulation: SCENARIOS.map(({ name }) => name),
-  chaos: [...FAULTS, ...NETWORK_FAULTS, ...STORE_FAULTS].map(({ name }) => name),
+  chaos: [...FAULTS, ...NETWORK_FAULTS, ...STORE_FAULTS, ...COUNTER_FAULTS].map(({ name }) => name),
   mistake: MISTAKES.map(({ name }) => name),
   contract: CONTRACT_CASES.map(({ name }) => name),
 };

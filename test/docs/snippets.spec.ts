@@ -107,6 +107,7 @@ describe('tables', () => {
     ['option', 'lib/index.ts', 'SnowflakeModuleOptions'],
     ['extra', 'lib/index.ts', 'SnowflakeModuleExtras'],
     ['Redis option', 'lib/backends/redis/index.ts', 'RedisSupportOptions'],
+    ['API key option', 'lib/api-keys/index.ts', 'ApiKeyModuleOptions'],
   ])('name every %s there is, and no other', (title, entry, type) => {
     expect(named(options, title)).toEqual(program.namesOf(entry, type));
   });

@@ -4,11 +4,14 @@
  * A mutant is a change of a line or two of the real source, so the library needs no hooks for its
  * own attackers. An edit that no longer finds its text, or finds it twice, is a loud failure.
  */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { transformSync } from '@swc/core';
+import { withBuiltIns } from '../support/built-ins.mjs';
+import { ROOT, madeOnce } from '../support/made-once.mjs';
+import { quickFolder } from '../support/quick-folder.mjs';
 
 /**
  * @typedef {object} Edit One text of a source file and what stands there instead.
@@ -17,12 +20,13 @@ import { transformSync } from '@swc/core';
  * @property {string} put
  */
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const SIMULATION = 'test/simulation/world';
 const WALK = 'test/registry';
 const COUNTERS = 'test/counters/counter-simulation.ts';
 const SEGMENTS = 'test/segments/segment-simulation.ts';
 const LOCKS = 'test/lock/lock-simulation.ts';
+const KEYS = 'test/api-keys/key-attack.ts';
+const IDS = 'test/ids/id-simulation.ts';
 /** What a simulation needs: no Nest, no Redis. */
 const PARTS = [
   'lib/errors.ts',
@@ -37,6 +41,8 @@ const PARTS = [
   'lib/counters',
   'lib/lock',
   'lib/backends/memory',
+  'lib/api-keys/key',
+  'lib/api-keys/guard/admission.ts',
   'lib/testing',
   SIMULATION,
   WALK,
@@ -44,8 +50,11 @@ const PARTS = [
   SEGMENTS,
   LOCKS,
   'test/lock/simulated-process.ts',
+  KEYS,
   'test/segments/counting-store.ts',
   'test/segments/kept.ts',
+  IDS,
+  'test/ids/counted.ts',
 ];
 
 const paths = PARTS.flatMap((part) => (part.endsWith('.ts') ? [part] : filesOf(part)));
@@ -58,19 +67,26 @@ function filesOf(/** @type {string} */ part) {
     .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)));
 }
 
-/** @type {Map<string, string>} */
-const unchanged = new Map();
+/** What the compiled files are made from, and by. */
+const SOURCES = [
+  ...PARTS,
+  'test/mutants/load-library.mjs',
+  'test/support/built-ins.mjs',
+  'package-lock.json',
+];
 
-/** @param {string} text */
-function compiled(text) {
-  return transformSync(text, {
-    configFile: false,
-    swcrc: false,
-    jsc: { parser: { syntax: 'typescript' }, target: 'es2023' },
-    module: { type: 'es6' },
-    sourceMaps: false,
-  }).code;
-}
+const compiledPath = (/** @type {string} */ path) => path.replace(/\.ts$/, '.js');
+
+/** @type {import('@swc/core').Options} */
+const SETTINGS = {
+  configFile: false,
+  swcrc: false,
+  jsc: { parser: { syntax: 'typescript' }, target: 'es2023' },
+  module: { type: 'es6' },
+  sourceMaps: false,
+};
+
+const compiled = (/** @type {string} */ text) => withBuiltIns(transformSync(text, SETTINGS).code);
 
 /** The source of a file after a mutant's edits. */
 function edited(/** @type {string} */ path, /** @type {readonly Edit[]} */ edits) {
@@ -85,11 +101,18 @@ function edited(/** @type {string} */ path, /** @type {readonly Edit[]} */ edits
   return text;
 }
 
-/** @type {string[]} */
-const folders = [];
-process.once('exit', () => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
+/** @type {Promise<string> | undefined} the folder of all as they are, compiled */
+let unchanged;
+
+function compiledOnce() {
+  return (unchanged ??= madeOnce('modules', SOURCES, async (folder) => {
+    for (const path of paths) {
+      const target = join(folder, compiledPath(path));
+      mkdirSync(dirname(target), { recursive: true });
+      writeFileSync(target, compiled(edited(path, [])));
+    }
+  }));
+}
 
 /**
  * @param {readonly Edit[]} edits
@@ -125,21 +148,47 @@ export function loadLockSimulation(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, LOCKS);
 }
 
+/** @returns {Promise<typeof import('../api-keys/key-attack.js')>} on the library so edited */
+export function loadKeyAttack(/** @type {readonly Edit[]} */ edits = []) {
+  return load(edits, KEYS);
+}
+
+/** @returns {Promise<typeof import('../ids/id-simulation.js')>} so edited */
+export function loadIdSimulation(/** @type {readonly Edit[]} */ edits = []) {
+  return load(edits, IDS);
+}
+
 /** @returns {Promise<any>} */
-function load(/** @type {readonly Edit[]} */ edits, /** @type {string} */ entry) {
-  const folder = mkdtempSync(join(tmpdir(), 'snowflake-mutant-'));
-  folders.push(folder);
-  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
-  for (const path of new Set(edits.map(({ file }) => `lib/${file}`))) {
+async function load(/** @type {readonly Edit[]} */ edits, /** @type {string} */ entry) {
+  const plain = await compiledOnce();
+  const importFrom = (/** @type {string} */ folder) =>
+    import(pathToFileURL(join(folder, compiledPath(entry))).href);
+  if (edits.length === 0) return importFrom(plain);
+  const folder = quickFolder('mutant');
+  try {
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+    mutate(plain, folder, edits);
+    // With all that it imports: nothing is read later.
+    return await importFrom(folder);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Modules are told apart by their paths, so each has one of its own, also where it is the same. */
+function mutate(
+  /** @type {string} */ plain,
+  /** @type {string} */ folder,
+  /** @type {readonly Edit[]} */ edits,
+) {
+  const changed = new Set(edits.map(({ file }) => `lib/${file}`));
+  for (const path of changed) {
     if (!paths.includes(path)) throw new Error(`A mutant changes ${path}, which is not there.`);
   }
   for (const path of paths) {
-    const isEdited = edits.some(({ file }) => `lib/${file}` === path);
-    if (!unchanged.has(path)) unchanged.set(path, compiled(edited(path, [])));
-    const code = isEdited ? compiled(edited(path, edits)) : unchanged.get(path);
-    const target = join(folder, path.replace(/\.ts$/, '.js'));
+    const target = join(folder, compiledPath(path));
     mkdirSync(dirname(target), { recursive: true });
-    writeFileSync(target, String(code));
+    if (changed.has(path)) writeFileSync(target, compiled(edited(path, edits)));
+    else copyFileSync(join(plain, compiledPath(path)), target);
   }
-  return import(pathToFileURL(join(folder, entry.replace(/\.ts$/, '.js'))).href);
 }

@@ -22,7 +22,7 @@ export const ROWS_MUTANTS = [
   },
   {
     name: 'a row that was deleted is one that was never used',
-    seed: 1,
+    seed: 2,
     edits: [
       {
         file: SLICE,
@@ -33,7 +33,7 @@ export const ROWS_MUTANTS = [
   },
   {
     name: 'the clock of the header is written only once',
-    seed: 9,
+    seed: 95,
     edits: [
       {
         file: SLICE,
@@ -41,5 +41,47 @@ export const ROWS_MUTANTS = [
         put: 'if (agedMs >= 0)',
       },
     ],
+  },
+];
+
+const LATEST = 'registry/latest-operation.ts';
+
+/**
+ * Of what is asked again; `by` names the property of test/registry/repeated-acquire.spec.ts that
+ * must notice.
+ *
+ * @type {readonly (Mutant & { by: string })[]}
+ */
+export const REPEATED_MUTANTS = [
+  ...[
+    'gets its worker id where each step of the store takes longer than a call may',
+    'is one of a herd that all get theirs',
+  ].map((by) => ({
+    name: `what is on its way is dropped when it is asked for again (${by})`,
+    by,
+    edits: [
+      {
+        file: SUPPORT,
+        find: 'if (onItsWay !== undefined)',
+        put: 'if (onItsWay === null)',
+      },
+    ],
+  })),
+  {
+    name: 'the time of the first question is the answer to the second',
+    by: 'is not told a time that was read before it asked',
+    edits: [{ file: SUPPORT, find: 'withoutTime(await onItsWay)', put: 'await onItsWay' }],
+  },
+  {
+    name: 'another question gets the same answer',
+    by: 'gets an answer of its own where it asks something else',
+    edits: [
+      { file: LATEST, find: 'theirs === JSON.stringify(question)', put: 'theirs !== undefined' },
+    ],
+  },
+  {
+    name: 'what never comes is waited for without end',
+    by: 'does not wait for ever for a store that answers nothing',
+    edits: [{ file: LATEST, find: 'own.question = undefined', put: 'own.question' }],
   },
 ];

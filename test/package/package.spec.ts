@@ -24,6 +24,7 @@ const CONSUMERS = ['nest-12-esm', 'nest-11-cjs'] as const;
 const NEEDS: Readonly<Record<string, string>> = {
   './typeorm': 'typeorm',
   './swagger': '@nestjs/swagger',
+  './api-keys/swagger': '@nestjs/swagger',
   './class-validator': 'class-validator',
   './class-transformer': 'class-transformer',
   './zod': 'zod',
@@ -97,8 +98,8 @@ describe('the tarball', () => {
 });
 
 /** Twice as much would be felt by whoever installs it; it was 984 files of 3.5 MB once. */
-const FILE_COUNT_MAX = 380;
-const BYTES_MAX = 1_950_000;
+const FILE_COUNT_MAX = 400;
+const BYTES_MAX = 2_000_000;
 
 describe('what is in the tarball', () => {
   let files: Map<string, string>;

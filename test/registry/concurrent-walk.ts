@@ -29,6 +29,10 @@ interface Range {
 interface Process {
   lease: WorkerLease | undefined;
   token: string;
+  /** Asked until it is answered. */
+  request: LeaseRequest | undefined;
+  /** Of its calls: the answer to one that it gave up no longer counts. */
+  callCount: number;
   /** What it is told no longer reaches it. */
   isGone: boolean;
   isBusy: boolean;
@@ -83,6 +87,7 @@ class Walk {
         processes[at] = this.newProcess();
       }
       if (!processes[at]!.isBusy) this.begin(processes[at]!);
+      else if (this.chance.chance(0.05)) this.giveUp(processes[at]!);
       if (this.chance.chance(0.02)) this.befall();
       await settled();
       this.next(step);
@@ -137,14 +142,27 @@ class Walk {
   }
 
   private newProcess(): Process {
-    return { lease: undefined, token: `token ${++this.count}`, isGone: false, isBusy: false };
+    const token = `token ${++this.count}`;
+    const none = { lease: undefined, request: undefined };
+    return { ...none, token, callCount: 0, isGone: false, isBusy: false };
+  }
+
+  /** It asks for the same again, while what it asked may still be answered. */
+  private giveUp(process: Process): void {
+    if (process.request === undefined) return;
+    process.callCount++;
+    process.isBusy = false;
   }
 
   private begin(process: Process): void {
     process.isBusy = true;
-    const { lease } = process;
+    const { lease, callCount } = process;
     const asked = lease === undefined ? this.acquire(process) : this.goOn(process, lease);
-    asked.catch(() => undefined).finally(() => (process.isBusy = false));
+    asked
+      .catch(() => undefined)
+      .finally(() => {
+        if (process.callCount === callCount) process.isBusy = false;
+      });
   }
 
   private goOn(process: Process, lease: WorkerLease): Promise<void> {
@@ -152,9 +170,21 @@ class Walk {
   }
 
   private async acquire(process: Process): Promise<void> {
-    const { token } = process;
+    const { token, callCount } = process;
+    const request = (process.request ??= this.newRequest(token));
+    const answer = await this.support.getNextWorkId({ ...request });
+    if (process.isGone || process.callCount !== callCount) return;
+    process.request = undefined;
+    if (answer.status !== 'ok') return;
+    const { workerId, ceilingMs: haveMs, mark } = answer;
+    this.granted(workerId, { token, floorMs: answer.floorMs, ceilingMs: haveMs });
+    const nonceNext = `n${++this.count}`;
+    process.lease = { ...request, workerId, nonceNext, haveMs, mark: mark! };
+  }
+
+  private newRequest(token: string): LeaseRequest {
     const claimed = this.chance.chance(0.1) ? this.draw(WORKER_COUNT) : undefined;
-    const request: LeaseRequest = {
+    return {
       ...TERMS,
       token,
       nonce: 'n',
@@ -164,12 +194,6 @@ class Walk {
       haveMs: 0,
       holder: { host: 'h', pid: 1, application: 'a' },
     };
-    const answer = await this.support.getNextWorkId(request);
-    if (answer.status !== 'ok' || process.isGone) return;
-    const { workerId, ceilingMs: haveMs, mark } = answer;
-    this.granted(workerId, { token, floorMs: answer.floorMs, ceilingMs: haveMs });
-    const nonceNext = `n${++this.count}`;
-    process.lease = { ...request, workerId, nonceNext, haveMs, mark: mark! };
   }
 
   private async renew(process: Process, lease: WorkerLease): Promise<void> {

@@ -4,14 +4,17 @@
 import { expect, it } from '@jest/globals';
 import { ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
-import { IdMaker, MemorySupport, SnowflakeModule } from 'nestjs-snowflake';
+import { IdMaker, MemoryCounters, MemorySupport, SnowflakeModule } from 'nestjs-snowflake';
+import { segments } from 'nestjs-snowflake/segments';
 import * as client from 'prom-client';
 import { MetricsService } from '../../sample-app/src/metrics/metrics.service.js';
 
 async function startApp() {
   const snowflake = SnowflakeModule.forRoot({ support: new MemorySupport() });
+  const generator = segments({ store: new MemoryCounters(), counter: 'invoice', startAt: 1n });
+  const invoices = SnowflakeModule.forRoot({ name: 'invoices', generator });
   const module = await Test.createTestingModule({
-    imports: [ScheduleModule.forRoot(), snowflake],
+    imports: [ScheduleModule.forRoot(), snowflake, invoices],
     providers: [MetricsService],
   }).compile();
   module.useLogger(false);
@@ -25,6 +28,7 @@ it('applications count their own ids, and nothing is left of one that has ended'
   const [ofOne, ofOther] = [one.get(MetricsService), other.get(MetricsService)];
   const issued = 'snowflake_ids_issued_total{generator="default"}';
   expect(await ofOne.read()).toContain(`${issued} 5\n`);
+  expect(await ofOne.read()).toContain('snowflake_hand_ids{generator="invoices"}');
   await one.close();
   expect((await ofOne.read()).trim()).toBe('');
   expect(await ofOther.read()).toContain(`${issued} 7\n`);

@@ -84,6 +84,7 @@ describe('the OpenAPI document', () => {
         .map(([name]) => name)
         .toSorted(),
     ).toEqual([
+      'delete /partner-keys/{keyId}',
       'get /customers',
       'get /customers/{id}',
       'get /health',
@@ -92,11 +93,13 @@ describe('the OpenAPI document', () => {
       'get /invoices',
       'get /orders',
       'get /orders/{id}',
+      'get /partner/orders',
       'get /tracking/{publicId}',
       'post /customers',
       'post /invoices',
       'post /orders',
       'post /orders/bulk',
+      'post /partner-keys',
     ]);
     const isSaid = ([name, { summary }]: [string, Operation]) =>
       METHODS.includes(name.split(' ')[0]!) && Boolean(summary);
@@ -106,6 +109,7 @@ describe('the OpenAPI document', () => {
   it('says what each operation answers', () => {
     const listOf = (name: string) => ({ type: 'array', items: schemaOf(name) });
     expect(answers()).toEqual({
+      'delete /partner-keys/{keyId}': undefined,
       'get /customers': listOf('Customer'),
       'get /customers/{id}': schemaOf('Customer'),
       'get /health': expect.objectContaining({ type: 'object' }),
@@ -114,11 +118,13 @@ describe('the OpenAPI document', () => {
       'get /invoices': listOf('Invoice'),
       'get /orders': listOf('Order'),
       'get /orders/{id}': schemaOf('Order'),
+      'get /partner/orders': schemaOf('PartnerOrders'),
       'get /tracking/{publicId}': schemaOf('TrackedOrder'),
       'post /customers': schemaOf('Customer'),
       'post /invoices': schemaOf('Invoice'),
       'post /orders': schemaOf('Order'),
       'post /orders/bulk': { type: 'array', items: expect.objectContaining({ type: 'string' }) },
+      'post /partner-keys': schemaOf('IssuedPartnerKey'),
     });
   });
 
@@ -135,6 +141,7 @@ describe('the OpenAPI document', () => {
       '/components/schemas/IdRange last',
       '/components/schemas/Invoice id',
       '/components/schemas/Invoice orderId',
+      '/components/schemas/IssuedPartnerKey keyId',
       '/components/schemas/Order customerId',
       '/components/schemas/Order id',
       '/components/schemas/Order publicId',
@@ -144,6 +151,8 @@ describe('the OpenAPI document', () => {
       '/paths/ids/{id}/get/parameters id',
       '/paths/orders/get/parameters after',
       '/paths/orders/{id}/get/parameters id',
+      '/paths/partner-keys/{keyId}/delete/parameters keyId',
+      '/paths/partner/orders/get/parameters after',
       '/paths/tracking/{publicId}/get/parameters publicId',
     ]);
     const bulk = answers()['post /orders/bulk']!['items'] as Part;
@@ -170,6 +179,17 @@ describe('the OpenAPI document', () => {
       return (await shop.get(path.replace(/\{.*\}/, String(parameter!.schema['example'])))).status;
     });
     expect(await Promise.all(statuses)).toEqual([200, 404, 404, 404]);
+  });
+
+  it('says which operations need an API key, and which the password of the operators', () => {
+    const secured = operations().filter(([, { security }]) => security !== undefined);
+    expect(Object.fromEntries(secured.map(([name, { security }]) => [name, security]))).toEqual({
+      'delete /partner-keys/{keyId}': [{ basic: [] }],
+      'get /partner/orders': [{ apiKey: [] }],
+      'post /partner-keys': [{ basic: [] }],
+    });
+    const { securitySchemes } = document['components'] as { securitySchemes: Part };
+    expect(Object.keys(securitySchemes).toSorted()).toEqual(['apiKey', 'basic']);
   });
 
   it('has no reference that leads nowhere', () => {

@@ -5,11 +5,12 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { etcdError } from '../../lib/backends/etcd/connection/etcd-error.js';
 import { REFUSALS } from '../../lib/backends/etcd/connection/etcd-refusals.js';
-import { etcdSupport, supportFromUrl } from '../../lib/backends/etcd/index.js';
+import { etcdLocks, etcdSupport, supportFromUrl } from '../../lib/backends/etcd/index.js';
 import { resolveOptions } from '../../lib/nest/options.js';
 import { EtcdLab } from '../backends/etcd-lab.js';
 import type { Handler } from '../backends/etcd-proxy.js';
 import { failureOf, request } from '../backends/redis-lab.js';
+import { namedLock } from '../lock/store-locks.js';
 import * as sinks from './sinks.js';
 
 const { SECRET, TRACE } = sinks;
@@ -57,6 +58,10 @@ describe.each(Object.keys(FAILURES))('%s', (name) => {
     expect(texts[0]).toContain('STORE_UNAVAILABLE');
     texts.push((await support.advice!()).join(), support.place, sinks.shownSupport(support));
     await support.close!();
+    const locks = etcdLocks({ url });
+    texts.push(await sinks.shownError(await failureOf(locks.acquire(namedLock('a')))));
+    texts.push((await locks.advice!()).join(), locks.place!, sinks.shownSupport(locks));
+    await locks.close!();
     texts.push(await sinks.shownByCommands(url));
     texts.push(await sinks.shownByApplication({ support: url }, true));
     for (const text of texts) expect(text).not.toContain(TRACE);
@@ -99,11 +104,14 @@ it.each(
   const error = await failureOf(resolveOptions({ support: url } as never, true));
   expect(error).toMatchObject({ code: 'CONFIG_INVALID' });
   const texts = [await sinks.shownError(error), await sinks.shownByCommands(url)];
-  for (const use of [
+  const uses: readonly (() => object)[] = [
     () => supportFromUrl(url),
     () => etcdSupport({ endpoints: [url] }),
     () => etcdSupport(url as never),
-  ]) {
+    () => etcdLocks({ url }),
+    () => etcdLocks(url as never),
+  ];
+  for (const use of uses) {
     texts.push(await sinks.shownError(await failureOf(Promise.resolve().then(use))));
   }
   for (const text of texts) expect(text).not.toContain(TRACE);

@@ -5,10 +5,18 @@
 import { describe, expect, it } from '@jest/globals';
 import { createPool } from 'mysql2/promise';
 import { Pool } from 'pg';
-import { mysqlSupport, postgresSupport, sqlSupport } from '../../lib/backends/sql/index.js';
-import { supportFromUrl } from '../../lib/backends/sql/index.js';
+import {
+  mysqlSupport,
+  postgresSupport,
+  sqlCounters,
+  sqlLocks,
+  sqlSupport,
+  supportFromUrl,
+} from '../../lib/backends/sql/index.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
+import type { LockStore } from '../../lib/lock/lock-store.js';
 import { failureOf, request } from '../backends/redis-lab.js';
+import { namedLock } from '../lock/store-locks.js';
 import { SECRET, TRACE, shownByCommands, shownError, shownSupport } from './sinks.js';
 
 const LOGIN = `shop:${encodeURIComponent(SECRET)}`;
@@ -35,7 +43,22 @@ async function told(support: IDistributedSupport): Promise<string> {
   return texts.join();
 }
 
+async function toldByLocks(store: LockStore): Promise<string> {
+  const texts = [shownSupport(store), store.place!];
+  texts.push(await shownError(await failureOf(store.acquire(namedLock('a')))));
+  texts.push(await shownError(await failureOf(store.locks!())));
+  texts.push(await shownError(await failureOf(store.advice!())), shownSupport(store));
+  expect(texts[2]).toContain('STORE_UNAVAILABLE');
+  return texts.join();
+}
+
 describe.each(Object.entries(URLS))('%s', (_what, url) => {
+  it('is told of locks without the password', async () => {
+    const store = sqlLocks({ url });
+    expect(await toldByLocks(store)).not.toContain(TRACE);
+    await store.close!();
+  });
+
   it('is told without the password', async () => {
     const support = supportFromUrl(url);
     expect(await told(support)).not.toContain(TRACE);
@@ -51,6 +74,8 @@ describe('a pool of the application', () => {
   ])('%s is not shown', async (_what, options) => {
     const pool = new Pool(options);
     expect(await told(postgresSupport({ pool }))).not.toContain(TRACE);
+    const store = sqlLocks({ pool, dialect: 'postgres' });
+    expect(await toldByLocks(store)).not.toContain(TRACE);
     await pool.end();
   });
 
@@ -70,5 +95,12 @@ describe('a pool of the application', () => {
   it('of a function that repeats a URL is not shown', async () => {
     const query = () => Promise.reject(new Error(`cannot reach postgres://${LOGIN}@host/shop`));
     expect(await told(sqlSupport({ query, dialect: 'postgres' }))).not.toContain(TRACE);
+    expect(await toldByLocks(sqlLocks({ query, dialect: 'mysql' }))).not.toContain(TRACE);
+    for (const given of [{ url: { password: SECRET } }, `postgres://${LOGIN}@host/shop`]) {
+      for (const make of [sqlLocks, sqlCounters]) {
+        const wrong = (async () => make(given as never))();
+        expect(await shownError(await failureOf(wrong))).not.toContain(TRACE);
+      }
+    }
   });
 });

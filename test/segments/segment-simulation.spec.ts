@@ -9,6 +9,8 @@ import { runs } from '../runs.js';
 import { simulate, type Outcome } from './segment-simulation.js';
 
 const SEED_COUNT = runs(30);
+/** Where the seed that is known to show a mutant no longer does. */
+const SEED_MAX = 600;
 
 const isWrong = ({ twiceCount, downCount, afterStopCount }: Outcome): boolean =>
   twiceCount + downCount + afterStopCount > 0;
@@ -30,11 +32,11 @@ describe.each([1, 2, 3])('a fleet on %i stores', (storeCount) => {
 });
 
 describe('mutant', () => {
-  it.each(SEGMENT_MUTANTS)('$name', async ({ edits, storeCount = 1 }) => {
+  it.each(SEGMENT_MUTANTS)('$name', async ({ edits, storeCount = 1, seed: knownSeed = 1 }) => {
     const mutated = await loadSegmentSimulation(edits);
     let isCaught = false;
-    for (let seed = 1; seed <= 20 * SEED_COUNT && !isCaught; seed++) {
-      isCaught = isWrong(await mutated.simulate(seed, storeCount));
+    for (let seed = 0; seed <= SEED_MAX && !isCaught; seed++) {
+      isCaught = isWrong(await mutated.simulate(seed === 0 ? knownSeed : seed, storeCount));
     }
     expect(isCaught).toBe(true);
   });

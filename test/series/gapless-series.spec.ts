@@ -4,10 +4,16 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { gaplessSeries, seriesTable } from 'nestjs-snowflake/sql';
+import Database from 'libsql';
+import {
+  CreateSnowflakeSeries1767225600002,
+  gaplessSeries,
+  seriesTable,
+} from 'nestjs-snowflake/sql';
 import { DataSource, type EntityManager } from 'typeorm';
 
 const table = `series_${randomUUID().replaceAll('-', '')}`;
+const clock = { now: () => Date.parse('2026-11-20T00:00:00Z') };
 const SERVERS = [
   ['postgres', 'DATABASE_URL'],
   ['mysql', 'MYSQL_URL'],
@@ -21,7 +27,7 @@ describe.each(SERVERS)('%s', (type, variable) => {
     timeZone: 'UTC',
     form: 'R-{date}-{0000}',
     table,
-    clock: { now: () => Date.parse('2026-11-20T00:00:00Z') },
+    clock,
   });
   beforeAll(async () => {
     await database.initialize();
@@ -71,4 +77,23 @@ describe.each(SERVERS)('%s', (type, variable) => {
       code: 'ARGUMENT_INVALID',
     });
   });
+});
+
+it('has its table by a migration', async () => {
+  const migrations = [CreateSnowflakeSeries1767225600002];
+  const options = { type: 'better-sqlite3', database: ':memory:', driver: Database, migrations };
+  const database = await new DataSource(options as never).initialize();
+  const invoices = gaplessSeries({
+    name: 'invoice',
+    period: 'year',
+    timeZone: 'UTC',
+    form: 'R{date}-{000}',
+    clock,
+  });
+  const next = () => database.transaction((manager) => invoices.nextIn(manager));
+  await database.runMigrations();
+  expect([await next(), await next()]).toEqual(['R2026-001', 'R2026-002']);
+  await database.undoLastMigration();
+  await expect(next()).rejects.toThrow('no such table');
+  await database.destroy();
 });

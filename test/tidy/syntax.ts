@@ -76,38 +76,59 @@ function kindOf(node: ts.Node): Import['kind'] {
   return node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword ? 'type' : 'value';
 }
 
+interface Views {
+  readonly code: string;
+  readonly comments: string;
+}
+
+const views = new WeakMap<TextFile, Views>();
+
 /** The text with comments and the contents of strings, templates and patterns blanked out. */
 export function codeOf(file: TextFile): string {
-  return view(file, (token, text) => (isText(token) ? blank(text) : text), blank);
+  return viewsOf(file).code;
 }
 
 /** The text with everything but the comments blanked out. */
 export function commentsOf(file: TextFile): string {
-  return view(
-    file,
-    (_token, text) => blank(text),
-    (trivia) => trivia,
-  );
+  return viewsOf(file).comments;
 }
 
-function view(
-  file: TextFile,
-  ofToken: (token: ts.Node, text: string) => string,
-  ofTrivia: (text: string) => string,
-): string {
-  const tree = treeOf(file);
-  let seen = '';
-  const visit = (node: ts.Node): void => {
-    if (ts.isJSDoc(node)) return;
-    const children = node.getChildren(tree);
-    if (children.length > 0) return children.forEach(visit);
-    const start = Math.max(node.getStart(tree), seen.length);
-    const end = Math.max(node.getEnd(), start);
-    seen += ofTrivia(file.text.slice(seen.length, start));
-    seen += ofToken(node, file.text.slice(start, end));
+function viewsOf(file: TextFile): Views {
+  const known = views.get(file);
+  if (known) return known;
+  const found = bothViews(file, treeOf(file));
+  views.set(file, found);
+  return found;
+}
+
+/** A comment, where no text stands: the tokens of all else are not needed to tell them apart. */
+const COMMENT = /^#![^\n]*|\/\/[^\n]*|\/\*[^]*?\*\//g;
+
+function bothViews({ text }: TextFile, tree: ts.SourceFile): Views {
+  const view = { code: '', comments: '' };
+  let at = 0;
+  const pass = (end: number, kept?: keyof Views): void => {
+    const part = text.slice(at, end);
+    const blanked = blank(part);
+    view.code += kept === 'code' ? part : blanked;
+    view.comments += kept === 'comments' ? part : blanked;
+    at = end;
   };
-  visit(tree);
-  return seen + ofTrivia(file.text.slice(seen.length));
+  const passCode = (end: number): void => {
+    const start = at;
+    for (const { 0: comment, index } of text.slice(start, end).matchAll(COMMENT)) {
+      pass(start + index, 'code');
+      pass(start + index + comment.length, 'comments');
+    }
+    pass(end, 'code');
+  };
+  walk(tree, (node) => {
+    if (!isText(node)) return;
+    passCode(node.getStart(tree));
+    pass(node.getEnd());
+  });
+  passCode(text.length);
+  return view;
 }
 
 const isText = (token: ts.Node): boolean =>
@@ -115,4 +136,5 @@ const isText = (token: ts.Node): boolean =>
   ts.isRegularExpressionLiteral(token) ||
   ts.isTemplateLiteralToken(token);
 
-const blank = (text: string): string => text.replace(/[^\n]/g, ' ');
+const blank = (text: string): string =>
+  text.includes('\n') ? text.replace(/[^\n]/g, ' ') : ' '.repeat(text.length);

@@ -101,7 +101,7 @@ export const checkDeadCode: Check = (files) =>
   files
     .filter((file) => isCode(file) && !isGenerated(file))
     .flatMap((file) =>
-      commentsOf(withoutDocs(file))
+      withoutDocs(commentsOf(file))
         .split('\n')
         .map((line, index) => ({ said: saidBy(line), index }))
         .filter(({ said }) => isStatement(said))
@@ -117,10 +117,8 @@ const saidBy = (line: string): string =>
   line.replace(/^\s*(\/\/|\/\*|\*(?!\/))?\s*/, '').replace(/\s*(\*\/)?\s*$/, '');
 
 /** TSDoc may show code: its examples are meant to be read. */
-const withoutDocs = ({ path, text }: TextFile): TextFile => ({
-  path,
-  text: text.replace(/\/\*\*.*?\*\//gs, (doc) => doc.replace(/[^\n]/g, ' ')),
-});
+const withoutDocs = (comments: string): string =>
+  comments.replace(/\/\*\*.*?\*\//gs, (doc) => doc.replace(/[^\n]/g, ' '));
 
 const LOOKS_LIKE_CODE = /[;{]$|^(import|export|const|let|return|await|throw|if|for)\b.*[(={].*/;
 const HOLDS_CODE = /[=().]|^(return|break|continue)\b/;

@@ -1,6 +1,6 @@
 /**
- * Worker ids leased from a table in PostgreSQL, MySQL, MariaDB or SQLite, and counters in one:
- * `nestjs-snowflake/sql`.
+ * Worker ids leased from a table in PostgreSQL, MySQL, MariaDB or SQLite; counters and locks in
+ * one: `nestjs-snowflake/sql`.
  */
 export { mysqlSupport, postgresSupport, sqlSupport, sqliteSupport } from './sql.support.js';
 export type {
@@ -21,9 +21,14 @@ export type { MigrationRunner } from './table/registry-migration.js';
 export { registryTable } from './table/registry-table.js';
 export type { DialectName } from './dialects/dialect.js';
 export { countersFromUrl, sqlCounters } from './counters/sql-counters.js';
-export type { GivenDatabase, SqlCounterOptions } from './counters/sql-counters.js';
+export type { SqlCounterOptions } from './counters/sql-counters.js';
+export type { GivenDatabase } from './connection/given-database.js';
 export { CreateSnowflakeCounters1767225600001, counterTable } from './counters/counter-table.js';
-export { gaplessSeries, seriesTable } from './series/gapless-series.js';
+export { sqlLocks, sqlLocksFromUrl } from './locks/sql-locks.js';
+export type { LockDatabase, SqlLockOptions } from './locks/sql-locks.js';
+export { CreateSnowflakeLocks1767225600003, lockTable } from './locks/lock-table.js';
+export { gaplessSeries } from './series/gapless-series.js';
+export { CreateSnowflakeSeries1767225600002, seriesTable } from './series/series-table.js';
 export type {
   GaplessSeries,
   GaplessSeriesOptions,

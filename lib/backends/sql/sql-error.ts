@@ -27,6 +27,13 @@ const CREATE: Readonly<Record<SqlTable['holds'], string>> = {
     'snowflake registry create --support <the URL of the support>, or run the text of ' +
     'registryTable() as a migration',
   counters: 'run the text of counterTable() as a migration',
+  locks: 'run the text of lockTable() as a migration',
+};
+
+const RIGHTS: Readonly<Record<SqlTable['holds'], string>> = {
+  registry: 'SELECT, INSERT and UPDATE',
+  counters: 'SELECT, INSERT and UPDATE',
+  locks: 'SELECT, INSERT, UPDATE and DELETE',
 };
 
 /** What the errors of drivers, and of those that wrap them, carry besides a message. */
@@ -74,6 +81,7 @@ export function sqlError(cause: unknown, place: ErrorPlace): SnowflakeError {
   const advice = refusal.advice
     .replaceAll('{table}', table)
     .replaceAll('{create}', CREATE[holds])
+    .replaceAll('{rights}', RIGHTS[holds])
     .replaceAll('{holds}', holds);
   return new SnowflakeError('STORE_UNAVAILABLE', `${where.text}: ${plain}. ${advice}`, {
     retryable: refusal.retryable,

@@ -20,7 +20,7 @@ const TABLE = 'The table of the {holds} does not exist. Create it: {create}.';
 const COLUMNS =
   'The table {table} has other columns than it needs. Is it a table of yours? Choose ' +
   'another name by the option `table` in every process.';
-const RIGHTS = 'The user needs SELECT, INSERT and UPDATE on the table {table}, and nothing else.';
+const RIGHTS = 'The user needs {rights} on the table {table}, and nothing else.';
 const LOGIN = 'The database refused the login. Check user and password of the support.';
 const DATABASE = 'There is no such database. Check its name in the support.';
 const PRIMARY =

@@ -89,7 +89,7 @@ export class SqlStore implements SliceStore {
   }
 
   advice(): Promise<string[]> {
-    return this.#session.asked(() => this.#dialect.advice(this.#session.query));
+    return this.#session.asked(() => this.#dialect.advice(this.#session.query, 'registry'));
   }
 
   findings(): Promise<Finding[]> {

@@ -7,6 +7,8 @@ import { countersInspect, countersList } from './counters-list.js';
 import { decode } from './decode.js';
 import { doctor } from './doctor.js';
 import { encode } from './encode.js';
+import { keyIssue } from './key-issue.js';
+import { keyRead } from './key-read.js';
 import { layout } from './layout.js';
 import { range } from './range.js';
 import { registryCreate } from './registry-create.js';
@@ -26,5 +28,7 @@ export const COMMANDS: readonly Command[] = [
   countersList,
   countersCreate,
   countersInspect,
+  keyIssue,
+  keyRead,
   doctor,
 ];

@@ -1,11 +1,11 @@
 /**
  * `snowflake workers`: who holds which worker id, since when and until when.
  *
- * Promise: it reads the registry once and changes nothing.
+ * Promise: it reads the registry once, keeps no more than --limit says, and changes nothing.
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { cutName } from '../../shown.js';
-import type { Call, Command } from '../command.js';
+import { usageFault, type Call, type Command } from '../command.js';
 import { occupancyOf, occupancyText } from '../store/occupancy.js';
 import { noRegistryText } from '../store/registry-texts.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
@@ -13,11 +13,17 @@ import type { ExitCode } from '../surroundings.js';
 import { tableLines } from '../table.js';
 import { spanText, utcText } from '../time-text.js';
 
+/** More than a fleet has, and little to keep. */
+const LIMIT = 100_000;
+/** Those of the widest layout. */
+const LIMIT_MAX = 4_194_304;
+
 export const workers: Command = {
   name: 'workers',
   summary: 'Who holds which worker id, and how many are free',
   options: {
     ...SUPPORT_OPTIONS,
+    limit: { value: 'count', says: `how many worker ids are read at most; default ${LIMIT}` },
     all: { says: 'also worker ids that were used before and are free now' },
     json: { says: 'one JSON object per worker id, then one with the counts' },
   },
@@ -27,10 +33,14 @@ export const workers: Command = {
   ],
   run: (call: Call): Promise<ExitCode> =>
     withStore(call, async (store) => {
-      const view = await store.read();
       const { terminal, options } = call;
+      const limit = limitOf(call);
+      // One more tells that there are more.
+      const { workers: found, ...rest } = await store.read(limit + 1);
+      const isAll = found.length <= limit;
+      const view = { ...rest, workers: found.slice(0, limit) };
       const records = view.workers.filter(({ freeInMs }) => freeInMs > 0 || options.flag('all'));
-      const occupancy = occupancyOf(view);
+      const occupancy = isAll ? occupancyOf(view) : { isCut: true, limit };
       if (options.flag('json')) {
         const lines = [
           ...records.map(recordOf),
@@ -47,10 +57,24 @@ export const workers: Command = {
       const table = tableLines([head, ...records.map(rowOf)], '', [0, 2]);
       const [title = '', ...rows] = table;
       if (records.length > 0) await terminal.print({ colour: 'bold', text: title }, ...rows, '');
-      await terminal.print(`${occupancyText(occupancy)} Time of the store: ${utcText(view.nowMs)}`);
+      const counts = 'held' in occupancy ? occupancyText(occupancy) : cutText(limit);
+      await terminal.print(`${counts} Time of the store: ${utcText(view.nowMs)}`);
       return 0;
     }),
 };
+
+/** @throws SnowflakeError CONFIG_INVALID */
+function limitOf({ options }: Call): number {
+  const limit = options.whole('limit') ?? LIMIT;
+  if (limit < 1 || limit > LIMIT_MAX) {
+    throw usageFault(`Expected --limit to be from 1 to ${LIMIT_MAX}, got ${limit}.`);
+  }
+  return limit;
+}
+
+function cutText(limit: number): string {
+  return `There are more than ${limit} worker ids: these are some of them. See more by --limit.`;
+}
 
 /** As long as a DNS label: one long name must not widen the column of all others. */
 const NAME_LENGTH_MAX = 63;

@@ -21,7 +21,7 @@ export function limitedInspector(inspector: RegistryInspector, ms: number): Regi
     ...(preparation && {
       preparation: { text: preparation.text, run: () => limited(preparation.run()) },
     }),
-    read: () => limited(inspector.read()),
+    read: (countMax) => limited(inspector.read(countMax)),
     findings: () => limited(inspector.findings()),
     release: (lease, lastIssuedMs) => limited(inspector.release(lease, lastIssuedMs)),
     close: () => inspector.close(),

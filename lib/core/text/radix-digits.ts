@@ -26,15 +26,21 @@ export class RadixDigits {
   readonly radix: number;
   readonly alphabet: string;
   readonly zero: string;
-  private readonly digitOf: Int8Array;
-  /** Every two digits in a row, made on first use: half the divisions of single digits. */
+  private readonly base: Base;
+  /** Made on first use, as the pairs are: most applications use one form of a dozen. */
+  private table: Int8Array | undefined;
+  /** Every two digits in a row: half the divisions of single digits. */
   private pairs: readonly string[] | undefined;
 
   constructor(base: Base) {
+    this.base = base;
     this.alphabet = base.alphabet;
     this.radix = base.alphabet.length;
     this.zero = base.alphabet[0]!;
-    this.digitOf = readingTable(base);
+  }
+
+  private get digitOf(): Int8Array {
+    return (this.table ??= readingTable(this.base));
   }
 
   /** How many digits the largest number of so many bits has. */
@@ -64,18 +70,18 @@ export class RadixDigits {
 
   /** Reads the rest of a text into words; false for a strange character and beyond 64 bits. */
   read(text: string, from: number, words: IdWords): boolean {
-    const { radix } = this;
+    const { radix, digitOf } = this;
     let at = from;
     let low = 0;
     for (; at < text.length && low < EXACT_STEP; at++) {
-      const digit = this.digitAt(text, at);
+      const digit = digitOf[text.charCodeAt(at)] ?? -1;
       if (digit < 0) return false;
       low = low * radix + digit;
     }
     let high = Math.floor(low / WORD);
     low -= high * WORD;
     for (; at < text.length; at++) {
-      const digit = this.digitAt(text, at);
+      const digit = digitOf[text.charCodeAt(at)] ?? -1;
       if (digit < 0) return false;
       low = low * radix + digit;
       const carry = Math.floor(low / WORD);

@@ -32,7 +32,7 @@ const CROCKFORD_32: Base = {
   anyCase: true,
   readAs: { I: '1', L: '1', O: '0' },
 };
-const BASE_62: Base = { alphabet: DIGITS + UPPER + LOWER };
+export const BASE_62: Base = { alphabet: DIGITS + UPPER + LOWER };
 
 /**
  * Text forms by name. Each throws SnowflakeError ID_INVALID for what is not an id.

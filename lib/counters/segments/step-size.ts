@@ -38,7 +38,7 @@ export class StepSize {
     return Math.max(Math.floor(this.stepNow / 2), enough);
   }
 
-  /** How long so many last at the rate of late; undefined while there is none. */
+  /** How long so many last at the current rate; undefined while there is none. */
   lastingMs(count: number): number | undefined {
     return this.perMs === 0 ? undefined : Math.floor(count / this.perMs);
   }

@@ -25,10 +25,9 @@ export function leaseTerms(
 }
 
 export function handTerms(hand: HandView, place: string): [string, string][] {
-  const { state, inHand, inHandMs, step, calls } = hand;
-  const lasts = inHandMs === undefined ? '' : `: ${spanText(inHandMs)} at the rate of late`;
+  const { state, inHand, step, calls } = hand;
   const taken: [string, string][] = [
-    ['in hand', `${numberText(inHand)}${lasts}`],
+    ['in hand', `${numberText(inHand)}${handLastsText(hand)}`],
     ['asked for at a time', numberText(step ?? 0)],
   ];
   return [
@@ -37,6 +36,13 @@ export function handTerms(hand: HandView, place: string): [string, string][] {
     ...(step === undefined ? [] : taken),
     ...callTerms(calls, 'answers of the store', 'taken'),
   ];
+}
+
+/** Numbers last until they are used up; ids taken ahead of need grow old before that. */
+function handLastsText({ kind, inHand, inHandMs }: HandView): string {
+  if (inHandMs === undefined || inHand === 0) return '';
+  const span = spanText(inHandMs);
+  return kind === 'counted' ? `, usable for ${span}` : `, ${span} at the current rate`;
 }
 
 function callTerms(

@@ -11,6 +11,7 @@ import { Customer } from '../customers/customer.entity.js';
 import { Invoice } from '../invoices/invoice.entity.js';
 import { OrderLine } from '../orders/order-line.entity.js';
 import { Order } from '../orders/order.entity.js';
+import { PartnerKey } from '../partners/partner-key.entity.js';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded-postgres.js';
 
 /** Any number, as long as nothing else in the database uses it for an advisory lock. */
@@ -24,7 +25,7 @@ async function connectionOptions(): Promise<DataSourceOptions> {
   return {
     type: 'postgres',
     url: databaseUrl ?? embedded!.url,
-    entities: [Customer, Invoice, Order, OrderLine],
+    entities: [Customer, Invoice, Order, OrderLine, PartnerKey],
     // With three busy connections or more the embedded server mixes up their rows; one is as fast.
     poolSize: embedded === undefined ? 10 : 1,
   };

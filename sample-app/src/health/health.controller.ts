@@ -32,6 +32,7 @@ export class HealthController {
   ready() {
     return this.health.check([
       () => this.ids.isHealthy('ids'),
+      () => this.ids.isHealthy('invoice ids', { generator: 'invoices' }),
       () => this.database.pingCheck('database'),
     ]);
   }

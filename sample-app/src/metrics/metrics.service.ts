@@ -3,7 +3,7 @@
  * application's own, so that two applications in one process do not mix.
  */
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { IDistributedSupport, IdMaker } from 'nestjs-snowflake';
+import { IDistributedSupport, IdMaker, InjectIdMaker } from 'nestjs-snowflake';
 import { registerPrometheusMetrics } from 'nestjs-snowflake/metrics';
 import * as client from 'prom-client';
 
@@ -12,10 +12,18 @@ export class MetricsService implements OnApplicationShutdown {
   private readonly registry = new client.Registry();
 
   /** With the support, worker ids in use and free are counted too; it is asked once a minute. */
-  constructor(ids: IdMaker, @Inject(IDistributedSupport) support: IDistributedSupport) {
+  constructor(
+    ids: IdMaker,
+    @Inject(IDistributedSupport) support: IDistributedSupport,
+    @InjectIdMaker('invoices') invoices: IdMaker,
+  ) {
     const { registry } = this;
     client.collectDefaultMetrics({ register: registry });
-    registerPrometheusMetrics(client, [{ ids, support }], { registry });
+    const generators = [
+      { ids, support },
+      { name: 'invoices', ids: invoices },
+    ];
+    registerPrometheusMetrics(client, generators, { registry });
   }
 
   read(): Promise<string> {

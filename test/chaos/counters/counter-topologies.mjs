@@ -66,6 +66,23 @@ const REDIS_FAULTS = [
   ),
 ];
 
+const SENTINEL_FAULTS = [
+  storeFault('sentinel failover without the last segments', (topology, world) =>
+    forgetGrants(world, { keep: () => topology.cut(), forget: () => topology.takeOver() }),
+  ),
+  storeFault('FLUSHALL, then begun above the table', ({ node }) => node.admin.flushall()),
+];
+
+const DELETED = storeFault('counters deleted, then begun above the table', ({ node }) =>
+  isRemoved(async () => {
+    const rows = await node.sql(`DELETE FROM snowflake_counters RETURNING 1`);
+    return rows.length;
+  }),
+);
+
+/** Those that no other chaos has. */
+export const COUNTER_FAULTS = [...REDIS_FAULTS, ...SENTINEL_FAULTS, DELETED];
+
 class Redis extends Standalone {
   worker = 'number-worker.mjs';
   grants = 'segments';
@@ -141,13 +158,7 @@ class RedisSentinel extends Sentinel {
   name = 'counters in redis by sentinel';
   pace = PACE;
   settings = settingsOf({ lossWindowMs: WINDOW_MS }, true);
-  faults = [
-    storeFault('sentinel failover without the last segments', (topology, world) =>
-      forgetGrants(world, { keep: () => topology.cut(), forget: () => topology.takeOver() }),
-    ),
-    storeFault('FLUSHALL, then begun above the table', ({ node }) => node.admin.flushall()),
-    ...shared('CLIENT PAUSE', 'CLIENT KILL'),
-  ];
+  faults = [...SENTINEL_FAULTS, ...shared('CLIENT PAUSE', 'CLIENT KILL')];
 }
 
 class Postgres extends PostgresStandby {
@@ -161,12 +172,7 @@ class Postgres extends PostgresStandby {
   faults = [
     ...STANDBY_FAULTS,
     ...shared('postgres kill -9', 'postgres SIGSTOP'),
-    storeFault('counters deleted, then begun above the table', ({ node }) =>
-      isRemoved(async () => {
-        const rows = await node.sql(`DELETE FROM snowflake_counters RETURNING 1`);
-        return rows.length;
-      }),
-    ),
+    DELETED,
     ...NETWORK_FAULTS,
   ];
 }

@@ -6,6 +6,7 @@
  * where etcd says that it did not look at it, since the login had expired, is it sent again.
  * Nothing outlives close().
  */
+import { setMaxListeners } from 'node:events';
 import type { Agent } from 'node:http';
 import { SnowflakeError, isSnowflakeError } from '../../../errors.js';
 import { systemTimers, type Timers } from '../../../patience/timers.js';
@@ -26,7 +27,7 @@ export interface EtcdQuestion {
 
 /** From the first question to close(). */
 interface Life {
-  isOver: boolean;
+  readonly end: AbortController;
   readonly agent: Agent;
   token?: string | undefined;
   login?: Promise<string> | undefined;
@@ -64,7 +65,7 @@ export class EtcdClient {
       try {
         return await this.#askAt(life, endpoint, question);
       } catch (fault) {
-        if (life.isOver) throw closed(this.where);
+        if (life.end.signal.aborted) throw closed(this.where);
         const error = this.#told(life, endpoint, fault);
         if (!isOfMember(error)) throw error;
         if (question.endpoint === undefined && this.#at === at) {
@@ -92,7 +93,8 @@ export class EtcdClient {
   async close(): Promise<void> {
     const life = this.#life;
     if (life === undefined) return;
-    life.isOver = true;
+    // Also those that have no connection yet, which would get the next ones.
+    life.end.abort();
     life.agent.destroy();
     this.#life = undefined;
   }
@@ -100,7 +102,10 @@ export class EtcdClient {
   #begun(): Life {
     const { endpoints, tls } = this.#settings;
     const isTls = endpoints.some(({ protocol }) => protocol === 'https:');
-    return { isOver: false, agent: agentFor(isTls, tls) };
+    const end = new AbortController();
+    // One for each question that waits.
+    setMaxListeners(0, end.signal);
+    return { end, agent: agentFor(isTls, tls) };
   }
 
   async #askAt(life: Life, endpoint: URL, question: EtcdQuestion): Promise<EtcdAnswer> {
@@ -136,12 +141,13 @@ export class EtcdClient {
     { path, body }: EtcdQuestion,
     token?: string,
   ): Promise<EtcdAnswer> {
-    if (life.isOver) throw closed(this.where);
+    if (life.end.signal.aborted) throw closed(this.where);
     const answer = await post({
       url: new URL(`/v3/${path}`, endpoint),
       body: JSON.stringify(body),
       headers: { 'content-type': 'application/json', ...(token && { authorization: token }) },
       agent: life.agent,
+      signal: life.end.signal,
       limitMs: this.#settings.requestTimeoutMs,
       timers: this.#timers,
     });

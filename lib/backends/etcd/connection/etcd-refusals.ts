@@ -60,6 +60,12 @@ export const REFUSALS = {
     advice: 'etcd allows fewer than 128 operations in a transaction. Raise --max-txn-ops to 128.',
     ...OF_CLUSTER,
   },
+  'no-lease': {
+    says: /requested lease not found/,
+    advice: 'The lease of a lock ended before it was used: etcd is too slow. It is asked again.',
+    retryable: true,
+    isOfMember: false,
+  },
   compacted: {
     says: /required revision has been compacted/,
     advice: 'What was being read has just been compacted. It will be read again.',
@@ -128,6 +134,13 @@ export const REFUSALS = {
   'too-large': {
     says: /^TOO_LARGE$/,
     advice: 'No registry is that large. Is it another server?',
+    ...OF_MEMBER,
+  },
+  crowded: {
+    says: /^not sent within/,
+    advice:
+      'More was asked at once than etcd answered in that time. Check etcd, or ask for fewer ' +
+      'leases at once in one process.',
     ...OF_MEMBER,
   },
   late: {

@@ -67,7 +67,8 @@ export class EtcdReader {
       [last = []] = (await this.ask([page({ ...span, from, revision })])).lists;
       values.push(...last.filter(isLeased));
     }
-    return { timeMs: first.answer.timeMs, revision, header, clock, values };
+    const { timeMs } = first.answer;
+    return { timeMs, revision, header, clock, values: values.slice(0, countMax) };
   }
 
   /** One transaction that reads. */

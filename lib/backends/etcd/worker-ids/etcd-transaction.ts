@@ -130,13 +130,17 @@ function namedOnce(key: string, value: string): object {
 }
 
 /** What each question of a transaction found, in order. */
-export function foundBy({ fields }: EtcdAnswer, questionCount: number): KeyValue[][] {
+export function foundBy<T = KeyValue>(
+  { fields }: EtcdAnswer,
+  questionCount: number,
+  read: (value: unknown) => T = keyValueIn as (value: unknown) => T,
+): T[][] {
   const responses = listIn(fields, 'responses');
   if (responses.length !== questionCount) throw new Error('answered without what was asked for');
   return responses.map((response) => {
     const range = recordOf(response)['response_range'];
     if (range === undefined) throw new Error('answered without what was asked for');
-    return listIn(recordOf(range), 'kvs').map(keyValueIn);
+    return listIn(recordOf(range), 'kvs').map((value) => read(value));
   });
 }
 

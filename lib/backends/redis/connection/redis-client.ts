@@ -17,6 +17,9 @@ export interface RedisClient {
   evalsha(sha1: string, keyCount: number, ...args: (string | number)[]): Promise<unknown>;
   eval(lua: string, keyCount: number, ...args: (string | number)[]): Promise<unknown>;
   info(section: string): Promise<string>;
+  subscribe(channel: string): Promise<unknown>;
+  unsubscribe(channel: string): Promise<unknown>;
+  on(event: 'message', listener: (channel: string) => void): unknown;
   on(event: string, listener: (error: Error) => void): unknown;
   once(event: string, listener: () => void): unknown;
   off(event: string, listener: () => void): unknown;

@@ -33,6 +33,7 @@ export class RedisConnection {
   readonly #place: RedisPlace;
   readonly #bound = new Map<Script, Script>();
   #life: Life = { isOver: false };
+  #hear: (channel: string) => void = () => undefined;
 
   constructor(build: () => Promise<RedisClient>, place: RedisPlace) {
     this.#build = build;
@@ -51,6 +52,19 @@ export class RedisConnection {
 
   info(section: string): Promise<string> {
     return this.#ask((client) => client.info(section));
+  }
+
+  /** Each message's channel, of those subscribed; for a connection that runs nothing. */
+  hear(message: (channel: string) => void): void {
+    this.#hear = message;
+  }
+
+  async subscribe(channel: string): Promise<void> {
+    await this.#ask((client) => client.subscribe(channel));
+  }
+
+  async unsubscribe(channel: string): Promise<void> {
+    await this.#ask((client) => client.unsubscribe(channel));
   }
 
   async close(): Promise<void> {
@@ -93,7 +107,9 @@ export class RedisConnection {
     const client = await this.#build();
     client.on('error', (error) => (life.lastError = error));
     hearLaterErrors(client);
-    client.on('ready', () => (life.lastError = undefined));
+    client.on('message', (channel: string) => this.#hear(channel));
+    // Not at 'ready', which a connection that has refused the password may still come to.
+    client.on('connect', () => (life.lastError = undefined));
     if (life.isOver) client.disconnect();
     return (life.client = client);
   }

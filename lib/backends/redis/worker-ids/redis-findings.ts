@@ -14,6 +14,8 @@ export interface RedisReports {
   readonly advice: readonly string[];
   readonly kind: RedisUrl['kind'];
   readonly lossWindowMs: number;
+  /** Whether the namespace has counters as well. */
+  readonly hasCounters: boolean;
 }
 
 /** The lines of INFO by name. */
@@ -31,7 +33,7 @@ export function redisFindings(reports: RedisReports): Finding[] {
     ...replicationFindings(told, reports),
     ...reports.advice.map((text) => finding('warning', 'settings', text)),
     ...memoryFindings(told),
-    ...persistenceFindings(told),
+    ...persistenceFindings(told, reports),
   ];
 }
 
@@ -86,7 +88,7 @@ function memoryFindings(told: Lines): Finding[] {
   return [finding('warning', 'memory', text)];
 }
 
-function persistenceFindings(told: Lines): Finding[] {
+function persistenceFindings(told: Lines, { hasCounters }: RedisReports): Finding[] {
   const found: Finding[] = [];
   if (told['loading'] === '1') {
     found.push(finding('fault', 'persistence', 'The server is still loading its data.'));
@@ -102,6 +104,12 @@ function persistenceFindings(told: Lines): Finding[] {
     found.push(finding('warning', 'persistence', text));
   }
   if (told['aof_enabled'] === undefined || found.length > 0) return found;
+  if (hasCounters && told['aof_enabled'] === '0') {
+    const lost =
+      `The append-only file is off, and this namespace has counters: a restart loses what was ` +
+      `granted since the last save, however much. Set appendonly yes.`;
+    return [finding('warning', 'persistence', lost)];
+  }
   const text =
     `Append-only file ${told['aof_enabled'] === '1' ? 'on' : 'off'}. Unique ids need no ` +
     `persistence: every restart counts as a loss, and ids then run ahead for up to one ttl.`;

@@ -11,6 +11,8 @@ import { RedisConnection } from '../connection/redis-connection.js';
 import { redisError } from '../connection/redis-error.js';
 import { placeOfUrl, type RedisPlace } from '../connection/redis-place.js';
 import { parseRedisUrl, type RedisUrl } from '../connection/redis-url.js';
+import { counterPage } from '../counters/counter-answer.js';
+import { SCRIPTS } from '../scripts.generated.js';
 import { redisFindings } from './redis-findings.js';
 import { readRegistry } from './redis-view.js';
 import { supportFromUrl, type RedisSupport } from './redis.support.js';
@@ -40,16 +42,20 @@ class RedisInspector implements RegistryInspector {
     this.reading = new RedisConnection(() => this.client(), this.place);
   }
 
-  async read(): Promise<RegistryView> {
-    return readRegistry(this.reading, this.key);
+  async read(countMax?: number): Promise<RegistryView> {
+    const needed = { workerCountMax: countMax, isHeaderNeeded: true };
+    return readRegistry(this.reading, this.key, needed);
   }
 
   async findings(): Promise<Finding[]> {
     // A user who may not ask is told so by the advice.
     const told = this.reading.info('default').catch(() => '');
-    const [advice, info] = await Promise.all([this.support.advice(), told]);
+    // Of a key that may not be read nothing is said.
+    const counted = this.hasCounters().catch(() => false);
+    const asked = [this.support.advice(), told, counted] as const;
+    const [advice, info, hasCounters] = await Promise.all(asked);
     const { kind } = this.url;
-    return redisFindings({ info, advice, kind, lossWindowMs: this.lossWindowMs });
+    return redisFindings({ info, advice, kind, lossWindowMs: this.lossWindowMs, hasCounters });
   }
 
   lastFault(): Error | undefined {
@@ -62,6 +68,13 @@ class RedisInspector implements RegistryInspector {
 
   async close(): Promise<void> {
     await Promise.all([this.support.close(), this.reading.close()]);
+  }
+
+  /** Of the same namespace. */
+  private async hasCounters(): Promise<boolean> {
+    const key = this.key.replace(/:registry$/, ':counters');
+    const { records } = counterPage(await this.reading.run(SCRIPTS.counters, key, ['0']));
+    return records.length > 0;
   }
 
   /** Where a call is still waiting, only the events tell of what went wrong so far. */

@@ -15,11 +15,18 @@ import { holderIn, proofIn } from './holder-text.js';
 
 type Fields = ReadonlyMap<string, string>;
 
-/** @param workerCountMax where to stop, as soon as a page brings so many worker ids or more */
+/** Of what there is. */
+export interface Needed {
+  /** So many worker ids are enough, whichever; what a page brings beyond them is not kept. */
+  readonly workerCountMax?: number | undefined;
+  /** Pages are read until one brings the fields of the registry itself. */
+  readonly isHeaderNeeded?: boolean;
+}
+
 export async function readRegistry(
   connection: RedisConnection,
   key: string,
-  workerCountMax = Infinity,
+  { workerCountMax = Infinity, isHeaderNeeded = false }: Needed = {},
 ): Promise<RegistryView> {
   const fields = new Map<string, string>();
   let cursor = '0';
@@ -33,10 +40,15 @@ export async function readRegistry(
     nowMs = storeMs + timeIn(slew, 0);
     cursor = next!;
     for (let at = 0; at < pairs.length; at += 2) {
-      if (CEILING.test(pairs[at]!)) workerCount++;
-      fields.set(pairs[at]!, pairs[at + 1]!);
+      const name = pairs[at]!;
+      if (CEILING.test(name) && ++workerCount > workerCountMax) continue;
+      // Holders come behind the ceilings of their page.
+      if (HOLDER.test(name) && !fields.has(`c${name.slice(1)}`)) continue;
+      fields.set(name, pairs[at + 1]!);
     }
-  } while (cursor !== '0' && workerCount < workerCountMax);
+    const isHeaderMissing = isHeaderNeeded && !fields.has('lastTime');
+    if (workerCount >= workerCountMax && !isHeaderMissing) break;
+  } while (cursor !== '0');
   return registryView(fields, storeMs, nowMs);
 }
 
@@ -75,6 +87,7 @@ const finite = (number: number): number => (Number.isFinite(number) ? number : 0
 
 /** The field with the ceiling of a worker id, written in one way. */
 const CEILING = /^c(0|[1-9]\d{0,14})$/;
+const HOLDER = /^o\d/;
 
 function workerRecords(fields: Fields, nowMs: number): WorkerRecord[] {
   const workerIds = [...fields.keys()].filter((name) => CEILING.test(name));

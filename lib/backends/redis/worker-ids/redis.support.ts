@@ -101,7 +101,9 @@ export class RedisSupport implements IDistributedSupport {
   }
 
   async workers(countMax?: number): Promise<WorkerRecord[]> {
-    const { workers } = await readRegistry(this.#connection, this.key, countMax);
+    const { workers } = await readRegistry(this.#connection, this.key, {
+      workerCountMax: countMax,
+    });
     return workers.slice(0, countMax);
   }
 

@@ -4,6 +4,7 @@
  * Promise: every statement is complete in itself, so that it needs no transaction around it; each
  * that writes carries all that it rests on, and reports whether it was carried out.
  */
+import type { KeyedWrite } from '../../../registry/keyed-rows.js';
 import type { Finding } from '../../../registry/registry-view.js';
 import type { SliceQuestion } from '../../../registry/slice-store.js';
 import type { SqlQuery, SqlRow, Statement } from '../sql-query.js';
@@ -34,23 +35,17 @@ export interface SqlTable {
   readonly namespace: string;
   /**
    * What the table holds. A restart of the server counts as a loss for a registry, to which it
-   * costs nothing; for counters only where it can lose something.
+   * costs nothing, and for locks, since a server that was set back to an older copy has been
+   * restarted; for counters only where it can lose something.
    */
-  readonly holds: 'registry' | 'counters';
+  readonly holds: 'registry' | 'counters' | 'locks';
   /** How old the writes may be that the store loses, as it was told. */
   readonly lossWindowMs: number;
 }
 
-/** A counter to be written, with all that must still be so. */
-export interface CounterChange {
-  readonly counter: string;
-  /** In decimal. */
-  readonly next: string;
-  readonly text: string;
-  /** As it was read; undefined where the row was not there. */
-  readonly version: number | undefined;
+/** A row under a name to be written, with all that must still be so. */
+export interface KeyedChange extends KeyedWrite {
   readonly nextVersion: number;
-  readonly server: string;
 }
 
 /** The statements for one table, once it is known what the server offers. */
@@ -62,8 +57,10 @@ export interface Statements {
   ceilings(min: number, max: number): Statement;
   write(change: RowChange): Statement;
   /** All, or those of these names; with time and server: at least one row. */
-  readCounters(counters?: readonly string[]): Statement;
-  writeCounter(change: CounterChange): Statement;
+  readKeyed(keys?: readonly string[]): Statement;
+  writeKeyed(change: KeyedChange): Statement;
+  /** Deletes some of the rows whose number is less. */
+  sweepKeyed(below: bigint): Statement;
   /** How many rows a write has written. @throws SnowflakeError where they do not count */
   writtenCount(answer: unknown): number;
   /** @throws SnowflakeError where what was read shows that nothing may be written */
@@ -80,7 +77,7 @@ export interface Dialect {
   prepare(query: SqlQuery, place: SqlTable): Promise<Statements>;
   /** What somebody else changed meanwhile, by the codes of an error. */
   isConflict(codes: readonly string[]): boolean;
-  /** What endangers the registry, one sentence each. */
-  advice(query: SqlQuery): Promise<string[]>;
+  /** What endangers what the table holds, one sentence each. */
+  advice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]>;
   findings(query: SqlQuery, lossWindowMs: number): Promise<Finding[]>;
 }

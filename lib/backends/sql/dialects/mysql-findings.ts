@@ -6,6 +6,8 @@
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
 import { rowsOf, type SqlQuery } from '../sql-query.js';
+import type { SqlTable } from './dialect.js';
+import { AFTER_LOSS, GRANTED } from './held-words.js';
 import { variables } from './mysql-variables.js';
 import { followed } from './replicas.js';
 import { answered } from './rows.js';
@@ -18,26 +20,35 @@ const ASKED = [
   'binlog_format',
   'read_only',
   'super_read_only',
+  'wsrep_on',
 ];
 
-export async function mysqlAdvice(query: SqlQuery): Promise<string[]> {
+export async function mysqlAdvice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]> {
   const told = await variables(query, ASKED);
   const flush = told.get('innodb_flush_log_at_trx_commit');
   const found: string[] = [];
   if (flush !== undefined && flush !== '1') {
     found.push(
-      `innodb_flush_log_at_trx_commit is ${flush}, so a crash can lose leases that were granted. ` +
-        `It counts as a loss of data: ids stay unique, and run ahead for a while after it. Set 1.`,
+      `innodb_flush_log_at_trx_commit is ${flush}, so a crash can lose ${GRANTED[holds]} that ` +
+        `were granted. It counts as a loss of data: ${AFTER_LOSS[holds]}. Set 1.`,
     );
   }
   if (told.get('log_bin') === 'ON' && told.get('binlog_format') === 'STATEMENT') {
     found.push(
-      'binlog_format is STATEMENT, by which replicas carry out the statements of the registry ' +
+      'binlog_format is STATEMENT, by which replicas carry out the statements of this package ' +
         'differently than this server. Set ROW or MIXED.',
     );
   }
+  if (told.get('wsrep_on') === 'ON') found.push(GALERA);
   return found;
 }
+
+const GALERA =
+  'This server is a member of a Galera cluster (wsrep_on). Each member has an identity and a ' +
+  'clock of its own, and what a statement only reads on one is not compared with what another ' +
+  'writes at the same time. Let all processes write to one member, by a proxy with one writer, ' +
+  'and give `serverSql`: without it every change between two members counts as a loss of data, ' +
+  'and while processes ask several of them nobody gets a worker id.';
 
 /** Shows the threads of others only to whoever may see them; unseen ones are not judged. */
 const REPLICAS =

@@ -4,6 +4,7 @@
  * Promise: nothing is taken for written in a session without autocommit, and in MariaDB nothing
  * inside an open transaction. MySQL does not tell a statement whether one is open.
  */
+import type { KeyedCondition } from '../../../registry/keyed-rows.js';
 import { Binder, writtenCountOf, type SqlQuery, type SqlRow } from '../sql-query.js';
 import type { Dialect, RowChange, SqlTable, Statements } from './dialect.js';
 import { mysqlAdvice, mysqlFindings } from './mysql-findings.js';
@@ -57,8 +58,8 @@ export class MysqlDialect implements Dialect {
     return codes.some((code) => CONFLICTS.has(code) || CONFLICT_NAMES.has(code));
   }
 
-  advice(query: SqlQuery): Promise<string[]> {
-    return mysqlAdvice(query);
+  advice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]> {
+    return mysqlAdvice(query, holds);
   }
 
   findings = mysqlFindings;
@@ -84,6 +85,8 @@ export function mysqlHistory(identity: string | undefined): string | undefined {
 }
 
 class MysqlStatements extends TableStatements {
+  protected override readonly updated = 'w.';
+
   constructor(
     place: SqlTable,
     private readonly server: string,
@@ -143,6 +146,21 @@ class MysqlStatements extends TableStatements {
   protected standsOn(server: string, { of }: Binder): string {
     const alone = this.isMariadb ? ' AND @@session.in_transaction = 0' : '';
     return `${this.server} = ${of(server)} AND @@session.autocommit = 1${alone}`;
+  }
+
+  /** As above. */
+  protected override beside(other: KeyedCondition | undefined, binder: Binder): string {
+    return other === undefined
+      ? ''
+      : ` JOIN ${this.place.table} h ON ${this.isOther(other, binder)}`;
+  }
+
+  protected override deletion(
+    where: (binder: Binder) => string,
+    rowCount: number,
+    binder: Binder,
+  ): string {
+    return `DELETE FROM ${this.place.table} WHERE ${where(binder)} LIMIT ${rowCount}`;
   }
 
   protected telling(write: string): string {

@@ -6,6 +6,7 @@
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
 import { rowsOf, type SqlQuery, type SqlRow } from '../sql-query.js';
+import type { SqlTable } from './dialect.js';
 import { followed } from './replicas.js';
 import { answered, flagOf, textIn } from './rows.js';
 
@@ -18,17 +19,23 @@ const ASKED =
   `has_function_privilege('pg_control_system()', 'execute') AS knows_cluster, ` +
   `(SELECT count(*)::int FROM pg_stat_replication) AS replica_count`;
 
-export async function postgresAdvice(query: SqlQuery): Promise<string[]> {
+const UNHARMED: Readonly<Record<SqlTable['holds'], string>> = {
+  registry: 'Ids stay unique',
+  counters: 'Ids stay unique',
+  locks: 'Each lock has one holder',
+};
+
+export async function postgresAdvice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]> {
   const [row] = rowsOf(await query(ASKED, []));
-  return adviceOf(row ?? {});
+  return adviceOf(row ?? {}, holds);
 }
 
-function adviceOf(row: SqlRow): string[] {
+function adviceOf(row: SqlRow, holds: SqlTable['holds']): string[] {
   const off = ['fsync', 'full_page_writes'].filter((name) => textIn(row, name) === 'off');
   const found = off.map(
     (name) =>
       `PostgreSQL runs with ${name} off: a crash of its host can spoil the whole database. ` +
-      `Ids stay unique as long as it starts again with what it had or with nothing; switch ` +
+      `${UNHARMED[holds]} as long as it starts again with what it had or with nothing; switch ` +
       `${name} on.`,
   );
   if (flagOf(row, 'knows_cluster')) return found;

@@ -54,8 +54,8 @@ export class PostgresDialect implements Dialect {
     return codes.some((code) => CONFLICTS.has(code));
   }
 
-  advice(query: SqlQuery): Promise<string[]> {
-    return postgresAdvice(query);
+  advice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]> {
+    return postgresAdvice(query, holds);
   }
 
   findings = postgresFindings;

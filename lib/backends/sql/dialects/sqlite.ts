@@ -10,6 +10,7 @@ import { SnowflakeError } from '../../../errors.js';
 import { finding, type Finding } from '../../../registry/registry-view.js';
 import { Binder, rowsOf, type SqlQuery } from '../sql-query.js';
 import type { Dialect, RowChange, SqlTable, Statements } from './dialect.js';
+import { AFTER_LOSS, GRANTED } from './held-words.js';
 import { notSynchronous } from './refused-session.js';
 import { answered } from './rows.js';
 import { TableStatements } from './table-statements.js';
@@ -47,12 +48,11 @@ export class SqliteDialect implements Dialect {
     return codes.some((code) => /^SQLITE_(BUSY|LOCKED)/.test(code) || isLock(code));
   }
 
-  async advice(query: SqlQuery): Promise<string[]> {
+  async advice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]> {
     if (await isSynchronous(query)) return [];
     return [
-      'PRAGMA synchronous is below FULL, so a power failure can lose leases that were granted. ' +
-        'It counts as a loss of data: ids stay unique, and run ahead for a while after it. Set ' +
-        'FULL.',
+      `PRAGMA synchronous is below FULL, so a power failure can lose ${GRANTED[holds]} that were ` +
+        `granted. It counts as a loss of data: ${AFTER_LOSS[holds]}. Set FULL.`,
     ];
   }
 

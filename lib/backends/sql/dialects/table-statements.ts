@@ -1,20 +1,19 @@
 /**
- * The statements that every dialect has in common: those that read, and the parts of those that
- * write.
+ * The statements of a registry that every dialect has in common: those that read, and the parts of
+ * those that write.
  *
  * Promise: time, server and rows come from one SELECT, and from one that finds no row as well. A
  * row is written only with its own version, the header's, and on the server that was read.
  */
 import { HEADER_ID, type SliceQuestion } from '../../../registry/slice-store.js';
-import type { Binder, SqlRow, Statement } from '../sql-query.js';
-import type { CounterChange, RowChange, SqlTable, Statements } from './dialect.js';
+import type { Binder, Statement } from '../sql-query.js';
+import type { RowChange } from './dialect.js';
+import { KeyedStatements } from './keyed-statements.js';
 
 const ROW = ['worker_id', 'version', 'ceiling', 'token', 'data'];
 const COLUMNS = ROW.map((column) => `r.${column}`).join(', ');
 
-export abstract class TableStatements implements Statements {
-  constructor(protected readonly place: SqlTable) {}
-
+export abstract class TableStatements extends KeyedStatements {
   read({ workerIds, token }: SliceQuestion): Statement {
     return this.select(({ of, list }) => {
       const ids = `r.worker_id IN (${list([HEADER_ID, ...workerIds])})`;
@@ -52,33 +51,8 @@ export abstract class TableStatements implements Statements {
     return { sql, params: binder.params };
   }
 
-  readCounters(counters?: readonly string[]): Statement {
-    if (counters === undefined) return this.selectCounters(() => '');
-    return this.selectCounters(({ list }) => ` AND r.counter IN (${list(counters)})`);
-  }
-
-  writeCounter(change: CounterChange): Statement {
-    const binder = this.binder();
-    const isNew = change.version === undefined;
-    const sql = isNew ? this.insertCounter(change, binder) : this.updateCounter(change, binder);
-    return { sql, params: binder.params };
-  }
-
-  abstract writtenCount(answer: unknown): number;
-  abstract check(row: SqlRow): void;
-  abstract checkPrimary(row: SqlRow): void;
-  protected abstract binder(): Binder;
-  /** Time, server and whatever else is checked, as columns of one row. */
-  protected abstract moment(binder: Binder): string;
   protected abstract insert(change: RowChange, binder: Binder): string;
   protected abstract update(change: RowChange, binder: Binder): string;
-  /** True on the server that was read, where the write will last. */
-  protected abstract standsOn(server: string, binder: Binder): string;
-  /** A statement that writes, so that its answer tells of how many rows. */
-  protected abstract telling(write: string, isInsert: boolean): string;
-  /** A decimal text as 64 bits, and back: as a double it would be off by some. */
-  protected abstract integer(text: string): string;
-  protected abstract digits(column: string): string;
 
   /** One row for each worker id, which the conditions follow. */
   protected inserted(change: RowChange, { of, list }: Binder): string {
@@ -125,46 +99,6 @@ export abstract class TableStatements implements Statements {
     if (headerVersion === undefined) return '';
     const where = this.header(headerVersion, binder);
     return `EXISTS (SELECT 1 FROM ${this.place.table} h WHERE ${where}) AND `;
-  }
-
-  private insertCounter(change: CounterChange, binder: Binder): string {
-    const { of } = binder;
-    const { counter, nextVersion, next, text, server } = change;
-    const values = [of(this.place.namespace), of(counter), of(nextVersion)];
-    const written = [...values, this.integer(of(next)), of(text)].join(', ');
-    const insert = `INSERT INTO ${this.place.table} (namespace, counter, version, next, data)`;
-    const from = '(SELECT 1 AS one) i';
-    const where = this.standsOn(server, binder);
-    return this.telling(`${insert} SELECT ${written} FROM ${from} WHERE ${where}`, true);
-  }
-
-  private updateCounter(change: CounterChange, binder: Binder): string {
-    const { of } = binder;
-    const { counter, nextVersion, next, text, server, version } = change;
-    const set = [
-      `version = ${of(nextVersion)}`,
-      `next = ${this.integer(of(next))}`,
-      `data = ${of(text)}`,
-    ];
-    const where = [
-      `namespace = ${of(this.place.namespace)}`,
-      `counter = ${of(counter)}`,
-      `version = ${of(version!)}`,
-      this.standsOn(server, binder),
-    ];
-    const sql = `UPDATE ${this.place.table} SET ${set.join(', ')} WHERE ${where.join(' AND ')}`;
-    return this.telling(sql, false);
-  }
-
-  private selectCounters(more: (binder: Binder) => string): Statement {
-    const binder = this.binder();
-    const next = `${this.digits('r.next')} AS next_position`;
-    const sql = [
-      `SELECT s.*, r.counter, r.version, ${next}, r.data FROM (SELECT ${this.moment(binder)}) s`,
-      `LEFT JOIN ${this.place.table} r`,
-      `ON r.namespace = ${binder.of(this.place.namespace)}${more(binder)}`,
-    ];
-    return { sql: sql.join(' '), params: binder.params };
   }
 
   private select(more: (binder: Binder) => string): Statement {

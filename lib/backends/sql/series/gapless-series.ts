@@ -15,16 +15,7 @@ import { dialectOfType } from '../connection/data-source.js';
 import type { DialectName } from '../dialects/dialect.js';
 import { checkedOptions } from '../sql-options.js';
 import { rowsOf, type SqlParameter, type SqlQuery } from '../sql-query.js';
-import { TABLE_ENDINGS } from '../table/registry-table.js';
-
-const TABLE = 'snowflake_series';
-
-const COLUMNS = `
-  series varchar(128) NOT NULL,
-  period varchar(16) NOT NULL,
-  next bigint NOT NULL,
-  PRIMARY KEY (series, period)
-`;
+import { SERIES_TABLE } from './series-table.js';
 
 /** An EntityManager of TypeORM within a transaction, known by its shape. */
 export interface TransactionManager {
@@ -55,17 +46,6 @@ export interface GaplessSeries {
 }
 
 /**
- * The statement that creates the table of gapless series, if it is not there.
- *
- * @param dialect 'postgres', 'mysql' (MariaDB too) or 'sqlite'
- * @param table default 'snowflake_series'
- */
-export function seriesTable(dialect: DialectName, table: string = TABLE): string {
-  checkedOptions({ table });
-  return `CREATE TABLE IF NOT EXISTS ${table} (${COLUMNS}${TABLE_ENDINGS[dialect]}`;
-}
-
-/**
  * Invoice numbers without a gap. A number exists if and only if its transaction is committed; so
  * one transaction at a time takes a number of a period, and the others wait for its end.
  *
@@ -87,7 +67,7 @@ export function seriesTable(dialect: DialectName, table: string = TABLE): string
  * ```
  */
 export function gaplessSeries(options: GaplessSeriesOptions): GaplessSeries {
-  const { table = TABLE, name } = options;
+  const { table = SERIES_TABLE, name } = options;
   const form = new SeriesForm(options);
   checkedOptions({ table });
   return {

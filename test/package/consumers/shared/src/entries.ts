@@ -2,6 +2,8 @@ import type { Cluster, Redis } from 'ioredis';
 import type { Cluster as Cluster6, Redis as Redis6 } from 'ioredis-6';
 import type { Pool as MysqlPool } from 'mysql2/promise';
 import { type IDistributedSupport, type IdMaker } from 'nestjs-snowflake';
+import type { ApiKeys } from 'nestjs-snowflake/api-keys';
+import { apiKeyScheme } from 'nestjs-snowflake/api-keys/swagger';
 import { SnowflakeText } from 'nestjs-snowflake/class-transformer';
 import { IsSnowflakeId } from 'nestjs-snowflake/class-validator';
 import { BitLayout } from 'nestjs-snowflake/core';
@@ -73,6 +75,10 @@ export const notAnyHost = () => folderSupport(7);
 export const notAnySql = () => registryTable('oracle');
 // @ts-expect-error A counter has a name.
 export const notAnySegments = () => segments({ counter: 7 });
+// @ts-expect-error A key is for an id.
+export const notAnyApiKeys = (keys: ApiKeys) => keys.issue(7);
+// @ts-expect-error A scheme takes options.
+export const notAnyApiKeyScheme = () => apiKeyScheme(7);
 // @ts-expect-error A layout has no such member.
 export const notAnyCore = (): unknown => layout.absent;
 // @ts-expect-error Time is a number.

@@ -79,6 +79,23 @@ export const CHECKS: Record<string, (url: string) => Promise<void>> = {
     const inPath = body.paths['/customers/{id}']?.get.parameters[0]?.schema;
     equal(kindsOf(inPath, CreateCustomer?.properties['referrerId']), TEXT_TWICE);
   },
+  'api-keys: who has a key is let in, nobody else is': async (url) => {
+    const { body } = await ask<{ key: string; keyId: string }>(`${url}/partner/keys`, {});
+    const { key, keyId } = body;
+    const me = async (sent: string) => {
+      const headers = { authorization: `Bearer ${sent}` };
+      const answer = await fetch(`${url}/partner/me`, { headers });
+      return [answer.status, (JSON.parse(await answer.text()) as { keyId?: string }).keyId];
+    };
+    equal(await me(key), [200, keyId]);
+    equal(await me(key.slice(0, -1)), [401, undefined]);
+    equal((await ask(`${url}/partner/me`)).status, 401);
+  },
+  'api-keys/swagger: the OpenAPI document says which route needs a key': async (url) => {
+    type Secured = { paths: Record<string, { get: { security: object[] } }> };
+    const { body } = await ask<Secured>(`${url}/openapi.json`);
+    equal(body.paths['/partner/me']?.get.security, [{ apiKey: [] }]);
+  },
   'zod: text passes as text or bigint, anything else is one issue': async (url) => {
     const sent = { customerId: id, after: id, couponIds: [id] };
     equal(await ask(`${url}/refunds`, sent), { status: 201, body: { customerId: id, next } });

@@ -6,6 +6,7 @@ import { AppModule } from '../app.module.js';
 import { CustomersController } from './customers.controller.js';
 import { InvoicesController, invoiceDatabase } from './invoices.controller.js';
 import { OrdersController } from './orders.controller.js';
+import { KeyStoreModule, PartnerApiKeys, PartnersController } from './partners.controller.js';
 import { SchemasController } from './schemas.controller.js';
 import { WatchController } from './watch.controller.js';
 
@@ -24,6 +25,8 @@ interface Request {
     AppModule,
     TerminusModule,
     SnowflakeDashboardModule.forRoot({ guards: [OperatorGuard] }),
+    KeyStoreModule,
+    PartnerApiKeys,
   ],
   providers: [SnowflakeHealthIndicator, invoiceDatabase],
   controllers: [
@@ -31,6 +34,7 @@ interface Request {
     CustomersController,
     SchemasController,
     InvoicesController,
+    PartnersController,
     WatchController,
   ],
 })

@@ -1,0 +1,109 @@
+/**
+ * The module: from options to `ApiKeys` and `ApiKeyGuard`.
+ *
+ * Promise: faults are reported when Nest starts, all at once. The container holds no options, and
+ * so no secret that an inspection of it could show: ConfigurableModuleBuilder would keep them.
+ */
+import {
+  Module,
+  type ConfigurableModuleAsyncOptions,
+  type DynamicModule,
+  type FactoryProvider,
+} from '@nestjs/common';
+import { ApiKeys } from '../key/api-keys.js';
+import { refuseFaults } from '../key/key-options.js';
+import { ApiKeyGuard } from './api-key.guard.js';
+import {
+  resolveGuardOptions,
+  type ApiKeyConfig,
+  type ApiKeyModuleOptions,
+} from './guard-options.js';
+import { API_KEY_CONFIG } from './tokens.js';
+
+export interface ApiKeyModuleExtras {
+  /** Whether other modules can use ApiKeyGuard without importing this one. Default true. */
+  readonly isGlobal?: boolean;
+}
+
+type Async = ConfigurableModuleAsyncOptions<ApiKeyModuleOptions>;
+
+/** `useFactory` with what it injects, and the modules that export it. */
+export interface ApiKeyModuleAsyncOptions extends ApiKeyModuleExtras {
+  readonly imports?: Async['imports'];
+  readonly inject?: Async['inject'];
+  readonly useFactory: NonNullable<Async['useFactory']>;
+}
+
+/**
+ * Registers `ApiKeys`, which makes keys, and `ApiKeyGuard`, which lets in who has one.
+ *
+ * @example
+ * ```ts
+ * import { Injectable, Module } from '@nestjs/common';
+ * import { ApiKeyModule, type StoredApiKey } from 'nestjs-snowflake/api-keys';
+ *
+ * @Injectable()
+ * class KeyRepository {
+ *   async find(keyId: string): Promise<StoredApiKey | undefined> {
+ *     return undefined; // by primary key
+ *   }
+ * }
+ *
+ * @Module({ providers: [KeyRepository], exports: [KeyRepository] })
+ * class KeysModule {}
+ *
+ * @Module({
+ *   imports: [
+ *     ApiKeyModule.forRootAsync({
+ *       imports: [KeysModule],
+ *       inject: [KeyRepository],
+ *       useFactory: (keys: KeyRepository) => ({
+ *         prefix: 'shop_live',
+ *         pepper: process.env['API_KEY_PEPPER'],
+ *         find: (keyId: string) => keys.find(keyId),
+ *       }),
+ *     }),
+ *   ],
+ * })
+ * export class AppModule {}
+ * ```
+ */
+@Module({})
+export class ApiKeyModule {
+  /** Takes options that are known now. Every fault in them is reported when Nest starts. */
+  static forRoot(options: ApiKeyModuleOptions & ApiKeyModuleExtras): DynamicModule {
+    const { isGlobal, ...rest } = options ?? {};
+    return definition(
+      { useFactory: () => resolveGuardOptions(rest as ApiKeyModuleOptions) },
+      isGlobal,
+    );
+  }
+
+  /** Takes options from a factory. */
+  static forRootAsync(options: ApiKeyModuleAsyncOptions): DynamicModule {
+    const { imports, inject, useFactory, isGlobal } = options ?? NO_OPTIONS;
+    const resolved = async (...injected: unknown[]): Promise<ApiKeyConfig> => {
+      if (typeof useFactory !== 'function') refuseFaults([NO_FACTORY]);
+      return resolveGuardOptions(await useFactory(...injected));
+    };
+    return { ...definition({ useFactory: resolved, inject }, isGlobal), imports };
+  }
+}
+
+const NO_OPTIONS = {} as ApiKeyModuleAsyncOptions;
+const NO_FACTORY = 'Expected the argument of forRootAsync to have `useFactory`.';
+
+type Factory = Pick<FactoryProvider<ApiKeyConfig>, 'useFactory' | 'inject'>;
+
+function definition(factory: Factory, isGlobal = true): DynamicModule {
+  return {
+    module: ApiKeyModule,
+    global: isGlobal,
+    providers: [
+      { provide: API_KEY_CONFIG, ...factory },
+      { provide: ApiKeys, useFactory: ({ keys }: ApiKeyConfig) => keys, inject: [API_KEY_CONFIG] },
+      ApiKeyGuard,
+    ],
+    exports: [API_KEY_CONFIG, ApiKeys, ApiKeyGuard],
+  };
+}

@@ -1,0 +1,146 @@
+/**
+ * `ApiKeys`: makes API keys for ids and tells right ones from wrong ones.
+ *
+ * Promise: a key that is not right is never taken for one, what is compared has equal lengths and
+ * is compared in constant time, and neither JSON, nor inspection, nor a message shows a secret.
+ * Whether a key is revoked is left to whoever keeps them.
+ */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { SnowflakeError } from '../../errors.js';
+import { SECRET_BYTES, base62Of } from './base-62.js';
+import { hmacOf } from './hmac.js';
+import { idOf } from './id-of.js';
+import { readKeyOptions, refuseFaults, type ApiKeysOptions } from './key-options.js';
+import { KeyText, type ParsedApiKey } from './key-text.js';
+import { kindOf } from './secrets.js';
+
+/** A new key: show `key` once, store `keyId` and `hash`. */
+export interface IssuedApiKey {
+  /** The secret. Whoever has it is let in. */
+  readonly key: string;
+  /** The id that the key is for, as decimal text: the primary key of its row. */
+  readonly keyId: string;
+  /** 64 hexadecimal digits, of which the key cannot be found. */
+  readonly hash: string;
+}
+
+const HASH = /^[0-9a-f]{64}$/i;
+
+/**
+ * API keys of one prefix.
+ *
+ * A key is the prefix, the id it is for, 256 random bits, and a check for typing errors. The id is
+ * found without a query, so the row is looked up by its primary key. Keys can also be derived from
+ * the id and a secret: then nothing is stored, but whoever has the secret has every key.
+ *
+ * @throws SnowflakeError CONFIG_INVALID with every fault; no message shows a secret.
+ * @example
+ * ```ts
+ * import { ApiKeys } from 'nestjs-snowflake/api-keys';
+ *
+ * const keys = new ApiKeys({ prefix: 'shop_live', pepper: process.env['API_KEY_PEPPER'] });
+ *
+ * const { key, keyId, hash } = keys.issue(382366441078288384n); // show key once, store the others
+ * keys.parse(key)?.keyId; // '382366441078288384'
+ * keys.verify(key, hash); // true
+ * ```
+ */
+export class ApiKeys {
+  readonly #text: KeyText;
+  readonly #pepper: Buffer | undefined;
+  readonly #secrets: ReadonlyMap<string, Buffer>;
+  readonly #deriveWith: string | undefined;
+  /** What a key is compared with where there is nothing to compare it with. */
+  readonly #nobodys = randomBytes(SECRET_BYTES);
+
+  constructor(options: ApiKeysOptions) {
+    const { resolved, faults } = readKeyOptions(options);
+    refuseFaults(faults);
+    this.#text = new KeyText(resolved.prefix, [...resolved.secrets.keys()]);
+    this.#pepper = resolved.pepper;
+    this.#secrets = resolved.secrets;
+    this.#deriveWith = resolved.deriveWith;
+  }
+
+  /**
+   * A new key for an id, with a random secret. A second one for the same id is another key.
+   * @throws SnowflakeError ID_INVALID for what is not an id
+   */
+  issue(id: bigint | string): IssuedApiKey {
+    const known = idOf(id);
+    const secret = base62Of(randomBytes(SECRET_BYTES));
+    const key = this.#text.write(this.#text.headOf(known), secret);
+    return { key, keyId: String(known), hash: this.#hashOf(key).toString('hex') };
+  }
+
+  /**
+   * What a key says, or undefined for what is no key of this prefix: cut off, mistyped, or naming a
+   * secret that is not known. It proves nothing: anybody can write such a text.
+   */
+  parse(key: string): ParsedApiKey | undefined {
+    return this.#text.read(key);
+  }
+
+  /**
+   * Whether an issued key is the one whose hash was stored. Give it undefined where there is no
+   * row: the answer is then false, after the same work.
+   * @throws SnowflakeError ARGUMENT_INVALID for a hash that `issue` did not give, which is a fault
+   * of the table and not of the key
+   */
+  verify(key: string, hash: string | null | undefined): boolean {
+    const stored = this.#storedHash(hash);
+    const parsed = this.parse(key);
+    if (parsed === undefined || parsed.secretName !== undefined) return false;
+    const isEqual = timingSafeEqual(this.#hashOf(key), stored ?? this.#nobodys);
+    return isEqual && stored !== undefined;
+  }
+
+  /**
+   * The key of an id by `deriveWith`: always the same one. Nothing is stored.
+   * @throws SnowflakeError ID_INVALID for what is not an id, CONFIG_INVALID without `secrets`
+   */
+  derive(id: bigint | string): string {
+    const name = this.#deriveWith;
+    if (name === undefined) {
+      throw new SnowflakeError(
+        'CONFIG_INVALID',
+        'Derived keys need a secret, and there are no `secrets`. Nothing was derived. Give new ' +
+          'ApiKeys({ secrets: { a: ... } }), or use issue().',
+      );
+    }
+    const head = this.#text.headOf(idOf(id), name);
+    return this.#text.write(head, this.#derivedSecret(name, head));
+  }
+
+  /** Whether a key was derived with one of the `secrets`, at the cost of one HMAC. */
+  verifyDerived(key: string): boolean {
+    const name = this.parse(key)?.secretName;
+    if (name === undefined) return false;
+    const expected = this.#derivedSecret(name, this.#text.headIn(key));
+    return timingSafeEqual(asBytes(this.#text.secretIn(key)), asBytes(expected));
+  }
+
+  /** Of the whole key, so that a hash is right for no other id and no other prefix. */
+  #hashOf(key: string): Buffer {
+    if (this.#pepper !== undefined) return hmacOf('sha256', this.#pepper, key);
+    return createHash('sha256').update(key).digest();
+  }
+
+  #derivedSecret(name: string, head: string): string {
+    return base62Of(hmacOf('sha256', this.#secrets.get(name)!, head));
+  }
+
+  #storedHash(hash: unknown): Buffer | undefined {
+    if (hash === undefined || hash === null) return undefined;
+    if (typeof hash === 'string' && HASH.test(hash)) return Buffer.from(hash, 'hex');
+    throw new SnowflakeError(
+      'ARGUMENT_INVALID',
+      'Expected the stored hash of an API key, which has 64 hexadecimal digits, got ' +
+        `${kindOf(hash)}. Nobody was let in. Store the \`hash\` of issue() as it is, in a column ` +
+        'of 64 characters, and give undefined where there is no row.',
+    );
+  }
+}
+
+/** Of digits of base 62 alone, so that equal lengths of text are equal lengths of bytes. */
+const asBytes = (text: string): Buffer => Buffer.from(text, 'latin1');

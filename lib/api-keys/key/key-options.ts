@@ -1,0 +1,149 @@
+/**
+ * The options of `ApiKeys`, checked; every fault is found at once.
+ *
+ * Promise: no message shows a pepper or a secret, wherever it was put, the place of a name
+ * included.
+ */
+import { SnowflakeError } from '../../errors.js';
+import { shownShort } from '../../shown.js';
+import { readSecret, type ApiKeySecret } from './secrets.js';
+
+export interface ApiKeysOptions {
+  /**
+   * What every key begins with, before an underscore, for people and for scanners of secrets:
+   * lower-case letters and digits in parts joined by underscores, such as `shop_live`; a letter
+   * first, each further part of two characters or more, 32 in all.
+   */
+  readonly prefix: string;
+  /**
+   * Hashes are made with it (HMAC-SHA-256), so that who can write to the table, but does not know
+   * it, cannot make a key. At least 32 characters or bytes. For ever: with another one no stored
+   * key is right any more. Without the option hashes are plain SHA-256; undefined is a fault.
+   */
+  readonly pepper?: ApiKeySecret;
+  /**
+   * Secrets of derived keys, each under a letter from a to z, which its keys name. At least 32
+   * characters or bytes each. A key is right as long as its secret is here.
+   */
+  readonly secrets?: Readonly<Record<string, ApiKeySecret>>;
+  /** The letter of the secret for new derived keys. Default: the only one. */
+  readonly deriveWith?: string;
+}
+
+export interface ResolvedKeyOptions {
+  readonly prefix: string;
+  readonly pepper: Buffer | undefined;
+  readonly secrets: ReadonlyMap<string, Buffer>;
+  readonly deriveWith: string | undefined;
+}
+
+/** The compiler keeps the list complete. */
+const NAMES: Record<keyof ApiKeysOptions, true> = {
+  prefix: true,
+  pepper: true,
+  secrets: true,
+  deriveWith: true,
+};
+
+export const KEY_OPTION_NAMES: readonly string[] = Object.keys(NAMES);
+
+const NO_OPTIONS = {} as ApiKeysOptions;
+const NO_SECRETS =
+  'Expected `secrets` to be an object, such as { a: process.env.API_KEY_SECRET_A }.';
+/** No single letter after an underscore: there a derived key has the name of its secret. */
+const PREFIX = /^[a-z][a-z0-9]*(_[a-z0-9]{2,})*$/;
+const PREFIX_LENGTH_MAX = 32;
+const LETTER = /^[a-z]$/;
+
+/**
+ * What was read, and what is wrong with the rest.
+ * @param known all names that the options may have
+ */
+export function readKeyOptions(
+  options: ApiKeysOptions,
+  known = KEY_OPTION_NAMES,
+): { readonly resolved: ResolvedKeyOptions; readonly faults: readonly string[] } {
+  const all = isObject(options) ? options : NO_OPTIONS;
+  const { prefix, pepper, secrets: given = {}, deriveWith } = all;
+  const secrets = isObject(given) ? given : {};
+  const faults = [
+    ...unknownNames(options, known),
+    prefixFault(prefix),
+    ...(isObject(given) ? letterFaults(Object.keys(given)) : [NO_SECRETS]),
+  ];
+  const read = (name: string, secret: unknown): Buffer | undefined => {
+    const bytes = readSecret(name, secret);
+    if (typeof bytes === 'string') faults.push(bytes);
+    return typeof bytes === 'string' ? undefined : bytes;
+  };
+  // A variable that is not set is no decision to have no pepper.
+  const pepperBytes = 'pepper' in all ? read('pepper', pepper) : undefined;
+  const byLetter = new Map<string, Buffer>();
+  for (const [letter, secret] of Object.entries(secrets)) {
+    const bytes = read(LETTER.test(letter) ? `secrets.${letter}` : 'secrets', secret);
+    if (bytes !== undefined) byLetter.set(letter, bytes);
+  }
+  const letters = Object.keys(secrets);
+  faults.push(deriveWithFault(deriveWith, letters));
+  return {
+    resolved: {
+      prefix,
+      pepper: pepperBytes,
+      secrets: byLetter,
+      deriveWith: deriveWith ?? letters[0],
+    },
+    faults: faults.filter((fault) => fault !== undefined),
+  };
+}
+
+/** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults` */
+export function refuseFaults(faults: readonly string[]): void {
+  if (faults.length === 0) return;
+  const details = { faults };
+  const message = `API keys cannot be used like this. ${faults.join(' ')}`;
+  throw new SnowflakeError('CONFIG_INVALID', message, { details });
+}
+
+/** A name may be a secret in the wrong place, unless it is short. */
+function unknownNames(options: unknown, known: readonly string[]): string[] {
+  return Object.keys(isObject(options) ? options : {})
+    .filter((name) => !known.includes(name))
+    .map((name) => {
+      const named = name.length <= 16 ? `The option ${shownShort(name)}` : 'An option';
+      return `${named} is unknown. The options are ${known.join(', ')}.`;
+    });
+}
+
+function prefixFault(prefix: unknown): string | undefined {
+  const isText = typeof prefix === 'string';
+  if (isText && prefix.length <= PREFIX_LENGTH_MAX && PREFIX.test(prefix)) return undefined;
+  const isShort = !isText || prefix.length <= 16;
+  return (
+    'Expected `prefix` to be lower-case letters and digits in parts of two or more, joined by ' +
+    `underscores, such as shop_live, up to ${PREFIX_LENGTH_MAX} characters, got ` +
+    `${isShort ? shownShort(prefix) : 'another text, which is not shown'}. The last underscore ` +
+    'is added.'
+  );
+}
+
+const letterFaults = (letters: readonly string[]): string[] =>
+  letters
+    .filter((letter) => !LETTER.test(letter))
+    .map(
+      ({ length }) =>
+        'Expected every name in `secrets` to be one letter from a to z, got a name of ' +
+        `${length} characters.`,
+    );
+
+function deriveWithFault(letter: unknown, letters: readonly string[]): string | undefined {
+  if (letter === undefined) {
+    if (letters.length <= 1) return undefined;
+    return `Expected \`deriveWith\` to say which of ${letters.length} \`secrets\` makes new keys.`;
+  }
+  if (letters.includes(letter as string)) return undefined;
+  return 'Expected `deriveWith` to be one of the letters in `secrets`.';
+}
+
+function isObject<T>(value: T): value is T & object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,90 @@
+/**
+ * The text of an API key:
+ * prefix, underscore, id (11 digits of base 62), secret (43), CRC-32 of all before (6).
+ *
+ * Promise: what is not written by this form is not read, so nobody need be asked for it. One wrong
+ * character is always found: CRC-32 sees any change within 32 bits. A derived key has the letter of
+ * its secret and an underscore after the prefix, two characters more, so that none becomes the
+ * other by one character.
+ */
+import { crc32 } from 'node:zlib';
+import { ID_MAX, IdWords } from '../../core/id-words.js';
+import { SECRET_WIDTH, digits } from './base-62.js';
+
+/** What a key says without any secret being known. */
+export interface ParsedApiKey {
+  /** The id that the key was issued for, as decimal text. */
+  readonly keyId: string;
+  /** The letter of the secret that a derived key was made with; absent for a stored one. */
+  readonly secretName?: string;
+}
+
+const ID_WIDTH = digits.widthOf(63);
+const CHECK_WIDTH = digits.widthOf(32);
+/** What follows the prefix, or the name of the secret. */
+const BODY_WIDTH = ID_WIDTH + SECRET_WIDTH + CHECK_WIDTH;
+/** A letter and an underscore. */
+const NAME_WIDTH = 2;
+const HIGH_MAX = Number(ID_MAX >> 32n);
+
+const BODY = new RegExp(`^${digits.classOf(() => true)}{${BODY_WIDTH}}$`);
+const words = new IdWords();
+
+export class KeyText {
+  /** What every text begins with. */
+  readonly #start: string;
+  readonly #names: readonly string[];
+
+  /** @param names of the secrets that derived keys may name: one letter each */
+  constructor(prefix: string, names: readonly string[]) {
+    this.#start = `${prefix}_`;
+    this.#names = names;
+  }
+
+  /** What is before the secret: the message that a derived key authenticates. */
+  headOf(id: bigint, secretName?: string): string {
+    words.id = id;
+    const name = secretName === undefined ? '' : `${secretName}_`;
+    return this.#start + name + filled(words.high, words.low, ID_WIDTH);
+  }
+
+  /** The head of a text that was read. */
+  headIn(text: string): string {
+    return text.slice(0, -(SECRET_WIDTH + CHECK_WIDTH));
+  }
+
+  /** The secret of a text that was read. */
+  secretIn(text: string): string {
+    return text.slice(-(SECRET_WIDTH + CHECK_WIDTH), -CHECK_WIDTH);
+  }
+
+  write(head: string, secret: string): string {
+    return head + secret + checkOf(head + secret);
+  }
+
+  read(text: unknown): ParsedApiKey | undefined {
+    if (typeof text !== 'string' || !text.startsWith(this.#start)) return undefined;
+    const from = text.length - BODY_WIDTH;
+    const secretName = this.#nameIn(text, from);
+    const body = text.slice(from);
+    if (secretName === undefined || !BODY.test(body)) return undefined;
+    if (checkOf(text.slice(0, -CHECK_WIDTH)) !== text.slice(-CHECK_WIDTH)) return undefined;
+    if (!digits.read(body.slice(0, ID_WIDTH), 0, words) || words.high > HIGH_MAX) return undefined;
+    const keyId = String(words.id);
+    return secretName === '' ? { keyId } : { keyId, secretName };
+  }
+
+  /** '' for a stored key, undefined where neither form has such a beginning. */
+  #nameIn(text: string, from: number): string | undefined {
+    const { length } = this.#start;
+    if (from === length) return '';
+    if (from !== length + NAME_WIDTH || text[from - 1] !== '_') return undefined;
+    return this.#names.find((name) => name === text[length]);
+  }
+}
+
+/** Public: it finds typing errors and keeps them from the database, and proves nothing. */
+const checkOf = (text: string): string => filled(0, crc32(text), CHECK_WIDTH);
+
+const filled = (high: number, low: number, width: number): string =>
+  digits.textOf(high, low).padStart(width, digits.zero);

@@ -1,0 +1,195 @@
+/**
+ * Reads a lock with all that it rests on, at one revision, from a run of etcd that was examined.
+ *
+ * Promise: where etcd may have forgotten anything, a new run begins before anybody goes on: nothing
+ * is granted in it until whatever was forgotten has ended, and its tokens are higher than all.
+ */
+import { randomUUID } from 'node:crypto';
+import { isSnowflakeError } from '../../../errors.js';
+import { firstTokenAt } from '../../../lock/token.js';
+import { headerIn, listIn, type EtcdAnswer, type EtcdHeader } from '../connection/etcd-answer.js';
+import type { EtcdClient } from '../connection/etcd-client.js';
+import { EtcdMembers } from '../worker-ids/etcd-members.js';
+import { runText } from '../worker-ids/etcd-run.js';
+import { keyValueIn, toBase64, type KeyValue } from '../worker-ids/etcd-rows.js';
+import { foundBy, get } from '../worker-ids/etcd-transaction.js';
+import { EtcdWitness, type Mark } from '../worker-ids/etcd-witness.js';
+import type { EtcdLeases } from './etcd-leases.js';
+import {
+  headerText,
+  lockHeaderIn,
+  lockValueIn,
+  type EtcdLockHeader,
+  type EtcdLockValue,
+  type LockKeys,
+} from './etcd-lock-keys.js';
+import { isText, putWith } from './etcd-lock-steps.js';
+
+/** A key that is held by a lease. */
+export interface Leased {
+  readonly lease: string;
+}
+
+export interface FoundLock extends Leased, EtcdLockValue {
+  readonly name: string;
+  readonly token: bigint;
+  readonly modRevision: number;
+}
+
+export interface Found {
+  readonly answer: EtcdAnswer;
+  readonly revision: number;
+  /** Undefined where there is none, or where it is of a run that is over. */
+  readonly header: EtcdLockHeader | undefined;
+  /** As it stands there. */
+  readonly headerText: string | undefined;
+  readonly wait: Leased | undefined;
+  readonly raise: Leased | undefined;
+  readonly locks: readonly FoundLock[];
+}
+
+/** Read in a run that goes on. */
+export type Known = Found & { readonly header: EtcdLockHeader };
+
+/** What somebody knows who asks. */
+export interface Asked {
+  readonly longestMs: number;
+  readonly have: bigint;
+}
+
+type LeasedKey = KeyValue & Leased & { readonly createRevision: number };
+
+export class EtcdLockReader {
+  readonly #client: EtcdClient;
+  readonly #keys: LockKeys;
+  readonly #leases: EtcdLeases;
+  readonly #lossWindowMs: number;
+  readonly #members: EtcdMembers;
+  readonly #witness = new EtcdWitness();
+
+  constructor(parts: {
+    readonly client: EtcdClient;
+    readonly keys: LockKeys;
+    readonly leases: EtcdLeases;
+    readonly lossWindowMs: number;
+  }) {
+    this.#client = parts.client;
+    this.#keys = parts.keys;
+    this.#leases = parts.leases;
+    this.#lossWindowMs = parts.lossWindowMs;
+    this.#members = new EtcdMembers(parts.client);
+  }
+
+  mark(): Mark {
+    return this.#witness.mark();
+  }
+
+  /** @param name of one lock; of all, where it is absent */
+  async read(name?: string): Promise<Found> {
+    const { header: key, wait, raise, held } = this.#keys;
+    const locks = name === undefined ? get(held.from, held.to) : get(this.#keys.lock(name));
+    const mark = this.mark();
+    const success = [get(key), get(wait), get(raise), locks];
+    const answer = await this.#client.ask({ path: 'kv/txn', body: { success } });
+    const { header: at, lists } = this.#client.read(answer, () => {
+      return { header: headerIn(answer), lists: foundBy(answer, success.length, leasedKeyIn) };
+    });
+    const [[kept] = [], [waiting] = [], [raised] = [], found = []] = lists;
+    const stored = kept && lockHeaderIn(kept.value);
+    const isSame = stored && (await this.isSame(stored.server, { answer, header: at, mark }));
+    return {
+      answer,
+      revision: at.revision,
+      header: isSame ? stored : undefined,
+      headerText: kept?.value,
+      wait: waiting,
+      raise: raised,
+      locks: found.map((row) => this.#lockIn(row, stored)),
+    };
+  }
+
+  /** Whether nothing was forgotten in a run up to an answer. */
+  async isSame(
+    server: string,
+    { answer, header, mark }: { answer: EtcdAnswer; header: EtcdHeader; mark: Mark },
+  ): Promise<boolean> {
+    const sight = { socket: answer.socket, header, mark, server };
+    if (this.#witness.isBelieved(sight)) return true;
+    const status = await this.#members.status(answer.endpoint, header.memberId);
+    return this.#witness.examine(sight, status);
+  }
+
+  /** Whether somebody has a token of a lock that this run has never granted. */
+  async hasForgotten(found: Found, name: string, token: bigint): Promise<boolean> {
+    const { header, revision, locks } = found;
+    if (header === undefined || token <= header.forgottenTo) return false;
+    const [held] = locks;
+    if (held !== undefined) return token > held.token;
+    const at = token - header.tokenBase;
+    if (at > BigInt(revision)) return true;
+    const body = { key: toBase64(this.#keys.lock(name)), revision: String(at) };
+    try {
+      const { fields } = await this.#client.ask({ path: 'kv/range', body });
+      const [row] = listIn(fields, 'kvs').map(leasedKeyIn);
+      return row?.createRevision !== Number(at);
+    } catch (error) {
+      // Nobody can tell any more.
+      if (isSnowflakeError(error) && error.details['refusal'] === 'compacted') return false;
+      throw error;
+    }
+  }
+
+  /** Nothing is done where somebody else was faster: it is read again. */
+  async beginRun({ answer, headerText: before }: Found, asked: Asked): Promise<void> {
+    const { clusterId, memberId, term, revision } = this.#client.read(answer, headerIn);
+    const status = await this.#members.status(answer.endpoint, memberId);
+    const gap = status && status.index - revision;
+    const [timed, at] = [firstTokenAt(answer.timeMs), BigInt(revision)];
+    const server = runText({ clusterId, gap, term, random: randomUUID() });
+    const old = before === undefined ? undefined : lockHeaderIn(before);
+    const longestMs = Math.max(old?.longestMs ?? 0, asked.longestMs);
+    const lease = await this.#leases.granted(longestMs + this.#lossWindowMs);
+    // Tokens of a run that was forgotten are below its time, as far as it went.
+    const tokenBase = greatest([old?.tokenBase ?? 0n, timed - at, asked.have - at]);
+    const header = {
+      server,
+      era: (old?.era ?? 0) + 1,
+      tokenBase,
+      forgottenTo: tokenBase + at,
+      longestMs,
+      provenMs: old?.provenMs ?? 0,
+    };
+    const { header: key, wait } = this.#keys;
+    const body = {
+      compare: [isText(key, before)],
+      success: [putWith(key, headerText(header)), putWith(wait, server, lease.id)],
+    };
+    const { fields } = await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
+    if (fields['succeeded'] !== true) await this.#leases.dropped(lease.id);
+  }
+
+  #lockIn(row: LeasedKey, header: EtcdLockHeader | undefined): FoundLock {
+    const { lease, modRevision, createRevision } = row;
+    const token = (header?.tokenBase ?? 0n) + BigInt(createRevision);
+    return {
+      ...lockValueIn(row.value),
+      name: this.#keys.nameOf(row.key),
+      token,
+      modRevision,
+      lease,
+    };
+  }
+}
+
+function greatest(values: readonly bigint[]): bigint {
+  return values.reduce((a, b) => (a > b ? a : b));
+}
+
+function leasedKeyIn(value: unknown): LeasedKey {
+  const { lease, create_revision } = value as { lease?: unknown; create_revision?: unknown };
+  return {
+    ...keyValueIn(value),
+    lease: typeof lease === 'string' ? lease : '0',
+    createRevision: Number(create_revision),
+  };
+}

@@ -1,0 +1,57 @@
+/**
+ * The one place where the flat arrays of the scripts on locks become answers.
+ *
+ * Promise: no other file of this backend knows in which order a script answers.
+ */
+import { SnowflakeError } from '../../../errors.js';
+import type { AcquireAnswer, AcquireRequest, ExtendAnswer } from '../../../lock/lock-store.js';
+import type { NamedLock } from '../../../lock/lock-view.js';
+import { shownName } from '../../../shown.js';
+
+export function acquireAnswer(reply: readonly unknown[], ttlMs: number): AcquireAnswer {
+  const [status, first, second] = reply.map(String);
+  if (status === 'held') return { status, label: first!, leftMs: Number(second) };
+  if (status === 'wait') return { status, waitMs: Number(first) };
+  return { status: 'ok', token: BigInt(first!), ttlMs, era: Number(second) };
+}
+
+export function extendAnswer(reply: readonly unknown[], ttlMs: number): ExtendAnswer {
+  const [status, token, era] = reply.map(String);
+  if (status === 'lost') return { status };
+  return { status: 'ok', token: BigInt(token!), ttlMs, era: Number(era) };
+}
+
+/** What acquire.lua is asked, behind what every script is. */
+export function acquireArguments(request: AcquireRequest): readonly (string | number | bigint)[] {
+  const { holder, label, ttlMs, longestMs, have } = request;
+  return [holder, label, ttlMs, longestMs, have];
+}
+
+/** @throws SnowflakeError STORE_UNAVAILABLE where a later version of this package locks */
+export function refuseOtherVersion(reply: unknown[], place: string): unknown[] {
+  if (reply[0] !== 'other-version') return reply;
+  throw new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `${place} is kept by version ${shownName(reply[1])} of the protocol, and this package knows ` +
+      `version 1. Nothing was changed. Use one version of nestjs-snowflake for these locks.`,
+    { retryable: false },
+  );
+}
+
+const FIELDS = 2;
+const LINE = /^(\d{1,19})\|(\d{1,16})\|(\d{1,16})\|(\d{1,16})\|([^|]*)\|(.*)$/s;
+
+/** A lock whose line cannot be read is left out: nobody is granted it either. */
+export function lockPage(reply: readonly unknown[]) {
+  const [time, cursor = '0', lastTime, slew, ...rest] = reply.map(String);
+  const locks: NamedLock[] = [];
+  for (let at = 0; at < rest.length; at += FIELDS) {
+    const [, token, era, since, until, holder = '', label = ''] = LINE.exec(rest[at + 1]!) ?? [];
+    if (token === undefined) continue;
+    const moment = { sinceMs: Number(since), untilMs: Number(until) };
+    const row = { token: BigInt(token), era: Number(era), holder, label, ...moment };
+    locks.push({ lock: rest[at]!, row });
+  }
+  const last = { lastTimeMs: Number(lastTime), slewMs: Number(slew) };
+  return { timeMs: Number(time), cursor, last, locks };
+}

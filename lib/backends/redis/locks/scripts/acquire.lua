@@ -1,0 +1,58 @@
+-- Grants a lock that nobody holds, or grants it again to the same attempt.
+-- It says what the lock room says in acquire-lock.ts.
+-- ARGV     4 holder, 5 label, 6 ttl ms, 7 the longest ttl ms, 8 the highest token ever answered,
+--          9 how many other locks are looked at, to be forgotten
+-- Answer   'ok', token, era | 'held', label, ms left | 'wait', ms | another version
+local holder, label, ttl, asked = ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
+local have, lookedAt = ARGV[8], tonumber(ARGV[9])
+local row = readLock()
+if row and row.err then return row end
+
+if lastTime then
+  hear(row, have)
+  if asked > longest then
+    -- A longer ttl is kept before it is granted, and what the last loss forgot may end later.
+    if now >= provenAt then proven = longest end
+    if ready > now then ready = ready + asked - longest end
+    longest, provenAt, isNews = asked, now + lossWindow, true
+  end
+else
+  -- An absent header cannot be told from a lost one.
+  era, longest, incarnation = 0, asked, random
+  lose()
+end
+
+local function granted(one)
+  keepLock(one)
+  for _, name in ipairs(lookedAt > 0 and redis.pcall('HRANDFIELD', key, lookedAt) or {}) do
+    local line = string.sub(name, 1, 2) == 'l:' and redis.call('HGET', key, name)
+    local token, till = string.match(line or '', '^(%d+)|%d+|%d+|(%d+)')
+    if token then
+      local from = sum(greatest(token, tokenAt(tonumber(till))), tokenAt(KEPT))
+      if not isLess(tokenAt(now), from) then redis.call('HDEL', key, name) end
+    end
+  end
+  return { 'ok', one.token, text(era) }
+end
+
+if isHeldBy(row, holder) then
+  row.till = math.max(row.till, now + ttl)
+  return granted(row)
+end
+local isTaken = row and row.till > now
+local isProven = ttl <= (now >= provenAt and longest or proven)
+local readyAt = isProven and ready or math.max(ready, provenAt)
+-- Whoever held it before the loss will be told that it is lost.
+if readyAt > now and not (isTaken and row.era == era) then
+  keepHeader()
+  return { 'wait', text(readyAt - now) }
+end
+if isTaken then
+  keepHeader()
+  return { 'held', row.label, text(row.till - now) }
+end
+
+local known, first = greatest(row and row.token or '0', have), tokenAt(now)
+local token = isLess(known, first) and first or sum(known, '1')
+return granted({ token = token, era = era, since = now, till = now + ttl, holder = holder,
+  label = label })

@@ -1,0 +1,66 @@
+-- What every script on a lock begins with, behind the moment and the numbers: what is common to
+-- all locks, and the lock. It says what the lock room says in lock-opening.ts and token.ts.
+-- ARGV     1 lock, 2 loss window ms, 3 random text, 4.. as the script says
+local lock, lossWindow, random = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local TOKENS_PER_MS, KEPT, HEADER_AGE = 4096, 60000, 6000
+local lockField = 'l:' .. lock
+
+local stored = redis.call('HMGET', key, 'longest', 'proven', 'provenAt', 'ready', 'forgotten')
+local longest, proven = tonumber(stored[1] or 0), tonumber(stored[2] or 0)
+local provenAt, ready = tonumber(stored[3] or 0), tonumber(stored[4] or 0)
+local forgotten = stored[5] or '0'
+
+-- The time alone is kept only where it has gone on for a while, or back.
+local aged = lastTime and time - lastTime or 0
+local isNews = not lastTime or aged < 0 or aged >= HEADER_AGE
+
+local function tokenAt(ms) return positionAt(ms, TOKENS_PER_MS) end
+
+-- Whatever was forgotten has ended by then.
+local function lose()
+  era, isNews = era + 1, true
+  ready = math.max(ready, now + longest + lossWindow)
+  forgotten = greatest(forgotten, tokenAt(now))
+end
+if isOther then lose() end
+
+-- A lock is stored as token|era|since|until|holder|label.
+local LINE = '^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)|(.*)$'
+
+local function readLock()
+  local line = redis.call('HGET', key, lockField)
+  if not line then return nil end
+  local token, rowEra, since, till, holder, label = string.match(line, LINE)
+  if not token then return redis.error_reply('ERR a lock is not as it was written') end
+  return { token = token, era = tonumber(rowEra), since = tonumber(since),
+    till = tonumber(till), holder = holder, label = label }
+end
+
+-- Whoever was answered a higher token than the store remembers proves that it has forgotten.
+local function hear(row, have)
+  local isMissing
+  if row then isMissing = isLess(row.token, have)
+  else isMissing = timeAt(have, TOKENS_PER_MS) + KEPT > now end
+  if not isMissing or not isLess(forgotten, have) then return end
+  forgotten = have
+  lose()
+end
+
+local function isHeldBy(row, holder)
+  return row and row.holder == holder and row.era == era and row.till > now
+end
+
+local function keepHeader()
+  if not isNews then return end
+  redis.call('HSET', key, 'version', VERSION, 'incarnation', incarnation, 'longest', text(longest),
+    'proven', text(proven), 'provenAt', text(provenAt), 'ready', text(ready),
+    'forgotten', forgotten)
+  keepMoment()
+end
+
+local function keepLock(row)
+  keepHeader()
+  local line = table.concat({ row.token, text(row.era), text(row.since), text(row.till),
+    row.holder, row.label }, '|')
+  redis.call('HSET', key, lockField, line)
+end

@@ -1,0 +1,37 @@
+/**
+ * The database that an application hands in, whatever it has, for counters and locks.
+ *
+ * Promise: what is given is used for single statements and never closed.
+ */
+import { refuse } from '../sql-options.js';
+import type { ReachedBy } from './data-source.js';
+import { mysqlPool, postgresPool, type MysqlPool, type PostgresPool } from './given-client.js';
+import { reachedBy, refuseWithout, type ByDataSource, type ByQuery } from './reached-by.js';
+import { sqliteHandle, type SqliteHandle } from './sqlite-handle.js';
+
+export type GivenDatabase =
+  | ByDataSource
+  | ByQuery
+  /** A pool of pg, PGlite, or whatever has the same `query(text, values)`. */
+  | { readonly pool: PostgresPool; readonly dialect: 'postgres' }
+  /** A pool of mysql2, or whatever has the same `execute(text, values)`. */
+  | { readonly pool: MysqlPool; readonly dialect: 'mysql' }
+  /** A handle of better-sqlite3, libsql or node:sqlite. */
+  | { readonly database: SqliteHandle };
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function givenDatabase(options: GivenDatabase): ReachedBy {
+  // A text in its place may be a URL with a password.
+  if (Object(options) !== options) refuse(['Expected an object of options, got none.']);
+  if ('database' in options) {
+    refuseWithout(options.database, 'database', 'prepare');
+    return { dialect: 'sqlite', connection: sqliteHandle(options.database) };
+  }
+  if (!('pool' in options)) return reachedBy(options);
+  if (options.dialect === 'mysql') {
+    refuseWithout(options.pool, 'pool', 'execute');
+    return { dialect: 'mysql', connection: mysqlPool(options.pool) };
+  }
+  refuseWithout(options.pool, 'pool', 'query');
+  return { dialect: 'postgres', connection: postgresPool(options.pool) };
+}

@@ -1,0 +1,97 @@
+/**
+ * `snowflake key read`: whose API keys these are, and whether they are right.
+ *
+ * Promise: keys are read from standard input, never from an argument, and no part of one is in the
+ * output. One that cannot be read is reported with its line number.
+ */
+import { isSnowflakeError } from '../../errors.js';
+import { usageFault, type Call, type Command } from '../command.js';
+import { KEY_OPTIONS, PEPPER_SAYS, keysFrom, pepperText, type NamedKeys } from '../key-option.js';
+import { lineChunks } from '../read-lines.js';
+import type { ExitCode } from '../surroundings.js';
+import { tableLines } from '../table.js';
+
+interface Reading {
+  readonly keyId: string;
+  readonly secretName?: string;
+  /** Absent where there was nothing to compare it with. */
+  readonly isRight?: boolean;
+}
+
+export const keyRead: Command = {
+  name: 'key read',
+  summary: 'Says whose API key it is, and whether it is right',
+  says: [
+    'Reads keys from standard input, one per line: an argument could be seen by others. Without ' +
+      '--hash or --secret-name it only says what anybody can read out of a key. Exit code 1: ' +
+      'one is no key of the prefix, or not right.',
+    PEPPER_SAYS,
+  ],
+  options: {
+    ...KEY_OPTIONS,
+    hash: { value: 'hash', says: 'the stored hash, to compare the key with' },
+    json: { says: 'one JSON object per line' },
+  },
+  examples: [
+    'snowflake key read --prefix shop_live < key.txt',
+    'snowflake key read --prefix shop_live --hash 2a89c1ca732e... < key.txt',
+  ],
+  async run(call: Call): Promise<ExitCode> {
+    const { options, terminal } = call;
+    const named = keysFrom(call);
+    if (terminal.stdin.isTTY === true) {
+      throw usageFault('Send keys to standard input, one per line: snowflake key read < key.txt');
+    }
+    let lineNumber = 0;
+    let code: ExitCode = 0;
+    for await (const lines of lineChunks(terminal.stdin)) {
+      for (const line of lines) {
+        lineNumber++;
+        const key = line.trim();
+        if (key === '') continue;
+        const reading = readingOf(key, options.text('hash'), named);
+        if (reading === undefined) {
+          await terminal.say(`snowflake: line ${lineNumber}: ${refusalOf(key, call)}`);
+        } else if (options.flag('json')) await terminal.printJson(reading);
+        else await terminal.print(...linesOf(reading, named.hasPepper));
+        if (reading === undefined || reading.isRight === false) code = 1;
+      }
+    }
+    return code;
+  },
+};
+
+function readingOf(key: string, hash: string | undefined, named: NamedKeys): Reading | undefined {
+  const { keys } = named;
+  const parsed = keys.parse(key);
+  if (parsed === undefined) return undefined;
+  if (parsed.secretName !== undefined) return { ...parsed, isRight: keys.verifyDerived(key) };
+  return hash === undefined ? parsed : { ...parsed, isRight: verified(named, key, hash) };
+}
+
+/** A hash that is none is a mistake in the command line. */
+function verified({ keys }: NamedKeys, key: string, hash: string): boolean {
+  try {
+    return keys.verify(key, hash);
+  } catch (error) {
+    if (!isSnowflakeError(error)) throw error;
+    throw usageFault('Expected --hash to be the stored hash, which has 64 hexadecimal digits.');
+  }
+}
+
+function linesOf({ keyId, secretName, isRight }: Reading, hasPepper: boolean): string[] {
+  const isDerived = secretName !== undefined;
+  const rows = [
+    ['kind', isDerived ? `derived with the secret ${secretName}` : 'issued, with a stored hash'],
+    ['right', isRight === undefined ? 'not compared; give --hash' : isRight ? 'yes' : 'NO'],
+  ];
+  if (!isDerived && isRight !== undefined) rows.push(['pepper', pepperText(hasPepper)]);
+  return [keyId, ...tableLines(rows, '  ')];
+}
+
+function refusalOf(key: string, { options }: Call): string {
+  return (
+    `no key of the prefix ${options.text('prefix')}: mistyped, cut off, or of a secret other ` +
+    `than --secret-name. It has ${key.length} characters, which are not shown.`
+  );
+}

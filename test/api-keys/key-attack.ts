@@ -1,0 +1,215 @@
+/**
+ * What must be so of keys whatever is changed in the code, as one function that also runs on broken
+ * variants. It is told which calls of node:crypto were made, so that "in constant time" and "the
+ * same work" are read off the calls and not measured.
+ */
+import { admit, type KeyRecords } from '../../lib/api-keys/guard/admission.js';
+import { ApiKeys } from '../../lib/api-keys/key/api-keys.js';
+import { KeyText } from '../../lib/api-keys/key/key-text.js';
+
+const PEPPER = 'a pepper of at least 32 characters';
+const SECRETS = {
+  a: 'secret a of at least 32 characters',
+  b: 'secret b of at least 32 characters',
+};
+const ONE_COMPARISON = /^(?!.*timingSafeEqual.*timingSafeEqual).*timingSafeEqual (32 32|43 43)/;
+
+/** Runs something, and says which calls it made of node:crypto, with lengths. */
+export type Watch = (run: () => unknown) => Promise<{ answer: unknown; calls: string }>;
+
+const keys = new ApiKeys({
+  prefix: 'shop',
+  pepper: PEPPER,
+  secrets: SECRETS,
+  deriveWith: 'a',
+});
+const issued = keys.issue(7n);
+const derived = keys.derive(7n);
+const ofOther = keys.issue(7n);
+const text = new KeyText('shop', ['a', 'b']);
+
+/** Of another id, with a right check: who forges a key knows the form. */
+const moved = (key: string) => text.write(text.headOf(8n), text.secretIn(key));
+const renamed = text.write(text.headOf(7n, 'b'), text.secretIn(derived));
+const movedDerived = text.write(text.headOf(8n, 'a'), text.secretIn(derived));
+/** Of which only the last character, or only the first, is another one. */
+const near = [-1, 0].map((at) => {
+  const secret = text.secretIn(derived).split('');
+  const place = secret.at(at) === 'A' ? 'B' : 'A';
+  secret[at < 0 ? secret.length + at : at] = place;
+  return text.write(text.headOf(7n, 'a'), secret.join(''));
+});
+
+interface Claim {
+  readonly name: string;
+  readonly holds: (watch: Watch) => Promise<boolean>;
+}
+
+/** The same calls for each, with one comparison of equal lengths among them. */
+async function haveSameWork(watch: Watch, runs: readonly (() => unknown)[]): Promise<boolean> {
+  const all: string[] = [];
+  for (const run of runs) all.push((await watch(run)).calls);
+  return all.every((calls) => calls === all[0] && ONE_COMPARISON.test(calls));
+}
+
+const record = (hash: string, revoked = false): KeyRecords => ({ find: () => ({ hash, revoked }) });
+const verdict = async (records: KeyRecords, key: string) => {
+  const admission = await admit(keys, records, key);
+  return 'refusal' in admission ? admission.refusal : admission.keyId;
+};
+
+/** Records that note in order what they are asked. */
+function noting(records: KeyRecords): { asked: string[]; records: KeyRecords } {
+  const asked: string[] = [];
+  const note = <T>(name: string, ask: (keyId: string) => T) => ({
+    [name]: (keyId: string) => {
+      asked.push(`${name} ${keyId}`);
+      return ask(keyId);
+    },
+  });
+  const { find, isRevoked } = records;
+  return {
+    asked,
+    records: { ...(find && note('find', find)), ...(isRevoked && note('isRevoked', isRevoked)) },
+  };
+}
+
+const throws = (): never => {
+  throw new Error('The database is away.');
+};
+
+const CLAIMS: readonly Claim[] = [
+  {
+    name: 'a right key is right',
+    holds: async () => keys.verify(issued.key, issued.hash) && keys.verifyDerived(derived),
+  },
+  {
+    name: 'a key is right for its own hash alone',
+    holds: async () =>
+      ![ofOther.hash, undefined, null].some((hash) => keys.verify(issued.key, hash)) &&
+      !keys.verify(moved(issued.key), issued.hash),
+  },
+  {
+    name: 'a hash needs the pepper',
+    holds: async () => !new ApiKeys({ prefix: 'shop' }).verify(issued.key, issued.hash),
+  },
+  {
+    name: 'a derived key is right for its own id, name and prefix alone, to the last character',
+    holds: async () => {
+      const other = new KeyText('other', ['a']);
+      const ofPrefix = new ApiKeys({ prefix: 'other', secrets: { a: SECRETS.a } });
+      const elsewhere = other.write(other.headOf(7n, 'a'), text.secretIn(derived));
+      const forged = [renamed, movedDerived, ...near];
+      return !forged.some((key) => keys.verifyDerived(key)) && !ofPrefix.verifyDerived(elsewhere);
+    },
+  },
+  {
+    name: 'no two keys are equal',
+    holds: async () => issued.key !== ofOther.key && issued.hash !== ofOther.hash,
+  },
+  {
+    name: 'a wrong check is not read, at any digit',
+    holds: async () => {
+      const wrong = Array.from({ length: 6 }, (_, at) => {
+        const from = issued.key.length - 6 + at;
+        const digit = issued.key[from] === '0' ? '1' : '0';
+        return issued.key.slice(0, from) + digit + issued.key.slice(from + 1);
+      });
+      return !wrong.some((key) => keys.parse(key));
+    },
+  },
+  {
+    name: 'verify does one work: right, wrong and without a row',
+    holds: (watch) =>
+      haveSameWork(
+        watch,
+        [issued.hash, ofOther.hash, undefined, null].map(
+          (hash) => () => keys.verify(issued.key, hash),
+        ),
+      ),
+  },
+  {
+    name: 'verifyDerived does one work: right, and wrong from the first or last character on',
+    holds: (watch) =>
+      haveSameWork(
+        watch,
+        [derived, renamed, movedDerived, ...near].map((key) => () => keys.verifyDerived(key)),
+      ),
+  },
+  {
+    name: 'the guard does one work and gives one answer: unknown, wrong and revoked',
+    holds: async (watch) => {
+      const all = [{ find: () => undefined }, record(ofOther.hash), record(issued.hash, true)];
+      const notes = all.map(noting);
+      const isOne = await haveSameWork(
+        watch,
+        notes.map(
+          ({ records }) =>
+            () =>
+              verdict(records, issued.key),
+        ),
+      );
+      const answers = await Promise.all(all.map((records) => verdict(records, issued.key)));
+      const isAsked = notes.every(({ asked }) => asked.join() === 'find 7');
+      return isOne && isAsked && answers.every((answer) => answer === 'wrong');
+    },
+  },
+  {
+    name: 'the guard lets in a right key, of either kind',
+    holds: async () =>
+      (await verdict(record(issued.hash), issued.key)) === '7' &&
+      (await verdict({}, derived)) === '7',
+  },
+  {
+    name: 'a text that is no key costs no query and no hash',
+    holds: async (watch) => {
+      const { asked, records } = noting({ ...record(issued.hash), isRevoked: () => false });
+      const texts = ['', 'shop_', issued.key.slice(1), `${issued.key}0`, issued.key.toLowerCase()];
+      for (const one of texts) {
+        const { answer, calls } = await watch(() => verdict(records, one));
+        if (answer !== 'malformed' || calls !== '') return false;
+      }
+      return asked.length === 0;
+    },
+  },
+  {
+    name: 'whoever cannot be asked makes no key wrong, and none right',
+    holds: async () => {
+      const later = async () => throws();
+      const answers = await Promise.all([
+        verdict({ find: throws }, issued.key),
+        verdict({ find: later }, issued.key),
+        verdict({ isRevoked: throws }, derived),
+        verdict({ isRevoked: later }, derived),
+        // Half an answer is none.
+        verdict({ find: () => ({ hash: issued.hash }) as never }, issued.key),
+        verdict({ find: () => ({ revoked: false }) as never }, issued.key),
+        verdict({ find: () => ({ hash: issued.key, revoked: false }) }, issued.key),
+        verdict({ isRevoked: () => undefined as never }, derived),
+      ]);
+      return answers.every((answer) => answer === 'unavailable');
+    },
+  },
+  {
+    name: 'a derived key on the list is not let in, and the list is asked for right ones alone',
+    holds: async () => {
+      const { asked, records } = noting({ isRevoked: (keyId) => keyId === '7' });
+      const forged = await verdict(records, movedDerived);
+      const before = asked.length;
+      return forged === 'wrong' && before === 0 && (await verdict(records, derived)) === 'wrong';
+    },
+  },
+  {
+    name: 'an issued key is not let in where none can be looked up',
+    holds: async () => (await verdict({}, issued.key)) === 'wrong',
+  },
+];
+
+/** @returns the names of the claims that do not hold */
+export async function attackKeys(watch: Watch): Promise<string[]> {
+  const broken: string[] = [];
+  for (const { name, holds } of CLAIMS) {
+    if (!(await holds(watch).catch(() => false))) broken.push(name);
+  }
+  return broken;
+}

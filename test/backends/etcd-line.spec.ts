@@ -1,0 +1,179 @@
+/**
+ * Many who ask an etcd at once, over the few connections that a process has to each member: whoever
+ * waits for one is not late yet, and does not wait for ever.
+ */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EtcdClient } from '../../lib/backends/etcd/connection/etcd-client.js';
+import { settingsOf } from '../../lib/backends/etcd/connection/etcd-settings.js';
+import { LINE_MS_MAX, SOCKETS_MAX } from '../../lib/backends/etcd/connection/http-request.js';
+import { EtcdStore } from '../../lib/backends/etcd/worker-ids/etcd-store.js';
+import { isSnowflakeError } from '../../lib/errors.js';
+import { HEADER_ID } from '../../lib/registry/slice-store.js';
+import { SettableTime } from '../../lib/testing/settable-time.js';
+import { until } from '../until.js';
+import { EtcdLab } from './etcd-lab.js';
+import { request } from './redis-lab.js';
+
+const lab = new EtcdLab();
+afterEach(() => lab.end());
+
+function outcomeOf(error: unknown): string {
+  if (!isSnowflakeError(error)) return 'none of ours';
+  const { refusal } = error.details;
+  return typeof refusal === 'string' ? refusal : error.code;
+}
+
+describe('more questions than connections', () => {
+  const ROUND_COUNT = 3;
+  const LIMIT_MS = 1000;
+  let server: Server;
+  let waiting: ServerResponse[];
+  let sockets: Set<Socket>;
+  let time: SettableTime;
+  let client: EtcdClient;
+
+  beforeEach(async () => {
+    waiting = [];
+    sockets = new Set();
+    server = createServer((_question, answer) => void waiting.push(answer));
+    server.on('connection', (socket) => sockets.add(socket));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    lab.ends(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const { port } = server.address() as AddressInfo;
+    time = new SettableTime();
+    const endpoints = [`http://127.0.0.1:${port}`];
+    client = new EtcdClient(settingsOf({ endpoints, requestTimeoutMs: LIMIT_MS }), time);
+    lab.ends(() => client.close());
+  });
+
+  /** What each comes to: `ok`, or how it was refused. */
+  function asked(count: number): string[] {
+    const outcomes: string[] = [];
+    for (let at = 0; at < count; at++) {
+      const question = { path: 'kv/txn', body: {}, isWrite: true };
+      client.ask(question).then(
+        () => outcomes.push('ok'),
+        (error: unknown) => outcomes.push(outcomeOf(error)),
+      );
+    }
+    return outcomes;
+  }
+
+  const isFull = () => waiting.length === SOCKETS_MAX;
+
+  it('each has all of its time once it is sent', async () => {
+    const outcomes = asked(SOCKETS_MAX * ROUND_COUNT);
+    for (let round = 1; round <= ROUND_COUNT; round++) {
+      await until(isFull);
+      await time.advance(LIMIT_MS - 100);
+      for (const answer of waiting.splice(0)) answer.end('{}');
+      await until(() => outcomes.length === round * SOCKETS_MAX);
+    }
+    expect(new Set(outcomes)).toEqual(new Set(['ok']));
+    expect(sockets.size).toBe(SOCKETS_MAX);
+    expect(time.timerCount).toBe(0);
+  });
+
+  it('one that was sent is late after its limit, and the next has its place', async () => {
+    const outcomes = asked(SOCKETS_MAX + 1);
+    await until(isFull);
+    await time.advance(LIMIT_MS);
+    await until(() => outcomes.length === SOCKETS_MAX);
+    expect(new Set(outcomes)).toEqual(new Set(['late']));
+    await until(() => waiting.length === SOCKETS_MAX + 1);
+    waiting.at(-1)!.end('{}');
+    await until(() => outcomes.at(-1) === 'ok');
+  });
+
+  it('one that gets no connection is told so, and is not sent later', async () => {
+    const roundCount = LINE_MS_MAX / LIMIT_MS;
+    const outcomes = asked(SOCKETS_MAX * (roundCount + 1));
+    for (let round = 1; round <= roundCount; round++) {
+      await until(() => waiting.length === SOCKETS_MAX * round);
+      await time.advance(LIMIT_MS);
+    }
+    await until(() => outcomes.length === SOCKETS_MAX * (roundCount + 1));
+    expect(outcomes.filter((outcome) => outcome === 'crowded')).toHaveLength(SOCKETS_MAX);
+    expect(waiting).toHaveLength(SOCKETS_MAX * roundCount);
+    // The connections are not lost on those that were not sent.
+    const more = asked(1);
+    await until(() => waiting.length === SOCKETS_MAX * roundCount + 1);
+    waiting.at(-1)!.end('{}');
+    await until(() => more[0] === 'ok');
+    expect(time.timerCount).toBe(0);
+  });
+
+  it('none is sent after close()', async () => {
+    const outcomes = asked(SOCKETS_MAX * 2);
+    await until(isFull);
+    await client.close();
+    await until(() => outcomes.length === SOCKETS_MAX * 2);
+    expect(new Set(outcomes)).toEqual(new Set(['NOT_READY']));
+    expect(waiting).toHaveLength(SOCKETS_MAX);
+    expect(time.timerCount).toBe(0);
+  });
+});
+
+/** More than are served in `requestTimeoutMs` by a busy machine. */
+const HERD = 48;
+
+it('many leases that one process asks for at once are all granted', async () => {
+  const support = lab.support({ requestTimeoutMs: 1000 });
+  const granted = async () => {
+    const asked = request();
+    for (;;) {
+      const answer = await support.getNextWorkId(asked).catch(failed);
+      if (answer?.status === 'ok') return answer.workerId;
+      // After as long as a new registry says.
+      await sleep(answer?.status === 'wait' ? answer.waitMs : 1);
+    }
+  };
+  const workerIds = await Promise.all(Array.from({ length: HERD }, granted));
+  expect(new Set(workerIds).size).toBe(HERD);
+});
+
+/** A busy machine is late, and asked again. */
+function failed(error: unknown): undefined {
+  if (!isSnowflakeError(error) || !error.retryable) throw error;
+}
+
+describe('a list of the worker ids', () => {
+  const ROW_COUNT = 2500;
+  const FREE_EVERY = 5;
+
+  it('is read page by page, no more than is asked for, and without rows that wait', async () => {
+    const { endpoint, asked } = await lab.proxy();
+    const settings = settingsOf({ endpoints: [endpoint], requestTimeoutMs: 30_000 });
+    const store = new EtcdStore(settings, new EtcdClient(settings));
+    lab.ends(() => store.close());
+    const { server } = await store.read({ workerIds: [] });
+    const none = { server, headerVersion: undefined, headerCeilingMs: 0 };
+    const header = { workerId: HEADER_ID, ceilingMs: 0, text: '{}' };
+    await store.write({ ...none, header, rows: [] });
+    const { rows: read } = await store.read({ workerIds: [] });
+    const rows = Array.from({ length: ROW_COUNT }, (_, workerId) => ({
+      row: { workerId, ceilingMs: workerId % FREE_EVERY, text: '{}' },
+      version: undefined,
+    }));
+    const before = { server, headerVersion: read[0]!.version, headerCeilingMs: 0 };
+    expect(await store.write({ ...before, rows })).toBe(true);
+    const listed = async (countMax?: number) => {
+      asked.splice(0);
+      const list = (await store.readAll(countMax)).rows.map(({ workerId }) => workerId);
+      return { list, pageCount: asked.length };
+    };
+    const leased = rows.map(({ row }) => row.workerId).filter((n) => n % FREE_EVERY > 0);
+    expect(await listed()).toEqual({ list: [HEADER_ID, ...leased], pageCount: 3 });
+    expect(await listed(3)).toEqual({ list: [HEADER_ID, 1, 2, 3], pageCount: 1 });
+    const some = leased.slice(0, 900);
+    expect(await listed(900)).toEqual({ list: [HEADER_ID, ...some], pageCount: 2 });
+  });
+});

@@ -1,0 +1,100 @@
+/**
+ * Locks in an etcd of three members: while its leader is killed nobody holds a lock beside another
+ * one, and who holds one keeps it; an etcd that was restored grants nothing until it may.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { etcdLocks } from '../../lib/backends/etcd/index.js';
+import { isSnowflakeError } from '../../lib/errors.js';
+import type { ExtendAnswer, LockStore } from '../../lib/lock/lock-store.js';
+import { EtcdCluster } from '../chaos/stores/etcd-cluster.mjs';
+import { heldIn, namedLock } from './store-locks.js';
+import { walkLocks } from './lock-walk.js';
+
+const LONG = { ttlMs: 10_000, longestMs: 10_000 };
+const cluster = new EtcdCluster();
+const opened: LockStore[] = [];
+
+beforeAll(() => cluster.create(), 60_000);
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((store) => store.close!()));
+});
+afterAll(() => cluster.stop());
+
+/** Each process begins with another member. */
+function storesOf(namespace: string, count: number): LockStore[] {
+  return Array.from({ length: count }, (_, at) => {
+    const all = cluster.members.map(({ port }) => `http://127.0.0.1:${port}`);
+    const endpoints = [...all.slice(at % 3), ...all.slice(0, at % 3)];
+    const store = etcdLocks({ endpoints, namespace });
+    opened.push(store);
+    return store;
+  });
+}
+
+/** As a holder does that finds the store away. */
+async function extended(extend: () => Promise<ExtendAnswer>): Promise<ExtendAnswer> {
+  for (;;) {
+    try {
+      return await extend();
+    } catch (error) {
+      if (!isSnowflakeError(error)) throw error;
+      // The pace of a holder that asks again.
+      await sleep(100);
+    }
+  }
+}
+
+describe('locks in three members', () => {
+  it('stay with their holder when the leader is killed', async () => {
+    const [store, other] = storesOf(randomUUID(), 2) as [LockStore, LockStore];
+    const held = await heldIn(store, namedLock('a', LONG));
+    const leader = await cluster.leader();
+    await cluster.kill(leader);
+    const answer = await extended(() => store.extend({ ...held, ttlMs: LONG.ttlMs }));
+    expect(answer).toMatchObject({ status: 'ok', token: held.token });
+    expect(await extended(() => other.acquire(namedLock('a', LONG)) as never)).toMatchObject({
+      status: 'held',
+    });
+    await cluster.start(leader);
+    await store.release(held);
+    expect((await heldIn(other, namedLock('a', LONG))).token > held.token).toBe(true);
+  }, 60_000);
+
+  it('have one holder each, also while leaders are killed', async () => {
+    const stores = storesOf(randomUUID(), 6);
+    const killing = (async () => {
+      for (let count = 0; count < 2; count++) {
+        // Locks are held by then, and the last leader is back.
+        await sleep(4000);
+        const leader = await cluster.leader();
+        await cluster.kill(leader);
+        // The others elect one meanwhile.
+        await sleep(2000);
+        await cluster.start(leader);
+      }
+    })();
+    const pace = { clientCount: 24, lockCount: 4, ttlMs: 2000, lastsMs: 16_000, seed: 11 };
+    const report = await walkLocks({ ...pace, stores });
+    await killing;
+    expect([report.twoHolders, report.fallenTokens]).toEqual([[], []]);
+    expect(report.grantCount).toBeGreaterThan(20);
+    expect(report.extendedCount).toBeGreaterThan(5);
+    expect(report.failureCount).toBeGreaterThan(0);
+  }, 90_000);
+
+  it('are lost with an older copy, and granted when those before have ended', async () => {
+    const [store, other] = storesOf(randomUUID(), 2) as [LockStore, LockStore];
+    const short = { ttlMs: 3000, longestMs: 3000 };
+    await store.release(await heldIn(store, namedLock('first', short)));
+    await cluster.save();
+    const held = await heldIn(store, namedLock('a', short));
+    await cluster.restore();
+    const answer = await extended(() => store.extend({ ...held, ttlMs: 3000 }));
+    expect(answer).toEqual({ status: 'lost' });
+    const next = await other.acquire(namedLock('a', short));
+    expect(next.status).toBe('wait');
+    expect((await heldIn(other, namedLock('a', short))).token > held.token).toBe(true);
+  }, 90_000);
+});

@@ -1,0 +1,104 @@
+/**
+ * The rules of locks stand twice, in TypeScript and in Lua. Random walks must get the same answers
+ * from both, and leave both with the same memory.
+ */
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Redis } from 'ioredis';
+import { LockTwin } from './lock-twin.js';
+
+/** Mostly `usual`, sometimes one of the rest. */
+const mostly = <T>(usual: fc.Arbitrary<T>, ...rest: T[]) =>
+  fc.oneof({ weight: 9, arbitrary: usual }, { weight: 1, arbitrary: fc.constantFrom(...rest) });
+
+/** One step of a walk: who does what, after which time, on which server. */
+const step = fc.record({
+  op: fc.constantFrom('acquire', 'acquire', 'acquire', 'extend', 'release'),
+  befalls: mostly(fc.constant('nothing'), 'wiped', 'remembered', 'restored', 'rolled back'),
+  elapsedMs: mostly(fc.nat(2500), -90_000, -700, 0, 7000, 50_000, 3_600_000),
+  server: mostly(fc.constant('same'), 'one', 'two'),
+  process: fc.nat(2),
+  lock: fc.constantFrom('a', 'a', 'a', 'b'),
+  ttlMs: mostly(fc.integer({ min: 1, max: 4000 }), 1, 9000),
+  longestMs: mostly(fc.constant(4000), 9000, 20_000),
+  again: mostly(fc.constant(false), true),
+  forgets: mostly(fc.constant(false), true),
+  more: mostly(fc.constant(0n), 1n, 2n ** 40n, 2n ** 55n),
+  keepMs: mostly(fc.constant(0), 1500),
+});
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+/** Three processes on two locks of both stores. */
+class Walk {
+  private readonly have = new Map<string, bigint>();
+  private readonly held = new Map<string, { holder: string; token: bigint }>();
+  private count = 0;
+
+  constructor(private readonly twin: LockTwin) {}
+
+  async take(step: Step): Promise<string> {
+    const { befalls, op, process, lock, ttlMs, keepMs } = step;
+    if (befalls === 'wiped') await this.twin.wipe();
+    if (befalls === 'remembered') await this.twin.remember();
+    if (befalls === 'restored') await this.twin.restore(true);
+    if (befalls === 'rolled back') await this.twin.restore(false);
+    this.twin.timeMs += step.elapsedMs;
+    if (step.server !== 'same') this.twin.server = step.server;
+    const key = `${process} ${lock}`;
+    const held = this.held.get(key);
+    if (op === 'acquire' || held === undefined) return this.acquire(step, key);
+    const { holder, token } = held;
+    if (op === 'release') return this.twin.release({ lock, holder, token, keepMs });
+    return `extend ${await this.twin.extend({ lock, holder, token, ttlMs })}`;
+  }
+
+  private async acquire(step: Step, key: string): Promise<string> {
+    const { lock, process, ttlMs, again, forgets, more } = step;
+    const known = forgets ? 0n : (this.have.get(key) ?? 0n);
+    const holder = again ? (this.held.get(key)?.holder ?? 'x') : `h${process}.${this.count++}`;
+    const answer = await this.twin.acquire({
+      lock,
+      holder,
+      label: `the | of ${process}`,
+      ttlMs,
+      longestMs: Math.max(ttlMs, step.longestMs),
+      have: known === 0n ? 0n : known + more,
+    });
+    if (answer.status === 'ok') {
+      this.have.set(key, answer.token);
+      this.held.set(key, { holder, token: answer.token });
+    }
+    return `acquire ${answer.status}`;
+  }
+}
+
+let redis: Redis;
+beforeAll(() => {
+  redis = new Redis(process.env['REDIS_URL']!);
+});
+afterAll(() => redis.quit());
+
+it.each([5000, 0])('the rules agree, with a loss window of %s ms', async (windowMs) => {
+  const seen = new Set<string>();
+  let walkCount = 0;
+  const walks = fc.asyncProperty(
+    fc.array(step, { minLength: 20, maxLength: 60 }),
+    async (steps) => {
+      const key = `lock-agreement:{${windowMs} ${walkCount++}}`;
+      await redis.del(key, `${key}:kept`);
+      const twin = new LockTwin(redis, key, windowMs);
+      const walk = new Walk(twin);
+      for (const taken of steps) {
+        seen.add(await walk.take(taken));
+        expect(twin.fromRedis.at(-1)).toEqual(twin.fromRules.at(-1));
+      }
+      const [ours, theirs] = await twin.states();
+      expect(theirs).toEqual(ours);
+      await redis.del(key, `${key}:kept`);
+    },
+  );
+  await fc.assert(walks, { numRuns: 80 });
+  // The walks must have seen every answer there is, or they prove little.
+  const answers = ['acquire ok', 'acquire held', 'acquire wait', 'extend ok', 'extend lost'];
+  expect([...seen]).toEqual(expect.arrayContaining([...answers, 'released', 'other']));
+});

@@ -1,0 +1,144 @@
+/**
+ * Many clients at one store: each takes locks, keeps or extends or forgets them, and releases. Who
+ * holds what is judged by the clock of the test, by which each knows when its lock ends.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isSnowflakeError } from '../../lib/errors.js';
+import type { HeldLock, LockStore } from '../../lib/lock/lock-store.js';
+import { SeededRandom } from '../../lib/testing/seeded-random.js';
+
+export interface LockWalk {
+  readonly stores: readonly LockStore[];
+  readonly clientCount: number;
+  readonly lockCount: number;
+  readonly ttlMs: number;
+  readonly lastsMs: number;
+  readonly seed: number;
+}
+
+/** What the walk has seen; the first two must stay empty. */
+export interface WalkReport {
+  readonly twoHolders: string[];
+  readonly fallenTokens: string[];
+  grantCount: number;
+  extendedCount: number;
+  forgottenCount: number;
+  heldCount: number;
+  failureCount: number;
+}
+
+interface Hold {
+  readonly holder: string;
+  endsAtMs: number;
+}
+
+export async function walkLocks(walk: LockWalk): Promise<WalkReport> {
+  const report: WalkReport = {
+    twoHolders: [],
+    fallenTokens: [],
+    grantCount: 0,
+    extendedCount: 0,
+    forgottenCount: 0,
+    heldCount: 0,
+    failureCount: 0,
+  };
+  const oracle = new LockOracle(report);
+  const endMs = performance.now() + walk.lastsMs;
+  const clients = Array.from({ length: walk.clientCount }, (_, at) =>
+    clientOf(walk, { at, endMs, oracle, report }),
+  );
+  await Promise.all(clients);
+  return report;
+}
+
+/** Who holds which lock, as its holders may believe it. */
+export class LockOracle {
+  private readonly holds = new Map<string, Hold>();
+  private readonly tokens = new Map<string, bigint>();
+
+  constructor(private readonly report: Pick<WalkReport, 'twoHolders' | 'fallenTokens'>) {}
+
+  granted({ lock, holder, token }: HeldLock, endsAtMs: number): void {
+    const now = performance.now();
+    const other = this.holds.get(lock);
+    // It is not believed any more.
+    if (endsAtMs <= now) return;
+    if (other !== undefined && other.holder !== holder && other.endsAtMs > now) {
+      this.report.twoHolders.push(`${lock}: ${holder} beside ${other.holder}`);
+    }
+    this.holds.set(lock, { holder, endsAtMs });
+    const last = this.tokens.get(lock) ?? 0n;
+    if (token <= last) this.report.fallenTokens.push(`${lock}: ${token} after ${last}`);
+    this.tokens.set(lock, token > last ? token : last);
+  }
+
+  extended({ lock, holder }: HeldLock, endsAtMs: number): void {
+    const own = this.holds.get(lock);
+    if (own?.holder === holder) own.endsAtMs = endsAtMs;
+    else if (endsAtMs > performance.now()) this.report.twoHolders.push(`${lock}: ${holder} again`);
+  }
+
+  ended({ lock, holder }: HeldLock): void {
+    if (this.holds.get(lock)?.holder === holder) this.holds.delete(lock);
+  }
+}
+
+interface ClientParts {
+  readonly at: number;
+  readonly endMs: number;
+  readonly oracle: LockOracle;
+  readonly report: WalkReport;
+}
+
+async function clientOf(walk: LockWalk, parts: ClientParts): Promise<void> {
+  const random = new SeededRandom(walk.seed * 1000 + parts.at);
+  const store = walk.stores[parts.at % walk.stores.length]!;
+  while (performance.now() < parts.endMs) {
+    try {
+      await oneTurn(store, walk, { ...parts, random });
+    } catch (error) {
+      if (!isSnowflakeError(error)) throw error;
+      parts.report.failureCount++;
+      // As a client that tries again.
+      await sleep(random.next() * 20);
+    }
+  }
+}
+
+async function oneTurn(
+  store: LockStore,
+  { lockCount, ttlMs }: LockWalk,
+  { oracle, report, random }: ClientParts & { readonly random: SeededRandom },
+): Promise<void> {
+  const lock = `lock:${Math.floor(random.next() * lockCount)}`;
+  const holder = randomUUID();
+  const askedAtMs = performance.now();
+  const who = { lock, holder, label: 'walk' };
+  const answer = await store.acquire({ ...who, ttlMs, longestMs: ttlMs, have: 0n });
+  if (answer.status !== 'ok') {
+    if (answer.status === 'held') report.heldCount++;
+    // The pace of a client that waits.
+    await sleep(Math.min(random.next() * 10, answer.status === 'wait' ? answer.waitMs : 10));
+    return;
+  }
+  report.grantCount++;
+  const held = { lock, holder, token: answer.token };
+  let endsAtMs = askedAtMs + ttlMs;
+  oracle.granted(held, endsAtMs);
+  while (random.next() < 0.4) {
+    // The work under the lock.
+    await sleep(random.next() * ttlMs * 0.6);
+    const extendedAtMs = performance.now();
+    // Whoever is too late believes nothing any more.
+    if (extendedAtMs >= endsAtMs) return oracle.ended(held);
+    const again = await store.extend({ ...held, ttlMs });
+    if (again.status !== 'ok') return oracle.ended(held);
+    report.extendedCount++;
+    endsAtMs = extendedAtMs + ttlMs;
+    oracle.extended(held, endsAtMs);
+  }
+  if (random.next() < 0.1) return void report.forgottenCount++;
+  oracle.ended(held);
+  await store.release(held);
+}

@@ -1,0 +1,116 @@
+/**
+ * Rows of locks in each database: written only beside the row they rest on, and deleted only where
+ * nobody needs them.
+ */
+import { randomUUID } from 'node:crypto';
+import { PGlite } from '@electric-sql/pglite';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import Database from 'libsql';
+import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
+import { Pool } from 'pg';
+import type { Dialect } from '../../lib/backends/sql/dialects/dialect.js';
+import { MysqlDialect } from '../../lib/backends/sql/dialects/mysql.js';
+import { PostgresDialect } from '../../lib/backends/sql/dialects/postgres.js';
+import { SqliteDialect } from '../../lib/backends/sql/dialects/sqlite.js';
+import { lockTable } from '../../lib/backends/sql/index.js';
+import { SqlKeyedRows } from '../../lib/backends/sql/sql-keyed-rows.js';
+import type { SqlQuery } from '../../lib/backends/sql/sql-query.js';
+import { failureOf } from '../backends/redis-lab.js';
+
+const TABLE = 'rows_of_locks';
+const FAR = 2n ** 62n;
+let postgres: Pool;
+let mysql: MysqlPool;
+let pglite: PGlite;
+let sqlite: InstanceType<typeof Database>;
+
+beforeAll(async () => {
+  postgres = new Pool({ connectionString: process.env['DATABASE_URL']!, max: 5 });
+  mysql = createPool({ uri: process.env['MYSQL_URL']!, connectionLimit: 5 });
+  pglite = await PGlite.create();
+  sqlite = new Database(':memory:');
+  await postgres.query(lockTable('postgres', TABLE));
+  await mysql.query(lockTable('mysql', TABLE));
+  await pglite.exec(lockTable('postgres', TABLE));
+  sqlite.exec(lockTable('sqlite', TABLE));
+});
+afterAll(async () => {
+  await Promise.all([postgres.end(), mysql.end(), pglite.close()]);
+  sqlite.close();
+});
+
+function rowsOf(dialect: Dialect, query: SqlQuery, namespace: string = randomUUID()): SqlKeyedRows {
+  const connection = { where: { text: 'a database', secrets: [] }, query };
+  const parts = { namespace, table: TABLE, lossWindowMs: 0, holds: 'locks' } as const;
+  return new SqlKeyedRows({ ...parts, dialect, connection });
+}
+
+const DATABASES: readonly [string, () => SqlKeyedRows][] = [
+  ['PostgreSQL', () => rowsOf(new PostgresDialect(), (...asked) => postgres.query(...asked))],
+  ['MariaDB', () => rowsOf(new MysqlDialect(), (...asked) => mysql.execute(...asked))],
+  ['PGlite', () => rowsOf(new PostgresDialect(), (...asked) => pglite.query(...asked))],
+  [
+    'SQLite',
+    () => rowsOf(new SqliteDialect(), async (sql, params) => sqlite.prepare(sql).all(...params)),
+  ],
+];
+
+describe.each(DATABASES)('rows of locks in %s', (_name, open) => {
+  it('are written only beside the row they rest on, as it was read', async () => {
+    const rows = open();
+    const { server } = await rows.read(['|', 'a']);
+    const first = { key: '|', number: FAR, text: 'header', version: undefined, server };
+    expect(await rows.write(first)).toBe(true);
+    expect(await rows.write(first)).toBe(false);
+    const [header] = (await rows.read(['|', 'a'])).rows;
+    const { version } = header!;
+    const row = { key: 'a', number: 7n, text: 'lock', version: undefined, server };
+    const isOld = { ...row, onlyWith: { key: '|', version: version + 1 } };
+    const isNow = { ...row, onlyWith: { key: '|', version } };
+    expect(await rows.write(isOld)).toBe(false);
+    expect(await rows.write({ ...isNow, server: `${server}0` })).toBe(false);
+    expect(await rows.write(isNow)).toBe(true);
+    expect(await rows.write(isNow)).toBe(false);
+    const found = (await rows.read(['|', 'a'])).rows.find(({ key }) => key === 'a')!;
+    expect([found.number, found.text]).toEqual([7n, 'lock']);
+    const update = { version: found.version, number: FAR, text: 'next' };
+    expect(await rows.write({ ...isOld, ...update })).toBe(false);
+    expect(await rows.write({ ...isNow, ...update, server: `${server}0` })).toBe(false);
+    expect(await rows.write({ ...isNow, ...update })).toBe(true);
+    expect(await rows.write({ ...isNow, ...update })).toBe(false);
+    const all = (await rows.readAll()).rows.map(({ key, number, text }) => [key, number, text]);
+    expect(new Set(all)).toEqual(
+      new Set([
+        ['a', FAR, 'next'],
+        ['|', FAR, 'header'],
+      ]),
+    );
+    await rows.close();
+  });
+
+  it('are deleted where nobody needs them, and nowhere else', async () => {
+    const [rows, others] = [open(), open()];
+    const { server } = await rows.read(['a']);
+    const write = (of: SqlKeyedRows, key: string, number: bigint) =>
+      of.write({ key, number, text: 'lock', version: undefined, server });
+    for (const number of [4n, 5n, FAR]) await write(rows, `at${number}`, number);
+    await write(others, 'a', 1n);
+    await rows.sweep(5n);
+    const keys = async (of: SqlKeyedRows) => (await of.readAll()).rows.map(({ key }) => key);
+    expect((await keys(rows)).toSorted()).toEqual([`at${FAR}`, 'at5']);
+    expect(await keys(others)).toEqual(['a']);
+  });
+});
+
+describe('a user who may not delete', () => {
+  it('is told that rows stay for ever', async () => {
+    const query: SqlQuery = async (sql, params) => {
+      if (!sql.includes('DELETE')) return postgres.query(sql, params);
+      throw Object.assign(new Error('permission denied for table'), { code: '42501' });
+    };
+    const rows = rowsOf(new PostgresDialect(), query);
+    expect((await rows.advice()).join()).not.toContain('for ever');
+    expect((await failureOf(rows.sweep(5n))).message).toContain('UPDATE and DELETE');
+    expect((await rows.advice()).join()).toContain('stay in the table for ever');
+  });
+});

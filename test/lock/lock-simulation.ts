@@ -4,7 +4,7 @@
  *
  * What it looks for: two that hold one lock before their deadlines, and tokens that do not rise.
  * What the rules promise nothing about does not happen here: a loss of older writes than the loss
- * window, a clock of the store set forward.
+ * window, a clock of the store set forward, a process whose two clocks are wrong at once.
  */
 import { LockMap, type LockState } from '../../lib/backends/memory/lock-map.js';
 import type { LockSection } from '../../lib/lock/holding/held-section.js';
@@ -160,7 +160,7 @@ class Simulation {
       await process.pause(this.random.pick([5, 50, 400, 900]));
       if (section.leftMs <= 0) break;
       // Between this look and the write the process may stand still.
-      if (this.random.chance(0.1)) process.standStill(3 * TTL_MS, false);
+      if (this.random.chance(0.1)) process.standStill(3 * TTL_MS);
       await process.pause(1);
       open.write(token);
       fenced.write(token);

@@ -197,8 +197,9 @@ class Simulation {
   private befall(): void {
     const what = this.random.next();
     if (what < 0.5) this.lose();
-    else if (what < 0.8) this.server.offsetMs -= this.random.pick([50, 700, 3_600_000]);
-    else this.flush();
+    else if (what < 0.8 && this.server.map.state !== undefined)
+      this.server.offsetMs -= this.random.pick([50, 700, 3_600_000]);
+    else if (what >= 0.8) this.flush();
   }
 
   /** Another server answers, with what was there a while ago. */
@@ -208,6 +209,8 @@ class Simulation {
     const sinceMs = this.random.pick([0, sinceMsMax, this.random.between(0, sinceMsMax)]);
     const known = this.history.find(({ atMs }) => atMs >= this.time.passedMs - sinceMs);
     const state = structuredClone(known === undefined ? this.server.map.state : known.state);
+    // That everything is gone comes under a clock that is right: see flush.
+    if (state === undefined) return;
     const map = new LockMap();
     map.state = state;
     const offsetMs = this.server.offsetMs - this.random.between(0, CLOCK_DIFFERENCE_MS);

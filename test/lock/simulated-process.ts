@@ -22,6 +22,7 @@ const LONGEST_DELAY_MS = 700;
 
 export class SimulatedProcess implements Timers {
   isDead = false;
+  private readonly maySleep: boolean;
   readonly locks: DistributedLock;
   private asleepMs = 0;
   private wallMs = 0;
@@ -33,6 +34,7 @@ export class SimulatedProcess implements Timers {
     options: { readonly ttlMs: number },
   ) {
     const { time, random } = around;
+    this.maySleep = random.chance(0.5);
     const clock: Clock = { now: () => Math.floor(time.passedMs) + 1_800_000_000_000 + this.wallMs };
     const monotonic: Clock = { now: () => time.passedMs - this.asleepMs };
     const ports = { clock, monotonic, timers: this, random: () => random.next() };
@@ -40,9 +42,9 @@ export class SimulatedProcess implements Timers {
   }
 
   /** Nothing of it runs for so long; where it sleeps its monotonic clock stands still too. */
-  standStill(ms: number, sleeps: boolean): void {
+  standStill(ms: number, sleeps = false): void {
     this.stillUntilMs = Math.max(this.stillUntilMs, this.around.time.passedMs + ms);
-    if (sleeps) this.asleepMs += ms;
+    if (sleeps && this.maySleep) this.asleepMs += ms;
   }
 
   /** Nothing that it sends arrives for so long. */
@@ -50,8 +52,9 @@ export class SimulatedProcess implements Timers {
     this.cutUntilMs = Math.max(this.cutUntilMs, this.around.time.passedMs + ms);
   }
 
+  /** Both clocks of one process are not wrong at once, which is what a stopwatch believes. */
   setClock(ms: number): void {
-    this.wallMs += ms;
+    if (ms > 0 || !this.maySleep) this.wallMs += ms;
   }
 
   after(ms: number, run: () => void): TimerHandle {

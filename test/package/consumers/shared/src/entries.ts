@@ -13,6 +13,7 @@ import { snowflakeScalar } from 'nestjs-snowflake/graphql';
 import type { SnowflakeHealthIndicator } from 'nestjs-snowflake/health';
 import { folderSupport } from 'nestjs-snowflake/host';
 import { ParseSnowflakePipe } from 'nestjs-snowflake/http';
+import { LockModule } from 'nestjs-snowflake/lock';
 import { registerPrometheusMetrics } from 'nestjs-snowflake/metrics';
 import { redisSupport } from 'nestjs-snowflake/redis';
 import { segments } from 'nestjs-snowflake/segments';
@@ -75,6 +76,8 @@ export const notAnyHost = () => folderSupport(7);
 export const notAnySql = () => registryTable('oracle');
 // @ts-expect-error A counter has a name.
 export const notAnySegments = () => segments({ counter: 7 });
+// @ts-expect-error Locks are kept somewhere.
+export const notAnyLock = () => LockModule.forRoot({});
 // @ts-expect-error A key is for an id.
 export const notAnyApiKeys = (keys: ApiKeys) => keys.issue(7);
 // @ts-expect-error A scheme takes options.

@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import { CONTRACT_CASES } from '../../lib/testing/describe-distributed-support.js';
+import { LOCK_CASES } from '../../lib/testing/describe-lock-store.js';
 import { SCENARIOS } from '../simulation/world/index.js';
 import { COUNTER_FAULTS } from '../chaos/counters/counter-topologies.mjs';
 import { FAULTS } from '../chaos/faults.mjs';
@@ -24,7 +25,7 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
   simulation: SCENARIOS.map(({ name }) => name),
   chaos: [...FAULTS, ...NETWORK_FAULTS, ...STORE_FAULTS, ...COUNTER_FAULTS].map(({ name }) => name),
   mistake: MISTAKES.map(({ name }) => name),
-  contract: CONTRACT_CASES.map(({ name }) => name),
+  contract: [...CONTRACT_CASES, ...LOCK_CASES].map(({ name }) => name),
 };
 
 /** The cells of each row of each table, heads left out. */

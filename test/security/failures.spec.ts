@@ -5,11 +5,13 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { readFileSync } from 'node:fs';
+import { inspect } from 'node:util';
 import { redisError } from '../../lib/backends/redis/connection/redis-error.js';
 import { REFUSALS } from '../../lib/backends/redis/connection/redis-refusals.js';
-import { redisSupport, supportFromUrl } from '../../lib/backends/redis/index.js';
+import { locksFromUrl, redisSupport, supportFromUrl } from '../../lib/backends/redis/index.js';
 import { SnowflakeError, type SnowflakeErrorCode } from '../../lib/errors.js';
 import { SupportCaller } from '../../lib/lease/support-caller.js';
+import { DistributedLock } from '../../lib/lock/holding/distributed-lock.js';
 import { systemTimers } from '../../lib/patience/timers.js';
 import { RedisLab, failureOf, request } from '../backends/redis-lab.js';
 import { showApp } from '../dashboard/shown-app.js';
@@ -128,6 +130,16 @@ it('what is looked through would show a password, if there were one', async () =
   expect(await sinks.shownByApplication({ support }, true)).toContain(TRACE);
 });
 
+it.each(Object.entries(FAILURES))('locks behind %s hold no password', async (_, begin) => {
+  const store = locksFromUrl(await begin());
+  const locks = new DistributedLock(store, { callTimeoutMs: 1000 });
+  const error = await failureOf(locks.tryAcquire('order:7'));
+  expect(error.code).toBe('STORE_UNAVAILABLE');
+  expect(await sinks.shownError(error)).not.toContain(TRACE);
+  expect(inspect([store, locks], { depth: 20, showHidden: true })).not.toContain(TRACE);
+  await locks.close();
+});
+
 describe('by construction', () => {
   const place = { where: 'h:6379, database 0', db: 0, secrets: [SECRET] };
 
@@ -167,6 +179,9 @@ describe('by construction', () => {
     ID_INVALID: 'an id, which is no secret',
     ARGUMENT_INVALID: 'a number, a field or a date',
     LAYOUT_MISMATCH: 'fingerprints',
+    LOCK_HELD: 'the name of a lock and the label of its holder',
+    LOCK_LOST: 'the name of a lock and a token',
+    LOCK_REENTERED: 'the name of a lock',
   };
   /** Codes that the failures here and the pasted URLs were seen to have. */
   const SHOWN: readonly SnowflakeErrorCode[] = ['CONFIG_INVALID', 'NOT_READY', 'STORE_UNAVAILABLE'];

@@ -80,8 +80,11 @@ const DELETED = storeFault('counters deleted, then begun above the table', ({ no
   }),
 );
 
+/** Ids made in Redis need nobody to create anything. */
+const FLUSHED = storeFault('FLUSHALL, after which ids go on', ({ node }) => node.admin.flushall());
+
 /** Those that no other chaos has. */
-export const COUNTER_FAULTS = [...REDIS_FAULTS, ...SENTINEL_FAULTS, DELETED];
+export const COUNTER_FAULTS = [...REDIS_FAULTS, ...SENTINEL_FAULTS, DELETED, FLUSHED];
 
 class Redis extends Standalone {
   worker = 'number-worker.mjs';
@@ -177,9 +180,38 @@ class Postgres extends PostgresStandby {
   ];
 }
 
+/** Taken ahead, so that a loss finds ids in hand. */
+const IDS = {
+  CHAOS_IDS: JSON.stringify({ tag: COUNTER, prefetch: { count: 500, staleMs: 1000 } }),
+};
+const OF_FILES = REDIS_FAULTS.slice(0, 2);
+
+class RedisIds extends Redis {
+  grants = 'grants of ids';
+  name = 'ids made in redis';
+  settings = { ...settingsOf({}), ...IDS };
+  faults = [
+    ...shared('redis restarted with data', 'redis SIGSTOP'),
+    ...OF_FILES,
+    FLUSHED,
+    ...NETWORK_FAULTS,
+  ];
+
+  async create() {}
+}
+
+class RedisIdsBySentinel extends RedisSentinel {
+  grants = 'grants of ids';
+  name = 'ids made in redis by sentinel';
+  settings = { ...settingsOf({ lossWindowMs: WINDOW_MS }), ...IDS };
+  faults = [SENTINEL_FAULTS[0], FLUSHED, ...shared('CLIENT PAUSE', 'CLIENT KILL')];
+}
+
 /** @type {Record<string, new (folder: string) => any>} */
 export const COUNTERS = {
   redis: Redis,
   sentinel: RedisSentinel,
+  ids: RedisIds,
+  'ids-by-sentinel': RedisIdsBySentinel,
   'postgres-standby': Postgres,
 };

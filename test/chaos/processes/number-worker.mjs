@@ -1,11 +1,12 @@
 /**
- * One process of the chaos of counters: a Nest application that takes numbers by segments.
+ * One process of the chaos of counters: a Nest application that takes numbers by segments, or ids
+ * that Redis makes.
  */
 import { dirname } from 'node:path';
 import { Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { SnowflakeModule } from 'nestjs-snowflake';
-import { redisCounters } from 'nestjs-snowflake/redis';
+import { redisCounters, redisIds } from 'nestjs-snowflake/redis';
 import { segments } from 'nestjs-snowflake/segments';
 import { sqlCounters } from 'nestjs-snowflake/sql';
 import { Pool } from 'pg';
@@ -15,18 +16,24 @@ import { keep, live, monotonicMs, report, tell } from './living.mjs';
 const { CHAOS_SUPPORT = '', CHAOS_FILE = '', CHAOS_STORE = '{}' } = process.env;
 const { CHAOS_SEGMENTS = '{}', CHAOS_CALL_TIMEOUT_MS = '500' } = process.env;
 const { hasTable, ...terms } = JSON.parse(CHAOS_SEGMENTS);
+const { CHAOS_IDS } = process.env;
+const [ADDRESS] = CHAOS_SUPPORT.split('?');
+const STORE = JSON.parse(CHAOS_STORE);
 
 class AppModule {}
 Module({
   imports: [
     ScheduleModule.forRoot(),
     SnowflakeModule.forRoot({
-      generator: segments({
-        store: storeOf(CHAOS_SUPPORT, JSON.parse(CHAOS_STORE)),
-        ...terms,
-        // What all processes have written down is the table in which their numbers are stored.
-        ...(hasTable && { startAt: () => highestNumber(dirname(CHAOS_FILE)) }),
-      }),
+      generator:
+        CHAOS_IDS === undefined
+          ? segments({
+              store: storeOf(STORE),
+              ...terms,
+              // What all have written down is the table in which their numbers are stored.
+              ...(hasTable && { startAt: () => highestNumber(dirname(CHAOS_FILE)) }),
+            })
+          : redisIds({ redis: ADDRESS, ...STORE, ...JSON.parse(CHAOS_IDS) }),
       callTimeoutMs: Number(CHAOS_CALL_TIMEOUT_MS),
       startTimeoutMs: 20_000,
     }),
@@ -55,11 +62,10 @@ function tellGrants({ countByAnswer: { ok = 0 } }) {
   }
 }
 
-function storeOf(support, options) {
-  const [url] = support.split('?');
-  if (url.startsWith('redis')) return redisCounters({ redis: url, ...options });
+function storeOf(options) {
+  if (ADDRESS.startsWith('redis')) return redisCounters({ redis: ADDRESS, ...options });
   const pool = new Pool({
-    connectionString: url,
+    connectionString: ADDRESS,
     // By which the operator finds its connections.
     application_name: 'nestjs-snowflake',
     max: 2,

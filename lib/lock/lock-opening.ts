@@ -10,7 +10,7 @@ import { KEPT_MS, firstTokenAt, timeOf } from './token.js';
 
 /** An absent header cannot be told from a lost one, so that none is believed to be new. */
 export function created(longestMs: number, reading: LockReading): LockHeader {
-  return afterLoss(newHeader(longestMs, reading), reading);
+  return forgotten(newHeader(longestMs, reading), reading);
 }
 
 /** Of a store that begins with the process it lies in: there was nothing before it to be lost. */
@@ -32,11 +32,11 @@ export function newHeader(longestMs: number, { timeMs, server, random }: LockRea
 export function opened(stored: LockHeader, reading: LockReading): LockHeader {
   const { timeMs, server, clock = slewed } = reading;
   const moved = { ...stored, ...clock(stored, timeMs) };
-  return moved.server === server ? moved : afterLoss({ ...moved, server }, reading);
+  return moved.server === server ? moved : forgotten({ ...moved, server }, reading);
 }
 
 /** Acknowledged writes may be gone: whatever they were, it has ended by then. */
-function afterLoss(header: LockHeader, { lossWindowMs }: LockReading): LockHeader {
+function forgotten(header: LockHeader, { lossWindowMs }: LockReading): LockHeader {
   const nowMs = nowOf(header);
   const readyAtMs = Math.max(header.readyAtMs, nowMs + header.longestMs + lossWindowMs);
   const forgottenTo = greatest(header.forgottenTo, firstTokenAt(nowMs));
@@ -52,7 +52,7 @@ export function heard(
   const isMissing = row === undefined ? timeOf(have) + KEPT_MS > nowOf(header) : have > row.token;
   if (!isMissing || have <= header.forgottenTo) return header;
   const forgottenTo = greatest(header.forgottenTo, have);
-  return afterLoss({ ...header, forgottenTo }, reading);
+  return forgotten({ ...header, forgottenTo }, reading);
 }
 
 function greatest(a: bigint, b: bigint): bigint {

@@ -114,7 +114,7 @@ export const LOCK_MUTANTS = [
     by: 'grants nothing after everything was lost, until what was forgotten has ended',
     edits: edit(
       OPENING,
-      'return afterLoss(newHeader(longestMs, reading), reading);',
+      'return forgotten(newHeader(longestMs, reading), reading);',
       'return newHeader(longestMs, reading);',
     ),
   },
@@ -122,7 +122,7 @@ export const LOCK_MUTANTS = [
     name: 'a change of servers is ignored',
     seed: 1,
     by: 'grants nothing when another server answers, until what was forgotten has ended',
-    edits: edit(OPENING, 'afterLoss({ ...moved, server }, reading)', '{ ...moved, server }'),
+    edits: edit(OPENING, 'forgotten({ ...moved, server }, reading)', '{ ...moved, server }'),
   },
   {
     name: 'a lock of before a loss is extended',

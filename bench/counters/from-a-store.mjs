@@ -108,14 +108,16 @@ async function bySegments(url, { counters }, step) {
   const target = new BigUint64Array(Math.min(step, 1000));
   try {
     return await ratePerSecond(async () => {
-      if (running.ids.status.inHand < target.length) {
+      const count = Math.min(running.ids.status.inHand, target.length);
+      if (count === 0) {
         const id = await running.ids.nextIdAsync();
         check(id, id);
         return 1;
       }
-      running.ids.fill(target);
-      check(target[0], target.at(-1));
-      return target.length;
+      const taken = target.subarray(0, count);
+      running.ids.fill(taken);
+      check(taken[0], taken.at(-1));
+      return count;
     });
   } finally {
     await running.close();

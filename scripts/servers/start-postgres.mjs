@@ -6,8 +6,15 @@ import { freePort } from './free-port.mjs';
 import { serverFolder, startProcess, unprivileged } from './server-process.mjs';
 import { firstReply } from './tcp.mjs';
 
-/** Asks whether the server speaks TLS; it answers 'N' or 'S' as soon as it takes connections. */
-const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]).toString('latin1');
+/** Logs in. The answer is 'R...' (authenticated) once recovery is over, until then 'E...'. */
+const STARTUP = startupMessage('user\0postgres\0\0');
+
+function startupMessage(/** @type {string} */ parameters) {
+  const head = Buffer.alloc(8);
+  head.writeInt32BE(head.length + parameters.length);
+  head.writeInt32BE(196_608, 4); // version 3.0 of the protocol
+  return head.toString('latin1') + parameters;
+}
 
 /**
  * @typedef {{ url: string, port: number, pid: number, stop: () => Promise<void> }} Running
@@ -62,7 +69,7 @@ async function serve(/** @type {Place} */ { user, folder, data }, more) {
     args: ['-D', data, '-p', String(port), '-k', folder, ...settings.flatMap((set) => ['-c', set])],
     folder,
     user,
-    isReady: async () => /^[NS]/.test(await firstReply(port, SSL_REQUEST)),
+    isReady: async () => (await firstReply(port, STARTUP)).startsWith('R'),
   });
   return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, port, pid, stop };
 }

@@ -6,6 +6,7 @@
 import { SnowflakeError } from '../errors.js';
 import type { CounterHeader, CounterRow } from './counter-slice.js';
 import type { KeyedRow } from '../registry/keyed-rows.js';
+import { fieldsIn, isWhole } from '../registry/stored-fields.js';
 
 /** Of the protocol. A counter that is kept by another one is left alone. */
 const VERSION = '1';
@@ -27,13 +28,12 @@ const AMOUNTS = ['margin', 'windowCount'] as const;
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable */
 export function counterOf({ number: next, text }: Omit<KeyedRow, 'key'>): CounterOfRow {
-  const fields = fieldsOf(text);
-  const isWhole =
+  const fields = fieldsIn(text);
+  const isCounter =
     fields['version'] === VERSION &&
-    NUMBERS.every((name) => Number.isSafeInteger(fields[name])) &&
-    TEXTS.every((name) => typeof fields[name] === 'string') &&
+    isWhole(fields, TEXTS, NUMBERS) &&
     AMOUNTS.every((name) => /^\d{1,19}$/.test(String(fields[name])));
-  if (!isWhole || next < 0n) throw unreadable(fields['version']);
+  if (!isCounter || next < 0n) throw unreadable(fields['version']);
   const whole = fields as Record<(typeof NUMBERS)[number], number> &
     Record<(typeof TEXTS | typeof AMOUNTS)[number], string>;
   const { incarnation, server, lastTimeMs, slewMs, era } = whole;
@@ -43,15 +43,6 @@ export function counterOf({ number: next, text }: Omit<KeyedRow, 'key'>): Counte
     header: { incarnation, server, lastTimeMs, slewMs, era },
     row: { form, next, era: counterEra, margin, readyAtMs, windowAtMs, windowCount, grant },
   };
-}
-
-function fieldsOf(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
 }
 
 function unreadable(version: unknown): SnowflakeError {

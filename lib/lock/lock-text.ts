@@ -4,6 +4,7 @@
  * Promise: what cannot be read is refused, never taken for a lock that nobody holds.
  */
 import { SnowflakeError } from '../errors.js';
+import { fieldsIn, isWhole } from '../registry/stored-fields.js';
 import type { LockHeader, LockRow } from './lock-slice.js';
 
 /** Of the protocol. Locks that are kept by another one are left alone. */
@@ -59,36 +60,28 @@ function tokenIn(digits: unknown): bigint {
   throw unreadable(VERSION);
 }
 
+/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for what is not ours */
 function wholeFields(
   text: string,
   texts: readonly string[],
   numbers: readonly string[],
-): Record<string, unknown> {
-  const fields = fieldsOf(text);
-  const isWhole =
-    fields['version'] === VERSION &&
-    texts.every((name) => typeof fields[name] === 'string') &&
-    numbers.every((name) => Number.isSafeInteger(fields[name]));
-  if (!isWhole) throw unreadable(fields['version']);
-  return fields;
-}
-
-function fieldsOf(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
+): Readonly<Record<string, unknown>> {
+  const fields = fieldsIn(text);
+  if (fields['version'] === VERSION && isWhole(fields, texts, numbers)) return fields;
+  throw unreadable(fields['version']);
 }
 
 function unreadable(version: unknown): SnowflakeError {
+  return unreadableLocks(version, 'A row', 'Delete all rows of the namespace');
+}
+
+/** @param place what cannot be read @param cure what to do */
+export function unreadableLocks(version: unknown, place: string, cure: string): SnowflakeError {
   const isOther = typeof version === 'string' && version !== VERSION;
   const message = isOther
     ? 'The locks are kept by another version of the protocol than this package knows. Nothing ' +
       'was changed. Use one version of nestjs-snowflake for them.'
-    : 'A row of the locks cannot be read: somebody else wrote into it. Nothing is granted by it. ' +
-      'Delete all rows of the namespace; locks are granted again when those that may still be ' +
-      'held have ended.';
+    : `${place} of the locks cannot be read: somebody else wrote into it. Nothing is granted by ` +
+      `it. ${cure}; locks are granted again when those that may still be held have ended.`;
   return new SnowflakeError('STORE_UNAVAILABLE', message, { retryable: false });
 }

@@ -10,6 +10,7 @@ import { labelOf } from './holder-label.js';
 import { HEADER_ID, type RegistryRow } from './slice-store.js';
 import type { StoredHeader } from './row-blocks.js';
 import type { HeldSlot, SlotHolder, WorkerSlot } from './slice.js';
+import { fieldsIn, isWhole } from './stored-fields.js';
 
 /**
  * A header before there is one. It gives whoever creates the registry a version to rest on: one who
@@ -42,16 +43,15 @@ const HEADER_TEXTS = ['version', 'fingerprint', 'incarnation', 'server'] as cons
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text that is not a header's */
 export function headerOf({ text, ceilingMs }: RegistryRow): StoredHeader | undefined {
   if (text === EMPTY_HEADER.text) return undefined;
-  const fields = fieldsOf(text);
-  const isWhole =
-    HEADER_NUMBERS.every((name) => Number.isSafeInteger(fields[name])) &&
-    HEADER_TEXTS.every((name) => typeof fields[name] === 'string') &&
+  const fields = fieldsIn(text);
+  const isHeader =
+    isWhole(fields, HEADER_TEXTS, HEADER_NUMBERS) &&
     (fields['blocks'] === undefined || isList(fields['blocks']));
   // Another version of the protocol may have other fields, and is left alone by its number.
   const isLeftAlone = typeof fields['version'] === 'string' && fields['version'] !== '1';
   const header = fields as unknown as StoredHeader;
   // The time is written oftener than all the rest.
-  if (isWhole) return { ...header, lastTimeMs: Math.max(header.lastTimeMs, ceilingMs) };
+  if (isHeader) return { ...header, lastTimeMs: Math.max(header.lastTimeMs, ceilingMs) };
   if (isLeftAlone) return header;
   throw new SnowflakeError(
     'STORE_UNAVAILABLE',
@@ -69,7 +69,7 @@ export function headerOf({ text, ceilingMs }: RegistryRow): StoredHeader | undef
 export function slotOf(row: RegistryRow, incarnation: string | undefined): WorkerSlot {
   const { workerId, ceilingMs, token, text } = row;
   if (token === undefined) return { workerId, ceilingMs };
-  const fields = fieldsOf(text);
+  const fields = fieldsIn(text);
   const holder = holderOf(token, fields);
   if (holder === undefined) return { workerId, ceilingMs };
   const isOfThis = incarnation !== undefined && fields['incarnation'] === incarnation;
@@ -86,16 +86,6 @@ function isList(value: unknown): boolean {
 
 function holderOf(token: string, fields: Record<string, unknown>): SlotHolder | undefined {
   const { nonce, floorMs, era, sinceMs, label } = fields;
-  const isWhole = [floorMs, era, sinceMs].every((number) => Number.isSafeInteger(number));
-  if (!isWhole || typeof nonce !== 'string') return undefined;
+  if (!isWhole(fields, ['nonce'], ['floorMs', 'era', 'sinceMs'])) return undefined;
   return { token, nonce, floorMs, era, sinceMs, label: labelOf(label) } as SlotHolder;
-}
-
-function fieldsOf(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
 }

@@ -6,41 +6,16 @@ import type { CounterMap, CounterState } from '../../lib/backends/memory/counter
 import { checkNew, checkTake } from '../../lib/counters/check-take.js';
 import type { CounterStore } from '../../lib/counters/counter-store.js';
 import { namedGrant } from '../../lib/counters/grant-text.js';
-import { SettableTime, type CounterBenchParts } from '../../lib/testing/index.js';
+import type { CounterBenchParts } from '../../lib/testing/index.js';
+import { LOSS_WINDOW_MS, StoreReadings } from '../backends/store-readings.js';
 
 export type CounterBenchStore = Omit<CounterBenchParts, 'expect'>;
-
-export const LOSS_WINDOW_MS = 5000;
-
-/** Time and server, by the name of a store. */
-export class CounterReadings {
-  readonly clock = new SettableTime();
-  private readonly servers = new Map<string, number>();
-  private count = 0;
-
-  constructor(private readonly lossWindowMs = LOSS_WINDOW_MS) {}
-
-  of(name: string) {
-    const server = `server${this.servers.get(name) ?? 0}`;
-    const random = `text${++this.count}`;
-    return { timeMs: this.clock.now(), server, random, lossWindowMs: this.lossWindowMs };
-  }
-
-  changeServer(name: string): void {
-    this.servers.set(name, (this.servers.get(name) ?? 0) + 1);
-  }
-
-  readonly control = {
-    now: () => this.clock.now(),
-    advance: (ms: number) => void (this.clock.wallMs += ms),
-  };
-}
 
 export function memoryCounterStore(
   Map_: new () => CounterMap,
   lossWindowMs = LOSS_WINDOW_MS,
 ): CounterBenchStore {
-  const readings = new CounterReadings(lossWindowMs);
+  const readings = new StoreReadings(lossWindowMs);
   const maps = new Map<string, CounterMap>();
   const kept = new Map<string, CounterState | undefined>();
   const mapOf = (name: string) => {

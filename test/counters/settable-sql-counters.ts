@@ -5,7 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import type { SqlParameter, SqlQuery } from '../../lib/backends/sql/sql-query.js';
 import type { CounterStore } from '../../lib/counters/counter-store.js';
-import { CounterReadings, LOSS_WINDOW_MS, type CounterBenchStore } from './settable-counters.js';
+import { LOSS_WINDOW_MS, StoreReadings } from '../backends/store-readings.js';
+import type { CounterBenchStore } from './settable-counters.js';
 
 const COLUMNS = 'counter, version, next, data';
 export const COUNTERS = 'contract_counters';
@@ -21,7 +22,7 @@ export interface SqlCounterBench {
 }
 
 export function sqlCounterStore(bench: SqlCounterBench): CounterBenchStore {
-  const readings = new CounterReadings();
+  const readings = new StoreReadings();
   const run = randomUUID();
   const { query, time, servers, mark } = bench;
   const spaceOf = (name: string) => `${run}/${name}`;

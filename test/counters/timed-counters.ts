@@ -8,7 +8,8 @@ import { RedisCounters } from '../../lib/backends/redis/index.js';
 import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
 import { copied, timedClient } from '../backends/timed-client.js';
 import { timed } from '../backends/timed-scripts.js';
-import { CounterReadings, LOSS_WINDOW_MS, type CounterBenchStore } from './settable-counters.js';
+import { LOSS_WINDOW_MS, StoreReadings } from '../backends/store-readings.js';
+import type { CounterBenchStore } from './settable-counters.js';
 
 const ASKS_TIME = "local time = redis.call('TIME')";
 const GIVEN_TIME = 'local time = { math.floor(ARGV[2] / 1000), ARGV[2] % 1000 * 1000 }';
@@ -29,7 +30,7 @@ const TEXTS = new Map<string, string>([
 
 /** `opened` is to be closed after each test. */
 export function redisCounterStore(redis: () => Redis, opened: RedisCounters[]): CounterBenchStore {
-  const readings = new CounterReadings();
+  const readings = new StoreReadings();
   const prefix = `${randomUUID()}:`;
   const keyOf = (name: string) => `${prefix}{${name}}:counters`;
   const changed = (from: string, to: string) => copied(redis(), from, to);

@@ -8,7 +8,8 @@ import { etcdLocks } from '../../lib/backends/etcd/index.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { EtcdKeys } from '../backends/etcd-keys.js';
 import { etcdProxy, type EtcdProxy, type Passed, type ProxyCall } from '../backends/etcd-proxy.js';
-import { LOSS_WINDOW_MS, type LockBenchStore } from './settable-locks.js';
+import { LOSS_WINDOW_MS } from '../backends/store-readings.js';
+import type { LockBenchStore } from './settable-locks.js';
 
 const LONG_S = '100000';
 /** Of the year 2026. */

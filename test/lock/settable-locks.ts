@@ -6,42 +6,17 @@ import type { LockMap, LockState } from '../../lib/backends/memory/lock-map.js';
 import { checkAcquire, checkExtend, checkRelease } from '../../lib/lock/check-request.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import type { RowLocks } from '../../lib/lock/row-locks.js';
-import { SettableTime, type LockBenchParts } from '../../lib/testing/index.js';
+import type { LockBenchParts } from '../../lib/testing/index.js';
+import { LOSS_WINDOW_MS, StoreReadings } from '../backends/store-readings.js';
 import { MapRows } from './map-rows.js';
 
 export type LockBenchStore = Omit<LockBenchParts, 'expect'>;
-
-export const LOSS_WINDOW_MS = 5000;
-
-/** Time and server, by the name of a store. */
-export class LockReadings {
-  readonly clock = new SettableTime();
-  private readonly servers = new Map<string, number>();
-  private count = 0;
-
-  constructor(private readonly lossWindowMs = LOSS_WINDOW_MS) {}
-
-  of(name: string) {
-    const server = `server${this.servers.get(name) ?? 0}`;
-    const random = `text${++this.count}`;
-    return { timeMs: this.clock.now(), server, random, lossWindowMs: this.lossWindowMs };
-  }
-
-  changeServer(name: string): void {
-    this.servers.set(name, (this.servers.get(name) ?? 0) + 1);
-  }
-
-  readonly control = {
-    now: () => this.clock.now(),
-    advance: (ms: number) => void (this.clock.wallMs += ms),
-  };
-}
 
 export function memoryLockStore(
   Map_: new () => LockMap,
   lossWindowMs = LOSS_WINDOW_MS,
 ): LockBenchStore {
-  const readings = new LockReadings(lossWindowMs);
+  const readings = new StoreReadings(lossWindowMs);
   const maps = new Map<string, LockMap>();
   const kept = new Map<string, LockState | undefined>();
   const mapOf = (name: string) => {
@@ -83,7 +58,7 @@ export function rowLockStore(
   RowLocks_: typeof RowLocks,
   lossWindowMs = LOSS_WINDOW_MS,
 ): LockBenchStore {
-  const readings = new LockReadings(lossWindowMs);
+  const readings = new StoreReadings(lossWindowMs);
   const tables = new Map<string, MapRows>();
   const kept = new Map<string, MapRows['table']>();
   const rowsOf = (name: string) => {

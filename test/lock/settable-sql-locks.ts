@@ -5,7 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import type { SqlParameter, SqlQuery } from '../../lib/backends/sql/sql-query.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
-import { LOSS_WINDOW_MS, LockReadings, type LockBenchStore } from './settable-locks.js';
+import { LOSS_WINDOW_MS, StoreReadings } from '../backends/store-readings.js';
+import type { LockBenchStore } from './settable-locks.js';
 
 const COLUMNS = 'lock_name, version, forgettable, data';
 export const LOCKS = 'contract_locks';
@@ -21,7 +22,7 @@ export interface SqlLockBench {
 }
 
 export function sqlLockStore(bench: SqlLockBench): LockBenchStore {
-  const readings = new LockReadings();
+  const readings = new StoreReadings();
   const run = randomUUID();
   const { query, time, server, mark } = bench;
   const spaceOf = (name: string) => `${run}/${name}`;

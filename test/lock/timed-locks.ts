@@ -8,7 +8,8 @@ import { RedisLocks } from '../../lib/backends/redis/index.js';
 import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
 import { copied, timedClient } from '../backends/timed-client.js';
 import { timed } from '../backends/timed-scripts.js';
-import { LOSS_WINDOW_MS, LockReadings, type LockBenchStore } from './settable-locks.js';
+import { LOSS_WINDOW_MS, StoreReadings } from '../backends/store-readings.js';
+import type { LockBenchStore } from './settable-locks.js';
 
 const ASKS_TIME = "local time = redis.call('TIME')";
 const GIVEN_TIME = 'local time = { math.floor(ARGV[2] / 1000), ARGV[2] % 1000 * 1000 }';
@@ -30,7 +31,7 @@ const TEXTS = new Map<string, string>([
 
 /** `opened` is to be closed after each test. */
 export function redisLockStore(redis: () => Redis, opened: RedisLocks[]): LockBenchStore {
-  const readings = new LockReadings();
+  const readings = new StoreReadings();
   const prefix = `${randomUUID()}:`;
   const keyOf = (name: string) => `${prefix}{${name}}:locks`;
   const changed = (from: string, to: string) => copied(redis(), from, to);

@@ -4,8 +4,9 @@
  * Promise: what was written is read back as it was; what somebody else spoilt is refused, never
  * taken for a lock that nobody holds.
  */
-import { SnowflakeError } from '../../../errors.js';
-import { isRecord } from '../connection/etcd-answer.js';
+import type { SnowflakeError } from '../../../errors.js';
+import { unreadableLocks } from '../../../lock/lock-text.js';
+import { fieldsIn, isWhole } from '../../../registry/stored-fields.js';
 
 /** Of the protocol. Locks that are kept by another one are left alone. */
 const VERSION = '1';
@@ -73,7 +74,7 @@ export function headerText({ tokenBase, forgottenTo, ...rest }: EtcdLockHeader):
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable */
 export function lockHeaderIn(text: string): EtcdLockHeader {
-  const fields = fieldsOf(text, ['server'], ['era', 'longestMs', 'provenMs']);
+  const fields = wholeFields(text, ['server'], ['era', 'longestMs', 'provenMs']);
   const { version: _, ...rest } = fields as unknown as EtcdLockHeader & { version: string };
   const tokenBase = tokenIn(fields['tokenBase']);
   return { ...rest, tokenBase, forgottenTo: tokenIn(fields['forgottenTo']) };
@@ -90,37 +91,17 @@ export function valueText(value: EtcdLockValue): string {
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable */
 export function lockValueIn(text: string): EtcdLockValue {
-  const fields = fieldsOf(text, ['holder', 'label'], ['era', 'sinceMs', 'leaseMs']);
+  const fields = wholeFields(text, ['holder', 'label'], ['era', 'sinceMs', 'leaseMs']);
   const { version: _, ...value } = fields as unknown as EtcdLockValue & { version: string };
   return value;
 }
 
-function fieldsOf(text: string, texts: readonly string[], numbers: readonly string[]) {
-  const fields = objectIn(text);
-  const isWhole =
-    fields['version'] === VERSION &&
-    texts.every((name) => typeof fields[name] === 'string') &&
-    numbers.every((name) => Number.isSafeInteger(fields[name]));
-  if (isWhole) return fields;
+function wholeFields(text: string, texts: readonly string[], numbers: readonly string[]) {
+  const fields = fieldsIn(text);
+  if (fields['version'] === VERSION && isWhole(fields, texts, numbers)) return fields;
   throw unreadable(fields['version']);
 }
 
-function objectIn(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : {};
-  } catch {
-    return {};
-  }
-}
-
 function unreadable(version: unknown): SnowflakeError {
-  const isOther = typeof version === 'string' && version !== VERSION;
-  const message = isOther
-    ? 'The locks are kept by another version of the protocol than this package knows. Nothing ' +
-      'was changed. Use one version of nestjs-snowflake for them.'
-    : 'A key of the locks cannot be read: somebody else wrote into it. Nothing is granted by it. ' +
-      'Delete all keys below locks/ of the namespace; locks are granted again when those that ' +
-      'may still be held have ended.';
-  return new SnowflakeError('STORE_UNAVAILABLE', message, { retryable: false });
+  return unreadableLocks(version, 'A key', 'Delete all keys below locks/ of the namespace');
 }

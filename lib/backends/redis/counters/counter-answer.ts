@@ -4,7 +4,6 @@
  * Promise: no other file of this backend knows in which order a script answers.
  */
 import type { CounterRecord, TakeAnswer } from '../../../counters/counter-store.js';
-import { SnowflakeError } from '../../../errors.js';
 import { nowOf, slewed } from '../../../registry/registry-clock.js';
 import { shownName } from '../../../shown.js';
 
@@ -26,17 +25,6 @@ export function takeAnswer(reply: readonly unknown[], counter: string): TakeAnsw
     default:
       return { status: status as 'absent' | 'full' };
   }
-}
-
-/** @throws SnowflakeError STORE_UNAVAILABLE where a later version of this package counts */
-export function refuseOtherVersion(reply: unknown[], place: string): unknown[] {
-  if (reply[0] !== 'other-version') return reply;
-  throw new SnowflakeError(
-    'STORE_UNAVAILABLE',
-    `${place} is kept by version ${shownName(reply[1])} of the protocol, and this package knows ` +
-      `version 1. Nothing was changed. Use one version of nestjs-snowflake for these counters.`,
-    { retryable: false },
-  );
 }
 
 const FIELDS = 3;

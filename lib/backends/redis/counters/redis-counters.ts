@@ -4,7 +4,6 @@
  * Promise: the rules of lib/counters by Redis' own clock. A Redis that may lose everything when it
  * restarts is refused, unless somebody says how much it may lose.
  */
-import { randomUUID } from 'node:crypto';
 import { checkNew, checkTake, denseForm, formOf } from '../../../counters/check-take.js';
 import type {
   CounterRecord,
@@ -14,28 +13,12 @@ import type {
   TakeRequest,
 } from '../../../counters/counter-store.js';
 import { namedGrant } from '../../../counters/grant-text.js';
-import { SnowflakeError } from '../../../errors.js';
-import { windowFaults } from '../../../registry/loss-window.js';
-import {
-  connectionTo,
-  evictionOf,
-  isReplicatedRedis,
-  nameFaults,
-} from '../connection/given-redis.js';
-import type { GivenClient } from '../connection/redis-client.js';
-import type { RedisConnection, Script } from '../connection/redis-connection.js';
-import { parseRedisUrl, refuseQuery } from '../connection/redis-url.js';
+import { RedisHash, hashOptionsOf, type RedisHashOptions } from '../connection/redis-hash.js';
 import { SCRIPTS } from '../scripts.generated.js';
 import { evicted, notDurable, withoutFile } from './counter-advice.js';
-import { counterPage, refuseOtherVersion, takeAnswer } from './counter-answer.js';
+import { counterPage, takeAnswer } from './counter-answer.js';
 
-export interface RedisCountersOptions {
-  /** An ioredis client (Redis or Cluster), whose settings are used, or a URL. */
-  readonly redis: GivenClient | string;
-  /** Counters of the same name in other namespaces are others. Default 'default'. */
-  readonly namespace?: string | undefined;
-  /** Before the namespace in the key. Default 'snowflake:'. */
-  readonly prefix?: string | undefined;
+export interface RedisCountersOptions extends RedisHashOptions {
   /**
    * How old the writes may be that Redis loses although it acknowledged them. Default 2,000, as
    * with an append-only file that is synced each second, and 18,000 for Sentinel and Cluster, where
@@ -44,36 +27,27 @@ export interface RedisCountersOptions {
   readonly lossWindowMs?: number | undefined;
 }
 
-const FSYNC_MS = 2000;
-const FAILOVER_MS = 16_000;
-
 export class RedisCounters implements CounterStore {
-  readonly lossWindowMs: number;
-  /** The counters: one hash. The braces keep it in one Cluster slot. */
-  readonly key: string;
-  readonly place: string;
-  readonly #connection: RedisConnection;
+  readonly #hash: RedisHash;
   readonly #isBelieved: boolean;
   #isDurable: Promise<void> | undefined;
 
   constructor(options: RedisCountersOptions) {
-    const { namespace = 'default', prefix = 'snowflake:', redis } = options;
-    const windowMs = FSYNC_MS + (isReplicatedRedis(redis) ? FAILOVER_MS : 0);
-    const { lossWindowMs = windowMs } = options;
-    const faults = [
-      ...nameFaults('namespace', namespace),
-      ...(prefix === '' ? [] : nameFaults('prefix', prefix)),
-      ...windowFaults('lossWindowMs', lossWindowMs),
-    ];
-    if (faults.length > 0) {
-      const message = `The Redis counters are misconfigured. ${faults.join(' ')}`;
-      throw new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });
-    }
-    this.lossWindowMs = lossWindowMs;
+    this.#hash = new RedisHash('counters', options);
     this.#isBelieved = options.lossWindowMs !== undefined;
-    this.key = `${prefix}{${namespace}}:counters`;
-    this.#connection = connectionTo(redis);
-    this.place = `Redis at ${this.#connection.where}, ${this.key}`;
+  }
+
+  /** The counters: one hash. */
+  get key(): string {
+    return this.#hash.key;
+  }
+
+  get place(): string {
+    return this.#hash.place;
+  }
+
+  get lossWindowMs(): number {
+    return this.#hash.lossWindowMs;
   }
 
   async take(request: TakeRequest): Promise<TakeAnswer> {
@@ -85,61 +59,44 @@ export class RedisCounters implements CounterStore {
         ? [request.skip, request.startAt ?? '', 0]
         : [request.aheadMs, '', request.perMs];
     const asked = [formOf(request), count, have, ...own];
-    return takeAnswer(await this.#run(SCRIPTS.takePositions, counter, asked), counter);
+    return takeAnswer(await this.#hash.change(SCRIPTS.takePositions, counter, asked), counter);
   }
 
   async giveBack(grant: string, unused: bigint): Promise<void> {
     const named = namedGrant(grant);
     if (named === undefined || unused < 1n) return;
     const { counter, text, first } = named;
-    await this.#run(SCRIPTS.giveBackPositions, counter, [text, first, unused]);
+    await this.#hash.change(SCRIPTS.giveBackPositions, counter, [text, first, unused]);
   }
 
   async create(counter: NewCounter): Promise<boolean> {
     checkNew(counter);
     await (this.#isDurable ??= this.#durable());
     const asked = [denseForm(counter.stores), counter.start];
-    const [status] = await this.#run(SCRIPTS.createCounter, counter.counter, asked);
+    const [status] = await this.#hash.change(SCRIPTS.createCounter, counter.counter, asked);
     return status === 'created';
   }
 
   async counters(): Promise<CounterRecord[]> {
-    this.#connection.reopen();
-    const found = new Map<string, CounterRecord>();
-    let cursor = '0';
-    do {
-      const page = counterPage(await this.#connection.run(SCRIPTS.counters, this.key, [cursor]));
-      for (const record of page.records) found.set(record.counter, record);
-      cursor = page.cursor;
-    } while (cursor !== '0');
+    const pages = await this.#hash.readPages(SCRIPTS.counters, counterPage);
+    const records = pages.flatMap((page) => page.records);
+    // A page may tell again what an earlier one has told.
+    const found = new Map(records.map((record) => [record.counter, record]));
     return [...found.values()].toSorted((a, b) => (a.counter < b.counter ? -1 : 1));
   }
 
   async advice(): Promise<string[]> {
-    this.#connection.reopen();
     const advice = (await this.#keepsFile()) ? [] : [withoutFile(this.lossWindowMs)];
-    const policy = evictionOf(await this.#connection.info('memory'));
-    if (policy === undefined) return advice;
-    return [...advice, evicted(policy)];
+    const policy = await this.#hash.eviction();
+    return policy === undefined ? advice : [...advice, evicted(policy)];
   }
 
   close(): Promise<void> {
-    return this.#connection.close();
-  }
-
-  async #run(
-    script: Script,
-    counter: string,
-    args: readonly (string | number | bigint)[],
-  ): Promise<unknown[]> {
-    this.#connection.reopen();
-    const all = [counter, this.lossWindowMs, randomUUID(), ...args].map(String);
-    return refuseOtherVersion(await this.#connection.run(script, this.key, all), this.place);
+    return this.#hash.close();
   }
 
   /** Asked once; again where it could not be asked. */
   async #durable(): Promise<void> {
-    this.#connection.reopen();
     try {
       if (this.#isBelieved || (await this.#keepsFile())) return;
     } catch (error) {
@@ -151,7 +108,7 @@ export class RedisCounters implements CounterStore {
   }
 
   async #keepsFile(): Promise<boolean> {
-    const [told] = await this.#connection.run(SCRIPTS.durability, this.key, []);
+    const [told] = await this.#hash.read(SCRIPTS.durability);
     return !/aof_enabled:0/.test(String(told));
   }
 }
@@ -173,22 +130,16 @@ export function redisCounters(options: RedisCountersOptions): RedisCounters {
   return new RedisCounters(options);
 }
 
-const QUERY_NAMES = ['namespace', 'prefix', 'lossWindowMs'] as const;
-
 /** The counters of a URL, redis://localhost:6379/0?namespace=shop; what is given counts more. */
 export function countersFromUrl(
   url: string,
   given: Omit<RedisCountersOptions, 'redis'> = {},
 ): RedisCounters {
-  const parsed = parseRedisUrl(url);
-  refuseQuery(parsed, url, QUERY_NAMES);
-  const { query } = parsed;
+  const said = hashOptionsOf(url);
   return new RedisCounters({
     redis: url,
-    namespace: given.namespace ?? query.get('namespace'),
-    prefix: given.prefix ?? query.get('prefix'),
-    lossWindowMs:
-      given.lossWindowMs ??
-      (query.has('lossWindowMs') ? Number(query.get('lossWindowMs')) : undefined),
+    namespace: given.namespace ?? said.namespace,
+    prefix: given.prefix ?? said.prefix,
+    lossWindowMs: given.lossWindowMs ?? said.lossWindowMs,
   });
 }

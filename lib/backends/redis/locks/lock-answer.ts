@@ -3,10 +3,8 @@
  *
  * Promise: no other file of this backend knows in which order a script answers.
  */
-import { SnowflakeError } from '../../../errors.js';
 import type { AcquireAnswer, AcquireRequest, ExtendAnswer } from '../../../lock/lock-store.js';
 import type { NamedLock } from '../../../lock/lock-view.js';
-import { shownName } from '../../../shown.js';
 
 export function acquireAnswer(reply: readonly unknown[], ttlMs: number): AcquireAnswer {
   const [status, first, second] = reply.map(String);
@@ -25,17 +23,6 @@ export function extendAnswer(reply: readonly unknown[], ttlMs: number): ExtendAn
 export function acquireArguments(request: AcquireRequest): readonly (string | number | bigint)[] {
   const { holder, label, ttlMs, longestMs, have } = request;
   return [holder, label, ttlMs, longestMs, have];
-}
-
-/** @throws SnowflakeError STORE_UNAVAILABLE where a later version of this package locks */
-export function refuseOtherVersion(reply: unknown[], place: string): unknown[] {
-  if (reply[0] !== 'other-version') return reply;
-  throw new SnowflakeError(
-    'STORE_UNAVAILABLE',
-    `${place} is kept by version ${shownName(reply[1])} of the protocol, and this package knows ` +
-      `version 1. Nothing was changed. Use one version of nestjs-snowflake for these locks.`,
-    { retryable: false },
-  );
 }
 
 const FIELDS = 2;

@@ -4,8 +4,6 @@
  * Promise: the rules of lib/lock by Redis' own clock. Whoever waits for a lock is told of its
  * release by a connection that does nothing else.
  */
-import { randomUUID } from 'node:crypto';
-import { SnowflakeError } from '../../../errors.js';
 import { checkAcquire, checkExtend, checkRelease } from '../../../lock/check-request.js';
 import type {
   AcquireAnswer,
@@ -16,34 +14,14 @@ import type {
   LockStore,
   ReleaseRequest,
 } from '../../../lock/lock-store.js';
-import { lockRecords, type NamedLock } from '../../../lock/lock-view.js';
-import { windowFaults } from '../../../registry/loss-window.js';
-import {
-  connectionTo,
-  evictionOf,
-  isReplicatedRedis,
-  nameFaults,
-} from '../connection/given-redis.js';
-import type { GivenClient } from '../connection/redis-client.js';
-import type { RedisConnection, Script } from '../connection/redis-connection.js';
-import { parseRedisUrl, refuseQuery } from '../connection/redis-url.js';
+import { lockRecords } from '../../../lock/lock-view.js';
+import { connectionTo } from '../connection/given-redis.js';
+import { RedisHash, hashOptionsOf, type RedisHashOptions } from '../connection/redis-hash.js';
 import { SCRIPTS } from '../scripts.generated.js';
-import {
-  acquireAnswer,
-  acquireArguments,
-  extendAnswer,
-  lockPage,
-  refuseOtherVersion,
-} from './lock-answer.js';
+import { acquireAnswer, acquireArguments, extendAnswer, lockPage } from './lock-answer.js';
 import { Releases } from './releases.js';
 
-export interface RedisLocksOptions {
-  /** An ioredis client (Redis or Cluster), whose settings are used, or a URL. */
-  readonly redis: GivenClient | string;
-  /** Locks of the same name in other namespaces are others. Default 'default'. */
-  readonly namespace?: string | undefined;
-  /** Before the namespace in the key. Default 'snowflake:'. */
-  readonly prefix?: string | undefined;
+export interface RedisLocksOptions extends RedisHashOptions {
   /**
    * How long an old server may go on granting after another one has taken over. Default 2,000, and
    * 18,000 for Sentinel and Cluster, where an old master may answer for a while.
@@ -51,56 +29,49 @@ export interface RedisLocksOptions {
   readonly lossWindowMs?: number | undefined;
 }
 
-const RESTART_MS = 2000;
-const FAILOVER_MS = 16_000;
 /** Each lock that is granted looks at two others, and forgets them where nobody needs them. */
 const LOOKED_AT_COUNT = 2;
 
 export class RedisLocks implements LockStore {
-  readonly lossWindowMs: number;
-  /** The locks: one hash. The braces keep it in one Cluster slot. */
-  readonly key: string;
-  readonly place: string;
-  readonly #connection: RedisConnection;
+  readonly #hash: RedisHash;
   readonly #releases: Releases;
 
   constructor(options: RedisLocksOptions) {
-    const { namespace = 'default', prefix = 'snowflake:', redis } = options;
-    const windowMs = RESTART_MS + (isReplicatedRedis(redis) ? FAILOVER_MS : 0);
-    const { lossWindowMs = windowMs } = options;
-    const faults = [
-      ...nameFaults('namespace', namespace),
-      ...(prefix === '' ? [] : nameFaults('prefix', prefix)),
-      ...windowFaults('lossWindowMs', lossWindowMs),
-    ];
-    if (faults.length > 0) {
-      const message = `The Redis locks are misconfigured. ${faults.join(' ')}`;
-      throw new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });
-    }
-    this.lossWindowMs = lossWindowMs;
-    this.key = `${prefix}{${namespace}}:locks`;
-    this.#connection = connectionTo(redis);
-    this.#releases = new Releases(connectionTo(redis), `${this.key}:`);
-    this.place = `Redis at ${this.#connection.where}, ${this.key}`;
+    this.#hash = new RedisHash('locks', options);
+    this.#releases = new Releases(connectionTo(options.redis), `${this.key}:`);
+  }
+
+  /** The locks: one hash. */
+  get key(): string {
+    return this.#hash.key;
+  }
+
+  get place(): string {
+    return this.#hash.place;
+  }
+
+  get lossWindowMs(): number {
+    return this.#hash.lossWindowMs;
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
     checkAcquire(request);
     const asked = [...acquireArguments(request), LOOKED_AT_COUNT];
-    const reply = await this.#run(SCRIPTS.acquireLock, request.lock, asked);
+    const reply = await this.#hash.change(SCRIPTS.acquireLock, request.lock, asked);
     return acquireAnswer(reply, request.ttlMs);
   }
 
   async extend(request: ExtendRequest): Promise<ExtendAnswer> {
     checkExtend(request);
     const { lock, holder, token, ttlMs } = request;
-    return extendAnswer(await this.#run(SCRIPTS.extendLock, lock, [holder, token, ttlMs]), ttlMs);
+    const reply = await this.#hash.change(SCRIPTS.extendLock, lock, [holder, token, ttlMs]);
+    return extendAnswer(reply, ttlMs);
   }
 
   async release(request: ReleaseRequest): Promise<void> {
     checkRelease(request);
     const { lock, holder, token = '', keepMs = 0 } = request;
-    await this.#run(SCRIPTS.releaseLock, lock, [holder, token, keepMs]);
+    await this.#hash.change(SCRIPTS.releaseLock, lock, [holder, token, keepMs]);
   }
 
   /** Whoever waits sees to the time; a message that is not heard costs no more than that. */
@@ -109,20 +80,15 @@ export class RedisLocks implements LockStore {
   }
 
   async locks(): Promise<LockRecord[]> {
-    this.#connection.reopen();
-    const found = new Map<string, NamedLock>();
-    let page;
-    do {
-      const reply = await this.#connection.run(SCRIPTS.locks, this.key, [page?.cursor ?? '0']);
-      page = lockPage(reply);
-      for (const one of page.locks) found.set(one.lock, one);
-    } while (page.cursor !== '0');
-    return lockRecords(page.last, [...found.values()], page);
+    const pages = await this.#hash.readPages(SCRIPTS.locks, lockPage);
+    // A page may tell again what an earlier one has told.
+    const found = new Map(pages.flatMap(({ locks }) => locks.map((one) => [one.lock, one])));
+    const { last, timeMs } = pages.at(-1)!;
+    return lockRecords(last, [...found.values()], { timeMs });
   }
 
   async advice(): Promise<string[]> {
-    this.#connection.reopen();
-    const policy = evictionOf(await this.#connection.info('memory'));
+    const policy = await this.#hash.eviction();
     if (policy === undefined) return [];
     return [
       `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also the locks, ` +
@@ -131,22 +97,12 @@ export class RedisLocks implements LockStore {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#connection.close(), this.#releases.close()]);
+    await Promise.all([this.#hash.close(), this.#releases.close()]);
   }
 
   async #isFree(lock: string): Promise<boolean> {
-    const [answer] = await this.#connection.run(SCRIPTS.isLockFree, this.key, [lock]);
+    const [answer] = await this.#hash.read(SCRIPTS.isLockFree, [lock]);
     return answer === 'free';
-  }
-
-  async #run(
-    script: Script,
-    lock: string,
-    args: readonly (string | number | bigint)[],
-  ): Promise<unknown[]> {
-    this.#connection.reopen();
-    const all = [lock, this.lossWindowMs, randomUUID(), ...args].map(String);
-    return refuseOtherVersion(await this.#connection.run(script, this.key, all), this.place);
   }
 }
 
@@ -165,18 +121,7 @@ export function redisLocks(options: RedisLocksOptions): RedisLocks {
   return new RedisLocks(options);
 }
 
-const QUERY_NAMES = ['namespace', 'prefix', 'lossWindowMs'] as const;
-
 /** The locks of a URL, redis://localhost:6379/0?namespace=shop. */
 export function locksFromUrl(url: string): RedisLocks {
-  const parsed = parseRedisUrl(url);
-  refuseQuery(parsed, url, QUERY_NAMES);
-  const { query } = parsed;
-  const windowMs = query.get('lossWindowMs');
-  return new RedisLocks({
-    redis: url,
-    namespace: query.get('namespace'),
-    prefix: query.get('prefix'),
-    ...(windowMs !== undefined && { lossWindowMs: Number(windowMs) }),
-  });
+  return new RedisLocks(hashOptionsOf(url));
 }

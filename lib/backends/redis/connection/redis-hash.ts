@@ -1,0 +1,123 @@
+/**
+ * One hash of a namespace, in which scripts keep counters or locks.
+ *
+ * Promise: what another version of the protocol keeps is left alone. The braces of the key keep it
+ * in one slot of a Cluster.
+ */
+import { randomUUID } from 'node:crypto';
+import { SnowflakeError } from '../../../errors.js';
+import { windowFaults } from '../../../registry/loss-window.js';
+import { shownName } from '../../../shown.js';
+import {
+  connectionTo,
+  evictionOf,
+  isReplicatedRedis,
+  nameFaults,
+  type GivenRedis,
+} from './given-redis.js';
+import type { RedisConnection, Script } from './redis-connection.js';
+import { parseRedisUrl, refuseQuery } from './redis-url.js';
+
+export interface RedisHashOptions {
+  /** An ioredis client (Redis or Cluster), whose settings are used, or a URL. */
+  readonly redis: GivenRedis;
+  /** What has the same name in other namespaces is something else. Default 'default'. */
+  readonly namespace?: string | undefined;
+  /** Before the namespace in the key. Default 'snowflake:'. */
+  readonly prefix?: string | undefined;
+  readonly lossWindowMs?: number | undefined;
+}
+
+type Value = string | number | bigint;
+
+/** A restart loses what was not synced yet; an old master may go on answering for a while. */
+const RESTART_MS = 2000;
+const FAILOVER_MS = 16_000;
+
+export class RedisHash {
+  readonly key: string;
+  readonly place: string;
+  readonly lossWindowMs: number;
+  readonly #content: string;
+  readonly #connection: RedisConnection;
+
+  /**
+   * @param content what is kept in it
+   * @throws SnowflakeError CONFIG_INVALID with every fault
+   */
+  constructor(content: 'counters' | 'locks', options: RedisHashOptions) {
+    const { namespace = 'default', prefix = 'snowflake:', redis } = options;
+    const windowMs = RESTART_MS + (isReplicatedRedis(redis) ? FAILOVER_MS : 0);
+    const { lossWindowMs = windowMs } = options;
+    const faults = [
+      ...nameFaults('namespace', namespace),
+      ...(prefix === '' ? [] : nameFaults('prefix', prefix)),
+      ...windowFaults('lossWindowMs', lossWindowMs),
+    ];
+    if (faults.length > 0) {
+      const message = `The Redis ${content} are misconfigured. ${faults.join(' ')}`;
+      throw new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });
+    }
+    this.#content = content;
+    this.lossWindowMs = lossWindowMs;
+    this.key = `${prefix}{${namespace}}:${content}`;
+    this.#connection = connectionTo(redis);
+    this.place = `Redis at ${this.#connection.where}, ${this.key}`;
+  }
+
+  /** A script on one of the names in it, by the clock of Redis. */
+  async change(script: Script, name: string, args: readonly Value[]): Promise<unknown[]> {
+    const reply = await this.read(script, [name, this.lossWindowMs, randomUUID(), ...args]);
+    if (reply[0] !== 'other-version') return reply;
+    throw new SnowflakeError(
+      'STORE_UNAVAILABLE',
+      `${this.place} is kept by version ${shownName(reply[1])} of the protocol, and this package ` +
+        `knows version 1. Nothing was changed. Use one version of nestjs-snowflake for these ` +
+        `${this.#content}.`,
+      { retryable: false },
+    );
+  }
+
+  /** A script that changes nothing. */
+  read(script: Script, args: readonly Value[] = []): Promise<unknown[]> {
+    this.#connection.reopen();
+    return this.#connection.run(script, this.key, args.map(String));
+  }
+
+  /** Asks page by page until there are no more. */
+  async readPages<Page extends { readonly cursor: string }>(
+    script: Script,
+    pageOf: (reply: readonly unknown[]) => Page,
+  ): Promise<Page[]> {
+    const pages = [pageOf(await this.read(script, ['0']))];
+    for (let { cursor } = pages[0]!; cursor !== '0'; cursor = pages.at(-1)!.cursor) {
+      pages.push(pageOf(await this.read(script, [cursor])));
+    }
+    return pages;
+  }
+
+  /** The policy by which Redis may evict the hash, if it may. */
+  async eviction(): Promise<string | undefined> {
+    this.#connection.reopen();
+    return evictionOf(await this.#connection.info('memory'));
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+}
+
+const QUERY_NAMES = ['namespace', 'prefix', 'lossWindowMs'] as const;
+
+/** What a URL says of a hash, redis://localhost:6379/0?namespace=shop. */
+export function hashOptionsOf(url: string): RedisHashOptions & { readonly redis: string } {
+  const parsed = parseRedisUrl(url);
+  refuseQuery(parsed, url, QUERY_NAMES);
+  const { query } = parsed;
+  return {
+    redis: url,
+    namespace: query.get('namespace'),
+    prefix: query.get('prefix'),
+    lossWindowMs: query.has('lossWindowMs') ? Number(query.get('lossWindowMs')) : undefined,
+  };
+}

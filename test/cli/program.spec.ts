@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { layouts } from 'nestjs-snowflake/core';
@@ -18,13 +19,13 @@ const layout = layouts.snowflake();
 const timestampMs = Date.parse('2026-11-21T09:00:00Z');
 const idAt = (count: number) => layout.compose({ timestampMs: timestampMs + count, workerId: 7 });
 
+/** Others use it too. */
 let folder: string;
+const links = mkdtempSync(join(tmpdir(), 'snowflake-program-'));
 beforeAll(async () => {
   folder = await compiledLibrary();
 });
-afterAll(() => {
-  if (folder) rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => rmSync(links, { recursive: true }));
 
 const start = (...args: string[]) => new RunningProgram(folder, args);
 
@@ -53,8 +54,8 @@ describe('the program', () => {
     expect(Object.keys(bin).toSorted()).toEqual([name, 'snowflake']);
     for (const [at, path] of Object.entries(bin)) {
       // As npm installs it.
-      symlinkSync(join(folder, path), join(folder, at));
-      const { status, stdout } = spawnSync(process.execPath, [join(folder, at), 'decode', '7']);
+      symlinkSync(join(folder, path), join(links, at));
+      const { status, stdout } = spawnSync(process.execPath, [join(links, at), 'decode', '7']);
       expect({ at, status, said: String(stdout).slice(0, 2) }).toEqual({
         at,
         status: 0,

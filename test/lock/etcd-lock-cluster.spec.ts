@@ -10,13 +10,13 @@ import { isSnowflakeError } from '../../lib/errors.js';
 import type { ExtendAnswer, LockStore } from '../../lib/lock/lock-store.js';
 import { EtcdCluster } from '../chaos/stores/etcd-cluster.mjs';
 import { heldIn, namedLock } from './store-locks.js';
-import { walkLocks } from './lock-walk.js';
+import { walkLocks, type WalkReport } from './lock-walk.js';
 
 const LONG = { ttlMs: 10_000, longestMs: 10_000 };
 const cluster = new EtcdCluster();
 const opened: LockStore[] = [];
 
-beforeAll(() => cluster.create(), 60_000);
+beforeAll(() => cluster.create());
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((store) => store.close!()));
 });
@@ -60,7 +60,7 @@ describe('locks in three members', () => {
     await cluster.start(leader);
     await store.release(held);
     expect((await heldIn(other, namedLock('a', LONG))).token > held.token).toBe(true);
-  }, 60_000);
+  });
 
   it('have one holder each, also while leaders are killed', async () => {
     const stores = storesOf(randomUUID(), 6);
@@ -76,13 +76,12 @@ describe('locks in three members', () => {
       }
     })();
     const pace = { clientCount: 24, lockCount: 4, ttlMs: 2000, lastsMs: 16_000, seed: 11 };
-    const report = await walkLocks({ ...pace, stores });
+    const isEnough = (seen: WalkReport) => seen.grantCount > 20 && seen.extendedCount > 5;
+    const report = await walkLocks({ ...pace, stores, isEnough });
     await killing;
     expect([report.twoHolders, report.fallenTokens]).toEqual([[], []]);
-    expect(report.grantCount).toBeGreaterThan(20);
-    expect(report.extendedCount).toBeGreaterThan(5);
     expect(report.failureCount).toBeGreaterThan(0);
-  }, 90_000);
+  });
 
   it('are lost with an older copy, and granted when those before have ended', async () => {
     const [store, other] = storesOf(randomUUID(), 2) as [LockStore, LockStore];
@@ -96,5 +95,5 @@ describe('locks in three members', () => {
     const next = await other.acquire(namedLock('a', short));
     expect(next.status).toBe('wait');
     expect((await heldIn(other, namedLock('a', short))).token > held.token).toBe(true);
-  }, 90_000);
+  });
 });

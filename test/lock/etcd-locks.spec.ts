@@ -11,7 +11,7 @@ import { EtcdKeys, endpointOf } from '../backends/etcd-keys.js';
 import { etcdProxy } from '../backends/etcd-proxy.js';
 import { failureOf } from '../backends/redis-lab.js';
 import { heldIn, namedLock, readySpaces } from './store-locks.js';
-import { walkLocks } from './lock-walk.js';
+import { walkLocks, type WalkReport } from './lock-walk.js';
 import { settableEtcdLocks } from './settable-etcd-locks.js';
 
 const ETCD = process.env['ETCD_URL']!;
@@ -137,7 +137,8 @@ describe('a lock in etcd', () => {
     const namespace = randomUUID();
     const stores = Array.from({ length: 6 }, () => storeAt(proxy.endpoint, namespace));
     const pace = { clientCount: 12, lockCount: 1, ttlMs: 2000, lastsMs: 6000, seed: 5 };
-    expect((await walkLocks({ ...pace, stores })).twoHolders.length).toBeGreaterThan(0);
+    const isEnough = ({ twoHolders }: WalkReport) => twoHolders.length > 0;
+    expect(isEnough(await walkLocks({ ...pace, stores, isEnough }))).toBe(true);
     await proxy.close();
   });
 

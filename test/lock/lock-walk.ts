@@ -13,7 +13,9 @@ export interface LockWalk {
   readonly clientCount: number;
   readonly lockCount: number;
   readonly ttlMs: number;
+  /** The walk goes on until then, and until enough was seen: a busy machine takes longer. */
   readonly lastsMs: number;
+  readonly isEnough?: (report: WalkReport) => boolean;
   readonly seed: number;
 }
 
@@ -45,8 +47,10 @@ export async function walkLocks(walk: LockWalk): Promise<WalkReport> {
   };
   const oracle = new LockOracle(report);
   const endMs = performance.now() + walk.lastsMs;
+  const { isEnough = () => true } = walk;
+  const isOver = () => performance.now() >= endMs && isEnough(report);
   const clients = Array.from({ length: walk.clientCount }, (_, at) =>
-    clientOf(walk, { at, endMs, oracle, report }),
+    clientOf(walk, { at, isOver, oracle, report }),
   );
   await Promise.all(clients);
   return report;
@@ -86,7 +90,7 @@ export class LockOracle {
 
 interface ClientParts {
   readonly at: number;
-  readonly endMs: number;
+  readonly isOver: () => boolean;
   readonly oracle: LockOracle;
   readonly report: WalkReport;
 }
@@ -94,7 +98,7 @@ interface ClientParts {
 async function clientOf(walk: LockWalk, parts: ClientParts): Promise<void> {
   const random = new SeededRandom(walk.seed * 1000 + parts.at);
   const store = walk.stores[parts.at % walk.stores.length]!;
-  while (performance.now() < parts.endMs) {
+  while (!parts.isOver()) {
     try {
       await oneTurn(store, walk, { ...parts, random });
     } catch (error) {

@@ -10,7 +10,7 @@ import { Pool } from 'pg';
 import { lockTable, sqlLocks } from '../../lib/backends/sql/index.js';
 import type { SqlQuery } from '../../lib/backends/sql/sql-query.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
-import { walkLocks } from './lock-walk.js';
+import { walkLocks, type WalkReport } from './lock-walk.js';
 
 const TABLE = 'walked_locks';
 const PACE = { clientCount: 40, lockCount: 4, ttlMs: 300, lastsMs: 5000, seed: 7 };
@@ -40,11 +40,10 @@ describe('a walk of many clients', () => {
     ['PostgreSQL', 'postgres', onPostgres],
     ['MariaDB', 'mysql', ((sql, params) => mysql.execute(sql, params)) as SqlQuery],
   ] as const)('on %s', async (_name, dialect, query) => {
-    const report = await walkLocks({ ...PACE, stores: storesOf(query, dialect) });
+    const isEnough = (seen: WalkReport) =>
+      seen.grantCount > 50 && seen.extendedCount > 10 && seen.heldCount > 10;
+    const report = await walkLocks({ ...PACE, stores: storesOf(query, dialect), isEnough });
     expect([report.twoHolders, report.fallenTokens]).toEqual([[], []]);
-    expect(report.grantCount).toBeGreaterThan(50);
-    expect(report.extendedCount).toBeGreaterThan(10);
-    expect(report.heldCount).toBeGreaterThan(10);
   });
 
   it('on PostgreSQL whose connections are killed', async () => {
@@ -61,12 +60,12 @@ describe('a walk of many clients', () => {
           .catch(() => undefined);
       }
     })();
-    const report = await walkLocks({ ...PACE, stores: storesOf(onPostgres, 'postgres') });
+    const isEnough = (seen: WalkReport) => seen.grantCount > 50 && seen.failureCount > 0;
+    const stores = storesOf(onPostgres, 'postgres');
+    const report = await walkLocks({ ...PACE, stores, isEnough });
     isOver = true;
     await killing;
     expect([report.twoHolders, report.fallenTokens]).toEqual([[], []]);
-    expect(report.grantCount).toBeGreaterThan(50);
-    expect(report.failureCount).toBeGreaterThan(0);
   });
 
   it('sees two holders where a row is written whatever its version is', async () => {
@@ -75,7 +74,8 @@ describe('a walk of many clients', () => {
         sql.replace(/version = (\$\d+::bigint) AND EXISTS/, '$1 > 0 AND EXISTS'),
         params,
       );
-    const report = await walkLocks({ ...PACE, stores: storesOf(blind, 'postgres') });
-    expect(report.twoHolders.length).toBeGreaterThan(0);
+    const isEnough = ({ twoHolders }: WalkReport) => twoHolders.length > 0;
+    const report = await walkLocks({ ...PACE, stores: storesOf(blind, 'postgres'), isEnough });
+    expect(isEnough(report)).toBe(true);
   });
 });

@@ -35,7 +35,7 @@ const WRITES: readonly Write<Knex>[] = [
     (db, label) => db('orders').insert(row(label)).onConflict('label').merge(['total']),
   ],
   [
-    'onConflict().merge()',
+    'onConflict().merge(), there',
     're-keyed',
     (db, label) => db('orders').insert(row(label)).onConflict('label').merge(),
   ],

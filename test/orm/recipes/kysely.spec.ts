@@ -67,7 +67,7 @@ const POSTGRES_WRITES: readonly Write<Db>[] = [
   ['onConflict, new', 'filled', upsert],
   ['onConflict, there', 'kept', upsert],
   [
-    'onConflict that also sets id',
+    'onConflict that also sets id, there',
     're-keyed',
     (db, label) =>
       db
@@ -86,7 +86,11 @@ const upsertOnDuplicate = (db: Db, label: string) =>
 const MARIADB_WRITES: readonly Write<Db>[] = [
   ['onDuplicateKeyUpdate, new', 'filled', upsertOnDuplicate],
   ['onDuplicateKeyUpdate, there', 'kept', upsertOnDuplicate],
-  ['replaceInto', 're-keyed', (db, label) => db.replaceInto('orders').values(row(label)).execute()],
+  [
+    'replaceInto, there',
+    're-keyed',
+    (db, label) => db.replaceInto('orders').values(row(label)).execute(),
+  ],
   [
     'ignore() without an id',
     'stores 0',

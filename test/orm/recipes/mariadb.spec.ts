@@ -43,7 +43,7 @@ describeRecipe<Connection>({
     ['ON DUPLICATE KEY, new', 'filled', (db, label) => db.query(UPSERT, [newId(), label])],
     ['ON DUPLICATE KEY, there', 'kept', (db, label) => db.query(UPSERT, [newId(), label])],
     [
-      'REPLACE',
+      'REPLACE, there',
       're-keyed',
       (db, label) => db.query(INSERT.replace('INSERT', 'REPLACE'), [newId(), label]),
     ],

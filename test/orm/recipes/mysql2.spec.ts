@@ -54,12 +54,12 @@ describeRecipe<Connection>({
     ['ON DUPLICATE KEY, new', 'filled', (db, label) => db.query(UPSERT, [newId(), label])],
     ['ON DUPLICATE KEY, there', 'kept', (db, label) => db.query(UPSERT, [newId(), label])],
     [
-      'ON DUPLICATE KEY that also sets id',
+      'ON DUPLICATE KEY that also sets id, there',
       're-keyed',
       (db, label) => db.query(`${UPSERT}, id = VALUES(id)`, [newId(), label]),
     ],
     [
-      'REPLACE',
+      'REPLACE, there',
       're-keyed',
       (db, label) => db.query(INSERT.replace('INSERT', 'REPLACE'), [newId(), label]),
     ],

@@ -85,7 +85,7 @@ const WRITES: readonly Write<Library>[] = [
       Orders.query().insert({ label, total: 2 }).onConflict('label').merge(['total']),
   ],
   [
-    'onConflict().merge()',
+    'onConflict().merge(), there',
     're-keyed',
     ({ Orders }, label) => Orders.query().insert({ label, total: 2 }).onConflict('label').merge(),
   ],

@@ -48,7 +48,7 @@ describeRecipe<pg.Client>({
     ['ON CONFLICT, new', 'filled', (client, label) => client.query(UPSERT, [newId(), label])],
     ['ON CONFLICT, there', 'kept', (client, label) => client.query(UPSERT, [newId(), label])],
     [
-      'ON CONFLICT that also sets id',
+      'ON CONFLICT that also sets id, there',
       're-keyed',
       (client, label) => client.query(`${UPSERT}, id = excluded.id`, [newId(), label]),
     ],

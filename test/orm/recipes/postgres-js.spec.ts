@@ -45,7 +45,7 @@ describeRecipe<ReturnType<typeof open>>({
         ON CONFLICT (label) DO UPDATE SET total = 2`,
     ],
     [
-      'ON CONFLICT that also sets id',
+      'ON CONFLICT that also sets id, there',
       're-keyed',
       ({ sql }, label) => sql`INSERT INTO orders ${sql({ id: newId(), label })}
         ON CONFLICT (label) DO UPDATE SET id = excluded.id, total = 2`,

@@ -110,7 +110,7 @@ const WRITES: readonly Write<Sequelize>[] = [
       }),
   ],
   [
-    'bulkCreate with id in updateOnDuplicate',
+    'bulkCreate with id in updateOnDuplicate, there',
     're-keyed',
     (_, label) =>
       Order.bulkCreate([{ label, total: 2 }], {

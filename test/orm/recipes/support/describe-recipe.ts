@@ -3,10 +3,10 @@
  * then holds. Each id that our generator makes is odd and beyond 2^53, so no number holds it.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { inspect } from 'node:util';
+import { inspect, isDeepStrictEqual } from 'node:util';
 import { Logger } from '@nestjs/common';
 import { BitLayout, currentIdMaker, startSnowflake, type RunningSnowflake } from 'nestjs-snowflake';
-import { openDatabase, type Database, type Kind } from './databases.js';
+import { openDatabase, type Database, type Kind, type OrderRow } from './databases.js';
 
 /** What became of a row that was to be written. */
 export type Outcome =
@@ -25,7 +25,8 @@ export type Outcome =
   /** The row was stored with an id that a number has rounded. */
   | 'stores a rounded id';
 
-const NEEDS_A_ROW: readonly Outcome[] = ['kept', 're-keyed'];
+/** Of a call whose name ends so, the row is in the table before. */
+const THERE = ', there';
 
 export type Write<Library> = readonly [
   call: string,
@@ -88,9 +89,9 @@ export function describeRecipe<Library>(recipe: Recipe<Library>): void {
       await database?.close();
     });
 
-    const outcomeOf = async ([, expected, run]: Write<Library>): Promise<string> => {
+    const outcomeOf = async ([call, , run]: Write<Library>): Promise<string> => {
       const label = newLabel();
-      const exists = NEEDS_A_ROW.includes(expected);
+      const exists = call.endsWith(THERE);
       if (exists) await insertEarlier(database, label);
       const failure = await failureOf(() => run(library, label));
       return outcomeIn(await database.ordersOf(label), exists, failure);
@@ -139,24 +140,21 @@ async function failureOf(run: () => unknown): Promise<unknown> {
   }
 }
 
-function outcomeIn(
-  rows: readonly { id: string; total: number }[],
-  existed: boolean,
-  failure: unknown,
-): string {
+function outcomeIn(rows: readonly OrderRow[], existed: boolean, failure: unknown): string {
   const ids = rows.map(({ id }) => id);
-  if (existed && failure === undefined) {
+  if (failure !== undefined) {
+    const before = existed ? [{ id: EARLIER_ID, total: 1 }] : [];
+    const now = rows.map(({ id, total }) => ({ id, total }));
+    if (!isDeepStrictEqual(now, before)) return `failed half-way: ${inspect(failure)}`;
+    if (isRefusal(failure)) return 'refused';
+    return isThrown(failure) ? 'throws' : inspect(failure);
+  }
+  if (existed) {
     if (rows.some(({ total }) => total !== 2)) return 'did not write';
     return ids.includes(EARLIER_ID) ? 'kept' : 're-keyed';
   }
-  if (failure !== undefined) {
-    if (rows.length > 0) return `failed half-way: ${inspect(failure)}`;
-    return isRefusal(failure)
-      ? 'refused'
-      : `throws${isThrown(failure) ? '' : ` ${inspect(failure)}`}`;
-  }
   if (ids.length === 0) return 'stored nothing';
-  if (ids.every((id) => isMade(id))) return 'filled';
+  if (ids.every(isMade)) return 'filled';
   if (ids.includes('0')) return 'stores 0';
   return ids.every((id) => id === String(Number(id))) ? 'stores a rounded id' : ids.join();
 }

@@ -55,7 +55,7 @@ export interface Recipe<Library> {
 }
 
 /** The worker id stands last, so it makes every id odd. */
-const LAYOUT = new BitLayout({
+export const LAYOUT = new BitLayout({
   epoch: '2024-01-01T00:00:00Z',
   fields: [
     ['timestamp', 41],
@@ -63,9 +63,9 @@ const LAYOUT = new BitLayout({
     ['worker', 10],
   ],
 });
-const WORKER_ID = 7;
+export const WORKER_ID = 7;
 /** Odd and beyond 2^53, made by another worker: of rows that were there before. */
-const EARLIER_ID = '382366441078289409';
+export const EARLIER_ID = '382366441078289409';
 
 Logger.overrideLogger(false);
 

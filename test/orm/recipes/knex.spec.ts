@@ -1,8 +1,7 @@
-/** Knex on both databases, and its seeds. */
-import { expect, it } from '@jest/globals';
+/** Knex on both databases. */
 import knex, { type Knex } from 'knex';
-import type { Database, Kind } from './support/databases.js';
-import { describeRecipe, isMade, newId } from './support/describe-recipe.js';
+import type { Kind } from './support/databases.js';
+import { describeRecipe, newId } from './support/describe-recipe.js';
 import type { Read, Write } from './support/describe-recipe.js';
 
 const row = (label: string, total = 2) => ({ id: newId(), label, total });
@@ -81,20 +80,6 @@ const MARIADB_WRITES: readonly Write<Knex>[] = [
   ],
 ];
 
-const seed = (given: () => Knex, database: () => Database) =>
-  it('fills rows of a seed', async () => {
-    const db = given();
-    class Seeds {
-      getSeeds = async () => ['plans'];
-      getSeed = async () => ({
-        seed: async (on: Knex) => void (await on('orders').insert(rows('seed'))),
-      });
-    }
-    await db.seed.run({ seedSource: new Seeds() });
-    const ids = (await database().ordersOf('seed')).map(({ id }) => id);
-    expect(ids.map(isMade)).toEqual([true, true]);
-  });
-
 const recipe = (kind: Kind) => ({
   name: 'Knex',
   kind,
@@ -105,7 +90,6 @@ const recipe = (kind: Kind) => ({
   close: (db: Knex) => db.destroy(),
   writes: kind === 'postgres' ? WRITES : [...WRITES, ...MARIADB_WRITES],
   reads: [...READS, ...JSON_READS[kind]],
-  more: seed,
 });
 
 describeRecipe(recipe('postgres'));
@@ -117,5 +101,4 @@ describeRecipe<Knex>({
   open: ({ href }) => knex({ client: 'mysql2', connection: href }),
   writes: [],
   reads: [['a column', 'rounded', idIn]],
-  more: () => {},
 });

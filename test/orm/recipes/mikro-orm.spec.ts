@@ -101,6 +101,14 @@ const WRITES: readonly Write<Orm>[] = [
   ],
   // The calls that write without an entity skip onCreate.
   ['insert', 'refused', (orm, label) => emOf(orm).insert(Order, order(label))],
+  [
+    'insert of what create made',
+    'refused',
+    (orm, label) => {
+      const em = emOf(orm);
+      return em.insert(em.create(Order, order(label), { persist: false }));
+    },
+  ],
   ['insertMany', 'refused', (orm, label) => emOf(orm).insertMany(Order, [order(label)])],
   ['upsert', 'refused', (orm, label) => emOf(orm).upsert(Order, order(label), UPSERT)],
   ['upsert, there', 'refused', (orm, label) => emOf(orm).upsert(Order, order(label), UPSERT)],

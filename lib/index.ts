@@ -89,6 +89,7 @@ export type {
   SliceWrite,
   StoredRow,
 } from './registry/slice-store.js';
+export { currentIdMaker } from './nest/current-id-makers.js';
 export { InjectIdMaker } from './nest/decorators.js';
 export { IdMaker } from './nest/id-maker.js';
 export type {

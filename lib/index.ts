@@ -29,6 +29,7 @@ export {
   suffixedForm,
 } from './core/text/composed-forms.js';
 export type { PublicId, PublicIds } from './core/text/opaque-form.js';
+export { parseJson } from './core/text/parse-json.js';
 export type { PublicIdKey } from './core/text/public-id-key.js';
 export { publicIds } from './core/text/public-ids.js';
 export type { PublicIdsOptions } from './core/text/public-ids.js';

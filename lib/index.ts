@@ -11,8 +11,15 @@ export type { Clock } from './core/clock.js';
 export type { Epoch } from './core/layout/epoch.js';
 export type { FieldRole, LayoutField } from './core/layout/layout-field.js';
 export type { FieldSpec } from './core/layout/layout-fields.js';
+export { moveAfter } from './core/layout/move-after.js';
+export type { MoveAfter } from './core/layout/move-after.js';
 export { layouts } from './core/layout/presets.js';
-export type { IchLayoutOptions, LayoutOptions } from './core/layout/presets.js';
+export type {
+  IchLayoutOptions,
+  LayoutOptions,
+  TsidLayoutOptions,
+  YitterLayoutOptions,
+} from './core/layout/presets-of-others.js';
 export { readableForm } from './core/layout/readable-form.js';
 export type { ReadableFormOptions } from './core/layout/readable-form.js';
 export { joinSharedLease } from './core/generator/join-shared-lease.js';

@@ -40,17 +40,11 @@ interface Query {
  * version of Prisma does not show its data model; from queries: what the generator throws, such as
  * NOT_READY before the application has started
  * @example
- * ```prisma
- * model Order {
- *   id   BigInt @id @default(dbgenerated())
- *   note String
- * }
- * ```
- * @example
  * ```ts
  * import { snowflakeIds } from 'nestjs-snowflake/prisma';
  *
- * // new PrismaClient({ adapter }).$extends(snowflakeIds())
+ * // schema.prisma: id BigInt @id @default(dbgenerated())
+ * // const prisma = new PrismaClient({ adapter }).$extends(extension);
  * export const extension = snowflakeIds({ generator: 'tickets' });
  * ```
  */

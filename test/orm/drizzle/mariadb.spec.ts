@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { eq, sql } from 'drizzle-orm';
+import { bigint, mysqlTable } from 'drizzle-orm/mysql-core';
 import { drizzle, type MySql2Database } from 'drizzle-orm/mysql2';
 import type { RunningSnowflake } from 'nestjs-snowflake';
 import { createPool, type Pool } from 'mysql2/promise';
@@ -167,6 +168,10 @@ describe('Drizzle on MariaDB', () => {
     try {
       const read = async () => lossy.select().from(customers);
       await expect(read()).rejects.toMatchObject({ code: 'ID_INVALID' });
+      // Drizzle's own column says nothing.
+      const own = mysqlTable('customers', { id: bigint({ mode: 'bigint' }).primaryKey() });
+      const [row] = await lossy.select().from(own);
+      expect(await stored()).not.toEqual([String(row?.id)]);
     } finally {
       await lossyPool.end();
     }

@@ -19,6 +19,14 @@ const INSTALL = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--pr
 
 /** Prisma 6 downloads engines that migrate and query, though the client needs neither. */
 const NO_ENGINE = '#!/bin/sh\nexit 0\n';
+const engineIn = (folder: string): string => `${folder}/no-engine.sh`;
+
+/** The environment of its command line. */
+export const noDownloads = (folder: string): Record<string, string> => ({
+  PRISMA_SCHEMA_ENGINE_BINARY: engineIn(folder),
+  PRISMA_QUERY_ENGINE_LIBRARY: engineIn(folder),
+  CHECKPOINT_DISABLE: '1',
+});
 
 /** A client in JavaScript was the default of 6, one in TypeScript is that of 7. */
 const GENERATORS: Readonly<Record<Major, string>> = {
@@ -34,18 +42,12 @@ export function generatedClients(major: Major): Promise<string> {
   return madeOnce(`prisma-${major}`, [SOURCES, OWN_PATH], async (folder) => {
     await cp(`${ROOT}/${SOURCES}/prisma-${major}`, folder, { recursive: true });
     await run(folder, 'npm', ...INSTALL);
-    const engine = `${folder}/no-engine.sh`;
-    await writeFile(engine, NO_ENGINE);
-    await chmod(engine, 0o755);
-    const env = {
-      PRISMA_SCHEMA_ENGINE_BINARY: engine,
-      PRISMA_QUERY_ENGINE_LIBRARY: engine,
-      CHECKPOINT_DISABLE: '1',
-    };
+    await writeFile(engineIn(folder), NO_ENGINE);
+    await chmod(engineIn(folder), 0o755);
     for (const provider of ['postgresql', 'mysql'] as const) {
       const schema = await writeSchema(folder, major, provider);
       const generate = ['node_modules/prisma/build/index.js', 'generate', '--no-hints', '--schema'];
-      await runWith(env, folder, process.execPath, ...generate, schema);
+      await runWith(noDownloads(folder), folder, process.execPath, ...generate, schema);
     }
   });
 }
@@ -58,7 +60,7 @@ async function writeSchema(folder: string, major: Major, provider: Provider): Pr
   const url = major === 6 ? '  url = env("DATABASE_URL")\n' : '';
   await writeFile(
     `${schema}/main.prisma`,
-    `generator client {\n${GENERATORS[major]}  output = "../client"\n${STRICT}}\n` +
+    `generator client {\n${GENERATORS[major]}  output = "../generated/prisma"\n${STRICT}}\n` +
       `datasource db {\n  provider = "${provider}"\n${url}}\n`,
   );
   return schema;
@@ -70,17 +72,21 @@ interface Connection {
 }
 
 /** A new client without the extension. */
-export async function openClient(major: Major, { provider, url }: Connection): Promise<Shop> {
-  const folder = await generatedClients(major);
-  const path = `${folder}/${provider}/client/${major === 6 ? 'index.js' : 'client.ts'}`;
-  const { PrismaClient } = (await import(path)) as {
-    PrismaClient: new (options: object) => Shop;
-  };
-  const require = createRequire(`${folder}/package.json`);
-  return new PrismaClient({ adapter: adapterFor(require, provider, url) });
+export async function openClient(major: Major, database: Connection): Promise<Shop> {
+  const PrismaClient = await prismaClient(major, database.provider);
+  return new PrismaClient({ adapter: await adapterFor(major, database) });
 }
 
-function adapterFor(require: NodeJS.Require, provider: Provider, url: URL): object {
+export type PrismaClientClass = new (options: object) => Shop;
+
+export async function prismaClient(major: Major, provider: Provider): Promise<PrismaClientClass> {
+  const folder = `${await generatedClients(major)}/${provider}/generated/prisma`;
+  const module: unknown = await import(`${folder}/${major === 6 ? 'index.js' : 'client.ts'}`);
+  return (module as { PrismaClient: PrismaClientClass }).PrismaClient;
+}
+
+export async function adapterFor(major: Major, { provider, url }: Connection): Promise<object> {
+  const require = createRequire(`${await generatedClients(major)}/package.json`);
   if (provider === 'postgresql') {
     const { PrismaPg } = require('@prisma/adapter-pg') as {
       PrismaPg: new (options: object) => object;

@@ -138,12 +138,13 @@ async function run(/** @type {import('../harness/turns.mjs').RunOptions} */ opti
 export const failures = {
   title: 'Locks in Redis, when something happens',
   explanation:
-    'Locks with a ttl of 1 s, extended by each package itself. A holder is paused by SIGSTOP for ' +
-    '2.5 s, while another one gets the lock; on waking it asks whether it still holds it, and ' +
-    'ends: what does its caller hear? Redis hangs, by SIGSTOP: when is the holder told? ' +
-    'Everything is lost by FLUSHALL while one holds the lock and another one waits: for how long ' +
-    'do two believe that they hold it? With the clients and timeouts of each package by default. ' +
-    'Of a holder that believes wrongly only a token can stop the writes; ours alone has one.',
+    'Locks with a ttl of 1 s, extended by each package itself. A holder is paused by SIGSTOP ' +
+    'for 2.5 s, while another one gets the lock; on waking it asks whether it still holds it, ' +
+    'and ends: what does its caller hear? Redis hangs, by SIGSTOP: after how long is the holder ' +
+    'told? Everything is lost by FLUSHALL while one holds the lock and another one waits: for ' +
+    'how long do two believe that they hold it? With the clients and timeouts of each package ' +
+    'by default. Of a holder that believes wrongly only a token can stop the writes; ours alone ' +
+    'has one.',
   columns: [
     'package',
     'believes on waking',

@@ -53,7 +53,7 @@ const ofLocks = (Server) =>
     check = checkHolds;
     words = WORDS;
     pace = PACE;
-    least = { ids: 200, leases: 100 };
+    least = { ids: 100, leases: 50 };
   };
 
 const shared = (/** @type {string[]} */ ...names) =>

@@ -58,7 +58,8 @@ describe('from auto-increment', () => {
     await shop.run(`
       INSERT INTO customers (name) SELECT 'seed-' || n FROM generate_series(1, 3000) AS n;
       INSERT INTO orders (customer_id, note)
-        SELECT 1 + n % 3000, 'seed-' || 1 + n % 3000 || '/' || n FROM generate_series(1, 9000) AS n`);
+        SELECT 1 + n % 3000, 'seed-' || 1 + n % 3000 || '/' || n
+        FROM generate_series(1, 9000) AS n`);
     old.start();
     await old.more(300);
     await shop.run(widen!);

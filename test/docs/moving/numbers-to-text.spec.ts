@@ -9,8 +9,8 @@ import { layouts, textForms } from 'nestjs-snowflake';
 import { MovingShop, codeOf } from './guide.js';
 
 interface Step {
-  withBoth<Row extends { id: string }>(row: Row): Row & { id: number; id_str: string };
-  idOf(sent: unknown): string;
+  readonly withBoth: (row: { id: string; note: string }) => object;
+  readonly idOf: (sent: unknown) => string;
 }
 
 /** The block of TypeScript of the guide, as it stands there. */

@@ -1,6 +1,7 @@
 /**
- * The guide from UUID, run on PostgreSQL while an application writes that knows both keys and learns
- * of the switch from the database: no row is lost, twice, without its customer, or out of order.
+ * The guide from UUID, run on PostgreSQL while an application writes that knows both keys and
+ * learns of the switch from the database: no row is lost, twice, without its customer, or out of
+ * order.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { layouts, startSnowflake, type RunningSnowflake } from 'nestjs-snowflake';
@@ -158,11 +159,14 @@ const DANGLING = `SELECT count(*) FROM orders LEFT JOIN customers ON customers.i
 /** Ids that are a customer's and an order's. */
 const SHARED = `SELECT count(*) FROM orders JOIN customers ON customers.id = orders.id`;
 
-/** Neighbours by id of which the later one is the older row; what is seeded, and what came after. */
+/** Neighbours by id of which the later one is the older row, of those that were there. */
 const OUT_OF_ORDER = `SELECT count(*) FROM (
     SELECT created_at, lag(created_at) OVER (ORDER BY id) AS earlier
-    FROM (SELECT id, created_at, note FROM orders UNION ALL SELECT id, created_at, name FROM customers)
-      AS everything
+    FROM (
+      SELECT id, created_at, note FROM orders
+      UNION ALL
+      SELECT id, created_at, name FROM customers
+    ) AS everything
     WHERE note LIKE 'seed%'
   ) AS pairs
   WHERE created_at < earlier`;

@@ -7,9 +7,9 @@ import { until } from '../../until.js';
 export interface Writing {
   readonly client: PoolClient;
   /** A text of its own for each customer; notes begin with it. */
-  text(): string;
+  readonly text: () => string;
   /** Called with the texts of rows that are committed. */
-  acknowledge(...texts: readonly string[]): void;
+  readonly acknowledge: (...texts: readonly string[]) => void;
 }
 
 /** Writes one customer with some orders, in one transaction or in several. */
@@ -50,7 +50,7 @@ export class Writers {
     while (this.isRunning && this.errors.length === 0) {
       try {
         const text = () => `${name}-${count++}`;
-        const acknowledge = (...texts: string[]) => void this.acknowledged.push(...texts);
+        const acknowledge = (...texts: readonly string[]) => void this.acknowledged.push(...texts);
         await work({ client, text, acknowledge });
       } catch (error) {
         this.errors.push(error);

@@ -36,6 +36,7 @@ export {
   suffixedForm,
 } from './core/text/composed-forms.js';
 export type { PublicId, PublicIds } from './core/text/opaque-form.js';
+export { parseJson } from './core/text/parse-json.js';
 export type { PublicIdKey } from './core/text/public-id-key.js';
 export { publicIds } from './core/text/public-ids.js';
 export type { PublicIdsOptions } from './core/text/public-ids.js';
@@ -96,6 +97,7 @@ export type {
   SliceWrite,
   StoredRow,
 } from './registry/slice-store.js';
+export { currentIdMaker } from './nest/current-id-makers.js';
 export { InjectIdMaker } from './nest/decorators.js';
 export { IdMaker } from './nest/id-maker.js';
 export type {

@@ -36,6 +36,7 @@ export {
   suffixedForm,
 } from './text/composed-forms.js';
 export type { PublicId, PublicIds } from './text/opaque-form.js';
+export { parseJson } from './text/parse-json.js';
 export type { PublicIdKey } from './text/public-id-key.js';
 export { publicIds } from './text/public-ids.js';
 export type { PublicIdsOptions } from './text/public-ids.js';

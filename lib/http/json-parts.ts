@@ -27,12 +27,32 @@ export function isOpaque(value: object): boolean {
 
 /**
  * What JSON.stringify writes for a value: the result of toJSON, or the value itself, and the bigint
- * in a BigInt object. Like JSON.stringify, it calls no toJSON on the result.
+ * in a BigInt object or a Long of BSON. Like JSON.stringify, it calls no toJSON on the result.
  */
 export function viewOf(value: object, key: string | number): unknown {
   const { toJSON } = value as Parts;
   const view: unknown = typeof toJSON === 'function' ? toJSON.call(value, `${key}`) : value;
-  return view instanceof BigInt ? view.valueOf() : view;
+  if (view instanceof BigInt) return view.valueOf();
+  return isLong(view) ? bigintOf(view) : view;
+}
+
+/** The 64-bit integer of BSON, as MongoDB's driver reads it: two halves of 32 bits. */
+interface Long {
+  readonly high: number;
+  readonly low: number;
+  readonly unsigned?: boolean;
+}
+
+/** Only of a class: an object of a client's JSON that is sent back is no Long. */
+function isLong(value: unknown): value is Long {
+  if (typeof value !== 'object' || value === null) return false;
+  const { _bsontype, high, low } = value as Parts;
+  return _bsontype === 'Long' && !isPlain(value) && Number.isInteger(high) && Number.isInteger(low);
+}
+
+function bigintOf({ high, low, unsigned }: Long): bigint {
+  const bits = (BigInt(high) << 32n) | BigInt.asUintN(32, BigInt(low));
+  return unsigned ? BigInt.asUintN(64, bits) : BigInt.asIntN(64, bits);
 }
 
 /** The ids in a typed array of bigints, as text; undefined for everything else. */

@@ -1,5 +1,6 @@
 /**
- * Sends bigint ids in responses as decimal text, where JSON.stringify would throw.
+ * Sends bigint ids in responses as decimal text, where JSON.stringify would throw, and the Longs in
+ * which MongoDB's driver reads them, which JSON.stringify would write as two halves.
  *
  * Promise: a response without bigints is sent as the same object that the handler returned, and no
  * prototype is patched. Files, streams and bytes are not changed.
@@ -16,9 +17,9 @@ import { catchError, map } from 'rxjs/operators';
 import { textCopyOf } from './text-copy.js';
 
 /**
- * Writes every bigint in a response as decimal text, at any depth, also in the body of an exception
- * that a handler, a pipe or a later interceptor throws. List it first: the interceptor that is
- * listed first sees the response last, after ClassSerializerInterceptor.
+ * Writes every bigint in a response as decimal text, and every Long of BSON, at any depth, also in
+ * the body of an exception that a handler, a pipe or a later interceptor throws. List it first: the
+ * interceptor that is listed first sees the response last, after ClassSerializerInterceptor.
  *
  * In a GraphQL resolver it does nothing: there the scalars write the ids.
  *

@@ -1,0 +1,197 @@
+/**
+ * Tries every path on which a library writes or reads an order, and judges it by what the database
+ * then holds. Each id that our generator makes is odd and beyond 2^53, so no number holds it.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { inspect, isDeepStrictEqual } from 'node:util';
+import { Logger } from '@nestjs/common';
+import { BitLayout, currentIdMaker, startSnowflake, type RunningSnowflake } from 'nestjs-snowflake';
+import { openDatabase, type Database, type Kind, type OrderRow } from './databases.js';
+
+/** What became of a row that was to be written. */
+export type Outcome =
+  /** Every new row has an id of ours. */
+  | 'filled'
+  /** The row was there before, and has the id it had. */
+  | 'kept'
+  /** The row was there before, and has another id now. */
+  | 're-keyed'
+  /** The database refused the row, because it has no id. */
+  | 'refused'
+  /** The library refused, before the database saw the row. */
+  | 'throws'
+  /** The row was stored with the id 0. */
+  | 'stores 0'
+  /** The row was stored with an id that a number has rounded. */
+  | 'stores a rounded id';
+
+/** Of a call whose name ends so, the row is in the table before. */
+const THERE = ', there';
+
+export type Write<Library> = readonly [
+  call: string,
+  outcome: Outcome,
+  run: (library: Library, label: string) => unknown,
+];
+
+/** The type in which an id was read, or that it was read wrong. */
+export type Reading = 'string' | 'bigint' | 'rounded' | 'throws';
+
+export type Read<Library> = readonly [
+  from: string,
+  reading: Reading,
+  run: (library: Library, label: string) => unknown,
+];
+
+export interface Recipe<Library> {
+  readonly name: string;
+  readonly kind: Kind;
+  open(url: URL): Promise<Library> | Library;
+  close(library: Library): unknown;
+  readonly writes: readonly Write<Library>[];
+  readonly reads: readonly Read<Library>[];
+  /** Tests of its own, after the tables. */
+  more?(library: () => Library, database: () => Database): void;
+}
+
+/** The worker id stands last, so it makes every id odd. */
+export const LAYOUT = new BitLayout({
+  epoch: '2024-01-01T00:00:00Z',
+  fields: [
+    ['timestamp', 41],
+    ['sequence', 12],
+    ['worker', 10],
+  ],
+});
+export const WORKER_ID = 7;
+/** Odd and beyond 2^53, made by another worker: of rows that were there before. */
+export const EARLIER_ID = '382366441078289409';
+
+Logger.overrideLogger(false);
+
+export const newId = (): string => currentIdMaker().nextIdString();
+
+export function describeRecipe<Library>(recipe: Recipe<Library>): void {
+  describe(`${recipe.name} on ${recipe.kind}`, () => {
+    let database: Database;
+    let library: Library;
+    let snowflake: RunningSnowflake;
+    let count = 0;
+    const newLabel = () => `row ${++count} `;
+    beforeAll(async () => {
+      database = await openDatabase(recipe.kind);
+      snowflake = await startSnowflake({ workerId: WORKER_ID, layout: LAYOUT });
+      library = await recipe.open(database.url);
+    });
+    afterAll(async () => {
+      if (library !== undefined) await recipe.close(library);
+      await snowflake?.close();
+      await database?.close();
+    });
+
+    const outcomeOf = async ([call, , run]: Write<Library>): Promise<string> => {
+      const label = newLabel();
+      const exists = call.endsWith(THERE);
+      if (exists) await insertEarlier(database, label);
+      const failure = await failureOf(() => run(library, label));
+      return outcomeIn(await database.ordersOf(label), exists, failure);
+    };
+
+    for (const write of recipe.writes) {
+      it(`${write[0]}: ${write[1]}`, async () => {
+        expect(await outcomeOf(write)).toBe(write[1]);
+      });
+    }
+
+    for (const [from, reading, run] of recipe.reads) {
+      it(`read from ${from}: ${reading}`, async () => {
+        const label = newLabel();
+        await insertEarlier(database, label);
+        expect(await readingOf(() => run(library, label))).toBe(reading);
+      });
+    }
+
+    recipe.more?.(
+      () => library,
+      () => database,
+    );
+
+    const filled = recipe.writes.filter(([, outcome]) => outcome === 'filled');
+    for (const write of filled)
+      it(`${write[0]}: throws while no generator runs`, async () => {
+        await snowflake.close();
+        expect(await outcomeOf(write)).toBe('throws');
+      });
+  });
+}
+
+/** There is one row of the earlier id at a time. */
+async function insertEarlier(database: Database, label: string): Promise<void> {
+  await database.run(`DELETE FROM orders WHERE id = ${EARLIER_ID}`);
+  await database.run(`INSERT INTO orders (id, label) VALUES (${EARLIER_ID}, '${label}')`);
+}
+
+async function failureOf(run: () => unknown): Promise<unknown> {
+  try {
+    await run();
+    return undefined;
+  } catch (error) {
+    return error ?? new Error('nothing');
+  }
+}
+
+function outcomeIn(rows: readonly OrderRow[], existed: boolean, failure: unknown): string {
+  const ids = rows.map(({ id }) => id);
+  if (failure !== undefined) {
+    const before = existed ? [{ id: EARLIER_ID, total: 1 }] : [];
+    const now = rows.map(({ id, total }) => ({ id, total }));
+    if (!isDeepStrictEqual(now, before)) return `failed half-way: ${inspect(failure)}`;
+    if (isRefusal(failure)) return 'refused';
+    return isThrown(failure) ? 'throws' : inspect(failure);
+  }
+  if (existed) {
+    if (rows.some(({ total }) => total !== 2)) return 'did not write';
+    return ids.includes(EARLIER_ID) ? 'kept' : 're-keyed';
+  }
+  if (ids.length === 0) return 'stored nothing';
+  if (ids.every(isMade)) return 'filled';
+  if (ids.includes('0')) return 'stores 0';
+  return ids.every((id) => id === String(Number(id))) ? 'stores a rounded id' : ids.join();
+}
+
+/** By the generator of this test. */
+export const isMade = (id: string): boolean => LAYOUT.parse(id).workerId === WORKER_ID;
+
+/** No value for a column that must have one, in PostgreSQL and in MariaDB. */
+const NO_VALUE = ['23502', 1364, 1048];
+
+const isRefusal = (failure: unknown): boolean =>
+  chainOf(failure).some(
+    ({ code, errno }) => NO_VALUE.includes(code as string) || NO_VALUE.includes(errno as number),
+  );
+
+/** Our error, or what a library says before it asks the database. */
+const isThrown = (failure: unknown): boolean =>
+  chainOf(failure).some(
+    ({ code, name }) =>
+      code === 'NOT_READY' || (typeof name === 'string' && name.endsWith('ValidationError')),
+  );
+
+/** Libraries wrap what a driver or a default function throws, each in its own way. */
+function chainOf(failure: unknown): Record<string, unknown>[] {
+  if (typeof failure !== 'object' || failure === null) return [];
+  const error = failure as Record<string, unknown>;
+  const inner = [error['cause'], error['parent'], error['original'], error['nativeError']];
+  const many = Array.isArray(error['errors']) ? (error['errors'] as unknown[]) : [];
+  const below = [...inner, ...many].filter((one) => one !== failure);
+  return [error, ...below.flatMap(chainOf)];
+}
+
+async function readingOf(run: () => unknown): Promise<string> {
+  try {
+    const id = await run();
+    return String(id) === EARLIER_ID ? typeof id : typeof id === 'number' ? 'rounded' : String(id);
+  } catch (error) {
+    return `throws${error instanceof Error ? '' : ' something'}`;
+  }
+}

@@ -65,7 +65,7 @@ async function flushed(orm: Orm, persist: (em: EntityManager) => void): Promise<
 
 const order = (label: string) => ({ label, total: 2 }) as Order;
 const withLines = (label: string) => ({ label, lines: [{ label: `${label} line` }] }) as never;
-const given = (label: string) => ({ ...order(label), id: newId() });
+const given = (label: string) => ({ label, total: 2, id: newId() });
 
 const UPSERT: UpsertOptions<Order, 'total'> = {
   onConflictFields: ['label'],

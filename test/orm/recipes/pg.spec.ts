@@ -1,6 +1,7 @@
 /** The bare driver of PostgreSQL, pg. */
 import pg from 'pg';
-import { describeRecipe, newId } from './support/describe-recipe.js';
+import { describeRecipe } from './support/describe-recipe.js';
+import { newId } from './support/made-ids.js';
 
 const INSERT = 'INSERT INTO orders (id, label, total) VALUES ($1, $2, 2)';
 const INSERT_MANY = 'INSERT INTO orders (id, label) SELECT * FROM unnest($1::bigint[], $2::text[])';

@@ -1,4 +1,4 @@
-/** What a client is told of each code, on both platforms: the compiler sees that none is missing. */
+/** What a client is told of each code, the compiler sees that none is missing. */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Logger, Module, Param } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';

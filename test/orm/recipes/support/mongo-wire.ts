@@ -1,6 +1,7 @@
 /**
- * Speaks the protocol of MongoDB, as far as Mongoose needs it, and keeps what it is sent. It stores
- * nothing and is no MongoDB: it shows which keys leave the process, not what a server makes of them.
+ * Speaks the protocol of MongoDB, as far as Mongoose needs it, and keeps what it is sent. It is no
+ * MongoDB and stores nothing: it shows which keys leave the process, not what a server makes of
+ * them.
  */
 import { createServer, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';

@@ -11,8 +11,15 @@ export type { Clock } from './core/clock.js';
 export type { Epoch } from './core/layout/epoch.js';
 export type { FieldRole, LayoutField } from './core/layout/layout-field.js';
 export type { FieldSpec } from './core/layout/layout-fields.js';
+export { moveAfter } from './core/layout/move-after.js';
+export type { MoveAfter } from './core/layout/move-after.js';
 export { layouts } from './core/layout/presets.js';
-export type { IchLayoutOptions, LayoutOptions } from './core/layout/presets.js';
+export type {
+  IchLayoutOptions,
+  LayoutOptions,
+  TsidLayoutOptions,
+  YitterLayoutOptions,
+} from './core/layout/presets-of-others.js';
 export { readableForm } from './core/layout/readable-form.js';
 export type { ReadableFormOptions } from './core/layout/readable-form.js';
 export { joinSharedLease } from './core/generator/join-shared-lease.js';
@@ -29,6 +36,7 @@ export {
   suffixedForm,
 } from './core/text/composed-forms.js';
 export type { PublicId, PublicIds } from './core/text/opaque-form.js';
+export { parseJson } from './core/text/parse-json.js';
 export type { PublicIdKey } from './core/text/public-id-key.js';
 export { publicIds } from './core/text/public-ids.js';
 export type { PublicIdsOptions } from './core/text/public-ids.js';

@@ -17,6 +17,8 @@ export const ENTRIES = {
   './api-keys/swagger': 'api-keys/swagger',
   './lock': 'nest/lock/index',
   './typeorm': 'orm/typeorm/index',
+  './prisma': 'orm/prisma/index',
+  './drizzle': 'orm/drizzle/index',
   './testing': 'testing/index',
   './http': 'http/index',
   './swagger': 'http/swagger',

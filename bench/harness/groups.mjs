@@ -4,7 +4,7 @@
 
 /** @typedef {import('./turns.mjs').BenchGroup & { folder: string }} FolderGroup */
 
-const FOLDERS = ['ids', 'counters', 'threads', 'database', 'lease'];
+const FOLDERS = ['ids', 'counters', 'lock', 'threads', 'database', 'lease'];
 
 /** @returns {Promise<{ groups: FolderGroup[], failures: { name: string, error: any }[] }>} */
 export async function loadGroups() {

@@ -35,3 +35,6 @@ export const importSegments = () => importEntry('nestjs-snowflake/segments');
 
 /** @returns {Promise<typeof import('nestjs-snowflake/typeorm')>} */
 export const importTypeorm = () => importEntry('nestjs-snowflake/typeorm');
+
+/** @returns {Promise<typeof import('nestjs-snowflake/lock')>} */
+export const importLock = () => importEntry('nestjs-snowflake/lock');

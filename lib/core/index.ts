@@ -11,8 +11,15 @@ export type { Clock } from './clock.js';
 export type { Epoch } from './layout/epoch.js';
 export type { FieldRole, LayoutField } from './layout/layout-field.js';
 export type { FieldSpec } from './layout/layout-fields.js';
+export { moveAfter } from './layout/move-after.js';
+export type { MoveAfter } from './layout/move-after.js';
 export { layouts } from './layout/presets.js';
-export type { IchLayoutOptions, LayoutOptions } from './layout/presets.js';
+export type {
+  IchLayoutOptions,
+  LayoutOptions,
+  TsidLayoutOptions,
+  YitterLayoutOptions,
+} from './layout/presets-of-others.js';
 export { readableForm } from './layout/readable-form.js';
 export type { ReadableFormOptions } from './layout/readable-form.js';
 export { joinSharedLease } from './generator/join-shared-lease.js';
@@ -29,6 +36,7 @@ export {
   suffixedForm,
 } from './text/composed-forms.js';
 export type { PublicId, PublicIds } from './text/opaque-form.js';
+export { parseJson } from './text/parse-json.js';
 export type { PublicIdKey } from './text/public-id-key.js';
 export { publicIds } from './text/public-ids.js';
 export type { PublicIdsOptions } from './text/public-ids.js';

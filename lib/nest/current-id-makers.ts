@@ -28,9 +28,18 @@ export function runningIdMaker(generator: string | undefined): IdMaker | undefin
 }
 
 /**
- * The one started last, where several of this name run.
- * @param generator its name; none for the one without a name
- * @throws SnowflakeError NOT_READY when no such generator is running.
+ * The IdMaker that is running in this process, for code without dependency injection, such as the
+ * default of a column. Ask for it when an id is needed and not before; where several of this name
+ * run, it is the one started last.
+ *
+ * @param generator the `name` of the generator; without one, the generator that has none
+ * @throws SnowflakeError NOT_READY when no such generator is running
+ * @example
+ * ```ts
+ * import { currentIdMaker } from 'nestjs-snowflake';
+ *
+ * const order = { id: currentIdMaker().nextIdString(), note: 'by hand' };
+ * ```
  */
 export function currentIdMaker(generator?: string): IdMaker {
   const ids = runningIdMaker(generator);

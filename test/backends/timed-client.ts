@@ -1,6 +1,7 @@
 /**
  * A client of Redis by which scripts are told time and server, and which forgets on demand.
  */
+import { createHash } from 'node:crypto';
 import type { Redis, RedisOptions } from 'ioredis';
 
 export interface TimedReading {
@@ -23,9 +24,15 @@ export function timedClient(
     options: redis.options,
     duplicate(options: RedisOptions) {
       const client = redis.duplicate(options);
-      const evalsha = (sha1: string, keyCount: number, ...args: (string | number)[]) => {
+      const byHash = client.evalsha.bind(client);
+      const evalsha = async (sha1: string, keyCount: number, ...args: (string | number)[]) => {
         const { timeMs, server } = reading();
-        return client.eval(texts.get(sha1)!, keyCount, ...args, timeMs, server);
+        const text = texts.get(sha1)!;
+        const given = [...args, timeMs, server];
+        return byHash(hashOf(text), keyCount, ...given).catch((error: unknown) => {
+          if (!String(error).includes('NOSCRIPT')) throw error;
+          return client.eval(text, keyCount, ...given);
+        });
       };
       return Object.assign(client, { evalsha });
     },
@@ -36,4 +43,12 @@ export function timedClient(
 export async function copied(redis: Redis, from: string, to: string): Promise<void> {
   await redis.del(to);
   await redis.copy(from, to);
+}
+
+const hashes = new Map<string, string>();
+
+function hashOf(text: string): string {
+  const known = hashes.get(text) ?? createHash('sha1').update(text).digest('hex');
+  hashes.set(text, known);
+  return known;
 }

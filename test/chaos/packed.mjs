@@ -16,6 +16,7 @@ const PROCESSES = [
   'processes/living.mjs',
   'processes/worker.mjs',
   'processes/number-worker.mjs',
+  'processes/lock-worker.mjs',
   'processes/highest-number.mjs',
   'mistakes/process.mjs',
 ];

@@ -2,9 +2,6 @@
  * What a run of the chaos found, in words and figures, and whether it is good.
  */
 
-/** A run that made fewer proves nothing. */
-const LEAST = { ids: 1000, leases: 8 };
-
 /** As long as the longest of a fault. */
 const NAME_WIDTH = 43;
 
@@ -17,6 +14,7 @@ export function reportText(/** @type {readonly Result[]} */ results) {
 function textOf(/** @type {Result} */ result) {
   const { topology, seconds, processCount, leaseCount, idCount, exits, faults, isPaced, grants } =
     result;
+  const { words, lateWriteCount } = result;
   const ends = Object.entries(exits).map(([how, count]) => `${how} ${count}`);
   const rows = faults.map(({ name, level, count, grantCount, longestGapMs }) => {
     const gap = longestGapMs === 0 ? 'none' : `${(longestGapMs / 1000).toFixed(1)} s`;
@@ -26,26 +24,43 @@ function textOf(/** @type {Result} */ result) {
   return [
     '',
     `${topology}, ${seconds} s: ${processCount} processes, ${leaseCount} ${grants}, ` +
-      `${idCount.toLocaleString('en-US')} ids, ends: ${ends.join(', ')}`,
+      `${idCount.toLocaleString('en-US')} ${words.made}, ends: ${ends.join(', ')}`,
     ...(result.note === undefined ? [] : [`  ${result.note}`]),
-    `  ${'fault'.padEnd(NAME_WIDTH)} times  longest without ids, of one process`,
+    `  ${'fault'.padEnd(NAME_WIDTH)} times  longest without ${words.stretch}, of one process`,
     ...rows,
-    `  duplicates ${result.duplicateCount}, out of order ${result.disorderCount}`,
+    `  ${words.twice} ${result.duplicateCount}, ${words.back} ${result.disorderCount}`,
+    ...(lateWriteCount === undefined
+      ? []
+      : [`  late writes, which only the token can stop: ${lateWriteCount}`]),
     ...result.duplicates.map((text) => `    twice: ${text}`),
   ].join('\n');
 }
 
-/** With a rule taken out, a run that finds nothing would be blind. */
-export function controlVerdictOf(
-  /** @type {readonly { duplicateCount: number }[]} */ results,
-  /** @type {{ name: string }} */ { name },
-) {
-  const duplicates = results.reduce((total, { duplicateCount }) => total + duplicateCount, 0);
+/**
+ * What a rule keeps from happening, where it is taken out.
+ * @param {readonly { duplicateCount: number, disorderCount?: number }[]} results
+ * @param {import('./rules.mjs').Rule} rule
+ */
+export function foundOf(results, { shows = 'ids made twice' }) {
+  return results.reduce(
+    (sum, { duplicateCount, disorderCount = 0 }) =>
+      sum + (shows === 'tokens that fell' ? disorderCount : duplicateCount),
+    0,
+  );
+}
+
+/**
+ * With a rule taken out, a run that finds nothing would be blind.
+ * @param {Parameters<typeof foundOf>[0]} results @param {import('./rules.mjs').Rule} rule
+ */
+export function controlVerdictOf(results, rule) {
+  const { name, shows = 'ids made twice' } = rule;
+  const count = foundOf(results, rule);
   const text =
-    duplicates > 0
-      ? `\nWithout ${name} ${duplicates} ids were made twice, as expected.`
-      : `\nWithout ${name} NO DUPLICATE was found: the check is blind.`;
-  return { isGood: duplicates > 0, text };
+    count > 0
+      ? `\nWithout ${name} there were ${count} ${shows}, as expected.`
+      : `\nWithout ${name} there were NO ${shows}: the check is blind.`;
+  return { isGood: count > 0, text };
 }
 
 export function verdictOf(/** @type {readonly Result[]} */ results) {
@@ -67,16 +82,17 @@ export function verdictOf(/** @type {readonly Result[]} */ results) {
       .map(({ name }) => `${topology}: ${name}`),
   );
   const isThin = results.some(
-    ({ idCount, leaseCount }) => idCount < LEAST.ids || leaseCount < LEAST.leases,
+    ({ idCount, leaseCount, least }) => idCount < least.ids || leaseCount < least.leases,
   );
   const reasons = [
     ...(missing.length > 0 ? [`never happened: ${missing.join(', ')}`] : []),
     ...(idle.length > 0 ? [`nothing was granted after: ${idle.join(', ')}`] : []),
-    ...(isThin ? ['too few ids'] : []),
+    ...(isThin ? ['too little was made'] : []),
   ];
   if (reasons.length > 0) {
     const what = reasons.join('; ');
-    return { isGood: false, text: `\nNo id was made twice, but this proves little: ${what}.` };
+    return { isGood: false, text: `\nNothing was found, but this proves little: ${what}.` };
   }
-  return { isGood: true, text: '\nNo id was made twice, and none went back.' };
+  const good = new Set(results.map(({ words }) => words.good));
+  return { isGood: true, text: `\n${[...good].join('\n')}` };
 }

@@ -4,10 +4,12 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { LOCK_RULES } from './locks/lock-rules.mjs';
 
 /**
  * @typedef {{ in: 'lua' | 'code', says: string, insteadSays: string }} Edit as the build writes it
- * @typedef {{ name: string, edits: readonly Edit[] }} Rule
+ * @typedef {'ids made twice' | 'two holders' | 'tokens that fell'} Shown
+ * @typedef {{ name: string, edits: readonly Edit[], shows?: Shown }} Rule
  */
 
 const SCRIPTS = 'data/scripts.cjs';
@@ -151,6 +153,7 @@ export const RULES = [
       },
     ],
   },
+  ...LOCK_RULES,
 ];
 
 /** @param {Rule} rule @param {string} folder `dist` of the library as it is published */

@@ -58,6 +58,44 @@ describe('decode', () => {
     expect(wrong.map(({ out, err }) => out + err).join('')).not.toContain(key.slice(0, 8));
   });
 
+  it('without a layout lists the presets that an id can be of, likeliest first', async () => {
+    const fitsOf = async (id: bigint) => {
+      const { lines } = await command(['decode', '--json', String(id)]);
+      return (JSON.parse(lines[0]!) as { fits: { presets: string[]; time: string }[] }).fits;
+    };
+    const timestampMs = Date.now() - 3_600_000;
+    const names = ['snowflake', 'tsid', 'discord', 'mastodon', 'yitter', 'sonyflake'] as const;
+    for (const name of names) {
+      const id = layouts[name]().compose({ timestampMs, workerId: name === 'mastodon' ? 0 : 3 });
+      const [likeliest] = await fitsOf(id);
+      expect(likeliest!.presets).toContain(name);
+    }
+    expect((await fitsOf(layouts.hutool().compose({ timestampMs })))[0]!.presets).toEqual([
+      'twitter',
+      'bwmarrin',
+      'mybatisPlus',
+      'hutool',
+    ]);
+    const { out } = await command(['decode', ID]);
+    expect(out).toMatch(
+      /An id does not say its layout.*\n.*likeliest first:\n +2026-11-21T03:07:43/,
+    );
+    for (const counter of ['7', '4294967295']) {
+      expect((await command(['decode', counter])).out).toContain('it is of no preset');
+    }
+  });
+
+  it('makes no guess where the layout or the epoch is given', async () => {
+    for (const how of [
+      ['--layout', 'tsid'],
+      ['--epoch', '2020-01-01'],
+    ]) {
+      expect((await command(['decode', ...how, ID])).out).not.toContain('does not say');
+      const { lines } = await command(['decode', '--json', ...how, ID]);
+      expect(JSON.parse(lines[0]!)).not.toHaveProperty('fits');
+    }
+  });
+
   it('takes layouts by fields and by fingerprint', async () => {
     const spec = ['--fields', 'timestamp:39,room:2,machine:7,business:4:call,sequence:7'];
     const own = await command(['decode', '--json', ...spec, '--unit', '10ms', ID]);

@@ -8,6 +8,7 @@ import { LOCK_CASES } from '../../lib/testing/describe-lock-store.js';
 import { SCENARIOS } from '../simulation/world/index.js';
 import { COUNTER_FAULTS } from '../chaos/counters/counter-topologies.mjs';
 import { FAULTS } from '../chaos/faults.mjs';
+import { LOCK_FAULTS } from '../chaos/locks/lock-topologies.mjs';
 import { NETWORK_FAULTS } from '../chaos/network-faults.mjs';
 import { STORE_FAULTS } from '../chaos/stores/stores.mjs';
 import { MISTAKES } from '../chaos/mistakes/mistakes.mjs';
@@ -23,7 +24,9 @@ const TRACK_RECORD = textOf('docs/internals/track-record.md');
 const KNOWN: Readonly<Record<string, readonly string[]>> = {
   mutant: BROKEN_VARIANTS.map(({ name }) => name),
   simulation: SCENARIOS.map(({ name }) => name),
-  chaos: [...FAULTS, ...NETWORK_FAULTS, ...STORE_FAULTS, ...COUNTER_FAULTS].map(({ name }) => name),
+  chaos: [...FAULTS, ...NETWORK_FAULTS, ...STORE_FAULTS, ...COUNTER_FAULTS, ...LOCK_FAULTS].map(
+    ({ name }) => name,
+  ),
   mistake: MISTAKES.map(({ name }) => name),
   contract: [...CONTRACT_CASES, ...LOCK_CASES].map(({ name }) => name),
 };

@@ -23,7 +23,7 @@ interface Fence {
 }
 
 /** What a block may be marked with. Other words for TypeScript would not be compiled. */
-const LANGUAGES = ['ts', 'sh', ''];
+const LANGUAGES = ['ts', 'sh', 'sql', 'prisma', ''];
 
 /** Blocks marked `ts`. */
 export function snippetsIn(file: TextFile): Snippet[] {

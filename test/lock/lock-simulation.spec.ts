@@ -8,7 +8,7 @@ import { loadLockSimulation } from '../mutants/load-library.mjs';
 import { runs } from '../runs.js';
 import { simulate } from './lock-simulation.js';
 
-const SEED_COUNT = runs(20);
+const SEED_COUNT = runs(12);
 /** Where the seed that is known to show it no longer does. */
 const SEED_MAX = 20;
 

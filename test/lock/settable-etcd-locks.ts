@@ -49,8 +49,8 @@ class SettableLeases {
   }
 }
 
-/** @param etcd the endpoint of a member */
-export function settableEtcdLocks(etcd: () => string): SettableEtcdLocks {
+/** @param etcd the endpoint of a member @param make the locks as they are, or a mutant of them */
+export function settableEtcdLocks(etcd: () => string, make = etcdLocks): SettableEtcdLocks {
   const time = { wallMs: START_MS };
   const leases = new SettableLeases();
   const places = new Map<string, Place>();
@@ -80,7 +80,7 @@ export function settableEtcdLocks(etcd: () => string): SettableEtcdLocks {
     async createStore(name) {
       const { keys, proxy } = placeOf(name);
       const { endpoint } = await proxy;
-      const store = etcdLocks({
+      const store = make({
         endpoints: [endpoint],
         namespace: keys.namespace,
         failoverWindowMs: LOSS_WINDOW_MS,

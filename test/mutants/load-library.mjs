@@ -41,6 +41,7 @@ const PARTS = [
   'lib/counters',
   'lib/lock',
   'lib/backends/memory',
+  'lib/backends/etcd',
   'lib/api-keys/key',
   'lib/api-keys/guard/admission.ts',
   'lib/testing',

@@ -183,7 +183,7 @@ export const LOCK_MUTANTS = [
   },
   {
     name: 'the clock goes back with that of the server',
-    seed: 3,
+    seed: 2,
     by: 'frees nothing and repeats no token although its clock goes back, again and again',
     edits: edit(OPENING, '...clock(stored, timeMs) };', 'lastTimeMs: timeMs };'),
   },
@@ -206,7 +206,7 @@ export const LOCK_MUTANTS = [
 export const HOLDER_MUTANTS = [
   {
     name: 'the deadline counts from the answer',
-    seed: 7,
+    seed: 4,
     edits: edit(
       ATTEMPT,
       'return { holder, token, era, ttlMs, passed };',
@@ -215,7 +215,7 @@ export const HOLDER_MUTANTS = [
   },
   {
     name: 'an extension counts from its answer',
-    seed: 1,
+    seed: 20,
     edits: edit(
       SECTION,
       'if (ttlMs - passed() <= this.leftMs) return;\n    this.#deadline = { ttlMs, passed };',
@@ -233,7 +233,7 @@ export const HOLDER_MUTANTS = [
   },
   {
     name: 'an extension that fails counts as one that was granted',
-    seed: 2,
+    seed: 3,
     edits: edit(
       SECTION,
       'if (this.#isOver || this.#isAbandoned) return;',
@@ -243,12 +243,12 @@ export const HOLDER_MUTANTS = [
   },
   {
     name: 'the wall clock alone tells how much time went by',
-    seed: 6,
+    seed: 3,
     edits: edit(STOPWATCH, 'monotonic.now() - monotonicMs, 0', '0 * monotonicMs'),
   },
   {
     name: 'the monotonic clock alone tells how much time went by',
-    seed: 1,
+    seed: 13,
     edits: edit(STOPWATCH, 'Math.max(clock.now() - wallMs, ', 'Math.max(0 * wallMs, '),
   },
   {

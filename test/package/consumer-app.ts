@@ -47,8 +47,8 @@ export class ConsumerApp {
   /** Takes the packages out of node_modules that the library can do without, while `work` runs. */
   async withoutOptional<T>(work: () => Promise<T>): Promise<T> {
     const [installed, aside] = [`${this.folder}/node_modules`, `${this.folder}/aside`];
-    // A driver that would have to be compiled was never there.
-    const isThere = (name: string) => name !== 'better-sqlite3';
+    // What would have to be compiled, and what is known by shape alone, was never there.
+    const isThere = (name: string) => !['better-sqlite3', '@prisma/client'].includes(name);
     const names = [...(await optionalPeers()), ...HANDED_IN].filter(isThere);
     const move = async (from: string, to: string): Promise<void> => {
       for (const name of names) {

@@ -9,7 +9,8 @@ import { ROOT, madeOnce } from './made-once.mjs';
 
 /** What the package is not made from; of bench only the results are in it. */
 const NOT_PACKED = new RegExp(
-  '^(\\.git|\\.github|\\.ci|\\.data|dist|coverage|test|sample-app|bench/(?!RESULTS)[^/]+)(/|$)|' +
+  '^(\\.git|\\.github|\\.ci|\\.data|dist|coverage|test|sample-app|site)(/|$)|' +
+    '^bench/(?!RESULTS)[^/]+(/|$)|' +
     '(^|/)node_modules(/|$)|\\.tgz$',
 );
 

@@ -110,11 +110,16 @@ export const ROOMS: readonly Room[] = [
     ],
     outside: ['@nestjs/common', '@nestjs/core', '@nestjs/schedule'],
   },
+  // The text of an id on its way to and from any driver.
+  { room: 'orm/exact-text', imports: ['core', 'errors', 'shown'], outside: [] },
   {
     room: 'orm/typeorm',
-    imports: ['nest', 'core', 'errors', 'shown', 'process-wide'],
+    imports: ['orm/exact-text', 'nest', 'core', 'errors', 'shown', 'process-wide'],
     outside: ['typeorm', '@nestjs/common', '@nestjs/core'],
   },
+  // Both are known by shape, so nothing of them is imported.
+  { room: 'orm/prisma', imports: ['nest', 'errors', 'shown'], outside: [] },
+  { room: 'orm/drizzle', imports: ['orm/exact-text', 'core'], outside: [] },
   {
     room: 'http',
     imports: ['core', 'errors', 'shown'],

@@ -4,13 +4,14 @@
  * Promise: ids from standard input are answered chunk by chunk, in constant memory. One that cannot
  * be read is reported with its line number, and the others are still answered.
  */
-import type { BitLayout, TextForm } from '../../core/index.js';
+import { systemClock, type BitLayout, type TextForm } from '../../core/index.js';
 import { isSnowflakeError } from '../../errors.js';
 import { printableJson } from '../../shown.js';
 import { usageFault, type Call, type Command, quoted } from '../command.js';
 import { idLines, idRecord } from '../describe-id.js';
 import { FORM_OPTION, formFrom } from '../form-option.js';
-import { LAYOUT_OPTIONS, layoutFrom } from '../layout-option.js';
+import { LAYOUT_OPTIONS, layoutFrom, namesLayout } from '../layout-option.js';
+import { PlausibleLayouts, plausibleLines } from '../plausible-layouts.js';
 import { lineChunks } from '../read-lines.js';
 import type { ExitCode } from '../surroundings.js';
 
@@ -18,12 +19,17 @@ interface Reading {
   readonly layout: BitLayout;
   readonly form: TextForm;
   readonly isJson: boolean;
+  /** Where the command line says nothing of the layout. */
+  readonly plausible: PlausibleLayouts | undefined;
 }
 
 export const decode: Command = {
   name: 'decode',
   summary: 'Takes ids apart: time, worker id, sequence and every field',
-  says: ['Without ids it reads them from standard input, one per line.'],
+  says: [
+    'Without ids it reads them from standard input, one per line. Without a layout it also lists ' +
+      'the presets that an id can be of; that is a guess by its time.',
+  ],
   words: { name: 'id', min: 0, max: Infinity },
   options: {
     ...LAYOUT_OPTIONS,
@@ -38,7 +44,13 @@ export const decode: Command = {
   async run(call: Call): Promise<ExitCode> {
     const { options, terminal } = call;
     const isJson = options.flag('json');
-    const reading = { layout: layoutFrom(options), form: formFrom(call), isJson };
+    const isNamed = namesLayout(options) || options.text('epoch') !== undefined;
+    const reading: Reading = {
+      layout: layoutFrom(options),
+      form: formFrom(call),
+      isJson,
+      plausible: isNamed ? undefined : new PlausibleLayouts(systemClock.now()),
+    };
     const { words } = options;
     if (words.length === 0 && terminal.stdin.isTTY === true) {
       throw usageFault('Give ids, or send them to standard input, one per line.');
@@ -65,11 +77,14 @@ export const decode: Command = {
 };
 
 /** Lines of output, or the fault in words. */
-function answerTo(text: string, { layout, form, isJson }: Reading): string[] | string {
+function answerTo(text: string, reading: Reading): string[] | string {
+  const { layout, form, isJson, plausible } = reading;
   try {
     const id = form.decode(text);
-    if (isJson) return [printableJson({ ...idRecord(layout, id), text })];
-    return [...idLines(layout, id, text), ''];
+    const fits = plausible?.of(id);
+    if (isJson) return [printableJson({ ...idRecord(layout, id), text, fits })];
+    const guess = fits === undefined ? [] : plausibleLines(fits);
+    return [...idLines(layout, id, text), ...guess, ''];
   } catch (error) {
     // This may be a URL with a password, which quoted() hides.
     if (text.includes('://')) return `Expected an id, got ${quoted(text)}.`;

@@ -14,6 +14,7 @@ import { range } from './range.js';
 import { registryCreate } from './registry-create.js';
 import { registryInspect } from './registry-inspect.js';
 import { release } from './release.js';
+import { sql } from './sql.js';
 import { workers } from './workers.js';
 
 export const COMMANDS: readonly Command[] = [
@@ -21,6 +22,7 @@ export const COMMANDS: readonly Command[] = [
   encode,
   range,
   layout,
+  sql,
   workers,
   release,
   registryCreate,

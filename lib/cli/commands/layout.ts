@@ -1,11 +1,13 @@
 /**
- * `snowflake layout`: the limits of a layout, and for comparison those with other bits.
+ * `snowflake layout`: the limits of a layout, for comparison those with other bits, and whether its
+ * ids can follow others.
  *
  * A what-if changes nothing: it is a second layout next to the first.
  */
 import { BitLayout, systemClock, type FieldSpec } from '../../core/index.js';
 import { bitDiagram } from '../bit-diagram.js';
 import { quoted, usageFault, type Call, type Command } from '../command.js';
+import { afterAdvice, afterFacts, afterRow, readMaxId } from '../layout-after.js';
 import { factRows, layoutFacts } from '../layout-facts.js';
 import { LAYOUT_OPTIONS, layoutFrom, readFields } from '../layout-option.js';
 import type { ExitCode } from '../surroundings.js';
@@ -14,8 +16,16 @@ import { tableLines } from '../table.js';
 export const layout: Command = {
   name: 'layout',
   summary: 'Lifetime, workers and ids per second of a layout, and those with other bits',
+  says: [
+    'With --after it judges whether ids of the layout can follow those that exist: they are ' +
+      'unique for ever if each is above the largest old one. The exit code is 1 if they are not.',
+  ],
   options: {
     ...LAYOUT_OPTIONS,
+    after: {
+      value: 'id',
+      says: 'the largest id that exists, of whatever origin, once no more of them are made',
+    },
     'what-if': {
       value: 'name:bits,...',
       says: 'the same layout with other bits, in one more column',
@@ -26,24 +36,30 @@ export const layout: Command = {
   examples: [
     'snowflake layout --layout sonyflake',
     'snowflake layout --what-if worker:12,sequence:10 --what-if timestamp:42,worker:9',
+    'snowflake layout --after 1573624007884939264',
   ],
   async run({ options, terminal }: Call): Promise<ExitCode> {
     const named = layoutFrom(options);
     const all = [named, ...options.texts('what-if').map((text) => changed(named, text))];
-    const facts = all.map(layoutFacts);
+    const maxId = readMaxId(options.text('after'));
+    const nowMs = systemClock.now();
+    const afters = maxId === undefined ? [] : all.map((each) => afterFacts(each, maxId, nowMs));
+    const facts = all.map((each, at) => ({ ...layoutFacts(each), ...afters[at] }));
+    const code = afters[0]?.isSafe === false ? 1 : 0;
     if (options.flag('json')) {
       await terminal.printJson(...facts);
-      return 0;
+      return code;
     }
-    const columns = facts.map(factRows);
+    const columns = facts.map((each, at) => [...factRows(each), ...afterRow(afters[at])]);
     const rows = columns[0]!.map(([label], at) => [
       label,
       ...columns.map((rowsOf) => rowsOf[at]![1]),
     ]);
     await terminal.print(...all.flatMap((each) => bitDiagram(each)), '', ...tableLines(rows));
-    const warning = named.warningAt(systemClock.now());
+    if (afters[0] !== undefined) await terminal.print('', ...afterAdvice(afters[0]));
+    const warning = named.warningAt(nowMs);
     if (warning !== undefined) await terminal.say(warning);
-    return 0;
+    return code;
   },
 };
 

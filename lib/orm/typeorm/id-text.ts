@@ -4,10 +4,12 @@
  * Promise: the digits are the same on both sides, or a SnowflakeError says why they are not.
  */
 import { InstanceChecker, type ValueTransformer } from 'typeorm';
-import { ID_MAX } from '../../core/id-words.js';
-import { isDecimalId } from '../../core/text/decimal.js';
-import { SnowflakeError } from '../../errors.js';
-import { shownShort } from '../../shown.js';
+import { exactText, refusedReading, textToSend } from '../exact-text.js';
+
+const ADVICE =
+  'The row was not loaded. Make the driver return text: PostgreSQL without `parseInt8: true`; ' +
+  'MySQL and MariaDB with `supportBigNumbers: true`; on SQLite declare the column as ' +
+  "`@SnowflakeId({ type: 'varchar' })`.";
 
 /**
  * The transformer of `@SnowflakeId()`, for columns that hold an id but must not get a new one, such
@@ -37,34 +39,12 @@ function toDatabase(value: unknown): unknown {
   }
   // `values({ id: () => 'SQL' })` is an expression for the database.
   if (typeof value === 'function') return value;
-  const text = textOf(value);
-  // In its one spelling, so that the text in the entity is the text the database gives back.
-  if (isDecimalId(text)) return text;
-  throw new SnowflakeError(
-    'ID_INVALID',
-    `Expected an id as decimal text or bigint from 0 to ${ID_MAX}, got ${shownShort(value)}. ` +
-      'Nothing was sent to the database. Keep ids as strings, in JSON too: a number is not exact ' +
-      'beyond 2^53.',
-    { details: { value } },
-  );
+  return textToSend(value);
 }
 
 function fromDatabase(value: unknown): unknown {
   if (value === null || value === undefined) return value;
-  const text = textOf(value);
+  const text = exactText(value);
   if (text !== '') return text;
-  throw new SnowflakeError(
-    'ID_INVALID',
-    `The database driver returned an id as ${shownShort(value)}, which is not exact. The row ` +
-      'was not loaded. Make the driver return text: PostgreSQL without `parseInt8: true`; MySQL ' +
-      'and MariaDB with `supportBigNumbers: true`; on SQLite declare the column as ' +
-      "`@SnowflakeId({ type: 'varchar' })`.",
-    { details: { value } },
-  );
-}
-
-/** Empty for a value without an exact text: an unsafe number has already lost digits. */
-function textOf(value: unknown): string {
-  if (typeof value === 'string') return value;
-  return typeof value === 'bigint' || Number.isSafeInteger(value) ? String(value) : '';
+  throw refusedReading(value, ADVICE);
 }

@@ -2,14 +2,15 @@
  * Counters under attack, by the name that `npm run chaos -- --counters` takes: the servers are
  * those of the registry, with the faults that matter to numbers.
  */
-import { cpSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { FAULTS } from '../faults.mjs';
+import { KeptRedis } from '../kept-redis.mjs';
 import { NETWORK_FAULTS } from '../network-faults.mjs';
 import { POSTGRES_FAULTS } from '../stores/postgres.mjs';
 import { PostgresStandby, STANDBY_FAULTS } from '../stores/postgres-standby.mjs';
 import { isRemoved, ran, storeFault } from '../stores/store-fault.mjs';
-import { NAMESPACE, Sentinel, Standalone } from '../topologies.mjs';
+import { NAMESPACE, Sentinel } from '../topologies.mjs';
 import { until } from '../until.mjs';
 import { forgetGrants } from './forgotten-grants.mjs';
 import { highestNumber } from '../processes/highest-number.mjs';
@@ -17,7 +18,6 @@ import { highestNumber } from '../processes/highest-number.mjs';
 /** @typedef {{ app: string, files: string }} Place the library, and what is written down */
 
 const COUNTER = 'order';
-const KEY = `snowflake:{${NAMESPACE}}:counters`;
 const CLI = 'node_modules/nestjs-snowflake/dist/esm/cli/main.js';
 /** As nestjs-snowflake/sql makes it. */
 const CREATE =
@@ -86,7 +86,7 @@ const FLUSHED = storeFault('FLUSHALL, after which ids go on', ({ node }) => node
 /** Those that no other chaos has. */
 export const COUNTER_FAULTS = [...REDIS_FAULTS, ...SENTINEL_FAULTS, DELETED, FLUSHED];
 
-class Redis extends Standalone {
+class Redis extends KeptRedis {
   worker = 'number-worker.mjs';
   grants = 'segments';
   name = 'counters in redis';
@@ -118,24 +118,12 @@ class Redis extends Standalone {
     await ran(process.execPath, [join(app, CLI), ...args]);
   }
 
-  keep() {
-    cpSync(this.node.folder, `${this.node.folder}.old`, { recursive: true });
-  }
-
-  async putBack() {
-    await this.node.kill();
-    rmSync(this.node.folder, { recursive: true, force: true });
-    cpSync(`${this.node.folder}.old`, this.node.folder, { recursive: true });
-    await this.node.start();
-    this.era = await this.node.admin.hget(KEY, 'era');
-  }
-
   /** @param {import('../faults.mjs').World} world */
   async flush({ fleet, random }) {
     await this.node.admin.flushall();
     const before = this.refusedCount();
     fleet.any(random)?.kill('SIGKILL');
-    const isBegun = async () => (await this.node.admin.exists(KEY)) === 1;
+    const isBegun = async () => (await this.node.admin.exists(this.key)) === 1;
     await until(async () => this.refusedCount() > before || (await isBegun()), 20_000);
     if (await isBegun()) this.breaches.push('A counter that was flushed began anew by itself.');
     else await this.create();
@@ -147,11 +135,6 @@ class Redis extends Standalone {
     const logs = readdirSync(files).filter((name) => name.endsWith('.log'));
     return logs.filter((name) => readFileSync(join(files, name), 'utf8').includes('COUNTER_ABSENT'))
       .length;
-  }
-
-  /** Until somebody's call has shown the loss. */
-  asked() {
-    return until(async () => (await this.node.admin.hget(KEY, 'era')) !== this.era, 20_000);
   }
 }
 

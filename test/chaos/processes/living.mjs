@@ -28,14 +28,11 @@ export const report = (/** @type {object} */ news) => process.send?.(news, () =>
 export const monotonicMs = () => Number(process.hrtime.bigint() / 1_000_000n);
 
 /**
+ * Starts the application, which then ends and stands still as it is told to.
  * @param {new () => object} AppModule
- * @param {(idMaker: IdMaker) => void} make makes some ids and writes them down; throws what kept it
- *   from one
  */
-export async function live(AppModule, make) {
-  let lastMs = Number(CHAOS_BORN_MS);
-  let lastError = 'starting';
-  // From here on it takes a moment until it has leased.
+export async function begin(AppModule) {
+  // From here on it takes a moment until it is granted something.
   report({ isUp: true });
   const app = await NestFactory.createApplicationContext(AppModule, {
     logger: false,
@@ -43,11 +40,23 @@ export async function live(AppModule, make) {
     abortOnError: false,
   });
   app.enableShutdownHooks(['SIGTERM']);
-  const idMaker = app.get(IdMaker);
   process.on('message', ({ blockMs }) => {
     for (const endMs = monotonicMs() + blockMs; monotonicMs() < endMs;);
   });
   process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+  return app;
+}
+
+/**
+ * @param {new () => object} AppModule
+ * @param {(idMaker: IdMaker) => void} make makes some ids and writes them down; throws what kept it
+ *   from one
+ */
+export async function live(AppModule, make) {
+  let lastMs = Number(CHAOS_BORN_MS);
+  let lastError = 'starting';
+  const app = await begin(AppModule);
+  const idMaker = app.get(IdMaker);
   setInterval(() => {
     try {
       make(idMaker);

@@ -65,6 +65,7 @@ export const MARIADB_FAULTS = [
 
 export class Mariadb {
   name = 'mariadb';
+  create = CREATE;
   quarantineMs = 0;
   pace = STORE_PACE;
   faults = [...MARIADB_FAULTS, ...NETWORK_FAULTS];
@@ -73,7 +74,7 @@ export class Mariadb {
 
   async start() {
     await this.node.create();
-    await this.node.sql(CREATE);
+    await this.node.sql(this.create);
     await this.proxy.listen(() => this.node.port);
     const query = 'namespace=chaos&replicated=false';
     return `mysql://root@127.0.0.1:${this.proxy.port}/test?${query}`;

@@ -63,6 +63,7 @@ export const POSTGRES_FAULTS = [
 
 export class Postgres {
   name = 'postgres';
+  create = CREATE;
   quarantineMs = 0;
   pace = STORE_PACE;
   faults = [...POSTGRES_FAULTS, ...NETWORK_FAULTS];
@@ -71,7 +72,7 @@ export class Postgres {
 
   async start() {
     await this.node.create();
-    await this.node.sql(CREATE);
+    await this.node.sql(this.create);
     await this.proxy.listen(() => this.node.port);
     const query = 'namespace=chaos&replicated=false';
     return `postgres://postgres@127.0.0.1:${this.proxy.port}/postgres?${query}`;

@@ -8,6 +8,7 @@ import { SnowflakeText } from 'nestjs-snowflake/class-transformer';
 import { IsSnowflakeId } from 'nestjs-snowflake/class-validator';
 import { BitLayout } from 'nestjs-snowflake/core';
 import { SnowflakeDashboardModule } from 'nestjs-snowflake/dashboard';
+import { snowflakeColumn } from 'nestjs-snowflake/drizzle';
 import { etcdSupport } from 'nestjs-snowflake/etcd';
 import { snowflakeScalar } from 'nestjs-snowflake/graphql';
 import type { SnowflakeHealthIndicator } from 'nestjs-snowflake/health';
@@ -15,6 +16,7 @@ import { folderSupport } from 'nestjs-snowflake/host';
 import { ParseSnowflakePipe } from 'nestjs-snowflake/http';
 import { LockModule } from 'nestjs-snowflake/lock';
 import { registerPrometheusMetrics } from 'nestjs-snowflake/metrics';
+import { snowflakeIds } from 'nestjs-snowflake/prisma';
 import { redisSupport } from 'nestjs-snowflake/redis';
 import { segments } from 'nestjs-snowflake/segments';
 import { mysqlSupport, postgresSupport, registryTable, sqlSupport } from 'nestjs-snowflake/sql';
@@ -88,6 +90,10 @@ export const notAnyCore = (): unknown => layout.absent;
 export const notAnyTesting = (): unknown => new SettableTime('now');
 // @ts-expect-error The decorator takes options.
 export const notAnyTypeorm = () => SnowflakeId(7);
+// @ts-expect-error A generator has a name.
+export const notAnyPrisma = () => snowflakeIds({ generator: 7 });
+// @ts-expect-error An id is text.
+export const notAnyDrizzle = () => snowflakeColumn.toDriver(7);
 // @ts-expect-error A handler gets a bigint or text.
 export const notAnyHttp = () => new ParseSnowflakePipe({ as: 'number' });
 // @ts-expect-error A dashboard has guards.

@@ -1,0 +1,81 @@
+/**
+ * JSON.parse for text with ids in it: an integer that a number cannot hold stays text.
+ *
+ * Such integers are put in quotation marks, and JSON.parse does the rest; so whatever it accepts,
+ * refuses or makes of a `__proto__` is the same here. A reviver would need the source text of a
+ * number, which Node has only since version 21, and costs several times as much.
+ */
+
+/** No shorter integer is beyond 2^53. */
+const LONG = /\d{16}/;
+/** The start of a string, or all of what might be a number. */
+const TOKEN = /"|-?\d[\d.eE+-]*/g;
+const LONG_INTEGER = /^-?[1-9]\d{15,}$/;
+/** A number before a colon is no JSON, but a string would be. */
+const COLON = /[ \t\r\n]*:/y;
+const BACKSLASH = 92;
+
+/**
+ * `JSON.parse` that keeps integers beyond 2^53 as text, digit by digit, however deep they are.
+ * Everything else is as `JSON.parse` has it: smaller integers, fractions and exponents are
+ * numbers, strings stay as they are.
+ *
+ * For JSON that a database makes of bigint columns (`json_agg`, relational queries of Drizzle and
+ * Kysely) and for JSON columns with ids in them.
+ *
+ * @param text JSON
+ * @throws SyntaxError where JSON.parse throws one
+ * @example
+ * ```ts
+ * import { parseJson } from 'nestjs-snowflake';
+ *
+ * parseJson('{"id":382366441078288385,"lines":2}'); // { id: '382366441078288385', lines: 2 }
+ * JSON.parse('{"id":382366441078288385,"lines":2}'); // { id: 382366441078288400, lines: 2 }
+ * ```
+ */
+export function parseJson(text: string): unknown {
+  const quoted = LONG.test(text) ? withQuotedIntegers(String(text)) : text;
+  try {
+    return JSON.parse(quoted) as unknown;
+  } catch (error) {
+    // Its message tells positions in the text that was given.
+    JSON.parse(text);
+    throw error;
+  }
+}
+
+function withQuotedIntegers(text: string): string {
+  const parts: string[] = [];
+  let copied = 0;
+  TOKEN.lastIndex = 0;
+  for (let found = TOKEN.exec(text); found !== null; found = TOKEN.exec(text)) {
+    const [token] = found;
+    if (token === '"') {
+      TOKEN.lastIndex = endOfString(text, found.index);
+    } else if (isBeyondNumbers(token) && !isBeforeColon(text, TOKEN.lastIndex)) {
+      parts.push(text.slice(copied, found.index), '"', token, '"');
+      copied = TOKEN.lastIndex;
+    }
+  }
+  parts.push(text.slice(copied));
+  return parts.join('');
+}
+
+/** The position after its closing quotation mark, or after the text where there is none. */
+function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 0) return at + 1;
+  }
+  return text.length;
+}
+
+function isBeyondNumbers(token: string): boolean {
+  return LONG_INTEGER.test(token) && !Number.isSafeInteger(Number(token));
+}
+
+function isBeforeColon(text: string, at: number): boolean {
+  COLON.lastIndex = at;
+  return COLON.test(text);
+}

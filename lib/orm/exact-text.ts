@@ -1,0 +1,38 @@
+/**
+ * The exact text of an id on its way to and from a database driver.
+ *
+ * Promise: a number that has lost digits has no text here, so it is neither sent nor read.
+ */
+import { ID_MAX } from '../core/id-words.js';
+import { isDecimalId } from '../core/text/decimal.js';
+import { SnowflakeError } from '../errors.js';
+import { shownShort } from '../shown.js';
+
+/** Empty for a value without an exact text: an unsafe number has already lost digits. */
+export function exactText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return typeof value === 'bigint' || Number.isSafeInteger(value) ? String(value) : '';
+}
+
+/** @throws SnowflakeError ID_INVALID for what is no id in its one spelling */
+export function textToSend(value: unknown): string {
+  const text = exactText(value);
+  // In its one spelling, so that the text in the application is the text the database gives back.
+  if (isDecimalId(text)) return text;
+  throw new SnowflakeError(
+    'ID_INVALID',
+    `Expected an id as decimal text or bigint from 0 to ${ID_MAX}, got ${shownShort(value)}. ` +
+      'Nothing was sent to the database. Keep ids as strings, in JSON too: a number is not exact ' +
+      'beyond 2^53.',
+    { details: { value } },
+  );
+}
+
+/** @param advice what to change where the driver returned a number */
+export function refusedReading(value: unknown, advice: string): SnowflakeError {
+  return new SnowflakeError(
+    'ID_INVALID',
+    `The database driver returned an id as ${shownShort(value)}, which is not exact. ${advice}`,
+    { details: { value } },
+  );
+}

@@ -1,0 +1,12 @@
+import DefaultTheme from 'vitepress/theme';
+import PlaygroundPage from '../../playground/PlaygroundPage.vue';
+import HomeHero from './HomeHero.vue';
+import './site.css';
+
+export default {
+  extends: DefaultTheme,
+  enhanceApp(/** @type {{ app: import('vue').App }} */ { app }) {
+    app.component('HomeHero', HomeHero);
+    app.component('PlaygroundPage', PlaygroundPage);
+  },
+};

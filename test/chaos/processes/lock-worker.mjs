@@ -1,0 +1,103 @@
+/**
+ * One process of the chaos of locks: a Nest application whose sections run under a few locks, and
+ * write down when they believed to hold them, until when, and with which token.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Module } from '@nestjs/common';
+import { DistributedLock, LockModule } from 'nestjs-snowflake/lock';
+import { begin, report, tell } from './living.mjs';
+
+const { CHAOS_SUPPORT = '', CHAOS_QUERY, CHAOS_BORN_MS = '0', CHAOS_PLACE } = process.env;
+const { CHAOS_CALL_TIMEOUT_MS = '1000', CHAOS_TTL_MS = '3000' } = process.env;
+const TTL_MS = Number(CHAOS_TTL_MS);
+const LOCKS = ['order:1', 'order:2', 'order:3', 'order:4'];
+/** Callers, so that each lock is wanted by some, in this process and in others. */
+const CALLER_COUNT = 6;
+/** So often a section looks whether it holds its lock; between two looks it writes blindly. */
+const LOOK_MS = 150;
+/** Shorter stretches without a section are what a busy machine does anyway. */
+const GAP_MS = 500;
+
+const [ADDRESS, query] = CHAOS_SUPPORT.split('?');
+
+class AppModule {}
+Module({
+  imports: [
+    LockModule.forRoot({
+      locks: `${ADDRESS}?${CHAOS_QUERY ?? query}`,
+      ttlMs: TTL_MS,
+      callTimeoutMs: Number(CHAOS_CALL_TIMEOUT_MS),
+    }),
+  ],
+})(AppModule);
+
+let lastMs = Number(CHAOS_BORN_MS);
+let lastError = 'starting';
+
+/** CLOCK_MONOTONIC with its fractions, the same in all processes. */
+const nowMs = () => Number(process.hrtime.bigint()) / 1e6;
+
+/** When it is held until, as it is known at this moment; undefined where it is lost. */
+function belief(section) {
+  for (;;) {
+    const fromMs = nowMs();
+    const { leftMs } = section;
+    // A process that stood still in between has read two moments.
+    if (nowMs() - fromMs > 1) continue;
+    return leftMs === 0 ? undefined : { fromMs, untilMs: fromMs + leftMs };
+  }
+}
+
+function noteSection(fromMs) {
+  if (fromMs - lastMs > GAP_MS || lastError === 'starting') {
+    const gap = { place: CHAOS_PLACE, fromMs: Math.floor(lastMs), toMs: Math.floor(fromMs) };
+    tell({ kind: 'gap', ...gap, error: lastError });
+  }
+  lastError = 'none';
+  lastMs = fromMs;
+}
+
+async function run(section) {
+  const { lock, signal } = section;
+  const token = String(section.token);
+  const end = () => tell({ kind: 'end', lock, token, atMs: nowMs() });
+  signal.addEventListener('abort', end, { once: true });
+  // Mostly short; at times so long that it has to be extended.
+  let leftMs = Math.random() < 0.05 ? TTL_MS * (0.5 + Math.random()) : 5 + Math.random() * 40;
+  let toldMs = 0;
+  for (let known = belief(section); known !== undefined; known = belief(section)) {
+    noteSection(known.fromMs);
+    if (known.untilMs > toldMs + 1) {
+      if (toldMs === 0) report({ lock });
+      toldMs = known.untilMs;
+      tell({ kind: 'hold', lock, token, ...known });
+    }
+    if (leftMs <= 0) break;
+    const stepMs = Math.min(leftMs, LOOK_MS);
+    leftMs -= stepMs;
+    await sleep(stepMs);
+    // As if it had been sent before the process stood still: nothing is asked any more.
+    tell({ kind: 'write', lock, token, atMs: nowMs() });
+  }
+  signal.removeEventListener('abort', end);
+  // Before it is released.
+  end();
+}
+
+async function call(locks) {
+  for (;;) {
+    const lock = LOCKS[Math.floor(Math.random() * LOCKS.length)];
+    try {
+      await locks.using(lock, { waitMs: 1000 }, run);
+    } catch (error) {
+      // That somebody else holds it is as it should be.
+      if (error.code !== 'LOCK_HELD') lastError = error.code ?? error.message;
+      if (error.code === 'NOT_READY') return;
+      await sleep(50);
+    }
+  }
+}
+
+const app = await begin(AppModule);
+const locks = app.get(DistributedLock);
+for (let at = 0; at < CALLER_COUNT; at++) void call(locks);

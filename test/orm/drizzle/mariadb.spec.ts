@@ -1,0 +1,182 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { eq, sql } from 'drizzle-orm';
+import { drizzle, type MySql2Database } from 'drizzle-orm/mysql2';
+import type { RunningSnowflake } from 'nestjs-snowflake';
+import { createPool, type Pool } from 'mysql2/promise';
+import * as shop from './support/mariadb-shop.js';
+import { PRESET, isOurs, startOddIds } from './support/odd-ids.js';
+import { ownMariadb } from './support/own-database.js';
+
+const { customers, orders } = shop;
+type Database = MySql2Database<typeof shop>;
+type Write = (db: Database) => Promise<unknown>;
+
+let emails = 0;
+const newCustomer = () => ({ email: `customer-${emails++}@shop.test` });
+
+/** Every path by which Drizzle inserts rows, and how many customers it leaves. */
+const FILLED: readonly [title: string, rows: number, write: Write][] = [
+  ['insert', 1, async (db) => db.insert(customers).values(newCustomer())],
+  ['insert of a list', 3, async (db) => db.insert(customers).values([0, 0, 0].map(newCustomer))],
+  [
+    'insert of 5,000',
+    5000,
+    async (db) => db.insert(customers).values(Array.from({ length: 5000 }, newCustomer)),
+  ],
+  [
+    'insert that answers the id that is stored',
+    1,
+    async (db) => {
+      const [row] = await db.insert(customers).values(newCustomer()).$returningId();
+      expect(await db.select({ id: customers.id }).from(customers)).toEqual([row]);
+    },
+  ],
+  [
+    'insert that ignores what is there',
+    2,
+    async (db) => {
+      const [first, second] = [newCustomer(), newCustomer()];
+      await db.insert(customers).values(first);
+      await db.insert(customers).ignore().values([first, second]);
+    },
+  ],
+  [
+    'upsert that inserts',
+    1,
+    async (db) =>
+      db
+        .insert(customers)
+        .values(newCustomer())
+        .onDuplicateKeyUpdate({ set: { name: 'again' } }),
+  ],
+  [
+    'a transaction',
+    1,
+    (db) => db.transaction(async (within) => within.insert(customers).values(newCustomer())),
+  ],
+];
+
+describe('Drizzle on MariaDB', () => {
+  let snowflake: RunningSnowflake;
+  let url: string;
+  let drop: () => Promise<void>;
+  let pool: Pool;
+  let db: Database;
+
+  const open = (options: object): [Pool, Database] => {
+    const opened = createPool({ uri: url, ...options });
+    return [opened, drizzle(opened, { schema: shop, mode: 'planetscale' })];
+  };
+
+  beforeAll(async () => {
+    snowflake = await startOddIds();
+    ({ url, drop } = await ownMariadb());
+    [pool, db] = open({ supportBigNumbers: true });
+    for (const table of shop.TABLES) await pool.query(table);
+  });
+  afterEach(async () => {
+    await pool.query('DELETE FROM orders');
+    await pool.query('DELETE FROM customers');
+  });
+  afterAll(async () => {
+    await pool?.end();
+    await drop?.();
+    await snowflake?.close();
+  });
+
+  const stored = async (column = 'id', table = 'customers'): Promise<string[]> => {
+    const [rows] = await pool.query(`SELECT CAST(${column} AS char) AS id FROM ${table}`);
+    return (rows as { id: string }[]).map(({ id }) => id);
+  };
+
+  it.each(FILLED)('fills by %s', async (_title, rows, write) => {
+    await write(db);
+    const ids = await stored();
+    expect([ids.length, ids.filter(isOurs).length]).toEqual([rows, rows]);
+    expect(new Set(ids).size).toBe(rows);
+  });
+
+  it('fills columns that are no key, as text too, and names of their own', async () => {
+    await db.insert(orders).values({});
+    const [order] = await db.select().from(orders);
+    expect([await stored('order_id', 'orders'), await stored('ticket', 'orders')]).toEqual([
+      [order?.id],
+      [order?.ticket],
+    ]);
+    expect([order!.id, order!.ticket].every(isOurs)).toBe(true);
+  });
+
+  it.each([PRESET, '7', '9223372036854775807'])('keeps the id %s, and finds it', async (id) => {
+    const row = { ...newCustomer(), id };
+    await db.insert(customers).values(row);
+    expect(await db.select().from(customers).where(eq(customers.id, id))).toMatchObject([row]);
+    expect(await stored()).toEqual([id]);
+  });
+
+  it('an upsert that finds its row leaves the key', async () => {
+    const { email } = newCustomer();
+    const upsert = (name: string) =>
+      db.insert(customers).values({ email, name }).onDuplicateKeyUpdate({ set: { name } });
+    await upsert('first');
+    const [id] = await stored();
+    await upsert('second');
+    expect(await db.select().from(customers)).toEqual([{ id, email, name: 'second' }]);
+  });
+
+  it.each([
+    ['a number that lost digits', Number(PRESET)],
+    ['a word', 'abc'],
+  ])('refuses %s before it is sent', async (_what, wrong) => {
+    const id = wrong as string;
+    const insert = async () => db.insert(customers).values({ ...newCustomer(), id });
+    const select = async () => db.select().from(customers).where(eq(customers.id, id));
+    await expect(insert()).rejects.toMatchObject({ code: 'ID_INVALID' });
+    await expect(select()).rejects.toMatchObject({ code: 'ID_INVALID' });
+    expect(await stored()).toEqual([]);
+  });
+
+  describe('is refused by the database', () => {
+    it('SQL written by hand', async () => {
+      const raw = db.execute(sql`INSERT INTO customers (email) VALUES ('raw')`);
+      await expect(raw).rejects.toMatchObject({ cause: { code: 'ER_NO_DEFAULT_FOR_FIELD' } });
+    });
+
+    it('an insert of a query, which nothing fills', async () => {
+      const insert = async () => db.insert(customers).select(sql`SELECT NULL, 'query', ''`);
+      await expect(insert()).rejects.toMatchObject({ cause: { code: 'ER_BAD_NULL_ERROR' } });
+    });
+
+    it('the second run of a prepared insert, whose id was made once', async () => {
+      const values = { email: sql.placeholder('email') };
+      const insert = db.insert(customers).values(values).prepare();
+      await insert.execute(newCustomer());
+      const second = insert.execute(newCustomer());
+      await expect(second).rejects.toMatchObject({ cause: { code: 'ER_DUP_ENTRY' } });
+      expect(await stored()).toHaveLength(1);
+    });
+  });
+
+  it('but INSERT IGNORE by hand stores 0, which nobody refuses', async () => {
+    await db.execute(sql`INSERT IGNORE INTO customers (email) VALUES ('ignored')`);
+    expect(await stored()).toEqual(['0']);
+  });
+
+  it('refuses what mysql2 reads without supportBigNumbers, where digits are lost', async () => {
+    await db.insert(customers).values(newCustomer());
+    const [lossyPool, lossy] = open({});
+    try {
+      const read = async () => lossy.select().from(customers);
+      await expect(read()).rejects.toMatchObject({ code: 'ID_INVALID' });
+    } finally {
+      await lossyPool.end();
+    }
+  });
+
+  it('refuses nested rows of relational queries, which pass through JSON', async () => {
+    const [customer] = await db.insert(customers).values(newCustomer()).$returningId();
+    const read = () => db.query.customers.findMany({ with: { orders: true } });
+    expect(await read()).toMatchObject([{ ...customer, orders: [] }]);
+    await db.insert(orders).values({ customerId: customer!.id });
+    await expect(read()).rejects.toMatchObject({ code: 'ID_INVALID' });
+  });
+});

@@ -1,0 +1,4 @@
+import { describePrisma } from './support/describe-prisma.js';
+
+describePrisma(7, 'postgresql');
+describePrisma(7, 'mysql');

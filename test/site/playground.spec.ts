@@ -1,0 +1,76 @@
+/**
+ * What the playground computes: layouts that stay whole, ids read by every preset.
+ */
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it } from '@jest/globals';
+import { BitLayout, layouts, textForms } from 'nestjs-snowflake/core';
+import { FIRST_DRAFT, codeOf, factsOf, layoutOf, moved } from '../../site/playground/draft.js';
+import { makerOf } from '../../site/playground/making.js';
+import { PRESETS, presetsThatFit } from '../../site/playground/presets.js';
+import { readId, readText } from '../../site/playground/reading.js';
+
+describe('a layout that is composed', () => {
+  it('has 63 bits, however its borders are moved', () => {
+    let draft = FIRST_DRAFT;
+    for (let n = 0; n < 500; n++) {
+      draft = moved(draft, (n % 2) as 0 | 1, ((n * 37) % 127) - 63);
+      expect(draft.bits.reduce((sum, bits) => sum + bits)).toBe(63);
+      expect(layoutOf(draft)).toBeInstanceOf(BitLayout);
+    }
+    expect(moved(FIRST_DRAFT, 0, 63).bits).toEqual([47, 4, 12]);
+    expect(moved(FIRST_DRAFT, 0, -63).bits).toEqual([28, 23, 12]);
+  });
+
+  it('is the default of the library at first, with its facts', () => {
+    const layout = layoutOf(FIRST_DRAFT) as BitLayout;
+    expect(layout.fingerprint).toBe(layouts.snowflake().fingerprint);
+    expect(Object.fromEntries(factsOf(layout))).toEqual({
+      lifetime: '69.6 years',
+      'last day': '2093-09-06',
+      'worker ids': '1,024',
+      'ids per second of one worker': '4,096,000',
+      'ids per second of all': '4,194,304,000',
+      'longest id': '19 digits',
+    });
+  });
+
+  it('is written as code that makes it', () => {
+    const draft = { epoch: '2025-02-03', unitMs: 10, bits: [40, 11, 12] } as const;
+    const made = runInNewContext(codeOf(draft), { BitLayout }) as BitLayout;
+    expect(made.fingerprint).toBe((layoutOf(draft) as BitLayout).fingerprint);
+  });
+
+  it('says what is wrong', () => {
+    expect(layoutOf({ ...FIRST_DRAFT, epoch: '2999-01-01' })).toContain('in the past');
+    expect(layoutOf({ ...FIRST_DRAFT, epoch: '' })).toContain('epoch');
+  });
+});
+
+describe('an id that is read', () => {
+  it('says what each field means, in every preset that it fits', () => {
+    const nowMs = Date.UTC(2026, 10, 22);
+    const tweet = 1_427_970_479_175_499_776n;
+    const fitting = presetsThatFit(tweet, nowMs).map(({ name }) => name);
+    expect(fitting).toEqual(expect.arrayContaining(['twitter', 'bwmarrin']));
+    expect(fitting).not.toContain('snowflake');
+    const readings = PRESETS.map(({ layout }) => readId(tweet, layout));
+    const refused = readings.map((reading) => typeof reading === 'string');
+    expect(refused).toEqual(PRESETS.map(({ layout }) => tweet > layout.idMax));
+    const read = readings.filter((reading) => typeof reading !== 'string');
+    expect(new Set(read.map(({ bits }) => BigInt(`0b${bits}`)))).toEqual(new Set([tweet]));
+  });
+
+  it('comes in every text form, or is refused in words', () => {
+    const id = 382_366_441_078_288_384n;
+    for (const [name, form] of Object.entries(textForms)) {
+      expect(readText(` ${form.encode(id)} `, name)).toBe(id);
+    }
+    expect(readText('12x', 'decimal')).toContain('12x');
+  });
+});
+
+it('ids that are made here are all different', () => {
+  const make = makerOf(layouts.baidu(), 5);
+  const made = [...make(1000), ...make(1000)];
+  expect(new Set(made).size).toBe(2000);
+});

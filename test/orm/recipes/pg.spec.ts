@@ -1,4 +1,5 @@
 /** The bare driver of PostgreSQL, pg. */
+import { parseJson } from 'nestjs-snowflake';
 import pg from 'pg';
 import { describeRecipe } from './support/describe-recipe.js';
 import { newId } from './support/made-ids.js';
@@ -79,6 +80,15 @@ describeRecipe<pg.Client>({
       async (client, label) => {
         const sql = 'SELECT json_agg(orders) AS id FROM orders WHERE label = $1';
         return ((await firstOf(client, sql, label)) as { id: unknown }[])[0]!.id;
+      },
+    ],
+    [
+      'json_agg of rows, by parseJson',
+      'string',
+      async (client, label) => {
+        const text = 'SELECT json_agg(orders) AS id FROM orders WHERE label = $1';
+        const query = { text, types: { getTypeParser: () => parseJson } };
+        return ((await firstOf(client, query, label)) as { id: unknown }[])[0]!.id;
       },
     ],
     [

@@ -1,7 +1,8 @@
 /** Knex on both databases. */
 import knex, { type Knex } from 'knex';
 import type { Kind } from './support/databases.js';
-import { describeRecipe, newId } from './support/describe-recipe.js';
+import { describeRecipe } from './support/describe-recipe.js';
+import { newId } from './support/made-ids.js';
 import type { Read, Write } from './support/describe-recipe.js';
 
 const row = (label: string, total = 2) => ({ id: newId(), label, total });

@@ -11,7 +11,8 @@ import {
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import { createPool } from 'mysql2';
 import pg from 'pg';
-import { describeRecipe, newId, type Read, type Write } from './support/describe-recipe.js';
+import { describeRecipe, type Read, type Write } from './support/describe-recipe.js';
+import { newId } from './support/made-ids.js';
 
 interface Tables {
   orders: { id: string; label: string; total: Generated<number> };

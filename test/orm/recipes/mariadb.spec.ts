@@ -1,6 +1,7 @@
 /** The bare driver of MariaDB, mariadb. */
 import mariadb, { type Connection, type QueryOptions } from 'mariadb';
-import { describeRecipe, newId } from './support/describe-recipe.js';
+import { describeRecipe } from './support/describe-recipe.js';
+import { newId } from './support/made-ids.js';
 
 const INSERT = 'INSERT INTO orders (id, label, total) VALUES (?, ?, 2)';
 const UPSERT = `${INSERT} ON DUPLICATE KEY UPDATE total = VALUES(total)`;

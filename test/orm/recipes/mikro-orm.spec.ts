@@ -17,7 +17,8 @@ import { MikroORM as MariadbORM } from '@mikro-orm/mariadb';
 import { MikroORM as PostgresORM } from '@mikro-orm/postgresql';
 import { currentIdMaker } from 'nestjs-snowflake';
 import type { Database, Kind } from './support/databases.js';
-import { describeRecipe, isMade, newId } from './support/describe-recipe.js';
+import { describeRecipe } from './support/describe-recipe.js';
+import { isMade, newId } from './support/made-ids.js';
 import type { Recipe, Write } from './support/describe-recipe.js';
 
 const ID = {
@@ -65,7 +66,7 @@ async function flushed(orm: Orm, persist: (em: EntityManager) => void): Promise<
 
 const order = (label: string) => ({ label, total: 2 }) as Order;
 const withLines = (label: string) => ({ label, lines: [{ label: `${label} line` }] }) as never;
-const given = (label: string) => ({ ...order(label), id: newId() });
+const given = (label: string) => ({ label, total: 2, id: newId() });
 
 const UPSERT: UpsertOptions<Order, 'total'> = {
   onConflictFields: ['label'],

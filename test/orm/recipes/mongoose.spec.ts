@@ -5,10 +5,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Long, type Document } from 'bson';
 import mongoose, { Schema, type Connection, type Model } from 'mongoose';
-import { currentIdMaker, startSnowflake, type RunningSnowflake } from 'nestjs-snowflake';
+import { currentIdMaker, type RunningSnowflake } from 'nestjs-snowflake';
 import { textCopyOf } from '../../../lib/http/text-copy.js';
 import { openMongoWire, type MongoWire } from './support/mongo-wire.js';
-import { EARLIER_ID, LAYOUT, WORKER_ID, isMade } from './support/describe-recipe.js';
+import { EARLIER_ID, isMade, startGenerator } from './support/made-ids.js';
 
 interface Line {
   _id: string;
@@ -105,7 +105,7 @@ describe('Mongoose', () => {
   let snowflake: RunningSnowflake;
   beforeAll(async () => {
     wire = await openMongoWire();
-    snowflake = await startSnowflake({ workerId: WORKER_ID, layout: LAYOUT });
+    snowflake = await startGenerator();
     const options = { autoIndex: false, autoCreate: false };
     connection = await mongoose.createConnection(wire.url, options).asPromise();
     orders = connection.model('Order', orderSchema, 'orders');

@@ -1,6 +1,7 @@
 /** The bare driver of MariaDB and MySQL, mysql2. */
 import mysql, { type Connection, type ConnectionOptions, type RowDataPacket } from 'mysql2/promise';
-import { describeRecipe, newId } from './support/describe-recipe.js';
+import { describeRecipe } from './support/describe-recipe.js';
+import { newId } from './support/made-ids.js';
 
 const INSERT = 'INSERT INTO orders (id, label, total) VALUES (?, ?, 2)';
 const UPSERT = `${INSERT} ON DUPLICATE KEY UPDATE total = VALUES(total)`;

@@ -4,7 +4,8 @@ import knex, { type Knex } from 'knex';
 import { Model, knexSnakeCaseMappers, type ModelClass } from 'objection';
 import { currentIdMaker } from 'nestjs-snowflake';
 import type { Database, Kind } from './support/databases.js';
-import { describeRecipe, isMade, type Recipe, type Write } from './support/describe-recipe.js';
+import { describeRecipe, type Recipe, type Write } from './support/describe-recipe.js';
+import { isMade } from './support/made-ids.js';
 
 class SnowflakeModel extends Model {
   id!: string;

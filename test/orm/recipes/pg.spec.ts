@@ -1,6 +1,8 @@
 /** The bare driver of PostgreSQL, pg. */
+import { parseJson } from 'nestjs-snowflake';
 import pg from 'pg';
-import { describeRecipe, newId } from './support/describe-recipe.js';
+import { describeRecipe } from './support/describe-recipe.js';
+import { newId } from './support/made-ids.js';
 
 const INSERT = 'INSERT INTO orders (id, label, total) VALUES ($1, $2, 2)';
 const INSERT_MANY = 'INSERT INTO orders (id, label) SELECT * FROM unnest($1::bigint[], $2::text[])';
@@ -78,6 +80,15 @@ describeRecipe<pg.Client>({
       async (client, label) => {
         const sql = 'SELECT json_agg(orders) AS id FROM orders WHERE label = $1';
         return ((await firstOf(client, sql, label)) as { id: unknown }[])[0]!.id;
+      },
+    ],
+    [
+      'json_agg of rows, by parseJson',
+      'string',
+      async (client, label) => {
+        const text = 'SELECT json_agg(orders) AS id FROM orders WHERE label = $1';
+        const query = { text, types: { getTypeParser: () => parseJson } };
+        return ((await firstOf(client, query, label)) as { id: unknown }[])[0]!.id;
       },
     ],
     [

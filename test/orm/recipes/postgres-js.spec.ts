@@ -1,6 +1,7 @@
 /** The bare driver of PostgreSQL, postgres.js. */
 import postgres from 'postgres';
-import { describeRecipe, newId } from './support/describe-recipe.js';
+import { describeRecipe } from './support/describe-recipe.js';
+import { newId } from './support/made-ids.js';
 
 interface Id {
   readonly id: unknown;

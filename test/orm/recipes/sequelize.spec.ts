@@ -13,7 +13,8 @@ import {
 } from 'sequelize-typescript';
 import { currentIdMaker } from 'nestjs-snowflake';
 import type { Database, Kind } from './support/databases.js';
-import { describeRecipe, isMade, newId } from './support/describe-recipe.js';
+import { describeRecipe } from './support/describe-recipe.js';
+import { isMade, newId } from './support/made-ids.js';
 import type { Recipe, Write } from './support/describe-recipe.js';
 
 const ID = {

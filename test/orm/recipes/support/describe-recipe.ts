@@ -1,12 +1,12 @@
 /**
  * Tries every path on which a library writes or reads an order, and judges it by what the database
- * then holds. Each id that our generator makes is odd and beyond 2^53, so no number holds it.
+ * then holds.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { inspect, isDeepStrictEqual } from 'node:util';
-import { Logger } from '@nestjs/common';
-import { BitLayout, currentIdMaker, startSnowflake, type RunningSnowflake } from 'nestjs-snowflake';
+import type { RunningSnowflake } from 'nestjs-snowflake';
 import { openDatabase, type Database, type Kind, type OrderRow } from './databases.js';
+import { EARLIER_ID, isMade, startGenerator } from './made-ids.js';
 
 /** What became of a row that was to be written. */
 export type Outcome =
@@ -54,23 +54,6 @@ export interface Recipe<Library> {
   more?(library: () => Library, database: () => Database): void;
 }
 
-/** The worker id stands last, so it makes every id odd. */
-export const LAYOUT = new BitLayout({
-  epoch: '2024-01-01T00:00:00Z',
-  fields: [
-    ['timestamp', 41],
-    ['sequence', 12],
-    ['worker', 10],
-  ],
-});
-export const WORKER_ID = 7;
-/** Odd and beyond 2^53, made by another worker: of rows that were there before. */
-export const EARLIER_ID = '382366441078289409';
-
-Logger.overrideLogger(false);
-
-export const newId = (): string => currentIdMaker().nextIdString();
-
 export function describeRecipe<Library>(recipe: Recipe<Library>): void {
   describe(`${recipe.name} on ${recipe.kind}`, () => {
     let database: Database;
@@ -80,7 +63,7 @@ export function describeRecipe<Library>(recipe: Recipe<Library>): void {
     const newLabel = () => `row ${++count} `;
     beforeAll(async () => {
       database = await openDatabase(recipe.kind);
-      snowflake = await startSnowflake({ workerId: WORKER_ID, layout: LAYOUT });
+      snowflake = await startGenerator();
       library = await recipe.open(database.url);
     });
     afterAll(async () => {
@@ -158,9 +141,6 @@ function outcomeIn(rows: readonly OrderRow[], existed: boolean, failure: unknown
   if (ids.includes('0')) return 'stores 0';
   return ids.every((id) => id === String(Number(id))) ? 'stores a rounded id' : ids.join();
 }
-
-/** By the generator of this test. */
-export const isMade = (id: string): boolean => LAYOUT.parse(id).workerId === WORKER_ID;
 
 /** No value for a column that must have one, in PostgreSQL and in MariaDB. */
 const NO_VALUE = ['23502', 1364, 1048];

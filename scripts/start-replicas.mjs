@@ -132,6 +132,7 @@ if (check) {
   await end(areDistinct);
 }
 say(`\nWho holds which worker id: ${visits[0].url}/snowflake (password ${OPERATOR_PASSWORD})`);
+say(`Which of them makes the report of each minute: ${visits[0].url}/sales-reports`);
 say('All of them answer. Stop them with Ctrl-C.');
 process.removeAllListeners('SIGINT');
 process.removeAllListeners('SIGTERM');

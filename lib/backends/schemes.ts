@@ -12,7 +12,7 @@ import type { GeneratorKind } from '../generator-kind.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import type { LockStore } from '../lock/lock-store.js';
 import { StaticSupport } from '../lease/static.support.js';
-import type { RegistryInspector } from '../registry/registry-view.js';
+import type { RegistryInspector, StorePreparation } from '../registry/registry-view.js';
 
 export interface Backend {
   readonly name: 'static' | 'file' | 'redis' | 'etcd' | 'sql';
@@ -28,6 +28,8 @@ export interface Backend {
   readonly inspector?: (url: string) => Promise<RegistryInspector>;
   /** Where it keeps locks. */
   readonly locks?: (url: string) => Promise<LockStore>;
+  /** Where something has to be made before it can keep locks. */
+  readonly lockPreparation?: (url: string) => Promise<StorePreparation>;
   /** Where it keeps counters. */
   readonly counters?: (url: string) => Promise<CounterStore>;
 }
@@ -38,6 +40,8 @@ const SQL = {
   inspector: async (url: string) => (await import('./sql/store-of.js')).inspectorFromUrl(url),
   counters: async (url: string) => (await import('./sql/index.js')).countersFromUrl(url),
   locks: async (url: string) => (await import('./sql/index.js')).sqlLocksFromUrl(url),
+  lockPreparation: async (url: string) =>
+    (await import('./sql/locks/lock-preparation.js')).lockPreparationFromUrl(url),
 } as const;
 
 const BACKENDS: readonly Backend[] = [
@@ -190,6 +194,11 @@ export async function locksOf(url: string): Promise<LockStore> {
     'CONFIG_INVALID',
     `No store of locks has this URL: ${shownUrl(url)}. Known are ${[...known, MEMORY].join(', ')}.`,
   );
+}
+
+/** What has to be made before a URL can keep locks; undefined where nothing has to. */
+export async function lockPreparationOf(url: string): Promise<StorePreparation | undefined> {
+  return backendOf(url)?.lockPreparation?.(url);
 }
 
 /** Names all that would do, so that a misspelt scheme is seen at once. */

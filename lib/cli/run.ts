@@ -35,7 +35,7 @@ async function dispatch(world: Surroundings, terminal: Terminal): Promise<ExitCo
   if (VERSION_WORDS.includes(first)) return shownLines(terminal, [versionOf(world.program)]);
   if (asksForHelp(args)) return shownLines(terminal, helpAbout(withoutHelpWords(args)));
   const members = familyOf(first);
-  if (args.length === 0 || (args.length === 1 && members.length > 0)) {
+  if (args.length === 0 || (args.length === 1 && members.length > 0 && !isCommand(first))) {
     // Without a command the help is shown, but not as a result.
     await terminal.say(helpAbout(args).join('\n'));
     return 2;
@@ -50,8 +50,8 @@ function asksForHelp(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   const options = end < 0 ? args : args.slice(0, end);
   const [first = '', second] = args;
-  const isCommand = first === 'help' || (second === 'help' && familyOf(first).length > 0);
-  return isCommand || options.some((word) => HELP_OPTIONS.includes(word));
+  const isHelp = first === 'help' || (second === 'help' && familyOf(first).length > 0);
+  return isHelp || options.some((word) => HELP_OPTIONS.includes(word));
 }
 
 function withoutHelpWords(args: readonly string[]): string[] {
@@ -63,7 +63,8 @@ function helpAbout(args: readonly string[]): string[] {
   const [first, second] = args;
   if (first === undefined) return helpOfAll(COMMANDS);
   const members = familyOf(first);
-  const isFamily = members.length > 0 && (second === undefined || second.startsWith('-'));
+  const isAlone = second === undefined || second.startsWith('-');
+  const isFamily = members.length > 0 && isAlone && !isCommand(first);
   return isFamily ? helpOfFamily(first, members) : helpOf(commandOf(args).command);
 }
 
@@ -75,6 +76,11 @@ async function shownLines(terminal: Terminal, lines: readonly string[]): Promise
 /** The subcommands of a command; none for most. */
 function familyOf(first: string): readonly Command[] {
   return COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
+}
+
+/** True where a command has no subcommand, or need not have one. */
+function isCommand(first: string): boolean {
+  return COMMANDS.some(({ name }) => name === first);
 }
 
 /** The command that is named, with or without a subcommand. */

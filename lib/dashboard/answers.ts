@@ -16,6 +16,7 @@ export interface StateAnswer {
   readonly host: string;
   readonly pid: number;
   readonly generators: readonly GeneratorView[];
+  readonly hasLocks: boolean;
 }
 
 export interface GeneratorView {
@@ -137,6 +138,43 @@ export interface HolderView {
   readonly application: string;
   /** Since it leased the worker id; absent where it did not. */
   readonly heldForMs?: number | undefined;
+}
+
+/** Who holds which lock, or why that is not known. */
+export interface LocksAnswer {
+  /** Where they are kept. */
+  readonly place?: string | undefined;
+  /** Of the process that answered; absent where the application has no locks. */
+  readonly own?: OwnLocksView | undefined;
+  readonly locks: readonly LockView[];
+  /** Present where the list is missing or not complete. */
+  readonly problem?: string | undefined;
+}
+
+/** The first two are now, the others since the process was started. */
+export interface OwnLocksView {
+  readonly held: number;
+  readonly waiting: number;
+  readonly acquired: number;
+  readonly refused: number;
+  readonly unavailable: number;
+  readonly lost: number;
+}
+
+/** `kept`: its holder was done sooner than it is to be held at least. */
+export interface LockView {
+  readonly lock: string;
+  readonly state: 'held' | 'kept';
+  /** By the process that answered. */
+  readonly isOwn: boolean;
+  /** Host, process and application of the holder. */
+  readonly by: string;
+  /** Decimal text. */
+  readonly token: string;
+  /** When it was acquired, Unix ms, by the clock of the store. */
+  readonly sinceMs: number;
+  /** Unless it is extended. */
+  readonly leftMs: number;
 }
 
 /** An id taken apart, or why the text is not an id. */

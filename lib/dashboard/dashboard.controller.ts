@@ -8,12 +8,13 @@ import { Get, Injectable, Query, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { systemIdentity } from '../patience/process-identity.js';
 import { hasLayout } from '../nest/id-maker-status.js';
-import type { IdAnswer, StateAnswer } from './answers.js';
+import type { IdAnswer, LocksAnswer, StateAnswer } from './answers.js';
 import { JSON_HEADERS, PAGE_HEADERS } from './dashboard-headers.js';
 import { generatorView } from './generator-view.js';
 import { idAnswer } from './id-answer.js';
 import { PAGE } from './page.generated.js';
 import { ShownGenerators, type ShownGenerator } from './shown-generators.js';
+import { ShownLocks } from './shown-locks.js';
 
 /** The answer about a generator that the application does not have. */
 const UNKNOWN_GENERATOR = { problem: 'The application has no such generator.' };
@@ -26,6 +27,7 @@ export abstract class DashboardController {
 
   constructor(
     private readonly generators: ShownGenerators,
+    private readonly shownLocks: ShownLocks,
     private readonly host: HttpAdapterHost,
   ) {}
 
@@ -39,7 +41,8 @@ export abstract class DashboardController {
     const { host, pid } = systemIdentity('').label();
     const generators = this.generators.all().map(generatorView);
     const { instance } = this;
-    this.send(response, { instance, host, pid, generators } satisfies StateAnswer);
+    const hasLocks = this.shownLocks.list !== undefined;
+    this.send(response, { instance, host, pid, generators, hasLocks } satisfies StateAnswer);
   }
 
   @Get('workers')
@@ -50,6 +53,12 @@ export abstract class DashboardController {
     const generator = this.generators.named(name);
     const answer = await generator?.workers.read(nowOf(generator));
     this.send(response, answer ?? { workers: [], ...UNKNOWN_GENERATOR });
+  }
+
+  @Get('locks')
+  async locks(@Res() response: unknown): Promise<void> {
+    const answer: LocksAnswer = (await this.shownLocks.list?.read()) ?? { locks: [] };
+    this.send(response, answer);
   }
 
   @Get('id')

@@ -26,6 +26,7 @@ import {
 import { DashboardController } from './dashboard.controller.js';
 import { sameOriginGuard } from './same-origin.guard.js';
 import { ShownGenerators } from './shown-generators.js';
+import { ShownLocks } from './shown-locks.js';
 
 /** Read by @nestjs/swagger: the page is not part of the application's API. */
 const NOT_IN_OPEN_API = 'swagger/apiExcludeController';
@@ -71,7 +72,7 @@ export class SnowflakeDashboardModule implements OnModuleInit {
     return {
       module: SnowflakeDashboardModule,
       imports: [DiscoveryModule, ...(options.imports ?? [])],
-      providers: [ShownGenerators, { provide: DASHBOARD_CONFIG, useValue: config }],
+      providers: [ShownGenerators, ShownLocks, { provide: DASHBOARD_CONFIG, useValue: config }],
       controllers: [controllerAt(config)],
     };
   }

@@ -43,10 +43,16 @@ export function answerTo(error: SnowflakeError, sent: readonly unknown[]): Error
   if (!error.retryable && error.code !== 'NOT_READY') return INTERNAL;
   return {
     statusCode: HttpStatus.SERVICE_UNAVAILABLE,
-    message: 'No id can be made right now. Try again.',
+    message: `${WANTED[isOfLock(error) ? 'lock' : 'id']} right now. Try again.`,
     error: 'Service Unavailable',
     retryAfterSeconds: secondsOf(error.details['waitMs']),
   };
+}
+
+const WANTED = { id: 'No id can be made', lock: 'This cannot be done' };
+
+function isOfLock({ details }: SnowflakeError): boolean {
+  return typeof details['lock'] === 'string';
 }
 
 function secondsOf(waitMs: unknown): number {

@@ -1,5 +1,6 @@
 /**
- * All metrics, as a table in one file: both names, the meaning, and how the value is read.
+ * All metrics of generators, as a table in one file: both names, the meaning, and how the value is
+ * read.
  *
  * Promise: an exporter turns each OpenTelemetry name into the Prometheus name, with the same
  * labels, so one dashboard serves both. docs/operating/monitoring.md says what to watch.
@@ -9,25 +10,9 @@ import type { GeneratorState } from '../generator-kind.js';
 import { hasWorkerId } from '../nest/id-maker-status.js';
 import type { RenewalOutcome } from '../lease/renewal-record.js';
 import type { GeneratorReading } from './generator-reader.js';
+import { secondsOf, type Family, type MetricOf } from './metric.js';
 
-/** One value, or one for each value of the metric's label, or nothing to show. */
-type Read = number | Readonly<Record<string, number>> | undefined;
-
-export interface Metric {
-  readonly prometheus: string;
-  readonly openTelemetry: string;
-  readonly kind: 'counter' | 'gauge' | 'histogram';
-  /** In UCUM, as OpenTelemetry requires; empty for what is not an amount. */
-  readonly unit: string;
-  readonly help: string;
-  /** Needs the count of worker ids, for which the store is asked. */
-  readonly asksStore?: boolean;
-  /** In addition to `generator`. */
-  readonly label?: 'state' | 'answer' | 'incarnation';
-  /** How prom-client combines the values of several cluster workers. */
-  readonly aggregator: 'sum' | 'min' | 'max' | 'omit';
-  readonly read: (reading: GeneratorReading) => Read;
-}
+export type Metric = MetricOf<GeneratorReading>;
 
 const STATES: { readonly [state in LeaseState]: 0 } = {
   unassigned: 0,
@@ -65,10 +50,6 @@ const HAND_ANSWERS = { ok: 0, wait: 0, absent: 0, mismatch: 0, full: 0, error: 0
 /** From `from` to `to` in seconds. */
 function secondsBetween(from: Date | undefined, to: Date | undefined): number | undefined {
   return from && to && (to.getTime() - from.getTime()) / 1000;
-}
-
-function secondsOf(ms: number | undefined): number | undefined {
-  return ms === undefined ? undefined : ms / 1000;
 }
 
 const IDS: readonly Metric[] = [
@@ -191,8 +172,8 @@ const RENEWALS: readonly Metric[] = [
     unit: 's',
     help: 'How long a renewal took; a timeout counts as its limit',
     aggregator: 'sum',
-    // Each reader does this in its own way: histogram.ts, open-telemetry-metrics.ts.
     read: () => undefined,
+    durations: ({ status }) => status.renewals,
   },
   {
     prometheus: 'snowflake_last_renewal_timestamp_seconds',
@@ -280,18 +261,4 @@ export const METRICS: readonly Metric[] = [
   ...WORKERS,
 ];
 
-export interface Sample {
-  readonly labels: Record<string, string>;
-  readonly value: number;
-}
-
-/** The values of a metric for one generator. */
-export function samplesOf(metric: Metric, name: string, reading: GeneratorReading): Sample[] {
-  const read = metric.read(reading);
-  if (read === undefined) return [];
-  if (typeof read === 'number') return [{ labels: { generator: name }, value: read }];
-  return Object.entries(read).map(([is, value]) => ({
-    labels: { generator: name, [metric.label!]: is },
-    value,
-  }));
-}
+export const GENERATOR_METRICS: Family<GeneratorReading> = { label: 'generator', metrics: METRICS };

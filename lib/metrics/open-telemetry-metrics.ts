@@ -6,12 +6,10 @@
  * last renewals, up to 64.
  */
 import { DURATION_BOUNDS_MS } from '../patience/call-record.js';
-import {
-  GeneratorReader,
-  type GeneratorReading,
-  type MeasuredGenerator,
-} from './generator-reader.js';
-import { METRICS, samplesOf, type Metric } from './metric-catalog.js';
+import { GeneratorReader, type MeasuredGenerator } from './generator-reader.js';
+import { LOCK_METRICS, lockReader, type MeasuredLocks } from './lock-catalog.js';
+import { GENERATOR_METRICS } from './metric-catalog.js';
+import { samplesOf, type Family, type MetricOf, type ReaderOf } from './metric.js';
 
 interface InstrumentOptions {
   description?: string;
@@ -65,16 +63,52 @@ export function registerOpenTelemetryMetrics<Instrument>(
   generators: readonly MeasuredGenerator[],
 ): () => void {
   const readers = generators.map((generator) => new GeneratorReader(generator));
-  const recorders = METRICS.filter(isHistogram).map((metric) => durationRecorder(meter, metric));
-  const observables = METRICS.filter((metric) => !isHistogram(metric));
+  return observed(meter, readers, GENERATOR_METRICS);
+}
+
+/**
+ * Adds the metrics of locks to a meter.
+ *
+ * @returns a function that removes these locks again
+ * @example
+ * ```ts
+ * import { metrics } from '@opentelemetry/api';
+ * import { Module } from '@nestjs/common';
+ * import { DistributedLock } from 'nestjs-snowflake/lock';
+ * import { registerOpenTelemetryLockMetrics } from 'nestjs-snowflake/metrics';
+ *
+ * @Module({})
+ * export class MetricsModule {
+ *   constructor(locks: DistributedLock) {
+ *     registerOpenTelemetryLockMetrics(metrics.getMeter('nestjs-snowflake'), [{ locks }]);
+ *   }
+ * }
+ * ```
+ */
+export function registerOpenTelemetryLockMetrics<Instrument>(
+  meter: OtelMeter<Instrument>,
+  locks: readonly MeasuredLocks[],
+): () => void {
+  return observed(meter, locks.map(lockReader), LOCK_METRICS);
+}
+
+function observed<Instrument, Reading>(
+  meter: OtelMeter<Instrument>,
+  readers: readonly ReaderOf<Reading>[],
+  { label, metrics }: Family<Reading>,
+): () => void {
+  const recorders = metrics
+    .filter(isHistogram)
+    .map((metric) => durationRecorder(meter, metric, label));
+  const observables = metrics.filter((metric) => !isHistogram(metric));
   const instruments = observables.map((metric) => observable(meter, metric));
   const observe = async (result: BatchResult<Instrument>) => {
-    await Promise.all(readers.flatMap((reader) => reader.first() ?? []));
+    await Promise.all(readers.flatMap((reader) => reader.first?.() ?? []));
     for (const reader of readers) {
       const reading = reader.read();
       for (const record of recorders) record(reader, reading);
       for (const [at, metric] of observables.entries()) {
-        for (const { labels, value } of samplesOf(metric, reader.name, reading)) {
+        for (const { labels, value } of samplesOf(metric, { [label]: reader.name }, reading)) {
           result.observe(instruments[at]!, value, labels);
         }
       }
@@ -84,11 +118,11 @@ export function registerOpenTelemetryMetrics<Instrument>(
   return () => meter.removeBatchObservableCallback(observe, instruments);
 }
 
-const isHistogram = ({ kind }: Metric): boolean => kind === 'histogram';
+const isHistogram = ({ kind }: Pick<MetricOf<never>, 'kind'>): boolean => kind === 'histogram';
 
 function observable<Instrument>(
   meter: OtelMeter<Instrument>,
-  { kind, openTelemetry: name, help: description, unit }: Metric,
+  { kind, openTelemetry: name, help: description, unit }: Omit<MetricOf<never>, 'read'>,
 ): Instrument {
   return kind === 'counter'
     ? meter.createObservableCounter(name, { description, unit })
@@ -96,21 +130,23 @@ function observable<Instrument>(
 }
 
 /** OpenTelemetry has no observable histogram: what is new since the last time is recorded. */
-function durationRecorder<Instrument>(
+function durationRecorder<Instrument, Reading>(
   meter: OtelMeter<Instrument>,
-  { openTelemetry: name, help: description, unit }: Metric,
-): (reader: GeneratorReader, reading: GeneratorReading) => void {
+  { openTelemetry: name, help: description, unit, durations }: MetricOf<Reading>,
+  label: string,
+): (reader: ReaderOf<Reading>, reading: Reading) => void {
   const explicitBucketBoundaries = DURATION_BOUNDS_MS.map((boundMs) => boundMs / 1000);
   const advice = { explicitBucketBoundaries };
   const histogram = meter.createHistogram(name, { description, unit, advice });
-  const recorded = new Map<GeneratorReader, number>();
-  return (reader, { status: { renewals } }) => {
-    if (renewals === undefined) return;
-    const total = renewals.durations.reduce((sum, { count }) => sum + count, 0);
-    const fresh = Math.min(total - (recorded.get(reader) ?? 0), renewals.recent.length);
+  const recorded = new Map<ReaderOf<Reading>, number>();
+  return (reader, reading) => {
+    const calls = durations?.(reading);
+    if (calls === undefined) return;
+    const total = calls.durations.reduce((sum, { count }) => sum + count, 0);
+    const fresh = Math.min(total - (recorded.get(reader) ?? 0), calls.recent.length);
     recorded.set(reader, total);
-    for (const { tookMs } of renewals.recent.slice(renewals.recent.length - fresh)) {
-      histogram.record(tookMs / 1000, { generator: reader.name });
+    for (const { tookMs } of calls.recent.slice(calls.recent.length - fresh)) {
+      histogram.record(tookMs / 1000, { [label]: reader.name });
     }
   };
 }

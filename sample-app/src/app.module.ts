@@ -15,11 +15,13 @@ import { HomeController } from './home.controller.js';
 import { IdsController } from './ids/ids.controller.js';
 import { layout } from './ids/shop-ids.js';
 import { InvoicesModule } from './invoices/invoices.module.js';
+import { ShopLocksModule } from './locks/shop-locks.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { OperatorGuard } from './operator/operator.guard.js';
 import { OperatorModule } from './operator/operator.module.js';
 import { OrdersModule } from './orders/orders.module.js';
 import { PartnersModule } from './partners/partners.module.js';
+import { SalesModule } from './sales/sales.module.js';
 
 const strictly = { whitelist: true, forbidNonWhitelisted: true, transform: true };
 
@@ -35,10 +37,12 @@ const strictly = { whitelist: true, forbidNonWhitelisted: true, transform: true 
       imports: [OperatorModule],
     }),
     DatabaseModule,
+    ShopLocksModule,
     CustomersModule,
     OrdersModule,
     InvoicesModule,
     PartnersModule,
+    SalesModule,
     HealthModule,
     MetricsModule,
   ],

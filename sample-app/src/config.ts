@@ -6,6 +6,10 @@ import { dirname, join } from 'node:path';
 export interface Config {
   /** Where the worker id comes from: redis://host:6379?namespace=shop, or a folder. */
   readonly support: string;
+  /** Where locks are kept: a URL as of `support`; by default the shop's own database. */
+  readonly locks: string | undefined;
+  /** How often sales are reported: a minute, or a part of one that divides it. */
+  readonly reportEveryS: number;
   /** A PostgreSQL; without one an embedded database in `dataDir` is used, by one process. */
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
@@ -27,9 +31,15 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new Error(`Expected PORT to be an integer from 0 to 65535, got "${env['PORT']}".`);
   }
+  const reportEveryS = Number(env['REPORT_EVERY_S'] || 60);
+  if (!(reportEveryS >= 1 && 60 % reportEveryS === 0)) {
+    throw new Error(`Expected REPORT_EVERY_S to divide 60, got "${env['REPORT_EVERY_S']}".`);
+  }
   const dataDir = env['DATA_DIR'] || '.data/shop';
   return {
     support: env['SNOWFLAKE_SUPPORT'] || supportOfThisMachine(dataDir, env),
+    locks: env['SNOWFLAKE_LOCKS'] || undefined,
+    reportEveryS,
     databaseUrl: env['DATABASE_URL'] || undefined,
     dataDir,
     port,

@@ -26,6 +26,7 @@ export class HomeController {
         'list orders since a moment': `${url}/orders?from=2026-01-01T00:00:00Z`,
         'track an order, as its customer': `${url}/tracking/<publicId of the order>`,
         'invoice it': post('/invoices', { orderId: '<publicId of the order>' }),
+        'reports that one replica makes each minute': `${url}/sales-reports`,
         'read what an id says': `${url}/ids/${this.ids.nextIdString()}`,
       },
       partners: {

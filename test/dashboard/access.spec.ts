@@ -5,7 +5,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import axe from 'axe-core';
-import { BitLayout, MemorySupport, layouts } from 'nestjs-snowflake';
+import { BitLayout, MemoryLocks, MemorySupport, layouts } from 'nestjs-snowflake';
+import { LockModule } from 'nestjs-snowflake/lock';
 import { SettableTime } from 'nestjs-snowflake/testing';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { Visit, startBrowser } from './browser.js';
@@ -42,6 +43,17 @@ afterEach(async () => {
   await app.close();
 });
 
+/** One that another process holds, one of a long name, and one that is kept. */
+async function heldLocks() {
+  const locks = new MemoryLocks({ clock: time });
+  const terms = { label: LONG_NAME, ttlMs: 86_000_000, longestMs: 86_000_000, have: 0n };
+  for (const lock of ['order:7', `order:${LONG_NAME}`, 'job']) {
+    await locks.acquire({ ...terms, lock, holder: lock });
+  }
+  await locks.release({ lock: 'job', holder: 'job', keepMs: 86_000_000 });
+  return LockModule.forRoot({ locks });
+}
+
 /** With every state and colour that there is on the page. */
 async function look(
   viewer: BrowserContextOptions,
@@ -61,11 +73,12 @@ async function look(
     clock: time,
     timers: time,
   };
-  const shown = await showApp({ snowflake });
+  const shown = await showApp({ snowflake, more: { imports: [await heldLocks()] } });
   app = shown.app;
   visit = await Visit.open(browser, `${shown.url}/snowflake#382366441078288384`, viewer);
   await visit.says('#legend', '1 resting');
   await visit.says('.id', '382366441078288384');
+  await visit.comesToSay('#locks', 'kept');
   await leaseAs(support, { host: 'late', pid: 9, fingerprint });
   await time.advance(1000);
   await visit.comesToSay('#changes', 'joined');

@@ -120,7 +120,7 @@ export class Visit {
   /** The cells of the table, row by row. */
   async rows(): Promise<string[][]> {
     return this.page.evaluate<string[][]>(
-      `[...document.querySelectorAll('tbody tr')].map((row) =>
+      `[...document.querySelectorAll("#table tbody tr")].map((row) =>
         [...row.querySelectorAll('th, td')].map((cell) => cell.innerText))`,
     );
   }

@@ -108,6 +108,8 @@ describe('tables', () => {
     ['extra', 'lib/index.ts', 'SnowflakeModuleExtras'],
     ['Redis option', 'lib/backends/redis/index.ts', 'RedisSupportOptions'],
     ['API key option', 'lib/api-keys/index.ts', 'ApiKeyModuleOptions'],
+    ['lock option', 'lib/nest/lock/index.ts', 'LockModuleOptions'],
+    ['hold option', 'lib/nest/lock/index.ts', 'HoldOptions'],
   ])('name every %s there is, and no other', (title, entry, type) => {
     expect(named(options, title)).toEqual(program.namesOf(entry, type));
   });

@@ -7,7 +7,9 @@ import { readFileSync } from 'node:fs';
 import type { SnowflakeHealthOptions } from '../../lib/health/index.js';
 import { LEASE_STATES } from '../../lib/lease/lease-states.js';
 import { GeneratorReader } from '../../lib/metrics/generator-reader.js';
-import { METRICS, samplesOf, type Metric } from '../../lib/metrics/metric-catalog.js';
+import { LOCK_METRICS } from '../../lib/metrics/lock-catalog.js';
+import { METRICS as OF_GENERATORS } from '../../lib/metrics/metric-catalog.js';
+import { samplesOf, type MetricOf } from '../../lib/metrics/metric.js';
 import { rowsOf } from '../docs/markdown.js';
 import { ROOT } from '../tidy/tree.js';
 import { saying, startApp } from './measured-app.js';
@@ -32,6 +34,10 @@ interface Dashboard {
 const QUERIES = DASHBOARD.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
 const VARIABLES = DASHBOARD.templating.list.flatMap(({ definition }) => definition ?? []);
 
+const METRICS: readonly Omit<MetricOf<never>, 'read'>[] = [
+  ...OF_GENERATORS,
+  ...LOCK_METRICS.metrics,
+];
 const NAMES = METRICS.map(({ prometheus }) => prometheus).toSorted();
 const HISTOGRAMS = METRICS.filter(({ kind }) => kind === 'histogram').map((one) => one.prometheus);
 /** The series of a histogram count as it. */
@@ -55,15 +61,15 @@ async function labelValues(name: string): Promise<string[]> {
   const none = { durations: [], recent: [], waitedMs: 0, lastAt: undefined };
   const renewals = { countByAnswer: {}, ...none };
   const reading = new GeneratorReader({ ids: saying(ids, () => ({ renewals })) }).read();
-  const metric = METRICS.find(({ prometheus }) => prometheus === name)!;
-  const samples = samplesOf(metric, 'x', reading);
+  const metric = OF_GENERATORS.find(({ prometheus }) => prometheus === name)!;
+  const samples = samplesOf(metric, { generator: 'x' }, reading);
   await app.close();
   return samples.map(({ labels }) => labels[metric.label!]!);
 }
 
 describe('the catalog', () => {
   it('has names that an exporter makes of each other', () => {
-    const exported = ({ openTelemetry, unit, kind }: Metric): string =>
+    const exported = ({ openTelemetry, unit, kind }: (typeof METRICS)[number]): string =>
       openTelemetry.replaceAll('.', '_') +
       (unit === 's' ? '_seconds' : '') +
       (kind === 'counter' ? '_total' : '');
@@ -157,7 +163,9 @@ describe('the dashboard', () => {
   });
 
   it('selects by the variables it has, in every query', () => {
-    const bare = QUERIES.filter((query) => !query.includes('job=~"$job", generator=~"$generator"'));
-    expect(bare).toEqual([]);
+    const ofLocks = (query: string) => query.includes('snowflake_locks_');
+    const wanted = (query: string) =>
+      ofLocks(query) ? 'job=~"$job"' : 'job=~"$job", generator=~"$generator"';
+    expect(QUERIES.filter((query) => !query.includes(wanted(query)))).toEqual([]);
   });
 });

@@ -2,40 +2,16 @@
  * The metrics as instruments of the real OpenTelemetry SDK, collected by a reader in memory.
  */
 import { describe, expect, it } from '@jest/globals';
-import { DataPointType, MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
+import { DataPointType, MeterProvider } from '@opentelemetry/sdk-metrics';
 import { registerOpenTelemetryMetrics } from '../../lib/metrics/index.js';
 import { METRICS } from '../../lib/metrics/metric-catalog.js';
 import { saying, startApp } from './measured-app.js';
+import { ReaderInMemory } from './reader-in-memory.js';
 
 interface HistogramValue {
   readonly count: number;
   readonly sum: number;
   readonly buckets: { readonly boundaries: readonly number[] };
-}
-
-class ReaderInMemory extends MetricReader {
-  protected override async onForceFlush(): Promise<void> {}
-  protected override async onShutdown(): Promise<void> {}
-
-  /** Every metric that has a value, by its name. */
-  async read() {
-    const { resourceMetrics, errors } = await this.collect();
-    if (errors.length > 0) throw errors[0];
-    const metrics = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
-    return new Map(
-      metrics
-        .filter(({ dataPoints }) => dataPoints.length > 0)
-        .map((metric) => [metric.descriptor.name, metric]),
-    );
-  }
-
-  /** The values of one metric, each behind its attributes. */
-  async valuesOf(name: string): Promise<Record<string, unknown>> {
-    const points = (await this.read()).get(name)?.dataPoints ?? [];
-    return Object.fromEntries(
-      points.map(({ attributes, value }) => [Object.values(attributes).join(' '), value]),
-    );
-  }
 }
 
 const TYPES = {

@@ -5,6 +5,7 @@ import { expect, it } from '@jest/globals';
 import { ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
 import { IdMaker, MemoryCounters, MemorySupport, SnowflakeModule } from 'nestjs-snowflake';
+import { LockModule } from 'nestjs-snowflake/lock';
 import { segments } from 'nestjs-snowflake/segments';
 import * as client from 'prom-client';
 import { MetricsService } from '../../sample-app/src/metrics/metrics.service.js';
@@ -14,7 +15,12 @@ async function startApp() {
   const generator = segments({ store: new MemoryCounters(), counter: 'invoice', startAt: 1n });
   const invoices = SnowflakeModule.forRoot({ name: 'invoices', generator });
   const module = await Test.createTestingModule({
-    imports: [ScheduleModule.forRoot(), snowflake, invoices],
+    imports: [
+      ScheduleModule.forRoot(),
+      snowflake,
+      invoices,
+      LockModule.forRoot({ locks: 'memory:' }),
+    ],
     providers: [MetricsService],
   }).compile();
   module.useLogger(false);
@@ -29,6 +35,7 @@ it('applications count their own ids, and nothing is left of one that has ended'
   const issued = 'snowflake_ids_issued_total{generator="default"}';
   expect(await ofOne.read()).toContain(`${issued} 5\n`);
   expect(await ofOne.read()).toContain('snowflake_hand_ids{generator="invoices"}');
+  expect(await ofOne.read()).toContain('snowflake_locks_held{locks="default"} 0');
   await one.close();
   expect((await ofOne.read()).trim()).toBe('');
   expect(await ofOther.read()).toContain(`${issued} 7\n`);

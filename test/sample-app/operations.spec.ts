@@ -79,6 +79,7 @@ describe('the shop in operation', () => {
       '/ids/<id>',
       '/metrics',
       '/orders',
+      '/sales-reports',
       '/snowflake',
     ]);
     const headers = { authorization: `Basic ${btoa('operator:sesame')}` };

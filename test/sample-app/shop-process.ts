@@ -50,6 +50,10 @@ export class ShopProcess {
     return shop;
   }
 
+  get pid(): number {
+    return this.child.pid!;
+  }
+
   async get(path: string): Promise<{ status: number; body: unknown }> {
     const response = await fetch(this.url + path);
     return { status: response.status, body: await response.json() };

@@ -139,13 +139,13 @@ export const ROOMS: readonly Room[] = [
   {
     room: 'metrics',
     imports: ['nest', 'lease', 'patience', 'process-wide'],
-    typesOf: ['generator-kind', 'core'],
+    typesOf: ['generator-kind', 'core', 'lock'],
     outside: ['@nestjs/common'],
   },
   {
     room: 'dashboard',
     imports: ['nest', 'health', 'core', 'lease', 'patience', 'errors', 'shown'],
-    typesOf: ['generator-kind'],
+    typesOf: ['generator-kind', 'lock'],
     outside: ['@nestjs/common', '@nestjs/core'],
   },
   {
@@ -160,7 +160,7 @@ export const ROOMS: readonly Room[] = [
       'errors',
       'shown',
     ],
-    typesOf: ['counters'],
+    typesOf: ['counters', 'lock'],
     outside: ['node:process', 'node:util', 'node:fs'],
   },
   {

@@ -27,7 +27,9 @@ const CREATE: Readonly<Record<SqlTable['holds'], string>> = {
     'snowflake registry create --support <the URL of the support>, or run the text of ' +
     'registryTable() as a migration',
   counters: 'run the text of counterTable() as a migration',
-  locks: 'run the text of lockTable() as a migration',
+  locks:
+    'snowflake locks create --support <the URL of the locks>, or run the text of lockTable() ' +
+    'as a migration',
 };
 
 const RIGHTS: Readonly<Record<SqlTable['holds'], string>> = {

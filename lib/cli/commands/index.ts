@@ -10,6 +10,8 @@ import { encode } from './encode.js';
 import { keyIssue } from './key-issue.js';
 import { keyRead } from './key-read.js';
 import { layout } from './layout.js';
+import { locks } from './locks.js';
+import { locksCreate } from './locks-create.js';
 import { range } from './range.js';
 import { registryCreate } from './registry-create.js';
 import { registryInspect } from './registry-inspect.js';
@@ -30,6 +32,8 @@ export const COMMANDS: readonly Command[] = [
   countersList,
   countersCreate,
   countersInspect,
+  locks,
+  locksCreate,
   keyIssue,
   keyRead,
   doctor,

@@ -6,17 +6,15 @@
  */
 import { countersOf } from '../../backends/schemes.js';
 import type { CounterStore } from '../../counters/counter-store.js';
-import { SnowflakeError } from '../../errors.js';
-import { systemTimers } from '../../patience/timers.js';
-import { withinLimit } from '../../patience/within-limit.js';
 import type { Call } from '../command.js';
 import type { ExitCode } from '../surroundings.js';
+import { limitedCalls, type Limited } from './limited-calls.js';
 import { namedStore } from './support-option.js';
 
 export interface NamedCounters {
   readonly store: CounterStore;
   readonly place: string;
-  readonly limited: <T>(asked: Promise<T>) => Promise<T>;
+  readonly limited: Limited;
 }
 
 export async function withCounters(
@@ -26,16 +24,8 @@ export async function withCounters(
   const { url, timeoutMs: ms } = namedStore(call);
   const store = await countersOf(url);
   const { place = 'the store' } = store;
-  const over = (): never => {
-    throw new SnowflakeError(
-      'STORE_UNAVAILABLE',
-      `${place} did not answer within ${ms} ms. Check that it is up and reachable from this ` +
-        `host, or allow more by --timeout.`,
-    );
-  };
-  const limited = <T>(asked: Promise<T>) => withinLimit(asked, { timers: systemTimers, ms, over });
   try {
-    return await use({ store, place, limited });
+    return await use({ store, place, limited: limitedCalls(place, ms) });
   } finally {
     await store.close?.();
   }

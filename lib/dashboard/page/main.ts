@@ -18,6 +18,7 @@ import { element, found, setAttributes, setHidden, setText } from './elements.js
 import { IdReader } from './id-reader.js';
 import { LayoutPanel } from './layout-panel.js';
 import { showLegend } from './legend.js';
+import { LockPanel } from './lock-panel.js';
 import { hasWorkerId, ownWorkers } from './own-workers.js';
 import { ProcessCards, healthText } from './process-cards.js';
 import { timeText } from './texts.js';
@@ -45,6 +46,7 @@ class Page {
   private readonly layout = new LayoutPanel(found('layout'));
   private readonly changes = new Changes(found('changes'));
   private readonly fixed = new FixedWorkers();
+  private readonly locks = new LockPanel();
   private readonly reader = new IdReader(() => ({
     generator: this.generator,
     workers: this.workers ?? [],
@@ -92,6 +94,7 @@ class Page {
     const isFirst = this.state === undefined;
     this.state = state;
     this.offer(state.generators);
+    if (state.hasLocks) this.locks.begin();
     const { generator } = this;
     if (generator === undefined) return;
     const { host, pid } = state;

@@ -29,7 +29,7 @@ export class LockLifecycle
   readonly #log = new GeneratorLog('locks');
 
   constructor(
-    private readonly locks: DistributedLock,
+    readonly locks: DistributedLock,
     private readonly surroundings: LockSurroundings,
   ) {
     startFirstEndLast(surroundings.modules, LOCK_LIFECYCLE);

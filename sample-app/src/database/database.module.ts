@@ -4,7 +4,7 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { counterTable, seriesTable } from 'nestjs-snowflake/sql';
+import { counterTable, lockTable, seriesTable } from 'nestjs-snowflake/sql';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { readConfig } from '../config.js';
 import { Customer } from '../customers/customer.entity.js';
@@ -12,6 +12,7 @@ import { Invoice } from '../invoices/invoice.entity.js';
 import { OrderLine } from '../orders/order-line.entity.js';
 import { Order } from '../orders/order.entity.js';
 import { PartnerKey } from '../partners/partner-key.entity.js';
+import { SalesReport } from '../sales/sales-report.entity.js';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded-postgres.js';
 
 /** Any number, as long as nothing else in the database uses it for an advisory lock. */
@@ -25,7 +26,7 @@ async function connectionOptions(): Promise<DataSourceOptions> {
   return {
     type: 'postgres',
     url: databaseUrl ?? embedded!.url,
-    entities: [Customer, Invoice, Order, OrderLine, PartnerKey],
+    entities: [Customer, Invoice, Order, OrderLine, PartnerKey, SalesReport],
     // With three busy connections or more the embedded server mixes up their rows; one is as fast.
     poolSize: embedded === undefined ? 10 : 1,
   };
@@ -40,7 +41,8 @@ async function connect(options?: DataSourceOptions): Promise<DataSource> {
 /** Real code uses migrations. */
 async function makeSchema(dataSource: DataSource): Promise<void> {
   await dataSource.synchronize();
-  for (const sql of [counterTable('postgres'), seriesTable('postgres')]) {
+  const tables = [counterTable, seriesTable, lockTable];
+  for (const sql of tables.map((table) => table('postgres'))) {
     await dataSource.query(sql);
   }
 }

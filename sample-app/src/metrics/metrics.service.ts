@@ -1,10 +1,11 @@
 /**
- * What Prometheus reads: the process (memory, event loop) and its ids. The registry is the
- * application's own, so that two applications in one process do not mix.
+ * What Prometheus reads: the process (memory, event loop), its ids and its locks. The registry is
+ * the application's own, so that two applications in one process do not mix.
  */
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { IDistributedSupport, IdMaker, InjectIdMaker } from 'nestjs-snowflake';
-import { registerPrometheusMetrics } from 'nestjs-snowflake/metrics';
+import { DistributedLock } from 'nestjs-snowflake/lock';
+import { registerPrometheusLockMetrics, registerPrometheusMetrics } from 'nestjs-snowflake/metrics';
 import * as client from 'prom-client';
 
 @Injectable()
@@ -16,6 +17,7 @@ export class MetricsService implements OnApplicationShutdown {
     ids: IdMaker,
     @Inject(IDistributedSupport) support: IDistributedSupport,
     @InjectIdMaker('invoices') invoices: IdMaker,
+    locks: DistributedLock,
   ) {
     const { registry } = this;
     client.collectDefaultMetrics({ register: registry });
@@ -24,6 +26,7 @@ export class MetricsService implements OnApplicationShutdown {
       { name: 'invoices', ids: invoices },
     ];
     registerPrometheusMetrics(client, generators, { registry });
+    registerPrometheusLockMetrics(client, [{ locks }], { registry });
   }
 
   read(): Promise<string> {

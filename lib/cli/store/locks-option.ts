@@ -1,0 +1,58 @@
+/**
+ * From --support to a store of locks.
+ *
+ * Promise: what was opened is closed, whatever happens in between, and no call lasts longer than
+ * --timeout says.
+ */
+import { locksOf, lockPreparationOf } from '../../backends/schemes.js';
+import type { LockRecord, LockStore } from '../../lock/lock-store.js';
+import type { StorePreparation } from '../../registry/registry-view.js';
+import { usageFault, type Call } from '../command.js';
+import type { ExitCode } from '../surroundings.js';
+import { limitedCalls } from './limited-calls.js';
+import { namedStore } from './support-option.js';
+
+export interface NamedLocks {
+  readonly place: string;
+  /** In the order of their names. */
+  records(): Promise<LockRecord[]>;
+  advice(): Promise<readonly string[]>;
+  /** What has to be in the store before there can be locks; absent where nothing has to. */
+  readonly preparation?: StorePreparation;
+}
+
+/** Runs with the store that --support names. @throws SnowflakeError CONFIG_INVALID */
+export async function withLocks(
+  call: Call,
+  use: (locks: NamedLocks) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const { url, timeoutMs: ms } = namedStore(call);
+  if (url.toLowerCase() === 'memory:') {
+    throw usageFault('Locks in the memory of a process cannot be seen by another one.');
+  }
+  const store = await locksOf(url);
+  try {
+    return await use(named(store, { ms, preparation: await lockPreparationOf(url) }));
+  } finally {
+    await store.close?.();
+  }
+}
+
+function named(
+  store: LockStore,
+  { ms, preparation }: { ms: number; preparation: StorePreparation | undefined },
+): NamedLocks {
+  const { place = 'the store' } = store;
+  const limited = limitedCalls(place, ms);
+  return {
+    place,
+    records: async () => {
+      if (store.locks === undefined) throw usageFault(`${place} cannot list its locks.`);
+      return limited(store.locks());
+    },
+    advice: async () => (await limited(store.advice?.() ?? Promise.resolve([]))) ?? [],
+    ...(preparation && {
+      preparation: { text: preparation.text, run: () => limited(preparation.run()) },
+    }),
+  };
+}

@@ -1,0 +1,81 @@
+/**
+ * Asks the stores of locks who holds which, beside what this process knows of its own locks.
+ *
+ * Promise: at most one request per second and one at a time, however many pages are open. If a
+ * store fails or is silent, the answer says so after at most 3 s.
+ */
+import { monotonicClock } from '../core/clock.js';
+import type { DistributedLock } from '../lock/holding/distributed-lock.js';
+import type { LockRecord } from '../lock/lock-store.js';
+import type { Timers } from '../patience/timers.js';
+import { withinLimit } from '../patience/within-limit.js';
+import { printable, shownName, withoutSecrets } from '../shown.js';
+import type { LockView, LocksAnswer } from './answers.js';
+
+const ASKED_EVERY_MS = 1000;
+const WAITED_MS_MAX = 3000;
+/** Who would look at more? */
+const SHOWN_MAX = 500;
+const SILENT = `The store of the locks did not answer within ${WAITED_MS_MAX / 1000} s.`;
+const TOO_MANY = `Only ${SHOWN_MAX} locks are shown. The command \`snowflake locks\` lists more.`;
+
+type Listed = Pick<LocksAnswer, 'locks' | 'problem'>;
+
+export class LockList {
+  private askedAtMs = -Infinity;
+  private isOpen = false;
+  private listed: Promise<Listed> | undefined;
+
+  constructor(
+    private readonly locks: Pick<DistributedLock, 'status' | 'list'>,
+    private readonly timers: Timers,
+  ) {}
+
+  async read(): Promise<LocksAnswer> {
+    const listed = await this.list();
+    const { place, held, waitingCount, counts } = this.locks.status;
+    const { acquired, refused, unavailable, lost } = counts;
+    const own = { held: held.length, waiting: waitingCount, acquired, refused, unavailable, lost };
+    return { place, own, ...listed };
+  }
+
+  private list(): Promise<Listed> {
+    const nowMs = monotonicClock.now();
+    const isDue = nowMs - this.askedAtMs >= ASKED_EVERY_MS;
+    if (this.listed === undefined || (isDue && !this.isOpen)) {
+      this.askedAtMs = nowMs;
+      const over = (): Listed => ({ locks: [], problem: SILENT });
+      this.listed = withinLimit(this.ask(), { timers: this.timers, ms: WAITED_MS_MAX, over });
+    }
+    return this.listed;
+  }
+
+  private async ask(): Promise<Listed> {
+    this.isOpen = true;
+    try {
+      const records = await this.locks.list();
+      const locks = records.slice(0, SHOWN_MAX).map((record) => this.view(record));
+      return records.length > SHOWN_MAX ? { locks, problem: TOO_MANY } : { locks };
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      const problem = `The locks could not be read. ${printable(withoutSecrets(reason))}`;
+      return { locks: [], problem };
+    } finally {
+      this.isOpen = false;
+    }
+  }
+
+  /** The names were written by other processes, so they are made printable. */
+  private view({ lock, label, token, sinceMs, leftMs, isKept }: LockRecord): LockView {
+    const own = this.locks.status.held.some((held) => held.lock === lock && held.token === token);
+    return {
+      lock: shownName(lock),
+      state: isKept ? 'kept' : 'held',
+      isOwn: own,
+      by: shownName(label),
+      token: String(token),
+      sinceMs,
+      leftMs,
+    };
+  }
+}

@@ -38,8 +38,8 @@ export const projects = Object.entries(specsByKind(root)).map(([kind, specs]) =>
 export default {
   // For what hangs. No test may depend on how fast the machine is, so none has a limit of its own.
   testTimeout: 600_000,
-  // Jest leaves a core to others; here somebody waits.
-  maxWorkers: '100%',
+  // More than there are cores: half of the files wait for a server or a process most of their time.
+  maxWorkers: '150%',
   testSequencer: '<rootDir>/test/support/long-first.mjs',
   reporters: ['default', '<rootDir>/test/support/time-reporter.mjs'],
   projects,

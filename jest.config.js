@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { ENTRY_FILES } from './scripts/entries.mjs';
 import { specsByKind } from './test/support/kinds.mjs';
@@ -39,7 +40,7 @@ export default {
   // For what hangs. No test may depend on how fast the machine is, so none has a limit of its own.
   testTimeout: 600_000,
   // More than there are cores: half of the files wait for a server or a process most of their time.
-  maxWorkers: '150%',
+  maxWorkers: Math.ceil(availableParallelism() * 1.5),
   testSequencer: '<rootDir>/test/support/long-first.mjs',
   reporters: ['default', '<rootDir>/test/support/time-reporter.mjs'],
   projects,

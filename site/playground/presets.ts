@@ -12,15 +12,3 @@ export const PRESETS: readonly Preset[] = Object.entries(layouts).map(([name, la
   name,
   layout: layout(),
 }));
-
-/** An id made now has the time of now; clocks differ a little. */
-const AHEAD_MS = 86_400_000;
-
-/** Those whose reading of an id is a time that has been: a guess, and often more than one. */
-export function presetsThatFit(id: bigint, nowMs: number): Preset[] {
-  return PRESETS.filter(({ layout }) => {
-    if (id > layout.idMax) return false;
-    const timestampMs = layout.timestampMsOf(id);
-    return timestampMs > layout.epochMs && timestampMs <= nowMs + AHEAD_MS;
-  });
-}

@@ -5,13 +5,14 @@
  * be read is reported with its line number, and the others are still answered.
  */
 import { systemClock, type BitLayout, type TextForm } from '../../core/index.js';
+import { PlausibleLayouts } from '../../core/layout/plausible-layouts.js';
 import { isSnowflakeError } from '../../errors.js';
 import { printableJson } from '../../shown.js';
 import { usageFault, type Call, type Command, quoted } from '../command.js';
 import { idLines, idRecord } from '../describe-id.js';
 import { FORM_OPTION, formFrom } from '../form-option.js';
 import { LAYOUT_OPTIONS, layoutFrom, namesLayout } from '../layout-option.js';
-import { PlausibleLayouts, plausibleLines } from '../plausible-layouts.js';
+import { plausibleLines, plausibleRecord } from '../plausible-lines.js';
 import { lineChunks } from '../read-lines.js';
 import type { ExitCode } from '../surroundings.js';
 
@@ -82,7 +83,10 @@ function answerTo(text: string, reading: Reading): string[] | string {
   try {
     const id = form.decode(text);
     const fits = plausible?.of(id);
-    if (isJson) return [printableJson({ ...idRecord(layout, id), text, fits })];
+    if (isJson) {
+      const record = { ...idRecord(layout, id), text, fits: fits?.map(plausibleRecord) };
+      return [printableJson(record)];
+    }
     const guess = fits === undefined ? [] : plausibleLines(fits);
     return [...idLines(layout, id, text), ...guess, ''];
   } catch (error) {

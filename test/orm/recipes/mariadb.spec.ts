@@ -25,6 +25,8 @@ describeRecipe<Connection>({
       port: Number(port),
       user: username,
       database: pathname.slice(1),
+      // By default 1 s, which a busy machine may need.
+      connectTimeout: 60_000,
     }),
   close: (db) => db.end(),
   writes: [

@@ -6,14 +6,13 @@
  * shortest description: ids of one system are mostly recent, of a low worker id, and early in
  * their tick, while the bits of another system read as these fields are any number.
  */
-import { layouts, type BitLayout } from '../core/index.js';
-import { tableLines } from './table.js';
-import { utcText } from './time-text.js';
+import type { BitLayout } from './bit-layout.js';
+import { layouts } from './presets.js';
 
 export interface PlausibleLayout {
   /** All presets with these bits, this unit and this epoch. */
   readonly presets: readonly string[];
-  readonly time: string;
+  readonly timestampMs: number;
   readonly workerId: number;
   readonly sequence: number;
 }
@@ -46,30 +45,9 @@ export class PlausibleLayouts {
         if (timestampMs < sinceMs || timestampMs > this.nowMs + DAY_MS) return [];
         const ticksAgo = Math.abs(this.nowMs - timestampMs) / layout.unitMs;
         const bits = Math.log2((ticksAgo + 1) * (workerId + 1) * (sequence + 1));
-        return [{ bits, fit: { presets, time: utcText(timestampMs), workerId, sequence } }];
+        return [{ bits, fit: { presets, timestampMs, workerId, sequence } }];
       })
       .toSorted((one, other) => one.bits - other.bits)
       .map(({ fit }) => fit);
   }
-}
-
-/** Under the parts of an id that was read with the default. */
-export function plausibleLines(fits: readonly PlausibleLayout[]): string[] {
-  if (fits.length === 0) {
-    return [
-      '  Read as snowflake, the default. By its time it is of no preset: perhaps of another',
-      '  epoch, or of a counter.',
-    ];
-  }
-  const rows = fits.map(({ presets, time, workerId, sequence }) => [
-    time,
-    `worker ${workerId}`,
-    `sequence ${sequence}`,
-    presets.join(', '),
-  ]);
-  return [
-    '  Read as snowflake, the default. An id does not say its layout; by its time it can be of,',
-    '  likeliest first:',
-    ...tableLines(rows, '    '),
-  ];
 }

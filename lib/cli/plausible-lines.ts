@@ -1,0 +1,32 @@
+/**
+ * Which presets an id can be of, in the words of `snowflake decode`: lines under the parts of an
+ * id that was read with the default, and a record of `--json`.
+ */
+import type { PlausibleLayout } from '../core/layout/plausible-layouts.js';
+import { tableLines } from './table.js';
+import { utcText } from './time-text.js';
+
+/** As `--json` has it. */
+export function plausibleRecord({ timestampMs, ...fit }: PlausibleLayout) {
+  return { presets: fit.presets, time: utcText(timestampMs), ...fit };
+}
+
+export function plausibleLines(fits: readonly PlausibleLayout[]): string[] {
+  if (fits.length === 0) {
+    return [
+      '  Read as snowflake, the default. By its time it is of no preset: perhaps of another',
+      '  epoch, or of a counter.',
+    ];
+  }
+  const rows = fits.map(({ presets, timestampMs, workerId, sequence }) => [
+    utcText(timestampMs),
+    `worker ${workerId}`,
+    `sequence ${sequence}`,
+    presets.join(', '),
+  ]);
+  return [
+    '  Read as snowflake, the default. An id does not say its layout; by its time it can be of,',
+    '  likeliest first:',
+    ...tableLines(rows, '    '),
+  ];
+}

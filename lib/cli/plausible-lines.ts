@@ -7,8 +7,8 @@ import { tableLines } from './table.js';
 import { utcText } from './time-text.js';
 
 /** As `--json` has it. */
-export function plausibleRecord({ timestampMs, ...fit }: PlausibleLayout) {
-  return { presets: fit.presets, time: utcText(timestampMs), ...fit };
+export function plausibleRecord({ presets, timestampMs, ...rest }: PlausibleLayout) {
+  return { presets, time: utcText(timestampMs), ...rest };
 }
 
 export function plausibleLines(fits: readonly PlausibleLayout[]): string[] {

@@ -106,21 +106,6 @@ describe('who waits for a lock in Redis', () => {
     stop.abort();
     await told;
   });
-
-  it('leaves no subscription behind', async () => {
-    const { port } = await lab.server();
-    const store = locksOf({ redis: `redis://127.0.0.1:${port}` });
-    const admin = lab.client(port);
-    const token = await held(store, 'a');
-    const stop = new AbortController();
-    const told = [1, 2, 3].map(() => store.untilReleased('order:7', 0, stop.signal));
-    await store.untilReleased('order:8', 0, never);
-    expect(await admin.pubsub('CHANNELS')).toContain(`${store.key}:order:7`);
-    stop.abort();
-    await Promise.all(told);
-    await store.release({ lock: 'order:7', holder: 'a', token });
-    while ((await admin.pubsub('CHANNELS')).length > 0);
-  });
 });
 
 describe('the user that the guide makes', () => {

@@ -1,77 +1,109 @@
 /**
- * Who waits for which lock, and is woken by the message of its release.
+ * Who waits for which lock, and is woken by the message of its release. A subscription outlives
+ * whoever waits by a while, since they wait, ask in vain and wait again.
  *
  * Promise: nothing rests on a message. One that is not heard, because a connection broke or may not
  * subscribe, leaves whoever waits to ask again at its own time.
  */
+import { systemTimers, type TimerHandle, type Timers } from '../../../patience/timers.js';
 import type { RedisConnection } from '../connection/redis-connection.js';
 
-interface Waiting {
+interface Channel {
   readonly wakes: Set<() => void>;
   /** Resolves when the server sends the messages. */
   readonly subscribed: Promise<void>;
+  /** True from then on. */
+  isTold: boolean;
+  /** True where a release was told while nobody waited. */
+  isReleased: boolean;
+  /** Ends the subscription where nobody has come back. */
+  ending?: TimerHandle;
 }
+
+/** Longer than whoever waits takes to ask again. */
+export const LINGER_MS = 2000;
 
 export class Releases {
   readonly #connection: RedisConnection;
   readonly #prefix: string;
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #timers: Timers;
+  readonly #channels = new Map<string, Channel>();
 
-  constructor(connection: RedisConnection, prefix: string) {
+  constructor(connection: RedisConnection, prefix: string, timers: Timers = systemTimers) {
     this.#connection = connection;
     this.#prefix = prefix;
-    connection.hear((channel) => {
-      for (const wake of this.#waiting.get(channel.slice(prefix.length))?.wakes ?? []) wake();
-    });
+    this.#timers = timers;
+    connection.hear((name) => this.#hear(name.slice(prefix.length)));
   }
 
-  /** @param isFree asked once: the lock may have been released before messages came */
+  /** @param isFree asked where the lock may have been released before messages came */
   async until(lock: string, signal: AbortSignal, isFree: () => Promise<boolean>): Promise<void> {
     await new Promise<void>((resolve) => {
+      const channel = this.#channels.get(lock) ?? this.#open(lock);
       const wake = () => {
         signal.removeEventListener('abort', wake);
-        this.#leave(lock, wake);
+        this.#leave(lock, channel, wake);
         resolve();
       };
       signal.addEventListener('abort', wake);
-      const { subscribed } = this.#enter(lock, wake);
+      const { isTold, isReleased } = this.#enter(channel, wake);
       const look = async () => {
-        await subscribed;
+        await channel.subscribed;
         if (!signal.aborted && (await isFree())) wake();
       };
       // Whoever waits asks again at its own time.
-      look().catch(() => undefined);
-      if (signal.aborted) wake();
+      if (!isTold) look().catch(() => undefined);
+      if (signal.aborted || isReleased) wake();
     });
   }
 
   async close(): Promise<void> {
+    for (const { ending } of this.#channels.values()) this.#timers.cancel(ending);
+    this.#channels.clear();
     await this.#connection.close();
   }
 
-  #enter(lock: string, wake: () => void): Waiting {
-    const known = this.#waiting.get(lock);
-    if (known !== undefined) {
-      known.wakes.add(wake);
-      return known;
-    }
-    this.#connection.reopen();
-    const subscribed = this.#connection.subscribe(this.#prefix + lock);
-    const waiting = { wakes: new Set([wake]), subscribed };
-    this.#waiting.set(lock, waiting);
-    return waiting;
+  #hear(lock: string): void {
+    const channel = this.#channels.get(lock);
+    if (channel === undefined) return;
+    channel.isReleased = channel.wakes.size === 0;
+    for (const wake of channel.wakes) wake();
   }
 
-  #leave(lock: string, wake: () => void): void {
-    const waiting = this.#waiting.get(lock);
-    if (waiting === undefined || !waiting.wakes.delete(wake) || waiting.wakes.size > 0) return;
-    this.#waiting.delete(lock);
-    const left = waiting.subscribed.then(() => {
-      // Somebody else may have come to wait meanwhile.
-      if (this.#waiting.has(lock)) return undefined;
-      return this.#connection.unsubscribe(this.#prefix + lock);
-    });
+  #open(lock: string): Channel {
+    this.#connection.reopen();
+    const subscribed = this.#connection.subscribe(this.#prefix + lock);
+    const channel: Channel = { wakes: new Set(), subscribed, isTold: false, isReleased: false };
+    subscribed.then(
+      () => (channel.isTold = true),
+      () => this.#forget(lock, channel),
+    );
+    this.#channels.set(lock, channel);
+    return channel;
+  }
+
+  /** @returns what was so before; the first who comes back hears of a release meanwhile */
+  #enter(channel: Channel, wake: () => void): Pick<Channel, 'isTold' | 'isReleased'> {
+    const { isTold, isReleased, ending } = channel;
+    this.#timers.cancel(ending);
+    channel.wakes.add(wake);
+    channel.isReleased = false;
+    return { isTold, isReleased };
+  }
+
+  #leave(lock: string, channel: Channel, wake: () => void): void {
+    if (!channel.wakes.delete(wake) || channel.wakes.size > 0) return;
+    channel.ending = this.#timers.after(LINGER_MS, () => this.#end(lock, channel));
+  }
+
+  #end(lock: string, channel: Channel): void {
+    if (this.#channels.get(lock) !== channel) return;
+    this.#forget(lock, channel);
     // A message that nobody waits for does no harm.
-    left.catch(() => undefined);
+    this.#connection.unsubscribe(this.#prefix + lock).catch(() => undefined);
+  }
+
+  #forget(lock: string, channel: Channel): void {
+    if (this.#channels.get(lock) === channel) this.#channels.delete(lock);
   }
 }

@@ -70,7 +70,11 @@ describe.each(PRESETS)('the burst of one second in one call, layout %s', (_name,
     let looks = 0;
     const clock = { now: () => START_MS + Math.floor(++looks / 4) };
     const seat = new WorkerSeat(layout);
-    seat.grant({ workerId: 3, floorMs: -Infinity, ceilingMs: Infinity });
+    seat.grant({
+      workerId: Math.min(3, layout.workerIdMax),
+      floorMs: -Infinity,
+      ceilingMs: Infinity,
+    });
     const ids = new SnowflakeGenerator(seat, { clock }).nextIds(count);
     expect([ids.length, rises(ids)]).toEqual([count, true]);
   });

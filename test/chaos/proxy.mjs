@@ -2,10 +2,12 @@
  * A TCP proxy on the loopback interface between the processes and a store, as bad as a network is.
  *
  * Modes: open; cut (nobody gets through); half-open (connections stand, nothing moves); replies
- * lost (the store hears, nobody hears it); slow (each piece waits).
+ * lost (the store hears, nobody hears it); slow (each piece waits). No mode changes the order of what
+ * is sent one way, which TCP never does: answers would reach the wrong questions.
  */
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** @typedef {'open' | 'cut' | 'half-open' | 'replies lost' | 'slow'} Mode */
 
@@ -18,6 +20,11 @@ export class Proxy {
   #server = createServer((client) => this.#join(client));
   /** @type {Set<import('node:net').Socket>} */
   #sockets = new Set();
+  #slowMsMax;
+
+  constructor(slowMsMax = SLOW_MS_MAX) {
+    this.#slowMsMax = slowMsMax;
+  }
 
   async listen(/** @type {() => number} */ targetPort) {
     this.targetPort = targetPort;
@@ -59,14 +66,17 @@ export class Proxy {
         this.#sockets.delete(from);
         to.destroy();
       });
-      from.on('data', (data) => this.#pass(data, to, from === server));
+      let last = Promise.resolve();
+      from.on('data', (data) => {
+        if (!this.#isPassed(from === server)) return;
+        if (this.mode !== 'slow') return void to.write(data);
+        const waited = sleep(Math.random() * this.#slowMsMax);
+        last = Promise.all([last, waited]).then(() => void (to.writable && to.write(data)));
+      });
     }
   }
 
-  #pass(/** @type {Buffer} */ data, to, /** @type {boolean} */ isReply) {
-    if (this.mode === 'half-open' || (this.mode === 'replies lost' && isReply)) return;
-    const delayMs = this.mode === 'slow' ? Math.random() * SLOW_MS_MAX : 0;
-    if (delayMs === 0) to.write(data);
-    else setTimeout(() => to.writable && to.write(data), delayMs);
+  #isPassed(/** @type {boolean} */ isReply) {
+    return this.mode !== 'half-open' && !(this.mode === 'replies lost' && isReply);
   }
 }

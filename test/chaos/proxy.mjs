@@ -2,8 +2,8 @@
  * A TCP proxy on the loopback interface between the processes and a store, as bad as a network is.
  *
  * Modes: open; cut (nobody gets through); half-open (connections stand, nothing moves); replies
- * lost (the store hears, nobody hears it); slow (each piece waits). No mode changes the order of what
- * is sent one way, which TCP never does: answers would reach the wrong questions.
+ * lost (the store hears, nobody hears it); slow (each piece waits). No mode changes the order of
+ * what is sent one way, which TCP never does: answers would reach the wrong questions.
  */
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';

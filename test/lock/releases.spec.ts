@@ -1,6 +1,6 @@
 /**
- * Whoever waits for a lock in Redis again and again asks the server once, hears of what was released
- * between two waits, and leaves no subscription behind. The time is in the hands of the test.
+ * Whoever waits for a lock in Redis again and again asks the server once, hears of what was
+ * released between two waits, and leaves no subscription behind. The time is in the test's hands.
  */
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';

@@ -1,6 +1,6 @@
 /**
- * Two regions, each with a registry of its own, in one id space: the field of the region keeps their
- * ids apart, and without it they are equal.
+ * Two regions, each with a registry of its own, in one id space: the field of the region keeps
+ * their ids apart, and without it they are equal.
  */
 import { describe, expect, it } from '@jest/globals';
 import { ScheduleModule } from '@nestjs/schedule';

@@ -4,37 +4,25 @@
 //   node site/site.mjs build    makes static files in .data/site; --out names another folder
 //
 // Promise: its packages are installed exactly as site/package-lock.json says, and only when asked.
-import { spawnSync } from 'node:child_process';
-import { existsSync, statSync, watch } from 'node:fs';
+import { watch } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { installPackages } from '../scripts/install-packages.mjs';
 import { DOCS, writePages } from './pages.mjs';
 
-const SITE = fileURLToPath(new URL('.', import.meta.url));
-const LOCK = new URL('package-lock.json', import.meta.url);
-/** npm writes it at the end of an installation. */
-const INSTALLED = new URL('node_modules/.package-lock.json', import.meta.url);
-
-export function installPackages() {
-  if (existsSync(INSTALLED) && statSync(INSTALLED).mtimeMs >= statSync(LOCK).mtimeMs) return;
-  const { status, signal, error } = spawnSync('npm', ['ci'], {
-    cwd: SITE,
-    stdio: ['ignore', 2, 2],
-  });
-  if (status === 0) return;
-  throw new Error(`\`npm ci\` in site/ ended with ${error?.message ?? status ?? signal}.`);
-}
+const FOLDER = new URL('.', import.meta.url);
+const SITE = fileURLToPath(FOLDER);
 
 /** Fails where a link leads nowhere. */
 export async function buildSite(/** @type {string} */ outDir) {
-  installPackages();
+  installPackages(FOLDER);
   writePages();
   const { build } = await import('vitepress');
   await build(SITE, { outDir, logLevel: 'warn' });
 }
 
 async function serveSite() {
-  installPackages();
+  installPackages(FOLDER);
   writePages();
   watch(DOCS, { recursive: true }, () => writePages());
   const { createServer } = await import('vitepress');

@@ -92,18 +92,20 @@ export class Releases {
   }
 
   #leave(lock: string, channel: Channel, wake: () => void): void {
-    if (!channel.wakes.delete(wake) || channel.wakes.size > 0) return;
+    channel.wakes.delete(wake);
+    // Of one that ended meanwhile there is nothing left to end.
+    if (channel.wakes.size > 0 || this.#channels.get(lock) !== channel) return;
     channel.ending = this.#timers.after(LINGER_MS, () => this.#end(lock, channel));
   }
 
   #end(lock: string, channel: Channel): void {
-    if (this.#channels.get(lock) !== channel) return;
     this.#forget(lock, channel);
     // A message that nobody waits for does no harm.
     this.#connection.unsubscribe(this.#prefix + lock).catch(() => undefined);
   }
 
   #forget(lock: string, channel: Channel): void {
+    this.#timers.cancel(channel.ending);
     if (this.#channels.get(lock) === channel) this.#channels.delete(lock);
   }
 }

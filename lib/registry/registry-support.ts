@@ -15,13 +15,12 @@ import type {
 } from '../lease/distributed-support.js';
 import { pause, systemTimers, type Timers } from '../patience/timers.js';
 import { acquireFrom, type Attempt, type Rows } from './acquire-rows.js';
+import { BlockMaker } from './block-maker.js';
 import { isWide } from './candidates.js';
 import { workerRecords } from './registry-view.js';
 import { withoutTime } from './grant.js';
 import { release } from './release.js';
 import { renew } from './renew.js';
-import { headerRow } from './row-text.js';
-import { firstBlocksOf, isMade, withBlocks, workerIdsOf } from './row-blocks.js';
 import { LatestOperation } from './latest-operation.js';
 import type { RegistrySlice, SliceStore } from './slice-store.js';
 import type { Changes } from './slice.js';
@@ -63,6 +62,7 @@ export class RegistrySupport implements IDistributedSupport {
   readonly #timers: Timers;
   readonly #random: () => number;
   readonly #latest: LatestOperation;
+  readonly #blocks: BlockMaker;
   readonly #rows: Rows = {
     read: (workerIds, request) => this.#read(workerIds, request),
     ceilings: async ({ workerIdMin: min, workerIdMax: max }) =>
@@ -75,6 +75,7 @@ export class RegistrySupport implements IDistributedSupport {
     this.#timers = timers;
     this.#random = random;
     this.#latest = new LatestOperation(timers);
+    this.#blocks = new BlockMaker(store, (workerIds) => this.#read(workerIds));
     this.place = store.place;
     this.lossWindowMs = store.lossWindowMs + HEADER_AGE_MS;
   }
@@ -87,7 +88,7 @@ export class RegistrySupport implements IDistributedSupport {
       const { slice, step } = await this.#attempts({
         take: (number) => acquireFrom(this.#rows, request, number),
         isLatest,
-        onCreated: () => this.#makeFirst(request),
+        onCreated: () => this.#blocks.makeFirst(request),
       });
       return slice.withWrites(step.answer);
     });
@@ -174,28 +175,10 @@ export class RegistrySupport implements IDistributedSupport {
     if (typeof lack === 'number') {
       // Whoever created the registry is at it: a fleet that all did it would keep him from it.
       if (slice.isYoung && leftCount < LEFT_COUNT_MAX) return 'left';
-      await this.#makeBlocks([lack]);
+      await this.#blocks.make([lack]);
     } else if (await this.#store.write(slice.write([], lack)))
       return slice.isEmpty ? 'created' : 'prepared';
     return 'prepared';
-  }
-
-  /** By whoever has created the registry: else a fleet that starts with it would all make them. */
-  async #makeFirst(request: LeaseRequest): Promise<void> {
-    // They are made when they are needed as well.
-    await this.#makeBlocks(firstBlocksOf(request)).catch(() => undefined);
-  }
-
-  /** Rows first: whatever block the header lists has all of them. */
-  async #makeBlocks(blocks: readonly number[]): Promise<void> {
-    const slice = await this.#read(blocks.flatMap(workerIdsOf));
-    const { header } = slice;
-    if (header === undefined || blocks.every((block) => isMade(header, block))) return;
-    // At once: each step waits behind all of a fleet that starts with this registry.
-    const writes = blocks.map((block) => slice.rowsOf(block)).filter(({ rows }) => rows.length > 0);
-    const taken = await Promise.all(writes.map((write) => this.#store.write(write)));
-    if (taken.includes(false)) return;
-    await this.#store.write(slice.write([], headerRow(withBlocks(header, blocks))));
   }
 
   #refused(): SnowflakeError {

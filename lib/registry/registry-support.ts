@@ -30,6 +30,8 @@ import { HEADER_AGE_MS, StoredSlice } from './stored-slice.js';
 /** Each time somebody else got on, so that more than this is a store that refuses every write. */
 const ATTEMPT_COUNT = 40;
 const PAUSE_MS_MAX = 2000;
+/** Whoever was at it has been gone for long. */
+const LEFT_COUNT_MAX = 4;
 
 interface Operation<T extends Changes> {
   /** @param number how many of its writes were refused */
@@ -39,7 +41,7 @@ interface Operation<T extends Changes> {
 }
 
 /** What became of what a step wanted to be written. */
-type Outcome = 'yes' | 'no' | 'prepared' | 'created';
+type Outcome = 'yes' | 'no' | 'prepared' | 'created' | 'left';
 
 export interface RegistrySupportParts {
   readonly timers?: Timers;
@@ -146,28 +148,34 @@ export class RegistrySupport implements IDistributedSupport {
     const { take, isLatest, onCreated } = operation;
     // Whoever had to make rows looks at the same ones again.
     let refusedCount = 0;
+    let leftCount = 0;
     for (let count = 0; count < ATTEMPT_COUNT; count++) {
       const attempt = await take(refusedCount);
       // The answer of the store may have been on its way for as long as it liked.
       if (!isLatest()) break;
-      const outcome = await this.#written(attempt);
+      const outcome = await this.#written(attempt, leftCount);
       if (outcome === 'yes') return attempt;
       if (outcome === 'no') refusedCount++;
       if (outcome === 'created') await onCreated?.();
-      const spanMs = Math.min(PAUSE_MS_MAX, 2 ** count);
+      if (outcome === 'left') leftCount++;
+      const spanMs = outcome === 'left' ? PAUSE_MS_MAX : Math.min(PAUSE_MS_MAX, 2 ** count);
       await pause(this.#timers, Math.ceil(this.#random() * spanMs));
     }
     throw this.#refused();
   }
 
-  async #written({ workerId, slice, step }: Attempt<Changes>): Promise<Outcome> {
+  /** @param leftCount how often rows that are not there were left to somebody else */
+  async #written({ workerId, slice, step }: Attempt<Changes>, leftCount: number): Promise<Outcome> {
     const lack = slice.lackOf(workerId, step);
     if (lack === undefined) {
       const write = slice.writeOf(step);
       return write === undefined || (await this.#store.write(write)) ? 'yes' : 'no';
     }
-    if (typeof lack === 'number') await this.#makeBlocks([lack]);
-    else if (await this.#store.write(slice.write([], lack)))
+    if (typeof lack === 'number') {
+      // Whoever created the registry is at it: a fleet that all did it would keep him from it.
+      if (slice.isYoung && leftCount < LEFT_COUNT_MAX) return 'left';
+      await this.#makeBlocks([lack]);
+    } else if (await this.#store.write(slice.write([], lack)))
       return slice.isEmpty ? 'created' : 'prepared';
     return 'prepared';
   }
@@ -183,10 +191,10 @@ export class RegistrySupport implements IDistributedSupport {
     const slice = await this.#read(blocks.flatMap(workerIdsOf));
     const { header } = slice;
     if (header === undefined || blocks.every((block) => isMade(header, block))) return;
-    for (const block of blocks) {
-      const write = slice.rowsOf(block);
-      if (write.rows.length > 0 && !(await this.#store.write(write))) return;
-    }
+    // At once: each step waits behind all of a fleet that starts with this registry.
+    const writes = blocks.map((block) => slice.rowsOf(block)).filter(({ rows }) => rows.length > 0);
+    const taken = await Promise.all(writes.map((write) => this.#store.write(write)));
+    if (taken.includes(false)) return;
     await this.#store.write(slice.write([], headerRow(withBlocks(header, blocks))));
   }
 

@@ -16,7 +16,7 @@ import type {
   WorkerRecord,
 } from '../../../lease/distributed-support.js';
 import { windowFaults } from '../../../registry/loss-window.js';
-import { UNSEEN, evicted, settingsUnread } from './redis-advice.js';
+import { evicted, settingsUnread } from './redis-advice.js';
 import { leaseAnswer } from './redis-answer.js';
 import { readRegistry } from './redis-view.js';
 import {
@@ -111,10 +111,7 @@ export class RedisSupport implements IDistributedSupport {
   async advice(): Promise<string[]> {
     try {
       const policy = evictionOf(await this.#connection.info('memory'));
-      const wanted = { workerCountMax: 0, isHeaderNeeded: true };
-      const { facts } = await readRegistry(this.#connection, this.key, wanted);
-      const isUnseen = facts?.server.includes('?') === true;
-      return [...(policy === undefined ? [] : [evicted(policy)]), ...(isUnseen ? [UNSEEN] : [])];
+      return policy === undefined ? [] : [evicted(policy)];
     } catch (error) {
       return [settingsUnread(error as SnowflakeError)];
     }

@@ -262,8 +262,10 @@ describe('the others', () => {
     const [one, other] = [locksFromUrl(url), user('support')];
     const stop = new AbortController();
     const waiting = one.untilReleased('order:7', 0, stop.signal);
-    await until(async () => (await admin.pubsub('NUMPAT')) !== undefined);
-    await other.look();
+    await until(async () => (await admin.pubsub('CHANNELS')).length === 1);
+    expect(await other.look()).toEqual([]);
+    expect(await connections()).toHaveLength(1);
+    expect(await admin.call('CLIENT', 'LIST', 'TYPE', 'pubsub')).toMatch(/^id=[^\n]*\n$/);
     stop.abort();
     await waiting;
     for (const each of [one, other]) await each.close();

@@ -15,7 +15,7 @@ import type {
   ReleaseRequest,
 } from '../../../lock/lock-store.js';
 import { lockRecords } from '../../../lock/lock-view.js';
-import { connectionTo } from '../connection/given-redis.js';
+import { messagesFrom } from '../connection/given-redis.js';
 import { RedisHash, hashOptionsOf, type RedisHashOptions } from '../connection/redis-hash.js';
 import { SCRIPTS } from '../scripts.generated.js';
 import { acquireAnswer, acquireArguments, extendAnswer, lockPage } from './lock-answer.js';
@@ -38,7 +38,7 @@ export class RedisLocks implements LockStore {
 
   constructor(options: RedisLocksOptions) {
     this.#hash = new RedisHash('locks', options);
-    this.#releases = new Releases(connectionTo(options.redis), `${this.key}:`);
+    this.#releases = new Releases(messagesFrom(options.redis), `${this.key}:`);
   }
 
   /** The locks: one hash. */

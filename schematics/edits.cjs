@@ -279,7 +279,7 @@ function lineEnd(/** @type {string} */ text, /** @type {number} */ at) {
   return /^[ \t]*(\/\/.*|\/\*[^*]*\*\/[ \t]*)?$/.test(rest) ? at + rest.length : at;
 }
 
-/** The later first, so that the places of the others stay; of two at one place the first is first. */
+/** From the end, so that the places of the others stay; two at one place keep their order. */
 function edited(/** @type {string} */ text, /** @type {readonly Edit[]} */ edits) {
   const ordered = edits.map((edit, n) => ({ ...edit, n }));
   ordered.sort((a, b) => b.at - a.at || b.n - a.n);

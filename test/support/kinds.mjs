@@ -13,7 +13,8 @@ const BUILD = /\b(compileLibrary|compiledLibrary|BuiltShop|packedLibrary)\b/;
 /** Whole fleets, every mutant, and applications that are asked over HTTP for their own sake. */
 const LONG = new RegExp(
   '^test/((simulation|model|dashboard|metrics|http|health|sample-app)/|' +
-    'api-keys/(guard|module|swagger)|contract/(broken-supports|folder|embedded-sql))',
+    'api-keys/(guard|module|swagger)|contract/(broken-supports|folder|embedded-sql)|' +
+    'orm/refused-types)',
 );
 
 /**

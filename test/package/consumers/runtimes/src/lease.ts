@@ -8,6 +8,7 @@ const [one, other] = [await startSnowflake(options), await startSnowflake(option
 const workerIds = [one, other].map(({ ids }) => ids.status.workerId);
 const ids = [...one.ids.nextIds(1000), ...other.ids.nextIds(1000)];
 while (one.ids.status.renewals.lastAt === undefined) {
+  // For the first renewal.
   await new Promise((resolve) => setTimeout(resolve, 10));
 }
 const { state } = one.ids.status;

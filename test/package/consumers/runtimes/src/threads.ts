@@ -19,4 +19,3 @@ const workerIds = new Set(all.map((id) => main.ids.parse(id).workerId));
 await main.close();
 
 console.log(JSON.stringify({ distinct: new Set(all).size, workerIds: [...workerIds].sort() }));
-process.exit();

@@ -6,7 +6,7 @@
 // Promise: what is not understood is not edited.
 
 /**
- * @typedef {import('typescript')} TypeScript
+ * @typedef {typeof import('typescript')} TypeScript
  * @typedef {import('typescript').Node} Node
  * @typedef {import('typescript').SourceFile} SourceFile
  * @typedef {{ at: number, to?: number, text: string }} Edit

@@ -6,7 +6,7 @@
 // Promise: a second run changes nothing; a file of another shape stays as it is, and a message says
 // what to add by hand. It imports nothing of the schematics packages, which run it.
 const { createRequire } = require('node:module');
-const { join, posix } = require('node:path');
+const nodePath = require('node:path');
 const { calledWith, startOf, withModules, withShutdownHooks } = require('./edits.cjs');
 const {
   packagesFor,
@@ -117,14 +117,14 @@ class Application {
   }
 
   /** The file of the class that main.ts starts; in a monorepo it may be `admin.module.ts`. */
-  rootModule(/** @type {import('typescript')} */ ts) {
+  rootModule(/** @type {typeof import('typescript')} */ ts) {
     const main = this.textOf(this.main);
     const from = main === undefined ? undefined : startOf(ts, main)?.moduleFile;
-    return posix.join(this.sourceRoot, from ?? 'app.module.ts');
+    return nodePath.posix.join(this.sourceRoot, from ?? 'app.module.ts');
   }
 
   get main() {
-    return posix.join(this.sourceRoot, 'main.ts');
+    return nodePath.posix.join(this.sourceRoot, 'main.ts');
   }
 
   /** @returns {string[]} what is to be done by hand */
@@ -213,11 +213,11 @@ const HOOKS = '  app.enableShutdownHooks();';
 
 /**
  * The application's own, as every application in TypeScript has it. TypeScript 7 has no API.
- * @returns {import('typescript') | undefined}
+ * @returns {typeof import('typescript') | undefined}
  */
 function compilerOf(/** @type {string} */ root) {
   try {
-    const ts = createRequire(join(root, 'package.json'))('typescript');
+    const ts = createRequire(nodePath.join(root, 'package.json'))('typescript');
     return typeof ts.createSourceFile === 'function' ? ts : undefined;
   } catch {
     // Not installed: an application in JavaScript.
@@ -235,7 +235,7 @@ function nestMajor(/** @type {string} */ root, /** @type {Record<string, any>} *
 /** @returns {string | undefined} the major of @nestjs/core */
 function installedVersion(/** @type {string} */ root) {
   try {
-    const require = createRequire(join(root, 'package.json'));
+    const require = createRequire(nodePath.join(root, 'package.json'));
     return require('@nestjs/core/package.json').version.split('.')[0];
   } catch {
     // What package.json asks for then counts.

@@ -19,10 +19,10 @@ const ADDED = `    ScheduleModule.forRoot(),
     }),
 `;
 
-describe('to what nest new writes', () => {
+describe('what nest new writes', () => {
   const added = addTo(newApp());
 
-  it('it adds the modules', () => {
+  it('gets the modules', () => {
     expect(added.files['src/app.module.ts']).toBe(`import { Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { SnowflakeModule } from 'nestjs-snowflake';
@@ -37,13 +37,13 @@ export class AppModule {}
 `);
   });
 
-  it('it adds the hooks', () => {
+  it('gets the hooks', () => {
     const line = '  const app = await NestFactory.create(AppModule);\n';
     const hooks = '  app.enableShutdownHooks();\n';
     expect(added.files['src/main.ts']).toBe(MAIN.replace(line, line + hooks));
   });
 
-  it('it adds the packages, sorted, and what starts the application reads .env', () => {
+  it('gets the packages, sorted, and what starts the application reads .env', () => {
     expect(JSON.parse(added.files['package.json']!)).toEqual({
       name: 'shop',
       scripts: {
@@ -62,14 +62,14 @@ export class AppModule {}
     expect(added.installs).toEqual([expect.objectContaining({ name: 'node-package' }) as unknown]);
   });
 
-  it('it adds the variable', () => {
+  it('gets the variable', () => {
     const line = 'SNOWFLAKE_SUPPORT=redis://localhost:6379?namespace=shop\n';
     expect(added.files['.env']).toBe(line);
     expect(added.files['.env.example']).toBe(line);
     expect(added.warnings).toEqual([]);
   });
 
-  it('a second time it changes nothing and installs nothing', () => {
+  it('stays as it is a second time, and nothing is installed', () => {
     expect(addTo(added.files)).toEqual({ files: added.files, warnings: [], installs: [] });
   });
 });

@@ -83,7 +83,7 @@ describe('an application that reads the environment', () => {
     return app;
   };
 
-  afterEach(() => delete process.env[variable]);
+  afterEach(() => void delete process.env[variable]);
 
   it('needs the variable in its tests too, and contacts no store', async () => {
     await expect(start()).rejects.toMatchObject({ code: 'CONFIG_INVALID' });

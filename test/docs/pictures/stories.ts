@@ -83,7 +83,7 @@ export async function leaseStory(): Promise<Story> {
   const { usedToMs } = a.range;
   telling.show(
     [a],
-    `The clock is past the ceiling. Ids do not follow it: they stay at ${timeOf(usedToMs!)}, where ` +
+    `The clock is past the ceiling. Ids do not follow: they stay at ${timeOf(usedToMs!)}, where ` +
       'millions are left.',
   );
   return telling.told('A lease: floor, ceiling, and the clock between them', 100);
@@ -119,8 +119,8 @@ export async function lossStory(): Promise<Story> {
   await pass(world, 13, a, b);
   telling.show(
     [a, b],
-    `B was given the same worker id, from ${timeOf(b.range.floorMs)} on. Its ids run ahead of the ` +
-      'clock for a minute; they never meet those of A.',
+    `B was given the same worker id, from ${timeOf(b.range.floorMs)} on. Its ids run ahead of ` +
+      'the clock for a minute; they never meet those of A.',
     { marks: [mark] },
   );
   return telling.told('A registry that lost its data: the safe floor', 110);

@@ -14,8 +14,8 @@ import type { SnowflakeConfig } from './config.js';
 const SPREAD = 0.2;
 
 /**
- * The job that renews the lease every `refreshIntervalMs`, as it is listed in the SchedulerRegistry
- * of the application. Inject it by getRefreshAliveToken() to find its name.
+ * The job that renews the lease every `refreshAliveIntervalMs`, as it is listed in the
+ * SchedulerRegistry of the application. Inject it by getRefreshAliveToken() to find its name.
  */
 export class RefreshAlive {
   /** `snowflake:refresh-alive`, or `snowflake:refresh-alive:orders` for the generator `orders`. */

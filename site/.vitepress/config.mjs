@@ -1,6 +1,7 @@
 // The site as VitePress makes it. Nothing on it is loaded from elsewhere.
 import { fileURLToPath } from 'node:url';
 import { REPOSITORY } from '../pages.mjs';
+import { referenceSection } from '../reference/page-names.mjs';
 import { sidebarOf } from './sidebar.mjs';
 
 const CORE = fileURLToPath(new URL('../../lib/core/index.ts', import.meta.url));
@@ -35,7 +36,7 @@ export default {
       { text: 'Options', link: '/reference/options' },
       { text: 'Playground', link: '/playground' },
     ],
-    sidebar: sidebarOf(),
+    sidebar: [...sidebarOf(), referenceSection()],
     outline: [2, 3],
     socialLinks: [{ icon: 'github', link: REPOSITORY }],
     search: {

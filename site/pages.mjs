@@ -14,6 +14,8 @@ export const REPOSITORY = repository.url.replace(/^git\+|\.git$/g, '');
 /** What greets, on the first page. */
 const HERO = '<HomeHero />\n\n';
 
+/** What the site has of the repository. */
+const ON_SITE = /^docs\/.*\.(md|png|svg)$/;
 /** A row of a table about an entry of the package, which has a page of its own on the site. */
 const ENTRY_ROW = /^\| `(nestjs-snowflake[\w/-]*)`/gm;
 
@@ -52,7 +54,7 @@ export function pageOf(/** @type {string} */ path, /** @type {string} */ text) {
     const [file, anchor] = target.split('#');
     const to = posix.join(posix.dirname(path), file);
     const end = anchor === undefined ? '' : `#${anchor}`;
-    if (!to.startsWith('docs/')) return `${opening}${REPOSITORY}/blob/main/${to}${end}`;
+    if (!ON_SITE.test(to)) return `${opening}${REPOSITORY}/blob/main/${to}${end}`;
     return `${opening}${file.replace(/README\.md$/, 'index.md')}${end}`;
   });
 }

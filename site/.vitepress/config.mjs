@@ -14,6 +14,14 @@ function wordsOf(/** @type {string} */ text) {
     .map(({ segment }) => segment);
 }
 
+/** As GitHub makes it, so that a link to a heading leads there in both places. */
+const slugOf = (/** @type {string} */ heading) =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(/\s/g, '-');
+
 export default {
   title: 'nestjs-snowflake',
   description: '64-bit, time-ordered, unique ids for NestJS',
@@ -23,6 +31,7 @@ export default {
   lastUpdated: false,
   appearance: true,
   markdown: {
+    anchor: { slugify: slugOf },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
   vite: {

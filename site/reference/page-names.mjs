@@ -11,5 +11,5 @@ export function referenceSection() {
     text: entry,
     link: `/reference/api/${pageNameOf(entry)}`,
   }));
-  return { text: 'Names by entry', collapsed: true, items };
+  return { text: 'Names by entry', items };
 }

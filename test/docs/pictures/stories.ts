@@ -83,8 +83,8 @@ export async function leaseStory(): Promise<Story> {
   const { usedToMs } = a.range;
   telling.show(
     [a],
-    `The clock is past the ceiling. Ids do not follow: they stay at ${timeOf(usedToMs!)}, where ` +
-      'millions are left.',
+    `The clock is past the ceiling. Ids do not follow: they stay at ${timeOf(usedToMs!)}, with ` +
+      'millions left.',
   );
   return telling.told('A lease: floor, ceiling, and the clock between them', 100);
 }

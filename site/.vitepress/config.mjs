@@ -1,6 +1,7 @@
 // The site as VitePress makes it. Nothing on it is loaded from elsewhere.
 import { fileURLToPath } from 'node:url';
 import { REPOSITORY } from '../pages.mjs';
+import { referenceSection } from '../reference/page-names.mjs';
 import { sidebarOf } from './sidebar.mjs';
 
 const CORE = fileURLToPath(new URL('../../lib/core/index.ts', import.meta.url));
@@ -13,6 +14,14 @@ function wordsOf(/** @type {string} */ text) {
     .map(({ segment }) => segment);
 }
 
+/** As GitHub makes it, so that a link to a heading leads there in both places. */
+const slugOf = (/** @type {string} */ heading) =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(/\s/g, '-');
+
 export default {
   title: 'nestjs-snowflake',
   description: '64-bit, time-ordered, unique ids for NestJS',
@@ -22,6 +31,7 @@ export default {
   lastUpdated: false,
   appearance: true,
   markdown: {
+    anchor: { slugify: slugOf },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
   vite: {
@@ -35,7 +45,7 @@ export default {
       { text: 'Options', link: '/reference/options' },
       { text: 'Playground', link: '/playground' },
     ],
-    sidebar: sidebarOf(),
+    sidebar: [...sidebarOf(), referenceSection()],
     outline: [2, 3],
     socialLinks: [{ icon: 'github', link: REPOSITORY }],
     search: {

@@ -8,13 +8,14 @@ import type { AddressInfo } from 'node:net';
 import { extname, join } from 'node:path';
 import { ROOT, madeOnce } from '../support/made-once.mjs';
 
-const SOURCES = ['docs', 'lib/core', 'package.json', 'bench/RESULTS.md'];
+const SOURCES = ['docs', 'lib', 'package.json', 'bench/RESULTS.md', 'scripts/entries.mjs'];
 const OWN = ['package.json', 'package-lock.json', 'pages.mjs', 'playground.md', 'site.mjs'];
 const FOLDERS = [
   '.vitepress/config.mjs',
   '.vitepress/sidebar.mjs',
   '.vitepress/theme',
   'playground',
+  'reference',
 ];
 
 const TYPES: Readonly<Record<string, string>> = {

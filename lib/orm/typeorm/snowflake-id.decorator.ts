@@ -16,6 +16,7 @@ import { idForInsert, recordColumn } from './snowflake-columns.js';
 /** The column options that `@SnowflakeId()` decides itself. */
 type Decided = 'type' | 'primary' | 'transformer' | 'default' | 'generated' | 'array';
 
+/** Options of @SnowflakeId(). */
 export interface SnowflakeIdOptions extends Omit<ColumnOptions, Decided> {
   /**
    * Default `'bigint'`. Use `'varchar'` if the driver loses digits of a bigint, as those of SQLite

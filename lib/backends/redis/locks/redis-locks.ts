@@ -21,6 +21,7 @@ import { SCRIPTS } from '../scripts.generated.js';
 import { acquireAnswer, acquireArguments, extendAnswer, lockPage } from './lock-answer.js';
 import { Releases } from './releases.js';
 
+/** Options of redisLocks(). */
 export interface RedisLocksOptions extends RedisHashOptions {
   /**
    * How long an old server may go on granting after another one has taken over. Default 2,000, and
@@ -32,6 +33,7 @@ export interface RedisLocksOptions extends RedisHashOptions {
 /** Each lock that is granted looks at two others, and forgets them where nobody needs them. */
 const LOOKED_AT_COUNT = 2;
 
+/** Locks in Redis, for the option `locks`; redisLocks() makes them. */
 export class RedisLocks implements LockStore {
   readonly #hash: RedisHash;
   readonly #releases: Releases;

@@ -30,6 +30,7 @@ import type { RedisConnection, Script } from '../connection/redis-connection.js'
 import { parseRedisUrl, refuseQuery } from '../connection/redis-url.js';
 import { SCRIPTS } from '../scripts.generated.js';
 
+/** Options of redisSupport(). */
 export interface RedisSupportOptions {
   /** An ioredis client (Redis or Cluster), whose settings are used, or a URL. */
   readonly redis: GivenClient | string;
@@ -49,6 +50,10 @@ export interface RedisSupportOptions {
 const FAILOVER_WINDOW_MS = 15_000;
 const CLOCK_DIFFERENCE_MS = 1000;
 
+/**
+ * Worker ids leased from Redis, for the option `support`; redisSupport() makes one. The registry is
+ * one hash, which lives, moves and dies whole.
+ */
 export class RedisSupport implements IDistributedSupport {
   readonly lossWindowMs: number;
   /** The registry: one hash. The braces keep it in one Cluster slot. */

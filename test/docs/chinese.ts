@@ -17,6 +17,9 @@ const FAULTS: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`${HAN}[A-Za-z0-9\`]|[A-Za-z0-9\`%]${HAN}`, 'u'), 'lacks a space beside Latin text'],
 ];
 
+/** Stars between punctuation and a letter, or the reverse, are no end of bold text in CommonMark. */
+const BOLD = /[*]{2}[^*]*[，。；：、！？）”][*]{2}\p{L}|\p{L}[*]{2}[（“][^*]*[*]{2}/u;
+
 /** Four words one after another, in a cell or a line without a Chinese sign. */
 const ENGLISH = /(?:\b[A-Za-z]+[,;:]? ){3}[a-z]+\b/;
 
@@ -32,9 +35,12 @@ export function chineseFaults({ path, text }: TextFile): Finding[] {
 function faultsOf(line: string): string[] {
   const isWide = !/^[|#]/.test(line) && widthOf(line) > WIDTH;
   const width = isWide ? [`has ${widthOf(line)} columns; ${WIDTH} fit`] : [];
+  const open = BOLD.test(withoutCode(line, '`'))
+    ? ['has bold text that Markdown does not close']
+    : [];
   const bare = bareOf(line);
   const cells = line.startsWith('|') ? bare.split('|') : [bare];
-  return [...cells.flatMap((cell) => cellFaults(cell.trim())), ...width];
+  return [...cells.flatMap((cell) => cellFaults(cell.trim())), ...width, ...open];
 }
 
 /** Without the signs of Markdown, and with one sign for each piece of code. */

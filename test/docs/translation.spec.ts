@@ -56,6 +56,12 @@ describe('the comparison', () => {
     expect(compare(SAME)).toEqual([]);
   });
 
+  it('knows how Chinese counts', () => {
+    const count = (said: string) => `# A\n\n${said}\n`;
+    expect(compare(count('4100 万个 id'), count('41 million ids'))).toEqual([]);
+    expect(compare(count('4100 个 id'), count('41 million ids'))).toHaveLength(1);
+  });
+
   it.each([
     ['60 s', '30 s', 'numbers: lacks 60, adds 30'],
     [
@@ -98,6 +104,7 @@ describe('the check of Chinese', () => {
     ['时钟(回拨)', 'has Latin brackets beside Chinese: 时钟(回拨)'],
     ['时钟"回拨"', 'has Latin quotation marks beside Chinese: 时钟"回拨"'],
     ['时钟， 回拨', 'has a space beside Chinese punctuation: 时钟， 回拨'],
+    ['**时钟：**回拨', 'has bold text that Markdown does not close'],
     ['续租30 s', 'lacks a space beside Latin text: 续租30 s'],
     ['续租`a`', 'lacks a space beside Latin text: 续租`'],
     ['The range stays valid', 'is still in English: The range stays valid'],

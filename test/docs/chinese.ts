@@ -3,7 +3,7 @@
  * that was left in English.
  */
 import { linesOf, type Finding, type TextFile } from '../tidy/check.js';
-import { withoutCode } from './sections.js';
+import { cellsOf, isNames, withoutCode } from './sections.js';
 
 const WIDTH = 120;
 const HAN = '\\p{sc=Han}';
@@ -38,9 +38,8 @@ function faultsOf(line: string): string[] {
   const open = BOLD.test(withoutCode(line, '`'))
     ? ['has bold text that Markdown does not close']
     : [];
-  const bare = bareOf(line);
-  const cells = line.startsWith('|') ? bare.split('|') : [bare];
-  return [...cells.flatMap((cell) => cellFaults(cell.trim())), ...width, ...open];
+  const cells = line.startsWith('|') ? cellsOf(line).filter((cell) => !isNames(cell)) : [line];
+  return [...cells.flatMap((cell) => cellFaults(bareOf(cell))), ...width, ...open];
 }
 
 /** Without the signs of Markdown, and with one sign for each piece of code. */

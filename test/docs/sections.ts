@@ -15,6 +15,8 @@ export interface Section {
   readonly tables: readonly string[];
   readonly spans: readonly string[];
   readonly links: readonly string[];
+  /** Cells that name tests, which are called the same in every language. */
+  readonly names: readonly string[];
   /** Outside of code and of the targets of links. */
   readonly numbers: readonly string[];
 }
@@ -59,6 +61,9 @@ function sectionOf({ line, code, prose }: Part): Section {
     tables: tablesIn(prose),
     spans: [...text.matchAll(SPAN)].map(([span]) => span.replace(/\s+/g, ' ')),
     links: [...text.replace(SPAN, '').matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!),
+    names: prose
+      .filter((line) => line.startsWith('|'))
+      .flatMap((row) => cellsOf(row).filter(isNames)),
     numbers: numbersIn(withoutCode(text)),
   };
 }
@@ -90,4 +95,16 @@ function tablesIn(lines: readonly string[]): string[] {
   return tables.map((rows) => `${rows.length} x ${Math.max(...rows.map(columnsOf))}`);
 }
 
-const columnsOf = (row: string): number => row.replaceAll('\\|', '').split('|').length - 2;
+const columnsOf = (row: string): number => cellsOf(row).length;
+
+export function cellsOf(row: string): string[] {
+  return row
+    .split(/(?<!\\)\|/)
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+}
+
+/** Such as "`test/a.spec.ts`: is safe; chaos: kill -9". */
+export function isNames(cell: string): boolean {
+  return /^(`test\/[^`]+`|chaos|contract|mistake|mutant|simulation): /.test(cell);
+}

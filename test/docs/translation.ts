@@ -106,6 +106,7 @@ function sectionDifferences(wanted: Section, found: Section): string[] {
     difference('tables of rows x columns', wanted.tables, found.tables),
     difference('inline code', spans(wanted), spans(found)),
     difference('links', wanted.links, found.links),
+    difference('names of tests', wanted.names, found.names),
     difference('numbers', wanted.numbers, found.numbers),
   ].filter((said) => said !== '');
 }

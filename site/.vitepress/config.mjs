@@ -1,6 +1,7 @@
 // The site as VitePress makes it. Nothing on it is loaded from elsewhere.
 import { fileURLToPath } from 'node:url';
-import { REPOSITORY } from '../pages.mjs';
+import { REPOSITORY, anchorOf } from '../pages.mjs';
+import { CHINESE, CHINESE_SEARCH } from './chinese.mjs';
 import { sidebarOf } from './sidebar.mjs';
 
 const CORE = fileURLToPath(new URL('../../lib/core/index.ts', import.meta.url));
@@ -21,7 +22,12 @@ export default {
   cleanUrls: false,
   lastUpdated: false,
   appearance: true,
+  locales: {
+    root: { label: 'English', lang: 'en' },
+    zh: CHINESE,
+  },
   markdown: {
+    anchor: { slugify: anchorOf },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
   vite: {
@@ -41,6 +47,7 @@ export default {
     search: {
       provider: 'local',
       options: {
+        locales: { zh: CHINESE_SEARCH },
         miniSearch: { options: { tokenize: wordsOf } },
       },
     },

@@ -17,7 +17,7 @@ const FAULTS: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`${HAN}[A-Za-z0-9\`]|[A-Za-z0-9\`%]${HAN}`, 'u'), 'lacks a space beside Latin text'],
 ];
 
-/** Stars between punctuation and a letter, or the reverse, are no end of bold text in CommonMark. */
+/** Stars between punctuation and a letter, or the reverse, are no end of bold in CommonMark. */
 const BOLD = /[*]{2}[^*]*[，。；：、！？）”][*]{2}\p{L}|\p{L}[*]{2}[（“][^*]*[*]{2}/u;
 
 /** Four words one after another, in a cell or a line without a Chinese sign. */

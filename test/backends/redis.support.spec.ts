@@ -272,6 +272,17 @@ describe('a Redis that refuses', () => {
     expect(answer.mark?.server).toBe('?:?');
     expect((await redis.advice()).join()).toContain('+info');
   });
+
+  it('tells INFO to users but not to scripts, which it is advised against', async () => {
+    const { port } = await server('--user', 'app', 'on', '>pw', '~*', '+@all', '-info');
+    const redis = support({ redis: `redis://127.0.0.1:${port}`, namespace: 'shop' });
+    const script = `redis://app:pw@127.0.0.1:${port}`;
+    expect(await redis.advice()).toEqual([]);
+    await leased(support({ redis: script, namespace: 'shop' }));
+    expect(await redis.advice()).toEqual([expect.stringContaining('does not tell a script')]);
+    await leased(redis);
+    expect(await redis.advice()).toEqual([]);
+  });
 });
 
 describe('Redis in other forms', () => {

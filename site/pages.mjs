@@ -1,5 +1,6 @@
 // The pages of the site: those of docs/ as they are, but for their links to what is no page, which
-// lead to the repository; and the pages of site/ itself.
+// lead to the repository; the pages of site/ itself; and for readers of Chinese, who stay in /zh/,
+// the pages that are in English only.
 import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -29,11 +30,14 @@ export function writePages(reference) {
   for (const path of readdirSync(DOCS, { recursive: true, encoding: 'utf8' })) {
     if (!path.endsWith('.md')) continue;
     const page = pageOf(`docs/${path}`, readFileSync(join(DOCS, path), 'utf8'));
-    write(path.replaceAll('README.md', 'index.md'), path === 'README.md' ? HERO + page : page);
+    const isHome = /^(zh\/)?README\.md$/.test(path);
+    write(path.replaceAll('README.md', 'index.md'), isHome ? HERO + page : page);
+    if (path.startsWith('internals/')) write(`zh/${path}`, englishOnly(page));
   }
   cpSync(join(DOCS, 'images'), join(PAGES, 'images'), { recursive: true });
   for (const { name, text } of reference) write(`reference/api/${name}`, text);
-  write('playground.md', readFileSync(new URL('playground.md', import.meta.url), 'utf8'));
+  for (const name of ['playground.md', 'zh/playground.md'])
+    write(name, readFileSync(new URL(name, import.meta.url), 'utf8'));
 }
 
 function write(/** @type {string} */ path, /** @type {string} */ text) {
@@ -49,12 +53,37 @@ export function pageOf(/** @type {string} */ path, /** @type {string} */ text) {
     ENTRY_ROW,
     (_, entry) => `| [\`${entry}\`](${reference}/${pageNameOf(entry)}.md)`,
   );
-  return linked.replace(/(\]\()([^)\s]+)(?=\))/g, (all, opening, target) => {
+  return linesJoined(linked).replace(/(\]\()([^)\s]+)(?=\))/g, (all, opening, target) => {
     if (/^([a-z]+:|#)/.test(target)) return all;
     const [file, anchor] = target.split('#');
     const to = posix.join(posix.dirname(path), file);
     const end = anchor === undefined ? '' : `#${anchor}`;
     if (!ON_SITE.test(to)) return `${opening}${REPOSITORY}/blob/main/${to}${end}`;
-    return `${opening}${file.replace(/README\.md$/, 'index.md')}${end}`;
+    const near = path.startsWith('docs/zh/') ? file.replace('../internals/', 'internals/') : file;
+    return `${opening}${near.replace(/README\.md$/, 'index.md')}${end}`;
   });
+}
+
+/** Without the ends of lines between Chinese signs, which a browser would show as spaces. */
+function linesJoined(/** @type {string} */ text) {
+  return text
+    .replace(/(?<=\p{sc=Han})\n *(?=\p{sc=Han}|[（“])/gu, '')
+    .replace(/(?<=[，。；：、！？）”])\n *(?=[\p{L}[（“]|`(?!``)|\d+(?![\d.]))/gu, '');
+}
+
+/** A page in English among the Chinese ones, whose headings have other names. */
+function englishOnly(/** @type {string} */ page) {
+  const near = page
+    .replace(/(\]\(\.\.\/[^)#]+)#[^)]+(?=\))/g, '$1')
+    .replaceAll('](../images/', '](../../images/');
+  return near.replace(/^(# .*\n)/, '$1\n> 本页只有英文。\n');
+}
+
+/** As GitHub names a heading in links, which those in docs/ are written for. */
+export function anchorOf(/** @type {string} */ heading) {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(/\s/g, '-');
 }

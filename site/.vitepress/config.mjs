@@ -1,7 +1,8 @@
 // The site as VitePress makes it. Nothing on it is loaded from elsewhere.
 import { fileURLToPath } from 'node:url';
-import { REPOSITORY } from '../pages.mjs';
+import { REPOSITORY, anchorOf } from '../pages.mjs';
 import { referenceSection } from '../reference/page-names.mjs';
+import { CHINESE, CHINESE_SEARCH } from './chinese.mjs';
 import { sidebarOf } from './sidebar.mjs';
 
 const CORE = fileURLToPath(new URL('../../lib/core/index.ts', import.meta.url));
@@ -14,14 +15,6 @@ function wordsOf(/** @type {string} */ text) {
     .map(({ segment }) => segment);
 }
 
-/** As GitHub makes it, so that a link to a heading leads there in both places. */
-const slugOf = (/** @type {string} */ heading) =>
-  heading
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-    .trim()
-    .replaceAll(/\s/g, '-');
-
 export default {
   title: 'nestjs-snowflake',
   description: '64-bit, time-ordered, unique ids for NestJS',
@@ -30,8 +23,12 @@ export default {
   cleanUrls: false,
   lastUpdated: false,
   appearance: true,
+  locales: {
+    root: { label: 'English', lang: 'en' },
+    zh: CHINESE,
+  },
   markdown: {
-    anchor: { slugify: slugOf },
+    anchor: { slugify: anchorOf },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
   vite: {
@@ -51,6 +48,7 @@ export default {
     search: {
       provider: 'local',
       options: {
+        locales: { zh: CHINESE_SEARCH },
         miniSearch: { options: { tokenize: wordsOf } },
       },
     },

@@ -6,10 +6,10 @@ export const pageNameOf = (/** @type {string} */ entry) =>
   entry === 'nestjs-snowflake' ? entry : entry.replace(/^[^/]*\//, '').replaceAll('/', '-');
 
 /** A page for each entry, for the sidebar. */
-export function referenceSection() {
+export function referenceSection(text = 'Names by entry') {
   const items = Object.keys(ENTRY_FILES).map((entry) => ({
     text: entry,
     link: `/reference/api/${pageNameOf(entry)}`,
   }));
-  return { text: 'Names by entry', items };
+  return { text, items };
 }

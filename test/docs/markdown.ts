@@ -20,14 +20,16 @@ export function deadLinks(documents: readonly TextFile[], tree: readonly TextFil
   );
 }
 
-/** As GitHub names them in links. */
 function headingsOf(text: string): string[] {
-  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
-    heading!
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N} -]/gu, '')
-      .replaceAll(' ', '-'),
-  );
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => anchorOf(heading!));
+}
+
+/** As GitHub names a heading in links. */
+export function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} -]/gu, '')
+    .replaceAll(' ', '-');
 }
 
 /** The rows of the tables whose first column has this title, by the code in their first cell. */

@@ -7,7 +7,7 @@ import { deadLinks } from '../docs/markdown.js';
 import { say, type TextFile } from '../tidy/check.js';
 
 /** Only the repository has these; npm and GitHub show links to them from there. */
-const IN_THE_REPOSITORY = /^(docs\/(images|internals)|sample-app)\/|^CONTRIBUTING\.md$/;
+const IN_THE_REPOSITORY = /^(docs\/(images|internals|zh)|sample-app)\/|^CONTRIBUTING\.md$/;
 
 /** Links of the packed documents to what is neither packed nor such. */
 export function linksToNowhere(files: ReadonlyMap<string, string>): string[] {

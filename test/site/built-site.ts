@@ -11,11 +11,13 @@ import { ROOT, madeOnce } from '../support/made-once.mjs';
 const SOURCES = ['docs', 'lib', 'package.json', 'bench/RESULTS.md', 'scripts/entries.mjs'];
 const OWN = ['package.json', 'package-lock.json', 'pages.mjs', 'playground.md', 'site.mjs'];
 const FOLDERS = [
+  '.vitepress/chinese.mjs',
   '.vitepress/config.mjs',
   '.vitepress/sidebar.mjs',
   '.vitepress/theme',
   'playground',
   'reference',
+  'zh',
 ];
 
 const TYPES: Readonly<Record<string, string>> = {

@@ -13,6 +13,13 @@ import { builtSite, serve } from './built-site.js';
 
 const DESK = { viewport: { width: 1280, height: 900 } };
 const PHONE = { viewport: { width: 390, height: 800 }, isMobile: true, hasTouch: true };
+const AXED = [
+  '/',
+  '/reference/options.html',
+  '/playground.html',
+  '/zh/',
+  '/zh/concepts/lease.html',
+];
 const ID = '382366441078288384';
 
 let folder: string;
@@ -53,6 +60,18 @@ async function open(path: string, viewer: BrowserContextOptions = DESK): Promise
   return page;
 }
 
+/** The pages that the sidebar of this one lists. */
+async function sidebarOf(path: string): Promise<string[]> {
+  await open(path);
+  const hrefs = await page
+    .locator('#VPSidebarNav a')
+    .evaluateAll((links) =>
+      links.map((link) => (link as unknown as { pathname: string }).pathname.slice(1)),
+    );
+  await page.context().close();
+  return hrefs;
+}
+
 const section = (name: string) => page.getByRole('region', { name });
 
 describe('the site', () => {
@@ -62,14 +81,10 @@ describe('the site', () => {
       .filter((path) => path.endsWith('.md'))
       .map((path) => path.replace('README.md', 'index.md').replace(/\.md$/, '.html'));
     expect(made).toEqual(expect.arrayContaining(documents));
-    await open('/start.html');
-    const hrefs = await page
-      .locator('#VPSidebarNav a')
-      .evaluateAll((links) =>
-        links.map((link) => (link as unknown as { pathname: string }).pathname.slice(1)),
-      );
+    const hrefs = [...(await sidebarOf('/start.html')), ...(await sidebarOf('/zh/start.html'))];
     const unlisted = documents.filter((path) => !hrefs.includes(path));
-    expect(unlisted.toSorted()).toEqual(['index.html', 'start.html']);
+    const entries = ['index.html', 'start.html'];
+    expect(unlisted.toSorted()).toEqual([...entries, ...entries.map((path) => `zh/${path}`)]);
   });
 
   it('greets with what it is, and where to begin', async () => {
@@ -85,6 +100,46 @@ describe('the site', () => {
     await page.locator('#localsearch-input').fill('failoverWindowMs');
     await page.locator('.result').first().waitFor();
     expect(await page.locator('.results').innerText()).toMatch(/Redis/);
+  });
+});
+
+describe('in Chinese', () => {
+  it('is reached from the English page of the same name, and back', async () => {
+    await open('/concepts/lease.html');
+    await page.getByRole('button', { name: 'Change language' }).hover();
+    await page.getByRole('link', { name: '简体中文' }).first().click();
+    await page.waitForURL('**/zh/concepts/lease.html');
+    expect(await page.locator('html').getAttribute('lang')).toBe('zh-CN');
+    expect(await page.locator('h1').innerText()).toContain('租约');
+    expect(await page.locator('.VPDocFooter').innerText()).toContain('下一页');
+    await page.getByRole('button', { name: '切换语言' }).hover();
+    await page.getByRole('link', { name: 'English' }).first().click();
+    await page.waitForURL(`${url}/concepts/lease.html`);
+  });
+
+  it('finds a word, on Chinese pages', async () => {
+    await open('/zh/');
+    await page.keyboard.press('/');
+    await page.locator('#localsearch-input').fill('隔离期');
+    await page.locator('.result').first().waitFor();
+    expect(await page.locator('.results').innerText()).toContain('Redis 丢失数据时');
+    const hrefs = await page
+      .locator('.result')
+      .evaluateAll((links) =>
+        links.map((link) => (link as unknown as { pathname: string }).pathname),
+      );
+    expect(hrefs.filter((href) => !href.startsWith('/zh/'))).toEqual([]);
+  });
+
+  it('shows no gap where a line ends in the source', async () => {
+    await open('/zh/concepts/lease.html');
+    expect(await page.locator('main').innerText()).not.toMatch(/[，。；：、] [^ ]/u);
+  });
+
+  it('keeps a page that is in English only', async () => {
+    await open('/zh/internals/proof.html');
+    expect(await page.locator('blockquote').first().innerText()).toBe('本页只有英文。');
+    expect(await page.locator('#VPSidebarNav').innerText()).toContain('故障模式');
   });
 });
 
@@ -152,7 +207,7 @@ describe.each([
   ['a phone', PHONE],
 ])('on %s', (_device, viewer) => {
   it.each(['light', 'dark'] as const)('axe finds nothing in %s colours', async (colorScheme) => {
-    for (const path of ['/', '/reference/options.html', '/playground.html']) {
+    for (const path of AXED) {
       await open(path, { ...viewer, colorScheme });
       await page.evaluate(axe.source);
       const { violations } = await page.evaluate<axe.AxeResults>('axe.run()');

@@ -1,0 +1,55 @@
+// The Chinese half of the site: its navigation, and what the theme says in English otherwise.
+import { referenceSection } from '../reference/page-names.mjs';
+import { sidebarOf } from './sidebar.mjs';
+
+export const CHINESE = {
+  label: '简体中文',
+  lang: 'zh-CN',
+  link: '/zh/',
+  description: '为 NestJS 提供 64 位、按时间排序、绝不重复的 id',
+  themeConfig: {
+    nav: [
+      { text: '入门', link: '/zh/start' },
+      { text: '保证', link: '/zh/concepts/guarantees' },
+      { text: '选项', link: '/zh/reference/options' },
+      { text: '演练场', link: '/zh/playground' },
+    ],
+    sidebar: [...sidebarOf('zh'), referenceSection('各入口的名称（英文）')],
+    outline: { level: /** @type {[number, number]} */ ([2, 3]), label: '本页内容' },
+    docFooter: { prev: '上一页', next: '下一页' },
+    returnToTopLabel: '回到顶部',
+    sidebarMenuLabel: '菜单',
+    darkModeSwitchLabel: '外观',
+    lightModeSwitchTitle: '切换到浅色',
+    darkModeSwitchTitle: '切换到深色',
+    langMenuLabel: '切换语言',
+    skipToContentLabel: '跳到正文',
+    notFound: {
+      title: '没有这个页面',
+      quote: '链接可能已经失效，或地址有误。',
+      linkLabel: '回到首页',
+      linkText: '回到首页',
+    },
+  },
+};
+
+export const CHINESE_SEARCH = {
+  translations: {
+    button: { buttonText: '搜索', buttonAriaLabel: '搜索' },
+    modal: {
+      displayDetails: '显示详情',
+      resetButtonTitle: '清除',
+      backButtonTitle: '关闭搜索',
+      noResultsText: '没有找到',
+      footer: {
+        selectText: '打开',
+        selectKeyAriaLabel: '回车键',
+        navigateText: '选择',
+        navigateUpKeyAriaLabel: '上箭头',
+        navigateDownKeyAriaLabel: '下箭头',
+        closeText: '关闭',
+        closeKeyAriaLabel: 'Esc 键',
+      },
+    },
+  },
+};

@@ -1,0 +1,127 @@
+/**
+ * Each page of docs/ has a Chinese one that says the same, and who changes the one is told what to
+ * change in the other. CONTRIBUTING.md has the words.
+ */
+import { describe, expect, it } from '@jest/globals';
+import { say, type TextFile } from '../tidy/check.js';
+import { readTree } from '../tidy/tree.js';
+import { chineseFaults } from './chinese.js';
+import { untranslated } from './translation.js';
+
+const TREE = readTree().filter(({ path }) => path.endsWith('.md'));
+const CHINESE = TREE.filter(({ path }) => path.startsWith('docs/zh/'));
+
+describe('the Chinese pages', () => {
+  it('are those of the English ones, and say the same', () => {
+    expect(untranslated(TREE).map(say)).toEqual([]);
+  });
+
+  it('are set as Chinese is', () => {
+    expect(CHINESE.flatMap(chineseFaults).map(say)).toEqual([]);
+  });
+});
+
+const ENGLISH = [
+  '# Lease',
+  '',
+  'It lasts for 60 s, or [`ttlMs`](start.md#how-long).',
+  '',
+  '| a   | b   |',
+  '| --- | --- |',
+  '| 1   | 2   |',
+  '',
+  '```sh',
+  '# not a heading',
+  '```',
+  '',
+].join('\n');
+const START = '# Start\n\n## How long\n';
+const SAME = ENGLISH.replace('Lease', '租约')
+  .replace('It lasts for 60 s, or [', '持续 60 s，或 [')
+  .replace(').', ')。')
+  .replace('how-long', '多久');
+
+function compare(chinese: string, english = ENGLISH): string[] {
+  const tree = [
+    ['docs/lease.md', english],
+    ['docs/start.md', START],
+    ['docs/zh/lease.md', chinese],
+    ['docs/zh/start.md', '# 入门\n\n## 多久\n'],
+  ].map(([path, text]): TextFile => ({ path: path!, text: text! }));
+  return untranslated(tree).map(say);
+}
+
+describe('the comparison', () => {
+  it('takes what is the same, whatever its words', () => {
+    expect(compare(SAME)).toEqual([]);
+  });
+
+  it('knows how Chinese counts', () => {
+    const count = (said: string) => `# A\n\n${said}\n`;
+    expect(compare(count('4100 万个 id'), count('41 million ids'))).toEqual([]);
+    expect(compare(count('4100 个 id'), count('41 million ids'))).toHaveLength(1);
+  });
+
+  it.each([
+    ['60 s', '30 s', 'numbers: lacks 60, adds 30'],
+    [
+      '# not',
+      '# no',
+      'blocks of code: lacks ```sh # not a heading ```, adds ```sh # no a heading ```',
+    ],
+    ['| 1   | 2   |\n', '', 'tables of rows x columns: lacks 3 x 2, adds 2 x 2'],
+    ['`ttlMs`', '`ttl`', 'inline code: lacks `ttlMs`, adds `ttl`'],
+    ['#多久', '', 'links: lacks docs/zh/start.md#多久, adds docs/zh/start.md'],
+    ['start.md', '../start.md', 'links: lacks docs/zh/start.md#多久, adds docs/start.md#多久'],
+  ])('says where %j became %j', (was, is, said) => {
+    const found = compare(SAME.replace(was, is));
+    expect(found).toContain(`docs/zh/lease.md:1 differs in ${said} (docs/lease.md:1)`);
+  });
+
+  it('fails when the English page is changed and the Chinese one is not', () => {
+    expect(compare(SAME, ENGLISH.replace('60 s', '90 s'))).toEqual([
+      'docs/zh/lease.md:1 differs in numbers: lacks 90, adds 60 (docs/lease.md:1)',
+    ]);
+    expect(compare(SAME, `${ENGLISH}\n## Renewal\n`)).toEqual([
+      'docs/zh/lease.md:1 has no heading where docs/lease.md has the heading "## Renewal"',
+    ]);
+  });
+
+  it('names a page that one language lacks', () => {
+    const lone = (path: string): TextFile => ({ path, text: '# A\n' });
+    expect(untranslated([lone('docs/a.md'), lone('docs/zh/b.md')]).map(say)).toEqual([
+      'docs/a.md has no Chinese page; write docs/zh/a.md',
+      'docs/zh/b.md translates docs/b.md, which is not there',
+    ]);
+    expect(untranslated([lone('docs/internals/a.md')])).toEqual([]);
+  });
+});
+
+describe('the check of Chinese', () => {
+  it.each([
+    ['时钟,回拨', 'has Latin punctuation beside Chinese: 时钟,回拨'],
+    ['时钟回拨.', 'has a Latin full stop beside Chinese: 时钟回拨.'],
+    ['时钟(回拨)', 'has Latin brackets beside Chinese: 时钟(回拨)'],
+    ['时钟"回拨"', 'has Latin quotation marks beside Chinese: 时钟"回拨"'],
+    ['时钟， 回拨', 'has a space beside Chinese punctuation: 时钟， 回拨'],
+    ['**时钟：**回拨', 'has bold text that Markdown does not close'],
+    ['续租30 s', 'lacks a space beside Latin text: 续租30 s'],
+    ['续租`a`', 'lacks a space beside Latin text: 续租`'],
+    ['The range stays valid', 'is still in English: The range stays valid'],
+    ['| a | and so it is |', 'is still in English: and so it is'],
+    ['租'.repeat(61), 'has 122 columns; 120 fit'],
+  ])('finds %j', (text, message) => {
+    expect(chineseFaults({ path: 'docs/zh/a.md', text }).map(say)).toEqual([
+      `docs/zh/a.md:1 ${message}`,
+    ]);
+  });
+
+  it.each([
+    '续租 30 s，见[租约](lease.md)。',
+    '- **安全**：`ttlMs` 之后 id 仍然唯一。',
+    '```\n时钟,回拨\n```',
+    '| 61 个字的一格也可以很长，' + '租'.repeat(61) + ' |',
+  ])('takes %j', (text) => {
+    expect(chineseFaults({ path: 'docs/zh/a.md', text })).toEqual([]);
+  });
+});

@@ -1,0 +1,137 @@
+/**
+ * Whether a Chinese page says what its English one says, as far as a program can tell: the same
+ * sections with the same code, tables, links and numbers. It is about what is there, never about
+ * whether it is well said.
+ */
+import { posix } from 'node:path';
+import type { Finding, TextFile } from '../tidy/check.js';
+import { anchorOf } from './markdown.js';
+import { sectionsOf, type Section } from './sections.js';
+
+const CHINESE = 'docs/zh/';
+const README: readonly [string, string] = ['README.md', 'README.zh-CN.md'];
+
+/** An English page and its Chinese one, which may be absent, or the reverse. */
+interface Pair {
+  readonly english: TextFile | undefined;
+  readonly chinese: TextFile | undefined;
+  readonly path: string;
+}
+
+/** Pages that one language lacks, and what differs in those that both have. */
+export function untranslated(tree: readonly TextFile[]): Finding[] {
+  const translated = pairsOf(tree);
+  const target = (link: string): string => chineseTarget(link, tree);
+  return translated.flatMap(({ english, chinese, path }): Finding[] => {
+    if (!english)
+      return [{ path: chinese!.path, message: `translates ${path}, which is not there` }];
+    if (!chinese) return [{ path, message: `has no Chinese page; write ${chinesePath(path)}` }];
+    return differences(english, chinese, target);
+  });
+}
+
+const isTranslated = (path: string): boolean =>
+  /^docs\/.*\.md$/.test(path) && !/^docs\/(internals|zh)\//.test(path);
+
+function chinesePath(path: string): string {
+  return path === README[0] ? README[1] : path.replace(/^docs\//, CHINESE);
+}
+
+function pairsOf(tree: readonly TextFile[]): Pair[] {
+  const byPath = new Map(tree.map((file) => [file.path, file]));
+  const english = tree.map(({ path }) => path).filter(isTranslated);
+  const chinese = tree
+    .map(({ path }) => path)
+    .filter((path) => path.startsWith(CHINESE) && path.endsWith('.md'))
+    .map((path) => path.replace(CHINESE, 'docs/'));
+  return [...new Set([...english, ...chinese])]
+    .toSorted()
+    .map((path) => ({ path, english: byPath.get(path), chinese: byPath.get(chinesePath(path)) }));
+}
+
+/** Where a Chinese page leads to for what an English one links to; both from the root. */
+function chineseTarget(link: string, tree: readonly TextFile[]): string {
+  const [path = '', anchor] = link.split('#');
+  if (path !== README[0] && !isTranslated(path)) return link;
+  const to = chinesePath(path);
+  if (anchor === undefined) return to;
+  const headings = (file: string) =>
+    sectionsOf(tree.find((one) => one.path === file)?.text ?? '').map(({ heading }) => heading);
+  const at = headings(path).findIndex((heading) => anchorOf(heading) === anchor);
+  return `${to}#${anchorOf(headings(to)[at] ?? '')}`;
+}
+
+function differences(
+  english: TextFile,
+  chinese: TextFile,
+  target: (link: string) => string,
+): Finding[] {
+  const [theirs, ours] = [sectionsOf(english.text), sectionsOf(chinese.text)];
+  const at = theirs.findIndex(({ level }, index) => level !== ours[index]?.level);
+  if (at !== -1 || ours.length > theirs.length) {
+    const [wanted, found] = [theirs, ours].map((all) =>
+      headingAt(all, at === -1 ? theirs.length : at),
+    );
+    const message = `has ${found} where ${english.path} has ${wanted}`;
+    return [{ path: chinese.path, line: (ours[at] ?? ours.at(-1)!).line, message }];
+  }
+  return theirs.flatMap((section, index) => {
+    const same = ours[index]!;
+    const wanted = { ...section, links: absolute(section.links, english.path).map(target) };
+    const found = { ...same, links: absolute(same.links, chinese.path) };
+    return sectionDifferences(wanted, found).map((said): Finding => {
+      const message = `${said} (${english.path}:${section.line})`;
+      return { path: chinese.path, line: same.line, message };
+    });
+  });
+}
+
+function headingAt(sections: readonly Section[], at: number): string {
+  const section = sections[at];
+  return section ? `the heading "${'#'.repeat(section.level)} ${section.heading}"` : 'no heading';
+}
+
+/** Links as paths from the root, so that those of two pages can be compared. */
+function absolute(links: readonly string[], from: string): string[] {
+  return links.map((link) => {
+    if (/^[a-z]+:/.test(link)) return link;
+    return link.startsWith('#') ? from + link : posix.join(posix.dirname(from), link);
+  });
+}
+
+function sectionDifferences(wanted: Section, found: Section): string[] {
+  const spans = (section: Section) => [...new Set(section.spans)];
+  return [
+    difference('blocks of code', wanted.fences, found.fences),
+    difference('tables of rows x columns', wanted.tables, found.tables),
+    difference('inline code', spans(wanted), spans(found)),
+    difference('links', wanted.links, found.links),
+    difference('names of tests', wanted.names, found.names),
+    difference('numbers', wanted.numbers, found.numbers),
+  ].filter((said) => said !== '');
+}
+
+/** What one list has and the other lacks, however they are ordered; empty if they agree. */
+function difference(what: string, wanted: readonly string[], found: readonly string[]): string {
+  const lacks = without(wanted, found);
+  const adds = without(found, wanted);
+  const said = [
+    ...(lacks.length > 0 ? [`lacks ${lacks.map(short).join(' and ')}`] : []),
+    ...(adds.length > 0 ? [`adds ${adds.map(short).join(' and ')}`] : []),
+  ];
+  return said.length > 0 ? `differs in ${what}: ${said.join(', ')}` : '';
+}
+
+function without(all: readonly string[], taken: readonly string[]): string[] {
+  const left = [...taken];
+  return all.filter((one) => {
+    const at = left.indexOf(one);
+    if (at !== -1) left.splice(at, 1);
+    return at === -1;
+  });
+}
+
+const short = (text: string): string => {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length > 80 ? `${line.slice(0, 77)}...` : line;
+};

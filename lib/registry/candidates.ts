@@ -42,12 +42,23 @@ export function candidatesOf(span: IdSpan, seed: string): number[] {
   const count = countOf(span);
   if (isSmall(span)) return Array.from({ length: count }, (_, at) => span.workerIdMin + at);
   const draw = drawsOf(seed);
-  const reaches = isWide(span) ? reachesOf(span) : [count];
+  // Neighbours are read at a fraction of what as many others cost.
+  if (!isWide(span)) return neighboursFrom(Math.floor(draw() * count), span);
+  const reaches = reachesOf(span);
   const drawn = new Set<number>();
   for (let at = 0; drawn.size < CANDIDATE_COUNT; at++) {
     drawn.add(span.workerIdMin + Math.floor(draw() * reaches[at % reaches.length]!));
   }
   return [...drawn];
+}
+
+/** Beyond the last of a span its first ones follow. */
+function neighboursFrom(first: number, span: IdSpan): number[] {
+  const count = countOf(span);
+  return Array.from(
+    { length: CANDIDATE_COUNT },
+    (_, at) => span.workerIdMin + ((first + at) % count),
+  );
 }
 
 /**

@@ -15,13 +15,12 @@ import type {
 } from '../lease/distributed-support.js';
 import { pause, systemTimers, type Timers } from '../patience/timers.js';
 import { acquireFrom, type Attempt, type Rows } from './acquire-rows.js';
+import { BlockMaker } from './block-maker.js';
 import { isWide } from './candidates.js';
 import { workerRecords } from './registry-view.js';
 import { withoutTime } from './grant.js';
 import { release } from './release.js';
 import { renew } from './renew.js';
-import { headerRow } from './row-text.js';
-import { firstBlocksOf, isMade, withBlocks, workerIdsOf } from './row-blocks.js';
 import { LatestOperation } from './latest-operation.js';
 import type { RegistrySlice, SliceStore } from './slice-store.js';
 import type { Changes } from './slice.js';
@@ -30,6 +29,8 @@ import { HEADER_AGE_MS, StoredSlice } from './stored-slice.js';
 /** Each time somebody else got on, so that more than this is a store that refuses every write. */
 const ATTEMPT_COUNT = 40;
 const PAUSE_MS_MAX = 2000;
+/** Whoever was at it has been gone for long. */
+const LEFT_COUNT_MAX = 4;
 
 interface Operation<T extends Changes> {
   /** @param number how many of its writes were refused */
@@ -39,7 +40,7 @@ interface Operation<T extends Changes> {
 }
 
 /** What became of what a step wanted to be written. */
-type Outcome = 'yes' | 'no' | 'prepared' | 'created';
+type Outcome = 'yes' | 'no' | 'prepared' | 'created' | 'left';
 
 export interface RegistrySupportParts {
   readonly timers?: Timers;
@@ -61,6 +62,7 @@ export class RegistrySupport implements IDistributedSupport {
   readonly #timers: Timers;
   readonly #random: () => number;
   readonly #latest: LatestOperation;
+  readonly #blocks: BlockMaker;
   readonly #rows: Rows = {
     read: (workerIds, request) => this.#read(workerIds, request),
     ceilings: async ({ workerIdMin: min, workerIdMax: max }) =>
@@ -73,6 +75,7 @@ export class RegistrySupport implements IDistributedSupport {
     this.#timers = timers;
     this.#random = random;
     this.#latest = new LatestOperation(timers);
+    this.#blocks = new BlockMaker(store, (workerIds) => this.#read(workerIds));
     this.place = store.place;
     this.lossWindowMs = store.lossWindowMs + HEADER_AGE_MS;
   }
@@ -85,7 +88,7 @@ export class RegistrySupport implements IDistributedSupport {
       const { slice, step } = await this.#attempts({
         take: (number) => acquireFrom(this.#rows, request, number),
         isLatest,
-        onCreated: () => this.#makeFirst(request),
+        onCreated: () => this.#blocks.makeFirst(request),
       });
       return slice.withWrites(step.answer);
     });
@@ -146,48 +149,36 @@ export class RegistrySupport implements IDistributedSupport {
     const { take, isLatest, onCreated } = operation;
     // Whoever had to make rows looks at the same ones again.
     let refusedCount = 0;
+    let leftCount = 0;
     for (let count = 0; count < ATTEMPT_COUNT; count++) {
       const attempt = await take(refusedCount);
       // The answer of the store may have been on its way for as long as it liked.
       if (!isLatest()) break;
-      const outcome = await this.#written(attempt);
+      const outcome = await this.#written(attempt, leftCount);
       if (outcome === 'yes') return attempt;
       if (outcome === 'no') refusedCount++;
       if (outcome === 'created') await onCreated?.();
-      const spanMs = Math.min(PAUSE_MS_MAX, 2 ** count);
+      if (outcome === 'left') leftCount++;
+      const spanMs = outcome === 'left' ? PAUSE_MS_MAX : Math.min(PAUSE_MS_MAX, 2 ** count);
       await pause(this.#timers, Math.ceil(this.#random() * spanMs));
     }
     throw this.#refused();
   }
 
-  async #written({ workerId, slice, step }: Attempt<Changes>): Promise<Outcome> {
+  /** @param leftCount how often rows that are not there were left to somebody else */
+  async #written({ workerId, slice, step }: Attempt<Changes>, leftCount: number): Promise<Outcome> {
     const lack = slice.lackOf(workerId, step);
     if (lack === undefined) {
       const write = slice.writeOf(step);
       return write === undefined || (await this.#store.write(write)) ? 'yes' : 'no';
     }
-    if (typeof lack === 'number') await this.#makeBlocks([lack]);
-    else if (await this.#store.write(slice.write([], lack)))
+    if (typeof lack === 'number') {
+      // Whoever created the registry is at it: a fleet that all did it would keep him from it.
+      if (slice.isYoung && leftCount < LEFT_COUNT_MAX) return 'left';
+      await this.#blocks.make([lack]);
+    } else if (await this.#store.write(slice.write([], lack)))
       return slice.isEmpty ? 'created' : 'prepared';
     return 'prepared';
-  }
-
-  /** By whoever has created the registry: else a fleet that starts with it would all make them. */
-  async #makeFirst(request: LeaseRequest): Promise<void> {
-    // They are made when they are needed as well.
-    await this.#makeBlocks(firstBlocksOf(request)).catch(() => undefined);
-  }
-
-  /** Rows first: whatever block the header lists has all of them. */
-  async #makeBlocks(blocks: readonly number[]): Promise<void> {
-    const slice = await this.#read(blocks.flatMap(workerIdsOf));
-    const { header } = slice;
-    if (header === undefined || blocks.every((block) => isMade(header, block))) return;
-    for (const block of blocks) {
-      const write = slice.rowsOf(block);
-      if (write.rows.length > 0 && !(await this.#store.write(write))) return;
-    }
-    await this.#store.write(slice.write([], headerRow(withBlocks(header, blocks))));
   }
 
   #refused(): SnowflakeError {

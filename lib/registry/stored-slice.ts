@@ -32,6 +32,8 @@ import type {
 export const HEADER_AGE_MS = 1000;
 /** Those who ask at once write the same time, of which the store takes the first. */
 const HEADER_STEP_MS = HEADER_AGE_MS / 2;
+/** So long after its first range a registry may still be in the making. */
+const YOUNG_MS = 10_000;
 
 export interface StoreTerms {
   readonly lossWindowMs: number;
@@ -73,6 +75,11 @@ export class StoredSlice {
   /** True where there is a place for a registry, and none in it. */
   get isEmpty(): boolean {
     return this.headerRow !== undefined && this.header === undefined;
+  }
+
+  /** True where the registry was created, or has lost data, a short while ago. */
+  get isYoung(): boolean {
+    return this.header !== undefined && this.nowMs < this.header.safeFloorMs + YOUNG_MS;
   }
 
   has(workerId: number): boolean {

@@ -15,7 +15,7 @@ export interface Snippet {
   readonly code: string;
 }
 
-interface Fence {
+export interface Fence {
   readonly line: number;
   readonly language: string;
   readonly code: string;
@@ -50,7 +50,7 @@ export function fenceFaults(file: TextFile): Finding[] {
 }
 
 /** In sources the stars of the doc comment are taken off. */
-function fencesIn({ path, text }: TextFile): Fence[] {
+export function fencesIn({ path, text }: TextFile): Fence[] {
   const fences: Fence[] = [];
   let open: { line: number; language: string; code: string[] } | undefined;
   const end = (isClosed: boolean) => {

@@ -10,15 +10,12 @@ const STORE = /\b(REDIS_URL|DATABASE_URL|MYSQL_URL|ETCD_URL)\b|\/scripts\/server
 const BROWSER = /\bCHROMIUM\b/;
 const BUILD = /\b(compileLibrary|compiledLibrary|BuiltShop|packedLibrary)\b/;
 
-/** Whole fleets, every mutant, and applications that are asked over HTTP for their own sake. */
-const LONG = new RegExp(
-  '^test/((simulation|model|dashboard|metrics|http|health|sample-app)/|' +
-    'api-keys/(guard|module|swagger)|contract/(broken-supports|folder|embedded-sql)|' +
-    'orm/refused-types)',
-);
+/** The rooms that everything else stands on, but for their whole fleets and most mutants. */
+const QUICK = /^test\/(core|lease|nest|registry|support)\/|^test\/tidy\.spec/;
+const FLEETS = /^test\/registry\/(concurrent-walk|herd|repeated-acquire|rows)/;
 
 /**
- * @typedef {'package' | 'browser' | 'stores' | 'thorough' | 'quick'} Kind
+ * @typedef {'package' | 'browser' | 'stores' | 'quick' | 'thorough'} Kind
  * @typedef {{ path: string, texts: readonly string[] }} Spec with all that it is made of
  * @type {readonly { kind: Kind, isOf: (spec: Spec) => boolean }[]} the first that fits
  */
@@ -29,11 +26,15 @@ const KINDS = [
   { kind: 'browser', isOf: names(BROWSER) },
   // Redis, PostgreSQL, MariaDB and etcd.
   { kind: 'stores', isOf: names(STORE) },
-  // Without a server, and longer than anybody wants to wait between two changes.
-  { kind: 'thorough', isOf: (spec) => LONG.test(spec.path) || names(BUILD)(spec) },
-  // The inner loop.
-  { kind: 'quick', isOf: () => true },
+  // The inner loop: half a minute, and no server.
+  { kind: 'quick', isOf: (spec) => isQuick(spec.path) && !names(BUILD)(spec) },
+  // The rest of what needs no server.
+  { kind: 'thorough', isOf: () => true },
 ];
+
+function isQuick(/** @type {string} */ path) {
+  return QUICK.test(path) && !FLEETS.test(path);
+}
 
 /** @returns {(spec: Spec) => boolean} */
 function names(/** @type {RegExp} */ word) {

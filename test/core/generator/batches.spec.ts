@@ -22,6 +22,9 @@ for (const [name, preset] of Object.entries(layouts)) {
   else PRESETS[at] = [`${PRESETS[at]![0]}, ${name}`, PRESETS[at]![1]];
 }
 
+/** Of Mastodon's 65,536 for each millisecond an array of a second's ids would take 2 GB. */
+const COUNT_MAX = 5_000_000;
+
 /** What a start on a new registry waits for, so that a second of ids fits in behind the floor. */
 const minRangeMs = ({ unitMs }: BitLayout) => 1000 + 2 * unitMs;
 
@@ -51,7 +54,7 @@ function firstRange(layout: BitLayout, clock: { ms: number }) {
 const rises = (ids: readonly bigint[]) => ids.every((id, at) => at === 0 || id > ids[at - 1]!);
 
 describe.each(PRESETS)('the burst of one second in one call, layout %s', (_name, layout) => {
-  const count = layout.idsPerSecond;
+  const count = Math.min(layout.idsPerSecond, COUNT_MAX);
 
   it('works at once on a new registry, with a clock that stands still', () => {
     const clock = { ms: START_MS, now: () => clock.ms };

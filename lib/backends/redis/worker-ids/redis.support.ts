@@ -16,6 +16,7 @@ import type {
   WorkerRecord,
 } from '../../../lease/distributed-support.js';
 import { windowFaults } from '../../../registry/loss-window.js';
+import { evicted, settingsUnread } from './redis-advice.js';
 import { leaseAnswer } from './redis-answer.js';
 import { readRegistry } from './redis-view.js';
 import {
@@ -108,18 +109,12 @@ export class RedisSupport implements IDistributedSupport {
   }
 
   async advice(): Promise<string[]> {
-    let policy: string | undefined;
     try {
-      policy = evictionOf(await this.#connection.info('memory'));
+      const policy = evictionOf(await this.#connection.info('memory'));
+      return policy === undefined ? [] : [evicted(policy)];
     } catch (error) {
       return [settingsUnread(error as SnowflakeError)];
     }
-    if (policy === undefined) return [];
-    return [
-      `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also the registry ` +
-        `of worker ids. Ids stay unique, but run ahead for a while after each loss. Use ` +
-        `volatile-lru or noeviction.`,
-    ];
   }
 
   close(): Promise<void> {
@@ -174,14 +169,4 @@ export function supportFromUrl(url: string): RedisSupport {
     failoverWindowMs: number('failoverWindowMs'),
     clockDifferenceMs: number('clockDifferenceMs'),
   });
-}
-
-function settingsUnread({ message, details }: SnowflakeError): string {
-  if (details['refusal'] === 'permission') {
-    return (
-      'This user may not run INFO, so a restart or failover of Redis that loses data is noticed ' +
-      'only when a process renews a lease that was lost. Allow it: ACL SETUSER <user> +info.'
-    );
-  }
-  return `The settings of Redis could not be read. ${message}`;
 }

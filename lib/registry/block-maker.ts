@@ -1,0 +1,37 @@
+/**
+ * Makes the rows of blocks before one of them is used, and lists them in the header.
+ *
+ * Promise: rows first, so that whatever block the header lists has all of them.
+ */
+import type { IdSpan } from './candidates.js';
+import { headerRow } from './row-text.js';
+import { firstBlocksOf, isMade, withBlocks, workerIdsOf } from './row-blocks.js';
+import type { SliceStore } from './slice-store.js';
+import type { StoredSlice } from './stored-slice.js';
+
+export class BlockMaker {
+  readonly #store: SliceStore;
+  readonly #read: (workerIds: readonly number[]) => Promise<StoredSlice>;
+
+  constructor(store: SliceStore, read: (workerIds: readonly number[]) => Promise<StoredSlice>) {
+    this.#store = store;
+    this.#read = read;
+  }
+
+  /** By whoever has created the registry: else a fleet that starts with it would all make them. */
+  async makeFirst(span: IdSpan): Promise<void> {
+    // They are made when they are needed as well.
+    await this.make(firstBlocksOf(span)).catch(() => undefined);
+  }
+
+  async make(blocks: readonly number[]): Promise<void> {
+    const slice = await this.#read(blocks.flatMap(workerIdsOf));
+    const { header } = slice;
+    if (header === undefined || blocks.every((block) => isMade(header, block))) return;
+    // At once: each step waits behind all of a fleet that starts with this registry.
+    const writes = blocks.map((block) => slice.rowsOf(block)).filter(({ rows }) => rows.length > 0);
+    const taken = await Promise.all(writes.map((write) => this.#store.write(write)));
+    if (taken.includes(false)) return;
+    await this.#store.write(slice.write([], headerRow(withBlocks(header, blocks))));
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Every command in a document is run here and prints what the document shows, or is run by another
+ * test, or says here why it is not run. A command that no row knows fails.
+ */
+import { describe, expect, it, jest } from '@jest/globals';
+import { systemClock } from '../../lib/core/clock.js';
+import { command } from '../cli/run-command.js';
+import { readTree } from '../tidy/tree.js';
+import { commandsIn, isShown, wordsOf, type ShownCommand } from './commands.js';
+
+const TREE = readTree();
+const SHOWN = TREE.filter(({ path }) => /^(docs\/.*|README[^/]*)\.md$/.test(path)).flatMap(
+  commandsIn,
+);
+
+/** Run here: what needs no store and prints the same each time. */
+const RUN_HERE = /^snowflake (decode|encode|range|layout|sql)\b(?!.*\|)/;
+
+/** The moment at which documents run their commands. */
+const NOW_MS = Date.parse('2026-11-21T09:00:00.001Z');
+
+/** What a document sends in by `<`. */
+const FILES: Readonly<Record<string, string>> = { 'ids.txt': '382366441078288384\nxyz\n' };
+
+/** Run by another test, which starts what the command needs, and what stands there. */
+const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] = [
+  [/^snowflake workers /, 'test/cli/every-store.spec.ts', "run('workers')"],
+  [/^snowflake release /, 'test/cli/every-store.spec.ts', 'release'],
+  [/^snowflake registry inspect /, 'test/cli/every-store.spec.ts', "run('registry inspect')"],
+  [/^snowflake registry create /, 'test/cli/every-store.spec.ts', "run('registry create --yes')"],
+  [/^snowflake doctor .*redis:/, 'test/cli/every-store.spec.ts', "run('doctor')"],
+  [
+    /^snowflake doctor .*mysql:/,
+    'test/cli/store-findings.spec.ts',
+    'innodb_flush_log_at_trx_commit',
+  ],
+  [/^snowflake counters create /, 'test/cli/counters.spec.ts', 'counters create order'],
+  [/^snowflake counters list /, 'test/cli/counters.spec.ts', 'counters list'],
+  [/^snowflake locks /, 'test/cli/locks.spec.ts', "'locks'"],
+  [/^snowflake key issue /, 'test/cli/key.spec.ts', "'key', 'issue'"],
+  [/^snowflake key read /, 'test/cli/key.spec.ts', "'key', 'read'"],
+  [/^npm install nestjs-snowflake /, 'test/package/newcomers-app.ts', 'installLineOf'],
+  [/^npm run start:replicas$/, 'test/sample-app/built-shop.ts', 'scripts/start-replicas.mjs'],
+  [/^typeorm migration:run /, 'test/nest/scripts.spec.ts', 'migration:run'],
+  [/^NODE_EXTRA_CA_CERTS=/, 'test/chaos/mistakes/certificates.mjs', 'NODE_EXTRA_CA_CERTS'],
+  // By a driver, where the document has the client program of the server.
+  [/^snowflake sql --worker 1023 \| psql shop$/, 'test/cli/sql/postgres-ids.spec.ts', 'sql'],
+  [/^snowflake sql .* \| mariadb shop$/, 'test/cli/sql/mariadb-ids.spec.ts', "'mariadb'"],
+  [/^etcdctl role /, 'test/backends/etcd-access.spec.ts', 'auth/role/grant'],
+  [/^etcdctl user /, 'test/backends/etcd-access.spec.ts', 'auth/user/add'],
+];
+
+/** Not run by a test, and why. */
+const NOT_RUN: readonly (readonly [RegExp, string])[] = [
+  [/^npm ci && npm (start|test)$/, 'they run this test; CI does so in a fresh clone'],
+  [/^curl .*\/sales-reports$/, 'only shows what the replicas made, which a test reads itself'],
+  [/^\w+=\S+ npm test -- /, 'the same specs on the Redis of a reader; each runs in CI'],
+];
+
+const placeOf = ({ path, line, text }: ShownCommand): string => `${path}:${line} ${text}`;
+const isKnown = ({ text }: ShownCommand): boolean =>
+  RUN_HERE.test(text) || [...RUN_BY, ...NOT_RUN].some(([says]) => says.test(text));
+
+describe('a command in a document', () => {
+  it('is found, in blocks of both kinds', () => {
+    expect(SHOWN.length).toBeGreaterThan(30);
+  });
+
+  it('is run, or says why not', () => {
+    expect(SHOWN.filter((one) => !isKnown(one)).map(placeOf)).toEqual([]);
+  });
+
+  it('is run where its row says, and every row is needed', () => {
+    const textOf = new Map(TREE.map(({ path, text }) => [path, text]));
+    expect(RUN_BY.filter(([, path, text]) => !textOf.get(path)?.includes(text))).toEqual([]);
+    const unused = [...RUN_BY, ...NOT_RUN].filter(
+      ([says]) => !SHOWN.some(({ text }) => says.test(text)),
+    );
+    expect(unused).toEqual([]);
+  });
+
+  const runHere = SHOWN.filter(({ text }) => RUN_HERE.test(text));
+  it.each(runHere.map((one) => ({ ...one, place: placeOf(one) })))(
+    'prints what is shown: $place',
+    async ({ text, output }) => {
+      jest.spyOn(systemClock, 'now').mockReturnValue(NOW_MS);
+      const [asked = '', file = ''] = text.split(' < ');
+      const answer = await command(wordsOf(asked).slice(1), { stdin: FILES[file] ?? '' });
+      jest.restoreAllMocks();
+      // The zone is that of the machine.
+      const told = `${answer.out}${answer.err}`.split('\n').slice(0, -1).filter(isOfNoZone);
+      const shown = output.filter(isOfNoZone);
+      expect(isShown(shown, told) ? shown : told).toEqual(shown);
+    },
+  );
+});
+
+const isOfNoZone = (line: string): boolean => !line.startsWith('  local ');
+
+describe('these checks', () => {
+  it('would notice an unknown command, and an output that is not the one shown', () => {
+    const text =
+      '```sh\nsnowflake eat 1 # all\n```\n\n```\n$ npx snowflake decode 1\n1\n...\n```\n';
+    const [unknown, known] = commandsIn({ path: 'docs/planted.md', text });
+    expect([isKnown(unknown!), isKnown(known!)]).toEqual([false, true]);
+    expect(placeOf(unknown!)).toBe('docs/planted.md:2 snowflake eat 1');
+    expect(isShown(known!.output, ['1', 'a', 'b'])).toBe(true);
+    expect(isShown(known!.output, ['2', 'a', 'b'])).toBe(false);
+    expect(isShown(['a ...', 'b'], ['a c', 'b'])).toBe(true);
+    expect(isShown(['a'], ['a', 'b'])).toBe(false);
+  });
+
+  it('take words as a shell does', () => {
+    expect(wordsOf(`snowflake a --b 'c d' "e"`)).toEqual(['snowflake', 'a', '--b', 'c d', 'e']);
+  });
+});

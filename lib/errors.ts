@@ -62,6 +62,7 @@ const RETRYABLE: ReadonlySet<SnowflakeErrorCode> = new Set<SnowflakeErrorCode>([
 /** Marks our errors, so that two copies of the package recognise each other's. */
 const BRAND = Symbol.for('nestjs-snowflake:error');
 
+/** What a SnowflakeError carries beside its code and its message. */
 export interface SnowflakeErrorOptions {
   /** Overrides the default of the code, e.g. a wrong password will not cure itself. */
   readonly retryable?: boolean;

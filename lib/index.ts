@@ -40,6 +40,7 @@ export { parseJson } from './core/text/parse-json.js';
 export type { PublicIdKey } from './core/text/public-id-key.js';
 export { publicIds } from './core/text/public-ids.js';
 export type { PublicIdsOptions } from './core/text/public-ids.js';
+export type { SnowflakeId } from './core/text/snowflake-id.js';
 export type { TextForm } from './core/text/text-form.js';
 export { textForms } from './core/text/text-forms.js';
 export type { WorkerIdRange } from './core/layout/worker-id-range.js';

@@ -4,6 +4,7 @@
 import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { pageNameOf } from './reference/page-names.mjs';
 
 export const ROOT = fileURLToPath(new URL('..', import.meta.url));
 export const DOCS = join(ROOT, 'docs');
@@ -14,8 +15,17 @@ export const REPOSITORY = repository.url.replace(/^git\+|\.git$/g, '');
 /** What greets, on the first page. */
 const HERO = '<HomeHero />\n\n';
 
-/** Into site/pages, which is made anew. */
-export function writePages() {
+/** What the site has of the repository. */
+const ON_SITE = /^docs\/.*\.(md|png|svg)$/;
+/** A row of a table about an entry of the package, which has a page of its own on the site. */
+const ENTRY_ROW = /^\| `(nestjs-snowflake[\w/-]*)`/gm;
+
+/**
+ * Into site/pages, which is made anew.
+ *
+ * @param {readonly { name: string, text: string }[]} reference the pages of the entries
+ */
+export function writePages(reference) {
   rmSync(PAGES, { recursive: true, force: true });
   for (const path of readdirSync(DOCS, { recursive: true, encoding: 'utf8' })) {
     if (!path.endsWith('.md')) continue;
@@ -25,6 +35,10 @@ export function writePages() {
     if (path.startsWith('internals/')) write(`zh/${path}`, englishOnly(page));
   }
   cpSync(join(DOCS, 'images'), join(PAGES, 'images'), { recursive: true });
+  for (const { name, text } of reference) {
+    write(`reference/api/${name}`, text);
+    write(`zh/reference/api/${name}`, englishOnly(text));
+  }
   for (const name of ['playground.md', 'zh/playground.md'])
     write(name, readFileSync(new URL(name, import.meta.url), 'utf8'));
 }
@@ -37,18 +51,22 @@ function write(/** @type {string} */ path, /** @type {string} */ text) {
 
 /** A page of docs/ with links that lead where the site has a page, and else to the repository. */
 export function pageOf(/** @type {string} */ path, /** @type {string} */ text) {
-  return linesJoined(text).replace(/(\]\()([^)\s]+)(?=\))/g, (all, opening, target) => {
+  const language = path.startsWith('docs/zh/') ? 'docs/zh' : 'docs';
+  const reference = posix.relative(posix.dirname(path), `${language}/reference/api`);
+  const linked = linesJoined(text).replaceAll(
+    ENTRY_ROW,
+    (_, entry) => `| [\`${entry}\`](${reference}/${pageNameOf(entry)}.md)`,
+  );
+  return linked.replace(/(\]\()([^)\s]+)(?=\))/g, (all, opening, target) => {
     if (/^([a-z]+:|#)/.test(target)) return all;
     const [file, anchor] = target.split('#');
     const to = posix.join(posix.dirname(path), file);
     const end = anchor === undefined ? '' : `#${anchor}`;
-    if (!ON_THE_SITE.test(to)) return `${opening}${REPOSITORY}/blob/main/${to}${end}`;
-    const near = path.startsWith('docs/zh/') ? file.replace('../internals/', 'internals/') : file;
+    if (!ON_SITE.test(to)) return `${opening}${REPOSITORY}/blob/main/${to}${end}`;
+    const near = language === 'docs' ? file : file.replace('../internals/', 'internals/');
     return `${opening}${near.replace(/README\.md$/, 'index.md')}${end}`;
   });
 }
-
-const ON_THE_SITE = /^docs\/.*\.(md|png|svg)$/;
 
 /** Without the ends of lines between Chinese signs, which a browser would show as spaces. */
 function linesJoined(/** @type {string} */ text) {
@@ -63,12 +81,4 @@ function englishOnly(/** @type {string} */ page) {
     .replace(/(\]\(\.\.\/[^)#]+)#[^)]+(?=\))/g, '$1')
     .replaceAll('](../images/', '](../../images/');
   return near.replace(/^(# .*\n)/, '$1\n> 本页只有英文。\n');
-}
-
-/** As GitHub names a heading in links, which those in docs/ are written for. */
-export function anchorOf(/** @type {string} */ heading) {
-  return heading
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N} -]/gu, '')
-    .replaceAll(' ', '-');
 }

@@ -1,4 +1,5 @@
-// The site: the pages of docs/, a search over them, and a playground that runs the real core.
+// The site: the pages of docs/, a reference out of the docstrings, a search over both, and a
+// playground that runs the real core.
 //
 //   node site/site.mjs dev      serves it, and again what changes in docs/
 //   node site/site.mjs build    makes static files in .data/site; --out names another folder
@@ -9,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { installPackages } from '../scripts/install-packages.mjs';
 import { DOCS, writePages } from './pages.mjs';
+import { referencePages } from './reference/reference-pages.mjs';
 
 const FOLDER = new URL('.', import.meta.url);
 const SITE = fileURLToPath(FOLDER);
@@ -16,15 +18,16 @@ const SITE = fileURLToPath(FOLDER);
 /** Fails where a link leads nowhere. */
 export async function buildSite(/** @type {string} */ outDir) {
   installPackages(FOLDER);
-  writePages();
+  writePages(referencePages());
   const { build } = await import('vitepress');
   await build(SITE, { outDir, logLevel: 'warn' });
 }
 
 async function serveSite() {
   installPackages(FOLDER);
-  writePages();
-  watch(DOCS, { recursive: true }, () => writePages());
+  const reference = referencePages();
+  writePages(reference);
+  watch(DOCS, { recursive: true }, () => writePages(reference));
   const { createServer } = await import('vitepress');
   const server = await createServer(SITE);
   await server.listen();

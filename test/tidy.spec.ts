@@ -35,7 +35,7 @@ import { checkCodeWords, checkCommentWords, checkDeadCode } from './tidy/words.j
 
 const TREE = readTree();
 const SOURCES = TREE.filter(({ path }) =>
-  /^(lib|sample-app\/src|test|scripts)\/|^bench\/.*\.mjs$/.test(path),
+  /^(lib|sample-app\/src|schematics|test|scripts)\/|^bench\/.*\.mjs$/.test(path),
 );
 /** Entities of a database may know each other. */
 const OWN = SOURCES.filter(({ path }) => !path.startsWith('sample-app/'));

@@ -14,6 +14,7 @@ import {
 /** The name of the scheme in the document. */
 export const API_KEY_SCHEME = 'apiKey';
 
+/** Options of the security scheme in an OpenAPI document. */
 export interface ApiKeySchemeOptions {
   /** As in ApiKeyModule. Default `authorization`. */
   readonly header?: string;

@@ -40,6 +40,7 @@ export { parseJson } from './text/parse-json.js';
 export type { PublicIdKey } from './text/public-id-key.js';
 export { publicIds } from './text/public-ids.js';
 export type { PublicIdsOptions } from './text/public-ids.js';
+export type { SnowflakeId } from './text/snowflake-id.js';
 export type { TextForm } from './text/text-form.js';
 export { textForms } from './text/text-forms.js';
 export type { WorkerIdRange } from './layout/worker-id-range.js';

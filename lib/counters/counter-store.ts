@@ -75,6 +75,7 @@ export interface TakeGrant {
   readonly era: number;
 }
 
+/** What a counter store answers to a take: a range, or why there is none. */
 export type TakeAnswer =
   | TakeGrant
   /**

@@ -10,6 +10,7 @@ import { shown } from '../shown.js';
 /** A class, whose dependencies Nest injects, or an instance. */
 export type DashboardGuard = Type<CanActivate> | CanActivate;
 
+/** Options of SnowflakeDashboardModule. */
 export interface SnowflakeDashboardOptions {
   /**
    * Who may see the page: every request must pass all of these. `'global'` leaves that to the

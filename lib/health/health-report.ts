@@ -14,6 +14,7 @@ import {
   type WorkerStatus,
 } from '../nest/id-maker-status.js';
 
+/** What is checked, and from when on it is reported as down. */
 export interface SnowflakeHealthOptions {
   /** The generator to check, by its `name`. Default: the one without a name. */
   readonly generator?: string;

@@ -8,6 +8,7 @@ import { Transform } from 'class-transformer';
 import type { TextForm } from '../core/text/text-form.js';
 import { IdCheck } from './check-id.js';
 
+/** Options of @SnowflakeText(). */
 export interface SnowflakeTextOptions {
   /** The form to write, such as that of `publicIds()`. Default: decimal. */
   readonly form?: TextForm;

@@ -18,6 +18,7 @@ import type { SnowflakeIdChecks } from './id-checks.js';
 
 export type { SnowflakeIdChecks } from './id-checks.js';
 
+/** Options of the GraphQL scalar. */
 export interface SnowflakeScalarOptions extends SnowflakeIdChecks {
   /**
    * The name in the schema. Default `SnowflakeID`. With a `form` clients have its text, resolvers

@@ -10,6 +10,7 @@ import { isSnowflakeError } from '../errors.js';
 import { IdCheck } from './check-id.js';
 import type { SnowflakeIdChecks } from './id-checks.js';
 
+/** Options of ParseSnowflakePipe. */
 export interface ParseSnowflakePipeOptions extends SnowflakeIdChecks {
   /** What the handler gets: a bigint, or the id as canonical decimal text. */
   readonly as?: 'bigint' | 'text';

@@ -20,11 +20,13 @@ export interface ApiSnowflakeOptions {
   readonly deprecated?: boolean;
 }
 
+/** How a query parameter with an id is documented. */
 export interface ApiSnowflakeQueryOptions extends ApiSnowflakeOptions {
   /** Several ids, as `?id=1&id=2`. */
   readonly isArray?: boolean;
 }
 
+/** How a property with an id is documented. */
 export interface ApiSnowflakePropertyOptions extends ApiSnowflakeOptions {
   /** A list of ids. */
   readonly isArray?: boolean;

@@ -72,6 +72,7 @@ export interface LeaseTerms {
   readonly quarantineMs: number;
 }
 
+/** What a process asks for that wants a worker id. */
 export interface LeaseRequest extends LeaseTerms {
   /** Random, new for every lease, never derived from the host. */
   readonly token: string;
@@ -100,6 +101,7 @@ export interface RegistryMark {
   readonly operations: number;
 }
 
+/** A lease as its holder knows it, for renewing it and giving it back. */
 export interface WorkerLease extends LeaseTerms {
   readonly workerId: number;
   readonly token: string;
@@ -111,6 +113,10 @@ export interface WorkerLease extends LeaseTerms {
   readonly mark: RegistryMark;
 }
 
+/**
+ * A worker id, for ids whose time lies from the floor up to the ceiling. Unix ms by the store's
+ * clock.
+ */
 export interface LeaseGrant {
   readonly status: 'ok';
   readonly workerId: number;
@@ -125,6 +131,10 @@ export interface LeaseGrant {
   readonly quarantineMs?: number;
 }
 
+/**
+ * What a support answers: a range, or why there is none. A store that cannot be reached throws
+ * instead.
+ */
 export type LeaseAnswer =
   | LeaseGrant
   /** Every worker id is held; the next one is free after `waitMs`. */

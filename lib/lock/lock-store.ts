@@ -38,11 +38,13 @@ export interface HeldLock {
   readonly token: bigint;
 }
 
+/** What a holder asks for that wants a lock for longer. */
 export interface ExtendRequest extends HeldLock {
   /** How long it is held from now on. */
   readonly ttlMs: number;
 }
 
+/** What a holder asks for that gives a lock back. */
 export interface ReleaseRequest extends Omit<HeldLock, 'token'> {
   /** Absent where the answer of the acquire was lost, so that nobody knows it. */
   readonly token?: bigint;
@@ -69,6 +71,7 @@ export interface LockRefusal {
   readonly leftMs: number;
 }
 
+/** What a lock store answers to an acquire: the lock, or why it is not granted. */
 export type AcquireAnswer =
   | LockGrant
   | LockRefusal
@@ -78,6 +81,7 @@ export type AcquireAnswer =
    */
   | { readonly status: 'wait'; readonly waitMs: number };
 
+/** What a lock store answers to an extend: the lock for longer, or that it is lost. */
 export type ExtendAnswer =
   | LockGrant
   /** It is no longer held: its time is over, somebody else has it, or the store has lost data. */

@@ -18,6 +18,7 @@ import {
   type ReadersByRegistry,
 } from './prometheus-registry.js';
 
+/** Where the metrics of prom-client are registered. */
 export interface PromOptions {
   /** Default: `register` of prom-client. */
   readonly registry?: PromRegistry;

@@ -34,7 +34,7 @@ import { givenSupport } from './given-support.js';
 import { generatorSupport, givenGenerator, withGenerator } from './given-generator.js';
 import { joinLayout, resolveLayout } from './given-layout.js';
 
-/** Options of SnowflakeModule; docs/reference/options.md describes each. */
+/** Options of SnowflakeModule. All have a default but where the worker id comes from. */
 export interface SnowflakeModuleOptions extends Partial<Omit<LeaseOptions, 'ttlMs'>> {
   /**
    * Where the worker id comes from: a URL ('static:7', 'redis://...'), a support, or what

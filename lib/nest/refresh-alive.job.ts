@@ -13,6 +13,10 @@ import type { SnowflakeConfig } from './config.js';
 /** By which share of the interval it is made longer or shorter at random. */
 const SPREAD = 0.2;
 
+/**
+ * The job that renews the lease every `refreshAliveIntervalMs`, as it is listed in the
+ * SchedulerRegistry of the application. Inject it by getRefreshAliveToken() to find its name.
+ */
 export class RefreshAlive {
   /** `snowflake:refresh-alive`, or `snowflake:refresh-alive:orders` for the generator `orders`. */
   readonly jobName: string;

@@ -15,6 +15,7 @@ import {
   getRefreshAliveToken,
 } from './tokens.js';
 
+/** What forRoot() and forRootAsync() take beside the options. */
 export interface SnowflakeModuleExtras {
   /** Whether other modules can inject IdMaker without importing this one. Default true. */
   isGlobal?: boolean;

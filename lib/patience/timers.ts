@@ -8,6 +8,7 @@
 /** Opaque to everybody but the port that made it. */
 export type TimerHandle = unknown;
 
+/** Where all timers of the library come from: those of Node by default, SettableTime in tests. */
 export interface Timers {
   after(ms: number, run: () => void): TimerHandle;
   every(ms: number, run: () => void): TimerHandle;

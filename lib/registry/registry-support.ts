@@ -42,6 +42,7 @@ interface Operation<T extends Changes> {
 /** What became of what a step wanted to be written. */
 type Outcome = 'yes' | 'no' | 'prepared' | 'created' | 'left';
 
+/** What tests may replace in a RegistrySupport: timers and chance. */
 export interface RegistrySupportParts {
   readonly timers?: Timers;
   /** From 0 up to 1. */

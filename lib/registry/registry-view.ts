@@ -10,6 +10,7 @@ import type { RegistryHeader, SlotHolder, WorkerSlot } from './slice.js';
 /** How bad it is; only a note leaves the exit code alone. */
 export type Level = 'ok' | 'note' | 'warning' | 'fault';
 
+/** One thing that `doctor` looked at, and how it stands. */
 export interface Finding {
   readonly level: Level;
   readonly topic: string;

@@ -11,6 +11,7 @@ import type { Finding } from './registry-view.js';
 /** The worker id of the header's row, which no generator has. */
 export const HEADER_ID = -1;
 
+/** One row of a registry in a store: its header, or one worker id. */
 export interface RegistryRow {
   /** `HEADER_ID` for the header, else from 0 up. */
   readonly workerId: number;
@@ -25,6 +26,7 @@ export interface RegistryRow {
   readonly text: string;
 }
 
+/** A row as it is stored, with the version by which a change of it is noticed. */
 export interface StoredRow extends RegistryRow {
   /**
    * A whole number below 2^53 that rises with every write of the row, but for one that

@@ -16,6 +16,7 @@ import { GIVE_BACK_CASES } from './counter-contract/give-back-cases.js';
 import { COUNTER_RACE_CASES } from './counter-contract/race-cases.js';
 import { COUNTER_LOSS_CASES } from './counter-contract/loss-cases.js';
 
+/** What describeCounterStore() takes. */
 export interface CounterContract extends CounterBenchParts {
   /** `it` or `test` of the runner. */
   readonly test: (name: string, run: () => Promise<void>) => void;

@@ -20,6 +20,7 @@ import { REPEAT_CASES } from './contract/repeat-cases.js';
 import { WALK_CASES } from './contract/walk-cases.js';
 import { WIDE_CASES } from './contract/wide-cases.js';
 
+/** What describeDistributedSupport() takes. */
 export interface SupportContract extends BenchParts {
   /** `it` or `test` of the runner. */
   readonly test: (name: string, run: () => Promise<void>) => void;

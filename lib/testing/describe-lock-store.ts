@@ -11,6 +11,7 @@ import { LOCK_CLOCK_CASES } from './lock-contract/lock-clock-cases.js';
 import { LOCK_LOSS_CASES } from './lock-contract/lock-loss-cases.js';
 import { LOCK_RACE_CASES } from './lock-contract/lock-race-cases.js';
 
+/** What describeLockStore() takes. */
 export interface LockContract extends LockBenchParts {
   /** `it` or `test` of the runner. */
   readonly test: (name: string, run: () => Promise<void>) => void;

@@ -9,6 +9,7 @@ import { SnowflakeError } from '../errors.js';
 import { shown } from '../shown.js';
 import type { IdMaker } from '../nest/id-maker.js';
 
+/** Options of fakeIdMaker(). */
 export interface FakeIdMakerOptions {
   /**
    * The first id, from 0 up. Default 1. For ids that look real, one that was composed:

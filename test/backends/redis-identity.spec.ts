@@ -46,8 +46,12 @@ describe('the server that runs a script', () => {
     expect(await serverSeen(changed(lua))).toBe(expected);
   });
 
-  it('is a question mark to a user who may not ask', async () => {
-    const lua = SCRIPTS.acquire.lua.replace("redis.pcall('INFO', ...)", "{ err = 'NOPERM' }");
-    expect(await serverSeen(lua)).toBe('?:?');
+  it.each([
+    ['where a user may not ask', "{ err = 'NOPERM no' }", 'NOPERM no'],
+    ['where only the half is told', "redis.pcall('INFO', 'server')", 'NOSERVER'],
+  ])('is no reason to guess: %s', async (_case, reply, says) => {
+    const lua = SCRIPTS.acquire.lua.replace("redis.pcall('INFO', ...)", reply);
+    expect(lua).not.toBe(SCRIPTS.acquire.lua);
+    await expect(serverSeen(lua)).rejects.toThrow(says);
   });
 });

@@ -73,6 +73,7 @@ describe('a Redis that refuses', () => {
       retryable: true,
       details: { refusal: 'not-ready' },
     });
+    expect(told('NOSERVER INFO names no run_id')).toMatchObject({ retryable: false });
     expect(told('MOVED 866 127.0.0.1:7001')).toMatchObject({ retryable: false });
   });
 
@@ -135,6 +136,7 @@ const SAID: Readonly<Partial<Record<RefusalName, string>>> = {
   'no-password': 'NOAUTH Authentication required.',
   'wrong-password': 'WRONGPASS invalid username-password pair or user is disabled.',
   database: 'ERR DB index is out of range script: 3d92afd9, on @user_script:1.',
+  'unknown-server': 'NOSERVER INFO names no run_id and no master_replid',
   'cluster-node': 'MOVED 866 127.0.0.1:7001',
   'protected-mode': 'DENIED Redis is running in protected mode because',
   replica: "READONLY You can't write against a read only replica.",

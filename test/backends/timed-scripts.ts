@@ -11,7 +11,7 @@ import type { StoreCall } from '../simulation/world/index.js';
 export function timed(lua: string): string {
   const changed = lua
     .replace(/local time = seconds.*\n/, 'local time = tonumber(ARGV[#ARGV - 1])\n')
-    .replace(/local server = field\(.*\n/, 'local server = ARGV[#ARGV]\n');
+    .replace(/local server = run .*\n/, 'local server = ARGV[#ARGV]\n');
   const isGiven = changed.includes('time = tonumber(ARGV') && changed.includes('server = ARGV');
   if (!isGiven) throw new Error('The scripts have another beginning than this test knows.');
   return changed;

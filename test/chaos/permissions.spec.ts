@@ -37,6 +37,6 @@ describe('mistakesIn', () => {
       words.filter((word) => !mistake.words.includes(word)).join(' '),
     );
     const pattern = '~snowflake:{shop}:registry';
-    expect(taken).toEqual(['+eval', '+hset', pattern, pattern, pattern, 'on']);
+    expect(taken).toEqual(['+eval', '+hset', '+info', pattern, pattern, pattern, 'on']);
   });
 });

@@ -69,6 +69,31 @@ describe('fakeIdMaker()', () => {
   });
 });
 
+describe('an application that reads the environment', () => {
+  const variable = 'SNOWFLAKE_TEST_SUPPORT';
+  const start = async () => {
+    const options = { useFactory: () => ({ support: process.env[variable] }) };
+    const app = await Test.createTestingModule({
+      imports: [ScheduleModule.forRoot(), SnowflakeModule.forRootAsync(options)],
+    })
+      .overrideProvider(IdMaker)
+      .useValue(fakeIdMaker())
+      .compile();
+    await app.init();
+    return app;
+  };
+
+  afterEach(() => void delete process.env[variable]);
+
+  it('needs the variable in its tests too, and contacts no store', async () => {
+    await expect(start()).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    process.env[variable] = 'redis://127.0.0.1:1';
+    const app = await start();
+    expect(app.get(IdMaker).nextIdString()).toBe('1');
+    await app.close();
+  });
+});
+
 describe('an IdMaker that is overridden', () => {
   const nodeEnv = process.env['NODE_ENV'];
 

@@ -2,13 +2,13 @@
  * The site as `npm run docs:build` makes it, once for all specs, and served as a static host would.
  */
 import { spawnSync } from 'node:child_process';
-import { createReadStream, existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join } from 'node:path';
 import { ROOT, madeOnce } from '../support/made-once.mjs';
 
-const SOURCES = ['docs', 'lib/core', 'package.json', 'bench/RESULTS.md'];
+const SOURCES = ['docs', 'lib', 'package.json', 'bench/RESULTS.md', 'scripts/entries.mjs'];
 const OWN = ['package.json', 'package-lock.json', 'pages.mjs', 'playground.md', 'site.mjs'];
 const FOLDERS = [
   '.vitepress/chinese.mjs',
@@ -16,6 +16,7 @@ const FOLDERS = [
   '.vitepress/sidebar.mjs',
   '.vitepress/theme',
   'playground',
+  'reference',
   'zh',
 ];
 
@@ -52,25 +53,3 @@ export async function serve(folder: string): Promise<{ url: string; server: Serv
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server };
 }
-
-/** Links from page to page of which the file or the heading is not there. */
-export function deadLinksIn(folder: string): string[] {
-  const pages = new Map(
-    readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      .filter((path) => path.endsWith('.html'))
-      .map((path) => [`/${path}`, readFileSync(join(folder, path), 'utf8')]),
-  );
-  return Array.from(pages).flatMap(([path, html]) =>
-    [...html.matchAll(/ href="([^"]+)"/g)]
-      .map(([, href]) => new URL(href!, `http://site${path}`))
-      .filter(({ host, pathname }) => host === 'site' && /(\/|\.html)$/.test(pathname))
-      .filter(({ pathname, hash }) => !hasHeading(pages.get(fileOf(pathname)), hash))
-      .map(({ pathname, hash }) => `${path} links to ${decodeURIComponent(pathname + hash)}`),
-  );
-}
-
-const fileOf = (pathname: string): string => pathname.replace(/\/$/, '/index.html');
-
-const hasHeading = (html: string | undefined, hash: string): boolean =>
-  html !== undefined &&
-  (hash === '' || html.includes(` id="${decodeURIComponent(hash.slice(1))}"`));

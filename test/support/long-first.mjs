@@ -3,7 +3,9 @@ import Sequencer from '@jest/test-sequencer';
 
 /** Which take longest, the longest first. Jest remembers times, but not in a fresh clone. */
 export const LONGEST = [
+  'test/package/nest-add.spec.ts',
   'test/package/package.spec.ts',
+  'test/package/runtimes.spec.ts',
   'test/lock/fencing.spec.ts',
   'test/contract/etcd.spec.ts',
   'test/sample-app/sample-app.spec.ts',

@@ -40,7 +40,8 @@ function isValue(symbol: ts.Symbol, checker: ts.TypeChecker): boolean {
   return step !== undefined && (step.flags & ts.SymbolFlags.Value) !== 0;
 }
 
-function programOf(files: readonly TextFile[], roots: readonly string[]): ts.Program {
+/** A program that knows these files and nothing else. */
+export function programOf(files: readonly TextFile[], roots: readonly string[]): ts.Program {
   const byPath = new Map(files.map((file) => [file.path, file]));
   const host: ts.CompilerHost = {
     getSourceFile: (path) => (byPath.has(path) ? treeOf(byPath.get(path)!) : undefined),

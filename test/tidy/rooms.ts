@@ -90,6 +90,7 @@ export const ROOMS: readonly Room[] = [
       'patience',
       'errors',
       'shown',
+      'process-wide',
     ],
     typesOf: ['generator-kind'],
     outside: [],

@@ -81,7 +81,9 @@ export class ApiKeyGuard implements CanActivate {
     this.logger.error('An API key could not be looked up; answered 503.', plainCause(cause).stack);
     setHeader(context, 'Retry-After', '1');
     const message = 'API keys cannot be checked right now. Try again.';
-    return inWordsOf(context, new ServiceUnavailableException(message), 'SERVICE_UNAVAILABLE');
+    // The driver of Apollo knows no 503, and takes the code from whatever has the body of HTTP.
+    const said = isGraphql(context) ? { message } : message;
+    return inWordsOf(context, new ServiceUnavailableException(said), 'SERVICE_UNAVAILABLE');
   }
 }
 
@@ -92,6 +94,10 @@ function setHeader(context: ExecutionContext, name: string, value: string): void
 
 /** graphql shows the extensions of any error. */
 function inWordsOf(context: ExecutionContext, error: HttpException, code: string): HttpException {
-  if (context.getType<string>() !== 'graphql') return error;
-  return Object.assign(error, { extensions: { code } });
+  if (!isGraphql(context)) return error;
+  return Object.assign(error, { extensions: { code, status: error.getStatus() } });
+}
+
+function isGraphql(context: ExecutionContext): boolean {
+  return context.getType<string>() === 'graphql';
 }

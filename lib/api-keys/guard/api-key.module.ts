@@ -20,6 +20,7 @@ import {
 } from './guard-options.js';
 import { API_KEY_CONFIG } from './tokens.js';
 
+/** What forRoot() and forRootAsync() take beside the options. */
 export interface ApiKeyModuleExtras {
   /** Whether other modules can use ApiKeyGuard without importing this one. Default true. */
   readonly isGlobal?: boolean;

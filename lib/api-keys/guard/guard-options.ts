@@ -13,6 +13,7 @@ import {
 } from '../key/key-options.js';
 import type { KeyRecords } from './admission.js';
 
+/** Options of ApiKeyModule: those of ApiKeys, where hashes are found, and the header. */
 export interface ApiKeyModuleOptions extends ApiKeysOptions, KeyRecords {
   /**
    * The one header in which keys are sent. `authorization` as `Bearer <key>`; any other, such as

@@ -9,6 +9,7 @@ import { hmacOf } from './hmac.js';
 import { idOf } from './id-of.js';
 import { bytesOf, kindOf, type ApiKeySecret } from './secrets.js';
 
+/** Options of hmacApiKey(). */
 export interface HmacApiKeyOptions {
   /** Bytes, or a text, of which the UTF-8 bytes are taken; not empty. */
   readonly secret: ApiKeySecret;

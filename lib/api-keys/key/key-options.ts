@@ -8,6 +8,7 @@ import { SnowflakeError } from '../../errors.js';
 import { shownShort } from '../../shown.js';
 import { readSecret, type ApiKeySecret } from './secrets.js';
 
+/** Options of ApiKeys. */
 export interface ApiKeysOptions {
   /**
    * What every key begins with, before an underscore, for people and for scanners of secrets:

@@ -12,6 +12,7 @@ import { SliceInspector } from '../../registry/slice-inspector.js';
 import { shown, shownShort, shownUrl } from '../../shown.js';
 import { FolderStore } from './folder-store.js';
 
+/** Options of folderSupport(). */
 export interface FolderSupportOptions {
   /** Made where it is not there. A relative one begins where the process was started. */
   readonly folder: string;

@@ -47,6 +47,7 @@ const NOT_ALONE: readonly (readonly [variable: string, alone: string | undefined
 /** Up to 9999: a longer number is a date, a process id or chance. */
 const ORDINAL = /-(0|[1-9]\d{0,3})$/;
 
+/** Options of ordinalSupport(). */
 export interface OrdinalOptions {
   /**
    * Instead of this host's; for tests, or where the pod's name comes in another way, such as

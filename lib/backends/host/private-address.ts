@@ -13,6 +13,7 @@ const BITS_MAX = 22;
 /** RFC 1918. */
 const PRIVATE = [/^10\./, /^172\.(1[6-9]|2\d|3[01])\./, /^192\.168\./];
 
+/** Options of privateAddress(). */
 export interface PrivateAddressOptions {
   /** How many of its lowest bits, 1 to 22. Default 16, as in Sonyflake. */
   readonly bits?: number;

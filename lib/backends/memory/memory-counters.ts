@@ -16,6 +16,7 @@ import type {
 import { namedGrant } from '../../counters/grant-text.js';
 import { CounterMap } from './counter-map.js';
 
+/** Options of MemoryCounters. */
 export interface MemoryCountersOptions {
   /** Default: the clock of the host. */
   readonly clock?: Clock;

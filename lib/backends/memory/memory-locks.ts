@@ -18,6 +18,7 @@ import type {
 } from '../../lock/lock-store.js';
 import { LockMap } from './lock-map.js';
 
+/** Options of MemoryLocks. */
 export interface MemoryLocksOptions {
   /** Default: the clock of the host. */
   readonly clock?: Clock;

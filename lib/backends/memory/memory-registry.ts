@@ -36,6 +36,10 @@ export type RegistryState = { -readonly [Name in keyof RegistryHeader]: Registry
   readonly workers: Map<string, number>;
 };
 
+/**
+ * The registry that a MemorySupport keeps; give the same one to supports that shall share it. Set
+ * its `state` to undefined, and it has lost its data.
+ */
 export class MemoryRegistry {
   /** Undefined where there is none, or where it was lost. */
   state: RegistryState | undefined;

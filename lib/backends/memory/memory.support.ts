@@ -16,6 +16,7 @@ import type { StoreReading } from '../../registry/slice.js';
 import type { MemoryRegistry } from './memory-registry.js';
 import { begun, isHosts, sharedRegistry } from './process-registries.js';
 
+/** Options of MemorySupport. */
 export interface MemorySupportOptions {
   /**
    * One id space: supports of this process with the same namespace (and the same clock) share one

@@ -10,6 +10,7 @@ import { windowFaults } from '../../registry/loss-window.js';
 import { highest, type ClockPolicy } from '../../registry/registry-clock.js';
 import { shown } from '../../shown.js';
 
+/** What every support in a database takes. */
 export interface SqlRegistryOptions {
   /** One id space: processes with the same namespace never make the same id. Default 'default'. */
   readonly namespace?: string | undefined;

@@ -6,6 +6,7 @@
  */
 import { SnowflakeError } from '../../errors.js';
 
+/** A value that is bound to a placeholder. */
 export type SqlParameter = string | number | null;
 
 /**

@@ -16,6 +16,7 @@ import type { IdSource } from './id-source.js';
 import { KeptIds, type Moment } from './kept-ids.js';
 import type { SeatedRange, WorkerSeat } from '../seat/worker-seat.js';
 
+/** Options of a SnowflakeGenerator that is used without Nest. */
 export interface GeneratorOptions {
   /**
    * How far ids may run ahead of the clock when a tick's sequence is spent, ms. Default 1000, or 0

@@ -16,6 +16,9 @@ import { idSpan, type IdSpan } from './id-span.js';
 import { LayoutField, checkedPart, invalidPart } from './layout-field.js';
 import { fieldsFaults, placeFields, type FieldSpec } from './layout-fields.js';
 
+/**
+ * Epoch, length of a tick and fields of a layout. They are part of every id and must never change.
+ */
 export interface BitLayoutOptions {
   /** The moment counted from. Default 2024-01-01T00:00:00Z; never change it once ids exist. */
   readonly epoch?: Epoch;

@@ -7,6 +7,10 @@
  */
 import { shown } from '../../shown.js';
 
+/**
+ * The moment that timestamps are counted from: a Date, an ISO text, or Unix ms. It must not be in
+ * the future.
+ */
 export type Epoch = Date | string | number;
 
 /** 2024-01-01T00:00:00Z. It is part of every id and must never change. */

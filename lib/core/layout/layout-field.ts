@@ -12,6 +12,10 @@ import { shownShort } from '../../shown.js';
 /** What fills a field: the clock, the counter, the lease, or the caller of nextId(). */
 export type FieldRole = 'timestamp' | 'sequence' | 'worker' | 'call';
 
+/**
+ * One field of a layout: which bits of an id it has, and how to read it. Values are whole numbers
+ * from 0 to `max`.
+ */
 export class LayoutField {
   /** The largest value, inclusive. */
   readonly max: number;

@@ -11,21 +11,25 @@ import { BitLayout } from './bit-layout.js';
 import type { Epoch } from './epoch.js';
 import type { FieldSpec } from './layout-fields.js';
 
+/** What every preset of another generator takes. */
 export interface LayoutOptions {
   /** Another moment to count from than the preset's. */
   readonly epoch?: Epoch;
 }
 
+/** Options of `layouts.ich()`. */
 export interface IchLayoutOptions extends LayoutOptions {
   /** Bits of the worker id, 1 to 10; the sequence gets the rest of 22. Default 10. */
   readonly workIdLength?: number;
 }
 
+/** Options of `layouts.tsid()`. */
 export interface TsidLayoutOptions extends LayoutOptions {
   /** Bits of the node, 1 to 20; the counter gets the rest of 22. Default 10. */
   readonly nodeBits?: number;
 }
 
+/** Options of `layouts.yitter()`, by their names there. */
 export interface YitterLayoutOptions extends LayoutOptions {
   /** Its WorkerIdBitLength, 1 to 15. Default 6. */
   readonly workerIdBitLength?: number;

@@ -12,6 +12,7 @@ import type { TextForm } from '../text/text-form.js';
 import type { BitLayout } from './bit-layout.js';
 import { DATE_MS_MAX } from './epoch.js';
 
+/** Options of readableForm(). */
 export interface ReadableFormOptions {
   /** How far the clock shown is ahead of UTC: `+08:00`, -12:00 to +14:00. Default `+00:00`. */
   readonly utcOffset?: string;

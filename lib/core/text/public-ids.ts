@@ -10,6 +10,7 @@ import { shownShort } from '../../shown.js';
 import { OpaqueForm, type PublicIds } from './opaque-form.js';
 import { cipherOf, readKey, type PublicIdKey } from './public-id-key.js';
 
+/** Options of publicIds(). */
 export interface PublicIdsOptions<Prefix extends string = string> {
   /**
    * What the texts begin with, before an underscore: a lower-case letter, then up to 15 more

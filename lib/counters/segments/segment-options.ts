@@ -12,6 +12,7 @@ import { storeFaults } from '../store-faults.js';
 /** The highest id in use: as it comes from a database, undefined or null for an empty table. */
 export type HighestId = bigint | number | string | null | undefined;
 
+/** Options of segments(). */
 export interface SegmentOptions {
   /** Where the counter lies, such as `sqlCounters({ dataSource })`. */
   readonly store?: CounterStore;

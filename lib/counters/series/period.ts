@@ -6,6 +6,7 @@
 import { SnowflakeError } from '../../errors.js';
 import { shown } from '../../shown.js';
 
+/** When the numbers of a series begin anew at 1. */
 export type Period = 'day' | 'month' | 'year';
 
 /** How many of the digits yyyyMMdd name a period. */

@@ -9,6 +9,7 @@ import { SnowflakeError } from '../../errors.js';
 import { shown, shownShort } from '../../shown.js';
 import { PERIOD_DIGITS, periodsOf, type Period } from './period.js';
 
+/** How the texts of a series look, and when its numbers begin anew. */
 export interface SeriesFormOptions {
   /** Which series, e.g. `invoice`: 1 to 100 characters without spaces, / and |. */
   readonly name: string;
@@ -22,6 +23,7 @@ export interface SeriesFormOptions {
   readonly clock?: Clock;
 }
 
+/** What a text of a series says. */
 export interface SeriesParts {
   /** Such as `20261121`. */
   readonly period: string;

@@ -13,6 +13,7 @@ import { SeriesForm, type SeriesFormOptions, type SeriesParts } from './series-f
 /** What helps where a period has to be waited for often. */
 const WAIT_CURE = 'If this lasts, raise `skip`.';
 
+/** Options of series(). */
 export interface SeriesOptions extends SeriesFormOptions {
   /** One that loses no data, such as `sqlCounters({ ..., replicated: false })`. */
   readonly store: CounterStore;
@@ -20,6 +21,7 @@ export interface SeriesOptions extends SeriesFormOptions {
   readonly skip?: bigint;
 }
 
+/** Texts that are numbered without repetition, such as INV-20261121-000123. */
 export interface Series {
   /** The next text, by one call to the store. @throws SnowflakeError of the store; COUNTER_FULL */
   next(): Promise<string>;

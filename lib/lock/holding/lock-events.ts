@@ -21,6 +21,7 @@ export type LockEvent =
       readonly isTold: boolean;
     };
 
+/** Is told of everything that happens to the locks of a process. */
 export type LockListener = (event: LockEvent) => void;
 
 /** How often each happened since the start of the process. */

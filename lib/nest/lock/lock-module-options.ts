@@ -10,6 +10,7 @@ import type { LockStore } from '../../lock/lock-store.js';
 import { applicationName } from '../application-name.js';
 import { faultsOf, invalid } from '../config-faults.js';
 
+/** Options of LockModule. */
 export interface LockModuleOptions extends LockOptions {
   /**
    * Where the locks are kept: a URL, or a store. `memory:` is for tests and for a single process.

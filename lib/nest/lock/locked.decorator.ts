@@ -11,6 +11,7 @@ import { HOLD_OPTIONS, type HoldOptions } from '../../lock/holding/lock-options.
 import { nameFaults } from '../../option-faults.js';
 import { shown } from '../../shown.js';
 
+/** Options of @Locked(). */
 export interface LockedOptions extends Omit<HoldOptions, 'signal'> {
   /**
    * Where somebody else holds the lock: 'throw' LOCK_HELD, the default, or 'skip', so that the

@@ -7,6 +7,7 @@
 import { isDecimalId } from '../../core/text/decimal.js';
 import { exactText, refusedReading, textToSend } from '../exact-text.js';
 
+/** Options of snowflakeColumn(). */
 export interface SnowflakeColumnConfig {
   /**
    * Default `'bigint'`. Use `'varchar'` on SQLite, whose drivers lose digits of a bigint. Text is

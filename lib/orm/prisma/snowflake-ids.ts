@@ -7,6 +7,7 @@
 import { withIds } from './filled-arguments.js';
 import { modelsOf } from './marked-models.js';
 
+/** Options of snowflakeIds(). */
 export interface SnowflakeIdsOptions {
   /** The generator that makes the ids, by its `name`. Default: the one without a name. */
   readonly generator?: string;

@@ -7,4 +7,4 @@
 export { hookDataSource } from './hook-data-source.js';
 export { idText } from './id-text.js';
 export { SnowflakeId } from './snowflake-id.decorator.js';
-export type { SnowflakeIdOptions } from './snowflake-id.decorator.js';
+export type { SnowflakeIdDecorator, SnowflakeIdOptions } from './snowflake-id.decorator.js';

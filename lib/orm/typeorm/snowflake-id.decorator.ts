@@ -6,6 +6,7 @@
  * inserted.
  */
 import { BeforeInsert, Column, type ColumnOptions } from 'typeorm';
+import type { SnowflakeId as IdOf } from '../../core/text/snowflake-id.js';
 import { addIntegration } from '../../nest/integrations.js';
 import { hookDataSources } from './hook-data-source.js';
 import { idText } from './id-text.js';
@@ -15,6 +16,7 @@ import { idForInsert, recordColumn } from './snowflake-columns.js';
 /** The column options that `@SnowflakeId()` decides itself. */
 type Decided = 'type' | 'primary' | 'transformer' | 'default' | 'generated' | 'array';
 
+/** Options of @SnowflakeId(). */
 export interface SnowflakeIdOptions extends Omit<ColumnOptions, Decided> {
   /**
    * Default `'bigint'`. Use `'varchar'` if the driver loses digits of a bigint, as those of SQLite
@@ -28,6 +30,34 @@ export interface SnowflakeIdOptions extends Omit<ColumnOptions, Decided> {
   readonly generator?: string;
 }
 
+/** A PropertyDecorator that the compiler refuses on a property for numbers. */
+export interface SnowflakeIdDecorator {
+  /** What is text for sure, also in a class whose type of id is a parameter. */
+  <Key extends string | symbol>(prototype: { readonly [_ in Key]?: string | null }, key: Key): void;
+  /** What may be text, such as `unknown` or what is private. */
+  <Entity extends object, Key extends string | symbol>(
+    prototype: Entity & MayBeText<Entity, Key>,
+    key: Key,
+  ): void;
+}
+
+type MayBeText<Entity, Key> = Key extends keyof Entity
+  ? [Extract<Entity[Key], number | bigint>] extends [never]
+    ? unknown
+    : NumbersRefused
+  : unknown;
+
+/** The compiler shows it where a property is refused. */
+interface NumbersRefused {
+  readonly 'Declare it as string: TypeORM sets it to one, since a number loses digits': true;
+}
+
+/**
+ * The text of an id, of one kind of thing where that is named: the type of the same name from
+ * `nestjs-snowflake`, so that one import serves for a property and its decorator.
+ */
+export type SnowflakeId<Kind extends string = string> = IdOf<Kind>;
+
 /** The longest id, 9223372036854775807, has 19 digits. */
 const TEXT_LENGTH = 20;
 
@@ -36,7 +66,7 @@ addIntegration(hookDataSources);
 
 /**
  * A primary column that gets a snowflake id when its row is inserted, unless it has a value. The
- * property is a string.
+ * property is a string; the compiler refuses one for numbers.
  *
  * It works with `save`, `insert`, `upsert`, the query builder and cascades, on entities and on
  * plain objects. The column keeps its first value: an update or an upsert never changes it.
@@ -68,14 +98,14 @@ addIntegration(hookDataSources);
  * }
  * ```
  */
-export function SnowflakeId(options: SnowflakeIdOptions = {}): PropertyDecorator {
+export function SnowflakeId(options: SnowflakeIdOptions = {}): SnowflakeIdDecorator {
   const { type = 'bigint', primary = true, generator, ...passedOn } = options;
   const length = type === 'varchar' ? { length: TEXT_LENGTH } : {};
   // Upserting an object that holds an unused id must not change the key of the row.
   const update = primary ? { update: false } : {};
   const column = { ...length, ...update, ...passedOn, type, primary, transformer: idText };
 
-  return (prototype, key) => {
+  return (prototype: object, key: string | symbol) => {
     const property = String(key);
     refuseDeclaration(prototype, property, column);
     Column(column)(prototype, property);

@@ -64,6 +64,7 @@ export interface ContractCase {
   readonly run: (bench: Bench) => Promise<void>;
 }
 
+/** What the contract of a support needs from its test. */
 export interface BenchParts {
   readonly expect: Expect;
   readonly createSupport: (registry: string) => IDistributedSupport | Promise<IDistributedSupport>;

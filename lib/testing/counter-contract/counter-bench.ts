@@ -23,6 +23,7 @@ export interface CounterCase {
   readonly run: (bench: CounterBench) => Promise<void>;
 }
 
+/** What the contract of a counter store needs from its test. */
 export interface CounterBenchParts {
   readonly expect: Expect;
   /** A store whose counters are those of every other one made for the same name. */

@@ -23,6 +23,7 @@ export interface LockCase {
   readonly run: (bench: LockBench) => Promise<void>;
 }
 
+/** What the contract of a lock store needs from its test. */
 export interface LockBenchParts {
   readonly expect: Expect;
   /** A store whose locks are those of every other one made for the same name. */

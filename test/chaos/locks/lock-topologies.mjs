@@ -56,6 +56,24 @@ const ofLocks = (Server) =>
     least = { ids: 100, leases: 50 };
   };
 
+/** What is the same of those in a table. @param {new (folder: string) => any} Server */
+const ofTable = (Server) =>
+  class extends ofLocks(Server) {
+    keep() {
+      return this.node.backup();
+    }
+
+    putBack() {
+      return this.node.restore();
+    }
+
+    /** How many rows there were. */
+    async deletedCount(/** @type {boolean} */ isHeaderOnly) {
+      const where = isHeaderOnly ? HEADER : 'true';
+      return (await this.node.sql(`DELETE FROM ${TABLE} WHERE ${where} RETURNING 1`)).length;
+    }
+  };
+
 const shared = (/** @type {string[]} */ ...names) =>
   [...FAULTS, ...POSTGRES_FAULTS, ...MARIADB_FAULTS, ...ETCD_FAULTS].filter(({ name }) =>
     names.includes(name),
@@ -114,7 +132,7 @@ class RedisBySentinel extends ofLocks(Sentinel) {
   faults = [FAILED_OVER, ...shared('FLUSHALL', 'CLIENT PAUSE', 'CLIENT KILL')];
 }
 
-class PostgresLocks extends ofLocks(Postgres) {
+class PostgresLocks extends ofTable(Postgres) {
   name = 'locks in postgres';
   create = CREATE;
   faults = [
@@ -123,19 +141,6 @@ class PostgresLocks extends ofLocks(Postgres) {
     ...OF_TABLES,
     ...NETWORK_FAULTS,
   ];
-
-  keep() {
-    return this.node.backup();
-  }
-
-  putBack() {
-    return this.node.restore();
-  }
-
-  async deletedCount(/** @type {boolean} */ isHeaderOnly) {
-    const where = isHeaderOnly ? HEADER : 'true';
-    return (await this.node.sql(`DELETE FROM ${TABLE} WHERE ${where} RETURNING 1`)).length;
-  }
 }
 
 class StandbyLocks extends ofLocks(PostgresStandby) {
@@ -145,7 +150,7 @@ class StandbyLocks extends ofLocks(PostgresStandby) {
   faults = [...STANDBY_FAULTS, ...NETWORK_FAULTS];
 }
 
-class MariadbLocks extends ofLocks(Mariadb) {
+class MariadbLocks extends ofTable(Mariadb) {
   name = 'locks in mariadb';
   create = CREATE_MARIADB;
   faults = [
@@ -153,19 +158,6 @@ class MariadbLocks extends ofLocks(Mariadb) {
     ...OF_TABLES,
     ...NETWORK_FAULTS,
   ];
-
-  keep() {
-    return this.node.backup();
-  }
-
-  putBack() {
-    return this.node.restore();
-  }
-
-  async deletedCount(/** @type {boolean} */ isHeaderOnly) {
-    const where = isHeaderOnly ? HEADER : 'true';
-    return (await this.node.sql(`DELETE FROM ${TABLE} WHERE ${where}`)).affectedRows;
-  }
 }
 
 class EtcdLocks extends ofLocks(Etcd) {

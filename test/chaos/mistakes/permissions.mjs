@@ -8,10 +8,10 @@ import { fileURLToPath } from 'node:url';
 
 const GUIDE = fileURLToPath(new URL('../../../docs/guides/redis.md', import.meta.url));
 /**
- * Rights that a start does not need, by what is logged without them: INFO is asked for advice,
- * HDEL gives a worker id back, HSCAN lists holders.
+ * Rights that a start does not need, by what is logged without them: HDEL gives a worker id back,
+ * HSCAN lists holders.
  */
-export const LATER = { '+info': /INFO/, '+hdel': /permission/i, '+hscan': undefined };
+export const LATER = { '+hdel': /permission/i, '+hscan': undefined };
 
 /**
  * The command of the guide, word by word, so that the two cannot part.

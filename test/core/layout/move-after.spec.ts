@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { layouts, moveAfter, type BitLayout } from '../../../lib/core/index.js';
 import { LayoutField } from '../../../lib/core/layout/layout-field.js';
 import { codeOf } from '../../code-of.js';
+import { runs } from '../../runs.js';
 
 /** Fields of a few bits, which a BitLayout refuses; the rule reads nothing else of a layout. */
 interface SmallLayout {
@@ -53,7 +54,7 @@ const small = (highBits: number): fc.Arbitrary<SmallLayout> =>
 /** The end of the longest small layout. */
 const END_MS = 40 + 2 ** 6 * 3;
 /** Of pairs that fit the property; the others are drawn again. */
-const RUNS = 2000;
+const RUNS = runs(2000);
 
 function movedAt(before: SmallLayout, after: SmallLayout, nowMs: number) {
   const old = idsBetween(before, 0, nowMs - 1);

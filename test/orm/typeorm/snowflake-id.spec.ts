@@ -120,6 +120,7 @@ describe('a declaration that cannot work is refused when the class is loaded', (
   it('a property of type number', () => {
     const load = () => {
       class Wrong {
+        // @ts-expect-error What the compiler refuses too.
         @SnowflakeId()
         id: number;
       }
@@ -131,6 +132,7 @@ describe('a declaration that cannot work is refused when the class is loaded', (
   it('a property of type bigint', () => {
     const load = () => {
       class Wrong {
+        // @ts-expect-error What the compiler refuses too.
         @SnowflakeId()
         id: bigint;
       }

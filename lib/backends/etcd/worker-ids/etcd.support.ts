@@ -11,6 +11,7 @@ import { optionsOfUrl } from '../connection/etcd-url.js';
 import type { EtcdTls } from '../connection/http-request.js';
 import { EtcdStore } from './etcd-store.js';
 
+/** Options of etcdSupport(). */
 export interface EtcdSupportOptions {
   /** The members, e.g. `https://etcd-0:2379`; port 2379 where none is written. */
   readonly endpoints: readonly string[];

@@ -2,13 +2,16 @@
  * What an application hands in, a URL or a client of ioredis, and the names that it gives.
  *
  * Promise: the connection is our own, also where a client is given, which is neither used nor
- * closed.
+ * closed. It is one for all who name the same server in the same way, or give the same client.
  */
 import { SnowflakeError } from '../../../errors.js';
-import { clientFromUrl, duplicateClient, type GivenClient } from './redis-client.js';
+import { clientFromUrl, duplicateClient } from './redis-client.js';
+import type { GivenClient, RedisClient } from './redis-client.js';
 import { RedisConnection } from './redis-connection.js';
-import { placeOfClient, placeOfUrl } from './redis-place.js';
-import { parseRedisUrl, type RedisUrl } from './redis-url.js';
+import { RedisMessages } from './redis-messages.js';
+import { placeOfClient, placeOfUrl, type RedisPlace } from './redis-place.js';
+import { parseRedisUrl } from './redis-url.js';
+import { sharedClients } from './shared-clients.js';
 
 export type GivenRedis = GivenClient | string;
 
@@ -16,24 +19,46 @@ const NAME = /^[^{}\s]{1,128}$/;
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function connectionTo(redis: GivenRedis): RedisConnection {
-  return typeof redis === 'string' ? fromUrl(parseRedisUrl(redis)) : fromClient(redis);
+  const { key, build, place } = wayTo(redis);
+  const join = () => {
+    place(); // which may be another one since
+    return sharedClients.join(key, build);
+  };
+  return new RedisConnection(join, place());
 }
 
-function fromUrl(url: RedisUrl): RedisConnection {
-  return new RedisConnection(() => clientFromUrl(url), placeOfUrl(url));
+/** @throws SnowflakeError CONFIG_INVALID */
+export function messagesFrom(redis: GivenRedis): RedisMessages {
+  const { build, place } = wayTo(redis);
+  const checked = async () => {
+    place();
+    return build();
+  };
+  return new RedisMessages(checked, place());
 }
 
-function fromClient(client: GivenRedis): RedisConnection {
-  if (typeof client === 'object' && typeof client?.duplicate === 'function') {
-    const open = async () => {
-      placeOfClient(client); // which may have been switched since
-      return duplicateClient(client);
-    };
-    return new RedisConnection(open, placeOfClient(client));
+interface Way {
+  /** Equal where one client serves. */
+  readonly key: string | object;
+  readonly build: () => Promise<RedisClient>;
+  readonly place: () => RedisPlace;
+}
+
+function wayTo(redis: GivenRedis): Way {
+  if (typeof redis === 'string') {
+    const url = parseRedisUrl(redis);
+    // A script chooses its database itself, and the query is not about the server.
+    const { db: _db, query: _query, ...server } = url;
+    const key = JSON.stringify(server);
+    return { key, build: () => clientFromUrl(url), place: () => placeOfUrl(url) };
+  }
+  if (typeof redis === 'object' && typeof redis?.duplicate === 'function') {
+    const place = () => placeOfClient(redis);
+    return { key: redis, build: async () => duplicateClient(redis), place };
   }
   throw new SnowflakeError(
     'CONFIG_INVALID',
-    `Expected \`redis\` to be an ioredis client or a URL, got ${typeof client}.`,
+    `Expected \`redis\` to be an ioredis client or a URL, got ${typeof redis}.`,
   );
 }
 

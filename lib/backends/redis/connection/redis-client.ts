@@ -14,8 +14,8 @@ export interface RedisClient {
   readonly options?: object;
   connect(): Promise<void>;
   disconnect(): void;
-  evalsha(sha1: string, keyCount: number, ...args: (string | number)[]): Promise<unknown>;
-  eval(lua: string, keyCount: number, ...args: (string | number)[]): Promise<unknown>;
+  evalsha(sha1: string, keyCount: number, ...keyAndArgs: (string | number)[]): Promise<unknown>;
+  eval(lua: string, keyCount: number, ...keyAndArgs: (string | number)[]): Promise<unknown>;
   info(section: string): Promise<string>;
   subscribe(channel: string): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;

@@ -1,13 +1,16 @@
 /**
- * Our one connection to Redis: opened at the first call, closed by us.
+ * How scripts get to Redis: over a client that may be shared, joined at the first call and left by
+ * close().
  *
  * Promise: a script is one atomic step in the database that was asked for, whatever connection
  * carries it; it is sent by its hash and, where the server does not know it, by its text. Every
- * failure is a SnowflakeError that says where and why. Nothing outlives close().
+ * failure is a SnowflakeError that says where and why. Nothing is sent or waited for after close().
  */
 import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../../../errors.js';
-import { hearLaterErrors, type RedisClient } from './redis-client.js';
+import { CallLine } from './call-line.js';
+import type { ClientUse } from './client-life.js';
+import type { RedisClient } from './redis-client.js';
 import { redisError } from './redis-error.js';
 import type { RedisPlace } from './redis-place.js';
 
@@ -18,25 +21,21 @@ export interface Script {
 
 /** From the first call to close(). */
 interface Life {
-  isOver: boolean;
-  opening?: Promise<RedisClient>;
-  settling?: Promise<void>;
-  client?: RedisClient;
-  lastError?: Error;
-  /** Ends the waiting for a connection that is under way. */
-  giveUp?: () => void;
+  readonly line: CallLine;
+  use?: ClientUse;
 }
 
+type Value = string | number;
+
 export class RedisConnection {
-  // Not to be seen by whoever prints the support: a client holds its password.
-  readonly #build: () => Promise<RedisClient>;
+  readonly #join: () => ClientUse;
+  // Not to be seen by whoever prints the support: it holds passwords.
   readonly #place: RedisPlace;
   readonly #bound = new Map<Script, Script>();
-  #life: Life = { isOver: false };
-  #hear: (channel: string) => void = () => undefined;
+  #life: Life = { line: new CallLine() };
 
-  constructor(build: () => Promise<RedisClient>, place: RedisPlace) {
-    this.#build = build;
+  constructor(join: () => ClientUse, place: RedisPlace) {
+    this.#join = join;
     this.#place = place;
   }
 
@@ -45,73 +44,37 @@ export class RedisConnection {
     return this.#place.where;
   }
 
-  run(script: Script, key: string, args: readonly (string | number)[]): Promise<unknown[]> {
+  run(script: Script, key: string, args: readonly Value[]): Promise<unknown[]> {
     const bound = this.#inDatabase(script);
-    return this.#ask(async (client) => (await evaluate(client, bound, key, args)) as unknown[]);
+    return this.ask((client, line) => evaluated(client, line, bound, [key, ...args]));
   }
 
   info(section: string): Promise<string> {
-    return this.#ask((client) => client.info(section));
-  }
-
-  /** Each message's channel, of those subscribed; for a connection that runs nothing. */
-  hear(message: (channel: string) => void): void {
-    this.#hear = message;
-  }
-
-  async subscribe(channel: string): Promise<void> {
-    await this.#ask((client) => client.subscribe(channel));
-  }
-
-  async unsubscribe(channel: string): Promise<void> {
-    await this.#ask((client) => client.unsubscribe(channel));
+    return this.ask((client) => client.info(section));
   }
 
   async close(): Promise<void> {
-    const life = this.#life;
-    life.isOver = true;
-    // Not QUIT: a server that hangs would never answer it, and nothing is under way any more.
-    life.client?.disconnect();
-    life.giveUp?.();
+    const { line, use } = this.#life;
+    line.end();
+    // It may live on for others.
+    use?.end();
   }
 
   /** For those who will close again. Everybody else is refused after close(). */
   reopen(): void {
-    if (this.#life.isOver) this.#life = { isOver: false };
+    if (this.#life.line.isOver) this.#life = { line: new CallLine() };
   }
 
-  async #ask<T>(use: (client: RedisClient) => Promise<T>): Promise<T> {
+  async ask<T>(call: (client: RedisClient, line: CallLine) => Promise<T>): Promise<T> {
     const life = this.#life;
+    const { line } = life;
     try {
-      return await use(await this.#ready(life));
+      const ready = async () => (life.use ??= this.#join()).ready();
+      return await line.run(ready, (client) => call(client, line));
     } catch (error) {
-      if (life.isOver) throw closed(this.#place.where);
-      throw redisError(error, this.#place, life.lastError);
+      if (line.isOver) throw closed(this.#place.where);
+      throw redisError(error, this.#place, life.use?.lastError);
     }
-  }
-
-  async #ready(life: Life): Promise<RedisClient> {
-    if (life.isOver) throw closed(this.#place.where);
-    life.opening ??= this.#open(life);
-    const client = await life.opening.catch((error: unknown) => {
-      life.opening = undefined;
-      throw error;
-    });
-    if (client.status === 'ready' || life.isOver) return stillOpen(client, life);
-    life.settling ??= settled(client, life).finally(() => (life.settling = undefined));
-    await life.settling;
-    return stillOpen(client, life);
-  }
-
-  async #open(life: Life): Promise<RedisClient> {
-    const client = await this.#build();
-    client.on('error', (error) => (life.lastError = error));
-    hearLaterErrors(client);
-    client.on('message', (channel: string) => this.#hear(channel));
-    // Not at 'ready', which a connection that has refused the password may still come to.
-    client.on('connect', () => (life.lastError = undefined));
-    if (life.isOver) client.disconnect();
-    return (life.client = client);
   }
 
   /**
@@ -130,42 +93,19 @@ export class RedisConnection {
   }
 }
 
-function stillOpen(client: RedisClient, life: Life): RedisClient {
-  if (life.isOver) throw new Error('closed');
-  return client;
-}
-
-/**
- * A connection under way comes up, breaks or is given up; commands sent before that would fail
- * for no reason.
- */
-async function settled(client: RedisClient, life: Life): Promise<void> {
-  const givenUp = new Promise<void>((resolve) => (life.giveUp = resolve));
-  const isDown = client.status === 'wait' || client.status === 'end';
-  await Promise.race([isDown ? client.connect() : nextEvent(client), givenUp]);
-}
-
-function nextEvent(client: RedisClient): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      for (const event of ['ready', 'close', 'end']) client.off(event, done);
-      resolve();
-    };
-    for (const event of ['ready', 'close', 'end']) client.once(event, done);
-  });
-}
-
-async function evaluate(
+async function evaluated(
   client: RedisClient,
+  line: CallLine,
   script: Script,
-  key: string,
-  args: readonly (string | number)[],
-): Promise<unknown> {
+  keyAndArgs: readonly Value[],
+): Promise<unknown[]> {
+  const asked = [1, ...keyAndArgs] as const;
   try {
-    return await client.evalsha(script.sha1, 1, key, ...args);
+    return (await client.evalsha(script.sha1, ...asked)) as unknown[];
   } catch (error) {
     if (!(error as Error).message.startsWith('NOSCRIPT')) throw error;
-    return client.eval(script.lua, 1, key, ...args);
+    line.refuseOver();
+    return (await client.eval(script.lua, ...asked)) as unknown[];
   }
 }
 

@@ -57,6 +57,14 @@ export const REFUSALS = {
       'HMGET, HSCAN, HDEL, TIME, INFO. Some managed and renamed ones do not; use another server.',
     retryable: false,
   },
+  'unknown-server': {
+    says: /^NOSERVER/,
+    advice:
+      'This server does not tell a script which server runs it (run_id and master_replid of ' +
+      'INFO), so nobody would notice that a failover forgot what was granted. Use a server that ' +
+      'does, or another store.',
+    retryable: false,
+  },
   'cluster-node': {
     says: /^(MOVED|ASK) /,
     advice: 'This server is a node of a Cluster. Use redis+cluster:// or pass a Cluster client.',

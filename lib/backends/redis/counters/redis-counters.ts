@@ -18,6 +18,7 @@ import { SCRIPTS } from '../scripts.generated.js';
 import { evicted, notDurable, withoutFile } from './counter-advice.js';
 import { counterPage, takeAnswer } from './counter-answer.js';
 
+/** Options of redisCounters(). */
 export interface RedisCountersOptions extends RedisHashOptions {
   /**
    * How old the writes may be that Redis loses although it acknowledged them. Default 2,000, as
@@ -27,6 +28,7 @@ export interface RedisCountersOptions extends RedisHashOptions {
   readonly lossWindowMs?: number | undefined;
 }
 
+/** Counters in Redis, for segments() and series(); redisCounters() makes them. */
 export class RedisCounters implements CounterStore {
   readonly #hash: RedisHash;
   readonly #isBelieved: boolean;

@@ -12,6 +12,7 @@ import type { GivenRedis } from '../connection/given-redis.js';
 import { countersFromUrl, redisCounters } from '../counters/redis-counters.js';
 import type { RedisCounters, RedisCountersOptions } from '../counters/redis-counters.js';
 
+/** Options of redisIds(). */
 export interface RedisIdsOptions extends IdOptions, Omit<RedisCountersOptions, 'redis'> {
   /**
    * An ioredis client (Redis or Cluster), whose settings are used, or a URL; several of them where

@@ -15,12 +15,13 @@ import type {
   ReleaseRequest,
 } from '../../../lock/lock-store.js';
 import { lockRecords } from '../../../lock/lock-view.js';
-import { connectionTo } from '../connection/given-redis.js';
+import { messagesFrom } from '../connection/given-redis.js';
 import { RedisHash, hashOptionsOf, type RedisHashOptions } from '../connection/redis-hash.js';
 import { SCRIPTS } from '../scripts.generated.js';
 import { acquireAnswer, acquireArguments, extendAnswer, lockPage } from './lock-answer.js';
 import { Releases } from './releases.js';
 
+/** Options of redisLocks(). */
 export interface RedisLocksOptions extends RedisHashOptions {
   /**
    * How long an old server may go on granting after another one has taken over. Default 2,000, and
@@ -32,13 +33,14 @@ export interface RedisLocksOptions extends RedisHashOptions {
 /** Each lock that is granted looks at two others, and forgets them where nobody needs them. */
 const LOOKED_AT_COUNT = 2;
 
+/** Locks in Redis, for the option `locks`; redisLocks() makes them. */
 export class RedisLocks implements LockStore {
   readonly #hash: RedisHash;
   readonly #releases: Releases;
 
   constructor(options: RedisLocksOptions) {
     this.#hash = new RedisHash('locks', options);
-    this.#releases = new Releases(connectionTo(options.redis), `${this.key}:`);
+    this.#releases = new Releases(messagesFrom(options.redis), `${this.key}:`);
   }
 
   /** The locks: one hash. */

@@ -6,7 +6,7 @@
  * subscribe, leaves whoever waits to ask again at its own time.
  */
 import { systemTimers, type TimerHandle, type Timers } from '../../../patience/timers.js';
-import type { RedisConnection } from '../connection/redis-connection.js';
+import type { RedisMessages } from '../connection/redis-messages.js';
 
 interface Channel {
   readonly wakes: Set<() => void>;
@@ -24,16 +24,16 @@ interface Channel {
 export const LINGER_MS = 2000;
 
 export class Releases {
-  readonly #connection: RedisConnection;
+  readonly #messages: RedisMessages;
   readonly #prefix: string;
   readonly #timers: Timers;
   readonly #channels = new Map<string, Channel>();
 
-  constructor(connection: RedisConnection, prefix: string, timers: Timers = systemTimers) {
-    this.#connection = connection;
+  constructor(messages: RedisMessages, prefix: string, timers: Timers = systemTimers) {
+    this.#messages = messages;
     this.#prefix = prefix;
     this.#timers = timers;
-    connection.hear((name) => this.#hear(name.slice(prefix.length)));
+    messages.hear((name) => this.#hear(name.slice(prefix.length)));
   }
 
   /** @param isFree asked where the lock may have been released before messages came */
@@ -60,7 +60,7 @@ export class Releases {
   async close(): Promise<void> {
     for (const { ending } of this.#channels.values()) this.#timers.cancel(ending);
     this.#channels.clear();
-    await this.#connection.close();
+    await this.#messages.close();
   }
 
   #hear(lock: string): void {
@@ -71,8 +71,7 @@ export class Releases {
   }
 
   #open(lock: string): Channel {
-    this.#connection.reopen();
-    const subscribed = this.#connection.subscribe(this.#prefix + lock);
+    const subscribed = this.#messages.subscribe(this.#prefix + lock);
     const channel: Channel = { wakes: new Set(), subscribed, isTold: false, isReleased: false };
     subscribed.then(
       () => (channel.isTold = true),
@@ -101,7 +100,7 @@ export class Releases {
   #end(lock: string, channel: Channel): void {
     this.#forget(lock, channel);
     // A message that nobody waits for does no harm.
-    this.#connection.unsubscribe(this.#prefix + lock).catch(() => undefined);
+    this.#messages.unsubscribe(this.#prefix + lock).catch(() => undefined);
   }
 
   #forget(lock: string, channel: Channel): void {

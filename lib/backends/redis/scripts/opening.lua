@@ -2,7 +2,8 @@
 -- It says what the registry room says in opening.ts and registry-clock.ts.
 -- KEYS[1]  a hash, so that what it holds lives, moves and dies whole
 -- ARGV     as the script says
--- Answer   'other-version' and what is stored, where another protocol keeps it
+-- Answer   'other-version' and what is stored, where another protocol keeps it; an error where it
+--          cannot be told which server answers, since a failover may then forget what it granted
 local key, VERSION = KEYS[1], '1'
 local version, lastTime, lastServer, slew, era, incarnation = unpack(redis.call('HMGET', key,
   'version', 'lastTime', 'server', 'slew', 'era', 'incarnation'))
@@ -13,17 +14,21 @@ local seconds, us = unpack(redis.call('TIME'))
 local time = seconds * 1000 + math.floor(us / 1000)
 
 -- One half changes with a restart, one with a failover. From version 7 on one call tells both.
+local refusal = { err = 'NOSERVER INFO names no run_id and no master_replid' }
 local function info(...)
   local reply = redis.pcall('INFO', ...)
-  return type(reply) == 'string' and reply
+  if type(reply) == 'string' then return reply end
+  refusal = reply
 end
 local told = redis.REDIS_VERSION_NUM and info('server', 'replication')
   or (info('server') or '') .. (info('replication') or '')
 local function field(name)
   local _, last = string.find(told, name, 1, true) -- plain: a pattern would cost 5 us
-  return last and string.match(told, '^%w+', last + 1) or '?'
+  return last and string.match(told, '^%w+', last + 1)
 end
-local server = field('run_id:') .. ':' .. field('master_replid:')
+local run, replication = field('run_id:'), field('master_replid:')
+if not (run and replication) then return refusal end
+local server = run .. ':' .. replication
 
 -- The clock never goes back: the slew takes up a step, then decays by half of what elapses.
 -- Without its last field a hash is absent: the first script that wrote it did not end.

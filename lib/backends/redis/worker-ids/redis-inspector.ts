@@ -6,6 +6,7 @@
  */
 import type { WorkerLease } from '../../../lease/distributed-support.js';
 import type { Finding, RegistryInspector, RegistryView } from '../../../registry/registry-view.js';
+import { ClientLife } from '../connection/client-life.js';
 import { clientFromUrl, type RedisClient } from '../connection/redis-client.js';
 import { RedisConnection } from '../connection/redis-connection.js';
 import { redisError } from '../connection/redis-error.js';
@@ -39,7 +40,7 @@ class RedisInspector implements RegistryInspector {
     this.where = this.place.where;
     this.key = this.support.key;
     this.lossWindowMs = this.support.lossWindowMs;
-    this.reading = new RedisConnection(() => this.client(), this.place);
+    this.reading = new RedisConnection(() => new ClientLife(() => this.client()), this.place);
   }
 
   async read(countMax?: number): Promise<RegistryView> {

@@ -16,7 +16,7 @@ import type {
   WorkerRecord,
 } from '../../../lease/distributed-support.js';
 import { windowFaults } from '../../../registry/loss-window.js';
-import { UNSEEN, evicted, settingsUnread } from './redis-advice.js';
+import { evicted, settingsUnread } from './redis-advice.js';
 import { leaseAnswer } from './redis-answer.js';
 import { readRegistry } from './redis-view.js';
 import {
@@ -30,6 +30,7 @@ import type { RedisConnection, Script } from '../connection/redis-connection.js'
 import { parseRedisUrl, refuseQuery } from '../connection/redis-url.js';
 import { SCRIPTS } from '../scripts.generated.js';
 
+/** Options of redisSupport(). */
 export interface RedisSupportOptions {
   /** An ioredis client (Redis or Cluster), whose settings are used, or a URL. */
   readonly redis: GivenClient | string;
@@ -49,6 +50,10 @@ export interface RedisSupportOptions {
 const FAILOVER_WINDOW_MS = 15_000;
 const CLOCK_DIFFERENCE_MS = 1000;
 
+/**
+ * Worker ids leased from Redis, for the option `support`; redisSupport() makes one. The registry is
+ * one hash, which lives, moves and dies whole.
+ */
 export class RedisSupport implements IDistributedSupport {
   readonly lossWindowMs: number;
   /** The registry: one hash. The braces keep it in one Cluster slot. */
@@ -111,10 +116,7 @@ export class RedisSupport implements IDistributedSupport {
   async advice(): Promise<string[]> {
     try {
       const policy = evictionOf(await this.#connection.info('memory'));
-      const wanted = { workerCountMax: 0, isHeaderNeeded: true };
-      const { facts } = await readRegistry(this.#connection, this.key, wanted);
-      const isUnseen = facts?.server.includes('?') === true;
-      return [...(policy === undefined ? [] : [evicted(policy)]), ...(isUnseen ? [UNSEEN] : [])];
+      return policy === undefined ? [] : [evicted(policy)];
     } catch (error) {
       return [settingsUnread(error as SnowflakeError)];
     }

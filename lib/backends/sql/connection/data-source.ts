@@ -11,6 +11,7 @@ import { placeOf } from './given-client.js';
 import type { SqlConnection } from './sql-connection.js';
 import { sqliteHandle, type SqliteHandle } from './sqlite-handle.js';
 
+/** A DataSource of TypeORM, known by its shape. It may be given before it is initialised. */
 export interface GivenDataSource {
   readonly options: { readonly type: string };
   readonly isInitialized: boolean;

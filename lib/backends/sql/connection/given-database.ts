@@ -9,6 +9,9 @@ import { mysqlPool, postgresPool, type MysqlPool, type PostgresPool } from './gi
 import { reachedBy, refuseWithout, type ByDataSource, type ByQuery } from './reached-by.js';
 import { sqliteHandle, type SqliteHandle } from './sqlite-handle.js';
 
+/**
+ * The ways to give a database: a DataSource, a function that runs SQL, or a pool with its dialect.
+ */
 export type GivenDatabase =
   | ByDataSource
   | ByQuery

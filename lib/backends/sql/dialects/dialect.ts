@@ -9,6 +9,7 @@ import type { Finding } from '../../../registry/registry-view.js';
 import type { SliceQuestion } from '../../../registry/slice-store.js';
 import type { SqlQuery, SqlRow, Statement } from '../sql-query.js';
 
+/** Which SQL a database speaks; MariaDB speaks `mysql`. */
 export type DialectName = 'postgres' | 'mysql' | 'sqlite';
 
 /** A row to be written, with all that must still be so. */

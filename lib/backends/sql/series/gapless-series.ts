@@ -30,11 +30,16 @@ export interface TransactionQuery {
   readonly dialect: DialectName;
 }
 
+/** Options of gaplessSeries(). */
 export interface GaplessSeriesOptions extends SeriesFormOptions {
   /** Default 'snowflake_series'; seriesTable() makes it. */
   readonly table?: string;
 }
 
+/**
+ * A series without gaps: each number is taken in the transaction that uses it, and goes back with
+ * it.
+ */
 export interface GaplessSeries {
   /**
    * The next text, in the caller's transaction.

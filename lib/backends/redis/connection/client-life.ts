@@ -1,0 +1,80 @@
+/**
+ * One client, from its first use to its end, however many use it.
+ *
+ * Promise: it is built once and connected once, whoever asks first; nothing outlives its end.
+ */
+import { hearLaterErrors, type RedisClient } from './redis-client.js';
+
+/** What somebody has of a client, which may be theirs alone. */
+export interface ClientUse {
+  /** What the connection said last; a command only says that there is none. */
+  readonly lastError: Error | undefined;
+  /** The client, once a connection that is under way has come up or failed. */
+  ready(): Promise<RedisClient>;
+  /** Ends this use; a second time it does nothing. */
+  end(): void;
+}
+
+export class ClientLife implements ClientUse {
+  // Not to be seen by whoever prints the support: a client holds its password.
+  readonly #build: () => Promise<RedisClient>;
+  #opening: Promise<RedisClient> | undefined;
+  #settling: Promise<void> | undefined;
+  #client: RedisClient | undefined;
+  #lastError: Error | undefined;
+  #isOver = false;
+
+  constructor(build: () => Promise<RedisClient>) {
+    this.#build = build;
+  }
+
+  get lastError(): Error | undefined {
+    return this.#lastError;
+  }
+
+  async ready(): Promise<RedisClient> {
+    this.#opening ??= this.#open().catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    const client = await this.#opening;
+    if (client.status === 'ready' || this.#isOver) return client;
+    this.#settling ??= settled(client).finally(() => (this.#settling = undefined));
+    await this.#settling;
+    return client;
+  }
+
+  end(): void {
+    this.#isOver = true;
+    // Not QUIT: a server that hangs would never answer it, and nothing is under way any more.
+    this.#client?.disconnect();
+  }
+
+  async #open(): Promise<RedisClient> {
+    const client = await this.#build();
+    client.on('error', (error) => (this.#lastError = error));
+    hearLaterErrors(client);
+    // Not at 'ready', which a connection that has refused the password may still come to.
+    client.on('connect', () => (this.#lastError = undefined));
+    if (this.#isOver) client.disconnect();
+    return (this.#client = client);
+  }
+}
+
+/**
+ * A connection under way comes up or breaks; commands sent before that would fail for no reason.
+ */
+async function settled(client: RedisClient): Promise<void> {
+  const isDown = client.status === 'wait' || client.status === 'end';
+  await (isDown ? client.connect() : nextEvent(client));
+}
+
+function nextEvent(client: RedisClient): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      for (const event of ['ready', 'close', 'end']) client.off(event, done);
+      resolve();
+    };
+    for (const event of ['ready', 'close', 'end']) client.once(event, done);
+  });
+}

@@ -1,0 +1,97 @@
+/**
+ * What the compiler refuses where ids are declared and passed on, and what it must let pass. Each
+ * snippet is compiled with the types of TypeORM and Drizzle themselves.
+ */
+import { describe, expect, it } from '@jest/globals';
+import { SnippetProgram, type Snippet } from '../docs/snippets.js';
+
+const TYPEORM = `import { SnowflakeId } from 'nestjs-snowflake/typeorm';
+import { Column, Entity, type Repository } from 'typeorm';
+declare const name: unique symbol;
+type OrderId = SnowflakeId<'Order'>;
+type CustomerId = SnowflakeId<'Customer'>;
+class Order {
+  @SnowflakeId() id!: OrderId;
+  @Column('bigint') customerId!: CustomerId;
+  @Column() note!: string;
+}
+declare const orders: Repository<Order>;
+declare const orderId: OrderId, customerId: CustomerId;
+declare function find(id: OrderId): void;
+`;
+
+const property = (declared: string): string => `class A { @SnowflakeId() ${declared}; }`;
+
+const DRIZZLE = `import { customType, pgTable } from 'drizzle-orm/pg-core';
+import { snowflakeColumn, type SnowflakeColumn } from 'nestjs-snowflake/drizzle';
+import type { SnowflakeId } from 'nestjs-snowflake';
+import type { NodePgDatabase } from 'drizzle-orm/node-postgres';
+const snowflake = customType<SnowflakeColumn>(snowflakeColumn);
+const orders = pgTable('orders', { id: snowflake().primaryKey() });
+type InvoiceId = SnowflakeId<'Invoice'>;
+const invoices = pgTable('invoices', { id: snowflake().$type<InvoiceId>().primaryKey() });
+declare const db: NodePgDatabase;
+declare const invoiceId: InvoiceId;
+`;
+
+const IN_TYPEORM: readonly [code: string, refusal?: RegExp][] = [
+  // The property of a decorator.
+  [property('id!: number'), /Declare it as string: TypeORM sets it to one/],
+  [property('id?: number'), /Declare it as string/],
+  [property('id!: string | number'), /Declare it as string/],
+  [property('id!: bigint'), /Declare it as string/],
+  [property('id!: string')],
+  [property('id?: string')],
+  [property('id!: string | null')],
+  [property('id!: `ord_${string}`')],
+  [property('id: any')],
+  [property('id: unknown')],
+  [property('private id!: string')],
+  [property('protected readonly id!: string')],
+  [property('[name]!: string')],
+  [property('id!: SnowflakeId')],
+  ['class A<Id extends string> { @SnowflakeId() id!: Id; }'],
+  ['const decorator: PropertyDecorator = SnowflakeId();'],
+  ["SnowflakeId()(Order.prototype, 'id');"],
+  ["SnowflakeId()(Order.prototype, String('id'));"],
+  // Ids of one kind.
+  ['find(orderId);'],
+  ['const text: string = orderId; const any: SnowflakeId = orderId;'],
+  ['find(customerId);', /'"Customer"' is not assignable to type '"Order"'/],
+  ["find('382366441078288384');", /not assignable to .*'"?OrderId|SnowflakeId<"Order">/],
+  ['find(7);', /'number' is not assignable/],
+  ["find('1' as OrderId);"],
+  ['orders.findBy({ customerId });'],
+  ['orders.findBy({ customerId: orderId });', /not assignable/],
+  ["orders.insert({ customerId, note: '' });"],
+  ["orders.save(orders.create({ customerId, note: '' }));"],
+  ["orders.update(orderId, { note: '' }); orders.upsert([{ customerId, note: '' }], ['id']);"],
+];
+
+const IN_DRIZZLE: readonly [code: string, refusal?: RegExp][] = [
+  ["db.insert(orders).values({ id: '1' });"],
+  ['db.insert(orders).values({ id: 1 });', /'number' is not assignable/],
+  ['db.insert(invoices).values({ id: invoiceId });'],
+  ["db.insert(invoices).values({ id: '1' });", /not assignable/],
+];
+
+const CASES = [
+  ...IN_TYPEORM.map(([code, refusal]) => ({ head: TYPEORM, code, refusal })),
+  ...IN_DRIZZLE.map(([code, refusal]) => ({ head: DRIZZLE, code, refusal })),
+];
+
+const snippets = CASES.map(({ head, code }, n): Snippet => ({
+  path: `case-${n}`,
+  line: 0,
+  code: head + code,
+}));
+
+describe('the compiler', () => {
+  const faults = new SnippetProgram(snippets).faults();
+
+  it.each(CASES.map((one, n) => ({ ...one, n })))('is asked: $code', ({ refusal, n }) => {
+    const said = faults.filter(({ path }) => path === `case-${n}`).map(({ message }) => message);
+    const refusals = refusal === undefined ? [] : [refusal];
+    expect(said).toEqual(refusals.map((one): unknown => expect.stringMatching(one)));
+  });
+});

@@ -1,0 +1,20 @@
+// A worker id leased from a store, renewed, and given back.
+import { Logger } from '@nestjs/common';
+import { startSnowflake } from 'nestjs-snowflake';
+
+Logger.overrideLogger(false);
+const options = { support: process.env['SNOWFLAKE_SUPPORT']!, refreshAliveIntervalMs: 100 };
+const [one, other] = [await startSnowflake(options), await startSnowflake(options)];
+const workerIds = [one, other].map(({ ids }) => ids.status.workerId);
+const ids = [...one.ids.nextIds(1000), ...other.ids.nextIds(1000)];
+while (one.ids.status.renewals.lastAt === undefined) {
+  // For the first renewal.
+  await new Promise((resolve) => setTimeout(resolve, 10));
+}
+const { state } = one.ids.status;
+await one.close();
+const next = await startSnowflake(options);
+const again = next.ids.status.workerId;
+await Promise.all([other.close(), next.close()]);
+
+console.log(JSON.stringify({ workerIds, again, state, distinct: new Set(ids).size }));

@@ -1,0 +1,113 @@
+/**
+ * An application made by `nest new` of one version of the Nest CLI, with the packages that it needs
+ * to be built and started; its tests and its linter are left out, which are most of the rest.
+ */
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { cp, readFile, readdir, rename, writeFile } from 'node:fs/promises';
+import { freePort } from '../../scripts/servers/free-port.mjs';
+import { madeOnce } from '../support/made-once.mjs';
+import { until } from '../until.js';
+import { run, runWith } from './command.js';
+
+const INSTALL = ['install', '--no-audit', '--no-fund', '--prefer-offline'];
+
+/** vitest is in the tsconfig.json of Nest 12. */
+const KEPT = /^(@nestjs\/(cli|schematics)|typescript|@types\/node|vitest)$/;
+
+interface Manifest {
+  readonly devDependencies: Record<string, string>;
+}
+
+export class ScaffoldedApp {
+  private constructor(private readonly folder: string) {}
+
+  /** A copy of its own below a folder; what is copied is made once and kept. */
+  static async create(cliVersion: string, below: string): Promise<ScaffoldedApp> {
+    const name = `nest-new-${cliVersion}`;
+    const made = await madeOnce(name, ['test/package/scaffolded-app.ts'], (folder) =>
+      scaffold(cliVersion, folder),
+    );
+    const app = `${below}/${name}`;
+    await cp(`${made}/shop`, app, { recursive: true, verbatimSymlinks: true });
+    return new ScaffoldedApp(app);
+  }
+
+  read(path: string): Promise<string> {
+    return readFile(`${this.folder}/${path}`, 'utf8');
+  }
+
+  write(path: string, text: string): Promise<void> {
+    return writeFile(`${this.folder}/${path}`, text);
+  }
+
+  nest(env: Readonly<Record<string, string>>, ...args: string[]): Promise<string> {
+    return runWith(env, this.folder, 'node_modules/.bin/nest', ...args);
+  }
+
+  bin(name: string, ...args: string[]): Promise<string> {
+    return run(this.folder, `node_modules/.bin/${name}`, ...args);
+  }
+
+  /** Of every file but those of packages and of builds, by a digest. */
+  async state(): Promise<Record<string, string>> {
+    const entries = await readdir(this.folder, { recursive: true, withFileTypes: true });
+    const paths = entries
+      .filter((entry) => entry.isFile() && !/\/(node_modules|dist)(\/|$)/.test(entry.parentPath))
+      .map((entry) => `${entry.parentPath}/${entry.name}`);
+    const digest = async (path: string): Promise<[string, string]> => {
+      const hash = createHash('sha1').update(await readFile(path));
+      return [path.slice(this.folder.length + 1), hash.digest('hex')];
+    };
+    return Object.fromEntries(await Promise.all(paths.map(digest)));
+  }
+
+  /** Runs `npm start` while `ask` asks, and answers what it was told; then ends it by SIGTERM. */
+  async whileStarted<T>(ask: (url: string) => Promise<T>): Promise<T> {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const env = { ...process.env, NODE_ENV: '', PORT: `${port}` };
+    // A group of its own: the Nest CLI starts the application as a process below it.
+    const options = { cwd: this.folder, env, detached: true } as const;
+    const child = spawn('npm', ['start'], options);
+    let hasEnded = false;
+    const ended = once(child, 'close').finally(() => (hasEnded = true));
+    let said = '';
+    for (const output of [child.stdout, child.stderr]) {
+      output.setEncoding('utf8').on('data', (text: string) => (said += text));
+    }
+    try {
+      // It listens a moment after it has said that it has started.
+      await until(async () => hasEnded || isAnswered(url));
+      if (hasEnded) throw new Error(`The application did not start:\n${said}`);
+      return await ask(url);
+    } finally {
+      if (!hasEnded) process.kill(-child.pid!, 'SIGTERM');
+      await ended;
+    }
+  }
+}
+
+/** Makes the application `shop` in this folder. */
+async function scaffold(cliVersion: string, folder: string): Promise<void> {
+  await writeFile(`${folder}/package.json`, '{ "private": true }\n');
+  await run(folder, 'npm', ...INSTALL, `@nestjs/cli@${cliVersion}`);
+  const quiet = ['--skip-install', '--skip-git', '--package-manager', 'npm'];
+  await run(folder, 'node_modules/.bin/nest', 'new', 'shop', ...quiet);
+  const app = `${folder}/shop`;
+  // What is installed already need not be installed again.
+  await rename(`${folder}/node_modules`, `${app}/node_modules`);
+  const manifest = JSON.parse(await readFile(`${app}/package.json`, 'utf8')) as Manifest;
+  const kept = Object.entries(manifest.devDependencies).filter(([name]) => KEPT.test(name));
+  const devDependencies = Object.fromEntries(kept);
+  const trimmed = `${JSON.stringify({ ...manifest, devDependencies }, null, 2)}\n`;
+  await writeFile(`${app}/package.json`, trimmed);
+  await run(app, 'npm', ...INSTALL);
+}
+
+const isAnswered = (url: string): Promise<boolean> =>
+  fetch(url).then(
+    () => true,
+    () => false,
+  );

@@ -35,7 +35,10 @@ export function writePages(reference) {
     if (path.startsWith('internals/')) write(`zh/${path}`, englishOnly(page));
   }
   cpSync(join(DOCS, 'images'), join(PAGES, 'images'), { recursive: true });
-  for (const { name, text } of reference) write(`reference/api/${name}`, text);
+  for (const { name, text } of reference) {
+    write(`reference/api/${name}`, text);
+    write(`zh/reference/api/${name}`, englishOnly(text));
+  }
   for (const name of ['playground.md', 'zh/playground.md'])
     write(name, readFileSync(new URL(name, import.meta.url), 'utf8'));
 }
@@ -48,18 +51,19 @@ function write(/** @type {string} */ path, /** @type {string} */ text) {
 
 /** A page of docs/ with links that lead where the site has a page, and else to the repository. */
 export function pageOf(/** @type {string} */ path, /** @type {string} */ text) {
-  const reference = posix.relative(posix.dirname(path), 'docs/reference/api');
-  const linked = text.replaceAll(
+  const language = path.startsWith('docs/zh/') ? 'docs/zh' : 'docs';
+  const reference = posix.relative(posix.dirname(path), `${language}/reference/api`);
+  const linked = linesJoined(text).replaceAll(
     ENTRY_ROW,
     (_, entry) => `| [\`${entry}\`](${reference}/${pageNameOf(entry)}.md)`,
   );
-  return linesJoined(linked).replace(/(\]\()([^)\s]+)(?=\))/g, (all, opening, target) => {
+  return linked.replace(/(\]\()([^)\s]+)(?=\))/g, (all, opening, target) => {
     if (/^([a-z]+:|#)/.test(target)) return all;
     const [file, anchor] = target.split('#');
     const to = posix.join(posix.dirname(path), file);
     const end = anchor === undefined ? '' : `#${anchor}`;
     if (!ON_SITE.test(to)) return `${opening}${REPOSITORY}/blob/main/${to}${end}`;
-    const near = path.startsWith('docs/zh/') ? file.replace('../internals/', 'internals/') : file;
+    const near = language === 'docs' ? file : file.replace('../internals/', 'internals/');
     return `${opening}${near.replace(/README\.md$/, 'index.md')}${end}`;
   });
 }
@@ -77,13 +81,4 @@ function englishOnly(/** @type {string} */ page) {
     .replace(/(\]\(\.\.\/[^)#]+)#[^)]+(?=\))/g, '$1')
     .replaceAll('](../images/', '](../../images/');
   return near.replace(/^(# .*\n)/, '$1\n> 本页只有英文。\n');
-}
-
-/** As GitHub names a heading in links, which those in docs/ are written for. */
-export function anchorOf(/** @type {string} */ heading) {
-  return heading
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-    .trim()
-    .replaceAll(/\s/g, '-');
 }

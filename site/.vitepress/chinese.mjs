@@ -14,7 +14,7 @@ export const CHINESE = {
       { text: '选项', link: '/zh/reference/options' },
       { text: '演练场', link: '/zh/playground' },
     ],
-    sidebar: [...sidebarOf('zh'), referenceSection('各入口的名称（英文）')],
+    sidebar: [...sidebarOf('zh'), referenceSection('各入口的名称（英文）', '/zh')],
     outline: { level: /** @type {[number, number]} */ ([2, 3]), label: '本页内容' },
     docFooter: { prev: '上一页', next: '下一页' },
     returnToTopLabel: '回到顶部',

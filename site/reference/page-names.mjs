@@ -6,10 +6,13 @@ export const pageNameOf = (/** @type {string} */ entry) =>
   entry === 'nestjs-snowflake' ? entry : entry.replace(/^[^/]*\//, '').replaceAll('/', '-');
 
 /** A page for each entry, for the sidebar. */
-export function referenceSection(text = 'Names by entry') {
+export function referenceSection(
+  /** @type {string} */ title = 'Names by entry',
+  /** @type {string} */ base = '',
+) {
   const items = Object.keys(ENTRY_FILES).map((entry) => ({
     text: entry,
-    link: `/reference/api/${pageNameOf(entry)}`,
+    link: `${base}/reference/api/${pageNameOf(entry)}`,
   }));
-  return { text, items };
+  return { text: title, items };
 }

@@ -33,7 +33,7 @@ export function chineseFaults({ path, text }: TextFile): Finding[] {
 }
 
 function faultsOf(line: string): string[] {
-  const isWide = !/^[|#]|\]\(https:/.test(line) && widthOf(line) > WIDTH;
+  const isWide = !/^([|#]|!\[)|\]\(https:/.test(line) && widthOf(line) > WIDTH;
   const width = isWide ? [`has ${widthOf(line)} columns; ${WIDTH} fit`] : [];
   const open = BOLD.test(withoutCode(line, '`'))
     ? ['has bold text that Markdown does not close']

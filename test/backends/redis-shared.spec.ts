@@ -179,7 +179,7 @@ describe('one that closes', () => {
     await until(async () => (await connections()).length === 0);
   });
 
-  it('sends nothing afterwards, neither a text for a hash nor what waited for its turn', async () => {
+  it('sends nothing afterwards: no text for a hash, nothing that waited for its turn', async () => {
     const [one, other] = [locksFromUrl(url), user('support')];
     await other.ask();
     await paused(async () => {

@@ -53,11 +53,11 @@ function write(/** @type {string} */ path, /** @type {string} */ text) {
 export function pageOf(/** @type {string} */ path, /** @type {string} */ text) {
   const language = path.startsWith('docs/zh/') ? 'docs/zh' : 'docs';
   const reference = posix.relative(posix.dirname(path), `${language}/reference/api`);
-  const linked = linesJoined(text).replaceAll(
+  const linked = text.replaceAll(
     ENTRY_ROW,
     (_, entry) => `| [\`${entry}\`](${reference}/${pageNameOf(entry)}.md)`,
   );
-  return linked.replace(/(\]\()([^)\s]+)(?=\))/g, (all, opening, target) => {
+  return linesJoined(linked).replace(/(\]\()([^)\s]+)(?=\))/g, (all, opening, target) => {
     if (/^([a-z]+:|#)/.test(target)) return all;
     const [file, anchor] = target.split('#');
     const to = posix.join(posix.dirname(path), file);
@@ -81,4 +81,13 @@ function englishOnly(/** @type {string} */ page) {
     .replace(/(\]\(\.\.\/[^)#]+)#[^)]+(?=\))/g, '$1')
     .replaceAll('](../images/', '](../../images/');
   return near.replace(/^(# .*\n)/, '$1\n> 本页只有英文。\n');
+}
+
+/** As GitHub names a heading in links, which those in docs/ are written for. */
+export function anchorOf(/** @type {string} */ heading) {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(/\s/g, '-');
 }

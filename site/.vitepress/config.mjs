@@ -1,6 +1,6 @@
 // The site as VitePress makes it. Nothing on it is loaded from elsewhere.
 import { fileURLToPath } from 'node:url';
-import { REPOSITORY } from '../pages.mjs';
+import { REPOSITORY, anchorOf } from '../pages.mjs';
 import { referenceSection } from '../reference/page-names.mjs';
 import { CHINESE, CHINESE_SEARCH } from './chinese.mjs';
 import { sidebarOf } from './sidebar.mjs';
@@ -15,14 +15,6 @@ function wordsOf(/** @type {string} */ text) {
     .map(({ segment }) => segment);
 }
 
-/** As GitHub makes it, so that a link to a heading leads there in both places. */
-const slugOf = (/** @type {string} */ heading) =>
-  heading
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-    .trim()
-    .replaceAll(/\s/g, '-');
-
 export default {
   title: 'nestjs-snowflake',
   description: '64-bit, time-ordered, unique ids for NestJS',
@@ -36,7 +28,7 @@ export default {
     zh: CHINESE,
   },
   markdown: {
-    anchor: { slugify: slugOf },
+    anchor: { slugify: anchorOf },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
   vite: {

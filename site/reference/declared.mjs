@@ -41,7 +41,9 @@ const declarationOf = (/** @type {string} */ path) => join(ROOT, path).replace(/
 
 /** By the compiler, which writes down the types that the sources leave to it. */
 function declarations() {
-  const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.lib.json'), ts.sys.readFile);
+  const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.lib.json'), (path) =>
+    ts.sys.readFile(path),
+  );
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
   const roots = Object.values(ENTRY_FILES).map((path) => join(ROOT, path));
   const program = ts.createProgram(roots, {

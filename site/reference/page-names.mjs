@@ -6,13 +6,10 @@ export const pageNameOf = (/** @type {string} */ entry) =>
   entry === 'nestjs-snowflake' ? entry : entry.replace(/^[^/]*\//, '').replaceAll('/', '-');
 
 /** A page for each entry, for the sidebar. */
-export function referenceSection(
-  /** @type {string} */ title = 'Names by entry',
-  /** @type {string} */ base = '',
-) {
+export function referenceSection(text = 'Names by entry', base = '') {
   const items = Object.keys(ENTRY_FILES).map((entry) => ({
     text: entry,
     link: `${base}/reference/api/${pageNameOf(entry)}`,
   }));
-  return { text: title, items };
+  return { text, items };
 }

@@ -41,6 +41,7 @@ const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] =
   [/^snowflake key issue /, 'test/cli/key.spec.ts', "'key', 'issue'"],
   [/^snowflake key read /, 'test/cli/key.spec.ts', "'key', 'read'"],
   [/^npm install nestjs-snowflake /, 'test/package/newcomers-app.ts', 'installLineOf'],
+  [/^nest add nestjs-snowflake$/, 'test/package/nest-add.spec.ts', "'add', 'nestjs-snowflake'"],
   [/^npm run start:replicas$/, 'test/sample-app/built-shop.ts', 'scripts/start-replicas.mjs'],
   [/^typeorm migration:run /, 'test/nest/scripts.spec.ts', 'migration:run'],
   [/^NODE_EXTRA_CA_CERTS=/, 'test/chaos/mistakes/certificates.mjs', 'NODE_EXTRA_CA_CERTS'],

@@ -9,6 +9,9 @@ import { firstBlocksOf, isMade, withBlocks, workerIdsOf } from './row-blocks.js'
 import type { SliceStore } from './slice-store.js';
 import type { StoredSlice } from './stored-slice.js';
 
+/** Whoever is refused as often leaves it to those who need them. */
+const FIRST_COUNT_MAX = 5;
+
 export class BlockMaker {
   readonly #store: SliceStore;
   readonly #read: (workerIds: readonly number[]) => Promise<StoredSlice>;
@@ -20,18 +23,23 @@ export class BlockMaker {
 
   /** By whoever has created the registry: else a fleet that starts with it would all make them. */
   async makeFirst(span: IdSpan): Promise<void> {
-    // They are made when they are needed as well.
-    await this.make(firstBlocksOf(span)).catch(() => undefined);
+    const blocks = firstBlocksOf(span);
+    try {
+      for (let count = 0; count < FIRST_COUNT_MAX && !(await this.make(blocks)); count++);
+    } catch {
+      // They are made when they are needed as well.
+    }
   }
 
-  async make(blocks: readonly number[]): Promise<void> {
+  /** @returns false where somebody else changed what it read */
+  async make(blocks: readonly number[]): Promise<boolean> {
     const slice = await this.#read(blocks.flatMap(workerIdsOf));
     const { header } = slice;
-    if (header === undefined || blocks.every((block) => isMade(header, block))) return;
+    if (header === undefined || blocks.every((block) => isMade(header, block))) return true;
     // At once: each step waits behind all of a fleet that starts with this registry.
     const writes = blocks.map((block) => slice.rowsOf(block)).filter(({ rows }) => rows.length > 0);
     const taken = await Promise.all(writes.map((write) => this.#store.write(write)));
-    if (taken.includes(false)) return;
-    await this.#store.write(slice.write([], headerRow(withBlocks(header, blocks))));
+    if (taken.includes(false)) return false;
+    return this.#store.write(slice.write([], headerRow(withBlocks(header, blocks))));
   }
 }

@@ -30,7 +30,7 @@ import { HEADER_AGE_MS, StoredSlice } from './stored-slice.js';
 const ATTEMPT_COUNT = 40;
 const PAUSE_MS_MAX = 2000;
 /** Whoever was at it has been gone for long. */
-const LEFT_COUNT_MAX = 4;
+const LEFT_COUNT_MAX = 8;
 
 interface Operation<T extends Changes> {
   /** @param number how many of its writes were refused */

@@ -141,7 +141,9 @@ export class StoredSlice {
   /** Undefined where there is nothing to write. */
   writeOf({ header, slots }: Changes): SliceWrite | undefined {
     const news = header === undefined ? 'none' : newsIn(this.header, header);
-    if (news === 'none') return slots.length === 0 ? undefined : this.write(slots);
+    // Where nothing is granted no time is told that anybody rests on.
+    if (news !== 'facts' && slots.length === 0) return undefined;
+    if (news === 'none') return this.write(slots);
     if (news === 'facts') return this.write(slots, headerRow(header!));
     const { lastTimeMs } = header!;
     const ceilingMs = lastTimeMs - (lastTimeMs % HEADER_STEP_MS);

@@ -255,8 +255,9 @@ describe('an answer that is lost', () => {
       return call.drop();
     });
     const support = lab.support({ endpoints: [proxy.endpoint, proxy.endpoint] });
-    await lab.lease(support);
-    const asked = request({ workerIdMax: 4000 });
+    // Which makes all rows that the next one can choose from.
+    await lab.lease(support, { workerIdMax: 1000 });
+    const asked = request({ workerIdMax: 1000 });
     isLost = true;
     writeCount = 0;
     const error = await failureOf(support.getNextWorkId(asked));

@@ -13,7 +13,7 @@ import { systemTimers, type Timers } from '../../../patience/timers.js';
 import { readAnswer, type EtcdAnswer } from './etcd-answer.js';
 import { etcdError, isOfMember } from './etcd-error.js';
 import type { EtcdSettings } from './etcd-settings.js';
-import { agentFor, post } from './http-request.js';
+import { agentFor, endIdle, post } from './http-request.js';
 
 export interface EtcdQuestion {
   /** Below /v3, e.g. `kv/txn`. */
@@ -56,7 +56,7 @@ export class EtcdClient {
   async ask(question: EtcdQuestion): Promise<EtcdAnswer> {
     const { endpoints } = this.#settings;
     const isOnce = question.isWrite === true || question.endpoint !== undefined;
-    // A connection that was kept may have been closed meanwhile, so that one member is asked twice.
+    // Connections that were kept may have been closed meanwhile, so that one member is asked twice.
     const tryCount = isOnce ? 1 : Math.max(2, endpoints.length);
     const life = (this.#life ??= this.#begun());
     for (let tries = 1; ; tries++) {
@@ -72,6 +72,7 @@ export class EtcdClient {
           this.#at = (at + 1) % endpoints.length;
         }
         if (tries >= tryCount) throw error;
+        endIdle(life.agent);
       }
     }
   }

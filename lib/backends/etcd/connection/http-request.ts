@@ -61,6 +61,11 @@ export function agentFor(isTls: boolean, tls: EtcdTls = {}): PlainAgent {
   return new PlainAgent(options);
 }
 
+/** Connections that were kept: where one of them is dead, so may be the others. */
+export function endIdle({ freeSockets }: PlainAgent): void {
+  for (const socket of Object.values(freeSockets).flat()) socket?.destroy();
+}
+
 export async function post(call: HttpCall): Promise<HttpAnswer> {
   const { request, sent, answered } = begun(call);
   const { limitMs, timers } = call;

@@ -100,11 +100,12 @@ export class EtcdStore implements SliceStore {
 
   async write(write: SliceWrite): Promise<boolean> {
     // Only rows that are made for later are so many, and these come without a header.
-    for (let at = 0; at === 0 || at < write.rows.length; at += ROW_COUNT_MAX) {
-      const rows = write.rows.slice(at, at + ROW_COUNT_MAX);
-      if (!(await this.#isWritten({ ...write, rows }))) return false;
+    const parts = [write.rows.slice(0, ROW_COUNT_MAX)];
+    for (let at = ROW_COUNT_MAX; at < write.rows.length; at += ROW_COUNT_MAX) {
+      parts.push(write.rows.slice(at, at + ROW_COUNT_MAX));
     }
-    return true;
+    const taken = await Promise.all(parts.map((rows) => this.#isWritten({ ...write, rows })));
+    return !taken.includes(false);
   }
 
   async #isWritten(write: SliceWrite): Promise<boolean> {

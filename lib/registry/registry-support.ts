@@ -173,12 +173,13 @@ export class RegistrySupport implements IDistributedSupport {
       const write = slice.writeOf(step);
       return write === undefined || (await this.#store.write(write)) ? 'yes' : 'no';
     }
-    if (typeof lack === 'number') {
-      // Whoever created the registry is at it: a fleet that all did it would keep him from it.
-      if (slice.isYoung && leftCount < LEFT_COUNT_MAX) return 'left';
-      await this.#blocks.make([lack]);
-    } else if (await this.#store.write(slice.write([], lack)))
-      return slice.isEmpty ? 'created' : 'prepared';
+    if (typeof lack !== 'number') {
+      const isWritten = await this.#store.write(slice.write([], lack));
+      return isWritten && slice.isEmpty ? 'created' : 'prepared';
+    }
+    // Whoever created the registry is at it: a fleet that all did it would keep him from it.
+    if (slice.isYoung && leftCount < LEFT_COUNT_MAX) return 'left';
+    await this.#blocks.make([lack]);
     return 'prepared';
   }
 

@@ -30,9 +30,8 @@ export interface RegistryRow {
 export interface StoredRow extends RegistryRow {
   /**
    * A whole number below 2^53 that rises with every write of the row, but for one that
-   * `isTimeOnly`. A header that is made again
-   * must not begin with a version that it ever had before: begin with a random one, or with one
-   * from a counter that outlives the rows.
+   * `isTimeOnly`. A header that is made again must not begin with a version that it ever had
+   * before: begin with a random one, or with one from a counter that outlives the rows.
    */
   readonly version: number;
 }

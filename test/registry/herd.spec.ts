@@ -8,6 +8,7 @@ import { pause } from '../../lib/patience/timers.js';
 import * as real from '../../lib/registry/registry-support.js';
 import { SeededRandom } from '../../lib/testing/seeded-random.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
+import { HEADER_ID } from '../../lib/registry/slice-store.js';
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { asked, SlowStore } from './slow-store.js';
 
@@ -48,6 +49,7 @@ async function startAtOnce(Registry: typeof real.RegistrySupport) {
   return { servedCount: workerIds.size, stepCount: store.stepCount };
 }
 
+const file = 'registry/registry-support.ts';
 /** Of the store, for each member: 8.7 today, and 20 where everybody makes the rows. */
 const STEPS_EACH_MAX = 10;
 
@@ -58,9 +60,47 @@ it('is served, with few questions to the store', async () => {
 });
 
 it('asks far more where each of it makes the rows that are not there yet', async () => {
-  const file = 'registry/registry-support.ts';
   const edit = { file, find: 'const LEFT_COUNT_MAX = 8', put: 'const LEFT_COUNT_MAX = 0' };
-  const broken = (await loadLibrary([edit], file)) as Pick<typeof real, 'RegistrySupport'>;
-  const { stepCount } = await startAtOnce(broken.RegistrySupport);
+  const { stepCount } = await startAtOnce(await loadWith(edit));
   expect(stepCount).toBeGreaterThan(STEPS_EACH_MAX * HERD);
 });
+
+/** What is kept of the time when somebody was told that nothing is free, and before. */
+async function timesKept(Registry: typeof real.RegistrySupport) {
+  const time = new SettableTime();
+  const store = new SlowStore(time, 0);
+  const parts = { timers: time, random: () => 0 };
+  const only = { ...REQUEST, workerIdMax: 0, nonce: 'n' };
+  const kept = () => store.rows.rows.get(HEADER_ID)!.ceilingMs;
+  // The first time it waits, for a registry that is new.
+  for (let count = 0; count < 2; count++) {
+    void new Registry(store, parts).getNextWorkId({ ...only, token: 'one' });
+    await time.advance(5000);
+  }
+  const before = kept();
+  const told = new Registry(store, parts).getNextWorkId({ ...only, token: 'other' });
+  await time.advance(5000);
+  expect(await told).toMatchObject({ status: 'none-free' });
+  return [before, kept()];
+}
+
+it('writes no time for those to whom nothing is granted, which would refuse others', async () => {
+  const [before, after] = await timesKept(real.RegistrySupport);
+  expect(after).toBe(before);
+  const edit = {
+    file: 'registry/stored-slice.ts',
+    find: "news !== 'facts' && slots",
+    put: "news === 'none' && slots",
+  };
+  const [, later] = await timesKept(await loadWith(edit));
+  expect(later).toBeGreaterThan(before!);
+});
+
+async function loadWith(edit: {
+  file: string;
+  find: string;
+  put: string;
+}): Promise<typeof real.RegistrySupport> {
+  const broken = (await loadLibrary([edit], file)) as Pick<typeof real, 'RegistrySupport'>;
+  return broken.RegistrySupport;
+}

@@ -59,9 +59,14 @@ export class SlowStore implements SliceStore {
     return isTaken;
   }
 
-  /** As real stores do: a header of which only the time is new keeps its version. */
-  private written({ isTimeOnly, header, ...write }: SliceWrite): Promise<boolean> {
+  /**
+   * As real stores do: a header of which only the time is new keeps its version, and any other is
+   * written only where the time is as it was read.
+   */
+  private async written({ isTimeOnly, header, ...write }: SliceWrite): Promise<boolean> {
     const kept = this.rows.rows.get(HEADER_ID);
+    const isWhole = header !== undefined && isTimeOnly !== true;
+    if (isWhole && write.headerCeilingMs !== (kept?.ceilingMs ?? 0)) return false;
     if (isTimeOnly !== true || header === undefined || kept === undefined)
       return this.rows.write({ ...write, ...(header && { header }) });
     const ceilingMs = Math.max(kept.ceilingMs, header.ceilingMs);

@@ -16,7 +16,7 @@ import type {
 import { pause, systemTimers, type Timers } from '../patience/timers.js';
 import { acquireFrom, type Attempt, type Rows } from './acquire-rows.js';
 import { BlockMaker } from './block-maker.js';
-import { isWide } from './candidates.js';
+import { isWide, type IdSpan } from './candidates.js';
 import { workerRecords } from './registry-view.js';
 import { withoutTime } from './grant.js';
 import { release } from './release.js';
@@ -36,7 +36,8 @@ interface Operation<T extends Changes> {
   /** @param number how many of its writes were refused */
   readonly take: (number: number) => Promise<Attempt<T>>;
   readonly isLatest: () => boolean;
-  readonly onCreated?: () => Promise<void>;
+  /** Of what is made first where it creates the registry. */
+  readonly span: IdSpan;
 }
 
 /** What became of what a step wanted to be written. */
@@ -89,7 +90,7 @@ export class RegistrySupport implements IDistributedSupport {
       const { slice, step } = await this.#attempts({
         take: (number) => acquireFrom(this.#rows, request, number),
         isLatest,
-        onCreated: () => this.#blocks.makeFirst(request),
+        span: request,
       });
       return slice.withWrites(step.answer);
     });
@@ -143,11 +144,13 @@ export class RegistrySupport implements IDistributedSupport {
     lease: WorkerLease,
     take: Operation<T>['take'],
   ): Promise<Attempt<T>> {
-    return this.#latest.of(lease, (isLatest) => this.#attempts({ take, isLatest }));
+    const { workerId } = lease;
+    const span = { workerIdMin: workerId, workerIdMax: workerId };
+    return this.#latest.of(lease, (isLatest) => this.#attempts({ take, isLatest, span }));
   }
 
   async #attempts<T extends Changes>(operation: Operation<T>): Promise<Attempt<T>> {
-    const { take, isLatest, onCreated } = operation;
+    const { take, isLatest, span } = operation;
     // Whoever had to make rows looks at the same ones again.
     let refusedCount = 0;
     let leftCount = 0;
@@ -158,7 +161,7 @@ export class RegistrySupport implements IDistributedSupport {
       const outcome = await this.#written(attempt, leftCount);
       if (outcome === 'yes') return attempt;
       if (outcome === 'no') refusedCount++;
-      if (outcome === 'created') await onCreated?.();
+      if (outcome === 'created') await this.#blocks.makeFirst(span);
       if (outcome === 'left') leftCount++;
       const spanMs = outcome === 'left' ? PAUSE_MS_MAX : Math.min(PAUSE_MS_MAX, 2 ** count);
       await pause(this.#timers, Math.ceil(this.#random() * spanMs));
@@ -178,7 +181,7 @@ export class RegistrySupport implements IDistributedSupport {
       return isWritten && slice.isEmpty ? 'created' : 'prepared';
     }
     // Whoever created the registry is at it: a fleet that all did it would keep him from it.
-    if (slice.isYoung && leftCount < LEFT_COUNT_MAX) return 'left';
+    if (slice.isInTheMaking && leftCount < LEFT_COUNT_MAX) return 'left';
     await this.#blocks.make([lack]);
     return 'prepared';
   }

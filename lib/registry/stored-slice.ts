@@ -32,8 +32,8 @@ import type {
 export const HEADER_AGE_MS = 1000;
 /** Those who ask at once write the same time, of which the store takes the first. */
 const HEADER_STEP_MS = HEADER_AGE_MS / 2;
-/** So long after its first range a registry may still be in the making. */
-const YOUNG_MS = 10_000;
+/** So long may whoever created a registry be at its rows. */
+const MAKING_MS = 10_000;
 
 export interface StoreTerms {
   readonly lossWindowMs: number;
@@ -77,9 +77,12 @@ export class StoredSlice {
     return this.headerRow !== undefined && this.header === undefined;
   }
 
-  /** True where the registry was created, or has lost data, a short while ago. */
-  get isYoung(): boolean {
-    return this.header !== undefined && this.nowMs < this.header.safeFloorMs + YOUNG_MS;
+  /** True where the registry was created a moment ago, and has no rows yet. */
+  get isInTheMaking(): boolean {
+    const { header, reading } = this;
+    if (header === undefined || header.blocks !== undefined) return false;
+    const ageMs = reading.timeMs - header.lastTimeMs;
+    return ageMs >= 0 && ageMs < MAKING_MS;
   }
 
   has(workerId: number): boolean {

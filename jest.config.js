@@ -41,6 +41,8 @@ export default {
   testTimeout: 600_000,
   // More than there are cores: half of the files wait for a server or a process most of their time.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
+  // A worker keeps what its files loaded, and would collect garbage for a third of its time.
+  workerIdleMemoryLimit: '500MB',
   testSequencer: '<rootDir>/test/support/long-first.mjs',
   reporters: ['default', '<rootDir>/test/support/time-reporter.mjs'],
   projects,

@@ -2,6 +2,7 @@
  * What a caller of locks gets: a section under a lock, a word with whoever holds it, the order of
  * those who wait, and errors that say what happened.
  */
+import { executionAsyncResource } from 'node:async_hooks';
 import { describe, expect, it } from '@jest/globals';
 import type { LockEvent } from '../../lib/lock/holding/lock-events.js';
 import { codeOf, LockWorld, open } from './held-locks.js';
@@ -173,6 +174,23 @@ describe('a section inside of a section', () => {
     });
     end.resolve();
     expect(await later).toBe(3);
+  });
+
+  it('is none of another store, whose locks have names of their own', async () => {
+    const [one, other] = [new LockWorld().process().locks, new LockWorld().process().locks];
+    expect(await one.using('a', () => other.using('a', () => 4))).toBe(4);
+    const back = () => other.using('a', () => one.using('a', () => 5));
+    expect(await codeOf(one.using('a', back))).toBe('LOCK_REENTERED');
+  });
+
+  it('costs a promise no more where many locks were made, as tests of an application do', async () => {
+    const traces = new Set<number>();
+    for (let count = 0; count < 20; count++) {
+      await new LockWorld().process().locks.using('a', () => undefined);
+      // What each storage that was ever used leaves on each promise, up to Node 22.
+      traces.add(Object.getOwnPropertySymbols(executionAsyncResource()).length);
+    }
+    expect(traces.size).toBe(1);
   });
 
   it('is none in what only runs at the same time', async () => {

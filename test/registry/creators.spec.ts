@@ -61,14 +61,14 @@ const CREATORS: Record<string, Create> = {
 };
 
 describe.each(Object.entries(CREATORS))('where %s creates a registry', (_name, create) => {
-  it('it does not wait, nor does a start a moment later', async () => {
+  it('is not waited for, by itself or by a start a moment later', async () => {
     const { support, waitOf } = setUp(real.RegistrySupport);
     expect(await waitOf(() => create(support))).toBeLessThan(SOON_MS);
     const startMs = await startAfter(create, real.RegistrySupport);
     expect(startMs).toBeLessThan(SOON_MS);
   });
 
-  it('a start would, were the rows not made by whoever creates it', async () => {
+  it('keeps a start waiting, were the rows not made by whoever creates it', async () => {
     const edit = { file, find: 'await this.#blocks.makeFirst(span)', put: 'undefined' };
     const startMs = await startAfter(create, await loadWith(edit));
     expect(startMs).toBeGreaterThan(PAUSE_MS);

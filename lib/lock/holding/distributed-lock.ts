@@ -6,6 +6,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { SnowflakeError, isSnowflakeError } from '../../errors.js';
+import { processWide } from '../../process-wide.js';
 import type { LockRecord, LockStore } from '../lock-store.js';
 import type { HeldSection, LockSection } from './held-section.js';
 import { Holdings, type HoldingsStatus } from './holdings.js';
@@ -28,9 +29,13 @@ export interface LockStatus extends HoldingsStatus {
 
 /** Whether somebody runs under a lock, and under which others. */
 interface Nested {
+  readonly of: DistributedLock;
   readonly section: HeldSection;
   readonly outer: Nested | undefined;
 }
+
+/** One for all: Node never forgets a storage that was used, and Node 20 asks it at each promise. */
+const sections = processWide('lock-sections', () => new AsyncLocalStorage<Nested>());
 
 type Run<T> = (section: LockSection) => T | Promise<T>;
 
@@ -52,7 +57,6 @@ export class DistributedLock {
   readonly #store: LockStore;
   readonly #terms: LockTerms;
   readonly #holdings: Holdings;
-  readonly #nested = new AsyncLocalStorage<Nested>();
 
   /** @throws SnowflakeError CONFIG_INVALID with every fault */
   constructor(store: LockStore, options: LockOptions = {}) {
@@ -151,17 +155,18 @@ export class DistributedLock {
 
   async #acquired(lock: string, options: HoldOptions): Promise<HeldSection> {
     const hold = holdTerms(lock, options, this.#terms);
-    for (let nested = this.#nested.getStore(); nested; nested = nested.outer) {
+    for (let nested = sections.getStore(); nested; nested = nested.outer) {
+      const { of, section } = nested;
       // What was begun in a section and goes on after it is no longer inside of it.
-      if (nested.section.lock === lock && nested.section.isHeld) throw lockReentered(lock);
+      if (of === this && section.lock === lock && section.isHeld) throw lockReentered(lock);
     }
     return this.#holdings.acquire(lock, hold);
   }
 
   async #ran<T>(section: HeldSection, run: Run<T>): Promise<T> {
     try {
-      const nested = { section, outer: this.#nested.getStore() };
-      const value = await this.#nested.run(nested, async () => run(section));
+      const nested = { of: this, section, outer: sections.getStore() };
+      const value = await sections.run(nested, async () => run(section));
       section.assertHeld();
       return value;
     } finally {

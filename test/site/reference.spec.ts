@@ -60,10 +60,10 @@ describe('the reference', () => {
     expect(missing).toEqual([]);
   });
 
-  it('shows examples whole, though their decorators look like tags', () => {
+  it('shows examples whole, with their decorators', () => {
     const html = readFileSync(join(folder, pathOf('nestjs-snowflake')), 'utf8');
     const text = html.replaceAll(/<[^>]*>/g, '');
-    expect(text).toContain('@Injectable()\nexport class Orders {\n  constructor(');
+    expect(text).toContain('class Orders {\n  constructor(@Inject(IdMaker) private readonly ids');
     expect(text).not.toContain('IdMakerParts');
   });
 

@@ -53,17 +53,11 @@ export function apiKeyScheme(options: ApiKeySchemeOptions = {}): Scheme {
  *
  * @example
  * ```ts
- * import { Controller, Get, UseGuards } from '@nestjs/common';
+ * import { applyDecorators, UseGuards } from '@nestjs/common';
  * import { ApiKeyGuard } from 'nestjs-snowflake/api-keys';
  * import { ApiKeySecurity } from 'nestjs-snowflake/api-keys/swagger';
  *
- * @Controller('orders')
- * @UseGuards(ApiKeyGuard)
- * @ApiKeySecurity()
- * class OrdersController {
- *   @Get()
- *   list() {}
- * }
+ * export const NeedsApiKey = () => applyDecorators(UseGuards(ApiKeyGuard), ApiKeySecurity());
  * ```
  */
 export function ApiKeySecurity(name = API_KEY_SCHEME): MethodDecorator & ClassDecorator {

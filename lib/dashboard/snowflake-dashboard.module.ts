@@ -39,20 +39,18 @@ const NOT_IN_OPEN_API = 'swagger/apiExcludeController';
  *
  * @example
  * ```ts
- * import { Injectable, Module, type CanActivate } from '@nestjs/common';
+ * import type { CanActivate } from '@nestjs/common';
  * import { SnowflakeDashboardModule } from 'nestjs-snowflake/dashboard';
  *
- * @Injectable()
  * class OperatorGuard implements CanActivate {
  *   canActivate(): boolean {
  *     return false; // decide here who may see it
  *   }
  * }
  *
- * @Module({
- *   imports: [SnowflakeDashboardModule.forRoot({ path: 'snowflake', guards: [OperatorGuard] })],
- * })
- * export class AppModule {}
+ * const imports = [
+ *   SnowflakeDashboardModule.forRoot({ path: 'snowflake', guards: [OperatorGuard] }),
+ * ];
  * ```
  */
 @Module({})

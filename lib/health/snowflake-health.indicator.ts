@@ -13,39 +13,25 @@ import { healthOf, type SnowflakeHealth, type SnowflakeHealthOptions } from './h
 
 /**
  * Up while ids can be made, otherwise down. While the store is away and the leased range lasts it
- * is `degraded` (up before @nestjs/terminus 12). Both answer 200, with the reason in `message`.
+ * is `degraded` (up before `@nestjs/terminus` 12). Both answer 200, with the reason in `message`.
  *
  * List it in the providers of the module that imports TerminusModule.
  *
  * @example
  * ```ts
- * import { Controller, Get, Module } from '@nestjs/common';
- * import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
+ * import { HealthCheckService, TerminusModule } from '@nestjs/terminus';
  * import { SnowflakeHealthIndicator } from 'nestjs-snowflake/health';
  *
- * @Controller('health')
- * class HealthController {
- *   constructor(
- *     private readonly health: HealthCheckService,
- *     private readonly snowflake: SnowflakeHealthIndicator,
- *   ) {}
+ * const imports = [TerminusModule];
+ * const providers = [SnowflakeHealthIndicator];
  *
- *   @Get('ready')
- *   @HealthCheck()
- *   ready() {
- *     return this.health.check([
- *       () => this.snowflake.isHealthy('ids'),
- *       () => this.snowflake.isHealthy('tickets', { generator: 'tickets', leaseMsMin: 5000 }),
- *     ]);
- *   }
+ * // In a controller that has both injected:
+ * function ready(health: HealthCheckService, snowflake: SnowflakeHealthIndicator) {
+ *   return health.check([
+ *     () => snowflake.isHealthy('ids'),
+ *     () => snowflake.isHealthy('tickets', { generator: 'tickets', leaseMsMin: 5000 }),
+ *   ]);
  * }
- *
- * @Module({
- *   imports: [TerminusModule],
- *   providers: [SnowflakeHealthIndicator],
- *   controllers: [HealthController],
- * })
- * export class HealthModule {}
  * ```
  */
 @Injectable()

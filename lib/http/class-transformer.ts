@@ -8,7 +8,7 @@ import { Transform } from 'class-transformer';
 import type { TextForm } from '../core/text/text-form.js';
 import { IdCheck } from './check-id.js';
 
-/** Options of @SnowflakeText(). */
+/** Options of `@SnowflakeText()`. */
 export interface SnowflakeTextOptions {
   /** The form to write, such as that of `publicIds()`. Default: decimal. */
   readonly form?: TextForm;
@@ -23,13 +23,8 @@ export interface SnowflakeTextOptions {
  * ```ts
  * import { SnowflakeText } from 'nestjs-snowflake/class-transformer';
  *
- * class Order {
- *   @SnowflakeText()
- *   id!: bigint;
- *
- *   @SnowflakeText()
- *   lineIds!: bigint[];
- * }
+ * class Order {@SnowflakeText() id!: bigint}
+ * class Cart {@SnowflakeText() lineIds!: bigint[]}
  * ```
  */
 export function SnowflakeText(options: SnowflakeTextOptions = {}): PropertyDecorator {

@@ -25,10 +25,8 @@ export type { SnowflakeIdChecks } from './id-checks.js';
  * import { layouts } from 'nestjs-snowflake';
  * import { IsSnowflakeId } from 'nestjs-snowflake/class-validator';
  *
- * class CreateOrder {
- *   @IsSnowflakeId({ layout: layouts.snowflake(), notInFuture: true })
- *   customerId!: string;
- * }
+ * const layout = layouts.snowflake();
+ * class CreateOrder {@IsSnowflakeId({ layout, notInFuture: true }) customerId!: string}
  * ```
  */
 export function IsSnowflakeId(
@@ -50,10 +48,7 @@ export function IsSnowflakeId(
  * ```ts
  * import { IsSnowflakeIds } from 'nestjs-snowflake/class-validator';
  *
- * class CreateOrder {
- *   @IsSnowflakeIds({ countMax: 100 })
- *   couponIds!: string[];
- * }
+ * class CreateOrder {@IsSnowflakeIds({ countMax: 100 }) couponIds!: string[]}
  * ```
  */
 export function IsSnowflakeIds(

@@ -65,18 +65,12 @@ export function snowflakeScalar(
  *
  * @example
  * ```ts
- * import { Args, Field, ObjectType, Query, Resolver } from '@nestjs/graphql';
+ * import { Args, Field } from '@nestjs/graphql';
  * import { SnowflakeID } from 'nestjs-snowflake/graphql';
  *
- * @ObjectType()
- * class Order {
- *   @Field(() => SnowflakeID)
- *   id!: string;
- * }
+ * class Order {@Field(() => SnowflakeID) id!: string}
  *
- * @Resolver(() => Order)
  * class OrdersResolver {
- *   @Query(() => Order)
  *   order(@Args('id', { type: () => SnowflakeID }) id: string): Order {
  *     return { id };
  *   }

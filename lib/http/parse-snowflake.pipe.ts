@@ -30,7 +30,7 @@ export interface ParseSnowflakePipeOptions extends SnowflakeIdChecks {
  *
  * @example
  * ```ts
- * import { Controller, Get, Param, Query } from '@nestjs/common';
+ * import { Param, Query } from '@nestjs/common';
  * import { layouts } from 'nestjs-snowflake';
  * import { ParseSnowflakePipe } from 'nestjs-snowflake/http';
  *
@@ -41,12 +41,9 @@ export interface ParseSnowflakePipeOptions extends SnowflakeIdChecks {
  *   notInFuture: true,
  * });
  *
- * @Controller('orders')
  * class OrdersController {
- *   @Get(':id')
  *   one(@Param('id', ParseSnowflakePipe) id: bigint) {}
  *
- *   @Get()
  *   page(@Query('after', after) after?: string) {}
  * }
  * ```

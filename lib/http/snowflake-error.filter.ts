@@ -40,12 +40,10 @@ type Request = Readonly<Record<string, unknown>>;
  *
  * @example
  * ```ts
- * import { Module } from '@nestjs/common';
  * import { APP_FILTER } from '@nestjs/core';
  * import { SnowflakeErrorFilter } from 'nestjs-snowflake/http';
  *
- * @Module({ providers: [{ provide: APP_FILTER, useClass: SnowflakeErrorFilter }] })
- * class AppModule {}
+ * const providers = [{ provide: APP_FILTER, useClass: SnowflakeErrorFilter }];
  * ```
  */
 @Catch(ErrorOfAnyCopy)

@@ -25,12 +25,10 @@ import { textCopyOf } from './text-copy.js';
  *
  * @example
  * ```ts
- * import { Module } from '@nestjs/common';
  * import { APP_INTERCEPTOR } from '@nestjs/core';
  * import { SnowflakeJsonInterceptor } from 'nestjs-snowflake/http';
  *
- * @Module({ providers: [{ provide: APP_INTERCEPTOR, useClass: SnowflakeJsonInterceptor }] })
- * class AppModule {}
+ * const providers = [{ provide: APP_INTERCEPTOR, useClass: SnowflakeJsonInterceptor }];
  * ```
  */
 @Injectable()

@@ -49,18 +49,11 @@ export interface SnowflakeSchema extends IdSchema {
  *
  * @example
  * ```ts
- * import { Controller, Get } from '@nestjs/common';
  * import { ApiOkResponse } from '@nestjs/swagger';
  * import { snowflakeSchema } from 'nestjs-snowflake/swagger';
  *
- * @Controller('orders')
- * class OrdersController {
- *   @Get('ids')
- *   @ApiOkResponse({ schema: { type: 'array', items: snowflakeSchema() } })
- *   ids(): string[] {
- *     return [];
- *   }
- * }
+ * export const ApiIds = () =>
+ *   ApiOkResponse({ schema: { type: 'array', items: snowflakeSchema() } });
  * ```
  */
 export function snowflakeSchema(example?: string, form?: TextForm): SnowflakeSchema {
@@ -75,13 +68,8 @@ export function snowflakeSchema(example?: string, form?: TextForm): SnowflakeSch
  * ```ts
  * import { ApiSnowflakeProperty } from 'nestjs-snowflake/swagger';
  *
- * class Order {
- *   @ApiSnowflakeProperty({ readOnly: true })
- *   id!: string;
- *
- *   @ApiSnowflakeProperty({ description: 'Who gets it', nullable: true })
- *   receiverId!: string | null;
- * }
+ * class Order {@ApiSnowflakeProperty({ readOnly: true }) id!: string}
+ * class Gift {@ApiSnowflakeProperty({ nullable: true }) receiverId!: string | null}
  * ```
  */
 export function ApiSnowflakeProperty(options: ApiSnowflakePropertyOptions = {}): PropertyDecorator {
@@ -96,16 +84,11 @@ export function ApiSnowflakeProperty(options: ApiSnowflakePropertyOptions = {}):
  *
  * @example
  * ```ts
- * import { Controller, Get, Param } from '@nestjs/common';
+ * import { Param } from '@nestjs/common';
  * import { ParseSnowflakePipe } from 'nestjs-snowflake/http';
  * import { ApiSnowflakeParam } from 'nestjs-snowflake/swagger';
  *
- * @Controller('orders')
- * class OrdersController {
- *   @Get(':id')
- *   @ApiSnowflakeParam('id', { description: 'The order' })
- *   one(@Param('id', ParseSnowflakePipe) id: bigint) {}
- * }
+ * class Orders {@ApiSnowflakeParam('id') one(@Param('id', ParseSnowflakePipe) id: bigint) {}}
  * ```
  */
 export function ApiSnowflakeParam(

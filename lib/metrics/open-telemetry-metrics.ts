@@ -27,7 +27,7 @@ interface BatchResult<Instrument> {
 
 type BatchCallback<Instrument> = (result: BatchResult<Instrument>) => void | Promise<void>;
 
-/** What is used of the `Meter` of @opentelemetry/api. */
+/** What is used of the `Meter` of `@opentelemetry/api`. */
 export interface OtelMeter<Instrument = never> {
   createObservableCounter(name: string, options?: InstrumentOptions): Instrument;
   createObservableGauge(name: string, options?: InstrumentOptions): Instrument;
@@ -45,16 +45,14 @@ export interface OtelMeter<Instrument = never> {
  * @returns a function that removes these generators again
  * @example
  * ```ts
+ * import type { INestApplicationContext } from '@nestjs/common';
  * import { metrics } from '@opentelemetry/api';
- * import { Module } from '@nestjs/common';
  * import { IdMaker } from 'nestjs-snowflake';
  * import { registerOpenTelemetryMetrics } from 'nestjs-snowflake/metrics';
  *
- * @Module({})
- * export class MetricsModule {
- *   constructor(ids: IdMaker) {
- *     registerOpenTelemetryMetrics(metrics.getMeter('nestjs-snowflake'), [{ ids }]);
- *   }
+ * export function addMetrics(app: INestApplicationContext): void {
+ *   const meter = metrics.getMeter('nestjs-snowflake');
+ *   registerOpenTelemetryMetrics(meter, [{ ids: app.get(IdMaker) }]);
  * }
  * ```
  */
@@ -72,16 +70,14 @@ export function registerOpenTelemetryMetrics<Instrument>(
  * @returns a function that removes these locks again
  * @example
  * ```ts
+ * import type { INestApplicationContext } from '@nestjs/common';
  * import { metrics } from '@opentelemetry/api';
- * import { Module } from '@nestjs/common';
  * import { DistributedLock } from 'nestjs-snowflake/lock';
  * import { registerOpenTelemetryLockMetrics } from 'nestjs-snowflake/metrics';
  *
- * @Module({})
- * export class MetricsModule {
- *   constructor(locks: DistributedLock) {
- *     registerOpenTelemetryLockMetrics(metrics.getMeter('nestjs-snowflake'), [{ locks }]);
- *   }
+ * export function addMetrics(app: INestApplicationContext): void {
+ *   const meter = metrics.getMeter('nestjs-snowflake');
+ *   registerOpenTelemetryLockMetrics(meter, [{ locks: app.get(DistributedLock) }]);
  * }
  * ```
  */

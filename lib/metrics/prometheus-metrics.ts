@@ -39,16 +39,16 @@ const locksOf = processWide(
  * @returns a function that removes these generators again
  * @example
  * ```ts
- * import { Module } from '@nestjs/common';
- * import { IdMaker, InjectIdMaker } from 'nestjs-snowflake';
+ * import type { INestApplicationContext } from '@nestjs/common';
+ * import { IdMaker, getIdMakerToken } from 'nestjs-snowflake';
  * import { registerPrometheusMetrics } from 'nestjs-snowflake/metrics';
  * import * as client from 'prom-client';
  *
- * @Module({})
- * export class MetricsModule {
- *   constructor(ids: IdMaker, @InjectIdMaker('tickets') tickets: IdMaker) {
- *     registerPrometheusMetrics(client, [{ ids }, { name: 'tickets', ids: tickets }]);
- *   }
+ * export function addMetrics(app: INestApplicationContext): void {
+ *   registerPrometheusMetrics(client, [
+ *     { ids: app.get(IdMaker) },
+ *     { name: 'tickets', ids: app.get(getIdMakerToken('tickets')) },
+ *   ]);
  * }
  * ```
  */
@@ -68,16 +68,13 @@ export function registerPrometheusMetrics(
  * @returns a function that removes these locks again
  * @example
  * ```ts
- * import { Module } from '@nestjs/common';
+ * import type { INestApplicationContext } from '@nestjs/common';
  * import { DistributedLock } from 'nestjs-snowflake/lock';
  * import { registerPrometheusLockMetrics } from 'nestjs-snowflake/metrics';
  * import * as client from 'prom-client';
  *
- * @Module({})
- * export class MetricsModule {
- *   constructor(locks: DistributedLock) {
- *     registerPrometheusLockMetrics(client, [{ locks }]);
- *   }
+ * export function addMetrics(app: INestApplicationContext): void {
+ *   registerPrometheusLockMetrics(client, [{ locks: app.get(DistributedLock) }]);
  * }
  * ```
  */

@@ -10,10 +10,8 @@ import { getIdMakerToken } from './tokens.js';
  *
  * @example
  * ```ts
- * import { Injectable } from '@nestjs/common';
  * import { IdMaker, InjectIdMaker } from 'nestjs-snowflake';
  *
- * @Injectable()
  * export class Invoices {
  *   constructor(@InjectIdMaker('orders') private readonly ids: IdMaker) {}
  * }

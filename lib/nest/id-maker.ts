@@ -33,12 +33,11 @@ export interface IdMakerParts {
  *
  * @example
  * ```ts
- * import { Injectable } from '@nestjs/common';
+ * import { Inject } from '@nestjs/common';
  * import { IdMaker } from 'nestjs-snowflake';
  *
- * @Injectable()
  * export class Orders {
- *   constructor(private readonly ids: IdMaker) {}
+ *   constructor(@Inject(IdMaker) private readonly ids: IdMaker) {}
  *
  *   newOrderId(): string {
  *     return this.ids.nextIdString();

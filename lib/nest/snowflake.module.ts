@@ -19,7 +19,7 @@ import {
 export interface SnowflakeModuleExtras {
   /** Whether other modules can inject IdMaker without importing this one. Default true. */
   isGlobal?: boolean;
-  /** Names a further generator, which is injected with @InjectIdMaker(name). */
+  /** Names a further generator, which is injected with `@InjectIdMaker(name)`. */
   name?: string;
 }
 
@@ -58,17 +58,13 @@ export interface SnowflakeOptionsFactory {
  *
  * @example
  * ```ts
- * import { Module } from '@nestjs/common';
  * import { ScheduleModule } from '@nestjs/schedule';
  * import { SnowflakeModule } from 'nestjs-snowflake';
  *
- * @Module({
- *   imports: [
- *     ScheduleModule.forRoot(),
- *     SnowflakeModule.forRoot({ support: 'redis://localhost:6379?namespace=shop' }),
- *   ],
- * })
- * export class AppModule {}
+ * const imports = [
+ *   ScheduleModule.forRoot(),
+ *   SnowflakeModule.forRoot({ support: 'redis://localhost:6379?namespace=shop' }),
+ * ];
  * ```
  */
 @Module({})

@@ -53,3 +53,43 @@ export const CHINESE_SEARCH = {
     },
   },
 };
+
+/** What the theme says on every page, and has no option for. */
+const FIXED = {
+  'Main Navigation': '主导航',
+  'Sidebar Navigation': '侧边导航',
+  'mobile navigation': '导航菜单',
+  'extra navigation': '更多',
+  Pager: '翻页',
+};
+
+/**
+ * Has the theme say it in the language of the page, which `$isChinese` in theme/index.mjs knows.
+ *
+ * @type {import('vite').Plugin}
+ */
+export const CHINESE_THEME = {
+  name: 'chinese-theme',
+  enforce: 'pre',
+  transform(code, id) {
+    if (!/\/theme-default\/components\/\w+\.vue$/.test(id)) return undefined;
+    return Object.entries(FIXED).reduce((text, [english, chinese]) => {
+      const either = `$isChinese() ? '${chinese}' : '${english}'`;
+      return text
+        .replace(new RegExp(`(?<=>\\s*)${english}(?=\\s*<)`), () => `{{ ${either} }}`)
+        .replace(new RegExp(`([\\w-]+)="${english}"`), (_, name) => `:${name}="${either}"`);
+    }, code);
+  },
+};
+
+/** Has what Markdown becomes say it, on the pages of this half. */
+export function chineseMarkdown(/** @type {import('vitepress').MarkdownRenderer} */ markdown) {
+  const render = markdown.render.bind(markdown);
+  markdown.render = (text, env) => {
+    const html = render(text, env);
+    if (!env.relativePath.startsWith('zh/')) return html;
+    return html
+      .replaceAll('title="Copy Code"', 'title="复制代码"')
+      .replaceAll(/aria-label="Permalink to &quot;(.*?)&quot;"/g, 'aria-label="“$1”的链接"');
+  };
+}

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { REPOSITORY, anchorOf } from '../pages.mjs';
 import { referenceSection } from '../reference/page-names.mjs';
-import { CHINESE, CHINESE_SEARCH } from './chinese.mjs';
+import { CHINESE, CHINESE_SEARCH, CHINESE_THEME, chineseMarkdown } from './chinese.mjs';
 import { sidebarOf } from './sidebar.mjs';
 
 const CORE = fileURLToPath(new URL('../../lib/core/index.ts', import.meta.url));
@@ -29,9 +29,11 @@ export default {
   },
   markdown: {
     anchor: { slugify: anchorOf },
+    config: chineseMarkdown,
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
   vite: {
+    plugins: [CHINESE_THEME],
     resolve: { alias: { 'nestjs-snowflake/core': CORE } },
     build: { chunkSizeWarningLimit: 1500 },
   },

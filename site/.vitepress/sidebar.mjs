@@ -12,7 +12,9 @@ export function sidebarOf(/** @type {string} */ folder = '') {
     const [head = '', ...rows] = table.split('\n').filter((line) => line.startsWith('|'));
     const items = rows.flatMap((row) => {
       const [, title, file] = /^\| \[([^\]]+)\]\(([^)]+)\.md\)/.exec(row) ?? [];
-      return title === undefined ? [] : [{ text: title, link: linkOf(folder, file) }];
+      return title === undefined
+        ? []
+        : [{ text: title.replaceAll('`', ''), link: linkOf(folder, file) }];
     });
     return { text: titleOf(head), items };
   });

@@ -4,6 +4,7 @@
  * Promise: the fields always have 63 bits together, each as many as the library lets it have.
  */
 import { BitLayout, isSnowflakeError } from 'nestjs-snowflake/core';
+import type { PlaygroundTexts } from './texts.js';
 
 /** The sign bit of a BIGINT stays free. */
 export const BITS = 63;
@@ -59,16 +60,19 @@ export function layoutOf({ epoch, unitMs, bits }: Draft): BitLayout | string {
 const YEAR_MS = 365.25 * 86_400_000;
 
 /** What a layout can do, in rows of two. */
-export function factsOf(layout: BitLayout): [name: string, fact: string][] {
+export function factsOf(
+  layout: BitLayout,
+  texts: PlaygroundTexts['compose'],
+): [name: string, fact: string][] {
   const years = layout.lifetimeMs / YEAR_MS;
   const workerCount = layout.workerIdMax + 1;
   return [
-    ['lifetime', `${numberText(Math.floor(years * 10) / 10)} years`],
-    ['last day', layout.lastDate.toISOString().slice(0, 10)],
-    ['worker ids', numberText(workerCount)],
-    ['ids per second of one worker', numberText(layout.idsPerSecond)],
-    ['ids per second of all', numberText(layout.idsPerSecond * workerCount)],
-    ['longest id', `${String(layout.idMax).length} digits`],
+    [texts.lifetime, texts.years(numberText(Math.floor(years * 10) / 10))],
+    [texts.lastDay, layout.lastDate.toISOString().slice(0, 10)],
+    [texts.workerIds, numberText(workerCount)],
+    [texts.idsOfOne, numberText(layout.idsPerSecond)],
+    [texts.idsOfAll, numberText(layout.idsPerSecond * workerCount)],
+    [texts.longestId, texts.digits(String(layout.idMax).length)],
   ];
 }
 

@@ -6,8 +6,12 @@ import {
   textForms,
   type BitLayout,
   type LayoutField,
+  type SnowflakeParts,
   type TextForm,
 } from 'nestjs-snowflake/core';
+import type { PlaygroundTexts } from './texts.js';
+
+type Texts = PlaygroundTexts['read'];
 
 /** An id with the bit that no id uses. */
 const ID_BITS = 64;
@@ -25,7 +29,7 @@ export interface Reading {
   readonly bits: string;
   readonly fields: readonly FieldReading[];
   /** The same id in every text form. */
-  readonly texts: readonly (readonly [form: string, text: string])[];
+  readonly forms: readonly (readonly [form: string, text: string])[];
 }
 
 export const FORMS: Readonly<Record<string, TextForm>> = textForms;
@@ -41,30 +45,31 @@ export function readText(text: string, form: string): bigint | string {
 }
 
 /** @returns what is wrong, in words, where it is no id of this layout */
-export function readId(id: bigint, layout: BitLayout): Reading | string {
-  if (id > layout.idMax) return `It is larger than ${layout.idMax}, the largest id of this layout.`;
+export function readId(id: bigint, layout: BitLayout, texts: Texts): Reading | string {
+  if (id > layout.idMax) return texts.tooLarge(layout.idMax);
   const parts = layout.parse(id);
   const fields = layout.fields.map((field) => {
     const value = parts.fields[field.name]!;
-    return { field, value, meaning: meaningOf(field, layout, parts.date, parts.workerId) };
+    return { field, value, meaning: meaningOf(field, layout, parts, texts) };
   });
-  const texts = Object.entries(FORMS).map(([name, form]) => [name, form.encode(id)] as const);
-  return { id, date: parts.date, bits: id.toString(2).padStart(ID_BITS, '0'), fields, texts };
+  const forms = Object.entries(FORMS).map(([name, form]) => [name, form.encode(id)] as const);
+  const bits = id.toString(2).padStart(ID_BITS, '0');
+  return { id, date: parts.date, bits, fields, forms };
 }
 
 function meaningOf(
   { role }: LayoutField,
   { unitMs, epochMs, workerFields }: BitLayout,
-  date: Date,
-  workerId: number,
+  { date, workerId }: SnowflakeParts,
+  texts: Texts,
 ): string {
   if (role === 'timestamp') {
-    const ticks = unitMs === 1 ? 'ms' : `ticks of ${unitMs} ms`;
-    return `${ticks} since ${isoDay(epochMs)}: ${date.toISOString()}`;
+    const [epoch, moment] = [isoDay(epochMs), date.toISOString()];
+    return unitMs === 1 ? texts.milliseconds(epoch, moment) : texts.ticks(unitMs, epoch, moment);
   }
-  if (role === 'sequence') return 'its number within the tick';
-  if (role === 'call') return 'given in the call that made it';
-  return workerFields.length === 1 ? 'the worker id' : `part of worker id ${workerId}`;
+  if (role === 'sequence') return texts.sequence;
+  if (role === 'call') return texts.call;
+  return workerFields.length === 1 ? texts.workerId : texts.partOfWorkerId(workerId);
 }
 
 function isoDay(ms: number): string {

@@ -116,7 +116,7 @@ function kindOf(/** @type {ts.Node} */ node) {
   return ts.isVariableDeclaration(node) ? 'value' : 'type';
 }
 
-/** A tag begins a line, but not in a block of code, where decorators do. */
+/** It begins a line: no decorator does in a docstring, where an editor takes it for a tag too. */
 const TAG = /^@(\w+) ?/;
 
 function docOf(/** @type {string[]} */ comments) {
@@ -124,10 +124,8 @@ function docOf(/** @type {string[]} */ comments) {
   const parts = [];
   for (const comment of comments) {
     parts.push({ name: '', text: '' });
-    let isCode = false;
     for (const line of wordsOf(comment).split('\n')) {
-      const [start = '', name] = isCode ? [] : (TAG.exec(line) ?? []);
-      if (line.startsWith('```')) isCode = !isCode;
+      const [start = '', name] = TAG.exec(line) ?? [];
       if (name !== undefined) parts.push({ name, text: line.slice(start.length) });
       else parts[parts.length - 1].text += `\n${line}`;
     }

@@ -8,6 +8,9 @@ import { FIRST_DRAFT, codeOf, factsOf, layoutOf, moved } from '../../site/playgr
 import { makerOf } from '../../site/playground/making.js';
 import { PRESETS } from '../../site/playground/presets.js';
 import { readId, readText } from '../../site/playground/reading.js';
+import { textsOf } from '../../site/playground/texts.js';
+
+const TEXTS = textsOf('en');
 
 describe('a layout that is composed', () => {
   it('has 63 bits, however its borders are moved', () => {
@@ -24,7 +27,7 @@ describe('a layout that is composed', () => {
   it('is the default of the library at first, with its facts', () => {
     const layout = layoutOf(FIRST_DRAFT) as BitLayout;
     expect(layout.fingerprint).toBe(layouts.snowflake().fingerprint);
-    expect(Object.fromEntries(factsOf(layout))).toEqual({
+    expect(Object.fromEntries(factsOf(layout, TEXTS.compose))).toEqual({
       lifetime: '69.6 years',
       'last day': '2093-09-06',
       'worker ids': '1,024',
@@ -49,7 +52,7 @@ describe('a layout that is composed', () => {
 describe('an id that is read', () => {
   it('says what each field means, in every preset that holds it', () => {
     const tweet = 1_427_970_479_175_499_776n;
-    const readings = PRESETS.map(({ layout }) => readId(tweet, layout));
+    const readings = PRESETS.map(({ layout }) => readId(tweet, layout, TEXTS.read));
     const refused = readings.map((reading) => typeof reading === 'string');
     expect(refused).toEqual(PRESETS.map(({ layout }) => tweet > layout.idMax));
     const read = readings.filter((reading) => typeof reading !== 'string');

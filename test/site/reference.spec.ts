@@ -4,14 +4,10 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Server } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import axe from 'axe-core';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { describe, expect, it } from '@jest/globals';
 import { ENTRY_FILES } from '../../scripts/entries.mjs';
 import { pageNameOf } from '../../site/reference/page-names.mjs';
-import { startBrowser } from '../dashboard/browser.js';
-import { builtSite, serve } from './built-site.js';
+import { BrowsedSite, DESK, PHONE } from './browsed-site.js';
 import { lostLinks, readPages } from './site-reader.js';
 
 const NAMES = JSON.parse(readFileSync('test/tidy/exported-names.json', 'utf8')) as Readonly<
@@ -19,68 +15,39 @@ const NAMES = JSON.parse(readFileSync('test/tidy/exported-names.json', 'utf8')) 
 >;
 const PICTURES = ['why-lease', 'why-pause', 'why-loss', 'why-clock'];
 const PROOF = '/concepts/why-never-twice.html';
-const DESK = { viewport: { width: 1280, height: 900 } };
-const PHONE = { viewport: { width: 390, height: 800 }, isMobile: true, hasTouch: true };
+const AXED = [PROOF, '/reference/api/core.html', '/reference/api/zod.html'];
 
-let folder: string;
-let url: string;
-let server: Server;
-let browser: Browser;
-
-beforeAll(async () => {
-  folder = await builtSite();
-  ({ url, server } = await serve(folder));
-  browser = await startBrowser();
-});
-afterAll(async () => {
-  await browser.close();
-  server.close();
-});
-
-async function visit<T>(
-  path: string,
-  viewer: BrowserContextOptions,
-  look: (page: Page) => Promise<T>,
-): Promise<T> {
-  const context = await browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', ...viewer });
-  const page = await context.newPage();
-  await page.goto(`${url}${path}`, { waitUntil: 'networkidle' });
-  const seen = await look(page);
-  await context.close();
-  return seen;
-}
+const site = new BrowsedSite();
 
 describe('the reference', () => {
   const pathOf = (entry: string) => `reference/api/${pageNameOf(entry)}.html`;
 
   it.each(Object.keys(ENTRY_FILES))('of %s has each of its names', (entry) => {
-    const { links } = readPages(folder).get(pathOf(entry))!;
+    const { links } = readPages(site.folder).get(pathOf(entry))!;
     const shown = new Set(links.map((link) => link.split('#')[1]));
     const missing = Object.keys(NAMES[entry]!).filter((name) => !shown.has(name));
     expect(missing).toEqual([]);
   });
 
-  it('shows examples whole, though their decorators look like tags', () => {
-    const html = readFileSync(join(folder, pathOf('nestjs-snowflake')), 'utf8');
+  it('shows examples whole, with their decorators', () => {
+    const html = readFileSync(join(site.folder, pathOf('nestjs-snowflake')), 'utf8');
     const text = html.replaceAll(/<[^>]*>/g, '');
-    expect(text).toContain('@Injectable()\nexport class Orders {\n  constructor(');
+    expect(text).toContain('class Orders {\n  constructor(@Inject(IdMaker) private readonly ids');
     expect(text).not.toContain('IdMakerParts');
   });
 
   it('is found by the search', async () => {
-    const found = await visit('/start.html', DESK, async (page) => {
-      await page.keyboard.press('/');
-      await page.locator('#localsearch-input').fill('fakeIdMaker');
-      await page.locator('.result').first().waitFor();
-      return page.locator('.results').innerText();
-    });
-    expect(found).toContain('nestjs-snowflake/testing');
+    const page = await site.open('/start.html');
+    await page.keyboard.press('/');
+    await page.locator('#localsearch-input').fill('fakeIdMaker');
+    await page.locator('.result').first().waitFor();
+    expect(await page.locator('.results').innerText()).toContain('nestjs-snowflake/testing');
   });
 });
 
 describe('links', () => {
   it('of all pages lead to pages and to places in them', () => {
-    expect(lostLinks(readPages(folder))).toEqual([]);
+    expect(lostLinks(readPages(site.folder))).toEqual([]);
   });
 
   it('are found where they lead nowhere', () => {
@@ -97,28 +64,17 @@ describe.each([
   ['a desk', DESK],
   ['a phone', PHONE],
 ])('on %s', (_device, viewer) => {
-  const paths = [PROOF, '/reference/api/core.html', '/reference/api/zod.html'];
   it.each(['light', 'dark'] as const)('axe finds nothing in %s colours', async (colorScheme) => {
-    for (const path of paths) {
-      await visit(path, { ...viewer, colorScheme }, async (page) => {
-        await page.evaluate(axe.source);
-        const { violations } = await page.evaluate<axe.AxeResults>('axe.run()');
-        const found = violations.map(({ id, nodes }) => [path, id, nodes.map(({ html }) => html)]);
-        expect(found).toEqual([]);
-        const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-        expect([path, width]).toEqual([path, viewer.viewport.width]);
-      });
-    }
+    expect(await site.faultsOf(AXED, { ...viewer, colorScheme })).toEqual([]);
   });
 
   it('shows the pictures, whole', async () => {
-    const widths = await visit(PROOF, viewer, (page) =>
-      page.locator('main img').evaluateAll((images) =>
-        (images as unknown as { naturalWidth: number; width: number }[]).map((image) => ({
-          isThere: image.naturalWidth > 0,
-          width: image.width,
-        })),
-      ),
+    const page = await site.open(PROOF, viewer);
+    const widths = await page.locator('main img').evaluateAll((images) =>
+      (images as unknown as { naturalWidth: number; width: number }[]).map((image) => ({
+        isThere: image.naturalWidth > 0,
+        width: image.width,
+      })),
     );
     expect(widths).toHaveLength(PICTURES.length);
     for (const { isThere, width } of widths) {
@@ -132,7 +88,7 @@ describe('a picture', () => {
   it.each(PICTURES)('keeps its words in its frame, apart from each other: %s', async (name) => {
     const path = join('docs/images', `${name}.svg`);
     expect(existsSync(path)).toBe(true);
-    const page = await browser.newPage();
+    const page = await site.browser.newPage();
     await page.setContent(readFileSync(path, 'utf8'));
     const boxes = await page.locator('text').evaluateAll((texts) =>
       (texts as unknown as { getBBox(): Box; textContent: string }[]).map((text) => {

@@ -11,6 +11,7 @@ export const LONGEST = [
   'test/sample-app/sample-app.spec.ts',
   'test/orm/prisma/guide.spec.ts',
   'test/site/site.spec.ts',
+  'test/site/chinese.spec.ts',
   'test/registry/concurrent-walk.spec.ts',
   'test/sample-app/stores.spec.ts',
   'test/simulation/simulation.spec.ts',

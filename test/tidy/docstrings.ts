@@ -1,12 +1,15 @@
 /**
- * What an editor shows of each exported name: that there is something to show, and that it names
- * no file of the repository, which those who installed the package do not have.
+ * What an editor shows of each exported name: that there is something to show, that it is shown
+ * whole, and that it names no file of the repository, which those who installed the package do not
+ * have.
  */
 import ts from 'typescript';
 import { ENTRY_FILES } from '../../scripts/entries.mjs';
 import type { TextFile } from './check.js';
 import { programOf } from './exported-names.js';
 
+/** The tags that docstrings have. */
+const TAGS = ['example', 'param', 'returns', 'throws'];
 /** A file or folder of ours; a path in an address of the user's own machine begins with `/`. */
 const PATH = /(?<![\w/.-])(?:lib|test|docs|scripts|site|bench)\/\S|[a-z]+[\w.-]*\.ts\b/;
 /** `{@link Name}` and `{@link Name.member}`; whatever else stands in it is words. */
@@ -55,16 +58,26 @@ function faultsOf(symbol: ts.Symbol, name: string, names: ReadonlySet<string>): 
   const path = PATH.exec(text)?.[0];
   const links = [...text.matchAll(LINK)].map(([, to = '']) => to.split('.')[0]!);
   return [
+    ...cutsIn(symbol).map((tag) => `${name}: is cut off at @${tag} in an editor`),
     ...(path === undefined ? [] : [`${name}: names the path ${path}`]),
     ...links.filter((to) => !names.has(to)).map((to) => `${name}: links to ${to}`),
   ];
 }
 
-/** The text of all its docstrings, with their tags. A head of a file is none. */
-function docOf({ declarations = [] }: ts.Symbol): string {
-  return declarations
-    .flatMap((node) => ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc))
+/** What TypeScript takes for tags, since a space is before its `@`: decorators, packages. */
+const cutsIn = (symbol: ts.Symbol): string[] =>
+  docsOf(symbol)
+    .flatMap(({ tags = [] }) => tags.map(({ tagName }) => tagName.text))
+    .filter((name) => !TAGS.includes(name));
+
+/** The text of all its docstrings, with their tags. */
+function docOf(symbol: ts.Symbol): string {
+  return docsOf(symbol)
     .map((doc) => doc.getText().replaceAll(/^\s*(\/\*\*|\*\/|\*)/gm, ''))
     .join('\n')
     .trim();
 }
+
+/** A head of a file is none. */
+const docsOf = ({ declarations = [] }: ts.Symbol): ts.JSDoc[] =>
+  declarations.flatMap((node) => ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc));

@@ -30,13 +30,9 @@ const keyIdParameter = createParamDecorator(keyIdOf);
  *
  * @example
  * ```ts
- * import { Controller, Get, UseGuards } from '@nestjs/common';
- * import { ApiKeyGuard, ApiKeyId } from 'nestjs-snowflake/api-keys';
+ * import { ApiKeyId } from 'nestjs-snowflake/api-keys';
  *
- * @Controller('me')
- * @UseGuards(ApiKeyGuard)
  * class MeController {
- *   @Get()
  *   who(@ApiKeyId() keyId: string) {
  *     return { keyId };
  *   }

@@ -34,15 +34,10 @@ interface Reply {
  *
  * @example
  * ```ts
- * import { Controller, Get, UseGuards } from '@nestjs/common';
+ * import { UseGuards } from '@nestjs/common';
  * import { ApiKeyGuard, ApiKeyId } from 'nestjs-snowflake/api-keys';
  *
- * @Controller('orders')
- * @UseGuards(ApiKeyGuard)
- * class OrdersController {
- *   @Get()
- *   list(@ApiKeyId() keyId: string) {}
- * }
+ * class OrdersController {@UseGuards(ApiKeyGuard) list(@ApiKeyId() keyId: string) {}}
  * ```
  */
 @Injectable()

@@ -40,33 +40,28 @@ export interface ApiKeyModuleAsyncOptions extends ApiKeyModuleExtras {
  *
  * @example
  * ```ts
- * import { Injectable, Module } from '@nestjs/common';
  * import { ApiKeyModule, type StoredApiKey } from 'nestjs-snowflake/api-keys';
  *
- * @Injectable()
  * class KeyRepository {
  *   async find(keyId: string): Promise<StoredApiKey | undefined> {
  *     return undefined; // by primary key
  *   }
  * }
  *
- * @Module({ providers: [KeyRepository], exports: [KeyRepository] })
  * class KeysModule {}
+ * const keysModule = { module: KeysModule, providers: [KeyRepository], exports: [KeyRepository] };
  *
- * @Module({
- *   imports: [
- *     ApiKeyModule.forRootAsync({
- *       imports: [KeysModule],
- *       inject: [KeyRepository],
- *       useFactory: (keys: KeyRepository) => ({
- *         prefix: 'shop_live',
- *         pepper: process.env['API_KEY_PEPPER'],
- *         find: (keyId: string) => keys.find(keyId),
- *       }),
+ * const imports = [
+ *   ApiKeyModule.forRootAsync({
+ *     imports: [keysModule],
+ *     inject: [KeyRepository],
+ *     useFactory: (keys: KeyRepository) => ({
+ *       prefix: 'shop_live',
+ *       pepper: process.env['API_KEY_PEPPER'],
+ *       find: (keyId: string) => keys.find(keyId),
  *     }),
- *   ],
- * })
- * export class AppModule {}
+ *   }),
+ * ];
  * ```
  */
 @Module({})

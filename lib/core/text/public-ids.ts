@@ -46,7 +46,7 @@ const LETTER = /^[a-z]$/;
  * const text: PublicId<'ord'> = orderIds.encode(382366441078288384n); // ord_ and 11 characters
  * orderIds.decode(text); // 382366441078288384n
  * orderIds.tryDecode('ord_of a client'); // undefined
- * // @ts-expect-error a customer is no order
+ * //@ts-expect-error a customer is no order
  * orderIds.decode(customerIds.encode(382366441078288384n));
  * ```
  */

@@ -15,22 +15,18 @@ import { segmentTerms, type SegmentOptions } from './segment-options.js';
  *
  * @example
  * ```ts
- * import { Module } from '@nestjs/common';
  * import { SnowflakeModule } from 'nestjs-snowflake';
  * import { redisCounters } from 'nestjs-snowflake/redis';
  * import { segments } from 'nestjs-snowflake/segments';
  *
- * @Module({
- *   imports: [
- *     SnowflakeModule.forRoot({
- *       generator: segments({
- *         store: redisCounters({ redis: 'redis://localhost:6379', namespace: 'shop' }),
- *         counter: 'order',
- *       }),
+ * const imports = [
+ *   SnowflakeModule.forRoot({
+ *     generator: segments({
+ *       store: redisCounters({ redis: 'redis://localhost:6379', namespace: 'shop' }),
+ *       counter: 'order',
  *     }),
- *   ],
- * })
- * export class AppModule {}
+ *   }),
+ * ];
  * ```
  */
 export function segments(options: SegmentOptions): GeneratorKind {

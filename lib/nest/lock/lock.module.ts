@@ -51,12 +51,11 @@ export interface LockOptionsFactory {
  *
  * @example
  * ```ts
- * import { Injectable, Module } from '@nestjs/common';
+ * import { Inject } from '@nestjs/common';
  * import { DistributedLock, LockModule } from 'nestjs-snowflake/lock';
  *
- * @Injectable()
  * export class Checkout {
- *   constructor(private readonly locks: DistributedLock) {}
+ *   constructor(@Inject(DistributedLock) private readonly locks: DistributedLock) {}
  *
  *   pay(id: string): Promise<void> {
  *     return this.locks.using(`order:${id}`, { waitMs: 2000 }, async ({ token }) => {
@@ -65,8 +64,8 @@ export interface LockOptionsFactory {
  *   }
  * }
  *
- * @Module({ imports: [LockModule.forRoot({ locks: 'memory:' })], providers: [Checkout] })
- * export class AppModule {}
+ * const imports = [LockModule.forRoot({ locks: 'memory:' })];
+ * const providers = [Checkout];
  * ```
  */
 @Module({})

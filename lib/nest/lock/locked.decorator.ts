@@ -11,7 +11,7 @@ import { HOLD_OPTIONS, type HoldOptions } from '../../lock/holding/lock-options.
 import { nameFaults } from '../../option-faults.js';
 import { shown } from '../../shown.js';
 
-/** Options of @Locked(). */
+/** Options of `@Locked()`. */
 export interface LockedOptions extends Omit<HoldOptions, 'signal'> {
   /**
    * Where somebody else holds the lock: 'throw' LOCK_HELD, the default, or 'skip', so that the
@@ -55,19 +55,13 @@ export interface LockedMark {
  *   so, as `order:undefined`
  * @example
  * ```ts
- * import { Injectable } from '@nestjs/common';
- * import { Cron } from '@nestjs/schedule';
  * import { Locked } from 'nestjs-snowflake/lock';
  *
- * @Injectable()
- * export class Orders {
- *   @Locked((order: { id: string }) => `order:${order.id}`, { waitMs: 2000 })
- *   async pay(order: { id: string }): Promise<void> {}
+ * const keyOf = (orderId: string) => `order:${orderId}`;
+ * export class Orders {@Locked(keyOf, { waitMs: 2000 }) async pay(orderId: string) {}}
  *
- *   @Cron('0 3 * * *')
- *   @Locked('job:report', { onHeld: 'skip', holdAtLeastMs: 60_000 })
- *   async report(): Promise<void> {}
- * }
+ * const night = { onHeld: 'skip', holdAtLeastMs: 60_000 } as const;
+ * export class Reports {@Locked('job:report', night) async send() {}}
  * ```
  */
 export function Locked<A extends unknown[] = []>(

@@ -44,7 +44,7 @@ interface Query {
  * ```ts
  * import { snowflakeIds } from 'nestjs-snowflake/prisma';
  *
- * // schema.prisma: id BigInt @id @default(dbgenerated())
+ * // schema.prisma: `id BigInt @id @default(dbgenerated())`
  * // const prisma = new PrismaClient({ adapter }).$extends(extension);
  * export const extension = snowflakeIds({ generator: 'tickets' });
  * ```

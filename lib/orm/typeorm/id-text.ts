@@ -20,10 +20,7 @@ const ADVICE =
  * import { idText } from 'nestjs-snowflake/typeorm';
  * import { Column } from 'typeorm';
  *
- * class Order {
- *   @Column({ type: 'bigint', transformer: idText })
- *   customerId!: string;
- * }
+ * class Order {@Column({ type: 'bigint', transformer: idText }) customerId!: string}
  * ```
  */
 export const idText: ValueTransformer = { to: toDatabase, from: fromDatabase };

@@ -16,7 +16,7 @@ import { idForInsert, recordColumn } from './snowflake-columns.js';
 /** The column options that `@SnowflakeId()` decides itself. */
 type Decided = 'type' | 'primary' | 'transformer' | 'default' | 'generated' | 'array';
 
-/** Options of @SnowflakeId(). */
+/** Options of `@SnowflakeId()`. */
 export interface SnowflakeIdOptions extends Omit<ColumnOptions, Decided> {
   /**
    * Default `'bigint'`. Use `'varchar'` if the driver loses digits of a bigint, as those of SQLite
@@ -83,19 +83,9 @@ addIntegration(hookDataSources);
  * @example
  * ```ts
  * import { SnowflakeId } from 'nestjs-snowflake/typeorm';
- * import { Column, Entity } from 'typeorm';
  *
- * @Entity()
- * class Order {
- *   @SnowflakeId()
- *   id!: string;
- *
- *   @SnowflakeId({ primary: false, generator: 'tickets', comment: 'shown to the customer' })
- *   ticket!: string;
- *
- *   @Column()
- *   note!: string;
- * }
+ * class Order {@SnowflakeId() id!: string}
+ * class Ticket {@SnowflakeId({ primary: false, generator: 'tickets' }) number!: string}
  * ```
  */
 export function SnowflakeId(options: SnowflakeIdOptions = {}): SnowflakeIdDecorator {

@@ -1,3 +1,4 @@
+import { useData } from 'vitepress';
 import DefaultTheme from 'vitepress/theme';
 import PlaygroundPage from '../../playground/PlaygroundPage.vue';
 import HomeHero from './HomeHero.vue';
@@ -6,6 +7,7 @@ import './site.css';
 export default {
   extends: DefaultTheme,
   enhanceApp(/** @type {{ app: import('vue').App }} */ { app }) {
+    app.config.globalProperties['$isChinese'] = () => useData().lang.value.startsWith('zh');
     app.component('HomeHero', HomeHero);
     app.component('PlaygroundPage', PlaygroundPage);
   },

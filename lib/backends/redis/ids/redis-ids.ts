@@ -31,22 +31,18 @@ const NAMES = 'redis, tag, layout, aheadMs, prefetch, namespace, prefix, lossWin
  *
  * @example
  * ```ts
- * import { Injectable, Module } from '@nestjs/common';
+ * import { Inject } from '@nestjs/common';
  * import { IdMaker, SnowflakeModule } from 'nestjs-snowflake';
  * import { redisIds } from 'nestjs-snowflake/redis';
  *
- * @Module({
- *   imports: [
- *     SnowflakeModule.forRoot({
- *       generator: redisIds({ redis: 'redis://localhost:6379?namespace=shop', tag: 'order' }),
- *     }),
- *   ],
- * })
- * export class AppModule {}
+ * const imports = [
+ *   SnowflakeModule.forRoot({
+ *     generator: redisIds({ redis: 'redis://localhost:6379?namespace=shop', tag: 'order' }),
+ *   }),
+ * ];
  *
- * @Injectable()
  * export class Orders {
- *   constructor(private readonly ids: IdMaker) {}
+ *   constructor(@Inject(IdMaker) private readonly ids: IdMaker) {}
  *
  *   newId(userId: number): Promise<bigint> {
  *     return this.ids.nextIdAsync({ fields: { shard: userId % 4096 } });

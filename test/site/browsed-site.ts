@@ -12,6 +12,12 @@ import { builtSite, serve } from './built-site.js';
 export const DESK = { viewport: { width: 1280, height: 900 } };
 export const PHONE = { viewport: { width: 390, height: 800 }, isMobile: true, hasTouch: true };
 
+/** Each width and each scheme of colours, of which neither depends on the other. */
+export const VIEWERS = [
+  ['on a desk, in light colours', { ...DESK, colorScheme: 'light' }],
+  ['on a phone, in dark colours', { ...PHONE, colorScheme: 'dark' }],
+] as const satisfies [string, BrowserContextOptions][];
+
 export class BrowsedSite {
   /** With the files of the site. */
   folder!: string;

@@ -5,7 +5,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { layouts, textForms } from 'nestjs-snowflake/core';
 import type { Page } from 'playwright-core';
-import { BrowsedSite, DESK, PHONE } from './browsed-site.js';
+import { BrowsedSite, DESK, PHONE, VIEWERS } from './browsed-site.js';
 
 const AXED = ['/zh/', '/zh/concepts/lease.html', '/zh/playground.html'];
 /** What is in English in both: names of code, and those that have no translation. */
@@ -150,11 +150,6 @@ describe('the playground', () => {
   });
 });
 
-describe.each([
-  ['a desk', DESK],
-  ['a phone', PHONE],
-])('on %s', (_device, viewer) => {
-  it.each(['light', 'dark'] as const)('axe finds nothing in %s colours', async (colorScheme) => {
-    expect(await site.faultsOf(AXED, { ...viewer, colorScheme })).toEqual([]);
-  });
+it.each(VIEWERS)('axe finds nothing %s', async (_name, viewer) => {
+  expect(await site.faultsOf(AXED, viewer)).toEqual([]);
 });

@@ -4,10 +4,10 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { ENTRY_FILES } from '../../scripts/entries.mjs';
 import { pageNameOf } from '../../site/reference/page-names.mjs';
-import { BrowsedSite, DESK, PHONE } from './browsed-site.js';
+import { BrowsedSite, VIEWERS } from './browsed-site.js';
 import { lostLinks, readPages } from './site-reader.js';
 
 const NAMES = JSON.parse(readFileSync('test/tidy/exported-names.json', 'utf8')) as Readonly<
@@ -18,12 +18,14 @@ const PROOF = '/concepts/why-never-twice.html';
 const AXED = [PROOF, '/reference/api/core.html', '/reference/api/zod.html'];
 
 const site = new BrowsedSite();
+let pages: ReturnType<typeof readPages>;
+beforeAll(() => void (pages = readPages(site.folder)));
 
 describe('the reference', () => {
   const pathOf = (entry: string) => `reference/api/${pageNameOf(entry)}.html`;
 
   it.each(Object.keys(ENTRY_FILES))('of %s has each of its names', (entry) => {
-    const { links } = readPages(site.folder).get(pathOf(entry))!;
+    const { links } = pages.get(pathOf(entry))!;
     const shown = new Set(links.map((link) => link.split('#')[1]));
     const missing = Object.keys(NAMES[entry]!).filter((name) => !shown.has(name));
     expect(missing).toEqual([]);
@@ -47,7 +49,7 @@ describe('the reference', () => {
 
 describe('links', () => {
   it('of all pages lead to pages and to places in them', () => {
-    expect(lostLinks(readPages(site.folder))).toEqual([]);
+    expect(lostLinks(pages)).toEqual([]);
   });
 
   it('are found where they lead nowhere', () => {
@@ -60,12 +62,9 @@ describe('links', () => {
   });
 });
 
-describe.each([
-  ['a desk', DESK],
-  ['a phone', PHONE],
-])('on %s', (_device, viewer) => {
-  it.each(['light', 'dark'] as const)('axe finds nothing in %s colours', async (colorScheme) => {
-    expect(await site.faultsOf(AXED, { ...viewer, colorScheme })).toEqual([]);
+describe.each(VIEWERS)('%s', (_name, viewer) => {
+  it('axe finds nothing', async () => {
+    expect(await site.faultsOf(AXED, viewer)).toEqual([]);
   });
 
   it('shows the pictures, whole', async () => {

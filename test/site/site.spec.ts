@@ -6,7 +6,7 @@ import { readdirSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { layouts, publicIds } from 'nestjs-snowflake/core';
 import type { Page } from 'playwright-core';
-import { BrowsedSite, DESK, PHONE } from './browsed-site.js';
+import { BrowsedSite, VIEWERS } from './browsed-site.js';
 
 const AXED = ['/', '/reference/options.html', '/playground.html'];
 const ID = '382366441078288384';
@@ -112,11 +112,6 @@ describe('the playground', () => {
   });
 });
 
-describe.each([
-  ['a desk', DESK],
-  ['a phone', PHONE],
-])('on %s', (_device, viewer) => {
-  it.each(['light', 'dark'] as const)('axe finds nothing in %s colours', async (colorScheme) => {
-    expect(await site.faultsOf(AXED, { ...viewer, colorScheme })).toEqual([]);
-  });
+it.each(VIEWERS)('axe finds nothing %s', async (_name, viewer) => {
+  expect(await site.faultsOf(AXED, viewer)).toEqual([]);
 });

@@ -1,15 +1,15 @@
 /**
- * Each page of docs/ has a Chinese one that says the same, and who changes the one is told what to
- * change in the other. CONTRIBUTING.md has the words.
+ * README and each page of docs/ have a Chinese one that says the same, and who changes the one is
+ * told what to change in the other. CONTRIBUTING.md has the words.
  */
 import { describe, expect, it } from '@jest/globals';
 import { say, type TextFile } from '../tidy/check.js';
 import { readTree } from '../tidy/tree.js';
 import { chineseFaults } from './chinese.js';
-import { untranslated } from './translation.js';
+import { isChinese, untranslated } from './translation.js';
 
 const TREE = readTree().filter(({ path }) => path.endsWith('.md'));
-const CHINESE = TREE.filter(({ path }) => path.startsWith('docs/zh/'));
+const CHINESE = TREE.filter(({ path }) => isChinese(path));
 
 describe('the Chinese pages', () => {
   it('are those of the English ones, and say the same', () => {
@@ -84,6 +84,22 @@ describe('the comparison', () => {
     ]);
     expect(compare(SAME, `${ENGLISH}\n## Renewal\n`)).toEqual([
       'docs/zh/lease.md:1 has no heading where docs/lease.md has the heading "## Renewal"',
+    ]);
+  });
+
+  it('knows the README, and that each links to the other', () => {
+    const readmes = (chinese: string): TextFile[] => [
+      { path: 'README.md', text: '# A\n\n[中文](README.zh-CN.md) 1\n' },
+      { path: 'README.zh-CN.md', text: chinese },
+    ];
+    const differing = (chinese: string) => untranslated(readmes(chinese)).map(say);
+    expect(differing('# A\n\n[English](README.md) 1\n')).toEqual([]);
+    expect(differing('# A\n\n[English](README.zh-CN.md) 2\n')).toEqual([
+      'README.zh-CN.md:1 differs in links: lacks README.md, adds README.zh-CN.md (README.md:1)',
+      'README.zh-CN.md:1 differs in numbers: lacks 1, adds 2 (README.md:1)',
+    ]);
+    expect(untranslated(readmes('').slice(0, 1)).map(say)).toEqual([
+      'README.md has no Chinese page; write README.zh-CN.md',
     ]);
   });
 

@@ -7,6 +7,7 @@ import { RESOLUTION_MS } from '../../../lib/backends/etcd/worker-ids/etcd-clock.
 import { LEASE_DEFAULTS, minRangeMsOf } from '../../../lib/lease/lease-options.js';
 import { readTree } from '../../tidy/tree.js';
 import { numberOf } from './figure.js';
+import { ALONE, APART, MANY, nsOf, ONE_ID } from './results.js';
 
 const TREE = readTree();
 
@@ -30,7 +31,8 @@ export const lossMs = failoverMs + differenceMs;
 const ETCD = 'lib/backends/etcd/connection/etcd-settings.ts';
 export const etcdDifferenceMs = constant(ETCD, 'clockDifferenceMs');
 
-/** How long the first start on a new registry takes. */
+/** How long the first start on a new registry takes: a second, and two units of the layout. */
+export const secondOfIdsMs = minRangeMsOf(0);
 export const firstStartMs = minRangeMsOf(layouts.snowflake().unitMs);
 export const slowestFirstStartMs = minRangeMsOf(layouts.baidu().unitMs);
 export const etcdFirstStartMs = firstStartMs + etcdDifferenceMs + RESOLUTION_MS;
@@ -50,3 +52,11 @@ export const longestWaitMs = constant('lib/core/generator/run-ahead.ts', 'WAIT_U
 export const perSecond = ({ sequence, unitMs }: BitLayout): number =>
   ((sequence.max + 1) * 1000) / unitMs;
 export const perMs = (layout: BitLayout): number => perSecond(layout) / 1000;
+
+/** As bench/RESULTS.md has them, ms. */
+const measured = (heading: string, name: string): number => nsOf(heading, name) / 1e6;
+export const measuredIdMs = (library: string): number => measured(ONE_ID, library);
+export const measuredBatchMs = (how: string): number =>
+  measured(MANY, `**nestjs-snowflake ${how}**`);
+export const measuredPartMs = (what: string): number => measured(ALONE, what);
+export const measuredDateMs = measured(APART, 'new Date(ms) alone, a part of parse()');

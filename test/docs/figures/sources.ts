@@ -1,9 +1,9 @@
 /**
- * Where a figure of the documents comes from: the tables of bench/RESULTS.md, a constant or layout
- * of the library, or words of a test or of another file. A few are not ours to show.
+ * Where each figure of the documents comes from: the tables of bench/RESULTS.md, a constant or
+ * layout of the library, or words of a test or of another file. A few are not ours to show.
  */
 import { readTree } from '../../tidy/tree.js';
-import { figuresIn, isShownAs, numberOf, type Figure, type Sources } from './figure.js';
+import { isShownAs, numberOf, type Figure, type Sources } from './figure.js';
 import { GUIDES } from './guides.js';
 import { OPERATING } from './operating.js';
 
@@ -36,17 +36,6 @@ const textOf = (path: string): string => TREE.find((file) => file.path === path)
 
 export const nameOf = ({ number, unit }: Omit<Figure, 'path'>): string => `${number} ${unit}`;
 
-/** No setting has one of these units, so that whatever has it was measured. */
-const MEASURED_UNITS = ['ns', 'µs', 'times'];
-const RESULTS = figuresIn({ path: 'bench/RESULTS.md', text: textOf('bench/RESULTS.md') });
-
-function isMeasured({ number, unit }: Figure): boolean {
-  if (!MEASURED_UNITS.includes(unit)) return false;
-  const digitCount = number.split('.')[1]?.length ?? 0;
-  const rounded = (text: string) => numberOf(text).toFixed(digitCount);
-  return RESULTS.some((one) => one.unit === unit && rounded(one.number) === rounded(number));
-}
-
 /** Whether the words are in their file, and have the figure. */
 function isQuoted(figure: Figure, source: string): boolean {
   const [, path = '', words = ''] = /^(\S+): (.*)$/.exec(source) ?? [];
@@ -63,5 +52,5 @@ export function isFounded(
 ): boolean {
   if (typeof source === 'number') return isShownAs(source, figure);
   if (typeof source === 'string') return isQuoted(figure, source);
-  return NOT_OURS[figure.path]?.[nameOf(figure)] !== undefined || isMeasured(figure);
+  return NOT_OURS[figure.path]?.[nameOf(figure)] !== undefined;
 }

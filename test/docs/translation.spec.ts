@@ -62,6 +62,12 @@ describe('the comparison', () => {
     expect(compare(count('4100 个 id'), count('41 million ids'))).toHaveLength(1);
   });
 
+  it('knows how Chinese writes a month', () => {
+    const dated = (said: string) => `# A\n\n${said}\n`;
+    expect(compare(dated('自 2031 年 7 月 22 日'), dated('since 22 July 2031'))).toEqual([]);
+    expect(compare(dated('自 2031 年 6 月 22 日'), dated('since 22 July 2031'))).toHaveLength(1);
+  });
+
   it.each([
     ['60 s', '30 s', 'numbers: lacks 60, adds 30'],
     [
@@ -126,6 +132,7 @@ describe('the check of Chinese', () => {
     ['The range stays valid', 'is still in English: The range stays valid'],
     ['| a | and so it is |', 'is still in English: and so it is'],
     ['租'.repeat(61), 'has 122 columns; 120 fit'],
+    ['时钟\n回拨', 'breaks between Chinese signs, which shows as a space'],
   ])('finds %j', (text, message) => {
     expect(chineseFaults({ path: 'docs/zh/a.md', text }).map(say)).toEqual([
       `docs/zh/a.md:1 ${message}`,
@@ -136,6 +143,7 @@ describe('the check of Chinese', () => {
     '续租 30 s，见[租约](lease.md)。',
     '- **安全**：`ttlMs` 之后 id 仍然唯一。',
     '```\n时钟,回拨\n```',
+    '时钟，\n回拨到 id\n之前',
     '| 61 个字的一格也可以很长，' + '租'.repeat(61) + ' |',
   ])('takes %j', (text) => {
     expect(chineseFaults({ path: 'docs/zh/a.md', text })).toEqual([]);

@@ -8,7 +8,9 @@ import { figuresIn } from './figures/figure.js';
 import { isFounded, nameOf, NOT_OURS, SOURCES } from './figures/sources.js';
 import { rowsOf } from './markdown.js';
 
-const PAGES = readTree().filter(({ path }) => /^(README|(docs|site)\/(?!zh\/).*)\.md$/.test(path));
+const PAGES = readTree().filter(({ path }) =>
+  /^(README|docs\/(?!zh\/).*|site\/[^/]*)\.md$/.test(path),
+);
 const FIGURES = PAGES.flatMap(figuresIn);
 
 const unfounded = (path: string, text: string): string[] =>

@@ -1,6 +1,6 @@
 /**
- * How Chinese is set: full punctuation, a space beside Latin text, lines that fit, and no sentence
- * that was left in English.
+ * How Chinese is set: full punctuation, a space beside Latin text, lines that fit and break
+ * where a space may stand, and no sentence that was left in English.
  */
 import { linesOf, type Finding, type TextFile } from '../tidy/check.js';
 import { cellsOf, isNames, withoutCode } from './sections.js';
@@ -23,12 +23,18 @@ const BOLD = /[*]{2}[^*]*[，。；：、！？）”][*]{2}\p{L}|\p{L}[*]{2}[�
 /** Four words one after another, in a cell or a line without a Chinese sign. */
 const ENGLISH = /(?:\b[A-Za-z]+[,;:]? ){3}[a-z]+\b/;
 
+/** Markdown shows the end of a line as a space, which stands between no two Chinese signs. */
+const BROKEN = new RegExp(`${HAN}(\\*\\*)?\n\\s*(\\*\\*)?${HAN}`, 'u');
+
 export function chineseFaults({ path, text }: TextFile): Finding[] {
   let isCode = false;
-  return linesOf(text).flatMap((line, at): Finding[] => {
+  const lines = linesOf(text);
+  return lines.flatMap((line, at): Finding[] => {
     if (/^\s*```/.test(line)) isCode = !isCode;
     if (isCode || /^\s*```/.test(line)) return [];
-    return faultsOf(line).map((message) => ({ path, line: at + 1, message }));
+    const isBroken = !line.startsWith('#') && BROKEN.test(`${line}\n${lines[at + 1] ?? ''}`);
+    const broken = isBroken ? ['breaks between Chinese signs, which shows as a space'] : [];
+    return [...faultsOf(line), ...broken].map((message) => ({ path, line: at + 1, message }));
   });
 }
 

@@ -78,9 +78,14 @@ export function withoutCode(text: string, sign = ''): string {
 
 const MANY: Readonly<Record<string, number>> = { million: 1e6, billion: 1e9, 万: 1e4, 亿: 1e8 };
 
-/** Chinese counts by ten thousands: 41 million are 4100 万. */
+const MONTHS = `January February March April May June July August September October November
+  December`.split(/\s+/);
+const DATED = new RegExp(`(${MONTHS.join('|')})(?= \\d)`, 'g');
+
+/** Chinese counts by ten thousands, 41 million are 4100 万, and numbers the months. */
 function numbersIn(text: string): string[] {
-  return [...text.matchAll(/(\d+(?:[.,]\d+)*)(?:\s(million|billion|万|亿))?/g)].map(
+  const dated = text.replace(DATED, (month) => `${MONTHS.indexOf(month) + 1}`);
+  return [...dated.matchAll(/(\d+(?:[.,]\d+)*)(?:\s(million|billion|万|亿))?/g)].map(
     ([, digits = '', many]) => (many ? String(Number(digits) * MANY[many]!) : digits),
   );
 }

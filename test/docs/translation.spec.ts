@@ -1,15 +1,15 @@
 /**
- * Each page of docs/ has a Chinese one that says the same, and who changes the one is told what to
- * change in the other. CONTRIBUTING.md has the words.
+ * README and each page of docs/ have a Chinese one that says the same, and who changes the one is
+ * told what to change in the other. CONTRIBUTING.md has the words.
  */
 import { describe, expect, it } from '@jest/globals';
 import { say, type TextFile } from '../tidy/check.js';
 import { readTree } from '../tidy/tree.js';
 import { chineseFaults } from './chinese.js';
-import { untranslated } from './translation.js';
+import { isChinese, untranslated } from './translation.js';
 
 const TREE = readTree().filter(({ path }) => path.endsWith('.md'));
-const CHINESE = TREE.filter(({ path }) => path.startsWith('docs/zh/'));
+const CHINESE = TREE.filter(({ path }) => isChinese(path));
 
 describe('the Chinese pages', () => {
   it('are those of the English ones, and say the same', () => {
@@ -62,6 +62,12 @@ describe('the comparison', () => {
     expect(compare(count('4100 个 id'), count('41 million ids'))).toHaveLength(1);
   });
 
+  it('knows how Chinese writes a month', () => {
+    const dated = (said: string) => `# A\n\n${said}\n`;
+    expect(compare(dated('自 2031 年 7 月 22 日'), dated('since 22 July 2031'))).toEqual([]);
+    expect(compare(dated('自 2031 年 6 月 22 日'), dated('since 22 July 2031'))).toHaveLength(1);
+  });
+
   it.each([
     ['60 s', '30 s', 'numbers: lacks 60, adds 30'],
     [
@@ -84,6 +90,22 @@ describe('the comparison', () => {
     ]);
     expect(compare(SAME, `${ENGLISH}\n## Renewal\n`)).toEqual([
       'docs/zh/lease.md:1 has no heading where docs/lease.md has the heading "## Renewal"',
+    ]);
+  });
+
+  it('knows the README, and that each links to the other', () => {
+    const readmes = (chinese: string): TextFile[] => [
+      { path: 'README.md', text: '# A\n\n[中文](README.zh-CN.md) 1\n' },
+      { path: 'README.zh-CN.md', text: chinese },
+    ];
+    const differing = (chinese: string) => untranslated(readmes(chinese)).map(say);
+    expect(differing('# A\n\n[English](README.md) 1\n')).toEqual([]);
+    expect(differing('# A\n\n[English](README.zh-CN.md) 2\n')).toEqual([
+      'README.zh-CN.md:1 differs in links: lacks README.md, adds README.zh-CN.md (README.md:1)',
+      'README.zh-CN.md:1 differs in numbers: lacks 1, adds 2 (README.md:1)',
+    ]);
+    expect(untranslated(readmes('').slice(0, 1)).map(say)).toEqual([
+      'README.md has no Chinese page; write README.zh-CN.md',
     ]);
   });
 
@@ -110,6 +132,7 @@ describe('the check of Chinese', () => {
     ['The range stays valid', 'is still in English: The range stays valid'],
     ['| a | and so it is |', 'is still in English: and so it is'],
     ['租'.repeat(61), 'has 122 columns; 120 fit'],
+    ['时钟\n回拨', 'breaks between Chinese signs, which shows as a space'],
   ])('finds %j', (text, message) => {
     expect(chineseFaults({ path: 'docs/zh/a.md', text }).map(say)).toEqual([
       `docs/zh/a.md:1 ${message}`,
@@ -120,6 +143,7 @@ describe('the check of Chinese', () => {
     '续租 30 s，见[租约](lease.md)。',
     '- **安全**：`ttlMs` 之后 id 仍然唯一。',
     '```\n时钟,回拨\n```',
+    '时钟，\n回拨到 id\n之前',
     '| 61 个字的一格也可以很长，' + '租'.repeat(61) + ' |',
   ])('takes %j', (text) => {
     expect(chineseFaults({ path: 'docs/zh/a.md', text })).toEqual([]);

@@ -31,10 +31,17 @@ export function untranslated(tree: readonly TextFile[]): Finding[] {
 }
 
 const isTranslated = (path: string): boolean =>
-  /^docs\/.*\.md$/.test(path) && !/^docs\/(internals|zh)\//.test(path);
+  path === README[0] || (/^docs\/.*\.md$/.test(path) && !/^docs\/(internals|zh)\//.test(path));
+
+export const isChinese = (path: string): boolean =>
+  path === README[1] || (path.startsWith(CHINESE) && path.endsWith('.md'));
 
 function chinesePath(path: string): string {
   return path === README[0] ? README[1] : path.replace(/^docs\//, CHINESE);
+}
+
+function englishPath(path: string): string {
+  return path === README[1] ? README[0] : path.replace(CHINESE, 'docs/');
 }
 
 function pairsOf(tree: readonly TextFile[]): Pair[] {
@@ -42,17 +49,21 @@ function pairsOf(tree: readonly TextFile[]): Pair[] {
   const english = tree.map(({ path }) => path).filter(isTranslated);
   const chinese = tree
     .map(({ path }) => path)
-    .filter((path) => path.startsWith(CHINESE) && path.endsWith('.md'))
-    .map((path) => path.replace(CHINESE, 'docs/'));
+    .filter(isChinese)
+    .map(englishPath);
   return [...new Set([...english, ...chinese])]
     .toSorted()
     .map((path) => ({ path, english: byPath.get(path), chinese: byPath.get(chinesePath(path)) }));
 }
 
-/** Where a Chinese page leads to for what an English one links to; both from the root. */
+/**
+ * Where a Chinese page leads to for what an English one links to; both from the root. Each README
+ * links to the other.
+ */
 function chineseTarget(link: string, tree: readonly TextFile[]): string {
   const [path = '', anchor] = link.split('#');
-  if (path !== README[0] && !isTranslated(path)) return link;
+  if (isChinese(path)) return englishPath(path);
+  if (!isTranslated(path)) return link;
   const to = chinesePath(path);
   if (anchor === undefined) return to;
   const headings = (file: string) =>

@@ -1,0 +1,95 @@
+/**
+ * Every figure with a unit in README, docs and site comes from somewhere: the results of a run, the
+ * library, or a test. Chinese pages have the figures of the English ones: translation.spec.ts.
+ */
+import { describe, expect, it } from '@jest/globals';
+import { readTree } from '../tidy/tree.js';
+import { figuresIn } from './figures/figure.js';
+import { isFounded, nameOf, NOT_OURS, SOURCES } from './figures/sources.js';
+import { rowsOf } from './markdown.js';
+
+const PAGES = readTree().filter(({ path }) =>
+  /^(README|docs\/(?!zh\/).*|site\/[^/]*)\.md$/.test(path),
+);
+const FIGURES = PAGES.flatMap(figuresIn);
+
+const unfounded = (path: string, text: string): string[] =>
+  figuresIn({ path, text })
+    .filter((figure) => !isFounded(figure))
+    .map(nameOf);
+
+describe('a figure of a document', () => {
+  it('is that of the results, of the library, or of a test', () => {
+    expect(FIGURES.length).toBeGreaterThan(150);
+    const found = PAGES.map(({ path, text }) => [path, unfounded(path, text)] as const);
+    expect(found.filter(([, names]) => names.length > 0)).toEqual([]);
+  });
+
+  it('is listed only where its page has it', () => {
+    const told = FIGURES.map((figure) => `${figure.path}: ${nameOf(figure)}`);
+    const namesOf = ([path, named]: readonly [string, object]) =>
+      Object.keys(named).map((name) => `${path}: ${name}`);
+    const listed = [SOURCES, NOT_OURS].flatMap((pages) => Object.entries(pages).flatMap(namesOf));
+    expect(listed.filter((name) => !told.includes(name))).toEqual([]);
+  });
+
+  it('has one source, not two', () => {
+    const twice = Object.entries(NOT_OURS).flatMap(([path, named]) =>
+      Object.keys(named).filter((name) => SOURCES[path]?.[name] !== undefined),
+    );
+    expect(twice).toEqual([]);
+  });
+});
+
+it('the chances to miss a free worker id are those of 2,116 draws', () => {
+  const { text } = PAGES.find(({ path }) => path === 'docs/concepts/layout.md')!;
+  expect(text).toContain('looks at up to 2,116 worker ids per call');
+  const rows = rowsOf(text, 'of all worker ids are held');
+  const chances = [...rows].map(([held]) => (Number(/[\d.]+/.exec(held)![0]) / 100) ** 2116);
+  expect(chances[0]).toBeLessThan(1e-18);
+  const [, ...told] = [...rows.values()].map(([chance]) => chance);
+  expect(told).toEqual([
+    `${(chances[1]! * 1e10).toFixed()} times in 10^10`,
+    ...chances.slice(2).map((chance) => `${(chance * 100).toFixed()} times in 100`),
+  ]);
+});
+
+describe('the check of figures', () => {
+  it('finds those that come from nowhere', () => {
+    const text = [
+      'It costs 44.4 ns, 77.7 µs, is 7 times as fast: 4,097 per ms, 12,801 a second.',
+      'Between 9 and 61 s (60 s), 3.3 % of 440 MB, 7 bytes each, `99 ms`; 5 years, 20 minutes.',
+      '',
+      '| what | ns   | ms, median |',
+      '| ---- | ---- | ---------- |',
+      '| a    | 1.23 | 45.0       |',
+    ].join('\n');
+    expect(unfounded('docs/start.md', text)).toEqual([
+      '44.4 ns',
+      '77.7 µs',
+      '9 s',
+      '61 s',
+      '20 minutes',
+      '5 years',
+      '440 MB',
+      '3.3 %',
+      '7 bytes',
+      '7 times',
+      '4,097 per ms',
+      '12,801 per second',
+      '1.23 ns',
+      '45.0 ms',
+    ]);
+  });
+
+  it('finds what its source does not say', () => {
+    expect(unfounded('docs/start.md', 'It is free after 60 s, not 60.5 s.')).toEqual(['60.5 s']);
+    const figure = { path: 'docs/start.md', number: '61', unit: 's' };
+    expect(isFounded(figure, 60_000)).toBe(false);
+    expect(isFounded(figure, 61_000)).toBe(true);
+    expect(isFounded(figure, 'LICENSE: The MIT License, 61')).toBe(false);
+    const [path, source] = ['docs/operating/kubernetes.md', 'docs/operating/kubernetes.md: 25%'];
+    expect(isFounded({ path, number: '25', unit: '%' }, source)).toBe(true);
+    expect(isFounded({ path, number: '26', unit: '%' }, source)).toBe(false);
+  });
+});

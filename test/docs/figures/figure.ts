@@ -1,0 +1,92 @@
+/**
+ * The figures of a document: numbers with a unit of time, size or share, and how often or how fast.
+ * Blocks and pieces of code are left out, and so is a number without a unit.
+ */
+import { linesOf, type TextFile } from '../../tidy/check.js';
+import { cellsOf, withoutCode } from '../sections.js';
+
+export interface Figure {
+  readonly path: string;
+  /** As it is written, e.g. `4,096`. */
+  readonly number: string;
+  readonly unit: string;
+}
+
+/**
+ * Where figures come from, by page and by figure: a number in ms, bytes or parts of the whole; or
+ * a file and the words in it that have the figure, in its unit or in one of these.
+ */
+export type Sources = Readonly<Record<string, Readonly<Record<string, number | string>>>>;
+
+/** What one of a unit is in ms, bytes, or the whole. */
+const UNITS: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  µs: 1e-3,
+  ms: 1,
+  s: 1000,
+  seconds: 1000,
+  min: 60_000,
+  minutes: 60_000,
+  years: 365.25 * 86_400_000,
+  kB: 1e3,
+  MB: 1e6,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  '%': 0.01,
+};
+
+const NUMBER = String.raw`\d[\d,]*(?:\.\d+)?`;
+/** The second number is there where a span ends: `2 to 9 ns`. */
+const BEFORE = String.raw`(?<![\d.,^])(?:(${NUMBER}) (?:to|and|or) )?(${NUMBER})`;
+
+/** How documents write figures; the number is in the first two groups. */
+const FORMS: readonly (readonly [unit: string, says: RegExp])[] = [
+  ...Object.keys(UNITS).map((unit): readonly [string, RegExp] => [
+    unit,
+    new RegExp(`${BEFORE} ${unit}(?![\\w/])`, 'g'),
+  ]),
+  ['bytes', new RegExp(`${BEFORE} bytes (?:each|per|for each)`, 'g')],
+  ['times', new RegExp(`${BEFORE} times (?:as |faster|slower)`, 'g')],
+  ['per ms', new RegExp(`${BEFORE}(?: ids)? per (?:ms|millisecond)`, 'g')],
+  ['per second', new RegExp(`${BEFORE}(?: ids| numbers)? (?:per|a) second`, 'g')],
+];
+
+export function figuresIn({ path, text }: TextFile): Figure[] {
+  const prose = withoutCode(text.replace(/^\s*```[^]*?^\s*```/gm, ''), '`');
+  const inProse = FORMS.flatMap(([unit, says]) =>
+    [...prose.matchAll(says)].flatMap(([, first, second]) =>
+      [first, second].flatMap((number) => (number === undefined ? [] : { path, number, unit })),
+    ),
+  );
+  return [...inProse, ...columnsOf({ path, text })];
+}
+
+/** The numbers in columns whose head is a unit of time, or begins with one, as `ns per id`. */
+function columnsOf({ path, text }: TextFile): Figure[] {
+  const figures: Figure[] = [];
+  let units: (string | undefined)[] | undefined;
+  for (const line of linesOf(text)) {
+    const cells = line.startsWith('|') ? cellsOf(line) : undefined;
+    if (!cells) units = undefined;
+    else if (!units) units = cells.map((head) => /^(ns|µs|ms)\b/.exec(head)?.[1]);
+    else for (const [at, cell] of cells.entries()) add(figures, { path, unit: units[at] }, cell);
+  }
+  return figures;
+}
+
+function add(
+  figures: Figure[],
+  { path, unit }: { path: string; unit: string | undefined },
+  cell: string,
+): void {
+  if (unit !== undefined && /^\d/.test(cell)) figures.push({ path, number: cell, unit });
+}
+
+export const numberOf = (text: string): number => Number(text.replace(/[,_]/g, ''));
+
+/** Whether a value in ms, bytes or parts of the whole is the figure, as far as that is written. */
+export function isShownAs(value: number, { number, unit }: Omit<Figure, 'path'>): boolean {
+  const digitCount = number.split('.')[1]?.length ?? 0;
+  const inUnit = value / (UNITS[unit] ?? 1);
+  return inUnit.toFixed(digitCount) === numberOf(number).toFixed(digitCount);
+}

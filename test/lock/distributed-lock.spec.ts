@@ -183,7 +183,7 @@ describe('a section inside of a section', () => {
     expect(await codeOf(one.using('a', back))).toBe('LOCK_REENTERED');
   });
 
-  it('costs a promise no more where many locks were made, as tests of an application do', async () => {
+  it('costs a promise no more where many locks were made, as in tests', async () => {
     const traces = new Set<number>();
     for (let count = 0; count < 20; count++) {
       await new LockWorld().process().locks.using('a', () => undefined);

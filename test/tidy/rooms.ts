@@ -56,7 +56,7 @@ export const ROOMS: readonly Room[] = [
   // Locks, without a store: contract and rules, and whoever holds them.
   {
     room: 'lock',
-    imports: ['option-faults', 'registry', 'patience', 'core', 'errors', 'shown'],
+    imports: ['option-faults', 'registry', 'patience', 'core', 'errors', 'shown', 'process-wide'],
     outside: ['node:async_hooks', 'node:crypto'],
   },
   // The store's clock of a registry in this process is the clock of this process.

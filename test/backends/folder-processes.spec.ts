@@ -4,12 +4,12 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { compileLibrary } from '../threads/compiled-library.js';
+import { quickFolder } from '../support/quick-folder.mjs';
 
 const PROCESS_COUNT = 8;
 const START_COUNT = 16;
@@ -21,7 +21,7 @@ interface Terms {
   readonly fromMs?: number;
 }
 
-const root = mkdtempSync(join(tmpdir(), 'snowflake-processes-'));
+const root = quickFolder('processes');
 const running = new Set<ChildProcess>();
 let script: string;
 beforeAll(async () => {

@@ -3,9 +3,7 @@
  * release: each says the same of each.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { supportOf } from '../../lib/backends/schemes.js';
 import { layouts } from '../../lib/core/layout/presets.js';
@@ -13,9 +11,10 @@ import type { IDistributedSupport } from '../../lib/lease/distributed-support.js
 import { leased } from '../backends/sql-leases.js';
 import { SqlLab } from '../backends/sql-lab.js';
 import { command } from './run-command.js';
+import { quickFolder } from '../support/quick-folder.mjs';
 
 const lab = new SqlLab();
-const folder = mkdtempSync(join(tmpdir(), 'snowflake-commands-'));
+const folder = quickFolder('commands');
 const own = `namespace=${randomUUID()}`;
 const ofSql = `${own}&table=${lab.table}&replicated=false`;
 

@@ -3,17 +3,16 @@
  * and with which token; and the table of a database.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { locksOf } from '../../lib/backends/schemes.js';
 import { DistributedLock, type AcquiredLock } from '../../lib/nest/lock/index.js';
 import { SqlLab } from '../backends/sql-lab.js';
 import { command } from './run-command.js';
+import { quickFolder } from '../support/quick-folder.mjs';
 
 const lab = new SqlLab();
-const folder = mkdtempSync(join(tmpdir(), 'snowflake-locks-'));
+const folder = quickFolder('locks');
 const own = `namespace=${randomUUID()}`;
 const ofSql = `${own}&table=${lab.table}&replicated=false`;
 

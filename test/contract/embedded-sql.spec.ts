@@ -2,8 +2,7 @@
  * Databases inside the process keep the contract: SQLite in a file, and PGlite.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
@@ -26,9 +25,10 @@ import { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { describeDistributedSupport } from '../../lib/testing/index.js';
 import { leased } from '../backends/sql-leases.js';
 import { sqlStore } from './settable-sql.js';
+import { quickFolder } from '../support/quick-folder.mjs';
 
 const TABLE = 'contract_registry';
-const folder = mkdtempSync(join(tmpdir(), 'snowflake-sqlite-'));
+const folder = quickFolder('sqlite');
 const path = join(folder, 'registry.db');
 let database: InstanceType<typeof Database>;
 let pglite: PGlite;

@@ -2,8 +2,7 @@
  * Counters in databases inside the process keep the contract: SQLite in a file, and PGlite.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -18,8 +17,9 @@ import { RowCounters } from '../../lib/counters/row-counters.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
 import { failureOf } from '../backends/redis-lab.js';
 import { COUNTERS, sqlCounterStore } from './settable-sql-counters.js';
+import { quickFolder } from '../support/quick-folder.mjs';
 
-const folder = mkdtempSync(join(tmpdir(), 'snowflake-counters-'));
+const folder = quickFolder('counters');
 const path = join(folder, 'counters.db');
 let database: InstanceType<typeof Database>;
 let pglite: PGlite;

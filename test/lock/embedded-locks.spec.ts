@@ -1,8 +1,7 @@
 /**
  * Locks in databases inside the process keep the contract: SQLite in a file, and PGlite.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -17,8 +16,9 @@ import { RowLocks } from '../../lib/lock/row-locks.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { heldIn, namedLock, readySpaces } from './store-locks.js';
 import { LOCKS, sqlLockStore } from './settable-sql-locks.js';
+import { quickFolder } from '../support/quick-folder.mjs';
 
-const folder = mkdtempSync(join(tmpdir(), 'snowflake-locks-'));
+const folder = quickFolder('locks');
 const path = join(folder, 'locks.db');
 let database: InstanceType<typeof Database>;
 let pglite: PGlite;

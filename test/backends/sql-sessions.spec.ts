@@ -128,10 +128,13 @@ describe('PostgreSQL', () => {
     const query = `table=${table}&namespace=${namespace}&replicated=false`;
     const support = supportFromUrl(`${process.env['DATABASE_URL']!}?${query}`);
     const { workerId } = await leased(support);
-    await pool.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1`,
-      ['nestjs-snowflake'],
+    // Its own alone: other specs have sessions of that name on this server too.
+    const { rows } = await pool.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity ` +
+        `WHERE application_name = 'nestjs-snowflake' AND query LIKE $1`,
+      [`%${table}%`],
     );
+    expect(rows).toHaveLength(1);
     // The first call may be the one that finds out.
     await support.workers().catch(() => undefined);
     expect(await idsOf(support)).toEqual([workerId]);

@@ -4,7 +4,7 @@ module.exports = {
   testMatch: ['<rootDir>/src/**/*.spec.ts'],
   setupFiles: ['reflect-metadata'],
   // Types were checked when it was built.
-  transform: { '^.+\\.ts$': ['ts-jest', { transpilation: true }] },
+  transform: { '^.+\\.ts$': ['ts-jest', { isolatedModules: true }] },
   // The source is shared with the ESM application, which has to name the files it imports.
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
 };

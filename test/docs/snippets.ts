@@ -68,7 +68,7 @@ export function fencesIn({ path, text }: TextFile): Fence[] {
   return fences;
 }
 
-/** One program of all blocks and of the package itself. */
+/** One program of all blocks and of what they import of the package. */
 export class SnippetProgram {
   private readonly byPath: ReadonlyMap<string, Snippet>;
   private readonly program: ts.Program;
@@ -80,8 +80,7 @@ export class SnippetProgram {
     // All of `strict`, since a reader's project may have it. An example may leave a result unused.
     const strict = { strict: true, strictPropertyInitialization: true };
     const rules = { ...options, ...strict, noEmit: true, noUnusedLocals: false };
-    const entries = Object.values(options.paths ?? {}).map(([path]) => join(ROOT, path!));
-    this.program = ts.createProgram([...entries, ...this.byPath.keys()], rules, this.host(rules));
+    this.program = ts.createProgram([...this.byPath.keys()], rules, this.host(rules));
   }
 
   /** What the compiler says, each at its line in the document. */

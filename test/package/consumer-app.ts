@@ -2,9 +2,9 @@
  * A small application of somebody else: the source that all below consumers/ share, with the
  * settings and dependencies of one, installed from the registry and the tarball.
  */
-import { cp, mkdir, readFile, rename } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { ROOT } from '../tidy/tree.js';
+import { cp, mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { ROOT, madeOnce } from '../support/made-once.mjs';
 import { lastLine, run, runWith } from './command.js';
 
 /** Handed in by the application, so that they are no peers; and a second ioredis. */
@@ -17,31 +17,35 @@ export class ConsumerApp {
 
   static async install(name: string, below: string, tarball: string): Promise<ConsumerApp> {
     const folder = `${below}/${name}`;
+    // Hard links, to which nothing may be written: package.json is as npm has left it.
+    await run(ROOT, 'cp', '-RPl', await installed(name, tarball), folder);
+    const isOurs = (path: string): boolean => basename(path) !== 'package.json';
     for (const part of ['consumers/shared', `consumers/${name}`, 'probes']) {
-      await cp(`${ROOT}/test/package/${part}`, folder, { recursive: true });
+      await cp(`${ROOT}/test/package/${part}`, folder, { recursive: true, filter: isOurs });
     }
-    await run(folder, 'npm', ...INSTALL, tarball);
+    const library = `${folder}/node_modules/nestjs-snowflake`;
+    await rm(library, { recursive: true });
+    await mkdir(library);
+    await run(library, 'tar', 'xzf', tarball, '--strip-components=1');
     return new ConsumerApp(folder);
   }
 
-  /** Runs a script of the application's package.json. */
-  script(name: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
-    return runWith(env, this.folder, 'npm', 'run', name);
+  /** Runs a script of the application's package.json, and answers its last line. */
+  async script(name: string, env: Readonly<Record<string, string>> = {}): Promise<unknown> {
+    const manifest = await readFile(`${this.folder}/package.json`, 'utf8');
+    const { scripts } = JSON.parse(manifest) as { scripts: Record<string, string> };
+    // As `npm run` does it, without the half second of npm itself.
+    return lastLine(await runWith(env, this.folder, 'sh', '-c', scripts[name]!));
   }
 
-  /** Runs a program that a package of the application brought. */
+  /** Runs a program that a package of the application brought, and that npm links to. */
   bin(name: string, ...args: string[]): Promise<string> {
-    return run(this.folder, 'npx', '--no-install', name, ...args);
-  }
-
-  /** Compiles with the application's own TypeScript. */
-  typecheck(project: string): Promise<string> {
-    return run(this.folder, 'node_modules/.bin/tsc', '--noEmit', '--project', project);
+    return run(this.folder, process.execPath, `node_modules/.bin/${name}`, ...args);
   }
 
   /** Runs a file of probes/ inside the application and answers what it found. */
-  async probe(name: string): Promise<unknown> {
-    return lastLine(await run(this.folder, process.execPath, `${name}.mjs`));
+  async probe(name: string, ...args: string[]): Promise<unknown> {
+    return lastLine(await run(this.folder, process.execPath, `${name}.mjs`, ...args));
   }
 
   /** Takes the packages out of node_modules that the library can do without, while `work` runs. */
@@ -63,6 +67,16 @@ export class ConsumerApp {
       await move(aside, installed);
     }
   }
+}
+
+/** With all packages by npm; of the library it is only what it asks for that counts. */
+function installed(name: string, tarball: string): Promise<string> {
+  const manifest = `test/package/consumers/${name}/package.json`;
+  const sources = [manifest, 'package.json', 'test/package/consumer-app.ts'];
+  return madeOnce(name, sources, async (folder) => {
+    await cp(`${ROOT}/${manifest}`, `${folder}/package.json`);
+    await run(folder, 'npm', ...INSTALL, tarball);
+  });
 }
 
 /** As the package declares them. */

@@ -25,7 +25,9 @@ const PATH = /(?<![\w/:.-])(?:(?:docs|lib|test|bench|scripts)\/[\w./-]*\w|[\w-]+
 
 /** Texts of the program (messages, help) that name a file which is not packed. */
 export function textsThatNameNoFile(files: ReadonlyMap<string, string>): string[] {
-  const programs = [...files].filter(([path]) => /\.c?js$/.test(path));
+  const programs = [...files].filter(
+    ([path, text]) => /\.c?js$/.test(path) && text.search(PATH) >= 0,
+  );
   return programs.flatMap(([path, text]) =>
     textsOf(text).flatMap((said) =>
       [...said.matchAll(PATH)]

@@ -9,7 +9,7 @@ import { locksOf } from '../../lib/backends/schemes.js';
 import type { LockRecord, LockStore } from '../../lib/lock/lock-store.js';
 import { until } from '../until.js';
 import { BuiltShop } from './built-shop.js';
-import { createShopDatabase, query, type ShopDatabase } from './shop-database.js';
+import { createShopDatabase, type ShopDatabase } from './shop-database.js';
 import type { ShopProcess } from './shop-process.js';
 
 const SLOW_MS = 600_000;
@@ -29,12 +29,15 @@ describe.each([
   { store: 'Redis', locks: () => `${process.env['REDIS_URL']}?namespace=${randomUUID()}` },
 ])('a cron job with its locks in $store', ({ locks }) => {
   let database: ShopDatabase;
+  let client: pg.Client;
   let replicas: ShopProcess[];
   let held: LockStore;
 
   beforeAll(async () => {
     const built = await BuiltShop.build();
     database = await createShopDatabase();
+    client = new pg.Client({ connectionString: database.url });
+    await client.connect();
     const url = locks();
     const env = {
       SNOWFLAKE_SUPPORT: `${process.env['REDIS_URL']}?namespace=${randomUUID()}`,
@@ -48,13 +51,14 @@ describe.each([
   afterAll(async () => {
     await held.close?.();
     await Promise.all(replicas.map((replica) => replica.stop()));
+    await client.end();
     await database.drop();
   }, SLOW_MS);
 
   const reports = async (): Promise<Report[]> => {
     const at = `(extract(epoch FROM at) * 1000)::float8 AS at`;
     const sql = `SELECT ${at}, "madeBy" FROM sales_report ORDER BY at`;
-    return (await query(database.url, sql)) as Report[];
+    return (await client.query<Report>(sql)).rows;
   };
   const made = (count: number) => until(async () => (await reports()).length >= count);
 

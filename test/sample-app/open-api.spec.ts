@@ -3,10 +3,8 @@
  * id in it can be taken for a number.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { BuiltShop } from './built-shop.js';
+import { createShopDatabase, type ShopDatabase } from './shop-database.js';
 import type { ShopProcess } from './shop-process.js';
 
 const SLOW_MS = 600_000;
@@ -40,19 +38,19 @@ interface Named {
 }
 
 describe('the OpenAPI document', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'snowflake-shop-'));
-  let built: BuiltShop;
+  let database: ShopDatabase;
   let shop: ShopProcess;
   let document: Part & { paths: Record<string, Record<string, Operation>> };
 
   beforeAll(async () => {
-    built = await BuiltShop.build();
-    shop = await built.start({ DATA_DIR: join(folder, 'data') });
+    const built = await BuiltShop.build();
+    database = await createShopDatabase();
+    shop = await built.start({ SNOWFLAKE_SUPPORT: 'static:1', DATABASE_URL: database.url });
     document = (await shop.get('/docs-json')).body as typeof document;
   }, SLOW_MS);
   afterAll(async () => {
     await shop.stop();
-    rmSync(folder, { recursive: true });
+    await database.drop();
   }, SLOW_MS);
 
   const operations = (): [name: string, operation: Operation][] =>

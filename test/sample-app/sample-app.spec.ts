@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { redisSupport } from '../../lib/backends/redis/index.js';
 import { layouts } from '../../lib/core/layout/presets.js';
+import { readConfig } from '../../sample-app/src/config.js';
 import { BuiltShop } from './built-shop.js';
 import { gapsIn, invoicesOf, orderBy, type ShownInvoice } from './invoices.js';
 import { createShopDatabase, query, type ShopDatabase } from './shop-database.js';
@@ -241,18 +242,23 @@ describe('the shop on embedded defaults', () => {
 const workerIdIn = (output: string) => /Worker id (\d+) until/.exec(output)?.[1];
 
 describe('the shop without SNOWFLAKE_SUPPORT', () => {
-  it.each([
-    ['in production', { NODE_ENV: 'production' }],
-    ['on a database that others may share', { DATABASE_URL: 'postgres://127.0.0.1:1/shop' }],
-    ['where it is empty', { NODE_ENV: 'production', SNOWFLAKE_SUPPORT: '' }],
-  ])(
-    'does not start %s, and says what to set',
-    async (_where, env) => {
-      const starting = built.start({ DATA_DIR: join(tmpdir(), randomUUID()), ...env });
-      await expect(starting).rejects.toThrow('Set SNOWFLAKE_SUPPORT, for example redis://');
+  const refusal = 'Set SNOWFLAKE_SUPPORT, for example redis://';
+
+  it(
+    'does not start in production, and says what to set',
+    async () => {
+      const env = { DATA_DIR: join(tmpdir(), randomUUID()), NODE_ENV: 'production' };
+      await expect(built.start(env)).rejects.toThrow(refusal);
     },
     SLOW_MS,
   );
+
+  it.each([
+    ['on a database that others may share', { DATABASE_URL: 'postgres://127.0.0.1:1/shop' }],
+    ['where it is empty', { NODE_ENV: 'production', SNOWFLAKE_SUPPORT: '' }],
+  ])('has no configuration %s, and says what to set', (_where, env) => {
+    expect(() => readConfig(env)).toThrow(refusal);
+  });
 });
 
 describe('the shop without PUBLIC_ID_KEY', () => {

@@ -6,6 +6,9 @@ import { once } from 'node:events';
 import { freePort } from '../../scripts/servers/free-port.mjs';
 import { until } from '../until.js';
 
+/** To compile the embedded database for speed takes longer than what it has to do here. */
+const FLAGS = ['--liftoff-only'];
+
 /** What the environment of the tests must not set for it. */
 const UNSET = {
   DATABASE_URL: undefined,
@@ -34,7 +37,7 @@ export class ShopProcess {
     wanted?: number,
   ): Promise<ShopProcess> {
     const port = wanted ?? (await freePort());
-    const child = spawn(process.execPath, [main], {
+    const child = spawn(process.execPath, [...FLAGS, main], {
       env: { ...process.env, ...UNSET, NO_COLOR: '1', ...env, PORT: String(port) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

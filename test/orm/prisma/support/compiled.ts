@@ -1,9 +1,9 @@
 /**
- * What the compiler says of a file beside a generated client, in an application that has the
+ * What the compiler says of files beside a generated client, in an application that has the
  * sources of this library.
  */
 import { writeFile } from 'node:fs/promises';
-import { run } from '../../../package/command.js';
+import ts from 'typescript';
 import { ROOT } from '../../../tidy/tree.js';
 import { generatedClients, type Major } from './generated-clients.js';
 
@@ -25,13 +25,31 @@ const OPTIONS = {
   },
 };
 
-/** Rejects with the faults; `@prisma/client` of the code is the client that was generated. */
-export async function compile(major: Major, name: string, code: string): Promise<void> {
+/** What it says of each code by its name; the client in it is the one that was generated. */
+export async function faultsOf(
+  major: Major,
+  codes: Readonly<Record<string, string>>,
+): Promise<Record<string, string[]>> {
   const folder = `${await generatedClients(major)}/postgresql`;
   const client = `./generated/prisma/${major === 6 ? 'index' : 'client'}.js`;
-  await writeFile(`${folder}/${name}.ts`, code.replaceAll('./generated/prisma/client.js', client));
-  const config = { compilerOptions: OPTIONS, files: [`${name}.ts`] };
-  await writeFile(`${folder}/tsconfig.${name}.json`, JSON.stringify(config));
-  const tsc = `${ROOT}/node_modules/typescript/bin/tsc`;
-  await run(folder, process.execPath, tsc, '--project', `tsconfig.${name}.json`);
+  for (const [name, code] of Object.entries(codes)) {
+    const text = code.replaceAll('./generated/prisma/client.js', client);
+    await writeFile(`${folder}/${name}.ts`, text);
+  }
+  const names = Object.keys(codes);
+  const settings = { compilerOptions: OPTIONS, files: names.map((name) => `${name}.ts`) };
+  const { options, fileNames } = ts.parseJsonConfigFileContent(settings, ts.sys, folder);
+  // One program of all of them: a generated client is most of the work.
+  const program = ts.createProgram(fileNames, options);
+  const faults = (name: string): string[] => {
+    const file = program.getSourceFile(`${folder}/${name}.ts`)!;
+    const found = [
+      ...program.getSyntacticDiagnostics(file),
+      ...program.getSemanticDiagnostics(file),
+    ];
+    return found.map(
+      ({ code, messageText }) => `TS${code} ${ts.flattenDiagnosticMessageText(messageText, ' ')}`,
+    );
+  };
+  return Object.fromEntries(names.map((name) => [name, faults(name)]));
 }

@@ -130,8 +130,8 @@ describe('PostgreSQL', () => {
     const { workerId } = await leased(support);
     // Its own alone: other specs have sessions of that name on this server too.
     const { rows } = await pool.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity ` +
-        `WHERE application_name = 'nestjs-snowflake' AND query LIKE $1`,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ` +
+        `application_name = 'nestjs-snowflake' AND query LIKE $1`,
       [`%${table}%`],
     );
     expect(rows).toHaveLength(1);

@@ -106,8 +106,8 @@ function mutant(/** @type {readonly Edit[]} */ edits) {
   const changed = new Map(edits.map(({ file }) => [join(ROOT, 'lib', file), edited(file, edits)]));
   return {
     name: 'mutant',
-    setup({ onLoad }) {
-      onLoad({ filter: /\.ts$/ }, ({ path }) => {
+    setup(esbuild) {
+      esbuild.onLoad({ filter: /\.ts$/ }, ({ path }) => {
         const contents = changed.get(path);
         return contents === undefined ? undefined : { contents, loader: 'ts' };
       });

@@ -1,0 +1,30 @@
+// Jest's environment for Node, which forgets the storages of a spec file when the file has ended.
+//
+// Node keeps each AsyncLocalStorage that was ever used and, up to version 22, asks all of them at
+// every promise. Jest's runner makes one for each spec file, so that the last files of a worker
+// took a quarter longer than alone.
+import asyncHooks from 'node:async_hooks';
+import { TestEnvironment } from 'jest-environment-node';
+
+/** @type {Set<asyncHooks.AsyncLocalStorage<unknown>>} of the file that runs */
+const storages = new Set();
+
+/** @template T @extends {asyncHooks.AsyncLocalStorage<T>} */
+class NotedStorage extends asyncHooks.AsyncLocalStorage {
+  /** @param {ConstructorParameters<typeof asyncHooks.AsyncLocalStorage>} options */
+  constructor(...options) {
+    super(...options);
+    storages.add(this);
+  }
+}
+// Modules of Node are the same to all that a worker runs.
+asyncHooks.AsyncLocalStorage = NotedStorage;
+
+export default class ForgetfulEnvironment extends TestEnvironment {
+  /** @override */
+  async teardown() {
+    await super.teardown();
+    for (const storage of storages) storage.disable();
+    storages.clear();
+  }
+}

@@ -33,8 +33,7 @@ export const GUIDES: Sources = {
     '5 s': lease.maxDriftMs,
     '4096 per ms': our.perMs(layouts.snowflake()),
     '56 %': `${RESULTS}56 % twice`,
-    '20 minutes': 'CONTRIBUTING.md: takes 20 to 30 minutes',
-    '30 minutes': 'CONTRIBUTING.md: takes 20 to 30 minutes',
+    '10 minutes': 'CONTRIBUTING.md: takes about 10 minutes',
   },
   'docs/start.md': { '60 s': lease.ttlMs, '17 s': our.firstStartMs + our.lossMs },
   'docs/concepts/choosing.md': {

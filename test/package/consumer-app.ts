@@ -17,8 +17,8 @@ export class ConsumerApp {
 
   static async install(name: string, below: string, tarball: string): Promise<ConsumerApp> {
     const folder = `${below}/${name}`;
-    // Hard links, to which nothing may be written: package.json is as npm has left it.
-    await run(ROOT, 'cp', '-RPl', await installed(name, tarball), folder);
+    await linkTree(await installed(name, tarball), folder);
+    // Nothing may be written to a link: package.json is as npm has left it.
     const isOurs = (path: string): boolean => basename(path) !== 'package.json';
     for (const part of ['consumers/shared', `consumers/${name}`, 'probes']) {
       await cp(`${ROOT}/test/package/${part}`, folder, { recursive: true, filter: isOurs });
@@ -66,6 +66,16 @@ export class ConsumerApp {
     } finally {
       await move(aside, installed);
     }
+  }
+}
+
+/** As hard links, or as copies where the two lie in different file systems. */
+async function linkTree(from: string, to: string): Promise<void> {
+  try {
+    await run(ROOT, 'cp', '-RPl', from, to);
+  } catch {
+    await rm(to, { recursive: true, force: true });
+    await run(ROOT, 'cp', '-RP', from, to);
   }
 }
 

@@ -40,7 +40,7 @@ export default {
   // For what hangs. No test may depend on how fast the machine is, so none has a limit of its own.
   testTimeout: 600_000,
   // More than there are cores: half of the files wait for a server or a process most of their time.
-  maxWorkers: Math.ceil(availableParallelism() * 2),
+  maxWorkers: availableParallelism() * 2,
   // A worker keeps what its files loaded, and would collect garbage for a third of its time.
   workerIdleMemoryLimit: '500MB',
   testSequencer: '<rootDir>/test/support/long-first.mjs',

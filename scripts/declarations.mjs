@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, posix } from 'node:path';
 import ts from 'typescript';
+import { visibleTypes } from './visible-types.mjs';
 
 const LIB = 'dist/lib';
 const FORMATS = ['esm', 'cjs'];
@@ -29,16 +30,15 @@ const importsOf = (/** @type {string} */ text) =>
 const declared = (/** @type {string} */ path) =>
   readFileSync(`${LIB}/${path.replace(/\.js$/, '.d.ts')}`, 'utf8');
 
-/** Without another package, here or in what it imports; Node itself is none. */
-const isShared = (/** @type {string} */ path) =>
-  reachable([path], declared).every((one) =>
-    importsOf(declared(one)).every((name) => /^(\.|node:)/.test(name)),
+/** Whether it needs no other package, nor does what it imports; Node itself is none. */
+const isShared = (/** @type {string} */ path, /** @type {(path: string) => string} */ read) =>
+  reachable([path], read).every((one) =>
+    importsOf(read(one)).every((name) => /^(\.|node:)/.test(name)),
   );
 
-/** Without the head of its file and comments on what is private, and indented by two. */
+/** Without comments on what is private, and indented by two. */
 const shortened = (/** @type {string} */ text) =>
   text
-    .replace(/^\/\*\*.*?\*\/\n/s, '')
     .replaceAll(/^ *\/\*\*(?:(?!\*\/).)*\*\/\n(?= *private )/gms, '')
     .replaceAll(/^(?: {4})+/gm, (spaces) => spaces.slice(spaces.length / 2));
 
@@ -66,10 +66,11 @@ export async function writeDeclarations(/** @type {readonly string[]} */ entries
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path.replace(/\.js$/, '.d.ts'), text);
   };
-  const all = reachable(entries, declared);
-  const shared = new Set(all.filter(isShared));
+  const visible = visibleTypes(entries, declared);
+  const all = reachable(entries, visible);
+  const shared = new Set(all.filter((path) => isShared(path, visible)));
   for (const path of all) {
-    const text = shortened(declared(path));
+    const text = shortened(visible(path));
     if (shared.has(path)) await write(`dist/types/${path}`, text);
     if (shared.has(path) && !entries.includes(path)) continue;
     const own = shared.has(path) ? facade(path) : withSharedImports(path, text, shared);

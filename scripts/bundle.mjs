@@ -1,23 +1,31 @@
 // From the compiled library (dist/lib, a module for each file) to what is published: the entries,
 // what they share, and their types, as ES modules and once more, in the same form, as CommonJS.
 //
-// The core and all it needs is one module, so that it loads in a moment; for the rest esbuild finds
-// what entries share, and no entry loads a package that it does not need. Generated data (the page,
-// the Lua) is in dist/data, once.
+// A room that most entries stand on is one module; the core needs no other, so that it loads in a
+// moment. For the rest esbuild finds what entries share, and no entry loads a package that it does
+// not need. Generated data (the page, the Lua) is in dist/data, once.
 //
 // Node loads the ES modules, also for require(): they are not minified, so that stack traces keep
 // names and lines. Minified, but for the names of classes and functions, is what no server runs:
 // the command line, doubles and suites for tests, and CommonJS, which is for tools that know no
 // other, a Jest above all.
 import { build, transform } from 'esbuild';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, posix } from 'node:path';
 import ts from 'typescript';
 import { reachable, writeDeclarations } from './declarations.mjs';
 import { ENTRIES } from './entries.mjs';
 
 const LIB = 'dist/lib';
-const CORE = 'shared/core.js';
+/** @type {Readonly<Record<string, readonly string[]>>} the modules of whole rooms, by name */
+const MODULES = {
+  core: ['core', 'errors', 'shown'],
+  patience: ['patience', 'process-wide', 'option-faults', 'generator-kind'],
+  lease: ['lease'],
+  registry: ['registry'],
+  lock: ['lock'],
+  counters: ['counters'],
+};
 const paths = Object.values(ENTRIES);
 
 /** @type {import('esbuild').BuildOptions & { write: false, metafile: true }} */
@@ -34,35 +42,42 @@ const SETTINGS = {
   write: false,
 };
 
-/** Paths below dist/lib of all that the entry `core` is made of. */
-async function filesOfCore() {
-  const { metafile } = await build({ ...SETTINGS, entryPoints: [`${LIB}/core/index.js`] });
-  return Object.keys(metafile.inputs).map((path) => posix.relative(LIB, path));
-}
+/** The module that a file of dist/lib is in, if it is in one of these. */
+const moduleOf = (/** @type {string} */ path) =>
+  Object.keys(MODULES).find((name) => MODULES[name]?.includes(roomOf(path)));
 
 /** @returns {Promise<string>} one module that exports every name of these files */
-async function coreModule(/** @type {readonly string[]} */ files) {
+async function wholeModule(
+  /** @type {readonly string[]} */ files,
+  /** @type {import('esbuild').Plugin} */ plugin,
+) {
   const contents = files.map((path) => `export * from './${path}';`).join('\n');
-  const { outputFiles } = await build({ ...SETTINGS, stdin: { contents, resolveDir: LIB } });
+  const stdin = { contents, resolveDir: LIB };
+  const { outputFiles } = await build({ ...SETTINGS, plugins: [plugin], stdin });
   return outputFiles[0].text;
 }
 
 /** Stands before the path of a module that is made apart from those that import it. */
 const APART = 'apart:';
 const dataFile = (/** @type {string} */ path) => `data/${basename(path, '.generated.js')}.cjs`;
+const moduleFile = (/** @type {string} */ name) => `shared/${name}.js`;
 
-/** @returns {import('esbuild').Plugin} */
-function apart(/** @type {readonly string[]} */ core, /** @type {Set<string>} */ data) {
+/** @returns {import('esbuild').Plugin} for all that is in the module `here`, or in none of these */
+function apart(/** @type {Set<string>} */ data, /** @type {string | undefined} */ here) {
   return {
     name: 'apart',
     setup(esbuild) {
       esbuild.onResolve({ filter: /^\./ }, ({ path, importer, kind }) => {
-        if (kind === 'entry-point') return undefined;
+        if (kind === 'entry-point' || importer === '<stdin>') return undefined;
         const asked = posix.relative(LIB, posix.join(posix.relative('.', dirname(importer)), path));
-        if (core.includes(asked)) return { path: `${APART}esm/${CORE}`, external: true };
-        if (!asked.endsWith('.generated.js')) return undefined;
-        data.add(asked);
-        return { path: `${APART}${dataFile(asked)}`, external: true };
+        if (asked.endsWith('.generated.js')) {
+          data.add(asked);
+          return { path: `${APART}${dataFile(asked)}`, external: true };
+        }
+        const there = moduleOf(asked);
+        if (there === here) return undefined;
+        if (there) return { path: `${APART}esm/${moduleFile(there)}`, external: true };
+        return { errors: [{ text: `${asked} would be in ${here} and elsewhere: say where` }] };
       });
     },
   };
@@ -92,19 +107,19 @@ async function otherModules(/** @type {import('esbuild').Plugin} */ plugin) {
   );
 }
 
-/** By the room that most of a chunk comes from, the largest first: nest, nest-2, lease. */
+/** By the room that it hands on, or that most of it comes from, the largest first: nest, nest-2. */
 function namesOfChunks(/** @type {import('esbuild').Metafile['outputs']} */ outputs) {
   const chunks = Object.entries(outputs).filter(([path]) => path.includes('/shared/'));
-  const taken = new Set([CORE]);
+  const taken = new Set(Object.keys(MODULES).map(moduleFile));
   /** @type {Map<string, string>} from the hash of a chunk */
   const names = new Map();
-  for (const [path, { inputs }] of chunks.toSorted(([, a], [, b]) => b.bytes - a.bytes)) {
-    const sizes = Object.entries(inputs).map(([file, { bytesInOutput }]) => ({
+  for (const [path, chunk] of chunks.toSorted(([, a], [, b]) => b.bytes - a.bytes)) {
+    const sizes = Object.entries(chunk.inputs).map(([file, { bytesInOutput }]) => ({
       file,
       bytesInOutput,
     }));
     const [largest] = sizes.toSorted((a, b) => b.bytesInOutput - a.bytesInOutput);
-    const room = roomOf(posix.relative(LIB, largest?.file ?? LIB));
+    const room = roomOf(posix.relative(LIB, chunk.entryPoint ?? largest?.file ?? LIB));
     const free = [room, ...Array.from(chunks, (_, at) => `${room}-${at + 2}`)];
     const name = free.find((one) => !taken.has(`shared/${one}.js`)) ?? room;
     taken.add(`shared/${name}.js`);
@@ -201,11 +216,14 @@ const write = async (/** @type {string} */ path, /** @type {string} */ text) => 
   await writeFile(path, text);
 };
 
-const core = await filesOfCore();
 /** @type {Set<string>} */
 const data = new Set();
-const modules = await otherModules(apart(core, data));
-modules.set(CORE, await coreModule(core));
+const modules = await otherModules(apart(data));
+const compiled = await readdir(LIB, { recursive: true });
+for (const name of Object.keys(MODULES)) {
+  const files = compiled.filter((path) => path.endsWith('.js') && moduleOf(path) === name);
+  modules.set(moduleFile(name), await wholeModule(files, apart(data, name)));
+}
 
 const textOf = (/** @type {string} */ path) => modules.get(path) ?? '';
 for (const [path, text] of modules) {

@@ -4,6 +4,7 @@
  */
 import { layouts, type BitLayout } from 'nestjs-snowflake/core';
 import { RESOLUTION_MS } from '../../../lib/backends/etcd/worker-ids/etcd-clock.js';
+import { SILENCE_MS } from '../../../lib/backends/redis/connection/silence.js';
 import { LEASE_DEFAULTS, minRangeMsOf } from '../../../lib/lease/lease-options.js';
 import { readTree } from '../../tidy/tree.js';
 import { numberOf } from './figure.js';
@@ -42,6 +43,7 @@ const HASH = 'lib/backends/redis/connection/redis-hash.ts';
 export const redisRestartMs = constant(HASH, 'RESTART_MS');
 export const redisFailoverMs = redisRestartMs + constant(HASH, 'FAILOVER_MS');
 
+export const silenceMs = SILENCE_MS;
 export const firstRetryMs = constant('lib/patience/retry-delay.ts', 'FIRST_MS');
 export const lastRetryMs = constant('lib/patience/retry-delay.ts', 'LAST_MS');
 export const releaseMs = constant('lib/lease/lease-acquirer.ts', 'RELEASE_TIMEOUT_MS');

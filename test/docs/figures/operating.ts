@@ -62,6 +62,7 @@ export const OPERATING: Sources = {
     '1 s': our.releaseMs,
     '26 s': 'test/segments/several-stores.spec.ts: toBeGreaterThanOrEqual(26_000)',
     '10 ms': our.longestWaitMs,
+    '10 s': our.silenceMs,
   },
   'docs/operating/kubernetes.md': {
     '60 s': lease.ttlMs,

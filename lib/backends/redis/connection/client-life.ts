@@ -1,9 +1,12 @@
 /**
  * One client, from its first use to its end, however many use it.
  *
- * Promise: it is built once and connected once, whoever asks first; nothing outlives its end.
+ * Promise: it is built once and connected once, whoever asks first; nothing outlives its end. A
+ * connection on which nobody is answered any more is replaced.
  */
+import type { Timers } from '../../../patience/timers.js';
 import { hearLaterErrors, type RedisClient } from './redis-client.js';
+import { Silence, SILENCE_MS } from './silence.js';
 
 /** What somebody has of a client, which may be theirs alone. */
 export interface ClientUse {
@@ -11,6 +14,8 @@ export interface ClientUse {
   readonly lastError: Error | undefined;
   /** The client, once a connection that is under way has come up or failed. */
   ready(): Promise<RedisClient>;
+  /** What the client answers, if need be over another connection. */
+  answered<T>(answer: Promise<T>): Promise<T>;
   /** Ends this use; a second time it does nothing. */
   end(): void;
 }
@@ -23,9 +28,11 @@ export class ClientLife implements ClientUse {
   #client: RedisClient | undefined;
   #lastError: Error | undefined;
   #isOver = false;
+  readonly #silence: Silence;
 
-  constructor(build: () => Promise<RedisClient>) {
+  constructor(build: () => Promise<RedisClient>, timers?: Timers) {
     this.#build = build;
+    this.#silence = new Silence(() => this.#replace(), timers);
   }
 
   get lastError(): Error | undefined {
@@ -40,14 +47,24 @@ export class ClientLife implements ClientUse {
     const client = await this.#opening;
     if (client.status === 'ready' || this.#isOver) return client;
     this.#settling ??= settled(client).finally(() => (this.#settling = undefined));
-    await this.#settling;
+    await this.answered(this.#settling);
     return client;
+  }
+
+  answered<T>(answer: Promise<T>): Promise<T> {
+    return this.#silence.until(answer);
   }
 
   end(): void {
     this.#isOver = true;
     // Not QUIT: a server that hangs would never answer it, and nothing is under way any more.
     this.#client?.disconnect();
+  }
+
+  /** Its calls go on over the next connection, or fail with it. */
+  #replace(): void {
+    this.#lastError = new Error(`nothing was heard for ${SILENCE_MS} ms`);
+    this.#client?.disconnect(true);
   }
 
   async #open(): Promise<RedisClient> {

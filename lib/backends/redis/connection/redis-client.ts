@@ -13,7 +13,8 @@ export interface RedisClient {
   readonly isCluster?: boolean;
   readonly options?: object;
   connect(): Promise<void>;
-  disconnect(): void;
+  /** @param reconnects whether it comes back over another connection */
+  disconnect(reconnects?: boolean): void;
   evalsha(sha1: string, keyCount: number, ...keyAndArgs: (string | number)[]): Promise<unknown>;
   eval(lua: string, keyCount: number, ...keyAndArgs: (string | number)[]): Promise<unknown>;
   info(section: string): Promise<string>;

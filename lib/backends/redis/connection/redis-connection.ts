@@ -69,8 +69,9 @@ export class RedisConnection {
     const life = this.#life;
     const { line } = life;
     try {
-      const ready = async () => (life.use ??= this.#join()).ready();
-      return await line.run(ready, (client) => call(client, line));
+      const use = () => (life.use ??= this.#join());
+      const ready = async () => use().ready();
+      return await line.run(ready, (client) => use().answered(call(client, line)));
     } catch (error) {
       if (line.isOver) throw closed(this.#place.where);
       throw redisError(error, this.#place, life.use?.lastError);

@@ -26,6 +26,7 @@ export class SharedClients {
         return shared.life.lastError;
       },
       ready: () => shared.life.ready(),
+      answered: (answer) => shared.life.answered(answer),
       end: () => this.#leave(key, shared, use),
     };
     this.#clients.set(key, shared);

@@ -41,12 +41,14 @@ export const ENTRY_FILES = Object.fromEntries(
   pathsByEntry.map(([entry, path]) => [importOf(entry), `lib/${path}.ts`]),
 );
 
-const built = (/** @type {string} */ format, /** @type {string} */ path) => ({
-  types: `./dist/${format}/${path}.d.ts`,
-  default: `./dist/${format}/${path}.js`,
-});
+const built = (/** @type {string} */ format, /** @type {string} */ path) =>
+  `./dist/${format}/${path}.js`;
+const typesOf = (/** @type {string} */ module) => module.replace(/\.js$/, '.d.ts');
 
-/** Node of today gives require() the ES module too, so that a process has one copy. */
+/**
+ * Node of today gives require() the ES module too, so that a process has one copy. TypeScript finds
+ * the types beside each module.
+ */
 const conditions = (/** @type {string} */ path) => ({
   'module-sync': built('esm', path),
   import: built('esm', path),
@@ -59,11 +61,11 @@ export function packageWithEntries(/** @type {string} */ text) {
   const exports = Object.fromEntries(pathsByEntry.map(([entry, p]) => [entry, conditions(p)]));
   // For the module resolution of TypeScript that knows no exports.
   const named = pathsByEntry.filter(([entry]) => entry !== '.');
-  const types = named.map(([entry, path]) => [entry.slice(2), [built('cjs', path).types]]);
+  const types = named.map(([entry, path]) => [entry.slice(2), [typesOf(built('cjs', path))]]);
   const manifest = {
     ...JSON.parse(text),
-    main: root.default,
-    types: root.types,
+    main: root,
+    types: typesOf(root),
     exports: { ...exports, './package.json': './package.json' },
     typesVersions: { '*': Object.fromEntries(types) },
   };

@@ -111,7 +111,7 @@ describe('the table of entries', () => {
     const manifest = packageWithEntries('{"name":"x","exports":{},"typesVersions":{}}');
     expect(JSON.parse(manifest)).toMatchObject({
       main: './dist/cjs/index.js',
-      exports: { './core': { import: { types: './dist/esm/core/index.d.ts' } } },
+      exports: { './core': { import: './dist/esm/core/index.js' } },
       typesVersions: { '*': { core: ['./dist/cjs/core/index.d.ts'] } },
     });
     const paths = tsconfigWithEntries('{ "paths": { "nestjs-snowflake": ["./elsewhere.ts"] } }');

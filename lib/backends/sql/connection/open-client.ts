@@ -5,6 +5,8 @@
  * seconds and takes the connection with it, so that no later call waits behind it.
  */
 import { SnowflakeError } from '../../../errors.js';
+import { systemTimers } from '../../../patience/timers.js';
+import { withinLimit } from '../../../patience/within-limit.js';
 import type { SqlParameter } from '../sql-query.js';
 import { PATIENCE_MS, type OpenClient } from './sql-connection.js';
 import type { FileUrl, ServerUrl } from './sql-url.js';
@@ -16,6 +18,11 @@ const SQLITE_BUSY_MS = 20;
 export function openClient(url: ServerUrl | FileUrl): Promise<OpenClient> {
   if (url.dialect === 'sqlite') return openSqlite(url);
   return url.dialect === 'postgres' ? openPostgres(url) : openMysql(url);
+}
+
+/** What both drivers have inside, and do not show. */
+interface Inside {
+  readonly connection: { readonly stream: { destroy(): void } };
 }
 
 async function openPostgres(url: ServerUrl): Promise<OpenClient> {
@@ -35,9 +42,7 @@ async function openPostgres(url: ServerUrl): Promise<OpenClient> {
   client.on('end', broken);
   const destroy = () => {
     broken();
-    (
-      client as unknown as { connection: { stream: { destroy(): void } } }
-    ).connection.stream.destroy();
+    (client as unknown as Inside).connection.stream.destroy();
   };
   await client.connect().catch((error: unknown) => {
     destroy();
@@ -71,16 +76,27 @@ async function openMysql(url: ServerUrl): Promise<OpenClient> {
   const broken = () => void (isBroken = true);
   client.on('error', broken);
   client.on('end', broken);
+  const destroy = () => {
+    broken();
+    client.destroy();
+    // It only says farewell, which nobody may hear.
+    (client as unknown as Inside).connection.stream.destroy();
+  };
+  // The driver's own limit leaves the connection in use, and does not hold where it prepares.
+  const over = (): never => {
+    destroy();
+    throw Object.assign(new Error('query read timeout'), { code: 'PROTOCOL_SEQUENCE_TIMEOUT' });
+  };
+  const limit = { ms: PATIENCE_MS, timers: systemTimers, over };
   const query = async (sql: string, values: SqlParameter[]) => {
     try {
-      return await client.execute({ sql, values, timeout: PATIENCE_MS });
+      return await withinLimit<unknown>(client.execute(sql, values), limit);
     } catch (error) {
-      if ((error as { fatal?: unknown }).fatal === true) client.destroy();
-      if ((error as { fatal?: unknown }).fatal === true) broken();
+      if ((error as { fatal?: unknown }).fatal === true) destroy();
       throw error;
     }
   };
-  return { query, isBroken: () => isBroken, destroy: () => client.destroy() };
+  return { query, isBroken: () => isBroken, destroy };
 }
 
 type Sqlite = new (path: string, options: { timeout: number }) => SqliteHandle & { close(): void };

@@ -119,6 +119,7 @@ export class SnippetProgram {
 
   private host(options: ts.CompilerOptions): ts.CompilerHost {
     const host = ts.createCompilerHost(options);
+    host.jsDocParsingMode = ts.JSDocParsingMode.ParseForTypeErrors;
     const disk = { ...host };
     // A block without import or export is a module all the same.
     const textOf = (path: string) =>

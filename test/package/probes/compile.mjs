@@ -14,10 +14,10 @@ function hostOf(options) {
   const host = ts.createCompilerHost(options);
   // As `tsc` does it.
   host.jsDocParsingMode = ts.JSDocParsingMode.ParseForTypeErrors;
-  const { getSourceFile } = host;
+  const disk = { ...host };
   host.getSourceFile = (path, how, ...rest) => {
     const key = `${path} ${JSON.stringify(how)}`;
-    if (!trees.has(key)) trees.set(key, getSourceFile(path, how, ...rest));
+    if (!trees.has(key)) trees.set(key, disk.getSourceFile(path, how, ...rest));
     return trees.get(key);
   };
   return host;

@@ -55,13 +55,9 @@ export class AppService {
 describe.each(MAJORS)('an application of Nest %s', (major) => {
   const app = (): ScaffoldedApp => apps.get(major)!;
   const support = `${process.env['REDIS_URL']}?namespace=${randomUUID()}`;
+  const env = () => ({ ...UNASKED, npm_config_registry: registry.url });
   const add = (...args: string[]): Promise<string> =>
-    app().nest(
-      { ...UNASKED, npm_config_registry: registry.url },
-      'add',
-      'nestjs-snowflake',
-      ...args,
-    );
+    app().nest(env(), 'add', 'nestjs-snowflake', ...args);
 
   it('gets the library and what fits to it', async () => {
     await add(`--support=${support}`);

@@ -18,7 +18,12 @@ const shared = {
   setupFiles: ['reflect-metadata'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': '<rootDir>/test/support/transform.mjs' },
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...entries },
+  moduleNameMapper: {
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+    // Loaded once for a worker, and several times as fast.
+    '^(typescript|playwright-core)$': '<rootDir>/test/support/outside/$1.cjs',
+    ...entries,
+  },
 };
 
 /** A kind of tests, by `npm test -- --selectProjects <kind>`; one without servers has no setup. */

@@ -68,6 +68,9 @@ export function fencesIn({ path, text }: TextFile): Fence[] {
   return fences;
 }
 
+/** Of files on disk, which are read in the same way for every program. */
+const trees = new Map<string, ts.SourceFile | undefined>();
+
 /** One program of all blocks and of what they import of the package. */
 export class SnippetProgram {
   private readonly byPath: ReadonlyMap<string, Snippet>;
@@ -119,6 +122,7 @@ export class SnippetProgram {
 
   private host(options: ts.CompilerOptions): ts.CompilerHost {
     const host = ts.createCompilerHost(options);
+    host.jsDocParsingMode = ts.JSDocParsingMode.ParseForTypeErrors;
     const disk = { ...host };
     // A block without import or export is a module all the same.
     const textOf = (path: string) =>
@@ -127,8 +131,9 @@ export class SnippetProgram {
     host.readFile = (path) => textOf(path) ?? disk.readFile(path);
     host.getSourceFile = (path, version, ...rest) => {
       const text = textOf(path);
-      if (text === undefined) return disk.getSourceFile(path, version, ...rest);
-      return ts.createSourceFile(path, text, version);
+      if (text !== undefined) return ts.createSourceFile(path, text, version);
+      if (!trees.has(path)) trees.set(path, disk.getSourceFile(path, version, ...rest));
+      return trees.get(path);
     };
     return host;
   }

@@ -19,8 +19,7 @@ export function runWith(
   command: string,
   ...args: string[]
 ): Promise<string> {
-  const own = Object.entries(process.env).filter(([name]) => !OF_THIS_RUN.test(name));
-  const env = { ...Object.fromEntries(own), ...added };
+  const env = environmentWith(added);
   return new Promise((resolve, reject) => {
     execFile(command, args, { cwd: folder, env, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
       if (!error) return resolve(stdout);
@@ -28,6 +27,12 @@ export function runWith(
       reject(new Error(`\`${command} ${args.join(' ')}\` failed:\n${said}`, { cause: error }));
     });
   });
+}
+
+/** Of a user's process. */
+export function environmentWith(added: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  const own = Object.entries(process.env).filter(([name]) => !OF_THIS_RUN.test(name));
+  return { ...Object.fromEntries(own), ...added };
 }
 
 /** The last line of an output, read as JSON: npm prints the script it runs before. */

@@ -2,17 +2,22 @@
  * A small application of somebody else: the source that all below consumers/ share, with the
  * settings and dependencies of one, installed from the registry and the tarball.
  */
+import { spawn } from 'node:child_process';
 import { cp, mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
+import { createInterface } from 'node:readline';
 import { ROOT, madeOnce } from '../support/made-once.mjs';
-import { lastLine, run, runWith } from './command.js';
+import { environmentWith, lastLine, run, runWith } from './command.js';
 
 /** Handed in by the application, so that they are no peers; and a second ioredis. */
 const HANDED_IN = ['prom-client', '@opentelemetry', 'ioredis-6'];
 
-const INSTALL = ['install', '--no-audit', '--no-fund', '--prefer-offline'];
+/** The scripts of packages only report to their makers here, or compile what is there already. */
+const INSTALL = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
 
 export class ConsumerApp {
+  private compiler?: ReturnType<typeof compilerIn>;
+
   private constructor(private readonly folder: string) {}
 
   static async install(name: string, below: string, tarball: string): Promise<ConsumerApp> {
@@ -28,6 +33,19 @@ export class ConsumerApp {
     await mkdir(library);
     await run(library, 'tar', 'xzf', tarball, '--strip-components=1');
     return new ConsumerApp(folder);
+  }
+
+  /** Compiles a project of the application, and answers what was said of it. */
+  async compile(...project: readonly string[]): Promise<unknown> {
+    this.compiler ??= compilerIn(this.folder);
+    this.compiler.stdin.write(`${project.join(' ')}\n`);
+    const { value, done } = await this.compiler.answers.next();
+    if (done) throw new Error('The compiler has ended without an answer');
+    return JSON.parse(value);
+  }
+
+  close(): void {
+    this.compiler?.stdin.end();
   }
 
   /** Runs a script of the application's package.json, and answers its last line. */
@@ -67,6 +85,14 @@ export class ConsumerApp {
       await move(aside, installed);
     }
   }
+}
+
+/** A process that compiles what it is asked to, one project after another: probes/compile.mjs. */
+function compilerIn(folder: string) {
+  const options = { cwd: folder, env: environmentWith({}) };
+  const { stdin, stdout, stderr } = spawn(process.execPath, ['compile.mjs'], options);
+  stderr.pipe(process.stderr);
+  return { stdin, answers: createInterface({ input: stdout })[Symbol.asyncIterator]() };
 }
 
 /** As hard links, or as copies where the two lie in different file systems. */

@@ -31,6 +31,13 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
+/** Whether packages have known faults or newer versions is not what is tested. */
+const UNASKED = {
+  npm_config_audit: 'false',
+  npm_config_fund: 'false',
+  npm_config_prefer_offline: 'true',
+};
+
 /** The service of `nest new`, which then answers an id instead of a greeting. */
 const SERVICE = `import { Injectable } from '@nestjs/common';
 import { IdMaker } from 'nestjs-snowflake';
@@ -48,8 +55,9 @@ export class AppService {
 describe.each(MAJORS)('an application of Nest %s', (major) => {
   const app = (): ScaffoldedApp => apps.get(major)!;
   const support = `${process.env['REDIS_URL']}?namespace=${randomUUID()}`;
+  const env = () => ({ ...UNASKED, npm_config_registry: registry.url });
   const add = (...args: string[]): Promise<string> =>
-    app().nest({ npm_config_registry: registry.url }, 'add', 'nestjs-snowflake', ...args);
+    app().nest(env(), 'add', 'nestjs-snowflake', ...args);
 
   it('gets the library and what fits to it', async () => {
     await add(`--support=${support}`);

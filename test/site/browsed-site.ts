@@ -4,8 +4,8 @@
  */
 import type { Server } from 'node:http';
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
-import axe from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { axed } from '../dashboard/axe.js';
 import { startBrowser } from '../dashboard/browser.js';
 import { builtSite, serve } from './built-site.js';
 
@@ -69,12 +69,9 @@ export class BrowsedSite {
     const faults: string[] = [];
     for (const path of paths) {
       const page = await this.open(path, viewer);
-      await page.evaluate(axe.source);
-      const { violations } = await page.evaluate<axe.AxeResults>('axe.run()');
+      const { violations } = await axed(page);
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-      for (const { id, nodes } of violations) {
-        faults.push(...nodes.map(({ html }) => `${path}: ${id}: ${html}`));
-      }
+      faults.push(...violations.map(({ id, html }) => `${path}: ${id}: ${html}`));
       if (width !== viewer.viewport?.width) faults.push(`${path}: is ${width} wide`);
     }
     return faults;

@@ -1,5 +1,7 @@
-// Prints the classes and functions of all entries that do not know themselves by their own name,
-// in either form of the package: Nest and stack traces show that name.
+// Prints of all entries the names that import and require() disagree on: none, where both get one
+// instance. Two would mean two IdMaker classes, of which Nest can inject only one. And the classes
+// and functions that do not know themselves by the name they are exported by, in either form of
+// the package: Nest and stack traces show that name.
 import { createRequire } from 'node:module';
 import { ENTRIES } from './entries.mjs';
 
@@ -7,8 +9,13 @@ const require = createRequire(import.meta.url);
 const path = new URL('node_modules/nestjs-snowflake/', import.meta.url);
 const { exports } = require(new URL('package.json', path).pathname);
 
+const different = [];
 const renamed = [];
 for (const [at, entry] of ENTRIES.entries()) {
+  const [imported, required] = [await import(entry), require(entry)];
+  for (const name of new Set([...Object.keys(imported), ...Object.keys(required)])) {
+    if (imported[name] !== required[name]) different.push(`${name} of ${entry}`);
+  }
   const { import: esm, require: cjs } = Object.values(exports)[at];
   const forms = [
     await import(new URL(esm.default, path).href),
@@ -19,4 +26,4 @@ for (const [at, entry] of ENTRIES.entries()) {
       renamed.push(`${value.name}, ${name} of ${entry}`);
   }
 }
-console.log(JSON.stringify(renamed));
+console.log(JSON.stringify({ entries: ENTRIES.length, different, renamed }));

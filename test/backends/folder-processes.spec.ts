@@ -8,7 +8,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { compileLibrary } from '../threads/compiled-library.js';
+import { bundledScript } from '../threads/compiled-library.js';
 import { quickFolder } from '../support/quick-folder.mjs';
 
 const PROCESS_COUNT = 8;
@@ -25,7 +25,7 @@ const root = quickFolder('processes');
 const running = new Set<ChildProcess>();
 let script: string;
 beforeAll(async () => {
-  script = join(await compileLibrary('backends/folder-worker.mjs'), 'folder-worker.mjs');
+  script = await bundledScript('backends/folder-worker.mjs');
 }, 300_000);
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL');

@@ -5,14 +5,13 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { startSnowflake, type SnowflakeError } from 'nestjs-snowflake';
 import { redisIds } from 'nestjs-snowflake/redis';
 import { RedisLab } from '../backends/redis-lab.js';
-import { compileLibrary } from '../threads/compiled-library.js';
+import { bundledScript } from '../threads/compiled-library.js';
 
 const LINE_COUNT = 20;
 const LINES_OF_EACH = 15;
@@ -21,7 +20,7 @@ const lab = new RedisLab();
 let script: string;
 beforeAll(async () => {
   Logger.overrideLogger(false);
-  script = join(await compileLibrary('segments/segments-worker.mjs'), 'segments-worker.mjs');
+  script = await bundledScript('segments/segments-worker.mjs');
 }, 300_000);
 afterAll(() => lab.end());
 

@@ -5,28 +5,25 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { redisSupport } from 'nestjs-snowflake/redis';
-import { compileLibrary } from '../threads/compiled-library.js';
+import { bundledScript } from '../threads/compiled-library.js';
 
 const REDIS_URL = process.env['REDIS_URL']!;
 /** Compiling on a busy machine takes a minute; a hang takes for ever. */
 const SLOW = 300_000;
 
-let folder: string;
+let script: string;
 let redis: Redis;
 beforeAll(async () => {
   redis = new Redis(REDIS_URL, { maxRetriesPerRequest: null });
-  folder = await compileLibrary('nest/bullmq-application.mjs');
+  script = await bundledScript('nest/bullmq-application.mjs');
 }, SLOW);
 afterAll(async () => {
   await redis?.quit();
-  if (folder) rmSync(folder, { recursive: true, force: true });
 });
 
 type Part = 'bull' | 'schedule' | 'snowflake';
@@ -45,7 +42,7 @@ async function stopped(asked: Case) {
   const settings = { isGlobal: true, names: [null], sharesConnection: false, ...asked };
   const queue = new Queue(namespace, { connection: redis });
   const APPLICATION = JSON.stringify({ ...settings, url: REDIS_URL, namespace, queue: namespace });
-  const child = spawn(process.execPath, [join(folder, 'bullmq-application.mjs')], {
+  const child = spawn(process.execPath, [script], {
     env: { ...process.env, APPLICATION },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -5,28 +5,23 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { redisSupport } from 'nestjs-snowflake/redis';
-import { compileLibrary } from '../threads/compiled-library.js';
+import { bundledScript } from '../threads/compiled-library.js';
 
 const REDIS_URL = process.env['REDIS_URL']!;
 /** Compiling on a busy machine takes a minute; a hang takes for ever. */
 const SLOW = 300_000;
 
-let folder: string;
+let script: string;
 beforeAll(async () => {
-  folder = await compileLibrary('nest/ending-application.mjs');
+  script = await bundledScript('nest/ending-application.mjs');
 }, SLOW);
-afterAll(() => {
-  if (folder) rmSync(folder, { recursive: true, force: true });
-});
 
 async function outcomeOf(way: string) {
   const namespace = randomUUID();
   const APPLICATION = JSON.stringify({ way, support: `${REDIS_URL}?namespace=${namespace}` });
-  const child = spawn(process.execPath, [join(folder, 'ending-application.mjs')], {
+  const child = spawn(process.execPath, [script], {
     env: { ...process.env, APPLICATION },
     stdio: ['ignore', 'pipe', 'inherit'],
     timeout: SLOW / 2,

@@ -36,7 +36,7 @@ describe('the shop on embedded defaults', () => {
   let customerId: string;
 
   beforeAll(async () => {
-    shop = await built.start(data);
+    shop = await built.startAsBuilt(data);
     const { body } = await shop.post('/customers', { name: 'Ada' });
     customerId = (body as { id: string }).id;
   }, SLOW_MS);

@@ -5,7 +5,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Test } from '@nestjs/testing';
@@ -18,7 +17,7 @@ import type { Pool } from 'pg';
 import { Column, DataSource, Entity } from 'typeorm';
 import { countersOf } from '../../lib/backends/schemes.js';
 import { SqlLab } from '../backends/sql-lab.js';
-import { compileLibrary } from '../threads/compiled-library.js';
+import { bundledScript } from '../threads/compiled-library.js';
 
 const START_COUNT = 10;
 const SIDE_BY_SIDE = 4;
@@ -29,7 +28,7 @@ const table = `counters_${randomUUID().replaceAll('-', '')}`;
 const running = new Set<ChildProcess>();
 let script: string;
 beforeAll(async () => {
-  script = join(await compileLibrary('segments/segments-worker.mjs'), 'segments-worker.mjs');
+  script = await bundledScript('segments/segments-worker.mjs');
   await lab.pool().query(counterTable('postgres', table));
   await lab.mysql().query(counterTable('mysql', table));
 }, 300_000);

@@ -8,7 +8,7 @@ import { dirname, join, resolve } from 'node:path';
 /** The variables by which a spec finds a server, and a browser. */
 const STORE = /\b(REDIS_URL|DATABASE_URL|MYSQL_URL|ETCD_URL)\b|\/scripts\/servers\/|'ioredis-6'/;
 const BROWSER = /\bCHROMIUM\b/;
-const BUILD = /\b(compileLibrary|compiledLibrary|BuiltShop|packedLibrary)\b/;
+const BUILD = /\b(compileLibrary|compiledLibrary|bundledScript|BuiltShop|packedLibrary)\b/;
 
 /** The rooms that everything else stands on, but for their whole fleets and most mutants. */
 const QUICK = /^test\/(core|lease|nest|registry|support)\/|^test\/tidy\.spec/;

@@ -2,13 +2,11 @@
  * Real worker_threads, real forked processes and a real Redis: each leases a worker id of its own
  * without any set-up, or several threads share one lease.
  */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { fork, type ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { Redis } from 'ioredis';
@@ -20,20 +18,15 @@ import type {
   SnowflakeModuleOptions,
 } from 'nestjs-snowflake';
 import { settleRegistry } from '../backends/settled-registry.js';
-import { compileLibrary } from './compiled-library.js';
+import { bundledScript } from './compiled-library.js';
 
 const REDIS_URL = process.env['REDIS_URL']!;
 const layout = layouts.snowflake();
 
-let folder: string;
+let script: string;
 beforeAll(async () => {
-  folder = await compileLibrary('threads/application.mjs');
+  script = await bundledScript('threads/application.mjs');
 });
-afterAll(() => {
-  if (folder) rmSync(folder, { recursive: true, force: true });
-});
-
-const script = () => join(folder, 'application.mjs');
 
 /** A thread or a process, asked one thing at a time. */
 interface Peer {
@@ -42,7 +35,7 @@ interface Peer {
 }
 
 async function startThread(options: unknown): Promise<Peer> {
-  const worker = new Worker(script(), { workerData: { options } });
+  const worker = new Worker(script, { workerData: { options } });
   const [message] = (await once(worker, 'message')) as unknown[];
   expect(message).toBe('started');
   return {
@@ -55,7 +48,7 @@ async function startThread(options: unknown): Promise<Peer> {
 }
 
 async function startFork(options: SnowflakeModuleOptions): Promise<Peer> {
-  cluster.setupPrimary({ exec: script(), execArgv: [] });
+  cluster.setupPrimary({ exec: script, execArgv: [] });
   const worker = cluster.fork({ OPTIONS: JSON.stringify(options) });
   const child = worker.process as unknown as ChildProcess;
   const [message] = (await once(child, 'message')) as unknown[];
@@ -80,7 +73,7 @@ interface Started {
 
 /** In a thread of its own as well, whose event loop is not Jest's: imported outside of its VM. */
 async function startHere(options: SnowflakeModuleOptions): Promise<Started> {
-  const { start } = (await import(pathToFileURL(script()).href)) as {
+  const { start } = (await import(pathToFileURL(script).href)) as {
     start: (options: SnowflakeModuleOptions) => Promise<Started>;
   };
   return start(options);
@@ -183,7 +176,7 @@ describe('threads that share a lease', () => {
     });
     const sent = JSON.parse(JSON.stringify(sharedLease)) as SharedLease;
     await expect(startHere({ support: sent })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
-    const child = fork(script(), { serialization: 'advanced' });
+    const child = fork(script, { serialization: 'advanced' });
     expect(() => child.send({ sharedLease } as never)).toThrow(/could not be cloned/);
     child.kill();
     await owner.application.close();

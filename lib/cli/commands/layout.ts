@@ -24,7 +24,7 @@ export const layout: Command = {
     ...LAYOUT_OPTIONS,
     after: {
       value: 'id',
-      says: 'the largest id that exists, of whatever origin, once no more of them are made',
+      says: 'the largest id that exists, whatever made it, read after the old system has stopped',
     },
     'what-if': {
       value: 'name:bits,...',

@@ -73,7 +73,7 @@ function limitOf({ options }: Call): number {
 }
 
 function cutText(limit: number): string {
-  return `There are more than ${limit} worker ids: these are some of them. See more by --limit.`;
+  return `There are more than ${limit} worker ids; these are some. Raise --limit to see more.`;
 }
 
 /** As long as a DNS label: one long name must not widen the column of all others. */

@@ -60,7 +60,8 @@ export function registryFindings(view: RegistryView, fingerprint: string | undef
   if (facts === undefined && view.isUnfinished) return [finding('warning', 'registry', UNFINISHED)];
   if (facts === undefined) {
     const text =
-      'None yet: the first process that starts begins it. If one has started, check the namespace.';
+      'None yet: the first process that starts creates it. If one has started, check the ' +
+      'namespace.';
     return [finding('note', 'registry', text)];
   }
   const found = [...versionFindings(facts), ...layoutFindings(facts, fingerprint)];

@@ -22,6 +22,6 @@ const DENIED =
   'that was restored from a snapshot is noticed only where it is behind what a process saw, or ' +
   'when a process has a token that it does not know. After a restore delete all keys of the locks.';
 const UNCOMPACTED =
-  'etcd keeps all that was ever written, and each lock is some writes: it grows until it is full ' +
-  'and refuses writes. Start it with --auto-compaction-mode=periodic ' +
+  'etcd keeps all that was ever written, and each lock costs a few writes: it grows until it is ' +
+  'full and refuses writes. Start it with --auto-compaction-mode=periodic ' +
   '--auto-compaction-retention=1h.';

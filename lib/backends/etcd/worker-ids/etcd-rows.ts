@@ -126,8 +126,7 @@ function tokenIn(quoted: string): string | undefined {
 
 export function keyValueIn(value: unknown): KeyValue {
   const { key, value: text = '', mod_revision, version } = isRecord(value) ? value : {};
-  if (typeof key !== 'string' || typeof text !== 'string')
-    throw new Error('answered without a key');
+  if (typeof key !== 'string' || typeof text !== 'string') throw new Error('left out the key');
   return {
     key: fromBase64(key),
     value: fromBase64(text),

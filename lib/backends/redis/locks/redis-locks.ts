@@ -93,8 +93,8 @@ export class RedisLocks implements LockStore {
     const policy = await this.#hash.eviction();
     if (policy === undefined) return [];
     return [
-      `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also the locks, ` +
-        `which are then lost while they are held. Use volatile-lru or noeviction.`,
+      `Redis may evict any key when memory runs short (maxmemory-policy ${policy}), including ` +
+        `the locks, which are then lost while they are held. Use volatile-lru or noeviction.`,
     ];
   }
 

@@ -34,7 +34,7 @@ export type SnowflakeErrorCode =
   | 'LOCK_HELD'
   /** The lock was held and is no longer: what was done under it may have been too late. */
   | 'LOCK_LOST'
-  /** A lock is asked for inside of itself, which would wait for ever. */
+  /** A lock was requested inside a section that holds it, which would wait for ever. */
   | 'LOCK_REENTERED'
   /** The layout's timestamp bits have run out. */
   | 'TIME_EXHAUSTED'

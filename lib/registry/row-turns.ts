@@ -56,8 +56,8 @@ export class RowTurns {
     }
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
-      `Others changed what was read from ${this.#place} again and again, and nothing was ` +
-        `written. It is asked again later; a store that never takes a write looks like this too.`,
+      `Other processes kept changing what was read from ${this.#place}, so nothing was written. ` +
+        `It will be asked again; a store that refuses every write looks the same.`,
     );
   }
 }

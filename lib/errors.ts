@@ -66,7 +66,7 @@ const BRAND = Symbol.for('nestjs-snowflake:error');
 export interface SnowflakeErrorOptions {
   /** Overrides the default of the code, e.g. a wrong password will not cure itself. */
   readonly retryable?: boolean;
-  /** The numbers behind the message, for programs. */
+  /** The numbers in the message, for programs. */
   readonly details?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
 }

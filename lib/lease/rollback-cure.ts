@@ -17,7 +17,7 @@ export class RollbackCure {
     private readonly skew: ClockSkew,
   ) {}
 
-  /** A worker id whose ids begin earlier; undefined where none is needed or to be had. */
+  /** A worker id whose ids begin earlier; undefined where none is needed, or none can be leased. */
   async earlierThan(lease: HeldLease): Promise<Acquired | undefined> {
     if (!this.isDrifting(lease)) return undefined;
     const acquired = await this.acquirer.acquireOnce();

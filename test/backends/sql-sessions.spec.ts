@@ -98,7 +98,7 @@ describe('PostgreSQL', () => {
       `CREATE TABLE other_${lab.table.slice(0, 30)} (namespace text, worker_id int)`,
     );
     const other = postgresSupport({ pool, table: `other_${lab.table.slice(0, 30)}` });
-    expect((await failureOf(other.workers())).message).toContain('does not have the expected columns');
+    expect((await failureOf(other.workers())).message).toContain('not have the expected columns');
     await pool.query(`DROP TABLE other_${lab.table.slice(0, 30)}`);
   });
 

@@ -98,7 +98,7 @@ export const CLAIM_CASES: readonly ContractCase[] = [
     },
   },
   {
-    name: 'starts a claim behind everything that a wiped registry could have forgotten',
+    name: 'starts a claim after everything that a wiped registry could have forgotten',
     needs: ['claims', 'clock', 'losses'],
     async run(bench) {
       const { tenant, grant } = await bench.holder();

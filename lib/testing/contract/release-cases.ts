@@ -8,7 +8,7 @@ import { granted } from './tenant.js';
 
 export const RELEASE_CASES: readonly ContractCase[] = [
   {
-    name: 'starts the next holder right behind the last id that was made',
+    name: 'starts the next holder right after the last id that was made',
     needs: ['release', 'clock'],
     async run(bench) {
       const { tenant, grant } = await bench.holder();

@@ -152,7 +152,7 @@ export const RENEW_CASES: readonly ContractCase[] = [
     },
   },
   {
-    name: 'keeps others behind a ceiling that a former holder was answered',
+    name: 'lets others start only after a ceiling that a former holder was told',
     needs: ['clock', 'release'],
     async run(bench) {
       const { tenant, grant } = await bench.holder();
@@ -164,7 +164,7 @@ export const RENEW_CASES: readonly ContractCase[] = [
     },
   },
   {
-    name: 'keeps others behind such a ceiling also where somebody else has the worker id by now',
+    name: 'lets others start only after such a ceiling if somebody else has the worker id by now',
     needs: ['clock'],
     async run(bench) {
       const old = await bench.holder();

@@ -34,7 +34,7 @@ const LAST_DATE_MS = 8.64e15;
 export class RegistryKeys {
   readonly prefix: string;
   readonly header: string;
-  /** The ceiling of the header, which is written oftener than all the rest of it. */
+  /** The ceiling of the header, which is written most often. */
   readonly clock: string;
   /** Of all rows of worker ids, first and first after the last. */
   readonly rows: { readonly from: string; readonly to: string };

@@ -118,10 +118,9 @@ function meaningOf({ workerId, ceilingMs, freeInMs, holder }: WorkerRecord): str
   const since = sinceMs === 0 ? '?' : utcText(sinceMs);
   return (
     `Worker id ${workerId} is held by ${who}, since ${since}.\n` +
-    `Its range ends at ${utcText(ceilingMs)}, in ${spanText(freeInMs)}, and stays valid: no ` +
-    'other\n' +
-    'process gets the worker id before then. After a release the holder can no longer extend ' +
-    'it.\n' +
+    `Its range ends at ${utcText(ceilingMs)}, in ${spanText(freeInMs)}, and stays valid:\n` +
+    'no other process gets the worker id before then. After a release the holder can no\n' +
+    'longer extend it.\n' +
     '  A process that is alive makes ids to the end of the range, then with another worker id.\n' +
     '  For one that is dead nothing is gained: without renewals the range ends anyway.\n' +
     '  If a process was copied while it ran, stop the copies instead: after a release they no\n' +

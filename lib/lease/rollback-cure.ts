@@ -1,9 +1,7 @@
 /**
  * The cure of ICH.Snowflake for a clock that was set back: another worker id, whose ids have the
- * right time again.
- *
- * Promise: only the time in ids needs it, never their uniqueness. It is tried only if the store
- * agrees with the clock, and a worker id that does not help is given back at once.
+ * right time again. Ids are unique without it. It is tried only if the store agrees with the clock,
+ * and a worker id that does not help is given back at once.
  */
 import type { ClockSkew } from './clock-skew.js';
 import type { Acquired, HeldLease } from './held-lease.js';

@@ -1,8 +1,6 @@
 /**
- * What is worth knowing about a registry and the way to it, for any store.
- *
- * Promise: judged from what was read; the measurement asks a few times and keeps the quickest
- * answer, whose time is known best.
+ * What is worth knowing about a registry and the way to it, for any store: judged from what was
+ * read. The measurement asks a few times and keeps the quickest answer, whose time is known best.
  */
 import { systemClock } from '../../core/index.js';
 import { isContested } from '../../lease/contested-layout.js';

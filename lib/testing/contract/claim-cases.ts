@@ -1,8 +1,7 @@
 /**
- * A worker id that is claimed, as the pod of a StatefulSet claims its own number.
- *
- * Promise: whoever held it is fenced and keeps its range, and nobody waits longer than for a range
- * worth having. A support that takes no notice of `takesOver` is safe, and its claims wait.
+ * A worker id that is claimed, as the pod of a StatefulSet claims its own number. Whoever held it
+ * is fenced and keeps its range, and nobody waits longer than for a range worth having. A support
+ * that takes no notice of `takesOver` is safe, and its claims wait.
  */
 import type { LeaseGrant } from '../../lease/distributed-support.js';
 import type { Bench, ContractCase } from './bench.js';

@@ -1,7 +1,6 @@
 /**
  * What a store must do for a counter that follows its clock.
- *
- * Promise: each case is one property, in words.
+ * Each case is one property, in words.
  */
 import { CLOCK, type CounterCase } from './counter-bench.js';
 

@@ -1,7 +1,6 @@
 /**
- * What a store must do for a dense counter while it keeps what it acknowledged.
- *
- * Promise: each case is one property, in words.
+ * What a store must do for a dense counter while it keeps what it acknowledged. Each case is one
+ * property, in words.
  */
 import { POSITION_MAX } from '../../counters/counter-store.js';
 import { DENSE, type CounterBench, type CounterCase } from './counter-bench.js';

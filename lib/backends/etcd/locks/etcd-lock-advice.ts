@@ -1,7 +1,6 @@
 /**
- * What an etcd tells about itself that bears on the locks in it.
- *
- * Promise: each sentence says what it means for locks and what to do.
+ * What an etcd tells about itself that matters for the locks in it: what it means for them, and
+ * what to do.
  */
 import type { EtcdClient } from '../connection/etcd-client.js';
 import { EtcdMembers } from '../worker-ids/etcd-members.js';

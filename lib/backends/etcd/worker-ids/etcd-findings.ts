@@ -1,8 +1,6 @@
 /**
- * What an etcd tells about itself that bears on the leases in it.
- *
- * Promise: pure; a finding says what it means for ids and what to do. What etcd does not tell is
- * not judged.
+ * What an etcd tells about itself that matters for the leases in it: what it means for ids, and
+ * what to do. Pure; what etcd does not tell is not judged.
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
 import type { EtcdSettings } from '../connection/etcd-settings.js';

@@ -1,7 +1,6 @@
 /**
- * What is said of a Redis that may lose counters.
- *
- * Promise: each says what it means for numbers, and what to do.
+ * What is said of a Redis that may lose counters: what it means for numbers, and what to do about
+ * it.
  */
 import { SnowflakeError } from '../../../errors.js';
 

@@ -1,7 +1,6 @@
 /**
- * Locks in Redis: one hash for each namespace, one atomic script for each operation.
- *
- * Promise: the rules of lib/lock by Redis' own clock. Whoever waits for a lock is told of its
+ * Locks in Redis: one hash for each namespace, one atomic script for each operation. The scripts
+ * apply the rules of lib/lock by the clock of Redis. Whoever waits for a lock is told of its
  * release by a connection that does nothing else.
  */
 import { checkAcquire, checkExtend, checkRelease } from '../../../lock/check-request.js';

@@ -1,7 +1,6 @@
 /**
- * What is said of a Redis that serves worker ids less well than it could.
- *
- * Promise: each says what it means for ids, and what to do.
+ * What is said of a Redis that serves worker ids less well than it could: what it means for ids,
+ * and what to do about it.
  */
 import type { SnowflakeError } from '../../../errors.js';
 

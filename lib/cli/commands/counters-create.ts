@@ -17,9 +17,9 @@ export const countersCreate: Command = {
   summary: 'Creates a counter for segments or a series',
   words: { name: 'counter', min: 1, max: 1 },
   says: [
-    'Nothing from --start on may ever have been used: after a store has lost a counter, that is ' +
-      'above every id in the tables and all that running processes have in hand. Exit code 1: ' +
-      'the counter already exists.',
+    '--start must be above every number ever used: after a store has lost a counter, above every ' +
+      'id in the tables and all that running processes have in hand. Exit code 1: the counter ' +
+      'already exists.',
   ],
   options: {
     ...SUPPORT_OPTIONS,

@@ -27,7 +27,7 @@ export const locks: Command = {
   ],
   options: {
     ...SUPPORT_OPTIONS,
-    limit: { value: 'count', says: `how many locks are shown at most; default ${LIMIT}` },
+    limit: { value: 'count', says: `the most locks to show; default ${LIMIT}` },
     json: { says: 'one JSON object per lock, then one with the counts' },
   },
   examples: [

@@ -32,7 +32,7 @@ export type SnowflakeErrorCode =
   | 'COUNTER_FULL'
   /** Somebody else holds the lock; `details.label` says who. */
   | 'LOCK_HELD'
-  /** The lock was held and is no longer: what was done under it may have been too late. */
+  /** The lock was held and is no longer: the work it protected may have come too late. */
   | 'LOCK_LOST'
   /** A lock was requested inside a section that holds it, which would wait for ever. */
   | 'LOCK_REENTERED'

@@ -32,9 +32,9 @@ export type SnowflakeErrorCode =
   | 'COUNTER_FULL'
   /** Somebody else holds the lock; `details.label` says who. */
   | 'LOCK_HELD'
-  /** The lock was held and is no longer: what was done under it may have been too late. */
+  /** The lock was held and is no longer: the work it protected may have come too late. */
   | 'LOCK_LOST'
-  /** A lock is asked for inside of itself, which would wait for ever. */
+  /** A lock was requested inside a section that holds it, which would wait for ever. */
   | 'LOCK_REENTERED'
   /** The layout's timestamp bits have run out. */
   | 'TIME_EXHAUSTED'
@@ -66,7 +66,7 @@ const BRAND = Symbol.for('nestjs-snowflake:error');
 export interface SnowflakeErrorOptions {
   /** Overrides the default of the code, e.g. a wrong password will not cure itself. */
   readonly retryable?: boolean;
-  /** The numbers behind the message, for programs. */
+  /** The numbers in the message, for programs. */
   readonly details?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
 }

@@ -33,10 +33,12 @@ function withModules(
   ];
   const imports = importEdits(ts, file, style, added);
   if (imports === undefined)
-    return { reason: 'ScheduleModule or SnowflakeModule is another name.' };
+    return {
+      reason: 'the name ScheduleModule or SnowflakeModule is already used for something else.',
+    };
   const lines = added.map(({ call }) => call(style));
   const listed = listEdits(ts, file, style, { module, lines });
-  if (listed === undefined) return { reason: '`imports` of @Module is no plain list.' };
+  if (listed === undefined) return { reason: '`imports` of @Module is not a plain array.' };
   return edited(text, [...imports, ...listed]);
 }
 

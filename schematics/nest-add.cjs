@@ -40,7 +40,7 @@ const OPTIONS = ['sourceRoot', 'support', 'skipInstall', 'project'];
 function nestAdd(/** @type {Options} */ options) {
   const unknown = Object.keys(options).filter((name) => !OPTIONS.includes(name));
   if (unknown.length > 0) {
-    throw new Error(`Unknown options: ${unknown.join(', ')}. Known are --support, --skip-install.`);
+    throw new Error(`Unknown options: ${unknown.join(', ')}. Known: --support, --skip-install.`);
   }
   return (tree, context) => {
     const app = new Application(tree, process.cwd(), options.sourceRoot ?? 'src');

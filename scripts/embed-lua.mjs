@@ -1,12 +1,12 @@
 // Embeds the Lua of the Redis backend in a TypeScript file, so that the package reads no files at
-// run time. A script is its parts, one behind the other.
+// run time. A script is its parts, one after the other.
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const FOLDER = new URL('../lib/backends/redis/', import.meta.url);
 
-/** Whatever changes something stands behind the beginning that all of them have in common. */
+/** Whatever changes something follows the beginning that all of them have in common. */
 const OPENING = 'scripts/opening';
 const HOLDERS = [OPENING, 'worker-ids/scripts/registry', 'worker-ids/scripts/holders'];
 const COUNTER = [OPENING, 'counters/scripts/numbers', 'counters/scripts/counter'];

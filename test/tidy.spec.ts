@@ -55,7 +55,7 @@ const RULES: readonly [rule: string, check: Check, files: readonly TextFile[]][]
   ['functions are short and take four parameters', exceptKnown(checkFunctions, LONG), SOURCES],
   ['files and folders have kebab-case names', checkFileNames, SOURCES],
   ['no folder is a drawer for anything', checkFolderNames, SOURCES],
-  ['every file of lib says at its head what it promises', checkHeads, SOURCES],
+  ['every file of lib says at its head what it is for', checkHeads, SOURCES],
   ['nothing tells on which machine it was made', checkTraces(ROOT), TREE],
   ['no class is asked by instanceof', exceptKnown(checkInstanceof, INSTANCES), SOURCES],
   ['no module keeps state', exceptKnown(checkModuleState, MODULE_STATE), SOURCES],

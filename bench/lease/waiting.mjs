@@ -1,4 +1,4 @@
-// The benchmark `waiting`: what callers of nextIdAsync() cost while there are no ids to be had.
+// The benchmark `waiting`: what callers of nextIdAsync() cost while no ids can be made.
 //
 // Promise: each case runs in a process of its own, whose core share and event-loop delay are
 // measured from the moment on when all callers wait; those who get no id in the end throw.

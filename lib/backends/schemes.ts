@@ -169,7 +169,7 @@ export async function generatorOf(url: string): Promise<GeneratorKind> {
   const known = Object.keys(GENERATORS).map((name) => `${name}+`);
   throw new SnowflakeError(
     'CONFIG_INVALID',
-    `No generator has this URL: ${shownUrl(url)}. It starts with ${known.join(', ')}, and a ` +
+    `No generator handles this URL: ${shownUrl(url)}. It starts with ${known.join(', ')}, and a ` +
       `store follows: segments+postgres://user@host:5432/database?counter=order.`,
   );
 }
@@ -192,7 +192,8 @@ export async function locksOf(url: string): Promise<LockStore> {
   const known = BACKENDS.filter(({ locks }) => locks !== undefined).map(({ example }) => example);
   throw new SnowflakeError(
     'CONFIG_INVALID',
-    `No store of locks has this URL: ${shownUrl(url)}. Known are ${[...known, MEMORY].join(', ')}.`,
+    `No lock store handles this URL: ${shownUrl(url)}. Supported forms: ` +
+      `${[...known, MEMORY].join(', ')}.`,
   );
 }
 
@@ -215,7 +216,8 @@ function unknownUrl(
   const ofApplication = added.length === 0 ? '' : `; of this application ${added.join(', ')}`;
   return new SnowflakeError(
     'CONFIG_INVALID',
-    `No support has this URL: ${shownUrl(url)}. Known are ${known.join(', ')}${ofApplication}.`,
+    `No support handles this URL: ${shownUrl(url)}. Supported forms: ` +
+      `${known.join(', ')}${ofApplication}.`,
   );
 }
 

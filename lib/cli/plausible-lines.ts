@@ -14,8 +14,8 @@ export function plausibleRecord({ presets, timestampMs, ...rest }: PlausibleLayo
 export function plausibleLines(fits: readonly PlausibleLayout[]): string[] {
   if (fits.length === 0) {
     return [
-      '  Read as snowflake, the default. By its time it is of no preset: perhaps of another',
-      '  epoch, or of a counter.',
+      '  Read as snowflake, the default. Its time fits no preset: perhaps it has another',
+      '  epoch, or comes from a counter.',
     ];
   }
   const rows = fits.map(({ presets, timestampMs, workerId, sequence }) => [

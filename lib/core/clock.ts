@@ -1,8 +1,7 @@
 /**
- * The only place that reads time.
- *
- * Promise: milliseconds since 1970 through a port, so that tests set the time and never sleep.
- * No decision is taken here: ids stay unique whatever a clock says (the seat's ranges see to it).
+ * The only place that reads time: milliseconds since 1970 through a port, so that tests set the
+ * time and never sleep. No decision is taken here: the ranges of the seat keep ids unique, whatever
+ * a clock says.
  */
 
 /** Where the time comes from: milliseconds since 1970-01-01T00:00:00Z, whole numbers. */

@@ -79,5 +79,5 @@ function positionFaults(name: string, value: unknown, min: bigint): string[] {
 
 function refuse(faults: readonly string[]): void {
   if (faults.length === 0) return;
-  throw refused(faults, 'A counter cannot be asked so. ');
+  throw refused(faults, 'This request to a counter is invalid. ');
 }

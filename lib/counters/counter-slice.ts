@@ -25,7 +25,7 @@ export interface CounterRow {
   /** Where the window began in which positions are counted, and how many were granted in it. */
   readonly windowAtMs: number;
   readonly windowCount: bigint;
-  /** Of the last grant, empty where it was taken back or a jump lies behind it. */
+  /** Of the last grant, empty where it was taken back or a jump follows it. */
   readonly grant: string;
 }
 

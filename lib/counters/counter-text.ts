@@ -48,9 +48,9 @@ export function counterOf({ number: next, text }: Omit<KeyedRow, 'key'>): Counte
 function unreadable(version: unknown): SnowflakeError {
   const isOther = typeof version === 'string' && version !== VERSION;
   const message = isOther
-    ? 'The counter is kept by another version of the protocol than this package knows. Nothing ' +
-      'was changed. Use one version of nestjs-snowflake for it.'
+    ? 'The counter has a protocol version that this package does not know. Nothing was changed. ' +
+      'Use one version of nestjs-snowflake for it.'
     : 'The row of the counter cannot be read: somebody else wrote into it. Nothing is granted ' +
-      'from it. Restore the row, or delete it and create the counter behind every number in use.';
+      'from it. Restore the row, or delete it and create the counter above every number in use.';
   return new SnowflakeError('STORE_UNAVAILABLE', message, { retryable: false });
 }

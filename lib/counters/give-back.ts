@@ -20,7 +20,7 @@ export function giveBack(
 ): CounterStep<boolean> {
   if (stored === undefined || row === undefined) return { answer: false };
   const header = opened(stored, reading);
-  // What a store that lost data takes for the last grant may have others behind it.
+  // What a store that lost data takes for the last grant may have others after it.
   const isLast = row.grant === text && row.era === header.era && row.form.startsWith('dense ');
   if (!isLast || unused < 1n || unused > row.next - first) return { answer: false };
   return { answer: true, header, row: { ...row, next: row.next - unused, grant: '' } };

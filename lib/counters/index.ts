@@ -1,6 +1,6 @@
 /**
  * `nestjs-snowflake/segments`: dense numbers of a counter instead of snowflake ids, and series that
- * begin anew with each day, month or year.
+ * start again with each day, month or year.
  */
 export { segments } from './segments/segments.js';
 export type { HighestId, SegmentOptions } from './segments/segment-options.js';

@@ -1,7 +1,6 @@
 /**
- * Finds the locks of the application, if it has LockModule.
- *
- * Promise: found by a symbol that every copy of this package has, and only when they are asked for.
+ * Finds the locks of the application, if it has LockModule: by a symbol that every copy of this
+ * package has, and only when they are asked for.
  */
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';

@@ -71,7 +71,7 @@ const VERDICTS: { readonly [state in LeaseState]: Verdict } = {
   ],
   fenced: [
     'degraded',
-    'The store no longer has this process as the holder. Ids are made in the range it already ' +
+    'The store no longer lists this process as the holder. Ids are made in the range it already ' +
       'has, which no other process has, until another worker id is leased.',
   ],
   switching: [

@@ -127,7 +127,7 @@ export interface LeaseGrant {
   /** The store's clock; absent where there is none. */
   readonly nowMs?: number;
   readonly mark?: RegistryMark;
-  /** How far behind a loss of data the registry keeps new ranges away from forgotten ones. */
+  /** How long after a loss of data the registry keeps new ranges away from forgotten ones. */
   readonly quarantineMs?: number;
 }
 

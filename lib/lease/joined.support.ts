@@ -1,7 +1,6 @@
 /**
- * Stands where a support stands in a thread that shares the lease of another.
- *
- * Promise: nothing is leased through it. It carries what was shared to where the seat is made.
+ * Stands where a support stands in a thread that shares the lease of another. Nothing is leased
+ * through it: it carries what was shared to where the seat is made.
  */
 import { isSharedLease, notShared, type SharedLease } from '../core/seat/shared-lease.js';
 import { SnowflakeError } from '../errors.js';

@@ -75,7 +75,7 @@ export class LeaseAcquirer {
     }
   }
 
-  /** One try for another worker id; undefined when there is none to be had now. */
+  /** One try for another worker id; undefined when none can be leased now. */
   async acquireOnce(): Promise<Acquired | undefined> {
     // A claim would take over the worker id that is held already.
     const outcome = await this.ask({ ...this.request(), takesOver: false });

@@ -1,13 +1,12 @@
 /**
- * What the keeper says: the words behind a change of state, and the errors of an empty seat.
- *
- * Promise: what happened, what was done, what to do; no decision is taken here.
+ * What the keeper says: the words of a change of state, and the errors of an empty seat. Each tells
+ * what happened, what was done and what to do; no decision is taken here.
  */
 import { SnowflakeError } from '../errors.js';
 import type { IDistributedSupport, LeaseGrant } from './distributed-support.js';
 
 export function grantText(grant: LeaseGrant): string {
-  if (grant.ceilingMs === Infinity) return `Worker id ${grant.workerId} without end.`;
+  if (grant.ceilingMs === Infinity) return `Worker id ${grant.workerId}, with no end.`;
   const aheadMs = grant.floorMs - (grant.nowMs ?? grant.floorMs);
   const ahead = aheadMs > 0 ? ` Ids start ${aheadMs} ms ahead of the clock.` : '';
   return `Worker id ${grant.workerId} until ${new Date(grant.ceilingMs).toISOString()}.${ahead}`;
@@ -23,7 +22,7 @@ export function holdText({ waitMs }: { waitMs: number }): string {
 export function fencedText(status: string, { workerId, takesOver }: IDistributedSupport): string {
   const text = `The registry answered ${status.toUpperCase()}.`;
   if (takesOver !== true || status !== 'fenced') return text;
-  return `${text} Another process has claimed worker id ${workerId}, which is taken back.`;
+  return `${text} Another process has claimed worker id ${workerId}, which is being claimed back.`;
 }
 
 export function movedText(from: number, to: number): string {
@@ -36,8 +35,8 @@ export function movedText(from: number, to: number): string {
 export function stopped(): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',
-    'The worker id was given back at shutdown, so no id was made. That is done last: make ids ' +
-      'before the application has closed, in its onApplicationShutdown hooks at the latest.',
+    'The worker id was given back at shutdown, so no id was made. This is the last shutdown ' +
+      'step: make ids earlier, in the onApplicationShutdown hooks at the latest.',
     { retryable: false },
   );
 }

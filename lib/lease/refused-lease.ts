@@ -58,13 +58,16 @@ function noneFree(waitMs: number): SnowflakeError {
 function tooSoon(waitMs: number, takesOver: boolean): SnowflakeError {
   const reason = takesOver
     ? `The worker id was in use a moment ago, or the registry has lost data. Ids start in ` +
-      `${waitMs} ms, after all that others may have made. Where it takes longer, another process ` +
-      `that runs has the same number.`
+      `${waitMs} ms, after all that others may have made. If it takes longer, another running ` +
+      `process has the same number.`
     : `The registry is new or has lost data. Ids start in ${waitMs} ms, after everything that it ` +
       `could have forgotten.`;
   return new SnowflakeError('NOT_READY', reason, { details: { waitMs } });
 }
 
 function unexpected(status: string): SnowflakeError {
-  return new SnowflakeError('STORE_UNAVAILABLE', `The support answered '${status}' to an acquire.`);
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The support answered '${status}' when asked for a worker id.`,
+  );
 }

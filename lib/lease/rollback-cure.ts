@@ -1,9 +1,7 @@
 /**
  * The cure of ICH.Snowflake for a clock that was set back: another worker id, whose ids have the
- * right time again.
- *
- * Promise: only the time in ids needs it, never their uniqueness. It is tried only if the store
- * agrees with the clock, and a worker id that does not help is given back at once.
+ * right time again. Ids are unique without it. It is tried only if the store agrees with the clock,
+ * and a worker id that does not help is given back at once.
  */
 import type { ClockSkew } from './clock-skew.js';
 import type { Acquired, HeldLease } from './held-lease.js';
@@ -17,7 +15,7 @@ export class RollbackCure {
     private readonly skew: ClockSkew,
   ) {}
 
-  /** A worker id whose ids begin earlier; undefined where none is needed or to be had. */
+  /** A worker id whose ids begin earlier; undefined where none is needed, or none can be leased. */
   async earlierThan(lease: HeldLease): Promise<Acquired | undefined> {
     if (!this.isDrifting(lease)) return undefined;
     const acquired = await this.acquirer.acquireOnce();

@@ -13,7 +13,7 @@ import { withinLimit } from '../patience/within-limit.js';
 /** What is done with an answer that comes too late, and what a timeout means for the caller. */
 export interface CallTerms<T> {
   readonly late?: (answer: T) => void | Promise<void>;
-  /** Said behind "The store did not answer within ... ms". */
+  /** Said after "The store did not answer within ... ms". */
   readonly consequence: string;
   /** Default: that of all calls. */
   readonly timeoutMs?: number;

@@ -55,5 +55,5 @@ function tokenFaults(name: string, value: unknown): string[] {
 
 function refuse(faults: readonly string[]): void {
   if (faults.length === 0) return;
-  throw refused(faults, 'A lock cannot be asked for so. ');
+  throw refused(faults, 'This request for a lock is invalid. ');
 }

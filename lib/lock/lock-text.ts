@@ -79,8 +79,8 @@ function unreadable(version: unknown): SnowflakeError {
 export function unreadableLocks(version: unknown, place: string, cure: string): SnowflakeError {
   const isOther = typeof version === 'string' && version !== VERSION;
   const message = isOther
-    ? 'The locks are kept by another version of the protocol than this package knows. Nothing ' +
-      'was changed. Use one version of nestjs-snowflake for them.'
+    ? 'The locks have a protocol version that this package does not know. Nothing was changed. ' +
+      'Use one version of nestjs-snowflake for them.'
     : `${place} of the locks cannot be read: somebody else wrote into it. Nothing is granted by ` +
       `it. ${cure}; locks are granted again when those that may still be held have ended.`;
   return new SnowflakeError('STORE_UNAVAILABLE', message, { retryable: false });

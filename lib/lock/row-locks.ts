@@ -31,7 +31,7 @@ import { KEPT_MS, firstTokenAt, forgettableFrom } from './token.js';
 export const HEADER_KEY = '|';
 /** No sweep reaches it. */
 const HEADER_NUMBER = 2n ** 63n - 1n;
-/** So far the clock may fall behind what was answered; far less than a lock is remembered. */
+/** The clock may lag what was answered by this much; far less than a lock is remembered. */
 const HEADER_AGE_MS = KEPT_MS / 10;
 /** So often one of those who acquire looks for rows that nobody needs. */
 const SWEEP_MS = KEPT_MS;

@@ -1,9 +1,7 @@
 /**
  * All metrics of generators, as a table in one file: both names, the meaning, and how the value is
- * read.
- *
- * Promise: an exporter turns each OpenTelemetry name into the Prometheus name, with the same
- * labels, so one dashboard serves both. docs/operating/monitoring.md says what to watch.
+ * read. An exporter turns each OpenTelemetry name into the Prometheus name, with the same labels,
+ * so one dashboard serves both. docs/operating/monitoring.md says what to watch.
  */
 import type { LeaseState } from '../lease/lease-states.js';
 import type { GeneratorState } from '../generator-kind.js';

@@ -31,7 +31,7 @@ function faultOf(scheme: string, make: unknown): string | undefined {
     );
   }
   if (backendOfScheme(scheme) !== undefined) {
-    return `The scheme \`${scheme}\` in \`supports\` is one of this package; choose another name.`;
+    return `The scheme \`${scheme}\` in \`supports\` belongs to this package; choose another name.`;
   }
   if (typeof make === 'function') return undefined;
   return `Expected \`supports.${scheme}\` to be a function of a URL, got ${shown(make)}.`;

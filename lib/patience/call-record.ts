@@ -56,7 +56,7 @@ export class CallRecord<Outcome extends string = string> {
     if (outcome === 'ok') this.lastMs = nowMs;
   }
 
-  /** What came behind the time limit was counted as an error; what it said must not be missed. */
+  /** What came after the time limit was counted as an error; what it said must not be missed. */
   noteLate(outcome: Outcome, nowMs: number): void {
     if (outcome === 'ok') this.lastMs = nowMs;
     else this.countByAnswer[outcome] = (this.countByAnswer[outcome] ?? 0) + 1;

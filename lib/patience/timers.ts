@@ -1,8 +1,7 @@
 /**
- * The only place that waits.
- *
- * Promise: timers through a port, so that tests move the time and never sleep. No timer has to
- * fire for ids to stay unique. A repeated one does not keep a process alive; a wait does.
+ * The only place that waits: timers through a port, so that tests move the time and never sleep.
+ * No timer has to fire for ids to stay unique. A repeated one does not keep a process alive; a
+ * wait does.
  */
 
 /** Opaque to everybody but the port that made it. */

@@ -1,8 +1,7 @@
 /**
  * The search for a free worker id in a store of rows: a few that are drawn first; where none of
- * them is free all of the span, or more draws where the span is wide.
- *
- * Promise: what is granted is for the rule to say, of the slice that it was read with.
+ * them is free all of the span, or more draws where the span is wide. The rule decides what is
+ * granted, from the slice it was read with.
  */
 import type { LeaseRequest } from '../lease/distributed-support.js';
 import { acquire } from './acquire.js';

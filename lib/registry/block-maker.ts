@@ -36,7 +36,7 @@ export class BlockMaker {
     const slice = await this.#read(blocks.flatMap(workerIdsOf));
     const { header } = slice;
     if (header === undefined || blocks.every((block) => isMade(header, block))) return true;
-    // At once: each step waits behind all of a fleet that starts with this registry.
+    // At once: each step waits for all of a fleet that starts with this registry.
     const writes = blocks.map((block) => slice.rowsOf(block)).filter(({ rows }) => rows.length > 0);
     const taken = await Promise.all(writes.map((write) => this.#store.write(write)));
     if (taken.includes(false)) return false;

@@ -1,6 +1,6 @@
 /**
  * One operation at a time for each token: its caller may have given up and asked again since, and
- * what comes behind a later operation would look as if a copy of the holder had asked.
+ * what comes after a later operation would look as if a copy of the holder had asked.
  *
  * Promise: whoever asks the same again waits for the answer that is on its way, however busy the
  * store; only for so long, since some answers never come.

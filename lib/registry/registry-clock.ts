@@ -14,7 +14,7 @@ export interface ClockState {
 /** Moves the clock on to a time of the store. */
 export type ClockPolicy = (last: ClockState, timeMs: number) => ClockState;
 
-/** For one server: takes up a step back, then comes home by half of what elapses. */
+/** For one server: absorbs a step back, at half speed until the server has caught up. */
 export const slewed: ClockPolicy = ({ lastTimeMs, slewMs }, timeMs) => {
   const elapsedMs = timeMs - lastTimeMs;
   const takenUpMs =

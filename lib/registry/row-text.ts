@@ -50,7 +50,7 @@ export function headerOf({ text, ceilingMs }: RegistryRow): StoredHeader | undef
   // Another version of the protocol may have other fields, and is left alone by its number.
   const isLeftAlone = typeof fields['version'] === 'string' && fields['version'] !== '1';
   const header = fields as unknown as StoredHeader;
-  // The time is written oftener than all the rest.
+  // The time is written most often.
   if (isHeader) return { ...header, lastTimeMs: Math.max(header.lastTimeMs, ceilingMs) };
   if (isLeftAlone) return header;
   throw new SnowflakeError(

@@ -2,7 +2,7 @@
  * Operations on rows that several processes change: again and again until nobody else was faster.
  *
  * Promise: no lock is taken, so that a process which stalls between reading and writing stops
- * nobody; the callers of one process come one behind another, so that they do not race each other.
+ * nobody; the callers of one process come one after another, so that they do not race each other.
  */
 import { SnowflakeError } from '../errors.js';
 import { pause, systemTimers, type Timers } from '../patience/timers.js';
@@ -56,8 +56,8 @@ export class RowTurns {
     }
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
-      `Others changed what was read from ${this.#place} again and again, and nothing was ` +
-        `written. It is asked again later; a store that never takes a write looks like this too.`,
+      `Other processes kept changing what was read from ${this.#place}, so nothing was written. ` +
+        `It will be asked again; a store that refuses every write looks the same.`,
     );
   }
 }

@@ -28,7 +28,7 @@ import type {
   WorkerSlot,
 } from './slice.js';
 
-/** So far the clock of the registry can fall behind what was answered; part of the loss window. */
+/** The clock of the registry can lag what was answered by this much; part of the loss window. */
 export const HEADER_AGE_MS = 1000;
 /** Those who ask at once write the same time, of which the store takes the first. */
 const HEADER_STEP_MS = HEADER_AGE_MS / 2;

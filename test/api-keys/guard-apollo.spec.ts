@@ -52,8 +52,8 @@ describe.each(PLATFORMS)('Apollo on %s', (platform) => {
   });
 
   it.each([
-    ['without a key', undefined, /^Send an API key/],
-    ['with a text that is none', 'x', /^Send an API key/],
+    ['without a key', undefined, /^Send the complete API key/],
+    ['with a text that is none', 'x', /^Send the complete API key/],
     ['with a wrong key', keys.issue(7n).key, /^This API key is not valid\.$/],
     ['with an unknown key', keys.issue(6n).key, /^This API key is not valid\.$/],
     ['with a revoked key', revoked!.key, /^This API key is not valid\.$/],

@@ -95,7 +95,7 @@ describe.each(PLATFORMS)('the guard on %s', (platform) => {
       challenge: 'Bearer',
     });
     expect(body['message']).toBe(
-      'Send an API key, all of it, as the header "authorization: Bearer <key>".',
+      'Send the complete API key in the header "authorization: Bearer <key>".',
     );
     expect(asked).toEqual([]);
   });

@@ -43,7 +43,7 @@ describe.each(OURS)('%s', (scheme) => {
   it('cannot be taken by an application', () => {
     const faults: string[] = [];
     expect(ownSupports({ [scheme]: () => undefined }, faults).size).toBe(0);
-    expect(faults).toEqual([expect.stringContaining('one of this package')]);
+    expect(faults).toEqual([expect.stringContaining('belongs to this package')]);
   });
 });
 
@@ -53,14 +53,14 @@ describe('a URL of no backend', () => {
     async (url) => {
       expect(backendOf(url)).toBeUndefined();
       await expect(supportOf(url, new Map([['own', () => undefined as never]]))).rejects.toThrow(
-        /^No support has this URL: .* Known are static:7, file:.*redis:.*; of this .* own:\.$/,
+        /^No support handles this URL: .* forms: static:7, file:.*redis:.*; of this .* own:\.$/,
       );
     },
   );
 
   it('a command needs a registry, and a static worker id has none', async () => {
     expect(backendOf('rediss://host')!.inspector).toBeDefined();
-    await expect(inspectorOf('static:7')).rejects.toThrow(/Known are file:.*redis:/);
+    await expect(inspectorOf('static:7')).rejects.toThrow(/Supported forms: file:.*redis:/);
   });
 
   it('the scheme is what stands before the first colon', () => {

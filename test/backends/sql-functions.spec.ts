@@ -107,7 +107,7 @@ describe.each(['postgres', 'mysql'] as const)('a query function of %s', (dialect
       return dialect === 'postgres' ? { rows: [], rowCount: 0 } : [undefined, undefined];
     };
     expect((await failureOf(by(silent).getNextWorkId(request()))).message).toContain(
-      'was not understood',
+      'returned something unexpected',
     );
   });
 
@@ -160,7 +160,7 @@ describe('a pool of mysql2', () => {
     const own = by({ rowsAsArray: true });
     const support = mysqlSupport({ pool: own, ...named() });
     expect((await failureOf(support.getNextWorkId(request()))).message).toContain(
-      'was not understood',
+      'returned something unexpected',
     );
     await own.end();
   });

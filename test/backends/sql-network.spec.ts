@@ -131,7 +131,7 @@ describe('a standby of PostgreSQL', () => {
     const support = sqlSupport({ query, dialect: 'postgres', ...place });
     const failure = await failureOf(support.getNextWorkId(request()));
     expect(failure).toMatchObject({ retryable: true, details: { refusal: 'replica' } });
-    expect(failure.message).toContain('a proxy that sends questions to replicas');
+    expect(failure.message).toContain('a proxy that sends reads to replicas');
   });
 });
 
@@ -191,7 +191,7 @@ describe('a MariaDB', () => {
     expect(failure).toMatchObject({ retryable: true, details: { refusal: 'replica' } });
     expect(failure.message).toContain('Name the primary');
     const { out } = await command(['doctor', '--support', asShop()]);
-    expect(out).toMatch(/^fault +replication +This server is read only/m);
+    expect(out).toMatch(/^fault +replication +This server is read-only/m);
     await root.query('SET GLOBAL read_only = 0');
     await root.end();
   });

@@ -98,7 +98,7 @@ describe('PostgreSQL', () => {
       `CREATE TABLE other_${lab.table.slice(0, 30)} (namespace text, worker_id int)`,
     );
     const other = postgresSupport({ pool, table: `other_${lab.table.slice(0, 30)}` });
-    expect((await failureOf(other.workers())).message).toContain('other columns');
+    expect((await failureOf(other.workers())).message).toContain('not have the expected columns');
     await pool.query(`DROP TABLE other_${lab.table.slice(0, 30)}`);
   });
 
@@ -112,7 +112,7 @@ describe('PostgreSQL', () => {
     const query: SqlQuery = async (sql, params) => odd(await pool.query(sql, params));
     const support = sqlSupport({ query, dialect: 'postgres', ...named() });
     expect((await failureOf(support.getNextWorkId(request()))).message).toContain(
-      'was not understood',
+      'returned something unexpected',
     );
   });
 

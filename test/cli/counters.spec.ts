@@ -43,6 +43,6 @@ describe('snowflake counters', () => {
 
   it('a store without counters is named', async () => {
     const { code, err } = await command(['counters', 'list', '--support', 'file:./x']);
-    expect([code, err]).toEqual([2, expect.stringContaining('No support has this URL')]);
+    expect([code, err]).toEqual([2, expect.stringContaining('No support handles this URL')]);
   });
 });

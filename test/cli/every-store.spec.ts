@@ -53,7 +53,7 @@ describe.each(STORES)('$store', ({ url }) => {
     for (let count = 0; count < 2; count++) await leased(support, { fingerprint });
     const { lines } = await run('workers --limit 2');
     expect(lines.filter((line) => line.includes(' shop '))).toHaveLength(2);
-    expect(lines.at(-1)).toContain('more than 2 worker ids: these are some of them');
+    expect(lines.at(-1)).toContain('more than 2 worker ids; these are some.');
     expect((await run('workers --limit 3')).out).toContain('3 held, 1021 of 1024 free.');
     expect((await run('registry inspect')).out).toMatch(/^era +1$/m);
     const { out } = await run('doctor');

@@ -81,7 +81,7 @@ describe('decode', () => {
       /An id does not say its layout.*\n.*likeliest first:\n +2026-11-21T03:07:43/,
     );
     for (const counter of ['7', '4294967295']) {
-      expect((await command(['decode', counter])).out).toContain('it is of no preset');
+      expect((await command(['decode', counter])).out).toContain('Its time fits no preset');
     }
   });
 

@@ -94,7 +94,7 @@ describe.each(STORES)('snowflake locks on $store', ({ url, table }) => {
     expect(Date.parse(String(order!['since']))).toBe(order!['sinceMs']);
     expect(order!['leftMs']).toBeGreaterThan(0);
     expect(counts).toEqual({ held: 2, kept: 1, isCut: true, limit: 2 });
-    expect((await run('locks --limit 1')).out).toContain('These are the first 1: see more by');
+    expect((await run('locks --limit 1')).out).toContain('These are the first 1. Raise --limit');
   });
 
   it('no longer shows what was released', async () => {
@@ -108,9 +108,9 @@ describe('snowflake locks', () => {
   it.each([
     ['locks --limit 0', '--limit'],
     ['locks --support memory:', 'cannot be seen by another'],
-    ['locks --support file:./x', 'No store of locks has this URL'],
-    ['locks --support static:7', 'No store of locks has this URL'],
-    ['locks create --support file:./x', 'No store of locks has this URL'],
+    ['locks --support file:./x', 'No lock store handles this URL'],
+    ['locks --support static:7', 'No lock store handles this URL'],
+    ['locks create --support file:./x', 'No lock store handles this URL'],
     ['locks crate', 'one argument too many'],
   ])('`%s` is refused', async (words, said) => {
     const { code, err } = await command([...words.split(' '), ...absent(words)]);

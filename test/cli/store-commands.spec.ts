@@ -221,7 +221,7 @@ describe('doctor', () => {
   });
 
   it.each([
-    [['--maxmemory', '64mb', '--maxmemory-policy', 'allkeys-lru'], 'evicts any key'],
+    [['--maxmemory', '64mb', '--maxmemory-policy', 'allkeys-lru'], 'may evict any key'],
     [['--maxmemory', '1mb', '--maxmemory-policy', 'noeviction'], 'of maxmemory is used'],
     [['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'], 'not ready|node of a'],
     [['--replicaof', '127.0.0.1', '1'], 'is a replica'],

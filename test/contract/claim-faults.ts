@@ -63,7 +63,7 @@ export const CLAIM_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a claim in a quarantine',
-    by: 'starts a claim behind everything that a wiped registry could have forgotten',
+    by: 'starts a claim after everything that a wiped registry could have forgotten',
     edits: [
       {
         file: ACQUIRE,

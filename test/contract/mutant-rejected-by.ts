@@ -14,21 +14,21 @@ export const MUTANT_REJECTED_BY: Readonly<Record<string, readonly string[]>> = {
     'never lowers a ceiling, and never turns its clock back, when the host clock steps back',
   ],
   'release stores last instead of last + 1': [
-    'starts the next holder right behind the last id that was made',
+    'starts the next holder right after the last id that was made',
   ],
-  'release clears the ceiling': ['starts the next holder right behind the last id that was made'],
+  'release clears the ceiling': ['starts the next holder right after the last id that was made'],
   'release is not clamped to its own grant': [
     'keeps later holders apart when acquire and release of an old one come again',
   ],
   'no quarantine of a new registry': [
-    'starts behind everything that an absent registry could have forgotten',
+    'starts after everything that an absent registry could have forgotten',
   ],
   'quarantine shorter than a lease': [
-    'starts behind every forgotten range after the registry was wiped',
+    'starts after every forgotten range when the registry was wiped',
   ],
   'server change ignored': ['grants nothing before a quarantine when another server answers'],
   'range extended across an era': [
-    'never extends a range across a change of servers: the holder gets another, behind it',
+    'never extends a range across a change of servers: the holder gets another one after it',
   ],
   'ceiling = max(now, floor) + ttl': [
     'keeps ranges apart when the registry is wiped twice within one lease',
@@ -38,7 +38,7 @@ export const MUTANT_REJECTED_BY: Readonly<Record<string, readonly string[]>> = {
     'keeps apart the ranges of two who take a worker id over from each other',
   ],
   'safe floor kept but not applied': [
-    'starts behind every forgotten range after the registry was wiped',
+    'starts after every forgotten range when the registry was wiped',
   ],
   'a drawn worker id granted without reading its ceiling': [
     'leases from millions of worker ids, each to one holder at a time',
@@ -57,8 +57,8 @@ export const SAFE_VARIANT_IS_WITHOUT: Readonly<Record<string, readonly string[]>
     'never turns its clock back, however often the host clock steps to and fro',
   ],
   'renew without `have`': [
-    'keeps others behind a ceiling that a former holder was answered',
-    'keeps others behind such a ceiling also where somebody else has the worker id by now',
+    'lets others start only after a ceiling that a former holder was told',
+    'lets others start only after such a ceiling if somebody else has the worker id by now',
     'takes a ceiling it does not remember for a proof that writes were lost',
     'goes on with a holder of whose nonces it has forgotten some',
   ],

@@ -154,7 +154,7 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
   },
   {
     name: 'second range ends at floor + ttl',
-    by: 'keeps others behind the second range of a holder',
+    by: 'lets others start only after the second range of a holder',
     edits: [
       inRenew(
         'return granted(header, { ...slot, ceilingMs, holder });',
@@ -272,7 +272,7 @@ function prolonged`,
   },
   {
     name: 'no former holder is believed',
-    by: 'keeps others behind a ceiling that a former holder was answered',
+    by: 'lets others start only after a ceiling that a former holder was told',
     edits: [
       inRenew(
         'believed.ceilingMs > lastMs ? [believed]',
@@ -282,7 +282,7 @@ function prolonged`,
   },
   {
     name: 'no former holder is believed where somebody else holds the worker id',
-    by: 'keeps others behind such a ceiling also where somebody else has the worker id by now',
+    by: 'lets others start only after such a ceiling if somebody else has the worker id by now',
     edits: [
       inRenew(
         'believed.ceilingMs > lastMs ? [believed]',

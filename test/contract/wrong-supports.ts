@@ -124,7 +124,7 @@ export const WRONG_SUPPORTS: readonly {
   },
   {
     name: 'a lease without ranges (SET NX PX)',
-    by: 'starts the next holder right behind the last id that was made',
+    by: 'starts the next holder right after the last id that was made',
     build: leaseWithoutRanges,
     leaveOut: ['version', 'workers'],
   },

@@ -103,7 +103,7 @@ describe('the page', () => {
     const problem = 'list of holders could not be read. connection refused';
     await later(2000, '#workers-problem', problem);
     expect(await visit.rows()).toHaveLength(1);
-    await later(10_000, '.badge', 'makes ids for now');
+    await later(10_000, '.badge', 'still makes ids');
     await visit.says('.card', 'The lease could not be renewed');
     await visit.says('#changes', 'active to degraded. The lease could not be renewed');
     await later(60_000, '.card', /state\s+stretched/);

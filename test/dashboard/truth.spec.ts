@@ -113,13 +113,13 @@ describe('how long a renewal takes', () => {
     slowBy(900);
     for (let count = 0; count < 10; count++) await time.advance(10_000);
     visit = await Visit.open(browser, url);
-    await visit.says('.card', /an answer takes\s+9\d\d ms/);
+    await visit.says('.card', /typical answer time\s+9\d\d ms/);
     support.refreshAlive = () => new Promise(() => undefined);
     await later(30_000, '.card', /\d error/);
-    await visit.says('.card', /an answer takes\s+9\d\d ms/);
+    await visit.says('.card', /typical answer time\s+9\d\d ms/);
     slowBy(20);
     for (let count = 0; count < 30; count++) await time.advance(10_000);
-    await later(1000, '.card', /an answer takes\s+2\d ms/);
+    await later(1000, '.card', /typical answer time\s+2\d ms/);
     expect((await visit.texts('.card')).join()).toMatch(/renewals.*\d error/s);
   });
 });
@@ -226,9 +226,9 @@ describe('several generators', () => {
     visit = await Visit.open(browser, url);
     expect(await visit.page.title()).toBe('Snowflake');
     orders.isAway = true;
-    await later(12_000, '#verdict', 'orders makes ids for now. The lease could not be renewed');
+    await later(12_000, '#verdict', 'orders still makes ids. The lease could not be renewed');
     expect(await visit.page.title()).toBe('⚠ Snowflake');
-    await visit.says('#generator option', 'orders: makes ids for now');
+    await visit.says('#generator option', 'orders: still makes ids');
     orders.isAway = false;
     await later(12_000, '#generator option', /^default\norders$/);
     expect(await visit.page.title()).toBe('Snowflake');

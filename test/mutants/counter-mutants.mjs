@@ -88,7 +88,7 @@ export const COUNTER_MUTANTS = [
   {
     name: 'an absent counter begins anew',
     seed: 8,
-    by: 'never begins a counter by itself',
+    by: 'never creates a counter by itself',
     edits: edit(
       TAKE,
       'if (request.startAt === undefined) return undefined;\n' +

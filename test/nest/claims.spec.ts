@@ -127,7 +127,7 @@ describe('a number that the process knows', () => {
     const faults = await faultsOf({ support: ordinalSupport({ hostname: 'shop', of }), lazy: 7 });
     expect(faults).toEqual([
       expect.stringContaining('is not that of a StatefulSet'),
-      expect.stringContaining('No support has this URL'),
+      expect.stringContaining('No support handles this URL'),
       expect.stringContaining('lazy'),
     ]);
     const wide = layouts.sonyflake();

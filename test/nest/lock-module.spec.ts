@@ -100,7 +100,7 @@ describe('LockModule', () => {
     const imports = [LockModule.forRoot(options)];
     const module = Test.createTestingModule({ imports }).setLogger(SILENT);
     const failure = (await module.compile().catch((error: unknown) => error)) as Error;
-    expect(failure.message).toMatch(/ttlMs.*drainMs.*No store of locks/s);
+    expect(failure.message).toMatch(/ttlMs.*drainMs.*No lock store/s);
     expect(failure.message).not.toContain('secret');
   });
 

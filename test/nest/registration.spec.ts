@@ -119,9 +119,9 @@ describe('the option `supports`', () => {
     [
       'redis',
       { redis: () => new StaticSupport(1) },
-      '`redis` in `supports` is one of this package',
+      '`redis` in `supports` belongs to this package',
     ],
-    ['rediss+cluster', { 'rediss+cluster': () => new StaticSupport(1) }, 'is one of this package'],
+    ['rediss+cluster', { 'rediss+cluster': () => new StaticSupport(1) }, 'belongs to this package'],
     ['a value that is no function', { local: 'x' }, '`supports.local` to be a function'],
     ['a list', [() => new StaticSupport(1)], '`supports` to be an object'],
     ['null', null, '`supports` to be an object'],

@@ -75,7 +75,7 @@ describe('a partner', () => {
     for (const headers of [{}, operator, bearer(issued.key.slice(0, -1)), bearer('x')]) {
       expect(await read(headers)).toMatchObject({
         status: 401,
-        body: { message: expect.stringContaining('Send an API key') },
+        body: { message: expect.stringContaining('Send the complete API key') },
       });
     }
   });

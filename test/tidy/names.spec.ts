@@ -64,7 +64,7 @@ describe('heads', () => {
   });
 
   it('a file without one is found', () => {
-    const message = 'lib/core/x.ts:1 starts without a comment that says what the file promises';
+    const message = 'lib/core/x.ts:1 starts without a comment that says what the file is for';
     expect(headFault('lib/core/x.ts', `import a from './a.js';`, '/** A. */')).toEqual([message]);
     expect(headFault('lib/core/x.ts', '')).toEqual([message]);
   });

@@ -1,6 +1,6 @@
 /**
  * Checks names and heads: kebab-case files, no drawers that hold anything (`utils`, `types`), and a
- * comment at the head of each file of lib that says what the file promises.
+ * comment at the head of each file of lib that says what the file is for.
  */
 import { isCode, isGenerated, isLib, isLua, linesOf } from './check.js';
 import type { Check, TextFile } from './check.js';
@@ -42,7 +42,7 @@ export const checkHeads: Check = (files) =>
 function headFault(file: TextFile): string | undefined {
   const said = headOf(file).filter((line) => /\w/.test(line) && !line.startsWith(' * |')).length;
   const atLeast = file.path.endsWith('/index.ts') ? 1 : HEAD.atLeast;
-  if (said === 0) return 'starts without a comment that says what the file promises';
+  if (said === 0) return 'starts without a comment that says what the file is for';
   if (said >= atLeast && said <= HEAD.atMost) return undefined;
   return `has a head of ${said} lines; a head has ${HEAD.atLeast} to ${HEAD.atMost}`;
 }

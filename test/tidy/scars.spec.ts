@@ -13,10 +13,13 @@ test.each([
   ['a word alone in the middle', [`say('${FULL} ' +`, `  'processes ' +`, `  'that idle.');`]],
   ['a first part that stops short', ["say('Stop ' +", "  'processes that are not needed now.');"]],
   ['a short part of a template', [`say(\`\${a} of the \` +`, `  \`registry of \${b}\`);`]],
+  ['the end of a sentence alone', [`say('${FULL} ' +`, `  'of it. ' +`, `  'Then wait.');`]],
+  ['a value alone', [`say(\`${FULL} \` +`, `  \`\${id}. \` +`, `  \`Keep it.\`);`]],
+  ['the end of a line alone', [`say('${FULL} ' +`, `  'of it.\\n' +`, `  'Then wait.');`]],
   ['two parts on one line', ["say('It is used ' + 'up');"]],
 ])('%s is found', (_what, lines) => {
   expect(scarsIn('f();', ...lines)).toEqual([
-    expect.stringMatching(/^lib\/x\.ts:\d breaks a message/),
+    expect.stringMatching(/^lib\/x\.ts:\d (breaks a message|leaves ".*" of a message alone)/),
   ]);
 });
 

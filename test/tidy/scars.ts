@@ -10,6 +10,8 @@ import { lineOf, treeOf, walk } from './syntax.js';
 
 /** Columns that may stay free: the next word may be long, and somebody may like a rhythm. */
 const FREE_MAX = 14;
+/** A part of at most so many columns that ends what the part before began is a leftover. */
+const LEFTOVER_MAX = 20;
 const ENDS_WELL = /(\\n|[\n.,:;!?)\]}|>])\s*$/;
 
 export const checkScars: Check = (files) =>
@@ -22,13 +24,12 @@ function scarsIn(file: TextFile): Finding[] {
     const parts = partsOf(node);
     for (const [at, part] of parts.entries()) {
       const next = parts[at + 1];
-      if (next === undefined || !isText(part) || !isText(next) || !stopsShort(part, next)) continue;
+      if (next === undefined || !isText(part) || !isText(next)) continue;
       const text = JSON.stringify(insideOf(part).trim());
-      found.push({
-        path: file.path,
-        line: lineOf(part),
-        message: `breaks a message after ${text}, where its next word has room`,
-      });
+      const add = (message: string) => found.push({ path: file.path, line: lineOf(part), message });
+      if (isLeftover(parts[at - 1], part)) add(`leaves ${text} of a message alone on its line`);
+      else if (stopsShort(part, next))
+        add(`breaks a message after ${text}, where its next word has room`);
     }
   });
   return found;
@@ -44,6 +45,12 @@ const isText = (node: ts.Node): boolean =>
   ts.isStringLiteralLike(node) || ts.isTemplateExpression(node);
 
 const insideOf = (node: ts.Node): string => node.getText().slice(1, -1);
+
+/** True for the end of a sentence or a line that the part before it had no room for. */
+function isLeftover(before: ts.Expression | undefined, part: ts.Expression): boolean {
+  if (before === undefined || !isText(before) || ENDS_WELL.test(insideOf(before))) return false;
+  return insideOf(part).trim().length <= LEFTOVER_MAX;
+}
 
 /** True where the next part's first word would have stood on the line of this one. */
 function stopsShort(part: ts.Expression, next: ts.Expression): boolean {

@@ -66,7 +66,7 @@ export class ApiKeyGuard implements CanActivate {
     if (isBearer) setHeader(context, 'WWW-Authenticate', 'Bearer');
     const example = `${header}: ${isBearer ? 'Bearer ' : ''}<key>`;
     const message = isMalformed
-      ? `Send an API key, all of it, as the header "${example}".`
+      ? `Send the complete API key in the header "${example}".`
       : 'This API key is not valid.';
     return inWordsOf(context, new UnauthorizedException(message), 'UNAUTHENTICATED');
   }

@@ -101,7 +101,7 @@ export function readKeyOptions(
 export function refuseFaults(faults: readonly string[]): void {
   if (faults.length === 0) return;
   const details = { faults };
-  const message = `API keys cannot be used like this. ${faults.join(' ')}`;
+  const message = `The API key options are invalid. ${faults.join(' ')}`;
   throw new SnowflakeError('CONFIG_INVALID', message, { details });
 }
 

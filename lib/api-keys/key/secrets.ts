@@ -26,7 +26,7 @@ export function readSecret(name: string, secret: unknown): Buffer | string {
   }
   if (typeof secret === 'string' && secret.trim() !== secret) {
     return (
-      `Expected \`${name}\` without white space at its ends, as a file with a line end has it. ` +
+      `Expected \`${name}\` with no white space at either end (files often end in a newline). ` +
       'With and without it are two secrets. Trim it where it is read.'
     );
   }

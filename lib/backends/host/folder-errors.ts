@@ -7,15 +7,17 @@
 import { SnowflakeError } from '../../errors.js';
 
 const REASONS: Readonly<Record<string, string>> = {
-  ENOSPC: 'The disk is full. Make room; ids of ranges already leased go on.',
-  EDQUOT: 'The quota of this user is used up. Make room; ids of ranges already leased go on.',
+  ENOSPC: 'The disk is full. Free some space; ids from ranges already leased are still made.',
+  EDQUOT:
+    'The quota of this user is used up. Free some space; ids from ranges already leased are ' +
+    'still made.',
   EFBIG: 'This process may not write files so large (ulimit -f). Raise the limit.',
   EROFS: 'It is mounted read-only. Mount it with write access, or name another folder.',
   EACCES: 'This user may not write there. Give it the folder (chown), or name another one.',
   EPERM: 'This user may not write there. Give it the folder (chown), or name another one.',
   ENOTDIR: 'Part of its path is a file. Name a folder, or move that file away.',
   ENAMETOOLONG: 'Its path is too long. Name a shorter one.',
-  EIO: 'The disk failed. See the log of the system.',
+  EIO: 'The disk failed. See the system log.',
   EMFILE: 'This process has too many files open (ulimit -n). Raise the limit.',
 };
 const FOR_GOOD: readonly string[] = ['ENOTDIR', 'ENAMETOOLONG'];

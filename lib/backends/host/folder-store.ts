@@ -90,7 +90,7 @@ export class FolderStore implements SliceStore {
     const { isFuse, isInMemory } = await this.fileSystem();
     if (isFuse) {
       advice.push(
-        `The folder ${this.folder} is on a FUSE file system, and nobody can say where its files ` +
+        `The folder ${this.folder} is on a FUSE file system, so it is unknown where its files ` +
           `are. Use a folder on a local disk.`,
       );
     }
@@ -102,8 +102,8 @@ export class FolderStore implements SliceStore {
     }
     if ((await this.bootOf()) === '') {
       advice.push(
-        `This host does not name its runs, so that a disk set back to a snapshot is not noticed. ` +
-          `Delete ${this.folder} after one.`,
+        `This host has no boot id, so a disk set back to a snapshot is not noticed. Delete ` +
+          `${this.folder} after one.`,
       );
     }
     return advice;
@@ -116,7 +116,7 @@ export class FolderStore implements SliceStore {
     }
     const mebibytes = `${Math.floor(freeBytes / 2 ** 20)} MiB are free on its disk`;
     if (freeBytes >= FREE_BYTES_MIN) return [finding('ok', 'disk', `${mebibytes}.`)];
-    const text = `${mebibytes}: once it is full, no worker id is leased or renewed. Make room.`;
+    const text = `${mebibytes}: once full, no worker id is leased or renewed. Free some space.`;
     return [finding('warning', 'disk', text)];
   }
 

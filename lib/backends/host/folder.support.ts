@@ -86,8 +86,9 @@ function pathOf(path: string, url: string): string {
     return path.startsWith('//') ? fileURLToPath(`file:${path}`) : decodeURIComponent(path);
   } catch {
     throw invalid(
-      `The support URL cannot be used: its path is on another host, or its % are no escapes. ` +
-        `Write file:./var/snowflake or file:///var/lib/snowflake. It was ${shownUrl(url)}.`,
+      `The support URL cannot be used: its path is on another host, or its % signs are not valid ` +
+        `escapes. Write file:./var/snowflake or file:///var/lib/snowflake. It was ` +
+        `${shownUrl(url)}.`,
     );
   }
 }

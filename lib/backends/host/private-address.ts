@@ -86,7 +86,7 @@ function notOne(found: readonly string[], wanted: string | undefined): Snowflake
     found.length === 0
       ? `${where} no private IPv4 address (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16), so no ` +
         `worker id was taken from it. Give \`workerId\` in another way, or use a registry.`
-      : `${where} several private IPv4 addresses, ${found.join(', ')}, and one of them by chance ` +
-        `is no worker id. Name one: privateAddress({ interface: 'eth0' }).`;
+      : `${where} several private IPv4 addresses, ${found.join(', ')}, and a random one of ` +
+        `them cannot serve as a worker id. Name one: privateAddress({ interface: 'eth0' }).`;
   return new SnowflakeError('CONFIG_INVALID', message, { details: { found } });
 }

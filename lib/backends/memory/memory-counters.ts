@@ -66,8 +66,8 @@ export class MemoryCounters implements CounterStore {
   async advice(): Promise<string[]> {
     return [
       'Counters in memory are forgotten when the process ends, and a counter that is created ' +
-        'again from the same number makes the same numbers. Use Redis or a database for what is ' +
-        'kept.',
+        'again from the same number makes the same numbers. Use Redis or a database for numbers ' +
+        'that must last.',
     ];
   }
 

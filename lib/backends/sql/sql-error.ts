@@ -103,7 +103,7 @@ function saidBy(error: unknown): string {
 
 const UNEXPECTED: Refusal = {
   codes: [],
-  advice: 'That answer is not expected. See the log of the database.',
+  advice: 'The database gave an unexpected answer. See its log.',
   retryable: true,
 };
 

@@ -77,10 +77,7 @@ export class SqlKeyedRows implements KeyedRows {
     const { query } = this.#session;
     const found = await this.#session.asked(() => this.#dialect.advice(query, this.#holds));
     if (this.#sweepFault === undefined) return found;
-    return [
-      ...found,
-      `Locks that nobody needs any more stay in the table for ever. ${this.#sweepFault}`,
-    ];
+    return [...found, `Old locks cannot be removed from the table. ${this.#sweepFault}`];
   }
 
   close(): Promise<void> {

@@ -65,8 +65,8 @@ export function writtenCountOf(answer: unknown): number {
 export function oddAnswer(fault: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `The answer of the query function was not understood: it has ${fault}. The function must ` +
-      `pass on what the driver answers, and its errors. Nothing was assumed.`,
+    `The query function returned something unexpected: it has ${fault}. The function must return ` +
+      `what the driver answers, and throw its errors. Nothing was assumed.`,
     { retryable: false },
   );
 }

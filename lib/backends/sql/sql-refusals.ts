@@ -18,8 +18,8 @@ export interface Refusal {
 
 const TABLE = 'The table of the {holds} does not exist. Create it: {create}.';
 const COLUMNS =
-  'The table {table} has other columns than it needs. Is it a table of yours? Choose ' +
-  'another name by the option `table` in every process.';
+  'The table {table} does not have the expected columns. Does it belong to something else? ' +
+  'Choose another name with the option `table` in every process.';
 const RIGHTS = 'The user needs {rights} on the table {table}, and nothing else.';
 const LOGIN = 'The database refused the login. Check user and password of the support.';
 const DATABASE = 'There is no such database. Check its name in the support.';
@@ -28,7 +28,7 @@ const PRIMARY =
   'found after a failover too.';
 const CONNECTIONS =
   'The database takes no more connections. Raise its limit or make the pools smaller.';
-const DISK = 'The disk of the database is full. Make room.';
+const DISK = 'The disk of the database is full. Free some space.';
 const AWAY = 'Check that the database runs and can be reached from this host.';
 const SLOW = 'The database was too slow. See what keeps it busy.';
 const TLS =

@@ -1,5 +1,5 @@
 /**
- * `snowflake counters create`: begins a counter, which no process does by itself.
+ * `snowflake counters create`: creates a counter, which no process does by itself.
  *
  * Promise: a counter that exists is never changed.
  */
@@ -14,12 +14,12 @@ import { counterLines, recordsOf } from './counters-list.js';
 
 export const countersCreate: Command = {
   name: 'counters create',
-  summary: 'Begins a counter for segments or a series',
+  summary: 'Creates a counter for segments or a series',
   words: { name: 'counter', min: 1, max: 1 },
   says: [
-    'Nothing from --start on may ever have been used: after a store has lost a counter, that is ' +
-      'above every id in the tables and all that running processes have in hand. Exit code 1: ' +
-      'the counter already exists.',
+    '--start must be above every number ever used: after a store has lost a counter, above every ' +
+      'id in the tables and all that running processes have in hand. Exit code 1: the counter ' +
+      'already exists.',
   ],
   options: {
     ...SUPPORT_OPTIONS,
@@ -39,7 +39,7 @@ export const countersCreate: Command = {
       const start = startOf(options.required('start'));
       const stores = options.text('stores') ?? '1/1';
       if (store.create === undefined) throw usageFault(`${place} cannot create counters.`);
-      const question = `Begin the counter ${shownName(counter)} at ${start} in ${place}?`;
+      const question = `Create the counter ${shownName(counter)} at ${start} in ${place}?`;
       if (!options.flag('yes') && !(await confirm(terminal, question))) {
         await terminal.say('Nothing was changed.');
         return 1;

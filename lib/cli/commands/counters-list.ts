@@ -14,7 +14,7 @@ import { spanText } from '../time-text.js';
 
 export const countersList: Command = {
   name: 'counters list',
-  summary: 'Which counters there are, and where they stand',
+  summary: 'The counters of a store and their positions',
   options: { ...SUPPORT_OPTIONS, json: { says: 'one JSON object per counter' } },
   examples: [`snowflake counters list --support 'redis://localhost:6379?namespace=shop'`],
   run: (call: Call): Promise<ExitCode> =>
@@ -35,7 +35,7 @@ export const countersList: Command = {
 
 export const countersInspect: Command = {
   name: 'counters inspect',
-  summary: 'Where one counter stands; exit code 1: there is none of that name',
+  summary: 'The position of one counter; exit code 1: there is none of that name',
   words: { name: 'counter', min: 1, max: 1 },
   options: SUPPORT_OPTIONS,
   examples: [`snowflake counters inspect order --support postgres://localhost/shop`],

@@ -29,7 +29,7 @@ export const decode: Command = {
   summary: 'Takes ids apart: time, worker id, sequence and every field',
   says: [
     'Without ids it reads them from standard input, one per line. Without a layout it also lists ' +
-      'the presets that an id can be of; that is a guess by its time.',
+      'the presets that an id may come from, guessed from its time.',
   ],
   words: { name: 'id', min: 0, max: Infinity },
   options: {

@@ -67,7 +67,7 @@ function fieldsFrom(options: Options, layout: BitLayout): Record<string, number>
     if (!names.includes(name)) {
       throw usageFault(
         names.length === 0
-          ? `There is no field left for --field to set, got ${quoted(text)}.`
+          ? `This layout has no field that --field can set, got ${quoted(text)}.`
           : `Expected --field to be name=value with one of ${names.join(', ')}, got ` +
               `${quoted(text)}.`,
       );

@@ -15,7 +15,7 @@ export const keyIssue: Command = {
   words: { name: 'id', min: 1, max: 1 },
   says: [
     'The id, in decimal, is the primary key of the row that stores the hash. A second key for ' +
-      'the same id is another key. With --secret-name it is derived: always the same, and ' +
+      'the same id is a different one. With --secret-name it is derived: always the same, and ' +
       'nothing is stored.',
     PEPPER_SAYS,
   ],

@@ -20,11 +20,11 @@ interface Reading {
 
 export const keyRead: Command = {
   name: 'key read',
-  summary: 'Says whose API key it is, and whether it is right',
+  summary: 'Shows whose API key it is, and whether it is genuine',
   says: [
     'Reads keys from standard input, one per line: an argument could be seen by others. Without ' +
-      '--hash or --secret-name it only says what anybody can read out of a key. Exit code 1: ' +
-      'one is no key of the prefix, or not right.',
+      '--hash or --secret-name it only says what anybody can read from a key. Exit code 1: ' +
+      'one is not a key of the prefix, or not genuine.',
     PEPPER_SAYS,
   ],
   options: {

@@ -15,16 +15,16 @@ import { tableLines } from '../table.js';
 
 export const layout: Command = {
   name: 'layout',
-  summary: 'Lifetime, workers and ids per second of a layout, and those with other bits',
+  summary: 'Lifetime, workers and ids per second of a layout, also with other bits',
   says: [
-    'With --after it judges whether ids of the layout can follow those that exist: they are ' +
+    'With --after it checks whether ids of the layout can follow those that exist: they are ' +
       'unique for ever if each is above the largest old one. The exit code is 1 if they are not.',
   ],
   options: {
     ...LAYOUT_OPTIONS,
     after: {
       value: 'id',
-      says: 'the largest id that exists, of whatever origin, once no more of them are made',
+      says: 'the largest id that exists, whatever made it, read after the old system has stopped',
     },
     'what-if': {
       value: 'name:bits,...',

@@ -14,8 +14,8 @@ export const locksCreate: Command = {
   name: 'locks create',
   summary: 'Creates the table that locks need in a database',
   says: [
-    'Redis and etcd need none. A migration of your own may do it as well, with the statement ' +
-      'that --dry prints. Exit code 1: the table already exists.',
+    'Redis and etcd need none. A migration of yours can do it too, with the statement that --dry ' +
+      'prints. Exit code 1: the table already exists.',
   ],
   options: {
     ...SUPPORT_OPTIONS,

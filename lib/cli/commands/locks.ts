@@ -21,13 +21,13 @@ export const locks: Command = {
   name: 'locks',
   summary: 'Which locks are held, by whom and since when',
   says: [
-    'A lock that is kept is held by nobody any more: its holder was done sooner than ' +
-      '`holdAtLeastMs` says. Who waits for a lock, and who has lost one, each process says by ' +
-      'its metrics. Nothing frees a lock of somebody else: it is free when its time is over.',
+    'A lock that is kept is no longer held: its holder finished before `holdAtLeastMs` was over. ' +
+      'Each process reports in its metrics who waits for a lock and who has lost one. You cannot ' +
+      "free somebody else's lock: it is free when its time is over.",
   ],
   options: {
     ...SUPPORT_OPTIONS,
-    limit: { value: 'count', says: `how many locks are shown at most; default ${LIMIT}` },
+    limit: { value: 'count', says: `the most locks to show; default ${LIMIT}` },
     json: { says: 'one JSON object per lock, then one with the counts' },
   },
   examples: [
@@ -66,7 +66,7 @@ function limitOf({ options }: Call): number {
 function countsText({ held, kept }: { held: number; kept: number }, limit: number): string {
   const counts = `${held} held, ${kept} kept.`;
   if (held + kept <= limit) return counts;
-  return `${counts} These are the first ${limit}: see more by --limit.`;
+  return `${counts} These are the first ${limit}. Raise --limit to see more.`;
 }
 
 async function tellAdvice(store: NamedLocks, { terminal }: Call): Promise<void> {

@@ -42,7 +42,9 @@ export const range: Command = {
     const { first, last } = layout.idRange(new Date(fromMs), new Date(toMs));
     if (first > last) {
       const lifetime = `${utcText(layout.epochMs)} to ${layout.lastDate.toISOString()}`;
-      await terminal.say(`snowflake: no id is in that span; this layout has ids from ${lifetime}.`);
+      await terminal.say(
+        `snowflake: there are no ids in that span; this layout has ids from ${lifetime}.`,
+      );
       return 1;
     }
     const [from, to] = [utcText(fromMs), utcText(toMs)];

@@ -24,8 +24,8 @@ export const registryCreate: Command = {
       'existed looks like one that was lost, so the ids of that process run ahead of the clock ' +
       'by up to one ttl. With a registry created one ttl earlier they do not. It takes the ' +
       'layout of the first process that leases from it. Exit code 1: the registry already exists.',
-    'In a database the table comes first, and without it nothing is leased: it is created here, ' +
-      'or by a migration of your own with the statement that --dry prints.',
+    'A database needs the table first, and nothing is leased without it: it is created here, or ' +
+      'by a migration of yours with the statement that --dry prints.',
   ],
   options: {
     ...SUPPORT_OPTIONS,

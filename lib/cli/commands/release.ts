@@ -29,8 +29,8 @@ export const release: Command = {
   summary: 'Removes the holder of a worker id, which becomes free when its range ends',
   says: [
     'The range of the holder stays valid, so the worker id does not become free any earlier. A ' +
-      'process that is alive uses its range to the end and leases another worker id. For one ' +
-      'that is dead nothing is gained: its worker id becomes free at the same time anyway.',
+      'live process uses its range to the end and leases another worker id. For a dead one ' +
+      'nothing is gained: its worker id becomes free at the same time anyway.',
   ],
   words: { name: 'worker', min: 1, max: 1 },
   options: { ...SUPPORT_OPTIONS, yes: { says: 'do not ask, for scripts' } },
@@ -118,12 +118,11 @@ function meaningOf({ workerId, ceilingMs, freeInMs, holder }: WorkerRecord): str
   const since = sinceMs === 0 ? '?' : utcText(sinceMs);
   return (
     `Worker id ${workerId} is held by ${who}, since ${since}.\n` +
-    `Its range ends at ${utcText(ceilingMs)}, in ${spanText(freeInMs)}, and stays valid: no ` +
-    'other\n' +
-    'process gets the worker id before then. After a release the holder can no longer extend ' +
-    'it.\n' +
-    '  A process that is alive makes ids to the end of the range, then with another worker id.\n' +
-    '  For one that is dead nothing is gained: without renewals the range ends anyway.\n' +
+    `Its range ends at ${utcText(ceilingMs)}, in ${spanText(freeInMs)}, and stays valid:\n` +
+    'no other process gets the worker id before then. After a release the holder can no\n' +
+    'longer extend it.\n' +
+    '  A live process makes ids to the end of the range, then with another worker id.\n' +
+    '  For a dead one nothing is gained: without renewals the range ends anyway.\n' +
     '  If a process was copied while it ran, stop the copies instead: after a release they no\n' +
     '  longer learn of each other.'
   );

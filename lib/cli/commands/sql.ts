@@ -31,13 +31,13 @@ export const sql: Command = {
   name: 'sql',
   summary: 'Prints a function that makes ids inside PostgreSQL, or a procedure for MariaDB',
   says: [
-    'Give it a worker id that no generator leases, one for each function and each database: ' +
-      'the database asks no registry.',
+    'Give it a worker id that no generator leases, one for each function and each database: the ' +
+      'database does not ask a registry.',
   ],
   options: {
     worker: { value: 'number', says: 'the worker id of these ids, all worker fields as one' },
     dialect: { value: 'name', says: `${Object.keys(DIALECTS).join(', ')}; default postgres` },
-    name: { value: 'name', says: 'its name, also with a schema; default snowflake_id' },
+    name: { value: 'name', says: 'its name, with or without a schema; default snowflake_id' },
     ...LAYOUT_OPTIONS,
   },
   examples: [
@@ -65,8 +65,8 @@ function dialectFrom(options: Options): Dialect {
   if (dialect !== undefined && Object.hasOwn(DIALECTS, name.toLowerCase())) return dialect;
   if (name.toLowerCase() === 'mysql') {
     throw usageFault(
-      'MySQL has no sequences, and whatever else it keeps is rolled back with the transaction ' +
-        'or locked until its end: ids made there are not safe. Insert ids of a generator.',
+      'MySQL has no sequences, and anything else it stores is rolled back with the transaction ' +
+        'or locked until it ends: ids made there are not safe. Insert ids from a generator.',
     );
   }
   throw usageFault(

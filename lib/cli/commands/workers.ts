@@ -23,7 +23,7 @@ export const workers: Command = {
   summary: 'Who holds which worker id, and how many are free',
   options: {
     ...SUPPORT_OPTIONS,
-    limit: { value: 'count', says: `how many worker ids are read at most; default ${LIMIT}` },
+    limit: { value: 'count', says: `the most worker ids to read; default ${LIMIT}` },
     all: { says: 'also worker ids that were used before and are free now' },
     json: { says: 'one JSON object per worker id, then one with the counts' },
   },
@@ -73,7 +73,7 @@ function limitOf({ options }: Call): number {
 }
 
 function cutText(limit: number): string {
-  return `There are more than ${limit} worker ids: these are some of them. See more by --limit.`;
+  return `There are more than ${limit} worker ids; these are some. Raise --limit to see more.`;
 }
 
 /** As long as a DNS label: one long name must not widen the column of all others. */

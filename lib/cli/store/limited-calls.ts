@@ -14,7 +14,7 @@ export function limitedCalls(place: string, ms: number): Limited {
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
       `${place} did not answer within ${ms} ms. Check that it is up and reachable from this ` +
-        `host, or allow more by --timeout.`,
+        `host, or raise --timeout.`,
     );
   };
   return (asked) => withinLimit(asked, { timers: systemTimers, ms, over });

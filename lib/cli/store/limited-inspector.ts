@@ -34,6 +34,6 @@ function silent(inspector: RegistryInspector, ms: number): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
     `The store at ${inspector.where} did not answer within ${ms} ms${last}. Check that it is up ` +
-      `and reachable from this host, or allow more by --timeout.`,
+      `and reachable from this host, or raise --timeout.`,
   );
 }

@@ -1,8 +1,7 @@
 /**
- * How many worker ids a registry has, and how many of them can be leased now.
- *
- * Promise: counted from what the registry remembers; where its fingerprint cannot be read the
- * whole number is unknown, and so is what is free.
+ * How many worker ids a registry has, and how many of them can be leased now, counted from what the
+ * registry remembers. Where its fingerprint cannot be read the whole number is unknown, and so is
+ * what is free.
  */
 import type { RegistryView } from '../../registry/registry-view.js';
 import { layoutOfFingerprint } from '../layout-option.js';

@@ -1,8 +1,6 @@
 /**
- * What is worth knowing about a registry and the way to it, for any store.
- *
- * Promise: judged from what was read; the measurement asks a few times and keeps the quickest
- * answer, whose time is known best.
+ * What is worth knowing about a registry and the way to it, for any store: judged from what was
+ * read. The measurement asks a few times and keeps the quickest answer, whose time is known best.
  */
 import { systemClock } from '../../core/index.js';
 import { isContested } from '../../lease/contested-layout.js';
@@ -60,7 +58,8 @@ export function registryFindings(view: RegistryView, fingerprint: string | undef
   if (facts === undefined && view.isUnfinished) return [finding('warning', 'registry', UNFINISHED)];
   if (facts === undefined) {
     const text =
-      'None yet: the first process that starts begins it. If one has started, check the namespace.';
+      'None yet: the first process that starts creates it. If one has started, check the ' +
+      'namespace.';
     return [finding('note', 'registry', text)];
   }
   const found = [...versionFindings(facts), ...layoutFindings(facts, fingerprint)];

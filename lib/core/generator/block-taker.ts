@@ -73,7 +73,7 @@ export class BlockTaker {
     }
   }
 
-  /** `max(clock, last, floor)`; another range begins behind the last tick, so that ids rise. */
+  /** `max(clock, last, floor)`; another range begins after the last tick, so that ids rise. */
   private firstTick(block: Block, range: SeatedRange, nowTick: number): number {
     const isRewound = this.seat.rewoundNumber > block.number;
     const next = isRewound ? -Infinity : block.tick + 1;

@@ -2,7 +2,7 @@
  * How far ids may run ahead of the clock when the sequence of a tick is spent.
  *
  * A bucket of ticks: entering a tick before the clock has reached it takes one, the clock's own
- * progress refills it. It counts progress, not the reading: behind a clock that was set back, or a
+ * progress refills it. It counts progress, not the reading: after a clock that was set back, or a
  * floor above the clock, each tick of progress pays for one tick. Promise: without rollbacks ids
  * are at most `aheadMsMax` ahead, in all the threads of a seat together.
  */

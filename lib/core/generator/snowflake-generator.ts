@@ -275,7 +275,7 @@ export class SnowflakeGenerator implements IdSource {
   private leaveBlock(nowMs: number): void {
     const { block, layout } = this;
     this.issuedBefore = this.issuedCount;
-    // What was counted is not counted again, also where no block can be had.
+    // What was counted is not counted again, also where no block can be taken.
     block.first = block.sequence + 1;
     this.taker.advance(block, layout.tickOf(nowMs));
     this.tickEndMs = layout.msOf(block.tick + 1);

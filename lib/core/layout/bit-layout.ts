@@ -275,8 +275,7 @@ export class BitLayout {
     return new SnowflakeError(
       'ID_INVALID',
       `Expected an id of this layout, 0 to ${this.idMax} as bigint or decimal text, got ` +
-        `${shownShort(id)}. ` +
-        `A JavaScript number cannot hold every id: keep ids as text or bigint.`,
+        `${shownShort(id)}. A JavaScript number cannot hold every id: keep ids as text or bigint.`,
       { details: { value: id } },
     );
   }

@@ -1,7 +1,7 @@
 /**
  * The layouts of other systems.
  *
- * Promise: each is bit for bit what its system uses, so existing ids parse and new ids sort behind
+ * Promise: each is bit for bit what its system uses, so existing ids parse and new ids sort after
  * them. Where a system uses the 64th bit, the timestamp here is one bit shorter: the sign bit
  * stays free, positions are the same, and lastDate says how long that lasts.
  */

@@ -101,7 +101,7 @@ class ReadableForm implements TextForm {
 }
 
 /**
- * Ids of a layout as `yyyyMMddHHmmssSSS-worker-sequence`, with a call field behind it for each that
+ * Ids of a layout as `yyyyMMddHHmmssSSS-worker-sequence`, followed by a call field for each that
  * the layout has, and without milliseconds where it counts whole seconds.
  *
  * @throws SnowflakeError CONFIG_INVALID for an offset that is none, such as the name of a zone.

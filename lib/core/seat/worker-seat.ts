@@ -169,7 +169,7 @@ export class WorkerSeat {
     throw this.refusal?.() ?? notSeated(this.isClosed);
   }
 
-  /** The tick the clock may lead to: with nothing behind the range, its reserve is held back. */
+  /** The tick the clock may lead to: with nothing after the range, its reserve is held back. */
   follow(range: SeatedRange, nowTick: number): number {
     if (this.ring.newest > range.number) return nowTick;
     if (nowTick > range.ceilingTick - this.reserveTicks) this.reread(range);

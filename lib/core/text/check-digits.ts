@@ -11,7 +11,7 @@ import { shownShort } from '../../shown.js';
 export interface CheckDigit {
   readonly name: string;
   /**
-   * The text with its check digit behind it.
+   * The text followed by its check digit.
    * @throws SnowflakeError ID_INVALID for what is not printable ASCII with a digit in it.
    */
   append(text: string): string;

@@ -11,7 +11,7 @@ import { WrappedForm } from './wrapped-form.js';
 import type { TextForm } from './text-form.js';
 
 /**
- * The texts of a form behind a prefix.
+ * The texts of a form after a prefix.
  * @throws SnowflakeError CONFIG_INVALID for a prefix that is not printable ASCII without spaces.
  * @example
  * ```ts
@@ -87,7 +87,7 @@ export function fixedWidthForm(form: TextForm, width: number): TextForm {
 }
 
 /**
- * The texts of a decimal form with a check digit behind them; other digits are not covered by it.
+ * The texts of a decimal form followed by a check digit; other digits are not covered by it.
  * @throws SnowflakeError CONFIG_INVALID for a form of another base.
  */
 export function checkDigitForm(form: TextForm, digit: CheckDigit): TextForm {

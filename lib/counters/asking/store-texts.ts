@@ -24,8 +24,8 @@ export function refusal(
     case 'absent':
       return new SnowflakeError(
         'COUNTER_ABSENT',
-        `There is no such counter: ${which}. It was never created, or the store has lost it, and ` +
-          `a counter is not begun anew by itself: its numbers would come twice. Run \`snowflake ` +
+        `There is no such counter: ${which}. It was never created, or the store has lost it. It ` +
+          `is not created again automatically, because its numbers could repeat. Run \`snowflake ` +
           `counters create\` with a start above every number in use, or give ` +
           `\`startAt: () => the highest id in use\`.`,
       );
@@ -46,7 +46,8 @@ export function refusal(
       return new SnowflakeError(
         'STORE_UNAVAILABLE',
         `The store grants nothing of ${which} for another ${answer.waitMs} ms: the counter is ` +
-          `new, its store has lost data, or as much as may be granted at once is out. ${cure}`,
+          `new, its store has lost data, or the most that may be granted at once is used up. ` +
+          `${cure}`,
         { details: { waitMs: answer.waitMs } },
       );
   }

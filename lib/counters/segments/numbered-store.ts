@@ -1,7 +1,6 @@
 /**
- * One of the stores of segments: its positions as numbers, and where its counter begins.
- *
- * Promise: as that of AskedStore; and a counter begins anew only above every number in use.
+ * One of the stores of segments: its positions as numbers, and where its counter begins. A counter
+ * that is missing is created again only above every number in use.
  */
 import type { Segment } from '../../core/generator/segment-generator.js';
 import { isSnowflakeError } from '../../errors.js';

@@ -166,7 +166,7 @@ export class SegmentKeeper implements OpenGenerator {
         if (waitMs !== undefined) await this.rest(waitMs);
       }
     } finally {
-      // In the same turn as the last look at what is in hand: who asks next begins anew.
+      // In the same turn as the last look at what is in hand: the next caller starts again.
       this.isFilling = false;
     }
   }

@@ -117,8 +117,8 @@ function bigFaults(name: string, value: unknown, min: bigint): string[] {
 }
 
 /**
- * A number is true for one moment and configured for good: after a flush it would begin the counter
- * anew in a process that is started then.
+ * A number is true for one moment and configured for good: after a flush, a process that is started
+ * then would create the counter again from it.
  */
 function startFaults(startAt: unknown, stores: readonly CounterStore[]): string[] {
   if (startAt === undefined || typeof startAt === 'function') return [];
@@ -127,8 +127,8 @@ function startFaults(startAt: unknown, stores: readonly CounterStore[]): string[
   if (faults.length > 0 || !canLose) return faults;
   return [
     'A fixed `startAt` is refused with a store that can lose data: once the counter is lost, a ' +
-      'restarted process would begin it anew and give its numbers again. Give a function ' +
-      'that reads the highest id in use, `startAt: () => orders.maximum("id")`, or leave it out ' +
-      'and run `snowflake counters create` once.',
+      'restarted process would create it again and repeat its numbers. Give a function that ' +
+      'reads the highest id in use, `startAt: () => orders.maximum("id")`, or leave it out and ' +
+      'run `snowflake counters create` once.',
   ];
 }

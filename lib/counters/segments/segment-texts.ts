@@ -18,8 +18,8 @@ export function notStarted(): SnowflakeError {
 export function stopped(): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',
-    'The numbers in hand were given back at shutdown, so no id was made. That is done last: make ' +
-      'ids before the application has closed, in its onApplicationShutdown hooks at the latest.',
+    'The numbers in hand were given back at shutdown, so no id was made. This is the last ' +
+      'shutdown step: make ids earlier, in the onApplicationShutdown hooks at the latest.',
     { retryable: false },
   );
 }

@@ -1,12 +1,12 @@
 /**
- * Which day, month or year it is in a time zone: the part of a series that begins anew at 1.
+ * Which day, month or year it is in a time zone: the part of a series that starts again at 1.
  *
  * Promise: the calendar is the Gregorian one with Latin digits, whatever the locale of the host.
  */
 import { SnowflakeError } from '../../errors.js';
 import { shown } from '../../shown.js';
 
-/** When the numbers of a series begin anew at 1. */
+/** When the numbers of a series start again at 1. */
 export type Period = 'day' | 'month' | 'year';
 
 /** How many of the digits yyyyMMdd name a period. */

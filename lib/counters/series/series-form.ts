@@ -9,11 +9,11 @@ import { SnowflakeError } from '../../errors.js';
 import { shown, shownShort } from '../../shown.js';
 import { PERIOD_DIGITS, periodsOf, type Period } from './period.js';
 
-/** How the texts of a series look, and when its numbers begin anew. */
+/** How the texts of a series look, and when its numbers start again. */
 export interface SeriesFormOptions {
   /** Which series, e.g. `invoice`: 1 to 100 characters without spaces, / and |. */
   readonly name: string;
-  /** When it begins anew at 1. */
+  /** When it starts again at 1. */
   readonly period: Period;
   /** By which a day begins, of the IANA database: 'Asia/Shanghai'. */
   readonly timeZone: string;

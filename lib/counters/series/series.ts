@@ -1,5 +1,5 @@
 /**
- * series({...}): numbers that begin anew with each day, month or year, as texts.
+ * series({...}): numbers that start again with each day, month or year, as texts.
  *
  * Promise: no text is given twice. The counter is named after the period, so a wrong clock picks
  * another day and never the same number.
@@ -32,12 +32,12 @@ export interface Series {
 }
 
 /**
- * Numbers such as INV-20261121-000123, which begin anew with each period. A number may be missing
+ * Numbers such as INV-20261121-000123, which start again with each period. A number may be missing
  * where a process ended between taking it and using it; for a series without gaps see
  * `gaplessSeries` of nestjs-snowflake/sql.
  *
  * @throws SnowflakeError CONFIG_INVALID with every fault, such as a time zone that is not known, or
- * a store that can lose data: a period that is lost would begin anew.
+ * a store that can lose data: a period that is lost would start again.
  * @example
  * ```ts
  * import { MemoryCounters } from 'nestjs-snowflake';

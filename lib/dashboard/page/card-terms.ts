@@ -28,13 +28,13 @@ export function handTerms(hand: HandView, place: string): [string, string][] {
   const { state, inHand, step, calls } = hand;
   const taken: [string, string][] = [
     ['in hand', `${numberText(inHand)}${handLastsText(hand)}`],
-    ['asked for at a time', numberText(step ?? 0)],
+    ['requested per call', numberText(step ?? 0)],
   ];
   return [
     ['ids from', place],
     ['state', state],
     ...(step === undefined ? [] : taken),
-    ...callTerms(calls, 'answers of the store', 'taken'),
+    ...callTerms(calls, 'store answers', 'taken'),
   ];
 }
 
@@ -56,7 +56,7 @@ function callTerms(
   if (total === 0) return terms;
   const said = answers.map(([answer, count]) => `${numberText(count)} ${answer}`).join(', ');
   terms.push([name, said]);
-  if (usualMs !== undefined) terms.push(['an answer takes', `${numberText(usualMs)} ms`]);
+  if (usualMs !== undefined) terms.push(['typical answer time', `${numberText(usualMs)} ms`]);
   if (lastAgoMs !== undefined) terms.push([lastName, agoText(lastAgoMs)]);
   return terms;
 }
@@ -77,7 +77,7 @@ export function countTerms(counts: CountsView, rate: number | undefined): [strin
     ['ids made', numberText(issued)],
   ];
   if (rollbacks === undefined || aheadMs === undefined || clockSkewMs === undefined) {
-    return [...made, ['calls without an id', numberText(waits)]];
+    return [...made, ['calls that got no id', numberText(waits)]];
   }
   return [
     ...made,

@@ -72,7 +72,7 @@ class Page {
       this.changes.clear();
       this.fixed.clear();
       if (this.state !== undefined) this.showState(this.state);
-      this.showWorkers({ workers: [], problem: 'Asking …' });
+      this.showWorkers({ workers: [], problem: 'Loading …' });
       void askState();
       void askWorkers();
       void this.reader.read();

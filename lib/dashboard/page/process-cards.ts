@@ -16,7 +16,7 @@ const FRESH_MS = 10_000;
 const SHOWN_MS = 60_000;
 const RATES_SHOWN = 60;
 
-const HEALTH_WORDS = { up: 'makes ids', degraded: 'makes ids for now', down: 'makes no ids' };
+const HEALTH_WORDS = { up: 'makes ids', degraded: 'still makes ids', down: 'makes no ids' };
 
 export const healthText = ({ health }: GeneratorView): string => HEALTH_WORDS[health];
 

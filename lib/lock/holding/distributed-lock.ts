@@ -93,7 +93,7 @@ export class DistributedLock {
   /**
    * A lock that is to be released by the caller; undefined where it is somebody else's.
    *
-   * @throws SnowflakeError STORE_UNAVAILABLE: whether it is held by somebody is not known
+   * @throws SnowflakeError STORE_UNAVAILABLE: it is unknown whether anybody holds it
    */
   async tryAcquire(lock: string, options: HoldOptions = {}): Promise<AcquiredLock | undefined> {
     const section = await this.#unlessHeld(lock, options);

@@ -1,5 +1,5 @@
 /**
- * Whoever wants the same lock in one process: one behind another, in the order in which they came.
+ * Whoever wants the same lock in one process: one after another, in the order in which they came.
  *
  * Promise: one of them at a time asks the store or holds the lock; who leaves lets the next one go.
  */

@@ -110,8 +110,8 @@ function longerFaults(ttlMs: number, { longestTtlMs }: LockTerms): string[] {
   if (!(ttlMs > longestTtlMs)) return [];
   return [
     `\`ttlMs\` is ${ttlMs}, and no lock may be held for longer than ${longestTtlMs} ms without ` +
-      `being extended. It is extended by itself while its section runs, so that a short one ` +
-      `does; else give all processes a higher \`longestTtlMs\`.`,
+      `being extended. It is extended automatically while its section runs, so a short one is ` +
+      `enough; otherwise give all processes a higher \`longestTtlMs\`.`,
   ];
 }
 

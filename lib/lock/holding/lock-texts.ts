@@ -31,7 +31,7 @@ export function lockLost(lock: string, token: bigint, reason: LossReason): Snowf
   return new SnowflakeError(
     'LOCK_LOST',
     `The lock ${lock} is no longer held: ${LOSSES[reason]}. Somebody else may hold it by now. ` +
-      `Stop what is done under it; what is written too late must be refused by its token.`,
+      `Stop the work it protects; writes that come too late must be refused by their token.`,
     { details: { lock, token: String(token), reason } },
   );
 }
@@ -39,7 +39,7 @@ export function lockLost(lock: string, token: bigint, reason: LossReason): Snowf
 export function lockReentered(lock: string): SnowflakeError {
   return new SnowflakeError(
     'LOCK_REENTERED',
-    `The lock ${lock} is asked for inside of a section that holds it, which would wait for ` +
+    `The lock ${lock} was requested inside a section that already holds it, which would wait for ` +
       `itself. Pass the section on to what is called, or lock a smaller part.`,
     { details: { lock } },
   );
@@ -48,7 +48,7 @@ export function lockReentered(lock: string): SnowflakeError {
 export function closing(lock: string): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',
-    `The lock ${lock} is not asked for, because this process is shutting down.`,
+    `The lock ${lock} was not requested, because this process is shutting down.`,
     { retryable: false, details: { lock } },
   );
 }
@@ -67,9 +67,8 @@ export function notYet(lock: string, waitMs: number): SnowflakeError {
 export function tooSlow(lock: string, ms: number): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `The store of the lock ${lock} did not answer within ${ms} ms. Whether it is held by ` +
-      `somebody is not known. Check the store and the network; ` +
-      `\`callTimeoutMs\` says how long to wait.`,
+    `The store of the lock ${lock} did not answer within ${ms} ms. It is unknown whether anybody ` +
+      `holds it. Check the store and the network; \`callTimeoutMs\` says how long to wait.`,
     { details: { lock } },
   );
 }

@@ -100,7 +100,7 @@ function checkedKey(key: unknown, name: string | symbol): string {
   throw new SnowflakeError(
     'ARGUMENT_INVALID',
     faults[0] === undefined
-      ? `The key of @Locked on ${String(name)} is ${shown(key)}: a part of it is not there, and ` +
+      ? `The key of @Locked on ${String(name)} is ${shown(key)}: part of it is missing, and ` +
           'everybody without it would wait for each other. Nothing was done. Check the arguments.'
       : `The key of @Locked on ${String(name)} cannot be used. ${faults[0]} Nothing was done.`,
   );

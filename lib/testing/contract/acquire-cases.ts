@@ -1,7 +1,6 @@
 /**
- * What a support must do when a worker id is asked for.
- *
- * Promise: each case is one property, in words, and needs only what it says it needs.
+ * What a support must do when a worker id is asked for. Each case is one property, in words, and
+ * names all that it needs.
  */
 import type { Bench, ContractCase } from './bench.js';
 import { granted, TERMS } from './tenant.js';

@@ -1,8 +1,7 @@
 /**
- * A worker id that is claimed, as the pod of a StatefulSet claims its own number.
- *
- * Promise: whoever held it is fenced and keeps its range, and nobody waits longer than for a range
- * worth having. A support that takes no notice of `takesOver` is safe, and its claims wait.
+ * A worker id that is claimed, as the pod of a StatefulSet claims its own number. Whoever held it
+ * is fenced and keeps its range, and nobody waits longer than for a range worth having. A support
+ * that takes no notice of `takesOver` is safe, and its claims wait.
  */
 import type { LeaseGrant } from '../../lease/distributed-support.js';
 import type { Bench, ContractCase } from './bench.js';
@@ -98,7 +97,7 @@ export const CLAIM_CASES: readonly ContractCase[] = [
     },
   },
   {
-    name: 'starts a claim behind everything that a wiped registry could have forgotten',
+    name: 'starts a claim after everything that a wiped registry could have forgotten',
     needs: ['claims', 'clock', 'losses'],
     async run(bench) {
       const { tenant, grant } = await bench.holder();

@@ -1,8 +1,6 @@
 /**
- * What a support must do whose leases have no end: it gives numbers away and takes none back.
- *
- * Promise: each case is one property, in words. None needs a clock: nothing of such a lease is
- * a matter of time.
+ * What a support whose leases have no end must do: it gives numbers away and takes none back. Each
+ * case is one property, in words. None needs a clock, since such a lease is no matter of time.
  */
 import { ACQUIRE_CASES } from './acquire-cases.js';
 import type { Bench, ContractCase } from './bench.js';

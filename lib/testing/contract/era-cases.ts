@@ -1,5 +1,5 @@
 /**
- * What a support must do for the holders that outlive a change of servers: a second range behind
+ * What a support must do for the holders that outlive a change of servers: a second range after
  * the first, with waits that can be kept, and a chain of nonces that may have lost a link.
  */
 import type { LeaseAnswer, LeaseGrant } from '../../lease/distributed-support.js';
@@ -44,7 +44,7 @@ export const ERA_CASES: readonly ContractCase[] = [
     },
   },
   {
-    name: 'keeps others behind the second range of a holder',
+    name: 'lets others start only after the second range of a holder',
     needs: ['clock', 'losses'],
     async run(bench) {
       const { tenant } = await bench.holder();

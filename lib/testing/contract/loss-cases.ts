@@ -9,7 +9,7 @@ const LONG_TTL_MS = 600_000;
 
 export const LOSS_CASES: readonly ContractCase[] = [
   {
-    name: 'starts behind everything that an absent registry could have forgotten',
+    name: 'starts after everything that an absent registry could have forgotten',
     needs: ['clock', 'losses'],
     async run(bench) {
       const tenant = await bench.tenant();
@@ -20,7 +20,7 @@ export const LOSS_CASES: readonly ContractCase[] = [
     },
   },
   {
-    name: 'starts behind every forgotten range after the registry was wiped',
+    name: 'starts after every forgotten range when the registry was wiped',
     needs: ['clock', 'losses'],
     async run(bench) {
       const { grant } = await bench.holder();
@@ -76,7 +76,7 @@ export const LOSS_CASES: readonly ContractCase[] = [
     },
   },
   {
-    name: 'never extends a range across a change of servers: the holder gets another, behind it',
+    name: 'never extends a range across a change of servers: the holder gets another one after it',
     needs: ['clock', 'losses'],
     async run(bench) {
       const { tenant, grant } = await bench.holder();
@@ -88,7 +88,7 @@ export const LOSS_CASES: readonly ContractCase[] = [
     },
   },
   {
-    name: 'keeps a holder that it remembers from before behind those it has forgotten',
+    name: 'lets a holder that it remembers start only after those it has forgotten',
     needs: ['clock', 'losses', 'release'],
     async run(bench) {
       const old = await bench.holder();

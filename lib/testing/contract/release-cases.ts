@@ -1,14 +1,13 @@
 /**
- * What a support must do when a worker id is given back.
- *
- * Promise: each case is one property, in words, and needs only what it says it needs.
+ * What a support must do when a worker id is given back. Each case is one property, in words, and
+ * names all that it needs.
  */
 import type { ContractCase } from './bench.js';
 import { granted } from './tenant.js';
 
 export const RELEASE_CASES: readonly ContractCase[] = [
   {
-    name: 'starts the next holder right behind the last id that was made',
+    name: 'starts the next holder right after the last id that was made',
     needs: ['release', 'clock'],
     async run(bench) {
       const { tenant, grant } = await bench.holder();

@@ -1,7 +1,6 @@
 /**
- * What a support must do when a lease is to be prolonged.
- *
- * Promise: each case is one property, in words, and needs only what it says it needs.
+ * What a support must do when a lease is renewed. Each case is one property, in words, and names
+ * all that it needs.
  */
 import type { ContractCase } from './bench.js';
 import { granted, TERMS } from './tenant.js';
@@ -152,7 +151,7 @@ export const RENEW_CASES: readonly ContractCase[] = [
     },
   },
   {
-    name: 'keeps others behind a ceiling that a former holder was answered',
+    name: 'lets others start only after a ceiling that a former holder was told',
     needs: ['clock', 'release'],
     async run(bench) {
       const { tenant, grant } = await bench.holder();
@@ -164,7 +163,7 @@ export const RENEW_CASES: readonly ContractCase[] = [
     },
   },
   {
-    name: 'keeps others behind such a ceiling also where somebody else has the worker id by now',
+    name: 'lets others start only after such a ceiling if somebody else has the worker id by now',
     needs: ['clock'],
     async run(bench) {
       const old = await bench.holder();

@@ -1,8 +1,7 @@
 /**
- * What a support must do when a message comes twice, late, or after its answer was lost.
- *
- * Promise: each case is one property, in words. What is repeated is sent past the tenant, which
- * goes on as a holder does that knows nothing of it.
+ * What a support must do when a message comes twice, late, or after its answer was lost. Each case
+ * is one property, in words. A message is repeated without telling the holder, which goes on as
+ * before.
  */
 import type { ContractCase } from './bench.js';
 import { granted, TERMS } from './tenant.js';

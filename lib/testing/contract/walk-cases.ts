@@ -18,7 +18,7 @@ const TENANT_COUNT = 5;
 const STEP_COUNT = 250;
 /** Messages under way that may come again. */
 const LATE_COUNT = 12;
-/** Old copies come back oftest: they are the loss with most ways to go wrong. */
+/** Old copies come back most often: they are the loss with most ways to go wrong. */
 const LOSSES: readonly (keyof LossControl)[] = [
   'wipe',
   'restart',

@@ -1,7 +1,6 @@
 /**
- * What a support must do where a layout has millions of worker ids.
- *
- * Promise: each case is one property, in words, and needs only what it says it needs.
+ * What a support must do where a layout has millions of worker ids. Each case is one property, in
+ * words, and names all that it needs.
  */
 import type { ContractCase } from './bench.js';
 import { granted, TERMS } from './tenant.js';

@@ -1,7 +1,6 @@
 /**
  * What a store must do for a counter that follows its clock.
- *
- * Promise: each case is one property, in words.
+ * Each case is one property, in words.
  */
 import { CLOCK, type CounterCase } from './counter-bench.js';
 
@@ -38,7 +37,7 @@ export const COUNTER_CLOCK_CASES: readonly CounterCase[] = [
     },
   },
   {
-    name: 'begins a clock of which it knows nothing behind all that may have been granted',
+    name: 'starts a clock that it does not know after all that may have been granted',
     needs: ['clock', 'losses'],
     async run(bench) {
       const before = await bench.granted(() => bench.clock({ count: 10n ** 9n }));
@@ -77,7 +76,7 @@ export const COUNTER_CLOCK_CASES: readonly CounterCase[] = [
     },
   },
   {
-    name: 'goes on behind an end that somebody brings to a clock',
+    name: 'continues after an end that somebody brings to a clock',
     needs: ['clock'],
     async run(bench) {
       const { end } = await bench.granted(() => bench.clock());

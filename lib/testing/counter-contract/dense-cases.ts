@@ -1,7 +1,6 @@
 /**
- * What a store must do for a dense counter while it keeps what it acknowledged.
- *
- * Promise: each case is one property, in words.
+ * What a store must do for a dense counter while it keeps what it acknowledged. Each case is one
+ * property, in words.
  */
 import { POSITION_MAX } from '../../counters/counter-store.js';
 import { DENSE, type CounterBench, type CounterCase } from './counter-bench.js';
@@ -18,7 +17,7 @@ export const DENSE_CASES: readonly CounterCase[] = [
     },
   },
   {
-    name: 'never begins a counter by itself',
+    name: 'never creates a counter by itself',
     needs: [],
     async run(bench) {
       bench.expect(await bench.dense()).toEqual({ status: 'absent' });
@@ -159,7 +158,7 @@ export const DENSE_CASES: readonly CounterCase[] = [
   },
 ];
 
-/** A grant that ends at a position, one behind it, and a jump: doubles would be off by some. */
+/** A grant that ends at a position, one after it, and a jump: doubles would be off by some. */
 async function expectExact(bench: CounterBench, around: bigint): Promise<void> {
   const { first, end } = await bench.begun({ startAt: around - 3n, count: 3n });
   bench.expect([first, end]).toEqual([around - 3n, around]);

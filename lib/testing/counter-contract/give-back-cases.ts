@@ -1,7 +1,6 @@
 /**
- * What a store must do when a process gives back what it did not use of its last range.
- *
- * Promise: each case is one property, in words.
+ * What a store must do when a process gives back what it did not use of its last range. Each case
+ * is one property, in words.
  */
 import type { CounterBench, CounterCase } from './counter-bench.js';
 

@@ -109,7 +109,7 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
     },
   },
   {
-    name: 'refuses after everything was flushed, and then begins behind what somebody has',
+    name: 'refuses after everything was flushed, and then starts after what somebody has',
     needs: ['clock', 'losses'],
     async run(bench) {
       const { end } = await bench.begun({ count: 100n });

@@ -1,7 +1,6 @@
 /**
  * What a store must do when many processes ask at once.
- *
- * Promise: each case is one property, in words.
+ * Each case is one property, in words.
  */
 import type { TakeGrant } from '../../counters/counter-store.js';
 import { DENSE, type CounterBench, type CounterCase } from './counter-bench.js';

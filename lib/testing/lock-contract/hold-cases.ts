@@ -1,7 +1,6 @@
 /**
- * What a store must do for whoever holds a lock, and for whoever wants it.
- *
- * Promise: each case is one property, in words.
+ * What a store must do for whoever holds a lock, and for whoever wants it. Each case is one
+ * property, in words.
  */
 import { turn } from '../../patience/timers.js';
 import { ASKED, grantIn, type LockCase } from './lock-bench.js';

@@ -1,7 +1,6 @@
 /**
  * What a store must do as time goes by, and goes back.
- *
- * Promise: each case is one property, in words.
+ * Each case is one property, in words.
  */
 import { ASKED, type LockCase } from './lock-bench.js';
 

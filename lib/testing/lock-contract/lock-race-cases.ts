@@ -1,7 +1,6 @@
 /**
  * What a store must do when many processes ask at once.
- *
- * Promise: each case is one property, in words.
+ * Each case is one property, in words.
  */
 import { ASKED, type LockCase } from './lock-bench.js';
 

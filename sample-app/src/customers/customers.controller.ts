@@ -24,7 +24,7 @@ export class CustomersController {
   @Post()
   @ApiOperation({ summary: 'One customer' })
   @ApiCreatedResponse({ type: Customer })
-  @ApiBadRequestResponse({ type: ErrorAnswer, description: 'Something sent is wrong' })
+  @ApiBadRequestResponse({ type: ErrorAnswer, description: 'The request is invalid' })
   @ApiServiceUnavailableResponse({ type: ErrorAnswer, description: 'No id can be made right now' })
   create(@Body() dto: CreateCustomerDto): Promise<Customer> {
     return this.customers.save(this.customers.create(dto));

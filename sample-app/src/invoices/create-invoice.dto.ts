@@ -5,6 +5,6 @@ import { orderIds, publicOrderChecks } from '../ids/shop-ids.js';
 
 export class CreateInvoiceDto {
   @IsSnowflakeId(publicOrderChecks)
-  @ApiSnowflakeProperty({ form: orderIds, description: 'What is to be paid' })
+  @ApiSnowflakeProperty({ form: orderIds, description: 'The order that the invoice is for' })
   orderId: PublicId<'ord'>;
 }

@@ -30,9 +30,9 @@ export class InvoicesController {
   @Post()
   @ApiOperation({ summary: 'The invoice of an order' })
   @ApiCreatedResponse({ type: Invoice })
-  @ApiBadRequestResponse({ type: ErrorAnswer, description: 'Something sent is wrong' })
+  @ApiBadRequestResponse({ type: ErrorAnswer, description: 'The request is invalid' })
   @ApiNotFoundResponse({ type: ErrorAnswer, description: 'There is no such order' })
-  @ApiConflictResponse({ type: ErrorAnswer, description: 'The order has an invoice' })
+  @ApiConflictResponse({ type: ErrorAnswer, description: 'The order already has an invoice' })
   @ApiServiceUnavailableResponse({ type: ErrorAnswer, description: 'No id can be made right now' })
   create(@Body() { orderId }: CreateInvoiceDto): Promise<Invoice> {
     return this.invoices.create(orderId);

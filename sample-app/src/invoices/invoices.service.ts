@@ -40,7 +40,7 @@ export class InvoicesService {
       });
     } catch (error) {
       if (!isTwice(error)) throw error;
-      throw new ConflictException(`The order ${publicId} has an invoice.`);
+      throw new ConflictException(`The order ${publicId} already has an invoice.`);
     }
   }
 

@@ -25,7 +25,7 @@ import { CreateOrderDto, CreateOrdersDto, ListOrdersQuery } from './orders.dto.j
 import { OrdersService } from './orders.service.js';
 
 @ApiTags('orders')
-@ApiBadRequestResponse({ type: ErrorAnswer, description: 'Something sent is wrong' })
+@ApiBadRequestResponse({ type: ErrorAnswer, description: 'The request is invalid' })
 @UseInterceptors(ClassSerializerInterceptor)
 @Controller('orders')
 export class OrdersController {

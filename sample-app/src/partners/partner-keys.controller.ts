@@ -33,7 +33,7 @@ import { CreatePartnerKeyDto, IssuedPartnerKey } from './partner-keys.dto.js';
 @ApiTags('for operators')
 @ApiBasicAuth()
 @ApiUnauthorizedResponse({ type: ErrorAnswer, description: 'Not the password of the operators' })
-@ApiBadRequestResponse({ type: ErrorAnswer, description: 'Something sent is wrong' })
+@ApiBadRequestResponse({ type: ErrorAnswer, description: 'The request is invalid' })
 @UseGuards(OperatorGuard)
 @Controller('partner-keys')
 export class PartnerKeysController {

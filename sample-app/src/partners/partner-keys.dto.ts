@@ -14,7 +14,7 @@ export class CreatePartnerKeyDto {
 }
 
 export class IssuedPartnerKey {
-  @ApiSnowflakeProperty({ description: 'By which it is revoked' })
+  @ApiSnowflakeProperty({ description: 'Used to revoke it' })
   keyId: string;
 
   @ApiProperty({ description: 'Shown here and never again' })

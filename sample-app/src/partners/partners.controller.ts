@@ -13,7 +13,7 @@ import { PartnerOrders } from './partner-keys.dto.js';
 
 @ApiTags('for partners')
 @ApiKeySecurity()
-@ApiBadRequestResponse({ type: ErrorAnswer, description: 'Something sent is wrong' })
+@ApiBadRequestResponse({ type: ErrorAnswer, description: 'The request is invalid' })
 @UseGuards(ApiKeyGuard)
 @Controller('partner')
 export class PartnersController {

@@ -49,6 +49,7 @@ export const GUIDES: Sources = {
     // A random start lies in the lower half.
     '2048 per ms': our.perMs(layouts.snowflake()) / 2,
   },
+  'docs/concepts/glossary.md': { '1 ms': layouts.snowflake().unitMs },
   'docs/concepts/guarantees.md': {
     '60 s': lease.ttlMs,
     '38 s': lease.ttlMs - our.latestRenewalMs - lease.reserveMs,

@@ -1,7 +1,6 @@
 /**
  * Where the figures of docs/internals and docs/operating come from.
  */
-import { layouts } from 'nestjs-snowflake/core';
 import * as our from './constants.js';
 import type { Sources } from './figure.js';
 
@@ -13,7 +12,6 @@ const BUCKETS = 'lib/patience/call-record.ts: 1, 2, 5, 10, 20, 50, 100, 200, 500
 
 export const OPERATING: Sources = {
   'docs/internals/architecture.md': {
-    '1 ms': layouts.snowflake().unitMs,
     '100 ms': our.firstRetryMs,
     '2 s': our.lastRetryMs,
   },

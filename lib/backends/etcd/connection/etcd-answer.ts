@@ -33,14 +33,14 @@ export function readAnswer({ status, date, text, socket }: HttpAnswer, endpoint:
   if (status >= 300 && status < 400) throw new Error(`answered by a redirect (HTTP ${status})`);
   const fields = fieldsOf(text);
   if (status !== 200) throw new Error(saidBy(fields) ?? wordsOf(status));
-  if (fields === undefined) throw new Error('answered what is not JSON');
+  if (fields === undefined) throw new Error('answered with something other than JSON');
   if (date === undefined || !DATE.test(date)) throw new Error('answered no Date');
   return { fields, timeMs: Date.parse(date), socket, endpoint };
 }
 
 function wordsOf(status: number): string {
   if (status === 404) return 'answered 404, as one that does not know the path';
-  return `answered what is not JSON (HTTP ${status})`;
+  return `answered with something other than JSON (HTTP ${status})`;
 }
 
 /** The gateway of etcd 3.4 calls it error as well as message. */
@@ -71,7 +71,7 @@ export function headerIn({ fields }: Pick<EtcdAnswer, 'fields'>): EtcdHeader {
     raft_term: term,
     revision,
   } = recordOf(header);
-  if (!isDigits(clusterId) || !isDigits(memberId)) throw new Error('answered without its cluster');
+  if (!isDigits(clusterId) || !isDigits(memberId)) throw new Error('left out its cluster');
   return {
     clusterId,
     memberId,
@@ -83,7 +83,7 @@ export function headerIn({ fields }: Pick<EtcdAnswer, 'fields'>): EtcdHeader {
 /** Of etcd, whole numbers of 64 bits are text. */
 export function wholeNumber(value: unknown, name: string): number {
   const number = isDigits(value) ? Number(value) : NaN;
-  if (!Number.isSafeInteger(number)) throw new Error(`answered without its ${name}`);
+  if (!Number.isSafeInteger(number)) throw new Error(`left out its ${name}`);
   return number;
 }
 
@@ -98,6 +98,6 @@ export function recordOf(value: unknown): Record<string, unknown> {
 /** A list that is left out where it is empty. */
 export function listIn(fields: Readonly<Record<string, unknown>>, name: string): unknown[] {
   const list = fields[name] ?? [];
-  if (!Array.isArray(list)) throw new Error(`answered without its ${name}`);
+  if (!Array.isArray(list)) throw new Error(`left out its ${name}`);
   return list;
 }

@@ -129,7 +129,7 @@ export class EtcdClient {
     const asked = { path: 'auth/authenticate', body: { name, password } };
     life.login ??= this.#sent(life, endpoint, asked)
       .then(({ fields: { token } }) => {
-        if (typeof token !== 'string' || token === '') throw new Error('answered without a token');
+        if (typeof token !== 'string' || token === '') throw new Error('left out the token');
         return (life.token = token);
       })
       .finally(() => (life.login = undefined));
@@ -169,8 +169,8 @@ const noWhere = { where: '', secrets: [] };
 function closed(where: string): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',
-    `The connection to etcd at ${where} was closed while it was asked, as it is when the ` +
-      `application ends. Ask while the application runs.`,
+    `The connection to etcd at ${where} was closed during this call because the application is ` +
+      `shutting down. Call this while it is running.`,
     { retryable: false, details: { where } },
   );
 }

@@ -38,7 +38,7 @@ export const REFUSALS = {
   },
   'login-expired': {
     says: /invalid auth token|revision of auth store is old/,
-    advice: 'etcd rejected the login at once, and a new one too. It will be tried again.',
+    advice: 'etcd rejected the login at once, and a fresh one as well. It will be tried again.',
     ...OF_MEMBER,
   },
   permission: {
@@ -92,26 +92,28 @@ export const REFUSALS = {
     says: /^answered 404/,
     advice:
       'The registry needs the JSON gateway of etcd 3.4 or later, which is on unless etcd is ' +
-      'started with --enable-grpc-gateway=false. Is it the port for clients?',
+      'started with --enable-grpc-gateway=false. Is this the client port?',
     retryable: false,
     isOfMember: true,
   },
   'not-etcd': {
-    says: /^answered (what is not JSON|without)/,
-    advice: 'etcd does not answer like this. Is it a proxy, or another server?',
+    says: /^(answered with something other than JSON|left out)/,
+    advice: 'This is not an answer of etcd. Is it a proxy, or another server?',
     ...OF_MEMBER,
   },
   'no-date': {
     says: /^answered no Date/,
     advice:
-      'The header Date is the clock of the registry, and etcd sends it. Something in between ' +
-      'removes it: let it through.',
+      'The Date header is the clock of the registry, and etcd sends it. Something in between ' +
+      'removes it. Let the Date header through.',
     retryable: false,
     isOfMember: true,
   },
   'one-member': {
     says: /^answered by another member each time/,
-    advice: 'A proxy spreads single requests. Name the members, or balance connections.',
+    advice:
+      'A proxy is spreading single requests over the members. Name the members, or balance ' +
+      'connections.',
     retryable: true,
     isOfMember: false,
   },
@@ -139,13 +141,13 @@ export const REFUSALS = {
   crowded: {
     says: /^not sent within/,
     advice:
-      'More was asked at once than etcd answered in that time. Check etcd, or ask for fewer ' +
-      'leases at once in one process.',
+      'etcd could not answer that many requests in time. Check etcd, or ask for fewer leases at ' +
+      'once in one process.',
     ...OF_MEMBER,
   },
   late: {
     says: /^LATE$/,
-    advice: 'Check that the members of etcd run, or allow more by requestTimeoutMs.',
+    advice: 'Check that the members of etcd run, or raise requestTimeoutMs.',
     ...OF_MEMBER,
   },
   unreachable: {

@@ -86,7 +86,7 @@ function endpointFaults(endpoints: unknown): string[] {
   const faults = endpoints.flatMap((endpoint: unknown, at) => endpointFault(endpoint, at + 1));
   const schemes = new Set(endpoints.map((text) => String(text).split(':')[0]!.toLowerCase()));
   if (faults.length > 0 || schemes.size === 1) return faults;
-  return ['Expected `endpoints` to be all http or all https: one in the clear tells the password.'];
+  return ['Expected `endpoints` to be all http or all https: plain text reveals the password.'];
 }
 
 function endpointFault(endpoint: unknown, number: number): string[] {

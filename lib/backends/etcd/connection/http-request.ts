@@ -80,7 +80,10 @@ export async function post(call: HttpCall): Promise<HttpAnswer> {
   });
   // An error of it before it is waited for is told by the other.
   answered.catch(() => undefined);
-  await withinLimit(sent, within(LINE_MS_MAX, `not sent within ${LINE_MS_MAX} ms, behind others`));
+  await withinLimit(
+    sent,
+    within(LINE_MS_MAX, `not sent within ${LINE_MS_MAX} ms: others came first`),
+  );
   return withinLimit(answered, within(limitMs, `no answer within ${limitMs} ms`));
 }
 

@@ -52,12 +52,12 @@ export class EtcdLeases {
 function leftIn({ fields: { TTL = '0' } }: EtcdAnswer): number {
   if (TTL === '-1') return 0;
   if (TTL === '0') return PART_MS;
-  if (typeof TTL !== 'string' || !SECONDS.test(TTL)) throw new Error('answered without its TTL');
+  if (typeof TTL !== 'string' || !SECONDS.test(TTL)) throw new Error('left out its TTL');
   return Math.round(Number(TTL) * 1000);
 }
 
 function leaseIn({ fields }: EtcdAnswer): EtcdLease {
   const { ID: id } = fields;
-  if (typeof id !== 'string' || !ID.test(id)) throw new Error('answered without a lease');
+  if (typeof id !== 'string' || !ID.test(id)) throw new Error('left out the lease');
   return { id, ms: wholeNumber(fields['TTL'], 'TTL') * 1000 };
 }

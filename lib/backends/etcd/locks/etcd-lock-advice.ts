@@ -1,7 +1,6 @@
 /**
- * What an etcd tells about itself that bears on the locks in it.
- *
- * Promise: each sentence says what it means for locks and what to do.
+ * What an etcd tells about itself that matters for the locks in it: what it means for them, and
+ * what to do.
  */
 import type { EtcdClient } from '../connection/etcd-client.js';
 import { EtcdMembers } from '../worker-ids/etcd-members.js';
@@ -22,6 +21,6 @@ const DENIED =
   'that was restored from a snapshot is noticed only where it is behind what a process saw, or ' +
   'when a process has a token that it does not know. After a restore delete all keys of the locks.';
 const UNCOMPACTED =
-  'etcd keeps all that was ever written, and each lock is some writes: it grows until it is full ' +
-  'and refuses writes. Start it with --auto-compaction-mode=periodic ' +
+  'etcd keeps all that was ever written, and each lock costs a few writes: it grows until it is ' +
+  'full and refuses writes. Start it with --auto-compaction-mode=periodic ' +
   '--auto-compaction-retention=1h.';

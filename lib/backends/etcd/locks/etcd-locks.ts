@@ -1,8 +1,6 @@
 /**
- * Locks in etcd: the front door.
- *
- * Promise: without a client of another maker, over the JSON gateway. Connections are ours, and
- * closed by `close()`.
+ * Locks in etcd: the front door. It uses the JSON gateway, so no client of etcd has to be
+ * installed; its connections are closed by `close()`.
  */
 import { SnowflakeError } from '../../../errors.js';
 import type { LockStore } from '../../../lock/lock-store.js';

@@ -2,7 +2,7 @@
  * The clock of a registry in etcd, whose members each tell their own time, in whole seconds.
  *
  * Promise: it never goes back, and members whose clocks differ do not drive it ahead; a clock that
- * was set back by more than they may differ is taken up and comes home, so that leases go on.
+ * was set back by more than they may differ is absorbed at half speed, so that leases go on.
  */
 import { slewed, type ClockPolicy } from '../../../registry/registry-clock.js';
 

@@ -1,8 +1,6 @@
 /**
- * What an etcd tells about itself that bears on the leases in it.
- *
- * Promise: pure; a finding says what it means for ids and what to do. What etcd does not tell is
- * not judged.
+ * What an etcd tells about itself that matters for the leases in it: what it means for ids, and
+ * what to do. Pure; what etcd does not tell is not judged.
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
 import type { EtcdSettings } from '../connection/etcd-settings.js';
@@ -45,7 +43,11 @@ export function etcdFindings(reports: EtcdReports, settings: EtcdSettings): Find
     ...members.flatMap(memberFindings),
     ...clockFindings(members, settings.clockDifferenceMs),
     ...sizeFindings(reports),
-    finding('note', 'clock', 'etcd tells the time in whole seconds, and so do the times here.'),
+    finding(
+      'note',
+      'clock',
+      'etcd tells the time in whole seconds, so times here are in whole seconds.',
+    ),
   ];
 }
 
@@ -82,8 +84,8 @@ function memberFindings({ where, fault, version, hasLeader }: MemberReport): Fin
   if (fault !== undefined) return [finding('warning', 'members', fault)];
   if (hasLeader === false) {
     const text =
-      `The member at ${where} knows no leader, so that nothing can be leased or renewed there. ` +
-      `A majority of the members has to run and reach each other.`;
+      `The member at ${where} has no leader, so nothing can be leased or renewed there. A ` +
+      `majority of the members has to run and reach each other.`;
     return [finding('fault', 'members', text)];
   }
   return version === undefined ? [] : [finding('ok', 'version', `etcd ${version} at ${where}.`)];
@@ -105,14 +107,14 @@ function sizeFindings({ members, memberCount }: EtcdReports): Finding[] {
   const dbBytes = Math.max(0, ...members.map((member) => member.dbBytes ?? 0));
   if (dbBytes > DB_BYTES_MAX) {
     const text =
-      `The database of etcd has ${Math.round(dbBytes / MIB)} MiB; at its quota, 2048 MiB by ` +
-      `default, it refuses writes. Compact and defragment it.`;
+      `etcd's database is ${Math.round(dbBytes / MIB)} MiB; at its quota, 2048 MiB by default, ` +
+      `it refuses writes. Compact and defragment it.`;
     found.push(finding('warning', 'size', text));
   }
   if (memberCount === 1) {
     const text =
       'This etcd has one member: while it is down no worker id is leased or renewed, and ' +
-      'processes make ids until their ranges end. Three members outlast the loss of one.';
+      'processes make ids until their ranges end. Three members survive the loss of one.';
     found.push(finding('note', 'members', text));
   }
   return found;

@@ -34,7 +34,7 @@ const LAST_DATE_MS = 8.64e15;
 export class RegistryKeys {
   readonly prefix: string;
   readonly header: string;
-  /** The ceiling of the header, which is written oftener than all the rest of it. */
+  /** The ceiling of the header, which is written most often. */
   readonly clock: string;
   /** Of all rows of worker ids, first and first after the last. */
   readonly rows: { readonly from: string; readonly to: string };
@@ -126,8 +126,7 @@ function tokenIn(quoted: string): string | undefined {
 
 export function keyValueIn(value: unknown): KeyValue {
   const { key, value: text = '', mod_revision, version } = isRecord(value) ? value : {};
-  if (typeof key !== 'string' || typeof text !== 'string')
-    throw new Error('answered without a key');
+  if (typeof key !== 'string' || typeof text !== 'string') throw new Error('left out the key');
   return {
     key: fromBase64(key),
     value: fromBase64(text),

@@ -136,10 +136,10 @@ export function foundBy<T = KeyValue>(
   read: (value: unknown) => T = keyValueIn as (value: unknown) => T,
 ): T[][] {
   const responses = listIn(fields, 'responses');
-  if (responses.length !== questionCount) throw new Error('answered without what was asked for');
+  if (responses.length !== questionCount) throw new Error('left out what was asked for');
   return responses.map((response) => {
     const range = recordOf(response)['response_range'];
-    if (range === undefined) throw new Error('answered without what was asked for');
+    if (range === undefined) throw new Error('left out what was asked for');
     return listIn(recordOf(range), 'kvs').map((value) => read(value));
   });
 }
@@ -161,7 +161,7 @@ export function writtenBy(answer: EtcdAnswer): Written {
   }
   const isRefused = (succeeded ?? false) === false && responses === undefined;
   if (isRefused) return { header, isTaken: false, replaced: [] };
-  throw new Error('answered without whether it wrote');
+  throw new Error('left out whether it wrote');
 }
 
 function replacedIn(response: unknown): KeyValue[] {

@@ -113,8 +113,8 @@ async function evaluated(
 function closed(where: string): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',
-    `The connection to Redis at ${where} is closed, as it is when the application ends; nothing ` +
-      `would close a new one. Ask while the application runs.`,
+    `The connection to Redis at ${where} is closed because the application is shutting down; ` +
+      `nothing would close a new one. Call this while it is running.`,
     { retryable: false, details: { where } },
   );
 }

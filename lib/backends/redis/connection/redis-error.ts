@@ -53,7 +53,7 @@ function saidBy(error: ClientError): string {
 
 const UNEXPECTED: Refusal = {
   says: /^/,
-  advice: 'The registry does not expect that answer. See the log of Redis.',
+  advice: 'Redis gave an unexpected answer. See its log.',
   retryable: true,
 };
 

@@ -81,7 +81,7 @@ function configuredDatabase(client: GivenClient, asked: unknown): number {
 
 function refuseClusterDatabase(db: unknown): void {
   if (db === undefined || db === null || db === 0) return;
-  throw invalidClient(`a Cluster has no database but 0, and its redisOptions ask for ${shown(db)}`);
+  throw invalidClient(`a Cluster has only database 0, but its redisOptions ask for ${shown(db)}`);
 }
 
 function withDatabase(server: string, db: number | undefined): string {

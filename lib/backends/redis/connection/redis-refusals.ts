@@ -15,7 +15,7 @@ export const REFUSALS = {
   'sentinel-login': {
     says: /^All sentinels are unreachable.*\b(NOAUTH|WRONGPASS|NOPERM)\b/,
     advice:
-      'The Sentinel refused the login, which is another one than the login of Redis. Write ' +
+      'The Sentinel refused the login, which is separate from that of Redis. Write ' +
       'sentinelPassword=... (and sentinelUsername=...) after the ? of the URL, or pass a client.',
     retryable: false,
   },
@@ -60,9 +60,9 @@ export const REFUSALS = {
   'unknown-server': {
     says: /^NOSERVER/,
     advice:
-      'This server does not tell a script which server runs it (run_id and master_replid of ' +
-      'INFO), so nobody would notice that a failover forgot what was granted. Use a server that ' +
-      'does, or another store.',
+      'This server hides from scripts which server it is (run_id and master_replid of INFO), so ' +
+      'nobody would notice that a failover forgot what was granted. Use a server that tells ' +
+      'them, or another store.',
     retryable: false,
   },
   'cluster-node': {
@@ -95,7 +95,7 @@ export const REFUSALS = {
   },
   'too-few-replicas': {
     says: /^NOREPLICAS/,
-    advice: 'Redis refuses writes while too few replicas follow it. Check them.',
+    advice: 'Redis refuses writes while too few replicas are connected. Check the replicas.',
     retryable: true,
   },
   disk: {

@@ -1,16 +1,15 @@
 /**
- * What is said of a Redis that may lose counters.
- *
- * Promise: each says what it means for numbers, and what to do.
+ * What is said of a Redis that may lose counters: what it means for numbers, and what to do about
+ * it.
  */
 import { SnowflakeError } from '../../../errors.js';
 
 export function notDurable(place: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `${place}: the append-only file is off, so that a restart loses everything since the last ` +
-      `save, however much was granted by then. No position is granted. Switch it on (appendonly ` +
-      `yes), or say by \`lossWindowMs\` how old the writes are that are lost at most.`,
+    `${place}: the append-only file is off, so a restart loses everything since the last save, ` +
+      `however much was granted by then. No position is granted. Switch it on (appendonly yes), ` +
+      `or set \`lossWindowMs\` to the age of the oldest write that can be lost.`,
     { retryable: false, details: { refusal: 'not-durable' } },
   );
 }
@@ -25,7 +24,7 @@ export function withoutFile(lossWindowMs: number): string {
 
 export function evicted(policy: string): string {
   return (
-    `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also counters, ` +
-    `which are then refused as absent. Use volatile-lru or noeviction.`
+    `Redis may evict any key when memory runs short (maxmemory-policy ${policy}), including ` +
+    `counters, which are then refused as absent. Use volatile-lru or noeviction.`
   );
 }

@@ -1,7 +1,6 @@
 /**
- * Counters in Redis: one hash for each namespace, one atomic script for each operation.
- *
- * Promise: the rules of lib/counters by Redis' own clock. A Redis that may lose everything when it
+ * Counters in Redis: one hash for each namespace, one atomic script for each operation. The scripts
+ * apply the rules of lib/counters by the clock of Redis. A Redis that may lose everything when it
  * restarts is refused, unless somebody says how much it may lose.
  */
 import { checkNew, checkTake, denseForm, formOf } from '../../../counters/check-take.js';

@@ -97,7 +97,7 @@ export function idsFromUrl(url: string): GeneratorKind {
     own.has(name) ? Number(wholeNumber(name, own.get(name)!)) : undefined;
   const [aheadMs, count, staleMs] = ['aheadMs', 'prefetch', 'staleMs'].map(number);
   if ((count === undefined) !== (staleMs === undefined)) {
-    throw refused(['Expected `prefetch` and `staleMs` together in the URL, or none of them.']);
+    throw refused(['Expected `prefetch` and `staleMs` together in the URL, or neither.']);
   }
   const prefetch = count !== undefined && staleMs !== undefined ? { count, staleMs } : undefined;
   return redisIds({

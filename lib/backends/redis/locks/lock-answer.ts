@@ -19,7 +19,7 @@ export function extendAnswer(reply: readonly unknown[], ttlMs: number): ExtendAn
   return { status: 'ok', token: BigInt(token!), ttlMs, era: Number(era) };
 }
 
-/** What acquire.lua is asked, behind what every script is. */
+/** What acquire.lua is asked, after what every script is asked. */
 export function acquireArguments(request: AcquireRequest): readonly (string | number | bigint)[] {
   const { holder, label, ttlMs, longestMs, have } = request;
   return [holder, label, ttlMs, longestMs, have];

@@ -1,7 +1,6 @@
 /**
- * Locks in Redis: one hash for each namespace, one atomic script for each operation.
- *
- * Promise: the rules of lib/lock by Redis' own clock. Whoever waits for a lock is told of its
+ * Locks in Redis: one hash for each namespace, one atomic script for each operation. The scripts
+ * apply the rules of lib/lock by the clock of Redis. Whoever waits for a lock is told of its
  * release by a connection that does nothing else.
  */
 import { checkAcquire, checkExtend, checkRelease } from '../../../lock/check-request.js';
@@ -93,8 +92,8 @@ export class RedisLocks implements LockStore {
     const policy = await this.#hash.eviction();
     if (policy === undefined) return [];
     return [
-      `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also the locks, ` +
-        `which are then lost while they are held. Use volatile-lru or noeviction.`,
+      `Redis may evict any key when memory runs short (maxmemory-policy ${policy}), including ` +
+        `the locks, which are then lost while they are held. Use volatile-lru or noeviction.`,
     ];
   }
 

@@ -1,14 +1,13 @@
 /**
- * What is said of a Redis that serves worker ids less well than it could.
- *
- * Promise: each says what it means for ids, and what to do.
+ * What is said of a Redis that serves worker ids less well than it could: what it means for ids,
+ * and what to do about it.
  */
 import type { SnowflakeError } from '../../../errors.js';
 
 export function evicted(policy: string): string {
   return (
-    `Redis evicts any key when memory is short (maxmemory-policy ${policy}), also the registry ` +
-    `of worker ids. Ids stay unique, but run ahead for a while after each loss. Use ` +
+    `Redis may evict any key when memory runs short (maxmemory-policy ${policy}), including the ` +
+    `registry of worker ids. Ids stay unique, but run ahead for a while after each loss. Use ` +
     `volatile-lru or noeviction.`
   );
 }

@@ -1,8 +1,6 @@
 /**
- * What a Redis server tells about itself that bears on the leases in it.
- *
- * Promise: pure; a finding says what it means for ids and what to do. What the server does not
- * tell is not judged.
+ * What a Redis server tells about itself that matters for the leases in it: what it means for ids,
+ * and what to do. Pure; what the server does not tell is not judged.
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
 import type { RedisUrl } from '../connection/redis-url.js';

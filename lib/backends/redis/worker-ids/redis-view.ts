@@ -42,7 +42,7 @@ export async function readRegistry(
     for (let at = 0; at < pairs.length; at += 2) {
       const name = pairs[at]!;
       if (CEILING.test(name) && ++workerCount > workerCountMax) continue;
-      // Holders come behind the ceilings of their page.
+      // Holders come after the ceilings of their page.
       if (HOLDER.test(name) && !fields.has(`c${name.slice(1)}`)) continue;
       fields.set(name, pairs[at + 1]!);
     }

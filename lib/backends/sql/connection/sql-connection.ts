@@ -88,8 +88,8 @@ export class OwnConnection implements SqlConnection {
     const { text } = this.where;
     return new SnowflakeError(
       'NOT_READY',
-      `The connection to ${text} is closed, as it is when the application ends; nothing would ` +
-        `close a new one. Ask while the application runs.`,
+      `The connection to ${text} is closed because the application is shutting down; nothing ` +
+        `would close a new one. Call this while it is running.`,
       { retryable: false, details: { where: text } },
     );
   }

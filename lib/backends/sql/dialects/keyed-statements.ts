@@ -92,7 +92,7 @@ export abstract class KeyedStatements implements Statements {
     return `DELETE FROM ${table} WHERE ${where(binder)} AND ${key} IN (${some(binder)})`;
   }
 
-  /** What stands behind the table of an update, so that the row `h` is seen in it. */
+  /** What follows the table of an update, so that the row `h` is seen in it. */
   protected beside(_other: KeyedCondition | undefined, _binder: Binder): string {
     return '';
   }

@@ -1,8 +1,6 @@
 /**
- * What a MariaDB or MySQL server tells about itself that bears on the leases in it.
- *
- * Promise: a finding says what it means for ids and what to do. What the server does not tell is
- * not judged.
+ * What a MariaDB or MySQL server tells about itself that matters for the leases in it: what it
+ * means for ids, and what to do. What the server does not tell is not judged.
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
 import { rowsOf, type SqlQuery } from '../sql-query.js';
@@ -70,11 +68,11 @@ export async function mysqlFindings(query: SqlQuery, lossWindowMs: number): Prom
 }
 
 const READ_ONLY =
-  'This server is read only: a replica, or one that was switched. Name the primary, or no ' +
+  'This server is read-only: a replica, or one switched to that. Name the primary, or no ' +
   'worker id can be leased.';
 const WRITABLE_REPLICA =
-  'This server follows another one and takes writes all the same: processes of which some name ' +
-  'this one and some the other would make the same ids. Name the primary in all of them, and set ' +
+  'This server follows another one and still accepts writes: if some processes name this one and ' +
+  'some the other, they would make the same ids. Name the primary in all of them, and set ' +
   'read_only here.';
 
 /** False also for a user who may not ask. */

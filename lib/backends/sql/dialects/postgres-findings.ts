@@ -1,8 +1,6 @@
 /**
- * What a PostgreSQL server tells about itself that bears on the leases in it.
- *
- * Promise: a finding says what it means for ids and what to do. What the server does not tell is
- * not judged.
+ * What a PostgreSQL server tells about itself that matters for the leases in it: what it means for
+ * ids, and what to do. What the server does not tell is not judged.
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
 import { rowsOf, type SqlQuery, type SqlRow } from '../sql-query.js';

@@ -19,7 +19,7 @@ export function fromReplica(): SnowflakeError {
     'STORE_UNAVAILABLE',
     'What was read comes from a server that takes no writes: a replica, or one that is read ' +
       'only. Name the primary, so that it is found after a failover too; a proxy that sends ' +
-      'questions to replicas has to send those of the registry to the primary.',
+      'reads to replicas has to send those of the registry to the primary.',
     { details: { refusal: 'replica' } },
   );
 }
@@ -33,8 +33,8 @@ export function withoutAutocommit(): SnowflakeError {
 
 export function withoutEscapes(): SnowflakeError {
   return refused(
-    'The sql_mode NO_BACKSLASH_ESCAPES is on, in which drivers of MySQL put text into statements ' +
-      'wrongly. Switch it off for the sessions that the SQL support gets.',
+    'The sql_mode NO_BACKSLASH_ESCAPES is on, with which drivers of MySQL escape strings ' +
+      'incorrectly. Switch it off for the sessions that the SQL support gets.',
   );
 }
 
@@ -48,9 +48,9 @@ export function notFlushed(): SnowflakeError {
 
 export function notSynchronous(): SnowflakeError {
   return refused(
-    'PRAGMA synchronous is below FULL, so that a power failure loses positions that were ' +
-      'granted. Set it to FULL on this handle, or say by failoverWindowMs how old the writes are ' +
-      'that are lost at most.',
+    'PRAGMA synchronous is below FULL, so a power failure loses positions that were granted. ' +
+      'Set it to FULL on this handle, or set failoverWindowMs to the age of the oldest write ' +
+      'that can be lost.',
   );
 }
 

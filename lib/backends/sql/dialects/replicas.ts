@@ -1,7 +1,6 @@
 /**
- * What a server that others follow means where the support was told that there are none.
- *
- * Promise: said in the same words of every database.
+ * What it means if a server has replicas although the support was told that there are none, in the
+ * same words for every database.
  */
 export function followed(replicaCount: number): string {
   const who = replicaCount === 1 ? 'A replica follows' : `${replicaCount} replicas follow`;

@@ -1,4 +1,4 @@
--- Whether a lock may be had, without changing anything: for who has come to wait for it.
+-- Whether a lock is free, without changing anything: for those who have come to wait for it.
 -- KEYS[1]  the locks
 -- ARGV     1 lock
 -- Answer   'free' | 'held'

@@ -52,3 +52,17 @@ export function rowsOf(text: string, title: string): Map<string, string[]> {
   }
   return rows;
 }
+
+const WIDTH = 120;
+
+/**
+ * Rows of tables that are filled up with blanks though they are wider than a page: half of the
+ * file, of which nobody reads a column, and all of which changes with one cell.
+ */
+export function paddedRows({ path, text }: TextFile): Finding[] {
+  return linesOf(text).flatMap((row, at): Finding[] => {
+    const isPadded = row.startsWith('|') && row.length > WIDTH && / {3,}\|/.test(row);
+    const message = 'is a wide row with blanks; put <!-- prettier-ignore --> before its table';
+    return isPadded ? [{ path, line: at + 1, message }] : [];
+  });
+}

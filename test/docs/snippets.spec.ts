@@ -12,7 +12,7 @@ import { LEASE_STATES } from '../../lib/lease/lease-states.js';
 import { isLib, say, type TextFile } from '../tidy/check.js';
 import { settleRegistry } from '../backends/settled-registry.js';
 import { readTree } from '../tidy/tree.js';
-import { deadLinks, rowsOf } from './markdown.js';
+import { deadLinks, paddedRows, rowsOf } from './markdown.js';
 import { SnippetProgram, fenceFaults, snippetsIn } from './snippets.js';
 import { isChinese } from './translation.js';
 
@@ -95,6 +95,14 @@ describe('links', () => {
 });
 
 describe('tables', () => {
+  it('have no blanks where they are wider than a page', () => {
+    expect(DOCUMENTS.flatMap(paddedRows).map(say)).toEqual([]);
+    const wide = `| ${'a'.repeat(120)} | b    |`;
+    expect(paddedRows(markdown(`# A\n\n${wide}\n| a   | b |\n`)).map(say)).toEqual([
+      expect.stringMatching(/^docs\/planted\.md:3 is a wide row with blanks/),
+    ]);
+  });
+
   const rows = (path: string, title: string) => rowsOf(textOf(path), title);
   const named = (path: string, title: string) => [...rows(path, title).keys()].toSorted();
   const options = 'docs/reference/options.md';

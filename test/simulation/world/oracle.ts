@@ -84,7 +84,7 @@ export class Oracle {
   private readonly blockSize: number;
   private readonly workerCount: number;
 
-  /** @param baseTick the start: blocks are counted from it, as small numbers are looked up faster */
+  /** @param baseTick blocks are counted from it, as small numbers are looked up faster */
   constructor(
     layout: BitLayout,
     baseTick: number,

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { PGlite } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite';
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
@@ -26,6 +26,7 @@ import { describeDistributedSupport } from '../../lib/testing/index.js';
 import { leased } from '../backends/sql-leases.js';
 import { sqlStore } from './settable-sql.js';
 import { quickFolder } from '../support/quick-folder.mjs';
+import { freshPglite } from '../support/fresh-pglite.mjs';
 
 const TABLE = 'contract_registry';
 const folder = quickFolder('sqlite');
@@ -37,7 +38,7 @@ const opened: RegistrySupport[] = [];
 beforeAll(async () => {
   database = new Database(path);
   database.exec(registryTable('sqlite', TABLE));
-  pglite = await PGlite.create();
+  pglite = await freshPglite();
   await pglite.exec(registryTable('postgres', TABLE));
 });
 afterEach(async () => {

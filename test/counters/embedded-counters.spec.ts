@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { PGlite } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
 import { startSnowflake } from 'nestjs-snowflake';
@@ -18,6 +18,7 @@ import { describeCounterStore } from '../../lib/testing/index.js';
 import { failureOf } from '../backends/redis-lab.js';
 import { COUNTERS, sqlCounterStore } from './settable-sql-counters.js';
 import { quickFolder } from '../support/quick-folder.mjs';
+import { freshPglite } from '../support/fresh-pglite.mjs';
 
 const folder = quickFolder('counters');
 const path = join(folder, 'counters.db');
@@ -28,7 +29,7 @@ const opened: RowCounters[] = [];
 beforeAll(async () => {
   database = new Database(path);
   database.exec(counterTable('sqlite', COUNTERS));
-  pglite = await PGlite.create();
+  pglite = await freshPglite();
   await pglite.exec(counterTable('postgres', COUNTERS));
 });
 afterEach(async () => {

@@ -3,7 +3,7 @@
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { PGlite } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
 import { POSTGRES_SERVER, POSTGRES_TIME } from '../../lib/backends/sql/dialects/postgres.js';
@@ -17,6 +17,7 @@ import { describeLockStore } from '../../lib/testing/index.js';
 import { heldIn, namedLock, readySpaces } from './store-locks.js';
 import { LOCKS, sqlLockStore } from './settable-sql-locks.js';
 import { quickFolder } from '../support/quick-folder.mjs';
+import { freshPglite } from '../support/fresh-pglite.mjs';
 
 const folder = quickFolder('locks');
 const path = join(folder, 'locks.db');
@@ -26,7 +27,7 @@ let pglite: PGlite;
 beforeAll(async () => {
   database = new Database(path);
   database.exec(lockTable('sqlite', LOCKS));
-  pglite = await PGlite.create();
+  pglite = await freshPglite();
   await pglite.exec(lockTable('postgres', LOCKS));
 });
 afterAll(async () => {

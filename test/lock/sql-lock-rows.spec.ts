@@ -3,7 +3,7 @@
  * nobody needs them.
  */
 import { randomUUID } from 'node:crypto';
-import { PGlite } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
 import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
@@ -16,6 +16,7 @@ import { lockTable } from '../../lib/backends/sql/index.js';
 import { SqlKeyedRows } from '../../lib/backends/sql/sql-keyed-rows.js';
 import type { SqlQuery } from '../../lib/backends/sql/sql-query.js';
 import { failureOf } from '../backends/redis-lab.js';
+import { freshPglite } from '../support/fresh-pglite.mjs';
 
 const TABLE = 'rows_of_locks';
 const FAR = 2n ** 62n;
@@ -27,7 +28,7 @@ let sqlite: InstanceType<typeof Database>;
 beforeAll(async () => {
   postgres = new Pool({ connectionString: process.env['DATABASE_URL']!, max: 5 });
   mysql = createPool({ uri: process.env['MYSQL_URL']!, connectionLimit: 5 });
-  pglite = await PGlite.create();
+  pglite = await freshPglite();
   sqlite = new Database(':memory:');
   await postgres.query(lockTable('postgres', TABLE));
   await mysql.query(lockTable('mysql', TABLE));

@@ -68,7 +68,7 @@ const ttlLease = [
 export const CLIENT_MUTANTS = [
   {
     name: "floor = acquirer's clock",
-    tryFirst: { scenario: 'clocks', seed: 1 },
+    tryFirst: { scenario: 'losses', seed: 4 },
     edits: [
       { file: LEASE, find: seatLease, put: 'this.asked = asked;\n    this.floorMs = sentAtMs;' },
       { file: LEASE, find: '{ asked, grant }: Acquired', put: '{ asked, sentAtMs }: Acquired' },
@@ -76,27 +76,32 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: 'ceiling used before it is stored',
+    tryFirst: { scenario: 'everything', seed: 8 },
     edits: [{ file: KEEPER, find: asksRenewal, put: `${believes}\n    ${asksRenewal}` }],
   },
   {
     name: 'renew timeout taken as success',
+    tryFirst: { scenario: 'everything', seed: 8 },
     edits: [{ file: KEEPER, find: failure, put: `${believes}\n      ${failure}` }],
   },
   {
     name: 'ceiling inclusive',
+    tryFirst: { scenario: 'everything', seed: 8 },
     edits: [{ file: TAKER, find: ceilingCheck, put: 'if (tick > range.ceilingTick) {' }],
   },
   {
     name: "ceiling compared with the clock instead of the id's time",
+    tryFirst: { scenario: 'everything', seed: 29 },
     edits: [{ file: TAKER, find: ceilingCheck, put: 'if (nowTick >= range.ceilingTick) {' }],
   },
   {
     name: 'no ceiling check',
+    tryFirst: { scenario: 'rows', seed: 11 },
     edits: [{ file: TAKER, find: ceilingCheck, put: 'if (false) {' }],
   },
   {
     name: 'release stores the wall clock',
-    tryFirst: { scenario: 'clocks', seed: 1 },
+    tryFirst: { scenario: 'losses', seed: 4 },
     edits: [
       {
         file: KEEPER,
@@ -107,11 +112,12 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: 'ids after release',
+    tryFirst: { scenario: 'everything', seed: 53 },
     edits: [{ file: KEEPER, find: '    seat.close(texts.stopped);\n', put: '' }],
   },
   {
     name: 'an answer applied to another lease than it was asked for',
-    tryFirst: { scenario: 'clones', seed: 1 },
+    tryFirst: { scenario: 'clones', seed: 55 },
     edits: [
       {
         file: KEEPER,
@@ -127,12 +133,12 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: 'late answer applied after a switch',
-    tryFirst: { scenario: 'losses', seed: 24 },
+    tryFirst: { scenario: 'everything', seed: 53 },
     edits: [{ file: KEEPER, find: sameLease, put: '' }],
   },
   {
     name: 'FENCED ignored',
-    tryFirst: { scenario: 'processes', seed: 1 },
+    tryFirst: { scenario: 'everything', seed: 8 },
     edits: [
       {
         file: KEEPER,
@@ -143,6 +149,7 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: 'token derived from the host',
+    tryFirst: { scenario: 'rows', seed: 42 },
     edits: [
       {
         file: ACQUIRER,
@@ -154,7 +161,7 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: 'local time allowed to go back',
-    tryFirst: { scenario: 'split-brain', seed: 1 },
+    tryFirst: { scenario: 'everything', seed: 37 },
     edits: [
       {
         file: TAKER,
@@ -165,6 +172,7 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: 'holder ignores the floor',
+    tryFirst: { scenario: 'rows', seed: 1 },
     edits: [
       {
         file: TAKER,
@@ -176,12 +184,12 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: 'new floor in a renew answer ignored',
-    tryFirst: { scenario: 'split-brain', seed: 26 },
+    tryFirst: { scenario: 'everything', seed: 53 },
     edits: [{ file: LEASE, find: 'if (grant.floorMs === this.floorMs) {', put: 'if (true) {' }],
   },
   {
     name: '`last` reset when the next lease arrives instead of when it is entered',
-    tryFirst: { scenario: 'split-brain', seed: 1 },
+    tryFirst: { scenario: 'everything', seed: 37 },
     edits: [
       {
         file: TAKER,
@@ -193,6 +201,7 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: 'TTL lease, client stops at its local deadline',
+    tryFirst: { scenario: 'rows', seed: 11 },
     edits: [
       ...localDeadline,
       ...ttlLease,
@@ -201,6 +210,7 @@ export const CLIENT_MUTANTS = [
   },
   {
     name: 'TTL lease, client never stops',
+    tryFirst: { scenario: 'rows', seed: 1 },
     edits: [...ttlLease, { file: TAKER, find: ceilingCheck, put: 'if (false) {' }],
   },
 ];

@@ -12,8 +12,8 @@ import { SAFE_VARIANTS } from './safe-variants.mjs';
  * @typedef {object} Mutant
  * @property {string} name as the protocol names it
  * @property {readonly Edit[]} edits
- * @property {{ scenario: string, seed: number }} [tryFirst] a simulation that has killed it, where
- *   the first of all, `network` with seed 1, does not
+ * @property {{ scenario: string, seed: number }} [tryFirst] the shortest simulation that was seen
+ *   to kill it; where it no longer does, all are tried
  * @property {readonly string[]} [skips] scenarios in which it is not safe
  */
 

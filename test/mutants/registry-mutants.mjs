@@ -23,10 +23,12 @@ const released = 'Math.min(lastMs, Math.max(usedMs, holder.floorMs))';
 export const REGISTRY_MUTANTS = [
   {
     name: 'no floor at re-grant',
+    tryFirst: { scenario: 'everything', seed: 8 },
     edits: [{ file: ACQUIRE, find: floorAtRegrant, put: 'const floorMs = header.safeFloorMs;' }],
   },
   {
     name: 'floor off by one',
+    tryFirst: { scenario: 'everything', seed: 8 },
     edits: [
       {
         file: ACQUIRE,
@@ -37,6 +39,7 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'renew answers but does not store',
+    tryFirst: { scenario: 'split-brain', seed: 56 },
     edits: [
       {
         file: RENEW,
@@ -48,6 +51,7 @@ export const REGISTRY_MUTANTS = [
   {
     // The chain of nonces would notice, were it asked.
     name: 'renew without token check',
+    tryFirst: { scenario: 'network', seed: 11 },
     edits: [
       { file: RENEW, find: isHolder, put: 'holder !== undefined' },
       { file: RENEW, find: brokenChain, put: 'if (false && !(isNewEra' },
@@ -55,12 +59,12 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'no nonce although processes are cloned',
-    tryFirst: { scenario: 'clones', seed: 1 },
+    tryFirst: { scenario: 'clones', seed: 55 },
     edits: [{ file: RENEW, find: brokenChain, put: 'if (false && !(isNewEra' }],
   },
   {
     name: 'release without token check',
-    tryFirst: { scenario: 'crowd', seed: 2 },
+    tryFirst: { scenario: 'crowd', seed: 51 },
     edits: [
       {
         file: RELEASE,
@@ -72,7 +76,7 @@ export const REGISTRY_MUTANTS = [
   {
     // The ceilings are read in one call and written in a later one; up to 40 ms lie between.
     name: 'acquire in two steps',
-    tryFirst: { scenario: 'clocks', seed: 1 },
+    tryFirst: { scenario: 'everything', seed: 53 },
     edits: [
       {
         file: MEMORY,
@@ -93,7 +97,7 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'renew may lower the ceiling',
-    tryFirst: { scenario: 'clocks', seed: 1 },
+    tryFirst: { scenario: 'clocks', seed: 49 },
     edits: [
       { file: RENEW, find: renewedCeiling, put: 'nowOf(header) + lease.ttlMs;' },
       { file: CLOCK, find: 'return lastTimeMs + slewMs;', put: 'return lastTimeMs;' },
@@ -101,25 +105,27 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'release stores last instead of last + 1',
+    tryFirst: { scenario: 'everything', seed: 53 },
     edits: [{ file: RELEASE, find: 'lastIssuedMs + 1', put: 'lastIssuedMs' }],
   },
   {
     name: 'release clears the ceiling',
+    tryFirst: { scenario: 'losses', seed: 4 },
     edits: [{ file: RELEASE, find: released, put: '0' }],
   },
   {
     name: 'release is not clamped to its own grant',
-    tryFirst: { scenario: 'crowd', seed: 2 },
+    tryFirst: { scenario: 'everything', seed: 53 },
     edits: [{ file: RELEASE, find: released, put: 'Math.min(lastMs, usedMs)' }],
   },
   {
     name: 'no quarantine of a new registry',
-    tryFirst: { scenario: 'everything', seed: 1 },
+    tryFirst: { scenario: 'rows', seed: 27 },
     edits: [{ file: OPENING, find: 'reading.timeMs + quarantineMs', put: 'reading.timeMs' }],
   },
   {
     name: 'quarantine shorter than a lease',
-    tryFirst: { scenario: 'losses', seed: 1 },
+    tryFirst: { scenario: 'split-brain', seed: 56 },
     edits: [
       {
         file: OPENING,
@@ -130,7 +136,7 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'server change ignored',
-    tryFirst: { scenario: 'split-brain', seed: 1 },
+    tryFirst: { scenario: 'rows', seed: 11 },
     edits: [
       {
         file: OPENING,
@@ -141,7 +147,7 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'range extended across an era',
-    tryFirst: { scenario: 'losses', seed: 2 },
+    tryFirst: { scenario: 'split-brain', seed: 47 },
     edits: [
       {
         file: RENEW,
@@ -152,7 +158,7 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'ceiling = max(now, floor) + ttl',
-    tryFirst: { scenario: 'losses', seed: 1 },
+    tryFirst: { scenario: 'everything', seed: 55 },
     edits: [
       {
         file: ACQUIRE,
@@ -163,7 +169,7 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'a claim starts at now, not at the stored ceiling',
-    tryFirst: { scenario: 'claims', seed: 1 },
+    tryFirst: { scenario: 'claims', seed: 57 },
     edits: [
       {
         file: ACQUIRE,
@@ -174,7 +180,7 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'safe floor kept but not applied',
-    tryFirst: { scenario: 'split-brain', seed: 1 },
+    tryFirst: { scenario: 'rows', seed: 11 },
     edits: [
       { file: ACQUIRE, find: floorAtRegrant, put: 'const floorMs = lastMs;' },
       { file: RENEW, find: floorAtRenewal, put: 'Math.max(slot.ceilingMs, lease.haveMs);' },
@@ -182,7 +188,7 @@ export const REGISTRY_MUTANTS = [
   },
   {
     name: 'a drawn worker id granted without reading its ceiling',
-    tryFirst: { scenario: 'wide', seed: 2 },
+    tryFirst: { scenario: 'wide', seed: 54 },
     edits: [
       {
         file: MEMORY,

@@ -4,6 +4,7 @@
  */
 import { BROKEN_VARIANTS, SAFE_VARIANTS } from '../mutants/mutants.mjs';
 import { runSimulations } from './run-simulations.mjs';
+import { SimulationThreads } from './simulation-threads.mjs';
 
 /** @import { Mutant } from '../mutants/mutants.mjs' */
 /** @import { Run } from './simulation-worker.mjs' */
@@ -32,21 +33,24 @@ export function runsOf(/** @type {readonly string[]} */ scenarios, /** @type {nu
  * @param {(name: string) => boolean} [isWanted]
  */
 export async function judgeMutants(runs, onVerdict, isWanted = () => true) {
+  const threads = new SimulationThreads();
   for (const mutant of BROKEN_VARIANTS.filter(({ name }) => isWanted(name))) {
-    onVerdict(await judgeMutant(mutant, runs, true));
+    onVerdict(await judgeMutant(mutant, runs, { shouldDie: true, threads }));
   }
   for (const mutant of SAFE_VARIANTS.filter(({ name }) => isWanted(name))) {
-    onVerdict(await judgeMutant(mutant, runs, false));
+    onVerdict(await judgeMutant(mutant, runs, { shouldDie: false, threads }));
   }
+  await threads.close();
 }
 
 /**
  * @param {Mutant} mutant
  * @param {readonly Run[]} runs
- * @param {boolean} shouldDie
+ * @param {{ shouldDie: boolean, threads: SimulationThreads }} around
  * @returns {Promise<Verdict>}
  */
-export async function judgeMutant({ name, edits, tryFirst, skips = [] }, runs, shouldDie) {
+export async function judgeMutant({ name, edits, tryFirst, skips = [] }, runs, around) {
+  const { shouldDie, threads } = around;
   const fair = runs.filter(({ scenario }) => !skips.includes(scenario));
   const [first, ...others] = tryFirst ? [tryFirst, ...fair] : fair;
   let triedCount = 0;
@@ -55,6 +59,7 @@ export async function judgeMutant({ name, edits, tryFirst, skips = [] }, runs, s
   const tryAll = (/** @type {readonly Run[]} */ tried) =>
     runSimulations(tried, {
       edits,
+      threads,
       onReport({ scenario, seed, violations }) {
         triedCount++;
         const violation = violations.find(({ kind }) => !HARMLESS.has(kind));

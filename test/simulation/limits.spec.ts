@@ -2,10 +2,14 @@
  * Mistakes of operators that no rule can make good for altogether: a ceiling on what they may cost,
  * and for each rule a fleet whose ids it keeps apart and which makes some twice without it.
  */
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { RULE_MUTANTS } from '../mutants/rule-mutants.mjs';
 import { runsOf } from './judge-mutants.mjs';
 import { runSimulations } from './run-simulations.mjs';
+import { SimulationThreads } from './simulation-threads.mjs';
+
+const threads = new SimulationThreads();
+afterAll(() => threads.close());
 
 const SEEDS = Array.from({ length: 12 }, (_, n) => n + 1);
 
@@ -18,6 +22,7 @@ async function twiceIn(
   const sum = { ids: 0, twice: 0, live: 0, violations: 0 };
   await runSimulations(runsOf([scenario], seeds), {
     edits: edits ?? [],
+    threads,
     onReport({ idCount, twiceCount, liveTwiceCount, violationCount }) {
       sum.ids += idCount;
       sum.twice += twiceCount;

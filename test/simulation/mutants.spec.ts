@@ -3,19 +3,26 @@
  * some seed, and the variants that are safe must not. `npm run simulate -- --mutants`
  * is the long run.
  */
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { BROKEN_VARIANTS, SAFE_VARIANTS } from '../mutants/mutants.mjs';
 import { judgeMutant, runsOf } from './judge-mutants.mjs';
+import { SimulationThreads } from './simulation-threads.mjs';
 import { SCENARIOS } from './world/index.js';
 
 const scenarios = SCENARIOS.filter(({ tolerates }) => !tolerates).map(({ name }) => name);
 const seeds = (count: number) => Array.from({ length: count }, (_, n) => n + 1);
 
 describe('the simulation', () => {
+  const threads = new SimulationThreads();
+  afterAll(() => threads.close());
+
   it.each(BROKEN_VARIANTS)(
     'kills: $name',
     async (mutant) => {
-      const verdict = await judgeMutant(mutant, runsOf(scenarios, seeds(60)), true);
+      const verdict = await judgeMutant(mutant, runsOf(scenarios, seeds(60)), {
+        shouldDie: true,
+        threads,
+      });
       expect(verdict).toMatchObject({ isKilled: true });
     },
     120_000,
@@ -24,7 +31,10 @@ describe('the simulation', () => {
   it.each(SAFE_VARIANTS)(
     'lets live: $name',
     async (mutant) => {
-      const verdict = await judgeMutant(mutant, runsOf(scenarios, seeds(1)), false);
+      const verdict = await judgeMutant(mutant, runsOf(scenarios, seeds(1)), {
+        shouldDie: false,
+        threads,
+      });
       expect(verdict).toMatchObject({ isKilled: false });
     },
     120_000,

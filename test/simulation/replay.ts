@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { ChainableCommander, Redis } from 'ioredis';
 import { leaseAnswer } from '../../lib/backends/redis/worker-ids/redis-answer.js';
-import type { StoreEvent } from './world/index.js';
+import type { StoreCall, StoreEvent } from './world/index.js';
 import { WHOLE_COUNT_MAX } from '../../lib/registry/candidates.js';
 import { timedArguments, timedLua } from '../backends/timed-scripts.js';
 
@@ -19,8 +19,10 @@ export async function replay(redis: Redis, prefix: string, events: readonly Stor
   const call = events.find((event): event is CallEvent => event.kind === 'call');
   const lua = timedLua(call?.wholeCountMax ?? WHOLE_COUNT_MAX);
   for (const script of Object.values(lua)) await redis.script('LOAD', script);
+  const { acquire, renew, release } = lua;
+  const hashes = { acquire: sha1(acquire), renew: sha1(renew), release: sha1(release) };
   const pipeline = redis.pipeline();
-  for (const event of events) repeat(pipeline, prefix, { event, lua });
+  for (const event of events) repeat(pipeline, prefix, { event, hashes });
   const replies = (await pipeline.exec())!;
   await redis.unlink(...new Set(events.flatMap((event) => keysOf(prefix, event))));
   return events.flatMap((event, at) => {
@@ -43,15 +45,15 @@ const sorted = (answer: object | undefined) =>
 
 interface Repeated {
   readonly event: StoreEvent;
-  readonly lua: ReturnType<typeof timedLua>;
+  /** Of the scripts. */
+  readonly hashes: Readonly<Record<StoreCall['op'], string>>;
 }
 
-function repeat(pipeline: ChainableCommander, prefix: string, { event, lua }: Repeated): void {
+function repeat(pipeline: ChainableCommander, prefix: string, { event, hashes }: Repeated): void {
   switch (event.kind) {
     case 'call': {
       const given = timedArguments(event.call, event.reading);
-      const hash = sha1(lua[event.call.op]);
-      pipeline.evalsha(hash, 1, keyOf(prefix, event.registry), ...given);
+      pipeline.evalsha(hashes[event.call.op], 1, keyOf(prefix, event.registry), ...given);
       return;
     }
     case 'wiped':

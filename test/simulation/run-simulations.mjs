@@ -2,11 +2,14 @@
  * Runs simulations on all cores, in the order given, until there are no more or enough was seen.
  */
 import { availableParallelism } from 'node:os';
-import { Worker } from 'node:worker_threads';
+import { SimulationThreads } from './simulation-threads.mjs';
 
 /** @import { SimulationReport, StoreEvent } from './world/index.js' */
 /** @import { Edit } from '../mutants/load-library.mjs' */
 /** @import { Run } from './simulation-worker.mjs' */
+
+/** Code that is new runs slowly at first: a thread more has to be worth that. */
+const RUNS_PER_THREAD = 60;
 
 /** @typedef {(report: SimulationReport, events: StoreEvent[]) => boolean | void} OnReport */
 
@@ -14,38 +17,27 @@ import { Worker } from 'node:worker_threads';
  * @param {readonly Run[]} runs
  * @param {object} options
  * @param {readonly Edit[]} [options.edits] of a mutant
- * @param {number} [options.threadCount] default: one a core
+ * @param {SimulationThreads} [options.threads] default: new ones, closed in the end
  * @param {boolean} [options.records] whether `onReport` is given what the registry was asked
  * @param {OnReport} options.onReport true ends it
  * @returns {Promise<void>}
  */
 export async function runSimulations(runs, options) {
-  const { edits = [], records = false, threadCount = availableParallelism(), onReport } = options;
+  const worthCount = Math.ceil(runs.length / RUNS_PER_THREAD);
+  const threadCount = Math.min(availableParallelism(), worthCount);
+  const { edits = [], records = false, threads = new SimulationThreads(), onReport } = options;
   const queue = runs.values();
   let isOver = false;
   const work = async () => {
-    const worker = new Worker(new URL('simulation-worker.mjs', import.meta.url), {
-      workerData: { edits, records },
-    });
-    try {
-      for (const run of queue) {
-        if (isOver) return;
-        const { report, events } = await answerOf(worker, run);
-        if (!isOver && onReport(report, events) === true) isOver = true;
-      }
-    } finally {
-      await worker.terminate();
+    for (const run of queue) {
+      if (isOver) return;
+      const { report, events } = await threads.ask({ run, edits, records });
+      if (!isOver && onReport(report, events) === true) isOver = true;
     }
   };
-  await Promise.all(Array.from({ length: Math.min(threadCount, runs.length) }, work));
-}
-
-/** @returns {Promise<{ report: SimulationReport, events: StoreEvent[] }>} */
-function answerOf(/** @type {Worker} */ worker, /** @type {Run} */ run) {
-  return new Promise((resolve, reject) => {
-    worker.removeAllListeners();
-    worker.once('message', resolve);
-    worker.once('error', reject);
-    worker.postMessage(run);
-  });
+  try {
+    await Promise.all(Array.from({ length: threadCount }, work));
+  } finally {
+    if (threads !== options.threads) await threads.close();
+  }
 }

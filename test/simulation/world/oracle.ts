@@ -46,6 +46,8 @@ export interface Claim extends Maker {
   lastTick: number;
   /** Given back up to here; exclusive. */
   cutTick: number;
+  /** Of the ids made in it since data were last lost; one for all of them. */
+  maker: Maker;
 }
 
 /** What the oracle remembers of a thread of a process. */
@@ -54,7 +56,7 @@ export interface Witness {
   readonly name: string;
   /** Of the process. */
   readonly claims: Claim[];
-  lastKey: number;
+  lastId: number;
   /** Which of the claims the last id lay in. */
   lastClaim: number;
 }
@@ -75,22 +77,22 @@ export class Oracle {
   /** Of these, where both were made since the last loss of data: the rest is history. */
   liveTwiceCount = 0;
   private lossCount = 0;
-  private readonly issued = new Map<number, Maker>();
+  /** By block, which is a tick and a worker id, and by sequence. */
+  private readonly issued = new Map<number, (Maker | undefined)[]>();
   private readonly claims: Claim[] = [];
-  private readonly baseId: bigint;
-  private readonly tickFactor: number;
-  private readonly workerFactor: number;
+  private readonly baseBlock: number;
+  private readonly blockSize: number;
   private readonly workerCount: number;
 
+  /** @param baseTick blocks are counted from it, as small numbers are looked up faster */
   constructor(
     layout: BitLayout,
-    private readonly baseTick: number,
+    baseTick: number,
     private readonly tolerated: readonly ViolationKind[] = [],
   ) {
-    this.workerFactor = 2 ** layout.sequence.bits;
+    this.blockSize = 2 ** layout.sequence.bits;
     this.workerCount = 2 ** (layout.timestamp.shift - layout.sequence.bits);
-    this.tickFactor = this.workerFactor * this.workerCount;
-    this.baseId = BigInt(baseTick) * BigInt(this.tickFactor);
+    this.baseBlock = baseTick * this.workerCount;
   }
 
   get leaseCount(): number {
@@ -98,13 +100,9 @@ export class Oracle {
   }
 
   rangeHeld(witness: WitnessOfProcess, range: SeatedRange, family = this.claims.length): void {
-    const claim = {
-      name: witness.name,
-      range,
-      family,
-      lastTick: -Infinity,
-      cutTick: Infinity,
-    };
+    const { name } = witness;
+    const maker = { name, family, lossCount: this.lossCount };
+    const claim = { name, range, family, lastTick: -Infinity, cutTick: Infinity, maker };
     this.claims.push(claim);
     witness.claims.push(claim);
   }
@@ -118,28 +116,44 @@ export class Oracle {
     }
   }
 
-  idMade(witness: Witness, id: bigint): void {
+  /** @param id as a number, which is exact: the layouts of a simulation have 47 bits at most */
+  idMade(witness: Witness, id: number): void {
     this.idCount++;
-    // Ticks of a simulation span hours, so that an id less the first possible one fits a number.
-    const key = Number(id - this.baseId);
-    const tick = Math.floor(key / this.tickFactor) + this.baseTick;
-    const workerId = Math.floor(key / this.workerFactor) % this.workerCount;
-    const claim = holding(witness.claims, workerId, tick);
+    const block = Math.floor(id / this.blockSize);
+    const tick = Math.floor(block / this.workerCount);
+    const workerId = block - tick * this.workerCount;
+    const found = claimAt(witness.claims, workerId, tick);
+    const claim = witness.claims[found];
     if (claim === undefined) {
       this.violated('outside', `${witness.name} made ${id}: worker ${workerId}, tick ${tick}`);
     }
-    const at = claim === undefined ? witness.lastClaim : witness.claims.indexOf(claim);
-    if (key <= witness.lastKey && !mayGoBack(witness, at)) {
+    const at = claim === undefined ? witness.lastClaim : found;
+    if (id <= witness.lastId && !mayGoBack(witness, at)) {
       this.violated('order', `${witness.name} made ${id} after a greater id`);
     }
-    witness.lastKey = key;
+    witness.lastId = id;
     witness.lastClaim = at;
-    if (claim) claim.lastTick = Math.max(claim.lastTick, tick);
-    const maker = { name: witness.name, family: claim?.family, lossCount: this.lossCount };
-    const other = this.issued.get(key);
-    if (other === undefined) this.issued.set(key, maker);
+    if (claim && tick > claim.lastTick) claim.lastTick = tick;
+    this.noteMaker(id, block, this.makerOf(witness, claim));
+  }
+
+  private makerOf({ name }: Witness, claim: Claim | undefined): Maker {
+    const { lossCount } = this;
+    if (claim?.maker.lossCount === lossCount) return claim.maker;
+    const maker = { name, family: claim?.family, lossCount };
+    if (claim) claim.maker = maker;
+    return maker;
+  }
+
+  private noteMaker(id: number, block: number, maker: Maker): void {
+    const place = block - this.baseBlock;
+    let makers = this.issued.get(place);
+    if (makers === undefined) this.issued.set(place, (makers = []));
+    const sequence = id - block * this.blockSize;
+    const other = makers[sequence];
+    if (other === undefined) makers[sequence] = maker;
     else if (areTwins(maker, other)) this.twinIdCount++;
-    else this.madeTwice(id, other, witness);
+    else this.madeTwice(id, other, maker);
   }
 
   /** The store lost what it knew: ids made before are history, which no rule can know of. */
@@ -147,7 +161,7 @@ export class Oracle {
     this.lossCount++;
   }
 
-  private madeTwice(id: bigint, first: Maker, second: { readonly name: string }): void {
+  private madeTwice(id: number, first: Maker, second: Maker): void {
     this.twiceCount++;
     if (first.lossCount === this.lossCount) this.liveTwiceCount++;
     this.violated('duplicate', `${id} by ${first.name} and by ${second.name}`);
@@ -181,11 +195,14 @@ function endOf({ lastTick, cutTick, range }: Claim): number {
   return Math.max(lastTick + 1, Math.min(cutTick, range.ceilingTick));
 }
 
-function holding(claims: readonly Claim[], workerId: number, tick: number): Claim | undefined {
-  return claims.findLast(
-    ({ range }) =>
-      range.workerId === workerId && tick >= range.floorTick && tick < range.ceilingTick,
-  );
+/** The place of the last one that holds it; -1 where none does. */
+function claimAt(claims: readonly Claim[], workerId: number, tick: number): number {
+  for (let at = claims.length - 1; at >= 0; at--) {
+    const { range } = claims[at]!;
+    if (range.workerId === workerId && tick >= range.floorTick && tick < range.ceilingTick)
+      return at;
+  }
+  return -1;
 }
 
 /** Whether a range that the thread has come to since its last id lets it begin below that. */

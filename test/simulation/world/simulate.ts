@@ -12,7 +12,7 @@ import { Oracle, type Violation } from './oracle.js';
 import { drawPlan, drawnOptions, drawnText, type Plan } from './plan.js';
 import { SCENARIOS, type Scenario } from './scenarios.js';
 import { SeededRandom } from '../../../lib/testing/seeded-random.js';
-import type { Surroundings } from './surroundings.js';
+import type { Note, Surroundings } from './surroundings.js';
 import { SimulatedRows } from './simulated-rows.js';
 import { SimulatedStore } from './simulated-store.js';
 import type { StoreEvent } from './store-event.js';
@@ -90,14 +90,13 @@ class Simulation {
     this.random = new SeededRandom(seed * SEED_STEP + SCENARIOS.indexOf(scenario));
     const { time, random } = this;
     const plan = (this.plan = drawPlan(scenario, random));
-    // No id is older than a few jumps of an hour before the start.
-    const baseTick = plan.layout.tickOf(time.now()) - 100 * 3_600_000;
-    const oracle = (this.oracle = new Oracle(plan.layout, baseTick, scenario.tolerates));
+    const startTick = plan.layout.tickOf(time.now());
+    const oracle = (this.oracle = new Oracle(plan.layout, startTick, scenario.tolerates));
     const isOverRows = options.rows ?? scenario.isOverRows ?? false;
     const Store = isOverRows ? SimulatedRows : SimulatedStore;
     const store = new Store(time, random, plan, record);
     const count = (fault: string) => void (this.faults[fault] = (this.faults[fault] ?? 0) + 1);
-    const note = (who: string, text: string) => this.note(who, text);
+    const note: Surroundings['note'] = (who, text) => this.note(who, text);
     this.around = { plan, time, random, store, oracle, areFaultsOver: false, count, note };
     this.fleet = new Fleet(this.around);
   }
@@ -177,9 +176,11 @@ class Simulation {
     );
   }
 
-  private note(who: string, text: string): void {
+  private note(who: string, text: Note): void {
     const { trace } = this.options;
-    trace?.(`${String(this.time.passedMs).padStart(7)} ms  ${who.padEnd(6)} ${text}`);
+    if (trace === undefined) return;
+    const told = typeof text === 'string' ? text : text();
+    trace(`${String(this.time.passedMs).padStart(7)} ms  ${who.padEnd(6)} ${told}`);
   }
 }
 

@@ -24,7 +24,7 @@ import type { Timers } from '../../../lib/patience/timers.js';
 import { RegistrySupport } from '../../../lib/registry/registry-support.js';
 import { copyOf } from './copy-process.js';
 import type { Claim, Witness } from './oracle.js';
-import type { Surroundings } from './surroundings.js';
+import type { Note, Surroundings } from './surroundings.js';
 import { SimulatedRows } from './simulated-rows.js';
 import { Wire } from './wire.js';
 
@@ -129,7 +129,7 @@ export class SimulatedProcess {
     const clock = idClock;
     const options = { aheadMsMax, sequenceStart, clock, random: () => random.next() };
     const thread = (seat: WorkerSeat): Thread => {
-      const witness = { name, claims: this.claims, lastKey: -Infinity, lastClaim: -1 };
+      const witness = { name, claims: this.claims, lastId: -Infinity, lastClaim: -1 };
       return { witness, generator: new SnowflakeGenerator(seat, options) };
     };
     this.threads = [this.seat, ...this.joinedSeats(isShared)].map(thread);
@@ -164,7 +164,7 @@ export class SimulatedProcess {
       }
       for (let n = 0; n < count; n++) {
         const { generator, witness } = thread();
-        this.show(way === 1 ? BigInt(generator.nextIdString()) : generator.nextId(), witness);
+        this.show(way === 1 ? generator.nextIdString() : generator.nextId(), witness);
       }
     } catch (error) {
       oracle.refusedCount++;
@@ -192,8 +192,8 @@ export class SimulatedProcess {
     clone.keeper = copy.keeper;
     clone.threads = copy.generators.map((generator, at) => {
       // The claims made before are the original's.
-      const { lastKey } = this.threads[at]!.witness;
-      return { generator, witness: { name, claims: clone.claims, lastKey, lastClaim: -1 } };
+      const { lastId } = this.threads[at]!.witness;
+      return { generator, witness: { name, claims: clone.claims, lastId, lastClaim: -1 } };
     });
     for (const claim of this.claims) {
       const range = twins.get(claim.range) as SeatedRange | undefined;
@@ -214,13 +214,13 @@ export class SimulatedProcess {
     for (const run of this.deferred.splice(0)) time.after(0, () => this.wake(run));
   }
 
-  note(text: string): void {
+  note(text: Note): void {
     this.around.note(this.name, text);
   }
 
-  private show(id: bigint, witness: Witness): void {
+  private show(id: bigint | string, witness: Witness): void {
     this.recentIdCount++;
-    this.around.oracle.idMade(witness, id);
+    this.around.oracle.idMade(witness, Number(id));
   }
 
   private wake(run: () => void): void {

@@ -23,7 +23,7 @@ interface KeptRows {
 }
 
 /** Sends a question to the store, and its answer back. */
-export type Carry = <T>(ask: () => T, what: string) => Promise<T>;
+export type Carry = <T>(ask: () => T, what: () => string) => Promise<T>;
 
 export class SimulatedRows extends SimulatedServers<KeptRows> {
   /** Of all servers, so that no version ever comes again. */
@@ -35,8 +35,16 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     return {
       place: 'a simulation',
       lossWindowMs: failoverWindowMs + clockDifferenceMs,
-      read: (question) => carry(() => this.read(question), 'read'),
-      readAll: () => carry(() => this.sliceOf(() => true), 'read all'),
+      read: (question) =>
+        carry(
+          () => this.read(question),
+          () => 'read',
+        ),
+      readAll: () =>
+        carry(
+          () => this.sliceOf(() => true),
+          () => 'read all',
+        ),
       write: (write) => this.writeBy(carry, write),
     };
   }
@@ -88,7 +96,10 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     const { server: name, header, rows } = write;
     let { headerVersion } = write;
     if (header !== undefined) {
-      const version = await carry(() => this.writeHeader(write, header), 'write the header');
+      const version = await carry(
+        () => this.writeHeader(write, header),
+        () => 'write the header',
+      );
       if (version === undefined) return false;
       headerVersion = version;
     }
@@ -96,7 +107,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     const isBlank = rows.length > 0 && rows.every(({ row }) => row.ceilingMs === 0);
     const steps = isBlank ? [rows] : rows.map((row) => [row]);
     for (const step of steps) {
-      const what = `write ${step.length} rows from ${step[0]!.row.workerId}`;
+      const what = () => `write ${step.length} rows from ${step[0]!.row.workerId}`;
       if (!(await carry(() => this.writeRows(rests, step), what))) return false;
     }
     return true;

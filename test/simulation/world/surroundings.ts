@@ -8,6 +8,9 @@ import type { Plan } from './plan.js';
 import type { SimulatedRows } from './simulated-rows.js';
 import type { SimulatedStore } from './simulated-store.js';
 
+/** A line of the trace, made only where somebody reads it if it takes long to make. */
+export type Note = string | (() => string);
+
 export interface Surroundings {
   readonly plan: Plan;
   readonly time: SettableTime;
@@ -17,5 +20,5 @@ export interface Surroundings {
   /** True from the moment on when everything must come back to order. */
   areFaultsOver: boolean;
   readonly count: (fault: string) => void;
-  readonly note: (who: string, text: string) => void;
+  readonly note: (who: string, text: Note) => void;
 }

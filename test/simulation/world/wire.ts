@@ -11,7 +11,7 @@ import type {
   LeaseRequest,
   WorkerLease,
 } from '../../../lib/lease/distributed-support.js';
-import type { Surroundings } from './surroundings.js';
+import type { Note, Surroundings } from './surroundings.js';
 import type { Carry } from './simulated-rows.js';
 import type { SimulatedStore } from './simulated-store.js';
 import type { StoreCall } from './store-event.js';
@@ -25,7 +25,7 @@ export class Wire implements IDistributedSupport {
     private readonly around: Surroundings,
     /** Runs it in the process, unless that is gone; when it is paused, afterwards. */
     private readonly deliver: (run: () => void) => void,
-    private readonly note: (text: string) => void,
+    private readonly note: (text: Note) => void,
   ) {}
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
@@ -42,7 +42,10 @@ export class Wire implements IDistributedSupport {
 
   private send(call: StoreCall): Promise<LeaseAnswer | undefined> {
     const store = this.around.store as SimulatedStore;
-    return this.carry(() => store.execute(call), `${call.op} ${textOf(call)}`);
+    return this.carry(
+      () => store.execute(call),
+      () => `${call.op} ${textOf(call)}`,
+    );
   }
 
   /** A message to the store and its answer; each may be lost, late or doubled. */
@@ -62,7 +65,7 @@ export class Wire implements IDistributedSupport {
       const arrive = () => {
         if (store.isAway) return;
         const answer = ask();
-        this.note(`${what} -> ${JSON.stringify(answer ?? 'done')}`);
+        this.note(() => `${what()} -> ${JSON.stringify(answer ?? 'done')}`);
         if (this.happens('message lost', messages.lost)) return;
         time.after(
           this.delayMs(),

@@ -3,9 +3,9 @@
  * files can run side by side, and is dropped by `close()`.
  */
 import { randomBytes } from 'node:crypto';
-import { PGlite } from '@electric-sql/pglite';
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
 import { DataSource, type DataSourceOptions } from 'typeorm';
+import { freshPglite } from '../../../support/fresh-pglite.mjs';
 
 export interface OpenDatabase {
   readonly options: DataSourceOptions;
@@ -63,7 +63,7 @@ export const pglite: Driver = {
   name: 'PGlite',
   idType: 'bigint',
   async open() {
-    const db = await PGlite.create();
+    const db = await freshPglite();
     const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: 0, maxConnections: 10 });
     await server.start();
     const url = `postgres://postgres@${server.getServerConn()}/postgres`;

@@ -28,6 +28,22 @@ export const highest: ClockPolicy = ({ lastTimeMs, slewMs }, timeMs) => ({
   slewMs: 0,
 });
 
+/** A later time of the store, and the policy of its clock. */
+export interface LaterTime {
+  readonly timeMs: number;
+  /** Default `slewed`. */
+  readonly clock?: ClockPolicy | undefined;
+}
+
+/** A clock as it stands at a later time: what a step would begin with, and an operator is shown. */
+export function clockAt(last: ClockState, { timeMs, clock = slewed }: LaterTime): ClockState {
+  return clock(last, timeMs);
+}
+
+export function nowAt(last: ClockState, later: LaterTime): number {
+  return nowOf(clockAt(last, later));
+}
+
 export function nowOf({ lastTimeMs, slewMs }: ClockState): number {
   return lastTimeMs + slewMs;
 }

@@ -4,7 +4,7 @@
  * Promise: no other file of this backend knows in which order a script answers.
  */
 import type { CounterRecord, TakeAnswer } from '../../../counters/counter-store.js';
-import { nowOf, slewed } from '../../../registry/registry-clock.js';
+import { nowAt } from '../../../registry/registry-clock.js';
 import { shownName } from '../../../shown.js';
 
 export function takeAnswer(reply: readonly unknown[], counter: string): TakeAnswer {
@@ -33,7 +33,7 @@ const FIELDS = 3;
 export function counterPage(reply: readonly unknown[]) {
   const [time, cursor = '0', lastTime, slew, era, ...rest] = reply.map(String);
   const last = { lastTimeMs: Number(lastTime), slewMs: Number(slew) };
-  const nowMs = nowOf(slewed(last, Number(time)));
+  const nowMs = nowAt(last, { timeMs: Number(time) });
   const records: CounterRecord[] = [];
   for (let at = 0; at < rest.length; at += FIELDS) {
     const [counter = '', next = '', line = ''] = rest.slice(at, at + FIELDS);

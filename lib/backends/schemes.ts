@@ -49,7 +49,7 @@ const BACKENDS: readonly Backend[] = [
   {
     name: 'static',
     schemes: SCHEMES.static,
-    form: /^\d{1,10}$/,
+    form: /^(0|[1-9]\d{0,9})$/,
     example: 'static:7',
     support: async (url) => new StaticSupport(Number(url.slice('static:'.length))),
   },

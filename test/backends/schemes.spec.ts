@@ -83,15 +83,21 @@ it('the memory of a process is named by its scheme alone', () => {
 });
 
 describe('a URL of no backend', () => {
-  it.each(['', 'redis', 'redis:host', 'redis:/host', 'static:x', 'static:', 'consul://host'])(
-    '%j is refused with all that would do',
-    async (url) => {
-      expect(backendOf(url)).toBeUndefined();
-      await expect(supportOf(url, new Map([['own', () => undefined as never]]))).rejects.toThrow(
-        /^No support has this URL: .* Known are static:7, file:.*redis:.*; of this .* own:\.$/,
-      );
-    },
-  );
+  it.each([
+    '',
+    'redis',
+    'redis:host',
+    'redis:/host',
+    'static:x',
+    'static:',
+    'static:007',
+    'consul://host',
+  ])('%j is refused with all that would do', async (url) => {
+    expect(backendOf(url)).toBeUndefined();
+    await expect(supportOf(url, new Map([['own', () => undefined as never]]))).rejects.toThrow(
+      /^No support has this URL: .* Known are static:7, file:.*redis:.*; of this .* own:\.$/,
+    );
+  });
 
   it('a command needs a registry, and a static worker id has none', async () => {
     expect(backendOf('rediss://host')!.inspector).toBeDefined();

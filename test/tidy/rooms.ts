@@ -45,7 +45,7 @@ export const ROOMS: readonly Room[] = [
   // What every store does, without a store: it answers in the words of the contract of lease.
   {
     room: 'registry',
-    imports: ['lease', 'patience', 'errors', 'shown'],
+    imports: ['lease', 'patience', 'core', 'errors', 'shown'],
     outside: ['node:crypto'],
   },
   // Counters, without a store; they share the clock that never goes back.

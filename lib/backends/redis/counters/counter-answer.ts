@@ -5,6 +5,7 @@
  */
 import type { CounterRecord, TakeAnswer } from '../../../counters/counter-store.js';
 import { nowAt } from '../../../registry/registry-clock.js';
+import { numberIn } from '../../../registry/stored-fields.js';
 import { shownName } from '../../../shown.js';
 
 export function takeAnswer(reply: readonly unknown[], counter: string): TakeAnswer {
@@ -38,9 +39,10 @@ export function counterPage(reply: readonly unknown[]) {
   for (let at = 0; at < rest.length; at += FIELDS) {
     const [counter = '', next = '', line = ''] = rest.slice(at, at + FIELDS);
     const [form = '', , , readyAtMs = '0'] = line.split('|');
-    if (!/^\d{1,19}$/.test(next) || line === '') continue;
+    const position = numberIn(next);
+    if (position === undefined || line === '') continue;
     const waitMs = Math.max(0, Number(readyAtMs) - nowMs);
-    records.push({ counter, form, next: BigInt(next), era: Number(era), waitMs });
+    records.push({ counter, form, next: position, era: Number(era), waitMs });
   }
   return { cursor, records };
 }

@@ -144,6 +144,11 @@ export function plainCause(error: unknown, secrets: readonly string[] = []): Err
   });
 }
 
+/** What an error says, or whatever was thrown in its place. */
+export function errorText(error: unknown): string {
+  return textOf(error instanceof Error ? error.message : error);
+}
+
 /** An object may have no toString(). */
 function textOf(value: unknown): string {
   try {

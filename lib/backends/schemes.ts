@@ -6,7 +6,7 @@
  * not be installed; no message shows more of a URL than a scheme that everybody knows.
  */
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
-import { shownUrl, withoutSecrets } from '../shown.js';
+import { errorText, shownUrl, withoutSecrets } from '../shown.js';
 import { SCHEMES, kindOf, schemeOf } from '../url-schemes.js';
 import type { CounterStore } from '../counters/counter-store.js';
 import type { GeneratorKind } from '../generator-kind.js';
@@ -231,8 +231,7 @@ async function made(scheme: string, url: string, make: SupportFromUrl): Promise<
     return await make(url);
   } catch (error) {
     if (isSnowflakeError(error)) throw error;
-    const said = error instanceof Error ? error.message : String(error);
-    const safe = withoutSecrets(said, secretsOf(url));
+    const safe = withoutSecrets(errorText(error), secretsOf(url));
     throw new SnowflakeError('CONFIG_INVALID', `\`supports.${scheme}\` failed: ${safe}`);
   }
 }

@@ -4,6 +4,11 @@
  * Which policy fits is a property of the store. Two servers whose clocks differ would drive a slew
  * up with every change between them, so that a store of several servers keeps to the highest time.
  */
+import { DATE_MS_MAX } from '../core/layout/epoch.js';
+
+/** Later than any other: what stands for a ceiling that cannot be read. */
+export const LAST_MS = DATE_MS_MAX;
+
 export interface ClockState {
   /** The store's time at the last operation. */
   readonly lastTimeMs: number;

@@ -9,7 +9,7 @@
 import { cutName } from '../../../shown.js';
 import type { WorkerRecord } from '../../../lease/distributed-support.js';
 import type { RegistryFacts, RegistryView } from '../../../registry/registry-view.js';
-import { clockAt, nowOf, type ClockState } from '../../../registry/registry-clock.js';
+import { LAST_MS, clockAt, nowOf, type ClockState } from '../../../registry/registry-clock.js';
 import type { RedisConnection } from '../connection/redis-connection.js';
 import { SCRIPTS } from '../scripts.generated.js';
 import { holderIn, proofIn } from './holder-text.js';
@@ -98,17 +98,14 @@ function workerRecords(fields: Fields, nowMs: number): WorkerRecord[] {
     .map((name) => Number(name.slice(1)))
     .toSorted((a, b) => a - b)
     .map((workerId) => {
-      const ceilingMs = timeIn(fields.get(`c${workerId}`), LAST_DATE_MS);
+      const ceilingMs = timeIn(fields.get(`c${workerId}`), LAST_MS);
       const freeInMs = Math.max(0, ceilingMs - nowMs);
       const holder = holderIn(fields.get(`o${workerId}`));
       return { workerId, ceilingMs, freeInMs, ...(holder && { holder }) };
     });
 }
 
-/** The last moment of a Date. */
-const LAST_DATE_MS = 8.64e15;
-
 function timeIn(text: string | undefined, unreadable: number): number {
   const ms = text === undefined || text === '' ? NaN : Number(text);
-  return Math.abs(ms) <= LAST_DATE_MS ? ms : unreadable;
+  return Math.abs(ms) <= LAST_MS ? ms : unreadable;
 }

@@ -63,7 +63,7 @@ export const ROOMS: readonly Room[] = [
   // The store's clock of a registry in this process is the clock of this process.
   {
     room: 'backends/memory',
-    imports: ['counters', 'lock', 'registry', 'lease', 'core', 'errors', 'shown'],
+    imports: ['counters', 'lock', 'registry', 'lease', 'core', 'errors', 'shown', 'process-wide'],
     outside: [],
   },
   // The store's clock of a registry on this host is the clock of this host.

@@ -5,6 +5,7 @@
  * a client says is shown without the passwords it repeats. Nothing that throws when it is read
  * makes an error of its own, and no character steers a terminal, a page or a log.
  */
+import { knownStart } from './url-schemes.js';
 
 /** Enough for every form of an id. */
 const LENGTH_MAX = 40;
@@ -100,23 +101,15 @@ function isHuge(value: bigint): boolean {
   return BigInt.asIntN(128, value) !== value;
 }
 
-/** Nothing else of a URL is ever shown: what was pasted in its place may be a password. */
-const SCHEMES_SHOWN =
-  'static: redis:// rediss:// redis+sentinel:// rediss+sentinel:// redis+cluster:// ' +
-  'rediss+cluster:// valkey:// valkeys:// http:// https:// tcp:// unix:// file:// file: etcd:// ' +
-  'etcds:// amqp:// rabbit:// postgres:// postgresql:// mysql:// mariadb:// sqlite:// mongodb:// ' +
-  'mongodb+srv://';
-
 /**
  * How a URL that cannot be used is shown in a message: its scheme where that is a well-known one,
  * and nothing else. Where the faulty part ends and a password begins, only its author knows.
  */
 export function shownUrl(text: string): string {
-  const start = text.toLowerCase();
-  const scheme = SCHEMES_SHOWN.split(' ').find((known) => start.startsWith(known));
-  return scheme === undefined
+  const start = knownStart(text);
+  return start === undefined
     ? 'a text that is not shown, since it may hold a password'
-    : `${scheme}... (the rest is not shown)`;
+    : `${start}... (the rest is not shown)`;
 }
 
 /** Servers repeat the arguments of a command they do not know: AUTH, and its password. */
@@ -149,6 +142,11 @@ export function plainCause(error: unknown, secrets: readonly string[] = []): Err
     ...(typeof code === 'string' && { code }),
     ...(typeof command?.name === 'string' && { command: command.name }),
   });
+}
+
+/** What an error says, or whatever was thrown in its place. */
+export function errorText(error: unknown): string {
+  return textOf(error instanceof Error ? error.message : error);
 }
 
 /** An object may have no toString(). */

@@ -19,7 +19,7 @@ import { ENTRIES } from './entries.mjs';
 const LIB = 'dist/lib';
 /** @type {Readonly<Record<string, readonly string[]>>} the modules of whole rooms, by name */
 const MODULES = {
-  core: ['core', 'errors', 'shown'],
+  core: ['core', 'errors', 'shown', 'url-schemes'],
   patience: ['patience', 'process-wide', 'option-faults', 'generator-kind'],
   lease: ['lease'],
   registry: ['registry'],

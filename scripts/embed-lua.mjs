@@ -1,31 +1,32 @@
 // Embeds the Lua of the Redis backend in a TypeScript file, so that the package reads no files at
-// run time. A script is its parts, one after the other.
+// run time. A script is its parts, one after the other; the file holds each part once.
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const FOLDER = new URL('../lib/backends/redis/', import.meta.url);
 
+const MOMENT = 'scripts/moment';
 /** Whatever changes something follows the beginning that all of them have in common. */
-const OPENING = 'scripts/opening';
-const HOLDERS = [OPENING, 'worker-ids/scripts/registry', 'worker-ids/scripts/holders'];
-const COUNTER = [OPENING, 'counters/scripts/numbers', 'counters/scripts/counter'];
-const LOCK = [OPENING, 'counters/scripts/numbers', 'locks/scripts/lock'];
+const OPENING = [MOMENT, 'scripts/opening'];
+const HOLDERS = [...OPENING, 'worker-ids/scripts/registry', 'worker-ids/scripts/holders'];
+const COUNTER = [...OPENING, 'counters/scripts/numbers', 'counters/scripts/counter'];
+const LOCK = [...OPENING, 'counters/scripts/numbers', 'locks/scripts/lock'];
 const SCRIPTS = {
   acquire: [...HOLDERS, 'worker-ids/scripts/search', 'worker-ids/scripts/acquire'],
   renew: [...HOLDERS, 'worker-ids/scripts/renew'],
   release: [...HOLDERS, 'worker-ids/scripts/release'],
-  workers: ['worker-ids/scripts/workers'],
+  workers: [MOMENT, 'worker-ids/scripts/workers'],
   takePositions: [...COUNTER, 'counters/scripts/take'],
   giveBackPositions: [...COUNTER, 'counters/scripts/give-back'],
   createCounter: [...COUNTER, 'counters/scripts/create'],
-  counters: ['counters/scripts/counters'],
+  counters: [MOMENT, 'counters/scripts/counters'],
   durability: ['counters/scripts/durability'],
   acquireLock: [...LOCK, 'locks/scripts/acquire'],
   extendLock: [...LOCK, 'locks/scripts/extend'],
   releaseLock: [...LOCK, 'locks/scripts/release'],
-  isLockFree: ['locks/scripts/is-free'],
-  locks: ['locks/scripts/locks'],
+  isLockFree: [MOMENT, 'locks/scripts/is-free'],
+  locks: [MOMENT, 'locks/scripts/locks'],
 };
 
 function read(part) {
@@ -34,16 +35,27 @@ function read(part) {
 
 /** The text that scripts.generated.ts must have. */
 export function generateScripts() {
-  const entries = Object.entries(SCRIPTS).map(([name, parts]) => {
-    const lua = parts.map(read).join('');
-    const sha1 = createHash('sha1').update(lua).digest('hex');
-    return `  ${name}: {\n    sha1: '${sha1}',\n    lua: ${JSON.stringify(lua)},\n  },\n`;
-  });
-  return (
-    '/**\n * Made from the Lua beside it by `npm run build:lua`. Do not edit.\n' +
-    ' * A test compares it with what would be made now.\n */\n' +
-    `export const SCRIPTS = {\n${entries.join('')}} as const;\n`
+  const texts = [...new Set(Object.values(SCRIPTS).flat())].map(
+    (part) => `  '${part}': ${JSON.stringify(read(part))},\n`,
   );
+  const scripts = Object.entries(SCRIPTS).map(([name, parts]) => {
+    const sha1 = createHash('sha1').update(parts.map(read).join('')).digest('hex');
+    const names = parts.map((part) => `'${part}'`).join(', ');
+    return `  ${name}: {\n    sha1: '${sha1}',\n    lua: joined(${names}),\n  },\n`;
+  });
+  return `/**
+ * Made from the Lua beside it by \`npm run build:lua\`. Do not edit.
+ * A test compares it with what would be made now.
+ */
+const PARTS = {
+${texts.join('')}} as const;
+
+const joined = (...names: (keyof typeof PARTS)[]): string =>
+  names.map((name) => PARTS[name]).join('');
+
+export const SCRIPTS = {
+${scripts.join('')}} as const;
+`;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -51,7 +51,7 @@ function stop(/** @type {string} */ message) {
 }
 
 async function attack(/** @type {{ seed: number, scenario: string }[]} */ runs) {
-  const tally = new Tally(drawnText);
+  const tally = new Tally(drawnText, values);
   let count = 0;
   await runSimulations(runs, {
     onReport(report) {

@@ -2,7 +2,9 @@
  * How values of others are shown in messages: nothing in them steers a terminal, a page or a log.
  */
 import { describe, expect, it } from '@jest/globals';
-import { printable, quoted, shown, shownName, shownShort } from '../lib/shown.js';
+import { folderError } from '../lib/backends/host/folder-errors.js';
+import { unavailable } from '../lib/lock/holding/lock-texts.js';
+import { errorText, printable, quoted, shown, shownName, shownShort } from '../lib/shown.js';
 
 /** An escape, a C1 control, a change of direction, a zero-width space, a line separator. */
 const HOSTILE = ['\u001b[2J', '\u009b2J', '\u202egro', '\u200b', '\u2028'];
@@ -27,4 +29,18 @@ describe.each(HOSTILE)('%j', (text) => {
 it('what can be drawn is shown as it is', () => {
   expect(shown('héllo, 世界 👋')).toBe('"héllo, 世界 👋" (string)');
   expect(shownShort(['a', 1n])).toContain('["a",1n]');
+});
+
+const THROWN: readonly [unknown, string][] = [
+  [new Error('it failed'), 'it failed'],
+  ['it failed', 'it failed'],
+  [undefined, 'undefined'],
+  [Object.create(null), 'a value (object)'],
+  [Object.assign(new Error(), { message: Object.create(null) }), 'a value (object)'],
+];
+
+it.each(THROWN)('of what was thrown the words are told, and nothing throws: %#', (error, text) => {
+  expect(errorText(error)).toBe(text);
+  expect(unavailable('a', error).message).toContain(text);
+  expect(folderError(error, '/a').message).toContain(text);
 });

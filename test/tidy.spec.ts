@@ -3,12 +3,14 @@
  * about; that the checks find what they should is tested beside them.
  */
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, test } from '@jest/globals';
 import { ENTRY_FILES, packageWithEntries, tsconfigWithEntries } from '../scripts/entries.mjs';
+import { SCRIPTS } from '../lib/backends/redis/scripts.generated.js';
 import { checkArrows, checkFrontDoor, checkSampleApp } from './tidy/arrows.js';
 import { checkCircles } from './tidy/circles.js';
-import { findingsOf, type Check, type TextFile } from './tidy/check.js';
+import { findingsOf, isLua, linesOf, type Check, type TextFile } from './tidy/check.js';
 import { exportedNames } from './tidy/exported-names.js';
 import {
   checkDefaults,
@@ -17,7 +19,12 @@ import {
   checkSwallowed,
   exceptKnown,
 } from './tidy/doors.js';
-import { checkFileNames, checkFolderNames, checkHeads } from './tidy/names.js';
+import {
+  checkFileNames,
+  checkFolderNames,
+  checkHeads,
+  checkScriptArguments,
+} from './tidy/names.js';
 import { checkColumns, checkFileSizes, checkFunctions, checkLongFiles } from './tidy/sizes.js';
 import {
   CIRCLES,
@@ -56,6 +63,7 @@ const RULES: readonly [rule: string, check: Check, files: readonly TextFile[]][]
   ['files and folders have kebab-case names', checkFileNames, SOURCES],
   ['no folder is a drawer for anything', checkFolderNames, SOURCES],
   ['every file of lib says at its head what it is for', checkHeads, SOURCES],
+  ['scripts read no argument by its number', checkScriptArguments, SOURCES],
   ['nothing tells on which machine it was made', checkTraces(ROOT), TREE],
   ['no class is asked by instanceof', exceptKnown(checkInstanceof, INSTANCES), SOURCES],
   ['no module keeps state', exceptKnown(checkModuleState, MODULE_STATE), SOURCES],
@@ -84,6 +92,15 @@ describe('generated files', () => {
     const path = 'lib/backends/redis/scripts.generated.ts';
     const check = checkFresh(path, generateScripts(), 'npm run build:lua');
     expect(findingsOf(check, TREE)).toEqual([]);
+  });
+
+  it('holds scripts that are what their hashes say, and each part of them once', () => {
+    for (const { lua, sha1 } of Object.values(SCRIPTS)) {
+      expect(createHash('sha1').update(lua).digest('hex')).toBe(sha1);
+    }
+    const { text } = TREE.find(({ path }) => path.endsWith('/scripts.generated.ts'))!;
+    const heads = TREE.filter(isLua).map((part) => JSON.stringify(linesOf(part.text)[0]));
+    expect(heads.filter((head) => text.split(head.slice(0, -1)).length !== 2)).toEqual([]);
   });
 
   it('lib/dashboard/page.generated.ts holds the page as it is', () => {

@@ -1,12 +1,13 @@
 /**
- * Every scheme of a URL, once and in one file: ours, each with the backend it names, and those that
- * an application adds by its option `supports`; and the kinds of generators before a plus.
+ * What a URL names, in one file: the backend of each of our schemes, those that an application adds
+ * by its option `supports`, and the kinds of generators before a plus.
  *
  * Promise: a backend is loaded only when its URL is used, so that the clients of the others need
  * not be installed; no message shows more of a URL than a scheme that everybody knows.
  */
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
-import { shownUrl, withoutSecrets } from '../shown.js';
+import { errorText, shownUrl, withoutSecrets } from '../shown.js';
+import { SCHEMES, kindOf, schemeOf } from '../url-schemes.js';
 import type { CounterStore } from '../counters/counter-store.js';
 import type { GeneratorKind } from '../generator-kind.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
@@ -47,14 +48,14 @@ const SQL = {
 const BACKENDS: readonly Backend[] = [
   {
     name: 'static',
-    schemes: ['static'],
-    form: /^\d{1,10}$/,
+    schemes: SCHEMES.static,
+    form: /^(0|[1-9]\d{0,9})$/,
     example: 'static:7',
     support: async (url) => new StaticSupport(Number(url.slice('static:'.length))),
   },
   {
     name: 'file',
-    schemes: ['file'],
+    schemes: SCHEMES.file,
     form: /^[^?#]/,
     example: 'file:./var/snowflake',
     support: async (url) => (await import('./host/folder.support.js')).supportFromUrl(url),
@@ -62,14 +63,7 @@ const BACKENDS: readonly Backend[] = [
   },
   {
     name: 'redis',
-    schemes: [
-      'redis',
-      'rediss',
-      'redis+sentinel',
-      'rediss+sentinel',
-      'redis+cluster',
-      'rediss+cluster',
-    ],
+    schemes: SCHEMES.redis,
     form: /^\/\//,
     example: 'redis://host:6379/0?namespace=shop',
     support: async (url) => (await import('./redis/index.js')).supportFromUrl(url),
@@ -80,7 +74,7 @@ const BACKENDS: readonly Backend[] = [
   },
   {
     name: 'etcd',
-    schemes: ['etcd', 'etcds'],
+    schemes: SCHEMES.etcd,
     form: /^\/\//,
     example: 'etcd://a:2379,b:2379,c:2379?namespace=shop',
     support: async (url) => (await import('./etcd/index.js')).supportFromUrl(url),
@@ -90,13 +84,13 @@ const BACKENDS: readonly Backend[] = [
   },
   {
     ...SQL,
-    schemes: ['postgres', 'postgresql', 'mysql', 'mariadb'],
+    schemes: [...SCHEMES.postgres, ...SCHEMES.mysql],
     form: /^\/\//,
     example: 'postgres://user@host:5432/database?namespace=shop',
   },
   {
     ...SQL,
-    schemes: ['sqlite'],
+    schemes: SCHEMES.sqlite,
     form: /^./,
     example: 'sqlite:./var/shop.db?namespace=shop',
   },
@@ -104,6 +98,10 @@ const BACKENDS: readonly Backend[] = [
 
 /** Locks alone are kept in the memory of a process by a URL. */
 const MEMORY = 'memory:';
+
+export function isMemory(url: string): boolean {
+  return kindOf(url) === 'memory' && url.length === MEMORY.length;
+}
 
 /** The backend whose scheme a URL has, whatever follows it. */
 export function backendOfScheme(scheme: string): Backend | undefined {
@@ -115,11 +113,6 @@ export function backendOf(url: string): Backend | undefined {
   const scheme = schemeOf(url);
   const backend = backendOfScheme(scheme);
   return backend?.form.test(url.slice(scheme.length + 1)) ? backend : undefined;
-}
-
-/** Up to the first colon, in lower case. */
-export function schemeOf(url: string): string {
-  return /^([^:]*):/.exec(url)?.[1]?.toLowerCase() ?? '';
 }
 
 /** Makes a support of a URL; what it opens is closed by the support's `close()`. */
@@ -186,7 +179,7 @@ export async function countersOf(url: string): Promise<CounterStore> {
 
 /** The locks that a URL names. @throws SnowflakeError CONFIG_INVALID */
 export async function locksOf(url: string): Promise<LockStore> {
-  if (url.toLowerCase() === MEMORY) return new (await import('./memory/index.js')).MemoryLocks();
+  if (isMemory(url)) return new (await import('./memory/index.js')).MemoryLocks();
   const locked = backendOf(url)?.locks?.(url);
   if (locked !== undefined) return locked;
   const known = BACKENDS.filter(({ locks }) => locks !== undefined).map(({ example }) => example);
@@ -240,8 +233,7 @@ async function made(scheme: string, url: string, make: SupportFromUrl): Promise<
     return await make(url);
   } catch (error) {
     if (isSnowflakeError(error)) throw error;
-    const said = error instanceof Error ? error.message : String(error);
-    const safe = withoutSecrets(said, secretsOf(url));
+    const safe = withoutSecrets(errorText(error), secretsOf(url));
     throw new SnowflakeError('CONFIG_INVALID', `\`supports.${scheme}\` failed: ${safe}`);
   }
 }

@@ -17,7 +17,7 @@ export interface AfterFacts {
 
 const WIDTH = 90;
 /** More digits than any integer column has. */
-const MAX_ID = /^\d{1,30}$/;
+const MAX_ID = /^(0|[1-9]\d{0,29})$/;
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function readMaxId(text: string | undefined): bigint | undefined {

@@ -7,6 +7,7 @@
 import { BitLayout, layouts, type Epoch, type FieldSpec } from '../core/index.js';
 import { readFingerprint } from '../core/layout/fingerprint.js';
 import { quoted, usageFault, type Options, type OptionSpecs } from './command.js';
+import { wholeOf } from './whole.js';
 import { suggestion } from './nearest.js';
 
 const PRESETS = `${Object.keys(layouts).join(', ')}, or a fingerprint`;
@@ -65,11 +66,11 @@ function presetOf(name: string, epoch: Epoch | undefined): BitLayout {
 }
 
 function readEpochText(text: string | undefined): Epoch | undefined {
-  return text !== undefined && /^\d+$/.test(text) ? Number(text) : text;
+  return text === undefined ? undefined : (wholeOf(text) ?? text);
 }
 
 function readUnit(text: string): number {
-  const [, count, unit = 'ms'] = /^(\d{1,7})\s?(ms|s)?$/.exec(text) ?? [];
+  const [, count, unit = 'ms'] = /^(0|[1-9]\d{0,6})\s?(ms|s)?$/.exec(text) ?? [];
   if (count === undefined) {
     throw usageFault(`Expected --unit to be like 1ms, 10ms or 1s, got ${quoted(text)}.`);
   }
@@ -79,10 +80,11 @@ function readUnit(text: string): number {
 /** `name:bits` or `name:bits:call`, the most significant first; the layout checks the rest. */
 export function readFields(text: string): FieldSpec[] {
   return text.split(',').map((part) => {
-    const [name = '', bits = '', ...roles] = part.trim().split(':');
-    if (!/^\d+$/.test(bits) || roles.length > 1) {
+    const [name = '', width = '', ...roles] = part.trim().split(':');
+    const bits = wholeOf(width);
+    if (bits === undefined || roles.length > 1) {
       throw usageFault(`Expected a field to be like worker:10, got ${quoted(part)}.`);
     }
-    return [name, Number(bits), ...roles] as unknown as FieldSpec;
+    return [name, bits, ...roles] as unknown as FieldSpec;
   });
 }

@@ -6,6 +6,7 @@
 import { parseArgs } from 'node:util';
 import { helpHint, quoted, usageFault } from './command.js';
 import type { Command, OptionSpecs, Options } from './command.js';
+import { wholeOf } from './whole.js';
 import { nearest } from './nearest.js';
 
 export const HELP_OPTION: OptionSpecs = { help: { says: 'show this text' } };
@@ -44,8 +45,8 @@ class ReadOptions implements Options {
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function readWhole(label: string, text: string): number {
-  const value = Number(text);
-  if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
+  const value = wholeOf(text);
+  if (value !== undefined) return value;
   throw usageFault(`Expected ${label} to be a whole number from 0 up, got ${quoted(text)}.`);
 }
 

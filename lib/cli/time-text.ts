@@ -5,6 +5,7 @@
  */
 import { systemClock } from '../core/clock.js';
 import { quoted, usageFault } from './command.js';
+import { wholeOf } from './whole.js';
 
 /** The first and the last millisecond of the day, minute or second that was written. */
 export interface WrittenTime {
@@ -14,6 +15,8 @@ export interface WrittenTime {
 
 const ISO =
   /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}:\d{2})(:\d{2})?(\.\d{1,3})?(Z|[+-]\d{2}:\d{2}))?$/;
+/** More digits are no Unix milliseconds. */
+const MS_END = 1e15;
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -23,7 +26,8 @@ const YEAR_MS = 365.25 * DAY_MS;
 /** @throws SnowflakeError CONFIG_INVALID */
 export function readTime(label: string, text: string): WrittenTime {
   if (text === 'now') return moment(systemClock.now());
-  if (/^\d{1,15}$/.test(text)) return moment(Number(text));
+  const ms = wholeOf(text);
+  if (ms !== undefined && ms < MS_END) return moment(ms);
   const parts = ISO.exec(text);
   const firstMs = Date.parse(text.replace(' ', 'T'));
   if (parts === null || Number.isNaN(firstMs) || !isDayOfMonth(parts)) {

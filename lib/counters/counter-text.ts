@@ -6,7 +6,7 @@
 import { SnowflakeError } from '../errors.js';
 import type { CounterHeader, CounterRow } from './counter-slice.js';
 import type { KeyedRow } from '../registry/keyed-rows.js';
-import { fieldsIn, isWhole } from '../registry/stored-fields.js';
+import { fieldsIn, isWhole, numberIn } from '../registry/stored-fields.js';
 
 /** Of the protocol. A counter that is kept by another one is left alone. */
 const VERSION = '1';
@@ -32,7 +32,7 @@ export function counterOf({ number: next, text }: Omit<KeyedRow, 'key'>): Counte
   const isCounter =
     fields['version'] === VERSION &&
     isWhole(fields, TEXTS, NUMBERS) &&
-    AMOUNTS.every((name) => /^\d{1,19}$/.test(String(fields[name])));
+    AMOUNTS.every((name) => numberIn(fields[name]) !== undefined);
   if (!isCounter || next < 0n) throw unreadable(fields['version']);
   const whole = fields as Record<(typeof NUMBERS)[number], number> &
     Record<(typeof TEXTS | typeof AMOUNTS)[number], string>;

@@ -3,8 +3,8 @@
  *
  * Promise: nothing is changed by looking.
  */
-import { nowOf, slewed } from '../registry/registry-clock.js';
-import type { CounterReading, CounterRow, CounterHeader } from './counter-slice.js';
+import { nowAt, type LaterTime } from '../registry/registry-clock.js';
+import type { CounterRow, CounterHeader } from './counter-slice.js';
 import type { CounterRecord } from './counter-store.js';
 
 export interface NamedCounter {
@@ -16,12 +16,12 @@ export interface NamedCounter {
 /** In the order of their names. */
 export function counterRecords(
   counters: readonly NamedCounter[],
-  { timeMs, clock = slewed }: Pick<CounterReading, 'timeMs' | 'clock'>,
+  later: LaterTime,
 ): CounterRecord[] {
   return counters
     .toSorted((a, b) => (a.counter < b.counter ? -1 : 1))
     .map(({ counter, header, row: { form, next, readyAtMs } }) => {
-      const waitMs = Math.max(0, readyAtMs - nowOf(clock(header, timeMs)));
+      const waitMs = Math.max(0, readyAtMs - nowAt(header, later));
       return { counter, form, next, era: header.era, waitMs };
     });
 }

@@ -3,6 +3,7 @@
  *
  * Promise: nothing of the URL is shown but the names of its parameters.
  */
+import { isDecimalId } from '../core/text/decimal.js';
 import { SnowflakeError } from '../errors.js';
 
 /** Not by the class URL, which cannot read the several hosts of a sentinel. */
@@ -24,7 +25,7 @@ export function splitQuery(
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function wholeNumber(name: string, text: string): bigint {
-  if (/^\d{1,19}$/.test(text)) return BigInt(text);
+  if (isDecimalId(text)) return BigInt(text);
   throw new SnowflakeError(
     'CONFIG_INVALID',
     `Expected \`${name}\` in the URL of a generator to be a whole number of at most 19 digits.`,

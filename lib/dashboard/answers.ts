@@ -9,6 +9,9 @@ import type { GeneratorState, GeneratorStatus } from '../generator-kind.js';
 import type { HealthReport } from '../health/health-report.js';
 import type { LeaseState } from '../lease/lease-states.js';
 
+/** So many are listed, and have a cell of the map each. Who would look at more? */
+export const WORKERS_SHOWN_MAX = 4096;
+
 /** The process that answered; behind a load balancer it can be a different one each time. */
 export interface StateAnswer {
   /** Random, since a process that is restarted may have the same host and pid. */

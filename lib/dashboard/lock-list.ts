@@ -7,9 +7,9 @@
 import { monotonicClock } from '../core/clock.js';
 import type { DistributedLock } from '../lock/holding/distributed-lock.js';
 import type { LockRecord } from '../lock/lock-store.js';
+import { SharedAnswer } from '../patience/shared-answer.js';
 import type { Timers } from '../patience/timers.js';
-import { withinLimit } from '../patience/within-limit.js';
-import { printable, shownName, withoutSecrets } from '../shown.js';
+import { errorText, printable, shownName, withoutSecrets } from '../shown.js';
 import type { LockView, LocksAnswer } from './answers.js';
 
 const ASKED_EVERY_MS = 1000;
@@ -22,46 +22,33 @@ const TOO_MANY = `Only ${SHOWN_MAX} locks are shown. The command \`snowflake loc
 type Listed = Pick<LocksAnswer, 'locks' | 'problem'>;
 
 export class LockList {
-  private askedAtMs = -Infinity;
-  private isOpen = false;
-  private listed: Promise<Listed> | undefined;
+  private readonly listed: SharedAnswer<Listed>;
 
   constructor(
     private readonly locks: Pick<DistributedLock, 'status' | 'list'>,
-    private readonly timers: Timers,
-  ) {}
+    timers: Timers,
+  ) {
+    const over = (): Listed => ({ locks: [], problem: SILENT });
+    const sharing = { everyMs: ASKED_EVERY_MS, limitMs: WAITED_MS_MAX, over, timers };
+    this.listed = new SharedAnswer(() => this.ask(), sharing);
+  }
 
   async read(): Promise<LocksAnswer> {
-    const listed = await this.list();
+    const listed = await this.listed.read(monotonicClock.now());
     const { place, held, waitingCount, counts } = this.locks.status;
     const { acquired, refused, unavailable, lost } = counts;
     const own = { held: held.length, waiting: waitingCount, acquired, refused, unavailable, lost };
     return { place, own, ...listed };
   }
 
-  private list(): Promise<Listed> {
-    const nowMs = monotonicClock.now();
-    const isDue = nowMs - this.askedAtMs >= ASKED_EVERY_MS;
-    if (this.listed === undefined || (isDue && !this.isOpen)) {
-      this.askedAtMs = nowMs;
-      const over = (): Listed => ({ locks: [], problem: SILENT });
-      this.listed = withinLimit(this.ask(), { timers: this.timers, ms: WAITED_MS_MAX, over });
-    }
-    return this.listed;
-  }
-
   private async ask(): Promise<Listed> {
-    this.isOpen = true;
     try {
       const records = await this.locks.list();
       const locks = records.slice(0, SHOWN_MAX).map((record) => this.view(record));
       return records.length > SHOWN_MAX ? { locks, problem: TOO_MANY } : { locks };
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      const problem = `The locks could not be read. ${printable(withoutSecrets(reason))}`;
+      const problem = `The locks could not be read. ${printable(withoutSecrets(errorText(error)))}`;
       return { locks: [], problem };
-    } finally {
-      this.isOpen = false;
     }
   }
 

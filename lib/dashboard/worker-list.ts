@@ -4,22 +4,25 @@
  * Promise: at most one request per second and one at a time, however many pages are open. If the
  * store fails or is silent, the answer says so after at most 3 s.
  */
-import { printable, shownName, withoutSecrets } from '../shown.js';
+import { errorText, printable, shownName, withoutSecrets } from '../shown.js';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
+import { SharedAnswer } from '../patience/shared-answer.js';
 import type { Timers } from '../patience/timers.js';
-import { withinLimit } from '../patience/within-limit.js';
-import type { HolderView, WorkerView, WorkersAnswer } from './answers.js';
+import {
+  WORKERS_SHOWN_MAX,
+  type HolderView,
+  type WorkerView,
+  type WorkersAnswer,
+} from './answers.js';
 
 const ASKED_EVERY_MS = 1000;
-/** Who would look at more? */
-const SHOWN_MAX = 4096;
 const WAITED_MS_MAX = 3000;
 /** How long a crashed process is shown; the registry keeps its holder until the id is leased. */
 const ENDED_SHOWN_MS = 3_600_000;
 
 const TOO_MANY =
-  `Only ${SHOWN_MAX.toLocaleString('en-US')} of the worker ids in the registry are shown. The ` +
-  'command `snowflake workers` lists all of them.';
+  `Only ${WORKERS_SHOWN_MAX.toLocaleString('en-US')} of the worker ids in the registry are ` +
+  'shown. The command `snowflake workers` lists all of them.';
 const NO_LIST = 'This support cannot list who holds which worker id.';
 const SILENT = `The store did not answer within ${WAITED_MS_MAX / 1000} s.`;
 const FIXED =
@@ -27,39 +30,31 @@ const FIXED =
   'another process has the same number.';
 
 export class WorkerList {
-  private isOpen = false;
-  private askedAtMs = -Infinity;
-  private answer: Promise<WorkersAnswer> | undefined;
+  private readonly answer: SharedAnswer<WorkersAnswer>;
 
   /** @param own this process, which is the holder of a worker id without a store */
   constructor(
     private readonly support: Pick<IDistributedSupport, 'workers'>,
-    private readonly timers: Timers,
+    timers: Timers,
     private readonly own: HolderView,
-  ) {}
+  ) {
+    const over = () => faulty(SILENT);
+    const sharing = { everyMs: ASKED_EVERY_MS, limitMs: WAITED_MS_MAX, over, timers };
+    this.answer = new SharedAnswer((nowMs) => this.ask(nowMs), sharing);
+  }
 
   read(nowMs: number): Promise<WorkersAnswer> {
-    // A clock that was set back must not delay the next request.
-    const isDue = Math.abs(nowMs - this.askedAtMs) >= ASKED_EVERY_MS;
-    if (this.answer === undefined || (isDue && !this.isOpen)) {
-      this.askedAtMs = nowMs;
-      const { timers } = this;
-      const over = () => faulty(SILENT);
-      this.answer = withinLimit(this.ask(nowMs), { timers, ms: WAITED_MS_MAX, over });
-    }
-    return this.answer;
+    return this.answer.read(nowMs);
   }
 
   private async ask(nowMs: number): Promise<WorkersAnswer> {
-    this.isOpen = true;
     try {
-      const records = await this.support.workers?.(SHOWN_MAX + 1);
+      const records = await this.support.workers?.(WORKERS_SHOWN_MAX + 1);
       return Array.isArray(records) ? this.answerOf(records, nowMs) : faulty(NO_LIST);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      return faulty(`The list of holders could not be read. ${printable(withoutSecrets(reason))}`);
-    } finally {
-      this.isOpen = false;
+      return faulty(
+        `The list of holders could not be read. ${printable(withoutSecrets(errorText(error)))}`,
+      );
     }
   }
 
@@ -70,9 +65,9 @@ export class WorkerList {
     // Ages are by the store's clock, which a ceiling in the future tells.
     const nowMs = running === undefined ? hostNowMs : running.ceilingMs - running.freeInMs;
     const workers = records
-      .slice(0, SHOWN_MAX)
+      .slice(0, WORKERS_SHOWN_MAX)
       .flatMap((record) => workerView(record, nowMs) ?? []);
-    return records.length > SHOWN_MAX ? { workers, problem: TOO_MANY } : { workers };
+    return records.length > WORKERS_SHOWN_MAX ? { workers, problem: TOO_MANY } : { workers };
   }
 
   private readonly fixedView = ({ workerId }: WorkerRecord): WorkerView => ({

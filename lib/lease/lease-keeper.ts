@@ -1,6 +1,6 @@
 /**
  * The keeper: gets the lease, keeps it fresh, gives it back, and seats the generator. What leads
- * from one state to the next is in one file, in the order of the table of lease-states.ts.
+ * from one state to the next is in one file, in the order of the events of lease-states.ts.
  *
  * Promise: the seat holds only ranges that the support has acknowledged. An error of the store
  * changes nothing but the state shown; no timer has to fire for ids to stay unique.
@@ -58,15 +58,6 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     this.timer = new RefreshTimer(parts.timers, () => this.refresh());
   }
 
-  async start(): Promise<void> {
-    this.attend();
-    await this.acquire(this.parts.options);
-    const { refusal } = this.skew;
-    if (refusal === undefined) return;
-    await this.stop();
-    throw refusal;
-  }
-
   get workerId(): number | undefined {
     return this.lease?.workerId;
   }
@@ -91,25 +82,80 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     return this.renewal.record;
   }
 
-  refresh(): Promise<void> {
-    if (this.state === 'released' || this.stopping.signal.aborted) return Promise.resolve();
+  async start(): Promise<void> {
     this.attend();
-    return (this.refreshing ??= this.refreshOnce().finally(() => (this.refreshing = undefined)));
+    await this.acquire(this.parts.options);
+    const { refusal } = this.skew;
+    if (refusal === undefined) return;
+    await this.stop();
+    throw refusal;
   }
 
-  /** Stops making ids, gives the worker id back and closes what the support opened. */
-  async stop(): Promise<void> {
-    if (this.stopping.signal.aborted) return;
-    const { support, seat } = this.parts;
-    this.stopping.abort(texts.stopped());
-    this.timer.cancel();
-    const lease = this.lease;
-    this.lease = undefined;
-    seat.close(texts.stopped);
-    await Promise.allSettled([this.refreshing, this.acquiring]);
-    if (lease !== undefined) await this.acquirer.giveBack(lease.asked, lease.lastIssuedMs);
-    this.change('released', 'The application is shutting down.');
-    await support.close?.();
+  /** From the first call on it hears of the seat, also from other threads. */
+  private attend(): void {
+    const { seat } = this.parts;
+    if (seat.watch === this) return;
+    seat.watch = this;
+    if (seat.sharedMemory !== undefined) void forwardSignals(seat);
+  }
+
+  /** One at a time, whoever asks: a late answer and a renewal may both find the lease lost. */
+  private acquire(limits?: StartLimits): Promise<void> {
+    const failed = (reason: string) => this.noteFailure(reason);
+    const take = async () => {
+      if (this.parts.identity.isSnapshot()) throw texts.inSnapshot();
+      return this.takeLease(await this.acquirer.acquire(failed, limits));
+    };
+    return (this.acquiring ??= take().finally(() => (this.acquiring = undefined)));
+  }
+
+  private async takeLease(acquired: Acquired): Promise<void> {
+    // Granted while the application was closing: nobody will use it.
+    if (this.stopping.signal.aborted) return this.acquirer.giveBack(acquired.asked, undefined);
+    this.skew.measure(acquired.grant.nowMs, acquired.sentAtMs);
+    this.seat(acquired, { rewinds: false });
+    this.news.ended('no worker id');
+    this.change('leased', texts.grantText(acquired.grant));
+    this.checkClock();
+  }
+
+  /** Seats the range: after those in use, or in their place where ids shall go back in time. */
+  private seat(acquired: Acquired, { rewinds }: { rewinds: boolean }): void {
+    const lease = new HeldLease(this.parts.seat, acquired);
+    lease.takeSeat(rewinds);
+    this.hold(lease);
+  }
+
+  private hold(lease: HeldLease): void {
+    this.lease = lease;
+    this.renewal.record.isFailing = false;
+    this.retryDelay.reset();
+  }
+
+  /** A rejected clock empties the seat; a good one seats the lease again. */
+  private checkClock(): void {
+    const { isSkewed, refusal, text } = this.skew;
+    if (isSkewed) this.news.tell('skew', text);
+    else this.news.ended('skew');
+    if (refusal !== undefined) {
+      this.parts.seat.vacate(() => refusal);
+      this.change('dropped', text);
+    } else if (this.lease !== undefined && this.parts.seat.current === undefined) {
+      this.lease.takeSeat(false);
+      this.change('leased', 'The clock of this host agrees with the store again.');
+    }
+  }
+
+  private async switchBack(old: HeldLease): Promise<void> {
+    const acquired = await this.rollbackCure.earlierThan(old);
+    if (acquired === undefined) return;
+    // Looked at in the step that seats it: the store has answered, and the end may have come.
+    if (this.stopping.signal.aborted || this.lease !== old)
+      return this.acquirer.giveBack(acquired.asked, undefined);
+    this.seat(acquired, { rewinds: true });
+    this.news.say(texts.movedText(old.workerId, acquired.grant.workerId));
+    // Asked only now: until the seat was left, other threads went on in the old range.
+    await this.acquirer.giveBack(old.asked, old.lastIssuedMs);
   }
 
   entered(range: SeatedRange): void {
@@ -120,17 +166,10 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     this.timer.soon();
   }
 
-  exhausted(): void {
-    this.change('exhausted', 'The leased range is used up; ids come back when the store answers.');
-    this.timer.soon();
-  }
-
-  /** From the first call on it hears of the seat, also from other threads. */
-  private attend(): void {
-    const { seat } = this.parts;
-    if (seat.watch === this) return;
-    seat.watch = this;
-    if (seat.sharedMemory !== undefined) void forwardSignals(seat);
+  refresh(): Promise<void> {
+    if (this.state === 'released' || this.stopping.signal.aborted) return Promise.resolve();
+    this.attend();
+    return (this.refreshing ??= this.refreshOnce().finally(() => (this.refreshing = undefined)));
   }
 
   private async refreshOnce(): Promise<void> {
@@ -169,23 +208,6 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     }
   }
 
-  /** The range held lasts; where it ends before it goes on, somebody should know. */
-  private held(lease: HeldLease, hold: { waitMs: number }): void {
-    if (lease.asked.haveMs <= this.parts.idClock.now() + hold.waitMs) {
-      this.change('renewal-failed', texts.holdText(hold));
-    }
-    this.timer.in(hold.waitMs);
-  }
-
-  /** The range held lasts to its end, unless it is proved to overlap that of the new holder. */
-  private fenced(lease: HeldLease, answer: Fenced): Promise<void> {
-    const { floorMs: itsFloorMs = Infinity } = answer;
-    if (itsFloorMs < lease.asked.haveMs) return this.drop(texts.overlapping(lease, itsFloorMs));
-    this.lease = undefined;
-    this.change('fenced', texts.fencedText(answer.status, this.parts.support));
-    return this.replaceLease();
-  }
-
   private async renewed(lease: HeldLease, grant: LeaseGrant, sentAtMs: number): Promise<void> {
     this.hold(lease);
     this.skew.measure(grant.nowMs, sentAtMs);
@@ -194,66 +216,12 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     await this.switchBack(lease);
   }
 
-  private async switchBack(old: HeldLease): Promise<void> {
-    const acquired = await this.rollbackCure.earlierThan(old);
-    if (acquired === undefined) return;
-    // Looked at in the step that seats it: the store has answered, and the end may have come.
-    if (this.stopping.signal.aborted || this.lease !== old)
-      return this.acquirer.giveBack(acquired.asked, undefined);
-    this.seat(acquired, { rewinds: true });
-    this.news.say(texts.movedText(old.workerId, acquired.grant.workerId));
-    // Asked only now: until the seat was left, other threads went on in the old range.
-    await this.acquirer.giveBack(old.asked, old.lastIssuedMs);
-  }
-
-  private async replaceLease(): Promise<void> {
-    try {
-      await this.acquire();
-    } catch (error) {
-      const { message } = error as Error;
-      this.news.tell('no worker id', `No worker id could be leased. ${message}`);
-      this.failed(message);
+  /** The range held lasts; where it ends before it goes on, somebody should know. */
+  private held(lease: HeldLease, hold: { waitMs: number }): void {
+    if (lease.asked.haveMs <= this.parts.idClock.now() + hold.waitMs) {
+      this.change('renewal-failed', texts.holdText(hold));
     }
-  }
-
-  /** One at a time, whoever asks: a late answer and a renewal may both find the lease lost. */
-  private acquire(limits?: StartLimits): Promise<void> {
-    const failed = (reason: string) => this.noteFailure(reason);
-    const take = async () => {
-      if (this.parts.identity.isSnapshot()) throw texts.inSnapshot();
-      return this.takeLease(await this.acquirer.acquire(failed, limits));
-    };
-    return (this.acquiring ??= take().finally(() => (this.acquiring = undefined)));
-  }
-
-  private async takeLease(acquired: Acquired): Promise<void> {
-    // Granted while the application was closing: nobody will use it.
-    if (this.stopping.signal.aborted) return this.acquirer.giveBack(acquired.asked, undefined);
-    this.skew.measure(acquired.grant.nowMs, acquired.sentAtMs);
-    this.seat(acquired, { rewinds: false });
-    this.news.ended('no worker id');
-    this.change('leased', texts.grantText(acquired.grant));
-    this.checkClock();
-  }
-
-  private drop(refusal: SnowflakeError): Promise<void> {
-    this.lease = undefined;
-    this.parts.seat.vacate(() => refusal);
-    this.change('dropped', refusal.message);
-    return this.replaceLease();
-  }
-
-  /** Seats the range: after those in use, or in their place where ids shall go back in time. */
-  private seat(acquired: Acquired, { rewinds }: { rewinds: boolean }): void {
-    const lease = new HeldLease(this.parts.seat, acquired);
-    lease.takeSeat(rewinds);
-    this.hold(lease);
-  }
-
-  private hold(lease: HeldLease): void {
-    this.lease = lease;
-    this.renewal.record.isFailing = false;
-    this.retryDelay.reset();
+    this.timer.in(hold.waitMs);
   }
 
   private failed(reason: string): void {
@@ -275,18 +243,50 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     }
   }
 
-  /** A rejected clock empties the seat; a good one seats the lease again. */
-  private checkClock(): void {
-    const { isSkewed, refusal, text } = this.skew;
-    if (isSkewed) this.news.tell('skew', text);
-    else this.news.ended('skew');
-    if (refusal !== undefined) {
-      this.parts.seat.vacate(() => refusal);
-      this.change('dropped', text);
-    } else if (this.lease !== undefined && this.parts.seat.current === undefined) {
-      this.lease.takeSeat(false);
-      this.change('leased', 'The clock of this host agrees with the store again.');
+  exhausted(): void {
+    this.change('exhausted', 'The leased range is used up; ids come back when the store answers.');
+    this.timer.soon();
+  }
+
+  /** The range held lasts to its end, unless it is proved to overlap that of the new holder. */
+  private fenced(lease: HeldLease, answer: Fenced): Promise<void> {
+    const { floorMs: itsFloorMs = Infinity } = answer;
+    if (itsFloorMs < lease.asked.haveMs) return this.drop(texts.overlapping(lease, itsFloorMs));
+    this.lease = undefined;
+    this.change('fenced', texts.fencedText(answer.status, this.parts.support));
+    return this.replaceLease();
+  }
+
+  private drop(refusal: SnowflakeError): Promise<void> {
+    this.lease = undefined;
+    this.parts.seat.vacate(() => refusal);
+    this.change('dropped', refusal.message);
+    return this.replaceLease();
+  }
+
+  private async replaceLease(): Promise<void> {
+    try {
+      await this.acquire();
+    } catch (error) {
+      const { message } = error as Error;
+      this.news.tell('no worker id', `No worker id could be leased. ${message}`);
+      this.failed(message);
     }
+  }
+
+  /** Stops making ids, gives the worker id back and closes what the support opened. */
+  async stop(): Promise<void> {
+    if (this.stopping.signal.aborted) return;
+    const { support, seat } = this.parts;
+    this.stopping.abort(texts.stopped());
+    this.timer.cancel();
+    const lease = this.lease;
+    this.lease = undefined;
+    seat.close(texts.stopped);
+    await Promise.allSettled([this.refreshing, this.acquiring]);
+    if (lease !== undefined) await this.acquirer.giveBack(lease.asked, lease.lastIssuedMs);
+    this.change('released', 'The application is shutting down.');
+    await support.close?.();
   }
 
   private change(event: LeaseEvent, reason: string): void {

@@ -4,7 +4,7 @@
  * Promise: what cannot be read is refused, never taken for a lock that nobody holds.
  */
 import { SnowflakeError } from '../errors.js';
-import { fieldsIn, isWhole } from '../registry/stored-fields.js';
+import { fieldsIn, isWhole, numberIn } from '../registry/stored-fields.js';
 import type { LockHeader, LockRow } from './lock-slice.js';
 
 /** Of the protocol. Locks that are kept by another one are left alone. */
@@ -56,8 +56,9 @@ export function rowIn(text: string, header: LockHeader | undefined): LockRow {
 }
 
 function tokenIn(digits: unknown): bigint {
-  if (/^\d{1,19}$/.test(String(digits))) return BigInt(String(digits));
-  throw unreadable(VERSION);
+  const token = numberIn(digits);
+  if (token === undefined) throw unreadable(VERSION);
+  return token;
 }
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for what is not ours */

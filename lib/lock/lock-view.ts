@@ -3,8 +3,8 @@
  *
  * Promise: nothing is changed by looking.
  */
-import { nowOf, slewed, type ClockState } from '../registry/registry-clock.js';
-import type { LockReading, LockRow } from './lock-slice.js';
+import { nowAt, type ClockState, type LaterTime } from '../registry/registry-clock.js';
+import type { LockRow } from './lock-slice.js';
 import type { LockRecord } from './lock-store.js';
 
 export interface NamedLock {
@@ -16,9 +16,9 @@ export interface NamedLock {
 export function lockRecords(
   header: ClockState,
   locks: readonly NamedLock[],
-  { timeMs, clock = slewed }: Pick<LockReading, 'timeMs' | 'clock'>,
+  later: LaterTime,
 ): LockRecord[] {
-  const nowMs = nowOf(clock(header, timeMs));
+  const nowMs = nowAt(header, later);
   return locks
     .filter(({ row }) => row.untilMs > nowMs)
     .toSorted((a, b) => (a.lock < b.lock ? -1 : 1))

@@ -6,6 +6,7 @@
  */
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { inSnapshot, stopped } from '../lease/lease-texts.js';
+import { errorText } from '../shown.js';
 import { addIdMaker, removeIdMaker } from './current-id-makers.js';
 import type { Engine } from './engine.js';
 import type { IdMaker } from './id-maker.js';
@@ -77,7 +78,7 @@ export class GeneratorRun {
     try {
       await (this.isReplaced ? support.close?.() : engine.keeper.stop());
     } catch (error) {
-      engine.log.warn(`The support could not be closed: ${messageOf(error)}`);
+      engine.log.warn(`The support could not be closed: ${errorText(error)}`);
     }
   }
 
@@ -104,8 +105,4 @@ export class GeneratorRun {
 /** True where IdMaker is overridden: then no store is needed, so none is contacted. */
 export function isReplaced({ idMaker, engine }: Pick<RunParts, 'idMaker' | 'engine'>): boolean {
   return idMaker !== engine.idMaker;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

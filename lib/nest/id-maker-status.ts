@@ -57,12 +57,12 @@ export type IdMakerStatus = WorkerStatus | GeneratorStatus;
 export type WorkerStatus = LeaseStatus | JoinedStatus;
 
 export function hasWorkerId(status: IdMakerStatus): status is WorkerStatus {
-  return !('inHand' in status);
+  return status.kind === 'lease' || status.kind === 'joined';
 }
 
 /** Without one, `layout`, `parse` and `idRange` of the IdMaker refuse. */
 export function hasLayout(status: IdMakerStatus): boolean {
-  return !('hasLayout' in status) || status.hasLayout;
+  return hasWorkerId(status) || status.hasLayout;
 }
 
 /** The calls that prolong a lease. */

@@ -1,22 +1,28 @@
 /**
- * How long to wait before the store is asked again: full jitter, from 100 ms doubling to 2 s, so
- * that a fleet does not come back all at once.
+ * How long to wait before the store is asked again: full jitter over a span that doubles, so that a
+ * fleet does not come back all at once.
  */
 const FIRST_MS = 100;
 const LAST_MS = 2000;
 
 export class RetryDelay {
-  private spanMs = FIRST_MS;
+  private spanMs: number;
 
-  constructor(private readonly random: () => number) {}
+  constructor(
+    private readonly random: () => number,
+    private readonly firstMs = FIRST_MS,
+    private readonly lastMs = LAST_MS,
+  ) {
+    this.spanMs = firstMs;
+  }
 
-  next(): number {
-    const delayMs = Math.ceil(this.random() * this.spanMs);
-    this.spanMs = Math.min(LAST_MS, this.spanMs * 2);
-    return delayMs;
+  /** @param spanMs another span for this time */
+  next(spanMs = this.spanMs): number {
+    this.spanMs = Math.min(this.lastMs, this.spanMs * 2);
+    return Math.ceil(this.random() * spanMs);
   }
 
   reset(): void {
-    this.spanMs = FIRST_MS;
+    this.spanMs = this.firstMs;
   }
 }

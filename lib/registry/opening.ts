@@ -8,7 +8,7 @@
  */
 import type { LeaseAnswer, LeaseTerms } from '../lease/distributed-support.js';
 import { contests, contested, isForAnother } from './layout-claim.js';
-import { nowOf, slewed } from './registry-clock.js';
+import { clockAt, nowAt, nowOf } from './registry-clock.js';
 import type { RegistryHeader, Step, StoreReading } from './slice.js';
 
 /** Of the protocol. A registry that is kept by another one is left alone. */
@@ -100,14 +100,6 @@ function withQuarantine(header: RegistryHeader, quarantineMs: number): RegistryH
 function quarantineOf(terms: OpeningTerms, reading: StoreReading): number {
   // A keeper of an older copy of this package asks without it.
   return Math.max(terms.ttlMs + reading.lossWindowMs, terms.quarantineMs ?? 0);
-}
-
-function clockAt(stored: RegistryHeader, { clock = slewed, timeMs }: StoreReading) {
-  return clock(stored, timeMs);
-}
-
-function nowAt(stored: RegistryHeader, reading: StoreReading): number {
-  return nowOf(clockAt(stored, reading));
 }
 
 function otherLayout({ fingerprint }: RegistryHeader): LeaseAnswer {

@@ -4,6 +4,11 @@
  * Which policy fits is a property of the store. Two servers whose clocks differ would drive a slew
  * up with every change between them, so that a store of several servers keeps to the highest time.
  */
+import { DATE_MS_MAX } from '../core/layout/epoch.js';
+
+/** Later than any other: what stands for a ceiling that cannot be read. */
+export const LAST_MS = DATE_MS_MAX;
+
 export interface ClockState {
   /** The store's time at the last operation. */
   readonly lastTimeMs: number;
@@ -27,6 +32,22 @@ export const highest: ClockPolicy = ({ lastTimeMs, slewMs }, timeMs) => ({
   lastTimeMs: Math.max(lastTimeMs + slewMs, timeMs),
   slewMs: 0,
 });
+
+/** A later time of the store, and the policy of its clock. */
+export interface LaterTime {
+  readonly timeMs: number;
+  /** Default `slewed`. */
+  readonly clock?: ClockPolicy | undefined;
+}
+
+/** A clock as it stands at a later time: what a step would begin with, and an operator is shown. */
+export function clockAt(last: ClockState, { timeMs, clock = slewed }: LaterTime): ClockState {
+  return clock(last, timeMs);
+}
+
+export function nowAt(last: ClockState, later: LaterTime): number {
+  return nowOf(clockAt(last, later));
+}
 
 export function nowOf({ lastTimeMs, slewMs }: ClockState): number {
   return lastTimeMs + slewMs;

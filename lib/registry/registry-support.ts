@@ -13,6 +13,7 @@ import type {
   WorkerLease,
   WorkerRecord,
 } from '../lease/distributed-support.js';
+import { RetryDelay } from '../patience/retry-delay.js';
 import { pause, systemTimers, type Timers } from '../patience/timers.js';
 import { acquireFrom, type Attempt, type Rows } from './acquire-rows.js';
 import { BlockMaker } from './block-maker.js';
@@ -154,6 +155,7 @@ export class RegistrySupport implements IDistributedSupport {
     // Whoever had to make rows looks at the same ones again.
     let refusedCount = 0;
     let leftCount = 0;
+    const delay = new RetryDelay(this.#random, 1, PAUSE_MS_MAX);
     for (let count = 0; count < ATTEMPT_COUNT; count++) {
       const attempt = await take(refusedCount);
       // The answer of the store may have been on its way for as long as it liked.
@@ -163,8 +165,7 @@ export class RegistrySupport implements IDistributedSupport {
       if (outcome === 'no') refusedCount++;
       if (outcome === 'created') await this.#blocks.makeFirst(span);
       if (outcome === 'left') leftCount++;
-      const spanMs = outcome === 'left' ? PAUSE_MS_MAX : Math.min(PAUSE_MS_MAX, 2 ** count);
-      await pause(this.#timers, Math.ceil(this.#random() * spanMs));
+      await pause(this.#timers, delay.next(outcome === 'left' ? PAUSE_MS_MAX : undefined));
     }
     throw this.#refused();
   }

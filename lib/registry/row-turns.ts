@@ -5,6 +5,7 @@
  * nobody; the callers of one process come one after another, so that they do not race each other.
  */
 import { SnowflakeError } from '../errors.js';
+import { RetryDelay } from '../patience/retry-delay.js';
 import { pause, systemTimers, type Timers } from '../patience/timers.js';
 
 /** Each time somebody else got on, so that more than this is a store that refuses every write. */
@@ -48,11 +49,11 @@ export class RowTurns {
   }
 
   async #attempts<T>(attempt: RowAttempt<T>): Promise<T> {
+    const delay = new RetryDelay(this.#random, 1, PAUSE_MS_MAX);
     for (let count = 0; count < ATTEMPT_COUNT; count++) {
       const taken = await attempt();
       if (taken !== undefined) return taken.answer;
-      const spanMs = Math.min(PAUSE_MS_MAX, 2 ** count);
-      await pause(this.#timers, Math.ceil(this.#random() * spanMs));
+      await pause(this.#timers, delay.next());
     }
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',

@@ -38,7 +38,7 @@ export class SliceInspector implements RegistryInspector {
     const { lossWindowMs } = this;
     const { clock } = this.#store;
     const slice = new StoredSlice(await this.#store.readAll(countMax), { lossWindowMs, clock });
-    const { header: facts, nowMs, reading } = slice;
+    const { facts, nowMs, reading } = slice;
     return {
       storeMs: reading.timeMs,
       nowMs,

@@ -2,6 +2,7 @@
  * The fields of a text that a store keeps. It is JSON of ours, but somebody else may have written
  * into it.
  */
+import { isDecimalId } from '../core/text/decimal.js';
 
 /** None of what is no JSON, or no object. */
 export function fieldsIn(text: string): Readonly<Record<string, unknown>> {
@@ -23,4 +24,9 @@ export function isWhole(
     texts.every((name) => typeof fields[name] === 'string') &&
     numbers.every((name) => Number.isSafeInteger(fields[name]))
   );
+}
+
+/** A position, a token or an amount as decimal text; undefined for what is none of ours. */
+export function numberIn(text: unknown): bigint | undefined {
+  return typeof text === 'string' && isDecimalId(text) ? BigInt(text) : undefined;
 }

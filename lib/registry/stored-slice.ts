@@ -8,7 +8,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { LeaseAnswer, LeaseRequest, WorkerLease } from '../lease/distributed-support.js';
-import { nowOf, slewed, type ClockPolicy } from './registry-clock.js';
+import { clockAt, nowAt, type ClockPolicy } from './registry-clock.js';
 import { withLoss } from './opening.js';
 import { blockOf, isMade, withoutBlock, workerIdsOf, type StoredHeader } from './row-blocks.js';
 import { EMPTY_HEADER, headerOf, headerRow, isHeld, slotOf, slotRow } from './row-text.js';
@@ -48,7 +48,7 @@ export class StoredSlice {
 
   constructor(
     private readonly slice: RegistrySlice,
-    { lossWindowMs, clock = slewed }: StoreTerms,
+    { lossWindowMs, clock }: StoreTerms,
   ) {
     const { timeMs, server, rows } = slice;
     this.rows = new Map(rows.map((row) => [row.workerId, row]));
@@ -57,11 +57,17 @@ export class StoredSlice {
     this.reading = { timeMs, server, random: randomUUID(), lossWindowMs, clock };
   }
 
+  /** The header, with what is added to the store's time now. */
+  get facts(): StoredHeader | undefined {
+    const { header, reading } = this;
+    return header && { ...header, slewMs: clockAt(header, reading).slewMs };
+  }
+
   /** The registry's clock; the store's where there is no registry yet. */
   get nowMs(): number {
     const { header, reading } = this;
     if (header === undefined) return reading.timeMs;
-    return nowOf(reading.clock!(header, reading.timeMs));
+    return nowAt(header, reading);
   }
 
   /** Those that were ever leased. */

@@ -7,19 +7,25 @@ import {
   backendOf,
   inspectorOf,
   backendOfScheme,
-  schemeOf,
+  isMemory,
   supportOf,
 } from '../../lib/backends/schemes.js';
 import { shownUrl } from '../../lib/shown.js';
+import { SCHEMES, schemeOf } from '../../lib/url-schemes.js';
 import { ownSupports } from '../../lib/nest/own-supports.js';
 
 const NONE = new Map();
-const OURS = ['static', 'file', 'redis', 'rediss'].flatMap((scheme) =>
-  !scheme.startsWith('redis') ? [scheme] : [scheme, `${scheme}+sentinel`, `${scheme}+cluster`],
-);
+/** Locks alone are kept in memory by a URL. */
+const { memory: _, ...OF_SUPPORTS } = SCHEMES;
+const OURS = Object.values(OF_SUPPORTS).flat();
 const URLS: Readonly<Record<string, string>> = {
   static: 'static:7',
   file: 'file:/var/host',
+  postgres: 'postgres://host/shop',
+  postgresql: 'postgresql://host/shop',
+  mysql: 'mysql://host/shop',
+  mariadb: 'mariadb://host/shop',
+  sqlite: 'sqlite:./host.db',
   'redis+sentinel': 'redis+sentinel://host:26379/master',
   'rediss+sentinel': 'rediss+sentinel://host:26379/master',
 };
@@ -30,7 +36,9 @@ describe.each(OURS)('%s', (scheme) => {
   test.each([url, url.replace(scheme, scheme.toUpperCase())])(
     '%s makes a support',
     async (text) => {
-      expect(await supportOf(text, NONE)).toHaveProperty('getNextWorkId');
+      const support = await supportOf(text, NONE);
+      expect(support).toHaveProperty('getNextWorkId');
+      await support.close?.();
       expect(backendOf(text)).toBe(backendOfScheme(scheme));
     },
   );
@@ -47,16 +55,49 @@ describe.each(OURS)('%s', (scheme) => {
   });
 });
 
-describe('a URL of no backend', () => {
-  it.each(['', 'redis', 'redis:host', 'redis:/host', 'static:x', 'static:', 'consul://host'])(
-    '%j is refused with all that would do',
-    async (url) => {
-      expect(backendOf(url)).toBeUndefined();
-      await expect(supportOf(url, new Map([['own', () => undefined as never]]))).rejects.toThrow(
-        /^No support handles this URL: .* forms: static:7, file:.*redis:.*; of this .* own:\.$/,
-      );
+describe('a message', () => {
+  it.each([
+    ['sqlite:./shop.db', 'sqlite:...'],
+    ['SQLite:///var/shop.db', 'sqlite://...'],
+    ['memory:', 'memory:...'],
+    ['mongodb+srv://user:word@host', 'mongodb+srv://...'],
+  ])('shows of %s no more than %s', (url, start) => {
+    expect(shownUrl(url)).toBe(`${start} (the rest is not shown)`);
+  });
+
+  it.each(['', 'a word', 'word:redis', 'constructor://word', ':word'])(
+    'shows nothing of %j',
+    (url) => {
+      expect(shownUrl(url)).toBe('a text that is not shown, since it may hold a password');
     },
   );
+});
+
+it('the memory of a process is named by its scheme alone', () => {
+  expect(['memory:', 'MEMORY:', 'memory:x', 'memory'].map(isMemory)).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+});
+
+describe('a URL of no backend', () => {
+  it.each([
+    '',
+    'redis',
+    'redis:host',
+    'redis:/host',
+    'static:x',
+    'static:',
+    'static:007',
+    'consul://host',
+  ])('%j is refused with all that would do', async (url) => {
+    expect(backendOf(url)).toBeUndefined();
+    await expect(supportOf(url, new Map([['own', () => undefined as never]]))).rejects.toThrow(
+      /^No support handles this URL: .* forms: static:7, file:.*redis:.*; of this .* own:\.$/,
+    );
+  });
 
   it('a command needs a registry, and a static worker id has none', async () => {
     expect(backendOf('rediss://host')!.inspector).toBeDefined();

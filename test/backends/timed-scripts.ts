@@ -9,12 +9,17 @@ import type { StoreReading } from '../../lib/registry/slice.js';
 import type { StoreCall } from '../simulation/world/index.js';
 
 export function timed(lua: string): string {
-  const changed = lua
-    .replace(/local time = seconds.*\n/, 'local time = tonumber(ARGV[#ARGV - 1])\n')
-    .replace(/local server = run .*\n/, 'local server = ARGV[#ARGV]\n');
-  const isGiven = changed.includes('time = tonumber(ARGV') && changed.includes('server = ARGV');
-  if (!isGiven) throw new Error('The scripts have another beginning than this test knows.');
-  return changed;
+  return given(withTime(lua), /local server = run .*\n/, 'local server = ARGV[#ARGV]\n');
+}
+
+/** Of a script that tells the time and asks for no server. */
+export function withTime(lua: string): string {
+  return given(lua, /local time = seconds.*\n/, 'local time = tonumber(ARGV[#ARGV - 1])\n');
+}
+
+function given(lua: string, asked: RegExp, put: string): string {
+  if (asked.test(lua)) return lua.replace(asked, put);
+  throw new Error('The scripts have another beginning than this test knows.');
 }
 
 export const TIMED_LUA = timedLua(WHOLE_COUNT_MAX);

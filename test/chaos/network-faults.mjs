@@ -8,13 +8,13 @@ const SPAN_MS = 1200;
 /** @param {import('./proxy.mjs').Mode} mode */
 const network =
   (mode) =>
-  async (/** @type {import('./faults.mjs').World} */ { topology }) => {
+  async (/** @type {import('./fault.mjs').World} */ { topology }) => {
     topology.proxy.set(mode);
     await sleep(SPAN_MS);
     topology.proxy.set('open');
   };
 
-/** @type {readonly import('./faults.mjs').Fault[]} */
+/** @type {readonly import('./fault.mjs').Fault[]} */
 export const NETWORK_FAULTS = [
   { name: 'network cut', level: 'store', apply: network('cut') },
   { name: 'network half-open', level: 'store', apply: network('half-open') },

@@ -6,11 +6,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LOCK_RULES } from './locks/lock-rules.mjs';
 
-/**
- * @typedef {{ in: 'lua' | 'code', says: string, insteadSays: string }} Edit as the build writes it
- * @typedef {'ids made twice' | 'two holders' | 'tokens that fell'} Shown
- * @typedef {{ name: string, edits: readonly Edit[], shows?: Shown }} Rule
- */
+/** @import { Rule } from './rule.mjs' */
 
 const SCRIPTS = 'data/scripts.cjs';
 
@@ -165,7 +161,7 @@ export function takeOut({ name, edits }, folder) {
     const without = (/** @type {string} */ part) => part.replaceAll(says, () => insteadSays);
     const broken =
       where === 'lua'
-        ? changed(join(folder, SCRIPTS), (text) => text.replace(SCRIPT, scriptBy(without)))
+        ? changed(join(folder, SCRIPTS), (text) => scriptsBy(text, without))
         : modules.filter((path) => changed(join(folder, path), without)).length > 0;
     if (!broken) throw new Error(`${name}: the ${where} of the library does not say: ${says}`);
   }
@@ -179,12 +175,19 @@ function changed(/** @type {string} */ path, /** @type {(text: string) => string
   return broken !== text;
 }
 
-/** Scripts are sent by their hash, so that it changes with the text. */
-const SCRIPT = /sha1: "\w+",(\s*)lua: (".*")/g;
-const scriptBy =
-  (/** @type {(lua: string) => string} */ change) =>
-  (/** @type {string[]} */ ...[, space = '', quoted = '""']) => {
-    const lua = change(JSON.parse(quoted));
-    const sha1 = createHash('sha1').update(lua).digest('hex');
-    return `sha1: "${sha1}",${space}lua: ${JSON.stringify(lua)}`;
-  };
+/** A part of the scripts by its name; a script is its parts. */
+const PART = /^ *"([\w/-]+)": (".*"),?$/gm;
+const SCRIPT = /sha1: "\w+",(\s*)lua: joined\((.*)\)/g;
+
+/** Scripts are sent by their hash, so that it changes with the text of a part. */
+function scriptsBy(/** @type {string} */ text, /** @type {(lua: string) => string} */ change) {
+  const broken = text.replace(PART, (line, _, lua) =>
+    line.replace(lua, () => JSON.stringify(change(JSON.parse(lua)))),
+  );
+  const parts = new Map([...broken.matchAll(PART)].map(([, name, lua]) => [name, lua]));
+  return broken.replace(SCRIPT, (_, space, names) => {
+    const hash = createHash('sha1');
+    for (const name of JSON.parse(`[${names}]`)) hash.update(JSON.parse(parts.get(name) ?? ''));
+    return `sha1: "${hash.digest('hex')}",${space}lua: joined(${names})`;
+  });
+}

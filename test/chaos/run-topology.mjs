@@ -11,7 +11,7 @@ import { FAULTS } from './faults.mjs';
 import { Fleet } from './fleet.mjs';
 import { REDIS_PACE } from './pace.mjs';
 
-/** @import { Fault, World } from './faults.mjs' */
+/** @import { Fault, World } from './fault.mjs' */
 /** @import { Gap } from './checker.mjs' */
 /** @import { Pace } from './pace.mjs' */
 /**

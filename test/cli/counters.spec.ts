@@ -35,6 +35,7 @@ describe('snowflake counters', () => {
     ['counters create order --yes', '--start'],
     ['counters create order --start -1 --yes', '--start'],
     ['counters create order --start 9223372036854775808 --yes', '--start'],
+    ['counters create order --start 0500 --yes', '--start'],
     ['counters create --start 1 --yes', 'counter'],
   ])('%s is refused', async (words, said) => {
     const { code, err } = await run(words);

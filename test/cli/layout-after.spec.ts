@@ -63,7 +63,7 @@ describe('layout --after', () => {
     expect(out).toContain('take a layout with more bits');
   });
 
-  it.each(['', 'abc', '-5', '1e18', '9'.repeat(31), 'redis://u:hidden@h'])(
+  it.each(['', 'abc', '-5', '007', '1e18', '9'.repeat(31), 'redis://u:hidden@h'])(
     'refuses --after %j',
     async (text) => {
       const { code, err } = await command(['layout', `--after=${text}`]);

@@ -375,4 +375,9 @@ function prolonged`,
     by: 'lists who holds what, and what is free',
     edits: [inMemory('[...state.ceilings.keys()]', '[...state.holders.keys()]')],
   },
+  {
+    name: 'what is listed takes no account of a step back that has been caught up with',
+    by: 'lists how long a lease lasts by the clock of its renewals, also after a step back',
+    edits: [inMemory('slots, nowAt(state, { timeMs })', 'slots, timeMs + state.slewMs')],
+  },
 ];

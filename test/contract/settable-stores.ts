@@ -12,7 +12,7 @@ import { SettableTime, type BenchParts } from '../../lib/testing/index.js';
 import { HEADER_ID, type StoredRow } from '../../lib/registry/slice-store.js';
 import { MapStore } from '../registry/map-store.js';
 import { copied, timedClient } from '../backends/timed-client.js';
-import { TIMED_LUA } from '../backends/timed-scripts.js';
+import { TIMED_LUA, withTime } from '../backends/timed-scripts.js';
 
 type Store = Omit<BenchParts, 'expect'>;
 
@@ -150,13 +150,10 @@ export function redisStore(redis: () => Redis, opened: RedisSupport[]): Store {
   };
 }
 
-const ASKS_TIME = "local time = redis.call('TIME')";
-const GIVEN_TIME = 'local time = { math.floor(ARGV[2] / 1000), ARGV[2] % 1000 * 1000 }';
-
 /** By the hash that the support knows: the text that is told time and server. */
 const TIMED_TEXTS = new Map<string, string>([
   [SCRIPTS.acquire.sha1, TIMED_LUA.acquire],
   [SCRIPTS.renew.sha1, TIMED_LUA.renew],
   [SCRIPTS.release.sha1, TIMED_LUA.release],
-  [SCRIPTS.workers.sha1, SCRIPTS.workers.lua.replace(ASKS_TIME, GIVEN_TIME)],
+  [SCRIPTS.workers.sha1, withTime(SCRIPTS.workers.lua)],
 ]);

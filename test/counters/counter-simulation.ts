@@ -34,6 +34,8 @@ interface Process {
 }
 
 export interface SimulationResult {
+  /** What follows from the seed before the first step. */
+  readonly drawn: { readonly isClock: boolean; readonly isFlushed: boolean };
   readonly twice: readonly string[];
   readonly grantCount: number;
   readonly lossCount: number;
@@ -80,8 +82,9 @@ class Simulation {
       this.act(this.random.pick(this.processes));
       if (this.random.chance(0.05)) this.befall();
     }
-    const { twice, intervals, lossCount } = this;
-    return { twice, grantCount: intervals.length, lossCount };
+    const { isClock, isFlushed, twice, intervals, lossCount } = this;
+    const drawn = { isClock, isFlushed };
+    return { drawn, twice, grantCount: intervals.length, lossCount };
   }
 
   private act(process: Process): void {

@@ -7,12 +7,9 @@ import type { Redis } from 'ioredis';
 import { RedisCounters } from '../../lib/backends/redis/index.js';
 import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
 import { copied, timedClient } from '../backends/timed-client.js';
-import { timed } from '../backends/timed-scripts.js';
+import { timed, withTime } from '../backends/timed-scripts.js';
 import { LOSS_WINDOW_MS, StoreReadings } from '../backends/store-readings.js';
 import type { CounterBenchStore } from './settable-counters.js';
-
-const ASKS_TIME = "local time = redis.call('TIME')";
-const GIVEN_TIME = 'local time = { math.floor(ARGV[2] / 1000), ARGV[2] % 1000 * 1000 }';
 
 export const TIMED_COUNTER_LUA = {
   take: timed(SCRIPTS.takePositions.lua),
@@ -25,7 +22,7 @@ const TEXTS = new Map<string, string>([
   [SCRIPTS.takePositions.sha1, TIMED_COUNTER_LUA.take],
   [SCRIPTS.giveBackPositions.sha1, TIMED_COUNTER_LUA.giveBack],
   [SCRIPTS.createCounter.sha1, TIMED_COUNTER_LUA.create],
-  [SCRIPTS.counters.sha1, SCRIPTS.counters.lua.replace(ASKS_TIME, GIVEN_TIME)],
+  [SCRIPTS.counters.sha1, withTime(SCRIPTS.counters.lua)],
 ]);
 
 /** `opened` is to be closed after each test. */

@@ -12,7 +12,8 @@ const layout = layouts.snowflake();
 function generator(state: LeaseState, remainingMs?: number, nowMs = NOW_MS) {
   const leaseEndsAt = remainingMs === undefined ? undefined : new Date(nowMs + remainingMs);
   const readAt = new Date(nowMs);
-  const status = { state, leaseEndsAt, readAt } as Partial<IdMakerStatus> as IdMakerStatus;
+  const shown = { kind: 'lease', state, leaseEndsAt, readAt } as const;
+  const status = shown as Partial<IdMakerStatus> as IdMakerStatus;
   return { status, layout };
 }
 

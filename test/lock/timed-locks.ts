@@ -7,12 +7,9 @@ import type { Redis } from 'ioredis';
 import { RedisLocks } from '../../lib/backends/redis/index.js';
 import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
 import { copied, timedClient } from '../backends/timed-client.js';
-import { timed } from '../backends/timed-scripts.js';
+import { timed, withTime } from '../backends/timed-scripts.js';
 import { LOSS_WINDOW_MS, StoreReadings } from '../backends/store-readings.js';
 import type { LockBenchStore } from './settable-locks.js';
-
-const ASKS_TIME = "local time = redis.call('TIME')";
-const GIVEN_TIME = 'local time = { math.floor(ARGV[2] / 1000), ARGV[2] % 1000 * 1000 }';
 
 export const TIMED_LOCK_LUA = {
   acquire: timed(SCRIPTS.acquireLock.lua),
@@ -26,7 +23,7 @@ const TEXTS = new Map<string, string>([
   [SCRIPTS.extendLock.sha1, TIMED_LOCK_LUA.extend],
   [SCRIPTS.releaseLock.sha1, TIMED_LOCK_LUA.release],
   [SCRIPTS.isLockFree.sha1, SCRIPTS.isLockFree.lua],
-  [SCRIPTS.locks.sha1, SCRIPTS.locks.lua.replace(ASKS_TIME, GIVEN_TIME)],
+  [SCRIPTS.locks.sha1, withTime(SCRIPTS.locks.lua)],
 ]);
 
 /** `opened` is to be closed after each test. */

@@ -2,7 +2,7 @@
  * Broken variants of the rules of counters, by name. The simulation must notice those with a seed
  * that shows them; the contract suite those that name a case.
  */
-/** @import { Mutant } from './mutants.mjs' */
+/** @import { Mutant } from './mutant.mjs' */
 
 const OPENING = 'counters/counter-opening.ts';
 const TAKE = 'counters/take.ts';

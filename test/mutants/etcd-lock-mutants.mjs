@@ -2,7 +2,7 @@
  * Broken variants of the locks in etcd, by name. The contract suite must reject those that name a
  * case of it; the others are shown by a client that stalls while somebody else gets the lock.
  */
-/** @import { Mutant } from './mutants.mjs' */
+/** @import { Mutant } from './mutant.mjs' */
 
 const STORE = 'backends/etcd/locks/etcd-lock-store.ts';
 const READER = 'backends/etcd/locks/etcd-lock-reader.ts';

@@ -2,7 +2,7 @@
  * The broken variants of ids made in a store that the simulation must catch, as edits of the real
  * sources.
  */
-/** @import { Mutant } from './mutants.mjs' */
+/** @import { Mutant } from './mutant.mjs' */
 
 const KEEPER = 'counters/ids/counted-keeper.ts';
 const PREFETCHED = 'counters/ids/prefetched-ids.ts';

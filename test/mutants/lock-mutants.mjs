@@ -2,7 +2,7 @@
  * Broken variants of the rules of locks, by name. The contract suite must reject those that name a
  * case; the simulation must notice those with a seed that shows them.
  */
-/** @import { Mutant } from './mutants.mjs' */
+/** @import { Mutant } from './mutant.mjs' */
 
 const OPENING = 'lock/lock-opening.ts';
 const ACQUIRE = 'lock/acquire-lock.ts';

@@ -7,16 +7,6 @@ import { CLIENT_MUTANTS } from './client-mutants.mjs';
 import { REGISTRY_MUTANTS } from './registry-mutants.mjs';
 import { SAFE_VARIANTS } from './safe-variants.mjs';
 
-/** @import { Edit } from './load-library.mjs' */
-/**
- * @typedef {object} Mutant
- * @property {string} name as the protocol names it
- * @property {readonly Edit[]} edits
- * @property {{ scenario: string, seed: number }} [tryFirst] the shortest simulation that was seen
- *   to kill it; where it no longer does, all are tried
- * @property {readonly string[]} [skips] scenarios in which it is not safe
- */
-
 export const BROKEN_VARIANTS = [...REGISTRY_MUTANTS, ...CLIENT_MUTANTS];
 
 export { CLIENT_MUTANTS, REGISTRY_MUTANTS, SAFE_VARIANTS };

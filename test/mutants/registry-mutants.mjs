@@ -2,7 +2,7 @@
  * The broken variants of lease-protocol that lie on the store's side, as edits of the rules of the
  * registry. `kills` names what must notice: the contract suite, the simulation, the model.
  */
-/** @import { Mutant } from './mutants.mjs' */
+/** @import { Mutant } from './mutant.mjs' */
 
 const MEMORY = 'backends/memory/memory-registry.ts';
 const CLOCK = 'registry/registry-clock.ts';

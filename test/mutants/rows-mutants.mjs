@@ -2,7 +2,7 @@
  * Broken variants of the registry over rows, as edits of what lies between the rules and a store.
  * The concurrent walk must notice each.
  */
-/** @import { Mutant } from './mutants.mjs' */
+/** @import { Mutant } from './mutant.mjs' */
 
 const SUPPORT = 'registry/registry-support.ts';
 const SLICE = 'registry/stored-slice.ts';

@@ -4,7 +4,7 @@
  * registry has a case in the contract suite, and that a holder leaves a range in which another one
  * was granted has one in test/lease/overlapping-ranges.spec.ts.
  */
-/** @import { Mutant } from './mutants.mjs' */
+/** @import { Mutant } from './mutant.mjs' */
 
 const OPENING = 'registry/opening.ts';
 const TERMS = 'lease/asked-terms.ts';

@@ -1,7 +1,7 @@
 /**
  * Changes that the protocol expects to be safe: they may cost accuracy or order, not uniqueness.
  */
-/** @import { Mutant } from './mutants.mjs' */
+/** @import { Mutant } from './mutant.mjs' */
 
 const MEMORY = 'backends/memory/memory-registry.ts';
 const RENEW = 'registry/renew.ts';

@@ -1,7 +1,7 @@
 /**
  * The broken variants of segments that the simulation must catch, as edits of the real sources.
  */
-/** @import { Mutant } from './mutants.mjs' */
+/** @import { Mutant } from './mutant.mjs' */
 
 const ASKED = 'counters/asking/asked-store.ts';
 const STORE = 'counters/segments/numbered-store.ts';

@@ -3,9 +3,15 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import type { RedisConnection } from '../../lib/backends/redis/connection/redis-connection.js';
+import { readRegistry } from '../../lib/backends/redis/worker-ids/redis-view.js';
 import { newHeader } from '../../lib/registry/opening.js';
 import { highest, nowOf, slewed, type ClockPolicy } from '../../lib/registry/registry-clock.js';
 import { release } from '../../lib/registry/release.js';
+import { headerRow } from '../../lib/registry/row-text.js';
+import { SliceInspector } from '../../lib/registry/slice-inspector.js';
+import { HEADER_ID } from '../../lib/registry/slice-store.js';
+import { MapStore } from './map-store.js';
 
 const START = { lastTimeMs: 1_800_000_000_000, slewMs: 0 };
 
@@ -62,5 +68,36 @@ describe('the clock of a registry', () => {
     };
     const changes = release({ header, slot: { workerId: 0, ceilingMs: 0 } }, lease, 0, reading);
     expect(changes.header).toMatchObject({ lastTimeMs: 9000, slewMs: 0 });
+  });
+});
+
+describe('an operator', () => {
+  const SET_BACK = { lastTimeMs: 1_800_000_000_000, slewMs: 1000 };
+
+  const stores = {
+    'a store of rows': async (timeMs: number) => {
+      const store = new MapStore({ timeMs, server: 's' });
+      const header = newHeader({ timeMs, server: 's', random: 'r', lossWindowMs: 0 });
+      store.rows.set(HEADER_ID, { ...headerRow({ ...header, ...SET_BACK }), version: 1 });
+      return new SliceInspector(store, 'a Map', 'rows').read();
+    },
+    Redis: async (timeMs: number) => {
+      const { lastTimeMs, slewMs } = SET_BACK;
+      const page = [timeMs, '0', lastTimeMs, slewMs, 'lastTime', lastTimeMs, 'slew', slewMs];
+      return readRegistry({ run: async () => page } as unknown as RedisConnection, 'a key');
+    },
+  };
+
+  it.each(Object.entries(stores))('is shown the clock as it is now: %s', async (_name, read) => {
+    for (const [elapsedMs, slewMs] of [
+      [0, 1000],
+      [600, 700],
+      [5000, 0],
+      [-200, 1200],
+    ] as const) {
+      const storeMs = SET_BACK.lastTimeMs + elapsedMs;
+      const view = await read(storeMs);
+      expect(view).toMatchObject({ storeMs, nowMs: storeMs + slewMs, facts: { slewMs } });
+    }
   });
 });

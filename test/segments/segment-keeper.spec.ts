@@ -130,12 +130,15 @@ describe('a counter that is not there', () => {
     ]);
   });
 
-  it.each([-1, 1.5, 'x', {}])('a function that gives %j is refused', async (id) => {
-    const store = new CountingStore();
-    store.next = undefined;
-    const { keeper } = kept(store, { startAt: () => id as bigint });
-    expect(await rejection(keeper.start())).toBe('CONFIG_INVALID');
-  });
+  it.each([-1, 1.5, 'x', {}, '007', '9223372036854775808'])(
+    'a function that gives %j is refused',
+    async (id) => {
+      const store = new CountingStore();
+      store.next = undefined;
+      const { keeper } = kept(store, { startAt: () => id as bigint });
+      expect(await rejection(keeper.start())).toBe('CONFIG_INVALID');
+    },
+  );
 
   it('a function that fails or hangs is asked again', async () => {
     const store = new CountingStore();

@@ -39,16 +39,17 @@ describe('simulated fleets', () => {
   afterAll(() => redis.quit());
 
   function note(report: SimulationReport, events: StoreEvent[]): void {
-    const { scenario, seed, idCount, violations, operationCount } = report;
+    const { scenario, seed, drawn, idCount, violations, operationCount } = report;
     const { bad, faults, replays } = seen.get(scenario)!;
-    if (violations.length > 0 || idCount < 300) bad.push({ seed, idCount, violations });
+    if (violations.length > 0 || idCount < 300) bad.push({ seed, drawn, idCount, violations });
     for (const fault of Object.keys(report.faults)) faults.add(fault);
     const { isOverRows = false } = STRICT.find(({ name }) => name === scenario)!;
     // Operations on rows are no scripts.
     const calls = isOverRows ? events.filter(({ kind }) => kind === 'call') : [];
-    if (calls.length > 0) bad.push({ seed, calls });
+    if (calls.length > 0) bad.push({ seed, drawn, calls });
     if (isOverRows) return;
-    replays.push(replay(redis, `replay:${scenario}:${seed}`, events));
+    const replayed = replay(redis, `replay:${scenario}:${seed}`, events);
+    replays.push(replayed.then((found) => found.map((each) => ({ seed, drawn, ...each }))));
     callCount += operationCount;
   }
 

@@ -13,9 +13,15 @@ export class Tally {
   /** @type {string[]} */
   #violations = [];
   #drawnText;
+  #how;
 
-  constructor(/** @type {(drawn: SimulationReport['drawn']) => string} */ drawnText) {
+  /**
+   * @param {(drawn: SimulationReport['drawn']) => string} drawnText
+   * @param {{ rows?: boolean }} [how] the runs were made, for whoever makes one again
+   */
+  constructor(drawnText, { rows = false } = {}) {
     this.#drawnText = drawnText;
+    this.#how = rows ? ' --rows' : '';
   }
 
   add(/** @type {SimulationReport} */ report) {
@@ -24,7 +30,8 @@ export class Tally {
     this.violationCount += violationCount;
     const [first] = violations;
     if (first === undefined || this.#violations.length >= SHOWN_MAX) return;
-    const replay = `npm run simulate -- --seeds ${seed} --scenario ${scenario} --trace`;
+    const one = `--seeds ${seed} --scenario ${scenario}${this.#how}`;
+    const replay = `npm run simulate -- ${one} --trace`;
     const lines = [`${first.kind}: ${first.text}`, `drawn: ${this.#drawnText(drawn)}`, replay];
     this.#violations.push(lines.join('\n  '));
   }

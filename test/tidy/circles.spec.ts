@@ -39,3 +39,15 @@ it('follows modules of scripts, which are named as they are', () => {
   }));
   expect(findingsOf(checkCircles, files)).toHaveLength(1);
 });
+
+it.each([
+  "/** @param {import('./b.mjs').B} b */",
+  "/** @import { B } from './b.mjs' */",
+  "/**\n * @import {\n *   B,\n * } from './b.mjs'\n */",
+])('follows what a comment names: %j', (text) => {
+  const back = "import { a } from './a.mjs';\n";
+  const files = [text, back].map((each, at) => ({ path: `bench/${'ab'[at]}.mjs`, text: each }));
+  expect(findingsOf(checkCircles, files)).toEqual([
+    'bench/a.mjs imports itself by bench/b.mjs, bench/a.mjs',
+  ]);
+});

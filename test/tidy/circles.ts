@@ -4,7 +4,7 @@
  */
 import { posix } from 'node:path';
 import { isCode, type Check, type TextFile } from './check.js';
-import { importsOf } from './syntax.js';
+import { commentsOf, importsOf } from './syntax.js';
 
 export const checkCircles: Check = (files) => {
   const byPath = new Map(files.filter(isCode).map((file) => [file.path, file]));
@@ -22,9 +22,20 @@ export const checkCircles: Check = (files) => {
   );
 };
 
+/** How modules that are no TypeScript name types: `import('./x.mjs').X`, `@import { X } from`. */
+const IN_COMMENT = /\bimport\('(\.[^']+)'\)|@import [^'@]*'(\.[^']+)'/g;
+
+function specifiersOf(file: TextFile): string[] {
+  const inComments = [...commentsOf(file).matchAll(IN_COMMENT)];
+  return [
+    ...importsOf(file).map(({ specifier }) => specifier),
+    ...inComments.map(([, called, declared]) => called ?? declared!),
+  ];
+}
+
 function targetsOf(file: TextFile, byPath: ReadonlyMap<string, TextFile>): string[] {
-  const named = importsOf(file).filter(({ specifier }) => specifier.startsWith('.'));
-  return named.flatMap(({ specifier }) => {
+  const named = specifiersOf(file).filter((specifier) => specifier.startsWith('.'));
+  return named.flatMap((specifier) => {
     const path = posix.join(posix.dirname(file.path), specifier);
     return [path, path.replace(/\.js$/, '.ts')].filter((candidate) => byPath.has(candidate));
   });

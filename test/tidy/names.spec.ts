@@ -1,7 +1,7 @@
 /** The checks of names and heads find planted violations and let clean files pass. */
 import { describe, expect, it, test } from '@jest/globals';
 import { findingsOf } from './check.js';
-import { checkFileNames, checkFolderNames, checkHeads } from './names.js';
+import { checkFileNames, checkFolderNames, checkHeads, checkScriptArguments } from './names.js';
 
 const named = (path: string): { path: string; text: string } => ({ path, text: '' });
 
@@ -83,6 +83,26 @@ describe('heads', () => {
     ]);
     expect(headFault('lib/a/x.lua', 'return 1')).toEqual([
       'lib/a/x.lua:1 starts without a comment on purpose and answer',
+    ]);
+  });
+});
+
+describe('a script', () => {
+  const script = (...lines: string[]) => [{ path: 'lib/a/x.lua', text: lines.join('\n') }];
+
+  it('names its keys and arguments at its top', () => {
+    const top = ['-- ARGV     1 token', 'local key, token = KEYS[1], ARGV[1] -- both', ''];
+    const rest = ["local held = redis.call('HGET', key, token)", 'return ARGV[#ARGV]'];
+    expect(findingsOf(checkScriptArguments, script(...top, ...rest))).toEqual([]);
+  });
+
+  it.each([
+    "local held = redis.call('HGET', KEYS[1], 'a')",
+    'if ARGV[12] == 1 then return 1 end',
+    "local held = redis.call('GET', key)\nlocal token = ARGV[1]",
+  ])('that reads one by number is found: %s', (text) => {
+    expect(findingsOf(checkScriptArguments, script('local key = KEYS[1]', text))).toEqual([
+      expect.stringMatching(/^lib\/a\/x.lua:[23] reads by number/),
     ]);
   });
 });

@@ -3,7 +3,7 @@
  * comment at the head of each file of lib that says what the file is for.
  */
 import { isCode, isGenerated, isLib, isLua, linesOf } from './check.js';
-import type { Check, TextFile } from './check.js';
+import type { Check, Finding, TextFile } from './check.js';
 
 const KEBAB_CASE = /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)*$/;
 const DRAWERS = /^(utils?|helpers?|commons?|interfaces?|types?)$/;
@@ -38,6 +38,19 @@ export const checkHeads: Check = (files) =>
       const fault = isLua(file) ? luaHeadFault(file) : headFault(file);
       return fault ? [{ path: file.path, line: 1, message: fault }] : [];
     });
+
+/** Keys and arguments have names, in the lines that a script starts with, and no number after. */
+export const checkScriptArguments: Check = (files) =>
+  files.filter(isLua).flatMap(({ path, text }) => {
+    const lines = linesOf(text);
+    const first = lines.findIndex((line) => !/^(--|local [\w, ]+ = (?!redis)|$)/.test(line));
+    const numbered = lines.map((line, at): Finding[] =>
+      first >= 0 && at >= first && /\b(ARGV|KEYS)\[\d/.test(line)
+        ? [{ path, line: at + 1, message: 'reads by number what has no name at the top' }]
+        : [],
+    );
+    return numbered.flat();
+  });
 
 function headFault(file: TextFile): string | undefined {
   const said = headOf(file).filter((line) => /\w/.test(line) && !line.startsWith(' * |')).length;

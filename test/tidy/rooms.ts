@@ -21,7 +21,8 @@ const BELOW_CORE = ['core/clock', 'core/id-words', 'errors', 'shown'];
 export const ROOMS: readonly Room[] = [
   { room: 'errors', imports: [], outside: [] },
   { room: 'process-wide', imports: [], outside: [] },
-  { room: 'shown', imports: [], outside: [] },
+  { room: 'url-schemes', imports: [], outside: [] },
+  { room: 'shown', imports: ['url-schemes'], outside: [] },
   // Numbers in, ids out; from left to right: text <- layout <- seat <- generator.
   { room: 'core/clock', imports: [], outside: [] },
   { room: 'core/id-words', imports: [], outside: [] },
@@ -44,7 +45,7 @@ export const ROOMS: readonly Room[] = [
   // What every store does, without a store: it answers in the words of the contract of lease.
   {
     room: 'registry',
-    imports: ['lease', 'patience', 'errors', 'shown'],
+    imports: ['lease', 'patience', 'core', 'errors', 'shown'],
     outside: ['node:crypto'],
   },
   // Counters, without a store; they share the clock that never goes back.
@@ -62,19 +63,19 @@ export const ROOMS: readonly Room[] = [
   // The store's clock of a registry in this process is the clock of this process.
   {
     room: 'backends/memory',
-    imports: ['counters', 'lock', 'registry', 'lease', 'core', 'errors', 'shown'],
+    imports: ['counters', 'lock', 'registry', 'lease', 'core', 'errors', 'shown', 'process-wide'],
     outside: [],
   },
   // The store's clock of a registry on this host is the clock of this host.
   {
     room: 'backends/host',
-    imports: ['registry', 'lease', 'core', 'errors', 'shown'],
+    imports: ['registry', 'lease', 'core', 'errors', 'shown', 'url-schemes'],
     outside: ['node:fs/promises', 'node:path'],
   },
   // The table of URL schemes loads the backend that a URL names, and no other.
   {
     room: 'backends/schemes',
-    imports: ['lease', 'errors', 'shown'],
+    imports: ['lease', 'errors', 'shown', 'url-schemes'],
     typesOf: ['registry', 'counters', 'lock', 'generator-kind'],
     loads: ['backends', 'counters'],
     outside: [],
@@ -90,6 +91,7 @@ export const ROOMS: readonly Room[] = [
       'patience',
       'errors',
       'shown',
+      'url-schemes',
       'process-wide',
     ],
     typesOf: ['generator-kind'],
@@ -160,6 +162,7 @@ export const ROOMS: readonly Room[] = [
       'registry',
       'errors',
       'shown',
+      'url-schemes',
     ],
     typesOf: ['counters', 'lock'],
     outside: ['node:process', 'node:util', 'node:fs'],

@@ -4,7 +4,8 @@
  * Promise: each is a STORE_UNAVAILABLE that is tried again, since a full disk is emptied and a
  * folder restored; only what no time cures is not.
  */
-import { SnowflakeError } from '../../errors.js';
+import { SnowflakeError, isSnowflakeError } from '../../errors.js';
+import { errorText } from '../../shown.js';
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOSPC: 'The disk is full. Free some space; ids from ranges already leased are still made.',
@@ -28,9 +29,9 @@ export function codeOf(error: unknown): string {
 }
 
 export function folderError(error: unknown, folder: string): SnowflakeError {
-  if (error instanceof Error && error.name === 'SnowflakeError') return error as SnowflakeError;
+  if (isSnowflakeError(error)) return error;
   const code = codeOf(error);
-  const reason = REASONS[code] ?? `${error instanceof Error ? error.message : String(error)}.`;
+  const reason = REASONS[code] ?? `${errorText(error)}.`;
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
     `The registry in the folder ${folder} could not be used (${code || 'no code'}). ${reason}`,

@@ -10,6 +10,7 @@ import { SnowflakeError } from '../../errors.js';
 import { RegistrySupport } from '../../registry/registry-support.js';
 import { SliceInspector } from '../../registry/slice-inspector.js';
 import { shown, shownShort, shownUrl } from '../../shown.js';
+import { kindOf } from '../../url-schemes.js';
 import { FolderStore } from './folder-store.js';
 
 /** Options of folderSupport(). */
@@ -68,10 +69,10 @@ function storeOf({ folder, namespace = 'default', clock }: FolderSupportOptions)
 
 /** file:./var/snowflake, file:/var/lib/snowflake and file:///var/lib/snowflake. */
 function optionsOf(url: string): FolderSupportOptions {
-  const [, path = '', query = ''] = /^file:([^?#]*)(?:\?([^#]*))?$/is.exec(url) ?? [];
+  const [, path = '', query = ''] = /^[^:]+:([^?#]*)(?:\?([^#]*))?$/s.exec(url) ?? [];
   const pairs = [...new URLSearchParams(query)];
   const isKnown = pairs.every(([name]) => name === 'namespace') && pairs.length <= 1;
-  if (path === '' || !isKnown) {
+  if (kindOf(url) !== 'file' || path === '' || !isKnown) {
     throw invalid(
       `The support URL cannot be used: expected file:, the path of a folder and nothing else but ` +
         `?namespace=... It was ${shownUrl(url)}.`,

@@ -13,7 +13,7 @@ import type {
 import { acquire } from '../../registry/acquire.js';
 import type { IdSpan } from '../../registry/candidates.js';
 import { workerRecords } from '../../registry/registry-view.js';
-import { slewed, nowOf } from '../../registry/registry-clock.js';
+import { nowAt } from '../../registry/registry-clock.js';
 import { release } from '../../registry/release.js';
 import { renew } from '../../registry/renew.js';
 import { nextWorkerId } from '../../registry/search.js';
@@ -67,7 +67,7 @@ export class MemoryRegistry {
     const { state } = this;
     if (state === undefined) return [];
     const slots = [...state.ceilings.keys()].map((workerId) => slotOf(state, workerId));
-    return workerRecords(slots, timeMs + state.slewMs);
+    return workerRecords(slots, nowAt(state, { timeMs }));
   }
 
   private sliceOf(workerId: number): WorkerSlice {
@@ -85,7 +85,7 @@ export class MemoryRegistry {
 
   private search(span: IdSpan, { timeMs, random: seed }: StoreReading): number {
     const { state, wholeCountMax } = this;
-    const nowMs = state === undefined ? timeMs : nowOf(slewed(state, timeMs));
+    const nowMs = state === undefined ? timeMs : nowAt(state, { timeMs });
     const ceilingOf = (workerId: number) => state?.ceilings.get(workerId) ?? 0;
     return nextWorkerId(span, { ceilingOf, nowMs, seed, wholeCountMax });
   }

@@ -5,6 +5,7 @@
  * this package are loaded. Only a registry that begins here, with the process, is known to be new.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
+import { processWide } from '../../process-wide.js';
 import { newHeader } from '../../registry/opening.js';
 import type { StoreReading } from '../../registry/slice.js';
 import { MemoryRegistry, stateOf } from './memory-registry.js';
@@ -17,16 +18,12 @@ interface ProcessRegistries {
   readonly hostClock: object;
 }
 
-const REGISTRIES = Symbol.for('nestjs-snowflake:memory-registries');
-
-function ofProcess(): ProcessRegistries {
-  const process = globalThis as { [REGISTRIES]?: ProcessRegistries };
-  return (process[REGISTRIES] ??= {
+const ofProcess = (): ProcessRegistries =>
+  processWide('memory-registries', () => ({
     byClock: new WeakMap(),
     begun: new WeakSet(),
     hostClock: {},
-  });
-}
+  }));
 
 /** Another copy of the package has another object for the same clock. */
 export function isHosts(clock: Clock): boolean {

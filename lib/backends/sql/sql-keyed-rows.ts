@@ -8,6 +8,7 @@
 import { randomInt } from 'node:crypto';
 import type { KeyedRead, KeyedRows, KeyedWrite } from '../../registry/keyed-rows.js';
 import type { ClockPolicy } from '../../registry/registry-clock.js';
+import { numberIn } from '../../registry/stored-fields.js';
 import type { Dialect, Statements } from './dialects/dialect.js';
 import { answered, textIn } from './dialects/rows.js';
 import { oddAnswer, rowsOf, type SqlRow, type Statement } from './sql-query.js';
@@ -19,7 +20,6 @@ const START_VERSION_BITS = 40;
 const STEP_MAX = 2 ** 20;
 /** Some centuries of steps; then it begins again. */
 const VERSION_MAX = 2 ** 52;
-const DIGITS = /^\d{1,19}$/;
 
 export interface SqlKeyedParts extends SqlSessionParts {
   readonly holds: 'counters' | 'locks';
@@ -118,8 +118,8 @@ function isStored(row: SqlRow): boolean {
 }
 
 function storedIn(row: SqlRow) {
-  const digits = textIn(row, 'stored_number');
-  if (!DIGITS.test(digits)) throw oddAnswer('no whole number in its column stored_number');
+  const number = numberIn(textIn(row, 'stored_number'));
+  if (number === undefined) throw oddAnswer('no whole number in its column stored_number');
   const [key, text] = [textIn(row, 'stored_key'), textIn(row, 'data')];
-  return { key, number: BigInt(digits), text, version: answered(row, 'version') };
+  return { key, number, text, version: answered(row, 'version') };
 }

@@ -4,6 +4,7 @@
  * Promise: a counter that exists is never changed.
  */
 import { ID_MAX } from '../../core/id-words.js';
+import { isDecimalId } from '../../core/text/decimal.js';
 import { shownName } from '../../shown.js';
 import { quoted, usageFault, type Call, type Command } from '../command.js';
 import { confirm } from '../confirm.js';
@@ -53,6 +54,6 @@ export const countersCreate: Command = {
 };
 
 function startOf(text: string): bigint {
-  if (/^\d{1,19}$/.test(text) && BigInt(text) <= ID_MAX) return BigInt(text);
+  if (isDecimalId(text)) return BigInt(text);
   throw usageFault(`Expected --start to be a whole number up to ${ID_MAX}, got ${quoted(text)}.`);
 }

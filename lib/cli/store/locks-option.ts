@@ -4,7 +4,7 @@
  * Promise: what was opened is closed, whatever happens in between, and no call lasts longer than
  * --timeout says.
  */
-import { locksOf, lockPreparationOf } from '../../backends/schemes.js';
+import { isMemory, locksOf, lockPreparationOf } from '../../backends/schemes.js';
 import type { LockRecord, LockStore } from '../../lock/lock-store.js';
 import type { StorePreparation } from '../../registry/registry-view.js';
 import { usageFault, type Call } from '../command.js';
@@ -27,7 +27,7 @@ export async function withLocks(
   use: (locks: NamedLocks) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { url, timeoutMs: ms } = namedStore(call);
-  if (url.toLowerCase() === 'memory:') {
+  if (isMemory(url)) {
     throw usageFault('Locks in the memory of a process cannot be seen by another one.');
   }
   const store = await locksOf(url);

@@ -3,8 +3,9 @@
  *
  * Promise: what was opened is closed, whatever happens in between.
  */
-import { inspectorOf, schemeOf } from '../../backends/schemes.js';
+import { inspectorOf } from '../../backends/schemes.js';
 import type { RegistryInspector } from '../../registry/registry-view.js';
+import { kindOf } from '../../url-schemes.js';
 import { usageFault, type Call, type OptionSpecs } from '../command.js';
 import type { ExitCode } from '../surroundings.js';
 import { limitedInspector } from './limited-inspector.js';
@@ -51,7 +52,7 @@ export function namedStore(call: Call): { readonly url: string; readonly timeout
 }
 
 async function openStore(url: string): Promise<RegistryInspector> {
-  if (schemeOf(url) === 'static') {
+  if (kindOf(url) === 'static') {
     throw usageFault(
       'A static worker id has no store: nothing is leased, and nobody knows who uses which number.',
     );

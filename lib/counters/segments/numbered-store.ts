@@ -3,6 +3,7 @@
  * that is missing is created again only above every number in use.
  */
 import type { Segment } from '../../core/generator/segment-generator.js';
+import { isDecimalId } from '../../core/text/decimal.js';
 import { isSnowflakeError } from '../../errors.js';
 import { withinLimit } from '../../patience/within-limit.js';
 import { plainCause, shown } from '../../shown.js';
@@ -97,8 +98,7 @@ export class NumberedStore {
 /** The first number above the highest id in use. */
 function afterHighest(id: HighestId): bigint {
   if (id === null || id === undefined) return 1n;
-  const isWhole =
-    typeof id === 'bigint' || Number.isSafeInteger(id) || /^\d{1,19}$/.test(String(id));
+  const isWhole = typeof id === 'bigint' || Number.isSafeInteger(id) || isDecimalId(String(id));
   if (!isWhole || BigInt(id) < 0n) throw noHighestId(shown(id));
   return BigInt(id) + 1n;
 }

@@ -4,11 +4,15 @@
  * Promise: states differ by shape, not only by colour. Everything it shows is also in the table and
  * the legend.
  */
-import type { LeasedGeneratorView, WorkerState, WorkerView } from '../answers.js';
+import {
+  WORKERS_SHOWN_MAX,
+  type LeasedGeneratorView,
+  type WorkerState,
+  type WorkerView,
+} from '../answers.js';
 import type { IsOwn } from './worker-table.js';
 import { drawn, setAttributes, setText } from './elements.js';
 
-const CELLS_MAX = 4096;
 const STEP = 10;
 /** The most important first: a cell for several worker ids shows this one. */
 const NOTABLE: readonly WorkerState[] = ['ended', 'held', 'fixed', 'resting'];
@@ -64,11 +68,11 @@ function spaceOf(
   { layout, workerIds }: LeasedGeneratorView,
   workers: readonly WorkerView[],
 ): Space {
-  const isSmall = layout.workerIdMax < CELLS_MAX;
+  const isSmall = layout.workerIdMax < WORKERS_SHOWN_MAX;
   const seen = workers.map(({ workerId }) => workerId);
   const min = isSmall ? 0 : Math.min(workerIds.min, ...seen);
   const max = isSmall ? layout.workerIdMax : Math.max(workerIds.max, ...seen);
-  const perCell = Math.ceil((max - min + 1) / CELLS_MAX);
+  const perCell = Math.ceil((max - min + 1) / WORKERS_SHOWN_MAX);
   return { min, perCell, cellCount: Math.ceil((max - min + 1) / perCell) };
 }
 

@@ -3,6 +3,7 @@
  *
  * Promise: a few numbers, however long the process runs; a listener that throws does no harm.
  */
+import { errorText } from '../../shown.js';
 import type { LossReason } from './lock-texts.js';
 
 /** One thing that happened to a lock of this process. */
@@ -45,7 +46,7 @@ export class LockEvents {
       try {
         listener(event);
       } catch (error) {
-        const said = error instanceof Error ? error.message : String(error);
+        const said = errorText(error);
         process.emitWarning(`A listener of locks threw an error: ${said}`, 'Snowflake');
       }
     }

@@ -5,7 +5,7 @@
  * one.
  */
 import { SnowflakeError, isSnowflakeError } from '../../errors.js';
-import { printable } from '../../shown.js';
+import { errorText, printable } from '../../shown.js';
 import type { LockRefusal } from '../lock-store.js';
 
 export function lockHeld(lock: string, { label, leftMs }: Omit<LockRefusal, 'status'>) {
@@ -76,10 +76,9 @@ export function tooSlow(lock: string, ms: number): SnowflakeError {
 /** What a store throws, as one of our errors. */
 export function unavailable(lock: string, error: unknown): SnowflakeError {
   if (isSnowflakeError(error)) return error;
-  const said = error instanceof Error ? error.message : String(error);
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `The store of the lock ${lock} failed: ${printable(said)}`,
+    `The store of the lock ${lock} failed: ${printable(errorText(error))}`,
     { cause: error, details: { lock } },
   );
 }

@@ -175,4 +175,17 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
       bench.expect((await list())?.freeInMs).toEqual(0);
     },
   },
+  {
+    name: 'lists how long a lease lasts by the clock of its renewals, also after a step back',
+    needs: ['clock', 'workers'],
+    async run(bench) {
+      const { tenant } = await bench.holder();
+      for (const stepMs of [-1000, 500]) {
+        await bench.advance(stepMs);
+        const [record] = await tenant.support.workers!();
+        const renewed = granted(await tenant.renew());
+        bench.expect(record!.freeInMs).toEqual(record!.ceilingMs - renewed.nowMs!);
+      }
+    },
+  },
 ];

@@ -118,7 +118,7 @@ class Redis extends KeptRedis {
     await ran(process.execPath, [join(app, CLI), ...args]);
   }
 
-  /** @param {import('../faults.mjs').World} world */
+  /** @param {import('../fault.mjs').World} world */
   async flush({ fleet, random }) {
     await this.node.admin.flushall();
     const before = this.refusedCount();

@@ -14,7 +14,7 @@ const NEWCOMER_MS_MAX = 20_000;
 const USED_MS = 300;
 
 /**
- * @param {import('../faults.mjs').World} world
+ * @param {import('../fault.mjs').World} world
  * @param {object} steps
  * @param {() => unknown} steps.keep what is granted from here on is forgotten
  * @param {() => unknown} steps.forget

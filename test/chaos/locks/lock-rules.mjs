@@ -2,7 +2,7 @@
  * Rules of locks that can be taken out of the packed library, so that the chaos is seen to notice.
  */
 
-/** @type {readonly import('../rules.mjs').Rule[]} */
+/** @type {readonly import('../rule.mjs').Rule[]} */
 export const LOCK_RULES = [
   {
     // After a loss locks are granted at once, while those that were forgotten are still held.

@@ -15,7 +15,7 @@ const STILL_MS = 7000;
  * @property {() => unknown} forget brings it back
  * @property {boolean} [goesOn] whether the old server goes on answering beside the new one
  *
- * @param {import('../faults.mjs').World} world
+ * @param {import('../fault.mjs').World} world
  * @param {Steps} steps
  * @returns {Promise<boolean>} false where nothing was leased in between
  */

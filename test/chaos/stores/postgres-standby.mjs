@@ -19,7 +19,7 @@ const GOES_ON_MS = 2000;
 
 const promoted =
   (/** @type {boolean} */ goesOn) =>
-  (/** @type {PostgresStandby} */ topology, /** @type {import('../faults.mjs').World} */ world) =>
+  (/** @type {PostgresStandby} */ topology, /** @type {import('../fault.mjs').World} */ world) =>
     topology.failOver(goesOn, world);
 
 export const STANDBY_FAULTS = [
@@ -64,7 +64,7 @@ export class PostgresStandby {
   }
 
   /** @param {boolean} goesOn whether the old primary does, for a while */
-  async failOver(goesOn, /** @type {import('../faults.mjs').World} */ world) {
+  async failOver(goesOn, /** @type {import('../fault.mjs').World} */ world) {
     const isLost = await this.forgetful(world, {
       // From here on the standby hears nothing.
       keep: () => this.replication.set('cut'),

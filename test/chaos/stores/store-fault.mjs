@@ -8,9 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
  * @param {string} name
- * @param {(topology: any, world: import('../faults.mjs').World) => unknown} apply answers false
+ * @param {(topology: any, world: import('../fault.mjs').World) => unknown} apply answers false
  *   where it could not happen
- * @returns {import('../faults.mjs').Fault}
+ * @returns {import('../fault.mjs').Fault}
  */
 export const storeFault = (name, apply) => ({
   name,

@@ -9,9 +9,10 @@
 import { readFileSync } from 'node:fs';
 import { SnowflakeError } from '../../../errors.js';
 import { shownUrl } from '../../../shown.js';
+import { kindOf, schemeOf } from '../../../url-schemes.js';
 import type { GivenOptions } from './etcd-settings.js';
 
-const URL_PARTS = /^etcd(s?):\/\/(?:([^@/]*)@)?([^@/?#]*)\/?(?:\?([^#]*))?$/i;
+const URL_PARTS = /^[^:]+:\/\/(?:([^@/]*)@)?([^@/?#]*)\/?(?:\?([^#]*))?$/;
 const HOST = /^([\p{L}\p{N}._-]+|\[[\da-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?$/iu;
 const NUMBERS = ['failoverWindowMs', 'clockDifferenceMs', 'requestTimeoutMs'];
 const FILES = ['ca', 'cert', 'key'];
@@ -28,11 +29,11 @@ export function optionsOfUrl(url: string): GivenOptions {
     throw invalidUrl(url, ['a / or @ in its user or password must be written %2F or %40']);
   }
   const parts = URL_PARTS.exec(url);
-  if (parts === null) {
+  if (parts === null || kindOf(url) !== 'etcd') {
     throw invalidUrl(url, ['it does not have the form etcd://host:2379,host:2379?namespace=name']);
   }
-  const [, s = '', login = '', hosts = '', queryText = ''] = parts;
-  const isTls = s !== '';
+  const [, login = '', hosts = '', queryText = ''] = parts;
+  const isTls = schemeOf(url) === 'etcds';
   const pairs = [...new URLSearchParams(queryText)];
   const query = new Map(pairs);
   const faults = [

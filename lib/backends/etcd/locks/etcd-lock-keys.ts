@@ -6,7 +6,7 @@
  */
 import type { SnowflakeError } from '../../../errors.js';
 import { unreadableLocks } from '../../../lock/lock-text.js';
-import { fieldsIn, isWhole } from '../../../registry/stored-fields.js';
+import { fieldsIn, isWhole, numberIn } from '../../../registry/stored-fields.js';
 
 /** Of the protocol. Locks that are kept by another one are left alone. */
 const VERSION = '1';
@@ -81,8 +81,9 @@ export function lockHeaderIn(text: string): EtcdLockHeader {
 }
 
 function tokenIn(digits: unknown): bigint {
-  if (typeof digits === 'string' && /^\d{1,19}$/.test(digits)) return BigInt(digits);
-  throw unreadable(VERSION);
+  const token = numberIn(digits);
+  if (token === undefined) throw unreadable(VERSION);
+  return token;
 }
 
 export function valueText(value: EtcdLockValue): string {

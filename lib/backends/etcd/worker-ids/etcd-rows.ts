@@ -4,6 +4,7 @@
  * Promise: what was written is read back as it was. Of a row that somebody else spoilt nothing is
  * believed but that its worker id may be in use for ever.
  */
+import { LAST_MS } from '../../../registry/registry-clock.js';
 import { HEADER_ID, type RegistryRow, type StoredRow } from '../../../registry/slice-store.js';
 import { isRecord, wholeNumber } from '../connection/etcd-answer.js';
 
@@ -27,8 +28,6 @@ export interface HeaderValue {
 
 const WORKER_DIGITS = 10;
 const CEILING_DIGITS = 16;
-/** The last moment of a Date. */
-const LAST_DATE_MS = 8.64e15;
 
 /** Keys as text; to etcd they go as base64. */
 export class RegistryKeys {
@@ -110,7 +109,7 @@ const ROW = /^(\d{16})\n(".*")?\n(.*)$/s;
 
 export function rowIn({ value, version }: KeyValue, workerId: number): StoredRow {
   const [isWhole, digits, quotedToken, text = ''] = ROW.exec(value) ?? [];
-  if (isWhole === undefined) return { workerId, ceilingMs: LAST_DATE_MS, text: '{}', version };
+  if (isWhole === undefined) return { workerId, ceilingMs: LAST_MS, text: '{}', version };
   const token = quotedToken === undefined ? undefined : tokenIn(quotedToken);
   return { workerId, ceilingMs: Number(digits), ...(token && { token }), text, version };
 }

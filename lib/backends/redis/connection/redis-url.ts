@@ -9,6 +9,7 @@
  */
 import { SnowflakeError } from '../../../errors.js';
 import { shownUrl } from '../../../shown.js';
+import { kindOf, schemeOf } from '../../../url-schemes.js';
 
 export interface RedisUrl {
   readonly kind: 'standalone' | 'sentinel' | 'cluster';
@@ -25,8 +26,7 @@ export interface RedisUrl {
   readonly query: ReadonlyMap<string, string>;
 }
 
-const URL_PARTS =
-  /^(rediss?)(?:\+(sentinel|cluster))?:\/\/(?:([^@/]*)@)?([^@/?]*)(?:\/([^?]*))?(?:\?(.*))?$/i;
+const URL_PARTS = /^[^:]+:\/\/(?:([^@/]*)@)?([^@/?]*)(?:\/([^?]*))?(?:\?(.*))?$/;
 const PORTS = { standalone: 6379, sentinel: 26_379, cluster: 6379 };
 /** A name, an address, or an IPv6 address in brackets: never what a connection string holds. */
 const HOST = /^([\p{L}\p{N}._-]+|\[[\da-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?$/iu;
@@ -46,11 +46,10 @@ export function parseRedisUrl(url: string): RedisUrl {
     throw invalidUrl(url, 'a / or @ in its user or password must be written %2F or %40');
   }
   const parts = URL_PARTS.exec(url);
-  if (parts === null)
+  if (parts === null || kindOf(url) !== 'redis')
     throw invalidUrl(url, 'it does not have the form redis://host:port/db?namespace=name');
-  const [, scheme = '', form = 'standalone', login = '', hostList = '', path = '', query = ''] =
-    parts;
-  const kind = form.toLowerCase() as RedisUrl['kind'];
+  const [, login = '', hostList = '', path = '', query = ''] = parts;
+  const [scheme, kind = 'standalone'] = schemeOf(url).split('+') as [string, RedisUrl['kind']?];
   const hosts = hostList.split(',').map((text, at) => parseHost(url, text, PORTS[kind], at + 1));
   if (kind === 'standalone' && hosts.length > 1) {
     throw invalidUrl(url, 'it names several hosts; write redis+sentinel:// or redis+cluster://');
@@ -58,7 +57,7 @@ export function parseRedisUrl(url: string): RedisUrl {
   const asked = parseQuery(url, query);
   return {
     kind,
-    isTls: scheme.toLowerCase() === 'rediss',
+    isTls: scheme === 'rediss',
     ...parseLogin(login),
     hosts,
     ...parsePath(url, kind, path),

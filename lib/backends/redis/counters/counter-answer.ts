@@ -4,7 +4,8 @@
  * Promise: no other file of this backend knows in which order a script answers.
  */
 import type { CounterRecord, TakeAnswer } from '../../../counters/counter-store.js';
-import { nowOf, slewed } from '../../../registry/registry-clock.js';
+import { nowAt } from '../../../registry/registry-clock.js';
+import { numberIn } from '../../../registry/stored-fields.js';
 import { shownName } from '../../../shown.js';
 
 export function takeAnswer(reply: readonly unknown[], counter: string): TakeAnswer {
@@ -33,14 +34,15 @@ const FIELDS = 3;
 export function counterPage(reply: readonly unknown[]) {
   const [time, cursor = '0', lastTime, slew, era, ...rest] = reply.map(String);
   const last = { lastTimeMs: Number(lastTime), slewMs: Number(slew) };
-  const nowMs = nowOf(slewed(last, Number(time)));
+  const nowMs = nowAt(last, { timeMs: Number(time) });
   const records: CounterRecord[] = [];
   for (let at = 0; at < rest.length; at += FIELDS) {
     const [counter = '', next = '', line = ''] = rest.slice(at, at + FIELDS);
     const [form = '', , , readyAtMs = '0'] = line.split('|');
-    if (!/^\d{1,19}$/.test(next) || line === '') continue;
+    const position = numberIn(next);
+    if (position === undefined || line === '') continue;
     const waitMs = Math.max(0, Number(readyAtMs) - nowMs);
-    records.push({ counter, form, next: BigInt(next), era: Number(era), waitMs });
+    records.push({ counter, form, next: position, era: Number(era), waitMs });
   }
   return { cursor, records };
 }

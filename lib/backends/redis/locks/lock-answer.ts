@@ -5,6 +5,7 @@
  */
 import type { AcquireAnswer, AcquireRequest, ExtendAnswer } from '../../../lock/lock-store.js';
 import type { NamedLock } from '../../../lock/lock-view.js';
+import { numberIn } from '../../../registry/stored-fields.js';
 
 export function acquireAnswer(reply: readonly unknown[], ttlMs: number): AcquireAnswer {
   const [status, first, second] = reply.map(String);
@@ -26,17 +27,18 @@ export function acquireArguments(request: AcquireRequest): readonly (string | nu
 }
 
 const FIELDS = 2;
-const LINE = /^(\d{1,19})\|(\d{1,16})\|(\d{1,16})\|(\d{1,16})\|([^|]*)\|(.*)$/s;
+const LINE = /^(\d+)\|(\d{1,16})\|(\d{1,16})\|(\d{1,16})\|([^|]*)\|(.*)$/s;
 
 /** A lock whose line cannot be read is left out: nobody is granted it either. */
 export function lockPage(reply: readonly unknown[]) {
   const [time, cursor = '0', lastTime, slew, ...rest] = reply.map(String);
   const locks: NamedLock[] = [];
   for (let at = 0; at < rest.length; at += FIELDS) {
-    const [, token, era, since, until, holder = '', label = ''] = LINE.exec(rest[at + 1]!) ?? [];
+    const [, digits, era, since, until, holder = '', label = ''] = LINE.exec(rest[at + 1]!) ?? [];
+    const token = numberIn(digits);
     if (token === undefined) continue;
     const moment = { sinceMs: Number(since), untilMs: Number(until) };
-    const row = { token: BigInt(token), era: Number(era), holder, label, ...moment };
+    const row = { token, era: Number(era), holder, label, ...moment };
     locks.push({ lock: rest[at]!, row });
   }
   const last = { lastTimeMs: Number(lastTime), slewMs: Number(slew) };

@@ -1,4 +1,4 @@
--- What every script begins with, whatever it keeps in its hash: version, clock, server.
+-- What every script that changes its hash begins with, behind the time: version, clock, server.
 -- It says what the registry room says in opening.ts and registry-clock.ts.
 -- KEYS[1]  a hash, so that what it holds lives, moves and dies whole
 -- ARGV     as the script says
@@ -10,8 +10,6 @@ local version, lastTime, lastServer, slew, era, incarnation = unpack(redis.call(
 if version and version ~= VERSION then return { 'other-version', version } end
 
 local function text(number) return string.format('%.0f', number) end -- not 1.7952e+15
-local seconds, us = unpack(redis.call('TIME'))
-local time = seconds * 1000 + math.floor(us / 1000)
 
 -- One half changes with a restart, one with a failover. From version 7 on one call tells both.
 local refusal = { err = 'NOSERVER INFO names no run_id and no master_replid' }

@@ -9,6 +9,7 @@
 import { cutName } from '../../../shown.js';
 import type { WorkerRecord } from '../../../lease/distributed-support.js';
 import type { RegistryFacts, RegistryView } from '../../../registry/registry-view.js';
+import { LAST_MS, clockAt, nowOf, type ClockState } from '../../../registry/registry-clock.js';
 import type { RedisConnection } from '../connection/redis-connection.js';
 import { SCRIPTS } from '../scripts.generated.js';
 import { holderIn, proofIn } from './holder-text.js';
@@ -30,14 +31,15 @@ export async function readRegistry(
 ): Promise<RegistryView> {
   const fields = new Map<string, string>();
   let cursor = '0';
-  let storeMs = 0;
-  let nowMs = 0;
+  let timeMs = 0;
+  let clock: ClockState;
   let workerCount = 0;
   do {
     const page = await connection.run(SCRIPTS.workers, key, [cursor]);
-    const [time, slew, next, ...pairs] = page.map(String);
-    storeMs = Number(time);
-    nowMs = storeMs + timeIn(slew, 0);
+    const [time, next, lastTime, slew, ...pairs] = page.map(String);
+    timeMs = Number(time);
+    const last = { lastTimeMs: timeIn(lastTime, timeMs), slewMs: timeIn(slew, 0) };
+    clock = clockAt(last, { timeMs });
     cursor = next!;
     for (let at = 0; at < pairs.length; at += 2) {
       const name = pairs[at]!;
@@ -49,11 +51,12 @@ export async function readRegistry(
     const isHeaderMissing = isHeaderNeeded && !fields.has('lastTime');
     if (workerCount >= workerCountMax && !isHeaderMissing) break;
   } while (cursor !== '0');
-  return registryView(fields, storeMs, nowMs);
+  return registryView(fields, timeMs, clock);
 }
 
-function registryView(fields: Fields, storeMs: number, nowMs: number): RegistryView {
-  const facts = registryFacts(fields);
+function registryView(fields: Fields, storeMs: number, clock: ClockState): RegistryView {
+  const facts = registryFacts(fields, clock);
+  const nowMs = nowOf(clock);
   return {
     storeMs,
     nowMs,
@@ -64,7 +67,7 @@ function registryView(fields: Fields, storeMs: number, nowMs: number): RegistryV
   };
 }
 
-function registryFacts(fields: Fields): RegistryFacts | undefined {
+function registryFacts(fields: Fields, { slewMs }: ClockState): RegistryFacts | undefined {
   // As the scripts have it: without this field a registry is absent.
   if (!fields.has('lastTime')) return undefined;
   // A name that is cut fits no layout.
@@ -75,7 +78,7 @@ function registryFacts(fields: Fields): RegistryFacts | undefined {
     fingerprint: text('fingerprint'),
     incarnation: text('incarnation'),
     server: text('server'),
-    slewMs: number('slew'),
+    slewMs,
     quarantineMs: number('quarantine'),
     safeFloorMs: number('safeFloor'),
     era: number('era'),
@@ -95,17 +98,14 @@ function workerRecords(fields: Fields, nowMs: number): WorkerRecord[] {
     .map((name) => Number(name.slice(1)))
     .toSorted((a, b) => a - b)
     .map((workerId) => {
-      const ceilingMs = timeIn(fields.get(`c${workerId}`), LAST_DATE_MS);
+      const ceilingMs = timeIn(fields.get(`c${workerId}`), LAST_MS);
       const freeInMs = Math.max(0, ceilingMs - nowMs);
       const holder = holderIn(fields.get(`o${workerId}`));
       return { workerId, ceilingMs, freeInMs, ...(holder && { holder }) };
     });
 }
 
-/** The last moment of a Date. */
-const LAST_DATE_MS = 8.64e15;
-
 function timeIn(text: string | undefined, unreadable: number): number {
   const ms = text === undefined || text === '' ? NaN : Number(text);
-  return Math.abs(ms) <= LAST_DATE_MS ? ms : unreadable;
+  return Math.abs(ms) <= LAST_MS ? ms : unreadable;
 }

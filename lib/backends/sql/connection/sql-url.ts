@@ -12,7 +12,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { SnowflakeError } from '../../../errors.js';
 import { shownUrl } from '../../../shown.js';
-import type { DialectName } from '../dialects/dialect.js';
+import { kindOf } from '../../../url-schemes.js';
 import type { SqlRegistryOptions } from '../sql-options.js';
 
 export interface ServerUrl {
@@ -35,13 +35,6 @@ export interface FileUrl {
   readonly options: SqlRegistryOptions;
 }
 
-const DIALECTS: Readonly<Record<string, DialectName>> = {
-  postgres: 'postgres',
-  postgresql: 'postgres',
-  mysql: 'mysql',
-  mariadb: 'mysql',
-  sqlite: 'sqlite',
-};
 const PORTS = { postgres: 5432, mysql: 3306 } as const;
 const SERVER = /^\w+:\/\/(?:([^@/]*)@)?([^@/?]*)\/([^?/]*)(?:\?(.*))?$/;
 const FILE = /^\w+:(?:\/\/(?=\/))?([^?]+)(?:\?(.*))?$/;
@@ -61,7 +54,7 @@ const STRANGERS =
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function parseSqlUrl(url: string): ServerUrl | FileUrl {
-  const dialect = DIALECTS[/^\w+/.exec(url)?.[0].toLowerCase() ?? ''];
+  const dialect = kindOf(url);
   if (/[\s\p{C}]/u.test(url)) throw invalid(url, 'it contains a space or an invisible character');
   return dialect === 'sqlite'
     ? fileUrl(url)

@@ -2,8 +2,9 @@
 -- It says what the counters room says in create-counter.ts.
 -- ARGV     4 form, 5 its first position
 -- Answer   'created' | 'exists' | another version
+local form, first = ARGV[4], ARGV[5]
 if readCounter() then return { 'exists' } end
-local row = blank(ARGV[4], ARGV[5], era)
+local row = blank(form, first, era)
 -- It would be created again from the same position if it were lost.
 row.ready = now + lossWindow
 keep(row)

@@ -2,9 +2,9 @@
 -- KEYS[1]  the locks
 -- ARGV     1 lock
 -- Answer   'free' | 'held'
-local line = redis.call('HGET', KEYS[1], 'l:' .. ARGV[1])
+local key, lock = KEYS[1], ARGV[1]
+local line = redis.call('HGET', key, 'l:' .. lock)
 local till, holder = string.match(line or '', '^%d+|%d+|%d+|(%d+)|([^|]*)|')
-local seconds, us = unpack(redis.call('TIME'))
 -- A lock is kept for a while after its holder has ended.
-local isKept = till and tonumber(till) > seconds * 1000 + math.floor(us / 1000)
+local isKept = till and tonumber(till) > time
 return { holder and (holder ~= '' or isKept) and 'held' or 'free' }

@@ -3,10 +3,10 @@
 -- ARGV     1 the cursor of the page, '0' for the first
 -- Answer   time in ms, cursor of the next page or '0', lastTime, slew, then lock and its line,
 --          again and again
-local page = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', 512)
-local time = redis.call('TIME')
-local seen = { tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000), page[1] }
-local head = redis.call('HMGET', KEYS[1], 'lastTime', 'slew')
+local key, cursor = KEYS[1], ARGV[1]
+local page = redis.call('HSCAN', key, cursor, 'COUNT', 512)
+local seen = { time, page[1] }
+local head = redis.call('HMGET', key, 'lastTime', 'slew')
 for at = 1, 2 do seen[#seen + 1] = head[at] or '' end
 for at = 1, #page[2], 2 do
   local name = page[2][at]

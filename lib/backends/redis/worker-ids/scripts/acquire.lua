@@ -5,6 +5,7 @@
 local token, nonce, label = ARGV[5], ARGV[6], ARGV[11]
 local workerMin, workerMax = tonumber(ARGV[7]), tonumber(ARGV[8])
 local minRange, have = tonumber(ARGV[9]), tonumber(ARGV[10])
+local takesOver = ARGV[12] == '1'
 
 local refused = refusal(have)
 if refused then return refused end
@@ -23,7 +24,7 @@ if held then
 end
 
 local worker, last = search(workerMin, workerMax)
-local isClaim = ARGV[12] == '1' and workerMin == workerMax
+local isClaim = takesOver and workerMin == workerMax
 if last > now and not isClaim then return answer('none-free', last - now) end
 
 -- Never max(now, floor) + ttl: a ceiling further than one ttl ahead could outlive its quarantine.

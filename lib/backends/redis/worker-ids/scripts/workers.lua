@@ -2,13 +2,14 @@
 -- that is more than Redis should be kept from others for.
 -- KEYS[1]  the registry
 -- ARGV     1 the cursor of the page, '0' for the first
--- Answer   time in ms, slew or '0', cursor of the next page or '0', then field, value, field,
+-- Answer   time in ms, cursor of the next page or '0', lastTime, slew, then field, value, field,
 --          value ...: a ceiling with its holder, and without the fields of tokens
-local key, PAGE, CHUNK = KEYS[1], 2048, 4096 -- fields; unpack() takes some 8,000 values at most
-local time = redis.call('TIME')
-local page = redis.call('HSCAN', key, ARGV[1], 'COUNT', PAGE)
-local seen = { tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000),
-  redis.call('HGET', key, 'slew') or '0', page[1] }
+local key, cursor = KEYS[1], ARGV[1]
+local PAGE, CHUNK = 2048, 4096 -- fields; unpack() takes some 8,000 values at most
+local page = redis.call('HSCAN', key, cursor, 'COUNT', PAGE)
+local seen = { time, page[1] }
+local head = redis.call('HMGET', key, 'lastTime', 'slew')
+for at = 1, 2 do seen[#seen + 1] = head[at] or '' end
 
 local held = {}
 for at = 1, #page[2], 2 do

@@ -1,0 +1,47 @@
+/**
+ * Every scheme of a URL that this package knows, once: ours, by what they name, and those that
+ * people paste in their place. A message shows no more of a URL than one of these.
+ */
+
+/** Of ours, in lower case and without the colon. */
+export const SCHEMES = {
+  static: ['static'],
+  memory: ['memory'],
+  file: ['file'],
+  redis: [
+    'redis',
+    'rediss',
+    'redis+sentinel',
+    'rediss+sentinel',
+    'redis+cluster',
+    'rediss+cluster',
+  ],
+  etcd: ['etcd', 'etcds'],
+  postgres: ['postgres', 'postgresql'],
+  mysql: ['mysql', 'mariadb'],
+  sqlite: ['sqlite'],
+} as const;
+
+export type SchemeKind = keyof typeof SCHEMES;
+
+const OF_OTHERS = 'valkey valkeys http https tcp unix amqp rabbit mongodb mongodb+srv';
+
+/** Up to the first colon, in lower case. */
+export function schemeOf(url: string): string {
+  return /^([^:]*):/.exec(url)?.[1]?.toLowerCase() ?? '';
+}
+
+/** What a URL of ours names; undefined for all others. */
+export function kindOf(url: string): SchemeKind | undefined {
+  const scheme = schemeOf(url);
+  const found = Object.entries(SCHEMES).find(([, schemes]) => schemes.includes(scheme as never));
+  return found?.[0] as SchemeKind | undefined;
+}
+
+/** The scheme of a URL, with its slashes where it has them; undefined where it is not known. */
+export function knownStart(url: string): string | undefined {
+  const scheme = schemeOf(url);
+  const isKnown = kindOf(url) !== undefined || OF_OTHERS.split(' ').includes(scheme);
+  if (!isKnown) return undefined;
+  return url.startsWith('//', scheme.length + 1) ? `${scheme}://` : `${scheme}:`;
+}

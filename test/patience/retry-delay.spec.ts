@@ -1,0 +1,25 @@
+/** Delays between tries: full jitter over a span that doubles up to its last. */
+import { expect, it } from '@jest/globals';
+import { RetryDelay } from '../../lib/patience/retry-delay.js';
+
+const delays = (delay: RetryDelay, count: number) =>
+  Array.from({ length: count }, () => delay.next());
+
+it.each([
+  [[], [100, 200, 400, 800, 1600, 2000, 2000]],
+  [[1, 5] as const, [1, 2, 4, 5, 5]],
+])('%j doubles: %j', (spans, longest) => {
+  const delay = new RetryDelay(() => 1, ...spans);
+  expect(delays(delay, longest.length)).toEqual(longest);
+  delay.reset();
+  expect(delay.next()).toBe(longest[0]);
+});
+
+it('is any part of the span', () => {
+  expect(delays(new RetryDelay(() => 0.25), 2)).toEqual([25, 50]);
+});
+
+it('a span for one time changes nothing of the next', () => {
+  const delay = new RetryDelay(() => 1, 1, 500);
+  expect([delay.next(), delay.next(500), delay.next()]).toEqual([1, 500, 4]);
+});

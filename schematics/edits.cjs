@@ -1,7 +1,8 @@
 // @ts-check
 'use strict';
 // Edits of an application's sources, found with its own TypeScript and made in the text, so that
-// everything else stays as it was: quotes, semicolons, indentation and ends of lines.
+// everything else stays as it was: quotes, semicolons, indentation and ends of lines. In one file:
+// every edit is made of the same few looks at a tree.
 //
 // Promise: what is not understood is not edited.
 

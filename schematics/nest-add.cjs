@@ -1,7 +1,8 @@
 // @ts-check
 'use strict';
 // What `nest add nestjs-snowflake` does: the modules, the shutdown hooks, the packages and the
-// environment variable of an application, each only where it is missing.
+// environment variable of an application, each only where it is missing. In one file, in the order
+// in which it is done.
 //
 // Promise: a second run changes nothing; a file of another shape stays as it is, and a message says
 // what to add by hand. It imports nothing of the schematics packages, which run it.

@@ -1,4 +1,5 @@
 // Group: how many numbers one process gets out of a store, in segments and one at a time.
+// In one file, since the ways are compared with each other.
 //
 // Promise: every server writes to disk as in production, is new and ours alone; a number that comes
 // twice, or in falling order, fails the run.

@@ -36,6 +36,16 @@ describe('a long file of lib', () => {
     ]);
     expect(long('The keeper, in one file since its states are read together.')).toEqual([]);
     expect(long('The keeper.', 'test/core/x.spec.ts')).toEqual([]);
+    expect(long('The packer.', 'scripts/x.mjs')).toHaveLength(1);
+  });
+
+  it.each([
+    ["// @ts-check\n'use strict';\n// Edits, in one file.\n", 0],
+    ['#!/usr/bin/env node\n// Packs it.\n', 1],
+    ['// Packs it.\nrun();\n// In one file.\n', 1],
+  ])('is asked of all that is no test: %j', (head, count) => {
+    const found = findings(checkLongFiles, 'scripts/x.cjs', head + 'a;\n'.repeat(200));
+    expect(found).toHaveLength(count);
   });
 });
 

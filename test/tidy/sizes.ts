@@ -4,11 +4,11 @@
  * callback of a `describe`, which is a chapter and not a function.
  */
 import ts from 'typescript';
-import { isCode, isGenerated, isLib, isLua, isTest, linesOf } from './check.js';
+import { isCode, isGenerated, isLua, isTest, linesOf } from './check.js';
 import type { Check, Finding, TextFile } from './check.js';
 import { lineOf, treeOf, walk } from './syntax.js';
 
-/** From here on a file of lib says at its head why it stays in one. */
+/** From here on a file that is no test says at its head why it stays in one. */
 const ALARM_LINES = 200;
 
 export const WALLS = {
@@ -32,12 +32,15 @@ export const checkFileSizes: Check = (files) =>
     return [{ path: file.path, message: `has ${length} lines; the wall is ${wall}` }];
   });
 
-/** Says at the head, as in "In one file, since ...". */
-const EXPLAINED = /^\/\*\*(?:(?!\*\/).)*\b[Ii]n one file\b/s;
+/** The comments that a file starts with. */
+const HEAD = /^(?:(?:\/\/.*|#!.*|'use strict';)?\n)*(?:\/\*\*[^]*?\*\/)?/;
+/** As in "In one file, since ...". */
+const EXPLAINED = /\b[Ii]n one file\b/;
 
 export const checkLongFiles: Check = (files) =>
   written(files)
-    .filter((file) => isLib(file) && isCode(file) && !EXPLAINED.test(file.text))
+    .filter((file) => !isTest(file) && isCode(file))
+    .filter(({ text }) => !EXPLAINED.test(HEAD.exec(text)?.[0] ?? ''))
     .map(({ path, text }) => ({ path, length: linesOf(text).length }))
     .filter(({ length }) => length > ALARM_LINES)
     .map(({ path, length }) => ({

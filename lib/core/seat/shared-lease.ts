@@ -52,7 +52,7 @@ export function sharedLayout({ epochMs, unitMs, fields }: SharedLease): BitLayou
 export function joinSeat(shared: SharedLease): WorkerSeat {
   const { memory, reserveMs } = shared;
   const seat = new WorkerSeat(sharedLayout(shared), reserveMs, new SeatWords(memory));
-  seat.watch = signalOwner(seat.signals);
+  seat.watch = signalHolder(seat.signals);
   return seat;
 }
 
@@ -70,7 +70,7 @@ const ENTERED = 1;
 const HALF_USED = 2;
 const EXHAUSTED = 4;
 
-function signalOwner(signals: LeaseSignals): SeatWatch {
+function signalHolder(signals: LeaseSignals): SeatWatch {
   return {
     entered: () => signals.signal(ENTERED),
     halfUsed: () => signals.signal(HALF_USED),

@@ -3,7 +3,7 @@
  * names all that it needs.
  */
 import type { Bench, ContractCase } from './bench.js';
-import { granted, TERMS } from './tenant.js';
+import { granted, TERMS } from './contract-holder.js';
 
 const PARALLEL_COUNT = 30;
 
@@ -29,7 +29,7 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
         { workerIdMin: 2, workerIdMax: 3 },
       ];
       const first = [await bench.holder(low), await bench.holder(low)];
-      bench.expect((await (await bench.tenant(low)).acquire()).status).toEqual('none-free');
+      bench.expect((await (await bench.asker(low)).acquire()).status).toEqual('none-free');
       const second = [await bench.holder(high), await bench.holder(high)];
       const ids = [...first, ...second].map(({ grant }) => grant.workerId);
       bench.expect(new Set(ids)).toEqual(new Set([0, 1, 2, 3]));
@@ -45,7 +45,7 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
       ];
       const marks = holders.map(({ grant }) => grant.mark!);
       const later = [];
-      for (const { tenant } of holders) later.push(granted(await tenant.renew()).mark!);
+      for (const { holder } of holders) later.push(granted(await holder.renew()).mark!);
       const all = [...marks, ...later];
       bench.expect(new Set(all.map(({ incarnation }) => incarnation)).size).toEqual(1);
       bench.expect(new Set(all.map(({ server }) => server)).size).toEqual(1);
@@ -59,8 +59,8 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
     needs: [],
     async run(bench) {
       const terms = { workerIdMax: 1 };
-      const { tenant, grant } = await bench.holder(terms);
-      const again = granted(await tenant.acquire());
+      const { holder, grant } = await bench.holder(terms);
+      const again = granted(await holder.acquire());
       bench.expect([again.workerId, again.floorMs]).toEqual([grant.workerId, grant.floorMs]);
       bench.expect(again.ceilingMs).toBeGreaterThanOrEqual(grant.ceilingMs);
       bench.expect((await bench.holder(terms)).grant.workerId).toEqual(1 - grant.workerId);
@@ -81,7 +81,7 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
     needs: [],
     async run(bench) {
       const { grant } = await bench.holder();
-      const answer = await (await bench.tenant()).acquire();
+      const answer = await (await bench.asker()).acquire();
       bench.expect(answer.status).toEqual('none-free');
       const { waitMs } = answer as { waitMs: number };
       bench.expect(waitMs).toBeGreaterThanOrEqual(1);
@@ -101,13 +101,13 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
     name: 'refuses another layout in the same registry, naming the one it knows',
     needs: [],
     async run(bench) {
-      const { tenant } = await bench.holder();
-      const other = await bench.tenant({ fingerprint: 'other', workerIdMax: 9 });
+      const { holder } = await bench.holder();
+      const other = await bench.asker({ fingerprint: 'other', workerIdMax: 9 });
       const refusal = { status: 'layout-mismatch', fingerprint: TERMS.fingerprint };
       bench.expect(await other.acquire()).toEqual(refusal);
       const ended = { fingerprint: 'other', haveMs: 0 };
-      bench.expect(await tenant.renew(ended)).toEqual(refusal);
-      granted(await tenant.renew());
+      bench.expect(await holder.renew(ended)).toEqual(refusal);
+      granted(await holder.renew());
     },
   },
   {
@@ -115,7 +115,7 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
     needs: ['clock'],
     async run(bench) {
       const { grant } = await bench.holder();
-      const next = await bench.tenant();
+      const next = await bench.asker();
       await bench.advance(grant.ceilingMs - bench.nowMs - 1);
       bench.expect(await next.acquire()).toEqual({ status: 'none-free', waitMs: 1 });
       await bench.advance(1);
@@ -130,7 +130,7 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
       const first = await bench.holder(terms);
       await bench.advance(5000);
       await bench.holder(terms);
-      const next = await bench.tenant(terms);
+      const next = await bench.asker(terms);
       const waitMs = first.grant.ceilingMs - bench.nowMs;
       bench.expect(await next.acquire()).toEqual({ status: 'none-free', waitMs });
       await bench.advance(waitMs);
@@ -153,9 +153,9 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
     async run(bench) {
       const terms = { workerIdMax: 1 };
       const [first, second] = [await bench.holder(terms), await bench.holder(terms)];
-      await second.tenant.release(second.grant.floorMs);
+      await second.holder.release(second.grant.floorMs);
       await bench.advance(5);
-      await first.tenant.release(first.grant.floorMs + 3);
+      await first.holder.release(first.grant.floorMs + 3);
       const { grant } = await bench.holder(terms);
       bench.expect(grant.workerId).toEqual(second.grant.workerId);
     },
@@ -164,13 +164,13 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
     name: 'lists who holds what, and what is free',
     needs: ['clock', 'workers', 'release'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder();
-      const list = async () => (await tenant.support.workers!()).find(isOurs);
+      const { holder, grant } = await bench.holder();
+      const list = async () => (await holder.support.workers!()).find(isOurs);
       const isOurs = ({ workerId }: { workerId: number }) => workerId === grant.workerId;
       bench.expect((await list())?.holder?.application).toEqual('contract');
       bench.expect((await list())?.ceilingMs).toEqual(grant.ceilingMs);
       bench.expect((await list())?.freeInMs).toBeGreaterThanOrEqual(1);
-      await tenant.release(undefined);
+      await holder.release(undefined);
       bench.expect((await list())?.holder).toEqual(undefined);
       bench.expect((await list())?.freeInMs).toEqual(0);
     },
@@ -179,11 +179,11 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
     name: 'lists how long a lease lasts by the clock of its renewals, also after a step back',
     needs: ['clock', 'workers'],
     async run(bench) {
-      const { tenant } = await bench.holder();
+      const { holder } = await bench.holder();
       for (const stepMs of [-1000, 500]) {
         await bench.advance(stepMs);
-        const [record] = await tenant.support.workers!();
-        const renewed = granted(await tenant.renew());
+        const [record] = await holder.support.workers!();
+        const renewed = granted(await holder.renew());
         bench.expect(record!.freeInMs).toEqual(record!.ceilingMs - renewed.nowMs!);
       }
     },

@@ -1,5 +1,5 @@
 /**
- * What a case of the contract works with: an empty registry, tenants of it, the store's clock, and
+ * What a case of the contract works with: an empty registry, holders of it, the store's clock, and
  * what the user's test runner calls `expect`.
  */
 import type {
@@ -9,7 +9,7 @@ import type {
   LeaseRequest,
 } from '../../lease/distributed-support.js';
 import { pause, systemTimers } from '../../patience/timers.js';
-import { granted, Tenant } from './tenant.js';
+import { granted, ContractHolder } from './contract-holder.js';
 
 /** The part of Jest's and Vitest's `expect` that the contract uses. */
 export type Expect = (actual: unknown) => {
@@ -79,7 +79,7 @@ const NO_RANGE_MS = 3_600_000;
 
 export class Bench {
   readonly expect: Expect;
-  private tenantCount = 0;
+  private holderCount = 0;
   private beginning: Promise<void> | undefined;
 
   constructor(
@@ -90,21 +90,23 @@ export class Bench {
   }
 
   /** Another process on the same registry, which has been there for long where time can be set. */
-  async tenant(terms: Partial<LeaseRequest> = {}): Promise<Tenant> {
+  async asker(terms: Partial<LeaseRequest> = {}): Promise<ContractHolder> {
     await (this.beginning ??= this.begin());
     return this.newcomer(terms);
   }
 
   /** Another process, whatever the registry is like. */
-  async newcomer(terms: Partial<LeaseRequest> = {}): Promise<Tenant> {
+  async newcomer(terms: Partial<LeaseRequest> = {}): Promise<ContractHolder> {
     const support = await this.parts.createSupport(this.registry);
-    return new Tenant(support, `${this.registry} tenant ${++this.tenantCount}`, terms);
+    return new ContractHolder(support, `${this.registry} holder ${++this.holderCount}`, terms);
   }
 
-  /** A tenant with a lease. */
-  async holder(terms: Partial<LeaseRequest> = {}): Promise<{ tenant: Tenant; grant: LeaseGrant }> {
-    const tenant = await this.tenant(terms);
-    return { tenant, grant: await this.patiently(() => tenant.acquire(), 'wait') };
+  /** One that has a lease. */
+  async holder(
+    terms: Partial<LeaseRequest> = {},
+  ): Promise<{ holder: ContractHolder; grant: LeaseGrant }> {
+    const holder = await this.asker(terms);
+    return { holder, grant: await this.patiently(() => holder.acquire(), 'wait') };
   }
 
   /** A registry is quarantined at first: it cannot know that it is no lost one. */

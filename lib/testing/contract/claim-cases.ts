@@ -5,7 +5,7 @@
  */
 import type { LeaseGrant } from '../../lease/distributed-support.js';
 import type { Bench, ContractCase } from './bench.js';
-import { granted, TERMS } from './tenant.js';
+import { granted, TERMS } from './contract-holder.js';
 
 const CLAIM = { takesOver: true };
 const ROUND_COUNT = 5;
@@ -18,15 +18,15 @@ export const CLAIM_CASES: readonly ContractCase[] = [
     needs: ['claims'],
     async run(bench) {
       const former = await bench.holder();
-      const { tenant, grant } = await bench.holder(CLAIM);
+      const { holder, grant } = await bench.holder(CLAIM);
       bench.expect(grant.workerId).toEqual(former.grant.workerId);
       bench.expect(grant.floorMs).toBeGreaterThanOrEqual(former.grant.ceilingMs);
       bench.expect(grant.nowMs! + TERMS.ttlMs).toBeGreaterThanOrEqual(grant.ceilingMs);
       const fenced = { status: 'fenced', floorMs: grant.floorMs };
-      bench.expect(await former.tenant.renew()).toEqual(fenced);
-      const next = granted(await tenant.renew());
+      bench.expect(await former.holder.renew()).toEqual(fenced);
+      const next = granted(await holder.renew());
       bench.expect(next.floorMs).toEqual(grant.floorMs);
-      bench.expect((await (await bench.tenant()).acquire()).status).toEqual('none-free');
+      bench.expect((await (await bench.asker()).acquire()).status).toEqual('none-free');
     },
   },
   {
@@ -34,11 +34,11 @@ export const CLAIM_CASES: readonly ContractCase[] = [
     needs: ['claims', 'release'],
     async run(bench) {
       const former = await bench.holder();
-      const { tenant, grant } = await bench.holder(CLAIM);
-      await former.tenant.release(former.grant.floorMs);
-      bench.expect(granted(await tenant.renew()).floorMs).toEqual(grant.floorMs);
+      const { holder, grant } = await bench.holder(CLAIM);
+      await former.holder.release(former.grant.floorMs);
+      bench.expect(granted(await holder.renew()).floorMs).toEqual(grant.floorMs);
       const next = await bench.holder(CLAIM);
-      bench.expect(next.grant.floorMs).toBeGreaterThanOrEqual(tenant.lease!.haveMs);
+      bench.expect(next.grant.floorMs).toBeGreaterThanOrEqual(holder.lease!.haveMs);
     },
   },
   {
@@ -46,11 +46,11 @@ export const CLAIM_CASES: readonly ContractCase[] = [
     needs: ['claims'],
     async run(bench) {
       const grants: LeaseGrant[] = [];
-      const two = [await bench.tenant(CLAIM), await bench.tenant(CLAIM)];
+      const two = [await bench.asker(CLAIM), await bench.asker(CLAIM)];
       for (let round = 0; round < ROUND_COUNT; round++) {
-        for (const [at, tenant] of two.entries()) {
-          const token = `${tenant.request.token} ${round} ${at}`;
-          grants.push(await bench.patiently(() => tenant.acquire({ token }), 'wait'));
+        for (const [at, holder] of two.entries()) {
+          const token = `${holder.request.token} ${round} ${at}`;
+          grants.push(await bench.patiently(() => holder.acquire({ token }), 'wait'));
         }
       }
       expectApart(bench, grants);
@@ -62,8 +62,8 @@ export const CLAIM_CASES: readonly ContractCase[] = [
     async run(bench) {
       await bench.holder();
       await bench.advance(TERMS.ttlMs / 2);
-      const tenants = Array.from({ length: PARALLEL_COUNT }, () => bench.tenant(CLAIM));
-      const all = (await Promise.all(tenants)).map((tenant) => tenant.acquire());
+      const holders = Array.from({ length: PARALLEL_COUNT }, () => bench.asker(CLAIM));
+      const all = (await Promise.all(holders)).map((holder) => holder.acquire());
       const grants = (await Promise.all(all)).filter((answer) => answer.status === 'ok');
       bench.expect(grants.length).toBeGreaterThanOrEqual(1);
       expectApart(bench, grants);
@@ -73,8 +73,8 @@ export const CLAIM_CASES: readonly ContractCase[] = [
     name: 'lets a claim wait until there is a range worth having, and lowers no ceiling for it',
     needs: ['claims', 'clock'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder();
-      const claimant = await bench.tenant({ ...CLAIM, ttlMs: SHORT_TTL_MS });
+      const { holder, grant } = await bench.holder();
+      const claimant = await bench.asker({ ...CLAIM, ttlMs: SHORT_TTL_MS });
       const waitMs = grant.ceilingMs + TERMS.minRangeMs - SHORT_TTL_MS - bench.nowMs;
       bench.expect(await claimant.acquire()).toEqual({ status: 'wait', waitMs });
       await bench.advance(waitMs - 1);
@@ -82,7 +82,7 @@ export const CLAIM_CASES: readonly ContractCase[] = [
       await bench.advance(1);
       const next = granted(await claimant.acquire());
       bench.expect(next.floorMs).toEqual(grant.ceilingMs);
-      bench.expect((await tenant.renew()).status).toEqual('fenced');
+      bench.expect((await holder.renew()).status).toEqual('fenced');
     },
   },
   {
@@ -92,7 +92,7 @@ export const CLAIM_CASES: readonly ContractCase[] = [
       const several = { workerIdMax: 1 };
       await bench.holder(several);
       await bench.holder(several);
-      const claimant = await bench.tenant({ ...several, ...CLAIM });
+      const claimant = await bench.asker({ ...several, ...CLAIM });
       bench.expect((await claimant.acquire()).status).toEqual('none-free');
     },
   },
@@ -100,11 +100,11 @@ export const CLAIM_CASES: readonly ContractCase[] = [
     name: 'starts a claim after everything that a wiped registry could have forgotten',
     needs: ['claims', 'clock', 'losses'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder();
+      const { holder, grant } = await bench.holder();
       await bench.happen('wipe');
       const next = await bench.holder(CLAIM);
       bench.expect(next.grant.floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
-      bench.expect((await tenant.renew()).status).toEqual('fenced');
+      bench.expect((await holder.renew()).status).toEqual('fenced');
     },
   },
 ];

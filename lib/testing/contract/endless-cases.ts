@@ -13,9 +13,9 @@ export const ENDLESS_CASES: readonly ContractCase[] = [
     name: 'grants a worker id without end, and says the same at each renewal',
     needs: [],
     async run(bench: Bench) {
-      const { tenant, grant } = await bench.holder({ workerIdMax: PARALLEL_COUNT });
+      const { holder, grant } = await bench.holder({ workerIdMax: PARALLEL_COUNT });
       bench.expect(grant.ceilingMs).toEqual(Infinity);
-      for (let n = 0; n < 3; n++) bench.expect(await tenant.renew()).toEqual(grant);
+      for (let n = 0; n < 3; n++) bench.expect(await holder.renew()).toEqual(grant);
     },
   },
   {
@@ -23,9 +23,9 @@ export const ENDLESS_CASES: readonly ContractCase[] = [
     needs: [],
     async run(bench) {
       const terms = { workerIdMax: 2 };
-      const { tenant, grant } = await bench.holder(terms);
+      const { holder, grant } = await bench.holder(terms);
       await bench.holder(terms);
-      bench.expect(await tenant.acquire()).toEqual(grant);
+      bench.expect(await holder.acquire()).toEqual(grant);
       const last = await bench.holder(terms);
       bench.expect(last.grant.workerId === grant.workerId).toEqual(false);
     },
@@ -35,7 +35,7 @@ export const ENDLESS_CASES: readonly ContractCase[] = [
     needs: [],
     async run(bench) {
       await bench.holder();
-      const next = await bench.tenant();
+      const next = await bench.asker();
       // What it throws is its own way to say no.
       const answer = await next.acquire().catch(() => ({ status: 'an error' }));
       bench.expect(['an error', 'none-free'].includes(answer.status)).toEqual(true);

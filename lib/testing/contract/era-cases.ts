@@ -4,7 +4,7 @@
  */
 import type { LeaseAnswer, LeaseGrant } from '../../lease/distributed-support.js';
 import type { Bench, ContractCase } from './bench.js';
-import { granted, TERMS } from './tenant.js';
+import { granted, TERMS } from './contract-holder.js';
 
 /** A store may round its waits up, e.g. to whole seconds. */
 const ROUNDING_MS = 1000;
@@ -16,7 +16,7 @@ export const ERA_CASES: readonly ContractCase[] = [
     async run(bench) {
       await bench.holder({ workerIdMax: 1 });
       await bench.happen('restart');
-      const next = await bench.tenant({ workerIdMax: 1 });
+      const next = await bench.asker({ workerIdMax: 1 });
       await expectWorthwhile(bench, 'wait', () => next.acquire());
     },
   },
@@ -24,21 +24,21 @@ export const ERA_CASES: readonly ContractCase[] = [
     name: 'makes a holder wait for a worthwhile second range after a loss, and no longer',
     needs: ['clock', 'losses'],
     async run(bench) {
-      const { tenant } = await bench.holder();
+      const { holder } = await bench.holder();
       await bench.happen('restart');
-      await expectWorthwhile(bench, 'hold', () => tenant.renew());
+      await expectWorthwhile(bench, 'hold', () => holder.renew());
     },
   },
   {
     name: 'prolongs the second range of a holder like any other, and remembers it',
     needs: ['clock', 'losses'],
     async run(bench) {
-      const { tenant } = await bench.holder();
+      const { holder } = await bench.holder();
       await bench.happen('restart');
-      const second = await bench.patiently(() => tenant.renew());
+      const second = await bench.patiently(() => holder.renew());
       await expectKept(bench, second);
       await bench.advance(TERMS.ttlMs / 2);
-      const renewed = granted(await tenant.renew());
+      const renewed = granted(await holder.renew());
       bench.expect(renewed.floorMs).toEqual(second.floorMs);
       bench.expect(renewed.ceilingMs).toEqual(second.ceilingMs + TERMS.ttlMs / 2);
     },
@@ -47,9 +47,9 @@ export const ERA_CASES: readonly ContractCase[] = [
     name: 'lets others start only after the second range of a holder',
     needs: ['clock', 'losses'],
     async run(bench) {
-      const { tenant } = await bench.holder();
+      const { holder } = await bench.holder();
       await bench.happen('restart');
-      const second = await bench.patiently(() => tenant.renew());
+      const second = await bench.patiently(() => holder.renew());
       await expectKept(bench, second);
       await bench.advance(second.ceilingMs - second.nowMs!);
       const next = await bench.holder();
@@ -60,12 +60,12 @@ export const ERA_CASES: readonly ContractCase[] = [
     name: 'goes on with a holder of whose nonces it has forgotten some',
     needs: ['clock', 'losses'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder();
+      const { holder, grant } = await bench.holder();
       await bench.happen('remember');
-      granted(await tenant.renew());
-      granted(await tenant.renew());
+      granted(await holder.renew());
+      granted(await holder.renew());
       await bench.happen('restore');
-      const { floorMs } = await bench.patiently(() => tenant.renew());
+      const { floorMs } = await bench.patiently(() => holder.renew());
       bench.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
     },
   },
@@ -73,13 +73,13 @@ export const ERA_CASES: readonly ContractCase[] = [
     name: 'tells a copy that knows less than the store that it is one, also after a loss',
     needs: ['clock', 'losses'],
     async run(bench) {
-      const { tenant } = await bench.holder();
-      const copied = tenant.lease!;
+      const { holder } = await bench.holder();
+      const copied = holder.lease!;
       await bench.advance(1000);
-      granted(await tenant.renew());
-      granted(await tenant.renew());
+      granted(await holder.renew());
+      granted(await holder.renew());
       await bench.happen('restart');
-      bench.expect((await tenant.support.refreshAlive(copied)).status).toEqual('cloned');
+      bench.expect((await holder.support.refreshAlive(copied)).status).toEqual('cloned');
     },
   },
   {
@@ -87,12 +87,12 @@ export const ERA_CASES: readonly ContractCase[] = [
     needs: ['clock', 'losses'],
     async run(bench) {
       const terms = { workerIdMax: 1 };
-      const { tenant } = await bench.holder(terms);
+      const { holder } = await bench.holder(terms);
       await bench.happen('restart');
-      const next = await bench.tenant(terms);
+      const next = await bench.asker(terms);
       const grant = await bench.patiently(() => next.acquire());
-      const { mark } = tenant.lease!;
-      await tenant.renew({ mark: { ...mark, operations: mark.operations + 100 } });
+      const { mark } = holder.lease!;
+      await holder.renew({ mark: { ...mark, operations: mark.operations + 100 } });
       bench.expect(granted(await next.renew()).floorMs).toEqual(grant.floorMs);
     },
   },
@@ -115,5 +115,5 @@ async function expectWorthwhile(
 /** The range ends within one ttl, and nobody else gets the worker id before. */
 async function expectKept(bench: Bench, grant: LeaseGrant): Promise<void> {
   bench.expect(grant.nowMs! + TERMS.ttlMs).toBeGreaterThanOrEqual(grant.ceilingMs);
-  bench.expect((await (await bench.tenant()).acquire()).status).toEqual('none-free');
+  bench.expect((await (await bench.asker()).acquire()).status).toEqual('none-free');
 }

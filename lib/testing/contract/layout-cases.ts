@@ -3,7 +3,7 @@
  * of two layouts come to the next one.
  */
 import type { ContractCase } from './bench.js';
-import { granted, TERMS } from './tenant.js';
+import { granted, TERMS } from './contract-holder.js';
 
 const OTHER = { fingerprint: 'other' } as const;
 const ofOther = { status: 'layout-mismatch', ...OTHER } as const;
@@ -16,10 +16,10 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
     name: 'is for no layout as long as nobody had a range: whoever has to wait claims nothing',
     needs: ['clock', 'losses'],
     async run(bench) {
-      const first = await bench.tenant();
+      const first = await bench.asker();
       await bench.happen('wipe');
       bench.expect((await first.acquire()).status).toEqual('wait');
-      const other = await bench.tenant(OTHER);
+      const other = await bench.asker(OTHER);
       bench.expect((await other.acquire()).status).toEqual('wait');
       await bench.patiently(() => other.acquire());
       bench.expect(await first.acquire()).toEqual(ofOther);
@@ -29,11 +29,11 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
     name: 'is for the layout of a holder that renews before a newcomer of another has a range',
     needs: ['clock', 'losses'],
     async run(bench) {
-      const { tenant } = await bench.holder();
+      const { holder } = await bench.holder();
       await bench.happen('wipe');
-      const other = await bench.tenant({ ...OTHER, workerIdMin: 1, workerIdMax: 1 });
+      const other = await bench.asker({ ...OTHER, workerIdMin: 1, workerIdMax: 1 });
       bench.expect((await other.acquire()).status).toEqual('wait');
-      bench.expect((await tenant.renew()).status).toEqual('unknown');
+      bench.expect((await holder.renew()).status).toEqual('unknown');
       bench.expect(await other.acquire()).toEqual(ofUsual);
     },
   },
@@ -43,25 +43,25 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
     async run(bench) {
       const { grant } = await bench.holder();
       await bench.happen('wipe');
-      const next = await bench.tenant({ haveMs: grant.ceilingMs });
+      const next = await bench.asker({ haveMs: grant.ceilingMs });
       bench.expect((await next.acquire()).status).toEqual('wait');
-      bench.expect(await (await bench.tenant(OTHER)).acquire()).toEqual(ofUsual);
+      bench.expect(await (await bench.asker(OTHER)).acquire()).toEqual(ofUsual);
     },
   },
   {
     name: 'stops both sides where a renewal shows that two layouts have ranges at once',
     needs: ['clock', 'losses'],
     async run(bench) {
-      const { tenant } = await bench.holder(POOL);
+      const { holder } = await bench.holder(POOL);
       await bench.happen('wipe');
-      const other = await bench.tenant({ ...OTHER, ...POOL });
+      const other = await bench.asker({ ...OTHER, ...POOL });
       await bench.patiently(() => other.acquire());
-      const contested = await tenant.renew();
+      const contested = await holder.renew();
       bench.expect(contested.status).toEqual('layout-mismatch');
       for (const { fingerprint } of [TERMS, OTHER]) {
         const { renewed, asked } = {
-          renewed: await (fingerprint === OTHER.fingerprint ? other : tenant).renew(),
-          asked: await (await bench.tenant({ ...POOL, fingerprint })).acquire(),
+          renewed: await (fingerprint === OTHER.fingerprint ? other : holder).renew(),
+          asked: await (await bench.asker({ ...POOL, fingerprint })).acquire(),
         };
         bench.expect([renewed, asked]).toEqual([contested, contested]);
       }
@@ -71,11 +71,11 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
     name: 'stops both sides also where one asks for a worker id that has a range of another layout',
     needs: ['clock', 'losses'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder(POOL);
+      const { holder, grant } = await bench.holder(POOL);
       await bench.happen('wipe');
-      const other = await bench.tenant({ ...OTHER, ...POOL });
+      const other = await bench.asker({ ...OTHER, ...POOL });
       await bench.patiently(() => other.acquire());
-      const contested = await tenant.acquire({ haveMs: grant.ceilingMs });
+      const contested = await holder.acquire({ haveMs: grant.ceilingMs });
       bench.expect(contested.status).toEqual('layout-mismatch');
       bench.expect(await other.renew()).toEqual(contested);
     },
@@ -84,12 +84,12 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
     name: 'goes on with its layout where the range of another has ended',
     needs: ['clock', 'losses'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder(POOL);
+      const { holder, grant } = await bench.holder(POOL);
       await bench.happen('wipe');
-      const other = await bench.tenant({ ...OTHER, ...POOL });
+      const other = await bench.asker({ ...OTHER, ...POOL });
       const first = await bench.patiently(() => other.acquire());
       await bench.advance(Math.max(0, grant.ceilingMs - bench.nowMs));
-      bench.expect(await tenant.renew()).toEqual(ofOther);
+      bench.expect(await holder.renew()).toEqual(ofOther);
       bench.expect(granted(await other.renew()).floorMs).toEqual(first.floorMs);
     },
   },
@@ -97,12 +97,12 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
     name: 'believes in no range of another layout that ends further than a day ahead',
     needs: ['clock', 'losses'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder(POOL);
+      const { holder, grant } = await bench.holder(POOL);
       await bench.happen('wipe');
-      const other = await bench.tenant({ ...OTHER, ...POOL });
+      const other = await bench.asker({ ...OTHER, ...POOL });
       await bench.patiently(() => other.acquire());
       const haveMs = grant.ceilingMs + 48 * HOUR_MS;
-      bench.expect(await tenant.renew({ haveMs })).toEqual(ofOther);
+      bench.expect(await holder.renew({ haveMs })).toEqual(ofOther);
       granted(await other.renew());
     },
   },
@@ -110,12 +110,12 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
     name: 'takes whoever leaves for no claim of a layout, and for no contest',
     needs: ['clock', 'losses', 'release'],
     async run(bench) {
-      const { tenant } = await bench.holder(POOL);
+      const { holder } = await bench.holder(POOL);
       await bench.happen('wipe');
-      await tenant.release(undefined);
-      const other = await bench.tenant({ ...OTHER, ...POOL });
+      await holder.release(undefined);
+      const other = await bench.asker({ ...OTHER, ...POOL });
       await bench.patiently(() => other.acquire());
-      await tenant.release(undefined);
+      await holder.release(undefined);
       granted(await other.renew());
     },
   },
@@ -126,17 +126,17 @@ export const VERSION_CASES: readonly ContractCase[] = [
     name: 'changes nothing in a registry that is kept by another version of the protocol',
     needs: ['version'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder(POOL);
-      const { operations } = granted(await tenant.renew()).mark!;
-      const next = await bench.tenant(POOL);
+      const { holder, grant } = await bench.holder(POOL);
+      const { operations } = granted(await holder.renew()).mark!;
+      const next = await bench.asker(POOL);
       await bench.underLaterVersion(async () => {
-        bench.expect((await tenant.renew()).status).toEqual('other-version');
+        bench.expect((await holder.renew()).status).toEqual('other-version');
         bench.expect((await next.acquire()).status).toEqual('other-version');
-        const alien = await bench.tenant({ ...OTHER, haveMs: grant.ceilingMs });
+        const alien = await bench.asker({ ...OTHER, haveMs: grant.ceilingMs });
         bench.expect((await alien.acquire()).status).toEqual('other-version');
-        await tenant.support.release?.(tenant.lease!, undefined);
+        await holder.support.release?.(holder.lease!, undefined);
       });
-      const renewed = granted(await tenant.renew());
+      const renewed = granted(await holder.renew());
       bench.expect(renewed.floorMs).toEqual(grant.floorMs);
       // One change for one operation, so that those before changed nothing.
       bench.expect(operations + 1).toBeGreaterThanOrEqual(renewed.mark!.operations);

@@ -3,7 +3,7 @@
  * a holder that knows more than the store.
  */
 import type { Bench, ContractCase } from './bench.js';
-import { granted, TERMS } from './tenant.js';
+import { granted, TERMS } from './contract-holder.js';
 
 const LONG_TTL_MS = 600_000;
 
@@ -12,11 +12,11 @@ export const LOSS_CASES: readonly ContractCase[] = [
     name: 'starts after everything that an absent registry could have forgotten',
     needs: ['clock', 'losses'],
     async run(bench) {
-      const tenant = await bench.tenant();
+      const holder = await bench.asker();
       await bench.happen('wipe');
       const beganMs = bench.nowMs;
-      const grant = await bench.patiently(() => tenant.acquire());
-      bench.expect(grant.floorMs).toBeGreaterThanOrEqual(beganMs + tenant.quarantineMs);
+      const grant = await bench.patiently(() => holder.acquire());
+      bench.expect(grant.floorMs).toBeGreaterThanOrEqual(beganMs + holder.quarantineMs);
     },
   },
   {
@@ -25,7 +25,7 @@ export const LOSS_CASES: readonly ContractCase[] = [
     async run(bench) {
       const { grant } = await bench.holder();
       await bench.happen('wipe');
-      const next = await bench.tenant();
+      const next = await bench.asker();
       const { floorMs } = await bench.patiently(() => next.acquire());
       bench.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
     },
@@ -36,11 +36,11 @@ export const LOSS_CASES: readonly ContractCase[] = [
     async run(bench) {
       await bench.holder();
       await bench.happen('wipe');
-      const first = await bench.tenant();
+      const first = await bench.asker();
       const grant = await bench.patiently(() => first.acquire());
       bench.expect(grant.nowMs! + TERMS.ttlMs).toBeGreaterThanOrEqual(grant.ceilingMs);
       await bench.happen('wipe');
-      const second = await bench.tenant();
+      const second = await bench.asker();
       const { floorMs } = await bench.patiently(() => second.acquire());
       bench.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
     },
@@ -52,7 +52,7 @@ export const LOSS_CASES: readonly ContractCase[] = [
       await bench.holder({ workerIdMax: 1 });
       await bench.happen('restart');
       const changedMs = bench.nowMs;
-      const next = await bench.tenant({ workerIdMax: 1 });
+      const next = await bench.asker({ workerIdMax: 1 });
       const { floorMs } = await bench.patiently(() => next.acquire());
       bench.expect(floorMs).toBeGreaterThanOrEqual(changedMs + next.quarantineMs);
     },
@@ -62,29 +62,29 @@ export const LOSS_CASES: readonly ContractCase[] = [
     needs: ['clock', 'losses'],
     async run(bench) {
       await bench.holder({ workerIdMax: 2 });
-      const { tenant } = await bench.holder({ workerIdMax: 2, ttlMs: LONG_TTL_MS });
-      await expectQuarantine(bench, tenant.quarantineMs);
+      const { holder } = await bench.holder({ workerIdMax: 2, ttlMs: LONG_TTL_MS });
+      await expectQuarantine(bench, holder.quarantineMs);
     },
   },
   {
     name: 'remembers for its quarantine also a longer ttl that came with a renewal',
     needs: ['clock', 'losses'],
     async run(bench) {
-      const { tenant } = await bench.holder({ workerIdMax: 2 });
-      granted(await tenant.renew({ ttlMs: LONG_TTL_MS }));
-      await expectQuarantine(bench, tenant.quarantineMs - TERMS.ttlMs + LONG_TTL_MS);
+      const { holder } = await bench.holder({ workerIdMax: 2 });
+      granted(await holder.renew({ ttlMs: LONG_TTL_MS }));
+      await expectQuarantine(bench, holder.quarantineMs - TERMS.ttlMs + LONG_TTL_MS);
     },
   },
   {
     name: 'never extends a range across a change of servers: the holder gets another one after it',
     needs: ['clock', 'losses'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder();
+      const { holder, grant } = await bench.holder();
       await bench.happen('restart');
       const changedMs = bench.nowMs;
-      const { floorMs } = await bench.patiently(() => tenant.renew());
+      const { floorMs } = await bench.patiently(() => holder.renew());
       bench.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
-      bench.expect(floorMs).toBeGreaterThanOrEqual(changedMs + tenant.quarantineMs);
+      bench.expect(floorMs).toBeGreaterThanOrEqual(changedMs + holder.quarantineMs);
     },
   },
   {
@@ -93,11 +93,11 @@ export const LOSS_CASES: readonly ContractCase[] = [
     async run(bench) {
       const old = await bench.holder();
       await bench.happen('remember');
-      await old.tenant.release(old.grant.floorMs);
+      await old.holder.release(old.grant.floorMs);
       await bench.advance(5);
       const forgotten = await bench.holder();
       await bench.happen('restore');
-      const { floorMs } = await bench.patiently(() => old.tenant.renew());
+      const { floorMs } = await bench.patiently(() => old.holder.renew());
       bench.expect(floorMs).toBeGreaterThanOrEqual(forgotten.grant.ceilingMs);
     },
   },
@@ -105,10 +105,10 @@ export const LOSS_CASES: readonly ContractCase[] = [
     name: 'takes an operation it does not remember for a proof that writes were lost',
     needs: ['clock'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder();
-      const { mark } = tenant.lease!;
+      const { holder, grant } = await bench.holder();
+      const { mark } = holder.lease!;
       const ahead = { mark: { ...mark, operations: mark.operations + 100 } };
-      const { floorMs } = await bench.patiently(() => tenant.renew(ahead));
+      const { floorMs } = await bench.patiently(() => holder.renew(ahead));
       bench.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
     },
   },
@@ -116,12 +116,12 @@ export const LOSS_CASES: readonly ContractCase[] = [
     name: 'believes that operations were lost also one who holds nothing any more',
     needs: ['clock', 'release'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder({ workerIdMax: 1 });
-      await tenant.release(grant.floorMs);
+      const { holder, grant } = await bench.holder({ workerIdMax: 1 });
+      await holder.release(grant.floorMs);
       const other = await bench.holder({ workerIdMax: 1 });
-      const { mark } = tenant.lease!;
-      await tenant.renew({ mark: { ...mark, operations: mark.operations + 100 } });
-      const { floorMs } = await bench.patiently(() => other.tenant.renew());
+      const { mark } = holder.lease!;
+      await holder.renew({ mark: { ...mark, operations: mark.operations + 100 } });
+      const { floorMs } = await bench.patiently(() => other.holder.renew());
       bench.expect(floorMs).toBeGreaterThanOrEqual(other.grant.ceilingMs);
     },
   },
@@ -129,9 +129,9 @@ export const LOSS_CASES: readonly ContractCase[] = [
     name: 'takes a ceiling it does not remember for a proof that writes were lost',
     needs: ['clock'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder();
+      const { holder, grant } = await bench.holder();
       const haveMs = grant.ceilingMs + 5000;
-      const { floorMs } = await bench.patiently(() => tenant.renew({ haveMs }));
+      const { floorMs } = await bench.patiently(() => holder.renew({ haveMs }));
       bench.expect(floorMs).toBeGreaterThanOrEqual(haveMs);
     },
   },
@@ -139,11 +139,11 @@ export const LOSS_CASES: readonly ContractCase[] = [
     name: 'does not take the late renewal of a former holder for a proof of anything',
     needs: ['clock', 'release'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder({ workerIdMax: 1 });
-      await tenant.release(grant.floorMs);
+      const { holder, grant } = await bench.holder({ workerIdMax: 1 });
+      await holder.release(grant.floorMs);
       const other = await bench.holder({ workerIdMax: 1 });
-      await tenant.renew();
-      const renewed = granted(await other.tenant.renew());
+      await holder.renew();
+      const renewed = granted(await other.holder.renew());
       bench.expect(renewed.floorMs).toEqual(other.grant.floorMs);
     },
   },
@@ -153,7 +153,7 @@ export const LOSS_CASES: readonly ContractCase[] = [
 async function expectQuarantine(bench: Bench, ms: number): Promise<void> {
   await bench.happen('restart');
   const changedMs = bench.nowMs;
-  const next = await bench.tenant({ workerIdMax: 2 });
+  const next = await bench.asker({ workerIdMax: 2 });
   const { floorMs } = await bench.patiently(() => next.acquire());
   bench.expect(floorMs).toBeGreaterThanOrEqual(changedMs + ms);
 }

@@ -3,7 +3,7 @@
  * one brings it to a registry that forgot it.
  */
 import type { ContractCase } from './bench.js';
-import { granted, TERMS } from './tenant.js';
+import { granted, TERMS } from './contract-holder.js';
 
 const LONG_MS = 600_000;
 const POOL = { workerIdMax: 3 } as const;
@@ -13,20 +13,20 @@ export const QUARANTINE_CASES: readonly ContractCase[] = [
     name: 'says with each grant how long its quarantine is',
     needs: [],
     async run(bench) {
-      const { tenant, grant } = await bench.holder();
-      bench.expect(grant.quarantineMs).toBeGreaterThanOrEqual(tenant.quarantineMs);
-      const renewed = granted(await tenant.renew());
-      bench.expect(renewed.quarantineMs).toBeGreaterThanOrEqual(tenant.quarantineMs);
+      const { holder, grant } = await bench.holder();
+      bench.expect(grant.quarantineMs).toBeGreaterThanOrEqual(holder.quarantineMs);
+      const renewed = granted(await holder.renew());
+      bench.expect(renewed.quarantineMs).toBeGreaterThanOrEqual(holder.quarantineMs);
     },
   },
   {
     name: 'takes for its own the longer quarantine of a registry that was lost',
     needs: ['clock', 'losses'],
     async run(bench) {
-      const tenant = await bench.tenant({ quarantineMs: LONG_MS });
+      const holder = await bench.asker({ quarantineMs: LONG_MS });
       await bench.happen('wipe');
       const lostMs = bench.nowMs;
-      const { floorMs } = await bench.patiently(() => tenant.acquire());
+      const { floorMs } = await bench.patiently(() => holder.acquire());
       bench.expect(floorMs).toBeGreaterThanOrEqual(lostMs + LONG_MS);
     },
   },
@@ -34,13 +34,13 @@ export const QUARANTINE_CASES: readonly ContractCase[] = [
     name: 'moves the floor of the last loss where its quarantine turns out longer, for all',
     needs: ['clock', 'losses'],
     async run(bench) {
-      const { tenant } = await bench.holder(POOL);
+      const { holder } = await bench.holder(POOL);
       await bench.happen('wipe');
       const lostMs = bench.nowMs;
-      const first = await bench.tenant(POOL);
+      const first = await bench.asker(POOL);
       await bench.patiently(() => first.acquire());
-      await tenant.renew({ quarantineMs: LONG_MS });
-      const next = await bench.tenant(POOL);
+      await holder.renew({ quarantineMs: LONG_MS });
+      const next = await bench.asker(POOL);
       const floors = [
         (await bench.patiently(() => first.renew())).floorMs,
         (await bench.patiently(() => next.acquire())).floorMs,
@@ -52,10 +52,10 @@ export const QUARANTINE_CASES: readonly ContractCase[] = [
     name: 'goes on as before where a longer quarantine comes long after the last loss',
     needs: ['clock'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder(POOL);
+      const { holder, grant } = await bench.holder(POOL);
       await bench.advance(LONG_MS);
       const { grant: other } = await bench.holder({ ...POOL, ttlMs: LONG_MS });
-      bench.expect(granted(await tenant.renew()).floorMs).toEqual(grant.floorMs);
+      bench.expect(granted(await holder.renew()).floorMs).toEqual(grant.floorMs);
       bench.expect(other.nowMs! + LONG_MS).toBeGreaterThanOrEqual(other.floorMs + TERMS.ttlMs);
     },
   },

@@ -3,7 +3,7 @@
  * comes first and the other is answered accordingly. Whose turn it is does not matter.
  */
 import type { Bench, ContractCase } from './bench.js';
-import { TERMS, type Tenant } from './tenant.js';
+import { TERMS, type ContractHolder } from './contract-holder.js';
 
 const WORKER_COUNT = 10;
 const POOL = { workerIdMax: WORKER_COUNT - 1 };
@@ -15,7 +15,7 @@ export const RACE_CASES: readonly ContractCase[] = [
     async run(bench) {
       const { old, next } = await meeting(bench);
       const answers = await Promise.all(
-        old.flatMap((tenant, at) => [tenant.renew(), next[at]!.acquire()]),
+        old.flatMap((holder, at) => [holder.renew(), next[at]!.acquire()]),
       );
       const ids = answers.flatMap((answer) => (answer.status === 'ok' ? [answer.workerId] : []));
       bench.expect(new Set(ids).size).toEqual(ids.length);
@@ -28,22 +28,22 @@ export const RACE_CASES: readonly ContractCase[] = [
     async run(bench) {
       const { old, next } = await meeting(bench);
       await Promise.all(
-        old.flatMap((tenant, at) => [tenant.release(undefined), next[at]!.acquire()]),
+        old.flatMap((holder, at) => [holder.release(undefined), next[at]!.acquire()]),
       );
       const statuses = new Set<string>();
-      for (const tenant of next) statuses.add((await tenant.renew()).status);
+      for (const holder of next) statuses.add((await holder.renew()).status);
       bench.expect(statuses).toEqual(new Set(['ok']));
-      bench.expect((await (await bench.tenant(POOL)).acquire()).status).toEqual('none-free');
+      bench.expect((await (await bench.asker(POOL)).acquire()).status).toEqual('none-free');
     },
   },
 ];
 
 /** Holders whose ranges have just ended, and as many others who want a worker id. */
-async function meeting(bench: Bench): Promise<{ old: Tenant[]; next: Tenant[] }> {
-  const [old, next]: [Tenant[], Tenant[]] = [[], []];
+async function meeting(bench: Bench): Promise<{ old: ContractHolder[]; next: ContractHolder[] }> {
+  const [old, next]: [ContractHolder[], ContractHolder[]] = [[], []];
   for (let n = 0; n < WORKER_COUNT; n++) {
-    old.push((await bench.holder(POOL)).tenant);
-    next.push(await bench.tenant(POOL));
+    old.push((await bench.holder(POOL)).holder);
+    next.push(await bench.asker(POOL));
   }
   await bench.advance(TERMS.ttlMs);
   return { old, next };

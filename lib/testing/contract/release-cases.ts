@@ -3,17 +3,17 @@
  * names all that it needs.
  */
 import type { ContractCase } from './bench.js';
-import { granted } from './tenant.js';
+import { granted } from './contract-holder.js';
 
 export const RELEASE_CASES: readonly ContractCase[] = [
   {
     name: 'starts the next holder right after the last id that was made',
     needs: ['release', 'clock'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder();
+      const { holder, grant } = await bench.holder();
       await bench.advance(10);
       const lastMs = grant.floorMs + 3;
-      await tenant.release(lastMs);
+      await holder.release(lastMs);
       bench.expect((await bench.holder()).grant.floorMs).toEqual(lastMs + 1);
     },
   },
@@ -21,8 +21,8 @@ export const RELEASE_CASES: readonly ContractCase[] = [
     name: 'takes an unused lease back whole',
     needs: ['clock', 'release'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder();
-      await tenant.release(undefined);
+      const { holder, grant } = await bench.holder();
+      await holder.release(undefined);
       bench.expect((await bench.holder()).grant.floorMs).toEqual(grant.floorMs);
     },
   },
@@ -32,9 +32,9 @@ export const RELEASE_CASES: readonly ContractCase[] = [
     async run(bench) {
       const first = await bench.holder();
       await bench.advance(20);
-      await first.tenant.release(first.grant.floorMs + 10);
-      const { tenant, grant } = await bench.holder();
-      await tenant.release(first.grant.floorMs);
+      await first.holder.release(first.grant.floorMs + 10);
+      const { holder, grant } = await bench.holder();
+      await holder.release(first.grant.floorMs);
       bench.expect((await bench.holder()).grant.floorMs).toEqual(grant.floorMs);
     },
   },
@@ -42,8 +42,8 @@ export const RELEASE_CASES: readonly ContractCase[] = [
     name: 'never raises a ceiling by a release',
     needs: ['release', 'clock'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder();
-      await tenant.release(grant.ceilingMs + 90_000);
+      const { holder, grant } = await bench.holder();
+      await holder.release(grant.ceilingMs + 90_000);
       await bench.advance(grant.ceilingMs - bench.nowMs);
       bench.expect((await bench.holder()).grant.floorMs).toEqual(grant.ceilingMs);
     },
@@ -52,43 +52,43 @@ export const RELEASE_CASES: readonly ContractCase[] = [
     name: 'takes a worker id back only from the token that holds it',
     needs: ['release'],
     async run(bench) {
-      const { tenant } = await bench.holder();
-      await tenant.release(undefined, { token: 'a stranger' });
-      bench.expect((await (await bench.tenant()).acquire()).status).toEqual('none-free');
-      granted(await tenant.renew());
+      const { holder } = await bench.holder();
+      await holder.release(undefined, { token: 'a stranger' });
+      bench.expect((await (await bench.asker()).acquire()).status).toEqual('none-free');
+      granted(await holder.renew());
     },
   },
   {
     name: 'takes a worker id back only from whoever knows the nonce',
     needs: ['release'],
     async run(bench) {
-      const { tenant } = await bench.holder();
-      await tenant.release(undefined, { nonce: 'a copy', nonceNext: 'of the process' });
-      bench.expect((await (await bench.tenant()).acquire()).status).toEqual('none-free');
-      granted(await tenant.renew());
+      const { holder } = await bench.holder();
+      await holder.release(undefined, { nonce: 'a copy', nonceNext: 'of the process' });
+      bench.expect((await (await bench.asker()).acquire()).status).toEqual('none-free');
+      granted(await holder.renew());
     },
   },
   {
     name: 'takes nothing back for another layout',
     needs: ['release'],
     async run(bench) {
-      const { tenant } = await bench.holder();
+      const { holder } = await bench.holder();
       // There is no answer to say so; an error is as good as none.
-      await tenant.release(undefined, { fingerprint: 'other' }).catch(() => undefined);
-      bench.expect((await (await bench.tenant()).acquire()).status).toEqual('none-free');
-      granted(await tenant.renew());
+      await holder.release(undefined, { fingerprint: 'other' }).catch(() => undefined);
+      bench.expect((await (await bench.asker()).acquire()).status).toEqual('none-free');
+      granted(await holder.renew());
     },
   },
   {
     name: 'does nothing at a release that comes again when somebody else holds the worker id',
     needs: ['clock', 'release'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder();
-      await tenant.release(undefined);
+      const { holder, grant } = await bench.holder();
+      await holder.release(undefined);
       const next = await bench.holder();
-      await tenant.release(grant.floorMs);
-      bench.expect((await (await bench.tenant()).acquire()).status).toEqual('none-free');
-      bench.expect(granted(await next.tenant.renew()).floorMs).toEqual(next.grant.floorMs);
+      await holder.release(grant.floorMs);
+      bench.expect((await (await bench.asker()).acquire()).status).toEqual('none-free');
+      bench.expect(granted(await next.holder.renew()).floorMs).toEqual(next.grant.floorMs);
     },
   },
   {
@@ -98,14 +98,14 @@ export const RELEASE_CASES: readonly ContractCase[] = [
       const old = await bench.holder();
       const lastMs = old.grant.floorMs + 5;
       await bench.advance(10);
-      await old.tenant.release(lastMs);
-      const lease = old.tenant.lease!;
+      await old.holder.release(lastMs);
+      const lease = old.holder.lease!;
       const between = await bench.holder();
       await bench.advance(200);
       const usedMs = between.grant.floorMs + 100;
-      await between.tenant.release(usedMs);
-      granted(await old.tenant.acquire());
-      await old.tenant.support.release!(lease, lastMs);
+      await between.holder.release(usedMs);
+      granted(await old.holder.acquire());
+      await old.holder.support.release!(lease, lastMs);
       bench.expect((await bench.holder()).grant.floorMs).toBeGreaterThanOrEqual(usedMs + 1);
     },
   },

@@ -4,19 +4,19 @@
  * before.
  */
 import type { ContractCase } from './bench.js';
-import { granted, TERMS } from './tenant.js';
+import { granted, TERMS } from './contract-holder.js';
 
 export const REPEAT_CASES: readonly ContractCase[] = [
   {
     name: 'raises the ceiling at a repeated acquire, and remembers it',
     needs: ['clock'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder();
+      const { holder, grant } = await bench.holder();
       await bench.advance(TERMS.ttlMs / 2);
-      const again = granted(await tenant.acquire());
+      const again = granted(await holder.acquire());
       bench.expect(again.floorMs).toEqual(grant.floorMs);
       bench.expect(again.ceilingMs).toEqual(grant.ceilingMs + TERMS.ttlMs / 2);
-      const next = await bench.tenant();
+      const next = await bench.asker();
       await bench.advance(TERMS.ttlMs / 2);
       bench.expect((await next.acquire()).status).toEqual('none-free');
       await bench.advance(TERMS.ttlMs / 2);
@@ -27,11 +27,11 @@ export const REPEAT_CASES: readonly ContractCase[] = [
     name: 'lowers no ceiling when less is asked for than before',
     needs: [],
     async run(bench) {
-      const { tenant, grant } = await bench.holder();
+      const { holder, grant } = await bench.holder();
       const ttlMs = TERMS.ttlMs / 2;
-      const again = granted(await tenant.acquire({ ttlMs }));
+      const again = granted(await holder.acquire({ ttlMs }));
       bench.expect(again.ceilingMs).toBeGreaterThanOrEqual(grant.ceilingMs);
-      const renewed = granted(await tenant.renew({ ttlMs }));
+      const renewed = granted(await holder.renew({ ttlMs }));
       bench.expect(renewed.ceilingMs).toBeGreaterThanOrEqual(again.ceilingMs);
     },
   },
@@ -39,32 +39,32 @@ export const REPEAT_CASES: readonly ContractCase[] = [
     name: 'does not turn the chain of nonces back when an acquire comes again',
     needs: [],
     async run(bench) {
-      const { tenant } = await bench.holder();
-      granted(await tenant.renew());
-      granted(await tenant.renew());
-      await tenant.support.getNextWorkId(tenant.request);
-      granted(await tenant.renew());
+      const { holder } = await bench.holder();
+      granted(await holder.renew());
+      granted(await holder.renew());
+      await holder.support.getNextWorkId(holder.request);
+      granted(await holder.renew());
     },
   },
   {
     name: 'does not answer a token with the lease of whoever came after it',
     needs: ['clock'],
     async run(bench) {
-      const { tenant } = await bench.holder();
+      const { holder } = await bench.holder();
       await bench.advance(TERMS.ttlMs);
       const next = await bench.holder();
-      bench.expect((await tenant.acquire()).status).toEqual('none-free');
-      bench.expect(granted(await next.tenant.renew()).floorMs).toEqual(next.grant.floorMs);
+      bench.expect((await holder.acquire()).status).toEqual('none-free');
+      bench.expect(granted(await next.holder.renew()).floorMs).toEqual(next.grant.floorMs);
     },
   },
   {
     name: 'extends no range at a repeated acquire when another server answers',
     needs: ['clock', 'losses'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder();
+      const { holder, grant } = await bench.holder();
       await bench.happen('restart');
-      const safeMs = bench.nowMs + tenant.quarantineMs;
-      const { floorMs } = await bench.patiently(() => tenant.acquire());
+      const safeMs = bench.nowMs + holder.quarantineMs;
+      const { floorMs } = await bench.patiently(() => holder.acquire());
       bench.expect(floorMs).toBeGreaterThanOrEqual(Math.max(grant.ceilingMs, safeMs));
     },
   },
@@ -72,21 +72,21 @@ export const REPEAT_CASES: readonly ContractCase[] = [
     name: 'takes a worker id back also when the answer to the last renewal was lost',
     needs: ['release'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder();
-      granted(await tenant.support.refreshAlive(tenant.lease!));
-      await tenant.release(grant.floorMs);
-      bench.expect((await tenant.renew()).status).toEqual('unknown');
+      const { holder, grant } = await bench.holder();
+      granted(await holder.support.refreshAlive(holder.lease!));
+      await holder.release(grant.floorMs);
+      bench.expect((await holder.renew()).status).toEqual('unknown');
     },
   },
   {
     name: 'does nothing at the release of a lease that it never granted',
     needs: ['clock', 'release'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder();
-      await tenant.release(grant.ceilingMs, { workerId: 1, token: 'of nobody' });
+      const { holder, grant } = await bench.holder();
+      await holder.release(grant.ceilingMs, { workerId: 1, token: 'of nobody' });
       const other = await bench.holder({ workerIdMin: 1, workerIdMax: 1 });
       bench.expect(other.grant.nowMs).toBeGreaterThanOrEqual(other.grant.floorMs);
-      granted(await tenant.renew());
+      granted(await holder.renew());
     },
   },
 ];

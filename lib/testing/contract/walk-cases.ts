@@ -1,11 +1,11 @@
 /**
- * Random walks: whatever a few tenants do, and whatever befalls the store, the ranges that were
+ * Random walks: whatever a few holders do, and whatever befalls the store, the ranges that were
  * acknowledged for one worker id never overlap. Messages come again, long after they were sent.
  */
 import type { LeaseRequest } from '../../lease/distributed-support.js';
 import { SeededRandom } from '../seeded-random.js';
 import type { Bench, ContractCase, LossControl } from './bench.js';
-import type { Tenant } from './tenant.js';
+import type { ContractHolder } from './contract-holder.js';
 
 interface Claim {
   readonly workerId: number;
@@ -14,7 +14,7 @@ interface Claim {
 }
 
 const WORKER_ID_MAX = 2;
-const TENANT_COUNT = 5;
+const HOLDER_COUNT = 5;
 const STEP_COUNT = 250;
 /** Messages under way that may come again. */
 const LATE_COUNT = 12;
@@ -32,7 +32,7 @@ const STEP_MS_MAX = 20_000;
 
 export const WALK_CASES: readonly ContractCase[] = [
   {
-    name: 'keeps ranges apart on a random walk of tenants and clocks',
+    name: 'keeps ranges apart on a random walk of holders and clocks',
     needs: ['clock', 'release'],
     run: (bench) => new Walk(bench, 1, []).run(),
   },
@@ -42,7 +42,7 @@ export const WALK_CASES: readonly ContractCase[] = [
     run: (bench) => new Walk(bench, 2, LOSSES).run(),
   },
   {
-    name: 'keeps ranges apart on a random walk of tenants who take over from each other',
+    name: 'keeps ranges apart on a random walk of holders who take over from each other',
     needs: ['clock', 'release', 'claims'],
     run: (bench) => new Walk(bench, 3, [], 0.7).run(),
   },
@@ -51,8 +51,8 @@ export const WALK_CASES: readonly ContractCase[] = [
 class Walk {
   private readonly random: SeededRandom;
   private readonly claims: Claim[] = [];
-  /** What each tenant that lives was granted. */
-  private readonly held = new Map<Tenant, Claim[]>();
+  /** What each holder that lives was granted. */
+  private readonly held = new Map<ContractHolder, Claim[]>();
   /** What the network may deliver once more; the answers find nobody. */
   private readonly late: (() => Promise<unknown>)[] = [];
 
@@ -60,7 +60,7 @@ class Walk {
     private readonly bench: Bench,
     private readonly seed: number,
     private readonly losses: readonly (keyof LossControl)[],
-    /** How many of the tenants ask for one worker id, whoever holds it. */
+    /** How many of the holders ask for one worker id, whoever holds it. */
     private readonly claimRate = 0,
   ) {
     this.random = new SeededRandom(seed);
@@ -85,22 +85,22 @@ class Walk {
 
   private async act(): Promise<void> {
     if (this.late.length > 0 && this.random.chance(0.15)) await this.random.pick(this.late)();
-    const tenants = [...this.held.keys()];
-    if (tenants.length < TENANT_COUNT && this.random.chance(0.3)) return this.start();
-    if (tenants.length === 0) return;
-    const tenant = this.random.pick(tenants);
+    const holders = [...this.held.keys()];
+    if (holders.length < HOLDER_COUNT && this.random.chance(0.3)) return this.start();
+    if (holders.length === 0) return;
+    const holder = this.random.pick(holders);
     const act = this.random.next();
-    if (act < 0.65) return this.renew(tenant);
-    if (act < 0.75) return this.acquire(tenant);
-    if (act < 0.9) await this.release(tenant);
-    this.held.delete(tenant);
+    if (act < 0.65) return this.renew(holder);
+    if (act < 0.75) return this.acquire(holder);
+    if (act < 0.9) await this.release(holder);
+    this.held.delete(holder);
   }
 
   private async start(): Promise<void> {
-    const tenant = await this.bench.newcomer(this.wanted());
-    this.held.set(tenant, []);
-    this.mayComeAgain(() => tenant.support.getNextWorkId(tenant.request));
-    return this.acquire(tenant);
+    const holder = await this.bench.newcomer(this.wanted());
+    this.held.set(holder, []);
+    this.mayComeAgain(() => holder.support.getNextWorkId(holder.request));
+    return this.acquire(holder);
   }
 
   private wanted(): Partial<LeaseRequest> {
@@ -112,29 +112,29 @@ class Walk {
   }
 
   /** The first time, or again because the answer seemed lost. */
-  private async acquire(tenant: Tenant): Promise<void> {
-    const answer = await tenant.acquire();
-    if (answer.status === 'ok') this.note(tenant, answer);
-    else this.held.delete(tenant);
+  private async acquire(holder: ContractHolder): Promise<void> {
+    const answer = await holder.acquire();
+    if (answer.status === 'ok') this.note(holder, answer);
+    else this.held.delete(holder);
   }
 
-  private async renew(tenant: Tenant): Promise<void> {
-    const lease = tenant.lease!;
-    this.mayComeAgain(() => tenant.support.refreshAlive(lease));
-    const answer = await tenant.renew();
-    if (answer.status === 'ok') this.note(tenant, answer);
-    else if (answer.status !== 'hold') this.held.delete(tenant);
+  private async renew(holder: ContractHolder): Promise<void> {
+    const lease = holder.lease!;
+    this.mayComeAgain(() => holder.support.refreshAlive(lease));
+    const answer = await holder.renew();
+    if (answer.status === 'ok') this.note(holder, answer);
+    else if (answer.status !== 'hold') this.held.delete(holder);
   }
 
   /** Its ids ended somewhere in its range; those of a second range are not begun yet. */
-  private async release(tenant: Tenant): Promise<void> {
-    const claims = this.held.get(tenant)!;
+  private async release(holder: ContractHolder): Promise<void> {
+    const claims = this.held.get(holder)!;
     const last = claims.at(-1)!;
     const lastMs = this.random.between(last.floorMs, last.ceilingMs - 1);
     last.ceilingMs = lastMs + 1;
-    const lease = tenant.lease!;
-    this.mayComeAgain(() => tenant.support.release!(lease, lastMs));
-    await tenant.release(lastMs);
+    const lease = holder.lease!;
+    this.mayComeAgain(() => holder.support.release!(lease, lastMs));
+    await holder.release(lastMs);
   }
 
   private mayComeAgain(send: () => Promise<unknown>): void {
@@ -142,8 +142,8 @@ class Walk {
     if (this.late.length > LATE_COUNT) this.late.shift();
   }
 
-  private note(tenant: Tenant, grant: Claim): void {
-    const claims = this.held.get(tenant)!;
+  private note(holder: ContractHolder, grant: Claim): void {
+    const claims = this.held.get(holder)!;
     const { workerId, floorMs, ceilingMs } = grant;
     const same = claims.find((claim) => claim.workerId === workerId && claim.floorMs === floorMs);
     if (same) {

@@ -3,7 +3,7 @@
  * words, and names all that it needs.
  */
 import type { ContractCase } from './bench.js';
-import { granted, TERMS } from './tenant.js';
+import { granted, TERMS } from './contract-holder.js';
 
 /** Those of a layout with 22 worker bits, as Baidu's is. */
 const WIDE = { workerIdMin: 0, workerIdMax: 4_194_303 };
@@ -37,9 +37,9 @@ export const WIDE_CASES: readonly ContractCase[] = [
     name: 'answers a repeated acquire with the same lease among millions too',
     needs: ['wide'],
     async run(bench) {
-      const { tenant, grant } = await bench.holder(WIDE);
+      const { holder, grant } = await bench.holder(WIDE);
       for (let n = 0; n < 3; n++) await bench.holder(WIDE);
-      const again = granted(await tenant.acquire());
+      const again = granted(await holder.acquire());
       bench.expect([again.workerId, again.floorMs]).toEqual([grant.workerId, grant.floorMs]);
     },
   },

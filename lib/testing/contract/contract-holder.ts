@@ -11,7 +11,7 @@ import type {
 } from '../../lease/distributed-support.js';
 import { NO_REGISTRY } from '../../lease/held-lease.js';
 
-/** What tenants ask for unless a case says otherwise. */
+/** What holders ask for unless a case says otherwise. */
 export const TERMS = {
   fingerprint: 'contract',
   ttlMs: 60_000,
@@ -22,7 +22,7 @@ export const TERMS = {
   haveMs: 0,
 } as const;
 
-export class Tenant {
+export class ContractHolder {
   /** The lease as it would be asked to be prolonged now. */
   lease: WorkerLease | undefined;
   /** What it asks for; sent again it is a repeated acquire. */

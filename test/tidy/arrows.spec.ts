@@ -60,7 +60,8 @@ describe('arrows between rooms', () => {
       'lib/backends/memory/x.ts',
       '../redis/y.js',
       'imports lib/backends/redis/y.ts; ' +
-        'backends/memory may import counters, lock, registry, lease, core, errors, shown',
+        'backends/memory may import counters, lock, registry, lease, core, errors, shown, ' +
+        'process-wide',
     ],
     [
       'lib/nest/x.ts',
@@ -73,7 +74,7 @@ describe('arrows between rooms', () => {
       'lib/backends/schemes.ts',
       './redis/index.js',
       'imports lib/backends/redis/index.ts; ' +
-        'backends/schemes may import lease, errors, shown, types of registry, ' +
+        'backends/schemes may import lease, errors, shown, url-schemes, types of registry, ' +
         'types of counters, types of lock, types of generator-kind, backends by ' +
         'import(), counters by import()',
     ],

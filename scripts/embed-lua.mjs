@@ -33,14 +33,17 @@ function read(part) {
   return readFileSync(new URL(`${part}.lua`, FOLDER), 'utf8');
 }
 
+/** A part as the package knows it, which has no such folders. */
+const nameOf = (part) => `'${part.replace('scripts/', '')}'`;
+
 /** The text that scripts.generated.ts must have. */
 export function generateScripts() {
   const texts = [...new Set(Object.values(SCRIPTS).flat())].map(
-    (part) => `  '${part}': ${JSON.stringify(read(part))},\n`,
+    (part) => `  ${nameOf(part)}: ${JSON.stringify(read(part))},\n`,
   );
   const scripts = Object.entries(SCRIPTS).map(([name, parts]) => {
     const sha1 = createHash('sha1').update(parts.map(read).join('')).digest('hex');
-    const names = parts.map((part) => `'${part}'`).join(', ');
+    const names = parts.map(nameOf).join(', ');
     return `  ${name}: {\n    sha1: '${sha1}',\n    lua: joined(${names}),\n  },\n`;
   });
   return `/**

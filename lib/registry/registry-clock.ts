@@ -9,7 +9,7 @@ import { DATE_MS_MAX } from '../core/layout/epoch.js';
 /** Later than any other: what stands for a ceiling that cannot be read. */
 export const LAST_MS = DATE_MS_MAX;
 
-/** What a registry knows of the time. */
+/** The clock of a registry as its last operation left it. */
 export interface ClockState {
   /** The store's time at the last operation. */
   readonly lastTimeMs: number;

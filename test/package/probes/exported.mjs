@@ -17,10 +17,7 @@ for (const [at, entry] of ENTRIES.entries()) {
     if (imported[name] !== required[name]) different.push(`${name} of ${entry}`);
   }
   const { import: esm, require: cjs } = Object.values(exports)[at];
-  const forms = [
-    await import(new URL(esm.default, path).href),
-    require(new URL(cjs.default, path).pathname),
-  ];
+  const forms = [await import(new URL(esm, path).href), require(new URL(cjs, path).pathname)];
   for (const [name, value] of forms.flatMap((form) => Object.entries(form))) {
     if (typeof value === 'function' && value.name !== name)
       renamed.push(`${value.name}, ${name} of ${entry}`);

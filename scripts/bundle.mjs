@@ -12,9 +12,9 @@
 import { build, transform } from 'esbuild';
 import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, posix } from 'node:path';
-import ts from 'typescript';
 import { reachable, writeDeclarations } from './declarations.mjs';
 import { ENTRIES } from './entries.mjs';
+import { readable } from './readable-module.mjs';
 
 const LIB = 'dist/lib';
 /** @type {Readonly<Record<string, readonly string[]>>} the modules of whole rooms, by name */
@@ -114,12 +114,9 @@ function namesOfChunks(/** @type {import('esbuild').Metafile['outputs']} */ outp
   /** @type {Map<string, string>} from the hash of a chunk */
   const names = new Map();
   for (const [path, chunk] of chunks.toSorted(([, a], [, b]) => b.bytes - a.bytes)) {
-    const sizes = Object.entries(chunk.inputs).map(([file, { bytesInOutput }]) => ({
-      file,
-      bytesInOutput,
-    }));
-    const [largest] = sizes.toSorted((a, b) => b.bytesInOutput - a.bytesInOutput);
-    const room = roomOf(posix.relative(LIB, chunk.entryPoint ?? largest?.file ?? LIB));
+    const inputs = Object.entries(chunk.inputs);
+    const [largest] = inputs.toSorted(([, a], [, b]) => b.bytesInOutput - a.bytesInOutput);
+    const room = roomOf(posix.relative(LIB, chunk.entryPoint ?? largest?.[0] ?? LIB));
     const free = [room, ...Array.from(chunks, (_, at) => `${room}-${at + 2}`)];
     const name = free.find((one) => !taken.has(`shared/${one}.js`)) ?? room;
     taken.add(`shared/${name}.js`);
@@ -134,50 +131,9 @@ const roomOf = (/** @type {string} */ path) =>
 /** With the paths of what was made apart, and of sources as they are in the repository. */
 function finished(/** @type {string} */ path, /** @type {string} */ text) {
   const from = dirname(`dist/esm/${path}`);
-  return withTabs(withoutComments(withClassNames(text)))
+  return readable(text)
     .replaceAll(/"apart:([^"]+)"/g, (_, target) => `"${relativePath(from, `dist/${target}`)}"`)
     .replaceAll(/^\/\/ dist\/lib\/(.+)\.js$/gm, '// lib/$1.ts');
-}
-
-/** esbuild renames a class inside of itself, and with that for everybody: `A = class A2 {}`. */
-const RENAMED_CLASS = /\b(\w+) = (?:\w+ = )?class (_?\1\d*)\b/g;
-
-function withClassNames(/** @type {string} */ text) {
-  return [...text.matchAll(RENAMED_CLASS)].reduce(
-    (all, [, name = '', inside = '']) => all.replaceAll(new RegExp(`\\b${inside}\\b`, 'g'), name),
-    text,
-  );
-}
-
-/** esbuild leaves out all comments but those inside of classes. */
-function withoutComments(/** @type {string} */ text) {
-  /** @type {ts.CommentRange[]} */
-  const comments = [];
-  const visit = (/** @type {ts.Node} */ node) => {
-    if (ts.isClassElement(node))
-      comments.push(...(ts.getLeadingCommentRanges(text, node.pos) ?? []));
-    ts.forEachChild(node, visit);
-  };
-  visit(ts.createSourceFile('module.js', text, ts.ScriptTarget.ESNext));
-  return comments.reduceRight(
-    (rest, { pos, end }) => rest.slice(0, pos).trimEnd() + rest.slice(end),
-    text,
-  );
-}
-
-/** Half as many characters as two spaces, which are a tenth of all that there is. */
-function withTabs(/** @type {string} */ text) {
-  /** @type {ts.Node[]} */
-  const templates = [];
-  const visit = (/** @type {ts.Node} */ node) => {
-    if (ts.isTemplateLiteral(node)) templates.push(node);
-    else ts.forEachChild(node, visit);
-  };
-  visit(ts.createSourceFile('module.js', text, ts.ScriptTarget.ESNext));
-  const isQuoted = (/** @type {number} */ at) => templates.some((t) => t.pos < at && at < t.end);
-  return text.replaceAll(/^(?: {2})+/gm, (spaces, /** @type {number} */ at) =>
-    isQuoted(at) ? spaces : '\t'.repeat(spaces.length / 2),
-  );
 }
 
 function relativePath(/** @type {string} */ from, /** @type {string} */ to) {
@@ -187,34 +143,30 @@ function relativePath(/** @type {string} */ from, /** @type {string} */ to) {
 
 const TOOLS = ['cli/main.js', 'testing/index.js'];
 /** @type {import('esbuild').TransformOptions} */
-const COMPACT = {
-  charset: 'utf8',
-  keepNames: true,
-  lineLimit: 100,
-  minify: true,
-  target: 'node20',
-};
+const COMPACT = { keepNames: true, lineLimit: 100, minify: true };
 
-async function asCommonJs(
+/** A module in another form; minified where `settings` say so. */
+async function transformed(
   /** @type {string} */ text,
-  /** @type {import('esbuild').TransformOptions} */ settings = {},
+  /** @type {import('esbuild').TransformOptions} */ settings,
 ) {
-  const { code } = await transform(text, {
-    ...settings,
-    charset: 'utf8',
-    format: 'cjs',
-    platform: 'node',
-    // So that it is a require(): a CommonJS Jest has no other.
-    supported: { 'dynamic-import': false },
-    target: 'node20',
-  });
+  const { code } = await transform(text, { ...settings, charset: 'utf8', target: 'node20' });
   return code;
 }
 
-const write = async (/** @type {string} */ path, /** @type {string} */ text) => {
+/** A CommonJS Jest has no import(), only require(). */
+const asCommonJs = (/** @type {string} */ text, settings = {}) =>
+  transformed(text, {
+    ...settings,
+    format: 'cjs',
+    platform: 'node',
+    supported: { 'dynamic-import': false },
+  });
+
+async function write(/** @type {string} */ path, /** @type {string} */ text) {
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, text);
-};
+}
 
 /** @type {Set<string>} */
 const data = new Set();
@@ -225,23 +177,21 @@ for (const name of Object.keys(MODULES)) {
   modules.set(moduleFile(name), await wholeModule(files, apart(data, name)));
 }
 
-const textOf = (/** @type {string} */ path) => modules.get(path) ?? '';
 for (const [path, text] of modules) {
-  modules.set(path, finished(path, text));
-  const published = TOOLS.includes(path) ? await transform(textOf(path), COMPACT) : undefined;
-  await write(`dist/esm/${path}`, published?.code ?? textOf(path));
+  const code = finished(path, text);
+  modules.set(path, code);
+  await write(`dist/esm/${path}`, TOOLS.includes(path) ? await transformed(code, COMPACT) : code);
 }
+const textOf = (/** @type {string} */ path) => modules.get(path) ?? '';
+const entries = paths.map((path) => `${path}.js`);
 // The command line is a program, of which one form is enough.
-for (const path of reachable(
-  paths.map((entry) => `${entry}.js`),
-  textOf,
-)) {
+for (const path of reachable(entries, textOf)) {
   if (modules.has(path)) await write(`dist/cjs/${path}`, await asCommonJs(textOf(path), COMPACT));
 }
 for (const path of data) {
   const code = await asCommonJs(await readFile(`${LIB}/${path}`, 'utf8'));
   await write(`dist/${dataFile(path)}`, code);
 }
-await writeDeclarations(paths.map((entry) => `${entry}.js`));
+await writeDeclarations(entries);
 // The package as a whole is ESM.
 await write('dist/cjs/package.json', '{ "type": "commonjs" }\n');

@@ -1,4 +1,4 @@
--- What every script that changes its hash begins with, behind the time: version, clock, server.
+-- What every script that changes its hash begins with, after the time: version, clock, server.
 -- It says what the registry room says in opening.ts and registry-clock.ts.
 -- KEYS[1]  a hash, so that what it holds lives, moves and dies whole
 -- ARGV     as the script says

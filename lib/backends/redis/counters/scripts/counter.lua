@@ -1,4 +1,4 @@
--- What every script on a counter begins with, behind the moment and the numbers: the counter.
+-- What every script on a counter begins with, after the moment and the numbers: the counter.
 -- It says what the counters room says in counter-opening.ts.
 -- ARGV     1 counter, 2 loss window ms, 3 random text, 4.. as the script says
 local counter, lossWindow, random = ARGV[1], tonumber(ARGV[2]), ARGV[3]

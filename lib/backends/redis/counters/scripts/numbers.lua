@@ -1,4 +1,4 @@
--- Numbers up to 2^63 as decimal text: beyond 2^53 Lua's own are off by some. Cut behind the ninth
+-- Numbers up to 2^63 as decimal text: beyond 2^53 Lua's own are off by some. Cut after the ninth
 -- digit from the right both halves of a sum are exact.
 local POSITION_MAX = '9223372036854775807'
 

@@ -1,4 +1,4 @@
--- What every operation on worker ids knows of their holders, behind the beginning.
+-- What every operation on worker ids knows of their holders, after the beginning.
 -- KEYS[1]  the registry
 -- Answer   'ok', worker id, floor, ceiling, now, incarnation, server, operations, quarantine; a
 --          status and the wait in ms; or as opening.lua has it

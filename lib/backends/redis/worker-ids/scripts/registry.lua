@@ -1,4 +1,4 @@
--- What every script on a registry begins with, behind the moment: loss of data, layout.
+-- What every script on a registry begins with, after the moment: loss of data, layout.
 -- It says what the registry room says in opening.ts and layout-claim.ts.
 -- ARGV     1 fingerprint, 2 ttl ms, 3 loss window ms, 4 random text, 5.. as the script says
 -- Answer   a status and its values; or 'layout-mismatch' or 'other-version' and what is stored

@@ -9,9 +9,11 @@ const FOLDER = new URL('../lib/backends/redis/', import.meta.url);
 const MOMENT = 'scripts/moment';
 /** Whatever changes something follows the beginning that all of them have in common. */
 const OPENING = [MOMENT, 'scripts/opening'];
-const HOLDERS = [...OPENING, 'worker-ids/scripts/registry', 'worker-ids/scripts/holders'];
-const COUNTER = [...OPENING, 'counters/scripts/numbers', 'counters/scripts/counter'];
-const LOCK = [...OPENING, 'counters/scripts/numbers', 'locks/scripts/lock'];
+const CLOCK = 'scripts/clock';
+const REGISTRY = ['witness', 'registry', 'holders'].map((part) => `worker-ids/scripts/${part}`);
+const HOLDERS = [...OPENING, REGISTRY[0], CLOCK, ...REGISTRY.slice(1)];
+const COUNTER = [...OPENING, CLOCK, 'counters/scripts/numbers', 'counters/scripts/counter'];
+const LOCK = [...OPENING, CLOCK, 'counters/scripts/numbers', 'locks/scripts/lock'];
 const SCRIPTS = {
   acquire: [...HOLDERS, 'worker-ids/scripts/search', 'worker-ids/scripts/acquire'],
   renew: [...HOLDERS, 'worker-ids/scripts/renew'],

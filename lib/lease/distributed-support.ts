@@ -70,6 +70,24 @@ export interface LeaseTerms {
    * takes it for its own where that is shorter: whoever knew the one before brings what it knew.
    */
   readonly quarantineMs: number;
+  /** What the clock of this host shows, Unix ms. A copy of this package before 0.2 does not say. */
+  readonly wallMs?: number;
+  /** Absent before its first grant. */
+  readonly reckoned?: ReckonedTime;
+}
+
+/**
+ * What the clocks of a registry show now, as a process reckons that was told them once and has
+ * measured since, by its monotonic clock, how much time went by.
+ */
+export interface ReckonedTime {
+  /** Of the registry that told them, as in its mark. */
+  readonly incarnation: string;
+  readonly server: string;
+  /** The clock of the registry. */
+  readonly nowMs: number;
+  /** The clock of its store, to which the registry may have added something. */
+  readonly timeMs: number;
 }
 
 /** What a process asks for that wants a worker id. */
@@ -124,8 +142,10 @@ export interface LeaseGrant {
   readonly floorMs: number;
   /** Exclusive; Infinity for a worker id owned without end. */
   readonly ceilingMs: number;
-  /** The store's clock; absent where there is none. */
+  /** The registry's clock, which never goes back; absent where there is no store. */
   readonly nowMs?: number;
+  /** The store's clock itself, which the registry does not follow wherever it goes. */
+  readonly timeMs?: number;
   readonly mark?: RegistryMark;
   /** How long after a loss of data the registry keeps new ranges away from forgotten ones. */
   readonly quarantineMs?: number;

@@ -31,6 +31,8 @@ export interface KeeperParts {
   readonly workerIds: { readonly min: number; readonly max: number };
   readonly identity: ProcessIdentity;
   readonly hostClock: Clock;
+  /** Tells how much time went by, whatever is done to the clock of the host. */
+  readonly monotonicClock: Clock;
   /** The clock the generator reads; the keeper moves it when the host's clock is far off. */
   readonly idClock: AnchoredClock;
   readonly timers: Timers;

@@ -85,8 +85,7 @@ export class LeaseAcquirer {
   /** Once, since the worker id is free after one ttl anyway. */
   async giveBack(lease: WorkerLease, lastMs: number | undefined): Promise<void> {
     const { support, onNews } = this.parts;
-    const { quarantineMs } = this.terms.now;
-    const release = async () => support.release?.({ ...lease, quarantineMs }, lastMs);
+    const release = async () => support.release?.({ ...lease, ...this.terms.now }, lastMs);
     giveBackEndless(lease, lastMs);
     try {
       await this.caller.call(release, {
@@ -131,17 +130,18 @@ export class LeaseAcquirer {
   private async ask(request: LeaseRequest): Promise<Acquired | Refused> {
     const { support, hostClock, seat, identity, terms, workerIds } = this.parts;
     const sentAtMs = hostClock.now();
-    const { quarantineMs } = this.terms.now;
-    const sent = { ...request, quarantineMs, haveMs: seat.endMs ?? 0 };
+    const { askedAtMs } = this.terms;
+    const { minRangeMs: _, ...learned } = this.terms.now;
+    const sent = { ...request, ...learned, haveMs: seat.endMs ?? 0 };
     const checked = (given: LeaseAnswer) => checkedAnswer(given, workerIds);
     try {
       const given = await this.caller.call(() => support.getNextWorkId(sent), {
         // A grant that comes too late is not lost: the next try, with this token, gets it again.
-        late: (answer) => this.terms.heard(checked(answer)),
+        late: (answer) => this.terms.heard(checked(answer), askedAtMs),
         consequence: 'The call is repeated.',
       });
       const answer = checked(given);
-      this.terms.heard(answer);
+      this.terms.heard(answer, askedAtMs);
       if (answer.status !== 'ok') return refused(answer, request);
       const grant = claimEndless(answer, request);
       const { workerId, ceilingMs: haveMs, mark = NO_REGISTRY } = grant;

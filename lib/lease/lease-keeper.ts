@@ -46,10 +46,10 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   private readonly timer: RefreshTimer;
 
   constructor(private readonly parts: KeeperParts) {
-    this.skew = new ClockSkew(parts.hostClock, parts.idClock, parts.options);
+    this.skew = new ClockSkew(parts, parts.idClock, parts.options);
     this.caller = new SupportCaller(parts.timers, parts.options.callTimeoutMs);
     this.retryDelay = new RetryDelay(parts.random);
-    this.terms = new AskedTerms(parts.terms);
+    this.terms = new AskedTerms(parts.terms, parts);
     this.news = new LeaseNews(parts, this.stopping.signal);
     this.acquirer = new LeaseAcquirer(parts, this.terms, this.caller, this.stopping.signal);
     this.rollbackCure = new RollbackCure(parts, this.acquirer, this.skew);
@@ -112,7 +112,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   private async takeLease(acquired: Acquired): Promise<void> {
     // Granted while the application was closing: nobody will use it.
     if (this.stopping.signal.aborted) return this.acquirer.giveBack(acquired.asked, undefined);
-    this.skew.measure(acquired.grant.nowMs, acquired.sentAtMs);
+    this.skew.measure(acquired.grant, acquired.sentAtMs);
     this.seat(acquired, { rewinds: false });
     this.news.ended('no worker id');
     this.change('leased', texts.grantText(acquired.grant));
@@ -134,9 +134,9 @@ export class LeaseKeeper implements Keeper, SeatWatch {
 
   /** A rejected clock empties the seat; a good one seats the lease again. */
   private checkClock(): void {
-    const { isSkewed, refusal, text } = this.skew;
-    if (isSkewed) this.news.tell('skew', text);
-    else this.news.ended('skew');
+    const { isSkewed, refusal, text, storeText } = this.skew;
+    this.news.tellWhile('skew', isSkewed ? text : undefined);
+    this.news.tellWhile('store clock', storeText);
     if (refusal !== undefined) {
       this.parts.seat.vacate(() => refusal);
       this.change('dropped', text);
@@ -184,8 +184,9 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   }
 
   /** An answer counts only for the lease it was asked for, however late it comes. */
-  private async apply(lease: HeldLease, { answer, asked, sentAtMs }: Renewed): Promise<void> {
-    this.terms.heard(answer);
+  private async apply(lease: HeldLease, renewed: Renewed): Promise<void> {
+    const { answer, asked, sentAtMs, askedAtMs } = renewed;
+    this.terms.heard(answer, askedAtMs);
     if (lease !== this.lease) return;
     switch (answer.status) {
       case 'ok':
@@ -210,7 +211,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
 
   private async renewed(lease: HeldLease, grant: LeaseGrant, sentAtMs: number): Promise<void> {
     this.hold(lease);
-    this.skew.measure(grant.nowMs, sentAtMs);
+    this.skew.measure(grant, sentAtMs);
     this.change('renewed', 'The store answers again.');
     this.checkClock();
     await this.switchBack(lease);

@@ -25,6 +25,12 @@ export class LeaseNews {
     this.told.delete(cause);
   }
 
+  /** Tells of a cause as long as there is a text for it. */
+  tellWhile(cause: string, text: string | undefined): void {
+    if (text === undefined) this.ended(cause);
+    else this.tell(cause, text);
+  }
+
   say(text: string): void {
     if (!this.stopping.aborted) quietly(() => this.listeners.onNews(text));
   }

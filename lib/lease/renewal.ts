@@ -24,6 +24,8 @@ export interface Renewed {
   readonly asked: WorkerLease;
   /** By the host's clock, Unix ms. */
   readonly sentAtMs: number;
+  /** By its monotonic clock. */
+  readonly askedAtMs: number;
 }
 
 export class Renewal {
@@ -37,10 +39,11 @@ export class Renewal {
     const { record } = this;
     const asked = { ...lease, ...terms.now };
     const { workerId, haveMs } = asked;
+    const { askedAtMs } = terms;
     const sentAtMs = skew.hostNowMs;
     const checked = (given: LeaseAnswer): Renewed => {
       const answer = checkedAnswer(given, { min: workerId, max: workerId, haveMs });
-      return { answer, asked, sentAtMs };
+      return { answer, asked, sentAtMs, askedAtMs };
     };
     const late = async (given: LeaseAnswer) => {
       const renewed = checked(given);

@@ -5,6 +5,7 @@
  * Nothing runs yet: generator-run.ts starts and stops it, for the module and for scripts alike.
  * Promise: what is said about a lease never changes it, whatever the application's logger does.
  */
+import { monotonicClock } from '../core/clock.js';
 import type { AnchoredClock } from '../core/seat/anchored-clock.js';
 import { SeatWords } from '../core/seat/seat-words.js';
 import { joinSeat, shareSeat } from '../core/seat/shared-lease.js';
@@ -127,6 +128,7 @@ function keeperOf(source: LeaseSource, config: WorkerConfig, context: KeeperCont
     workerIds,
     identity,
     hostClock: clock,
+    monotonicClock,
     idClock,
     timers,
     random: Math.random,

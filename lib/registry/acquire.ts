@@ -5,7 +5,7 @@
  * ahead of the registry's clock than one ttl.
  */
 import type { LeaseRequest } from '../lease/distributed-support.js';
-import { granted } from './grant.js';
+import { granted, timed } from './grant.js';
 import { claimed, isLive } from './layout-claim.js';
 import { open } from './opening.js';
 import { nowOf } from './registry-clock.js';
@@ -19,6 +19,10 @@ import type {
 } from './slice.js';
 
 export function acquire(slice: AcquireSlice, request: LeaseRequest, reading: StoreReading): Step {
+  return timed(acquired(slice, request, reading), reading);
+}
+
+function acquired(slice: AcquireSlice, request: LeaseRequest, reading: StoreReading): Step {
   const opening = open(slice.header, request, reading);
   if (opening.refused !== undefined) return opening.refused;
   const { fingerprint, haveMs } = request;

@@ -6,15 +6,18 @@
  * below one that could have been forgotten. The Lua of backends/redis says the same: opening.lua
  * for every script, registry.lua for those on a registry.
  */
-import type { LeaseAnswer, LeaseTerms } from '../lease/distributed-support.js';
-import { contests, contested, isForAnother } from './layout-claim.js';
-import { clockAt, nowAt, nowOf } from './registry-clock.js';
+import type { LeaseAnswer, LeaseTerms, ReckonedTime } from '../lease/distributed-support.js';
+import { SANE_MS, contests, contested, isForAnother } from './layout-claim.js';
+import { clockAt, nowAt, nowOf, witnessedTime } from './registry-clock.js';
 import type { RegistryHeader, Step, StoreReading } from './slice.js';
+
+/** How exactly a survivor tells how far ahead the registry was that was lost. */
+const HEARD_STEP_MS = 1000;
 
 /** Of the protocol. A registry that is kept by another one is left alone. */
 export const VERSION = '1';
 
-export interface OpeningTerms extends Pick<LeaseTerms, 'fingerprint' | 'ttlMs' | 'quarantineMs'> {
+export interface OpeningTerms extends LeaseTerms {
   /** Where the range ends that whoever asks may still use, or 0. */
   readonly haveMs: number;
 }
@@ -27,7 +30,7 @@ export function open(
   terms: OpeningTerms,
   reading: StoreReading,
 ): Opening {
-  if (stored === undefined) return { header: created(terms, reading) };
+  if (stored === undefined) return { header: withHeard(created(terms, reading), terms.reckoned) };
   if (stored.version !== VERSION) {
     const answer = { status: 'other-version', version: stored.version } as const;
     return { refused: { answer, slots: [] } };
@@ -64,9 +67,31 @@ export function afterLoss(header: RegistryHeader): RegistryHeader {
   return { ...header, era: header.era + 1, safeFloorMs };
 }
 
-/** A registry of which a part is found to be missing, whoever asks. */
+/**
+ * A registry of which a part is found to be missing, whoever asks. What it forgot was granted by
+ * the clock of the store, so that no witness against that counts.
+ */
 export function withLoss(stored: RegistryHeader, reading: StoreReading): RegistryHeader {
   return afterLoss({ ...stored, ...clockAt(stored, reading) });
+}
+
+/**
+ * The registry before the last loss may have been ahead of this one: its store's clock was set
+ * back, and what it had added was forgotten with the rest. Whoever was told its time brings it, and
+ * what was forgotten then ends as much later. It is taken in whole steps, so that a fleet of
+ * survivors, whose messages take some ms more or less, moves it once.
+ */
+export function withHeard(header: RegistryHeader, reckoned?: ReckonedTime): RegistryHeader {
+  if (reckoned === undefined) return header;
+  const heardMs = reckoned.nowMs - nowOf(header);
+  const behindMs = Math.ceil(heardMs / HEARD_STEP_MS) * HEARD_STEP_MS;
+  const safeFloorMs = header.safeFloorMs + behindMs;
+  const slewMs = header.slewMs + behindMs;
+  const isSane = behindMs > 0 && heardMs < SANE_MS;
+  // Nothing that was forgotten can lie ahead any more, however far the old clock was.
+  if (!isSane || safeFloorMs <= nowOf({ ...header, slewMs })) return header;
+  // What was granted since began at the old floor, and goes on above the new one.
+  return { ...header, slewMs, safeFloorMs, era: header.era + 1 };
 }
 
 /** An absent registry cannot be told from a lost one, so that none is believed to be new. */
@@ -82,10 +107,17 @@ function reopened(
   terms: OpeningTerms,
   reading: StoreReading,
 ): RegistryHeader {
-  const moved = { ...stored, ...clockAt(stored, reading), operations: stored.operations + 1 };
+  const { server } = reading;
+  const operations = stored.operations + 1;
+  const isSame = stored.server === server;
+  const { reckoned } = terms;
+  const isToldHere = reckoned?.incarnation === stored.incarnation && reckoned.server === server;
+  const witness = { ...terms, reckoned: isToldHere ? reckoned : undefined };
+  const timeMs = isSame ? witnessedTime(stored, reading.timeMs, witness) : reading.timeMs;
+  const moved = { ...stored, ...clockAt(stored, { ...reading, timeMs }), operations };
   const header = withQuarantine(moved, quarantineOf(terms, reading));
-  if (header.server === reading.server) return header;
-  return { ...afterLoss(header), server: reading.server };
+  if (!isSame) return withHeard({ ...afterLoss(header), server: reading.server }, reckoned);
+  return isToldHere ? header : withHeard(header, reckoned);
 }
 
 /** What the last loss forgot may end later than was known then: its floor moves as far. */

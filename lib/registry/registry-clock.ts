@@ -5,6 +5,7 @@
  * up with every change between them, so that a store of several servers keeps to the highest time.
  */
 import { DATE_MS_MAX } from '../core/layout/epoch.js';
+import type { LeaseTerms } from '../lease/distributed-support.js';
 
 /** Later than any other: what stands for a ceiling that cannot be read. */
 export const LAST_MS = DATE_MS_MAX;
@@ -39,6 +40,26 @@ export interface LaterTime {
   readonly timeMs: number;
   /** Default `slewed`. */
   readonly clock?: ClockPolicy | undefined;
+}
+
+/** A step of the store's clock beyond this is followed only if another clock shows it too. */
+export const STEP_MS = 5000;
+
+/** The clocks of whoever asks; what it reckons with was told by this very registry. */
+export type Witness = Pick<LeaseTerms, 'ttlMs' | 'wallMs' | 'reckoned'>;
+
+/**
+ * The time of the store; or, where it has stepped forward and whoever asks knows better, that of
+ * the witness. A holder reckons by its monotonic clock. Whoever comes new has its wall clock alone,
+ * which counts only if it fits a registry that was in use until now.
+ */
+export function witnessedTime(last: ClockState, timeMs: number, witness: Witness): number {
+  const { wallMs, reckoned, ttlMs } = witness;
+  const { lastTimeMs } = last;
+  if (wallMs === undefined || timeMs - Math.max(lastTimeMs, wallMs) <= STEP_MS) return timeMs;
+  const fits = wallMs >= lastTimeMs - STEP_MS && wallMs <= lastTimeMs + ttlMs;
+  const knownMs = reckoned?.timeMs ?? (fits ? wallMs : timeMs);
+  return timeMs - knownMs <= STEP_MS ? timeMs : Math.max(lastTimeMs, knownMs);
 }
 
 /** A clock as it stands at a later time: what a step would begin with, and an operator is shown. */

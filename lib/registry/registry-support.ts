@@ -85,9 +85,11 @@ export class RegistrySupport implements IDistributedSupport {
 
   /** Asked the same again, as by a caller that gave up, it answers both with what comes. */
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
-    const onItsWay = this.#latest.answerOnItsWay<LeaseAnswer>(request);
+    // Its clocks have gone on between two tries, and it is the same question.
+    const question = { ...request, wallMs: undefined, reckoned: undefined };
+    const onItsWay = this.#latest.answerOnItsWay<LeaseAnswer>(question);
     if (onItsWay !== undefined) return withoutTime(await onItsWay);
-    return this.#latest.repeatable(request, async (isLatest) => {
+    return this.#latest.repeatable(question, async (isLatest) => {
       const { slice, step } = await this.#attempts({
         take: (number) => acquireFrom(this.#rows, request, number),
         isLatest,

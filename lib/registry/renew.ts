@@ -5,9 +5,9 @@
  * holder that knows more than the registry proves that data was lost.
  */
 import type { RegistryMark, WorkerLease } from '../lease/distributed-support.js';
-import { granted } from './grant.js';
+import { granted, timed } from './grant.js';
 import { SANE_MS, claimed } from './layout-claim.js';
-import { afterLoss, open } from './opening.js';
+import { open, withHeard, withLoss } from './opening.js';
 import { nowOf } from './registry-clock.js';
 import type { HeldSlot, RegistryHeader, Step, StoreReading, WorkerSlice } from './slice.js';
 
@@ -19,11 +19,11 @@ export function renew(slice: WorkerSlice, lease: WorkerLease, reading: StoreRead
   const isHolder = holder !== undefined && holder.token === lease.token;
   const mine = claimed(opening.header, lease.fingerprint);
   const isProof = provesLoss(mine, lease.mark, isHolder && lease.haveMs > lastMs);
-  const header = isProof ? afterProof(mine, lease.mark) : mine;
+  const header = isProof ? afterProof(mine, lease, reading) : mine;
   const believed = { ...slot, ceilingMs: believedMs(lastMs, lease.haveMs, nowOf(header)) };
   const raised = believed.ceilingMs > lastMs ? [believed] : [];
   if (isHolder) {
-    const step = prolonged(header, { ...believed, holder }, lease);
+    const step = timed(prolonged(header, { ...believed, holder }, lease), reading);
     return step.answer.status === 'hold' ? { ...step, slots: raised } : step;
   }
   if (holder === undefined) return { answer: { status: 'unknown' }, header, slots: raised };
@@ -72,7 +72,11 @@ function provesLoss(header: RegistryHeader, seen: RegistryMark, hasMore: boolean
 }
 
 /** What was proved once must not be proved again by the same holder, or nobody gets on. */
-function afterProof(header: RegistryHeader, seen: RegistryMark): RegistryHeader {
+function afterProof(
+  header: RegistryHeader,
+  { mark: seen, reckoned }: WorkerLease,
+  reading: StoreReading,
+): RegistryHeader {
   const operations = Math.max(header.operations, seen.operations);
-  return { ...afterLoss(header), operations };
+  return { ...withHeard(withLoss(header, reading), reckoned), operations };
 }

@@ -17,6 +17,7 @@ import { RACE_CASES } from './contract/race-cases.js';
 import { RELEASE_CASES } from './contract/release-cases.js';
 import { RENEW_CASES } from './contract/renew-cases.js';
 import { REPEAT_CASES } from './contract/repeat-cases.js';
+import { TIME_CASES } from './contract/time-cases.js';
 import { WALK_CASES } from './contract/walk-cases.js';
 import { WIDE_CASES } from './contract/wide-cases.js';
 
@@ -28,8 +29,9 @@ export interface SupportContract extends BenchParts {
    * What the support or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
    * `lossControl`), 'version' (no `versionControl`), 'release', 'workers' (methods it has not),
    * 'longest free' (any free worker id is taken, which is safe), 'claims' (it takes no notice of
-   * `takesOver`, which is safe), 'wide' (it has not millions of worker ids), 'end' (its leases
-   * never end: what such a support must do is tried instead of all else).
+   * `takesOver`, which is safe), 'reckoned' (it takes no notice of the clocks of whoever asks),
+   * 'wide' (it has not millions of worker ids), 'end' (its leases never end: what such a support
+   * must do is tried instead of all else).
    */
   readonly leaveOut?: readonly ContractNeed[];
 }
@@ -45,6 +47,7 @@ export const CONTRACT_CASES = [
   ...ERA_CASES,
   ...LAYOUT_CASES,
   ...QUARANTINE_CASES,
+  ...TIME_CASES,
   ...VERSION_CASES,
   ...WALK_CASES,
   ...WIDE_CASES,

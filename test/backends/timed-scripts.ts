@@ -37,11 +37,14 @@ export function timedLua(wholeCountMax: number) {
 /** What a script is given, in the order of redis.support.ts. */
 export function timedArguments(call: StoreCall, reading: StoreReading): (string | number)[] {
   const terms = call.op === 'acquire' ? call.request : call.lease;
+  const { wallMs = '', reckoned } = terms;
+  const { incarnation = '', server = '', nowMs = '', timeMs = '' } = reckoned ?? {};
   return [
     terms.fingerprint,
     terms.ttlMs,
     Math.max(reading.lossWindowMs, terms.quarantineMs - terms.ttlMs),
     reading.random,
+    ...[wallMs, incarnation, server, nowMs, timeMs],
     ...ownArguments(call),
     reading.timeMs,
     reading.server,

@@ -11,7 +11,7 @@ import {
   type ContractNeed,
 } from '../../lib/testing/index.js';
 import { loadLibrary } from '../mutants/load-library.mjs';
-import { REGISTRY_MUTANTS, SAFE_VARIANTS } from '../mutants/mutants.mjs';
+import { REGISTRY_MUTANTS, SAFE_VARIANTS, TIME_MUTANTS } from '../mutants/mutants.mjs';
 import { MUTANT_REJECTED_BY, SAFE_VARIANT_IS_WITHOUT } from './mutant-rejected-by.js';
 import { CLAIM_FAULTS } from './claim-faults.js';
 import { LAYOUT_FAULTS } from './layout-faults.js';
@@ -19,6 +19,10 @@ import { REGISTRY_FAULTS } from './registry-faults.js';
 import { memoryStore } from './settable-stores.js';
 import { WRONG_SUPPORTS } from './wrong-supports.js';
 
+/** Those of the store: a suite of supports sees no keeper. */
+const STORE_TIME_MUTANTS = TIME_MUTANTS.filter(({ edits }) =>
+  edits.every(({ file }) => file.startsWith('registry/')),
+);
 const FAULTS = [...REGISTRY_FAULTS, ...LAYOUT_FAULTS, ...CLAIM_FAULTS];
 
 /** The cases of the suite that a support fails. */
@@ -46,13 +50,13 @@ describe('the contract suite', () => {
   const rejections = new Map<string, string[]>();
 
   beforeAll(async () => {
-    for (const { name, edits } of [...REGISTRY_MUTANTS, ...FAULTS])
+    for (const { name, edits } of [...REGISTRY_MUTANTS, ...STORE_TIME_MUTANTS, ...FAULTS])
       rejections.set(name, await failuresOf(await mutated(edits)));
     for (const { name, build, leaveOut } of WRONG_SUPPORTS)
       rejections.set(name, await failuresOf(build(), leaveOut));
   });
 
-  it.each(REGISTRY_MUTANTS)('rejects the mutant: $name', ({ name }) => {
+  it.each([...REGISTRY_MUTANTS, ...STORE_TIME_MUTANTS])('rejects the mutant: $name', ({ name }) => {
     expect(rejections.get(name)).not.toEqual([]);
     expect(rejections.get(name)).toEqual(
       expect.arrayContaining([...(MUTANT_REJECTED_BY[name] ?? [])]),

@@ -63,6 +63,24 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
     ],
   },
   {
+    name: 'a floor that is told late is for newcomers only',
+    by: 'moves the floor for all where it is told late that a lost registry was ahead',
+    edits: [
+      inOpening(
+        'return { ...header, slewMs, safeFloorMs, era: header.era + 1 };',
+        'return { ...header, slewMs, safeFloorMs };',
+      ),
+    ],
+  },
+  {
+    name: 'a witness counts also after a loss',
+    by: 'follows its store after a loss, whatever clock whoever asks has',
+    edits: [
+      inOpening('isSame ? witnessedTime', 'stored ? witnessedTime'),
+      inOpening('isToldHere ? reckoned : undefined', 'reckoned'),
+    ],
+  },
+  {
     name: 'a token leads to the lease of its successor',
     by: 'does not answer a token with the lease of whoever came after it',
     edits: [inMemory('if (former !== undefined) state.workers.delete(former.token);', '')],
@@ -205,7 +223,7 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
   {
     name: 'operations are not counted',
     by: 'says in each answer which registry it is, and counts up during a lease',
-    edits: [inOpening('operations: stored.operations + 1', 'operations: stored.operations')],
+    edits: [inOpening('operations = stored.operations + 1', 'operations = stored.operations')],
   },
   {
     name: 'no loss window when another server answers',

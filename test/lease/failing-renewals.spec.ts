@@ -238,8 +238,7 @@ describe('a support that does wrong', () => {
   });
 
   it('says once that the clock is off, however the figure trembles', async () => {
-    const world = new World();
-    world.storeAheadMs = 3_600_000;
+    const world = new World({ storeAheadMs: 3_600_000 });
     const { keeper, news } = holder(world);
     await keeper.start();
     for (let n = 0; n < 20; n++) {
@@ -251,9 +250,13 @@ describe('a support that does wrong', () => {
     world.time.wallMs += world.storeAheadMs;
     world.storeAheadMs = 0;
     await keeper.refresh();
+    world.time.wallMs -= 3_600_000;
     world.storeAheadMs = 3_600_000;
     await keeper.refresh();
-    expect(news.filter((line) => line.includes('clock of this host'))).toHaveLength(2);
+    const said = news.filter((line) => line.includes('clock of this host'));
+    expect(said).toHaveLength(2);
+    expect(said[0]).toContain('Set whichever is wrong (NTP).');
+    expect(said[1]).toContain('It was set back by 3600000 ms.');
     await keeper.stop();
   });
 });

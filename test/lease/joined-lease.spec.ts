@@ -11,8 +11,8 @@ import { World, process } from './world.js';
 import { codeOf } from '../code-of.js';
 
 /** A process of two more threads in a world. */
-function sharing(given: Partial<LeaseOptions> = {}) {
-  const world = new World();
+function sharing(given: Partial<LeaseOptions> = {}, storeAheadMs = 0) {
+  const world = new World({ storeAheadMs });
   const owner = process(world, given, 0, SeatWords.shared());
   const shared = shareSeat(owner.seat, { aheadMsMax: 1000, sequenceStart: 'zero' })!;
   const thread = () => {
@@ -41,8 +41,7 @@ describe('a thread that shares a lease', () => {
   });
 
   it('shows the state of the lease, and follows the clock its keeper follows', async () => {
-    const { world, owner, threads } = sharing();
-    world.storeAheadMs = 3_600_000;
+    const { world, owner, threads } = sharing({}, 3_600_000);
     await owner.keeper.start();
     const [{ lease, generator }] = threads;
     expect(lease).toMatchObject({ state: 'active', clockSkewMs: 3_600_000 });

@@ -35,7 +35,8 @@ export class World implements IDistributedSupport {
   private held: (() => void)[] = [];
 
   /** Its registry begins with it, unless it `isAbsent`. */
-  constructor({ isAbsent = false } = {}) {
+  constructor({ isAbsent = false, storeAheadMs = 0 } = {}) {
+    this.storeAheadMs = storeAheadMs;
     if (!isAbsent) this.registry.state = stateOf(newHeader(this.reading()));
   }
 
@@ -101,6 +102,7 @@ export function process(
       isSnapshot: () => false,
     },
     hostClock,
+    monotonicClock: { now: () => world.time.passedMs },
     idClock,
     timers: world.time,
     random: () => 0.5,

@@ -6,7 +6,8 @@
 import { CLIENT_MUTANTS } from './client-mutants.mjs';
 import { REGISTRY_MUTANTS } from './registry-mutants.mjs';
 import { SAFE_VARIANTS } from './safe-variants.mjs';
+import { TIME_MUTANTS } from './time-mutants.mjs';
 
-export const BROKEN_VARIANTS = [...REGISTRY_MUTANTS, ...CLIENT_MUTANTS];
+export const BROKEN_VARIANTS = [...REGISTRY_MUTANTS, ...TIME_MUTANTS, ...CLIENT_MUTANTS];
 
-export { CLIENT_MUTANTS, REGISTRY_MUTANTS, SAFE_VARIANTS };
+export { CLIENT_MUTANTS, REGISTRY_MUTANTS, SAFE_VARIANTS, TIME_MUTANTS };

@@ -76,10 +76,12 @@ const PROPERTIES: Record<string, (Registry: Support) => Promise<void>> = {
   async 'is not told a time that was read before it asked'(Registry) {
     const { time, support } = await setUp(Registry, 3000);
     const one = support();
-    const [first, second] = [one.getNextWorkId(REQUEST), one.getNextWorkId({ ...REQUEST })];
+    // The clock of whoever asks has gone on meanwhile.
+    const [once, again] = [0, 2000].map((ms) => ({ ...REQUEST, wallMs: time.now() + ms }));
+    const [first, second] = [one.getNextWorkId(once!), one.getNextWorkId(again!)];
     await time.advance(START_MS);
-    const { nowMs, ...grant } = (await first) as LeaseGrant;
-    expect(nowMs).toBeGreaterThan(0);
+    const { nowMs, timeMs, ...grant } = (await first) as LeaseGrant;
+    expect([nowMs, timeMs]).toEqual([expect.any(Number), expect.any(Number)]);
     expect(await second).toEqual(grant);
   },
 

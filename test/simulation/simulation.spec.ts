@@ -10,7 +10,7 @@ import { runsOf } from './judge-mutants.mjs';
 import { replay } from './replay.js';
 import { runSimulations } from './run-simulations.mjs';
 
-const SEEDS = Array.from({ length: 18 }, (_, n) => n + 1);
+const SEEDS = Array.from({ length: 18 }, (_, n) => n + 14);
 /** Each takes twice as long. */
 const ROWS_SEED_COUNT = 16;
 
@@ -77,7 +77,8 @@ describe('simulated fleets', () => {
   it('are refused by the name of a scenario that does not exist', async () => {
     await expect(simulate({ seed: 1, scenario: 'peace' })).rejects.toThrow(
       'Expected `scenario` to be one of network, clocks, processes, crowd, losses, split-brain, ' +
-        'clones, everything, create, relayout, misconfigured, ttls, claims, wide, rows, got peace.',
+        'clones, everything, create, relayout, misconfigured, ttls, claims, wide, rows, ' +
+        'step back, then loss, step back, then loss, newcomers, step forward for seconds, got peace.',
     );
   });
 });

@@ -54,6 +54,7 @@ export type ContractNeed =
   | 'longest free'
   | 'version'
   | 'claims'
+  | 'reckoned'
   | 'wide'
   | 'end';
 

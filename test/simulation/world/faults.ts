@@ -30,6 +30,18 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
     const byMs = random.pick([100, plan.lease.ttlMs, HOUR_MS]);
     store.jumpBy(random.between(-byMs, byMs));
   },
+  'store clock set back': (_, { plan, random, store }) => {
+    store.jumpBy(-random.pick([plan.lease.ttlMs / 2, plan.lease.ttlMs, 5 * plan.lease.ttlMs]));
+  },
+  'store clock wrong for a while': (_, { random, store, time }) => {
+    const byMs = random.pick([HOUR_MS, 24 * HOUR_MS, 365 * 24 * HOUR_MS]);
+    if (store.isClockWrong || !store.jumpBy(byMs)) return;
+    store.isClockWrong = true;
+    time.after(random.between(1, 3000), () => {
+      store.jumpBy(-byMs);
+      store.isClockWrong = false;
+    });
+  },
   'store away': (_, { plan, random, store, time }) => {
     store.isAway = true;
     time.after(random.between(0, 2 * plan.lease.ttlMs), () => (store.isAway = false));

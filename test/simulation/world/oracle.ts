@@ -17,6 +17,8 @@ export type ViolationKind =
   | 'outside'
   /** A thread made an id below its last one. */
   | 'order'
+  /** An id is dated to a time that no clock but the store's has shown. */
+  | 'date'
   /** Copies of a process went on with one lease for longer than two renewals. */
   | 'twins'
   /** The faults were over and ids did not come back. */
@@ -83,6 +85,8 @@ export class Oracle {
   private readonly baseBlock: number;
   private readonly blockSize: number;
   private readonly workerCount: number;
+  /** Where the times of ids end; a scenario that looks at dates moves it. */
+  latestTick: () => number = () => Infinity;
 
   /** @param baseTick blocks are counted from it, as small numbers are looked up faster */
   constructor(
@@ -126,6 +130,9 @@ export class Oracle {
     const claim = witness.claims[found];
     if (claim === undefined) {
       this.violated('outside', `${witness.name} made ${id}: worker ${workerId}, tick ${tick}`);
+    }
+    if (tick > this.latestTick()) {
+      this.violated('date', `${witness.name} made ${id} of tick ${tick}`);
     }
     const at = claim === undefined ? witness.lastClaim : found;
     if (id <= witness.lastId && !mayGoBack(witness, at)) {

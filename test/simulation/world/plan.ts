@@ -29,9 +29,12 @@ export interface Plan {
   readonly failoverWindowMs: number;
   readonly clockDifferenceMs: number;
   readonly wholeCountMax?: number;
+  readonly losesClock?: boolean;
   /** Mean time between two askings for ids of one process, and between two faults. */
   readonly mintEveryMs: number;
   readonly faultEveryMs: number;
+  /** At least. */
+  readonly faultGapMs: number;
   readonly faults: readonly FaultName[];
   readonly messages: MessageFaults;
 }
@@ -74,9 +77,11 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
     failoverWindowMs: isReplicated ? random.between(1, 4) * Math.floor(ttlMs / 16) : 0,
     clockDifferenceMs: isReplicated ? random.between(0, 500) : 0,
     ...(scenario.isWide && { wholeCountMax: 1 }),
+    ...(scenario.losesClock && { losesClock: true }),
     mintEveryMs: scenario.tolerates === undefined ? random.between(20, 120) : MINT_OFTEN_MS,
     // A loss hides what the one before it would have shown, so that some runs have few.
     faultEveryMs: Math.ceil(ttlMs / random.pick(scenario.tolerates ? [0.5, 1] : [0.5, 1, 2, 4, 6])),
+    faultGapMs: scenario.isCalm ? ttlMs : 1,
     faults: scenario.drawsFaults ? someOf(scenario.faults, random) : scenario.faults,
     messages: { lost: rate(), doubled: rate(), late: rate() },
   };

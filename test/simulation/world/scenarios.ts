@@ -17,6 +17,8 @@ export type FaultName =
   | 'host clock jumps'
   | 'host clock set back'
   | 'store clock jumps'
+  | 'store clock set back'
+  | 'store clock wrong for a while'
   | 'store away'
   | 'process cut off'
   | 'registry wiped'
@@ -49,6 +51,12 @@ export interface Scenario {
   readonly claims?: boolean;
   /** Over a store that keeps rows, each of which is read and written by a message. */
   readonly isOverRows?: boolean;
+  /** A store that lost its data shows what its clock shows, however far the registry had come. */
+  readonly losesClock?: boolean;
+  /** At least a lease lies between two faults, so that all have heard of the one before. */
+  readonly isCalm?: boolean;
+  /** Host clocks are right, and no id may be dated to a time that only the store has shown. */
+  readonly datesAreRight?: boolean;
   /** What may happen here; it is counted, and tests have ceilings on it. */
   readonly tolerates?: readonly ViolationKind[];
 }
@@ -186,5 +194,27 @@ export const SCENARIOS: readonly Scenario[] = [
     losesMessages: true,
     drawsFaults: true,
     isOverRows: true,
+  },
+  {
+    name: 'step back, then loss',
+    about: 'the clock of the store set back, then its data lost, with nobody new in the fleet',
+    faults: ['store clock set back', ...LOSSES, 'burst'],
+    losesClock: true,
+    isCalm: true,
+  },
+  {
+    name: 'step back, then loss, newcomers',
+    about: 'the same while processes come and go, with leases of different length',
+    faults: ['store clock set back', 'store clock jumps', ...LOSSES, 'pause', 'burst', 'crash'],
+    losesMessages: true,
+    losesClock: true,
+    hasLongLeases: true,
+    tolerates: ['duplicate', 'overlap'],
+  },
+  {
+    name: 'step forward for seconds',
+    about: 'the clock of the store wrong by an hour to a year, for seconds',
+    faults: ['store clock wrong for a while', 'crash', 'release', 'burst'],
+    datesAreRight: true,
   },
 ];

@@ -70,6 +70,8 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   return new Simulation(scenario, options).run();
 }
 
+/** A step of the store's clock that is too small to be told from a slow message. */
+const DATE_TOLERANCE_MS = 6000;
 /** Kept when scenarios are added, so that a seed that told something goes on telling it. */
 const SEED_STEP = 8;
 
@@ -92,6 +94,10 @@ class Simulation {
     const plan = (this.plan = drawPlan(scenario, random));
     const startTick = plan.layout.tickOf(time.now());
     const oracle = (this.oracle = new Oracle(plan.layout, startTick, scenario.tolerates));
+    if (scenario.datesAreRight) {
+      const aheadMs = 2 * plan.ttlMsMax + plan.aheadMsMax + DATE_TOLERANCE_MS;
+      oracle.latestTick = () => plan.layout.tickOf(time.now() + aheadMs);
+    }
     const isOverRows = options.rows ?? scenario.isOverRows ?? false;
     const Store = isOverRows ? SimulatedRows : SimulatedStore;
     const store = new Store(time, random, plan, record);
@@ -131,7 +137,8 @@ class Simulation {
 
   private faultAgain(): void {
     const { plan, time, random, around } = this;
-    time.after(random.between(1, 2 * plan.faultEveryMs), () => {
+    const { faultGapMs, faultEveryMs } = plan;
+    time.after(random.between(faultGapMs, faultGapMs + 2 * faultEveryMs - 1), () => {
       if (around.areFaultsOver) return;
       const fault = random.pick(plan.faults);
       this.note('fault', fault);

@@ -119,6 +119,7 @@ export class SimulatedProcess {
       workerIds: { min: host.workerId ?? 0, max: host.workerId ?? plan.workerCount - 1 },
       identity: this.identity(),
       hostClock,
+      monotonicClock: { now: () => around.time.passedMs },
       idClock,
       timers: this.timers(),
       random: () => random.next(),

@@ -26,6 +26,8 @@ export interface Server<R extends Kept> {
 export interface StoreTraits {
   readonly failoverWindowMs: number;
   readonly clockDifferenceMs: number;
+  /** Its clock after a loss is what it shows, however far ahead of it the registry was. */
+  readonly losesClock?: boolean;
   /** Of how many worker ids a span is searched whole; absent as it is in operation. */
   readonly wholeCountMax?: number;
 }
@@ -34,6 +36,8 @@ const SNAPSHOT_COUNT = 4;
 
 export abstract class SimulatedServers<R extends Kept> {
   isAway = false;
+  /** For seconds, by a fault. */
+  isClockWrong = false;
   /** How far the registry's clock, as processes are told it, is from the true time. */
   clockAheadMs = 0;
   /** What processes have asked of it. */
@@ -67,9 +71,11 @@ export abstract class SimulatedServers<R extends Kept> {
   }
 
   /** A step of the clock within the run of a server: nothing is lost. */
-  jumpBy(ms: number): void {
+  jumpBy(ms: number): boolean {
     const [server] = this.servers as [Server<R>];
-    if (!this.isSplit && server.hasAnswered) server.aheadMs += ms;
+    if (this.isSplit || !server.hasAnswered) return false;
+    server.aheadMs += Math.floor(ms);
+    return true;
   }
 
   /** FLUSHALL, DEL, eviction; the server runs on. */
@@ -131,6 +137,7 @@ export abstract class SimulatedServers<R extends Kept> {
     const { clockDifferenceMs } = this.window;
     server.hasAnswered = false;
     server.aheadMs += this.random.between(-clockDifferenceMs, clockDifferenceMs);
+    if (this.window.losesClock) return;
     const leastMs = this.latestMs - clockDifferenceMs - this.time.now();
     if (server.aheadMs < leastMs) server.aheadMs = leastMs;
   }

@@ -1,5 +1,5 @@
--- What every script that changes its hash begins with, after the time: version, clock, server.
--- It says what the registry room says in opening.ts and registry-clock.ts.
+-- What every script that changes its hash begins with, after the time: version and server.
+-- It says what the registry room says in opening.ts.
 -- KEYS[1]  a hash, so that what it holds lives, moves and dies whole
 -- ARGV     as the script says
 -- Answer   'other-version' and what is stored, where another protocol keeps it; an error where it
@@ -28,19 +28,5 @@ local run, replication = field('run_id:'), field('master_replid:')
 if not (run and replication) then return refusal end
 local server = run .. ':' .. replication
 
--- The clock never goes back: the slew takes up a step, then decays by half of what elapses.
 -- Without its last field a hash is absent: the first script that wrote it did not end.
-if lastTime then
-  local elapsed = time - lastTime
-  slew, era = tonumber(slew), tonumber(era)
-  slew = elapsed < 0 and slew - elapsed or math.max(0, slew - math.floor(elapsed / 2))
-else
-  slew, era = 0, 1
-end
-local now = time + slew
 local isOther = lastTime and lastServer ~= server -- acknowledged writes may be gone
-
-local function keepMoment()
-  redis.call('HSET', key, 'server', server, 'slew', text(slew), 'era', text(era),
-    'lastTime', text(time))
-end

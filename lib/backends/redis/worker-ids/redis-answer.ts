@@ -10,13 +10,15 @@ export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
   const [status, first, ...rest] = reply as [LeaseAnswer['status'], ...unknown[]];
   switch (status) {
     case 'ok': {
-      const [floorMs, ceilingMs, nowMs, incarnation, server, operations, quarantineMs] = rest;
+      const [floorMs, ceilingMs, nowMs, incarnation, server, operations, ...clock] = rest;
+      const [quarantineMs, timeMs] = clock;
       return {
         status,
         workerId: Number(first),
         floorMs: Number(floorMs),
         ceilingMs: Number(ceilingMs),
         nowMs: Number(nowMs),
+        timeMs: Number(timeMs),
         mark: {
           incarnation: String(incarnation),
           server: String(server),

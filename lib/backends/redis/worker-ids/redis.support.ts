@@ -133,11 +133,13 @@ export class RedisSupport implements IDistributedSupport {
   ): Promise<unknown[]> {
     // Whoever leases closes as well, so that an application may follow one that has closed it.
     this.#connection.reopen();
-    const { fingerprint, ttlMs, quarantineMs } = terms;
+    const { fingerprint, ttlMs, quarantineMs, wallMs = '', reckoned } = terms;
     // Whoever knew a longer quarantine than its own brings it to a registry that forgot it.
     const lossWindowMs = Math.max(this.lossWindowMs, (quarantineMs ?? 0) - ttlMs);
+    const { incarnation = '', server = '', nowMs = '', timeMs = '' } = reckoned ?? {};
     const first = [fingerprint, ttlMs, lossWindowMs, randomUUID()];
-    return this.#connection.run(script, this.key, [...first, ...args]);
+    const clocks = [wallMs, incarnation, server, nowMs, timeMs];
+    return this.#connection.run(script, this.key, [...first, ...clocks, ...args]);
   }
 }
 

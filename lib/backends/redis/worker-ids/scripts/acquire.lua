@@ -1,11 +1,12 @@
 -- Leases the worker id that has been free for longest; the same token gets its lease again.
--- ARGV     5 token, 6 nonce, 7 lowest and 8 highest worker id, 9 shortest range ms, 10 the end of
---          the range still in use, or 0, 11 label, 12 1 where one worker id is taken over, else 0
+-- ARGV     10 token, 11 nonce, 12 lowest and 13 highest worker id, 14 shortest range ms, 15 the
+--          end of the range still in use, or 0, 16 label, 17 1 where one worker id is taken over,
+--          else 0
 -- Answer   'ok' as above | 'none-free', wait | 'wait', wait | another layout, another version
-local token, nonce, label = ARGV[5], ARGV[6], ARGV[11]
-local workerMin, workerMax = tonumber(ARGV[7]), tonumber(ARGV[8])
-local minRange, have = tonumber(ARGV[9]), tonumber(ARGV[10])
-local takesOver = ARGV[12] == '1'
+local token, nonce, label = ARGV[10], ARGV[11], ARGV[16]
+local workerMin, workerMax = tonumber(ARGV[12]), tonumber(ARGV[13])
+local minRange, have = tonumber(ARGV[14]), tonumber(ARGV[15])
+local takesOver = ARGV[17] == '1'
 
 local refused = refusal(have)
 if refused then return refused end

@@ -1,9 +1,11 @@
--- What every script on a registry begins with, after the moment: loss of data, layout.
+-- What every script on a registry begins with, after its clock: loss of data, layout.
 -- It says what the registry room says in opening.ts and layout-claim.ts.
--- ARGV     1 fingerprint, 2 ttl ms, 3 loss window ms, 4 random text, 5.. as the script says
+-- ARGV     1 fingerprint, 2 ttl ms, 3 loss window ms, 4 random text, 5 to 9 as witness.lua says,
+--          10.. as the script says
 -- Answer   a status and its values; or 'layout-mismatch' or 'other-version' and what is stored
 local layout, ttl, lossWindow, random = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local SANE_MS = 86400000 -- a ceiling further ahead is a fault of the holder's clock
+local HEARD_STEP_MS = 1000 -- so exactly a survivor tells the time of a registry that was lost
 
 local lastFingerprint, lastQuarantine, safeFloor, operations = unpack(redis.call('HMGET', key,
   'fingerprint', 'quarantine', 'safeFloor', 'operations'))
@@ -13,10 +15,22 @@ local function noteLoss()
   era = era + 1
   safeFloor = math.max(safeFloor, now + quarantine)
 end
+-- The registry before the last loss may have been ahead of this one: whoever was told its time
+-- brings it, and what was forgotten then ends as much later.
+local function hear()
+  if not reckonedNow then return end
+  local heard = reckonedNow - now
+  local behind = math.ceil(heard / HEARD_STEP_MS) * HEARD_STEP_MS
+  -- Nothing that was forgotten can lie ahead any more, however far the old clock was.
+  if behind <= 0 or heard >= SANE_MS or safeFloor <= now then return end
+  slew, now, safeFloor = slew + behind, now + behind, safeFloor + behind
+  era = era + 1
+end
 
 if not lastTime then
   fingerprint, incarnation, operations = '', random, 0
   safeFloor = now + quarantine
+  hear()
 else
   safeFloor, lastQuarantine, operations = tonumber(safeFloor), tonumber(lastQuarantine),
     tonumber(operations)
@@ -28,6 +42,7 @@ else
     quarantine = lastQuarantine
   end
   if isOther then noteLoss() end
+  if isOther or not isToldHere then hear() end
 end
 operations = operations + 1
 

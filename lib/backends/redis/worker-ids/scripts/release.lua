@@ -1,8 +1,8 @@
 -- Gives a worker id back: the ceiling falls to the first time not used, never below the floor.
--- ARGV     5 token, 6 nonce, 7 next nonce, 8 worker id, 9 last issued time + 1, or 0
+-- ARGV     10 token, 11 nonce, 12 next nonce, 13 worker id, 14 last issued time + 1, or 0
 -- Answer   'released' | 'unknown' for anybody but the holder | another layout or version
-local token, nonce, nextNonce = ARGV[5], ARGV[6], ARGV[7]
-local worker, used = tonumber(ARGV[8]), tonumber(ARGV[9])
+local token, nonce, nextNonce = ARGV[10], ARGV[11], ARGV[12]
+local worker, used = tonumber(ARGV[13]), tonumber(ARGV[14])
 
 -- Whoever leaves makes no more ids, so that it claims and contests nothing.
 local refused = refusal(0)

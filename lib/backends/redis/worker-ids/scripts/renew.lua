@@ -1,11 +1,12 @@
 -- Raises the ceiling of a lease, only for the holder of its token and nonce.
--- ARGV     5 token, 6 nonce, 7 next nonce, 8 worker id, 9 highest ceiling the holder was answered,
---          10 incarnation, 11 server and 12 operations it was answered, 13 shortest range ms
+-- ARGV     10 token, 11 nonce, 12 next nonce, 13 worker id, 14 highest ceiling the holder was
+--          answered, 15 incarnation, 16 server and 17 operations it was answered, 18 shortest
+--          range ms
 -- Answer   'ok' as above | 'hold', wait | 'fenced', floor of the holder | 'unknown' | 'cloned' |
 --          another layout, another version
-local token, nonce, nextNonce = ARGV[5], ARGV[6], ARGV[7]
-local worker, have, minRange = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[13])
-local seenIncarnation, seenServer, seenOperations = ARGV[10], ARGV[11], tonumber(ARGV[12])
+local token, nonce, nextNonce = ARGV[10], ARGV[11], ARGV[12]
+local worker, have, minRange = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[18])
+local seenIncarnation, seenServer, seenOperations = ARGV[15], ARGV[16], tonumber(ARGV[17])
 
 local refused = refusal(have)
 if refused then return refused end
@@ -19,7 +20,10 @@ local isHolder = holder and holder.token == token
 local isSameServer = seenIncarnation == incarnation and seenServer == server
 local forgot = operations - 1 < seenOperations or (isHolder and have > last)
 if isSameServer and forgot then
+  -- What was forgotten was granted by the clock of the store: no witness against that counts.
+  moveOn(storeTime)
   noteLoss()
+  hear()
   -- What was proved once must not be proved again by the same holder, or nobody gets on.
   operations = math.max(operations, seenOperations)
 end

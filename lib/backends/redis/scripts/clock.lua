@@ -1,0 +1,20 @@
+-- The clock of a hash, after its opening: it moves on to the time, and never goes back. The slew
+-- takes up a step back, then decays by half of what elapses.
+-- It says what the registry room says in registry-clock.ts.
+local now, before = time, lastTime
+local function moveOn(later)
+  local elapsed = later - before
+  slew = elapsed < 0 and slew - elapsed or math.max(0, slew - math.floor(elapsed / 2))
+  time, before, now = later, later, later + slew
+end
+if lastTime then
+  slew, era = tonumber(slew), tonumber(era)
+  moveOn(time)
+else
+  slew, era = 0, 1
+end
+
+local function keepMoment()
+  redis.call('HSET', key, 'server', server, 'slew', text(slew), 'era', text(era),
+    'lastTime', text(time))
+end

@@ -1,0 +1,62 @@
+/**
+ * The registry without one of its rules for clocks that are wrong: what a survivor tells of the
+ * registry that was lost, and what keeps it from following a store to a wrong time. The model,
+ * whose holders read no clock, cannot see them.
+ */
+/** @import { Mutant } from './mutant.mjs' */
+
+const OPENING = 'registry/opening.ts';
+const CLOCK = 'registry/registry-clock.ts';
+
+/** @type {readonly Mutant[]} */
+export const TIME_MUTANTS = [
+  {
+    name: 'nobody is asked how far a lost registry had come',
+    tryFirst: { scenario: 'step back, then loss', seed: 3 },
+    edits: [
+      {
+        file: OPENING,
+        find: 'if (reckoned === undefined) return header;',
+        put: 'if (header.era > 0 || reckoned === undefined) return header;',
+      },
+    ],
+  },
+  {
+    name: 'a registry that was behind moves its clock, and not its safe floor',
+    tryFirst: { scenario: 'step back, then loss', seed: 5 },
+    edits: [
+      {
+        file: OPENING,
+        find: '{ ...header, slewMs, safeFloorMs, era: header.era + 1 }',
+        put: '{ ...header, slewMs, era: header.era + 1 }',
+      },
+    ],
+  },
+  {
+    name: 'a process tells the time it was told, and not what has gone by since',
+    tryFirst: { scenario: 'step back, then loss', seed: 29 },
+    edits: [
+      {
+        file: 'lease/asked-terms.ts',
+        find: 'Math.ceil(this.askedAtMs - askedAtMs)',
+        put: '0',
+      },
+    ],
+  },
+  {
+    name: 'a registry follows its store wherever that goes',
+    tryFirst: { scenario: 'step forward for seconds', seed: 2 },
+    edits: [
+      {
+        file: CLOCK,
+        find: 'const { lastTimeMs } = last;',
+        put: 'const { lastTimeMs } = last;\n  if (lastTimeMs > 0) return timeMs;',
+      },
+    ],
+  },
+  {
+    name: 'a registry follows its store where somebody new asks',
+    tryFirst: { scenario: 'step forward for seconds', seed: 2 },
+    edits: [{ file: CLOCK, find: '(fits ? wallMs : timeMs)', put: 'timeMs' }],
+  },
+];

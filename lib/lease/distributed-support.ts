@@ -128,6 +128,8 @@ export interface WorkerLease extends LeaseTerms {
   readonly nonceNext: string;
   /** The highest ceiling this holder was ever answered. */
   readonly haveMs: number;
+  /** An operator's: a release that brings the clock of the registry back to that of its store. */
+  readonly settles?: boolean;
   readonly mark: RegistryMark;
 }
 

@@ -5,7 +5,7 @@
  */
 import type { WorkerLease } from '../lease/distributed-support.js';
 import { open } from './opening.js';
-import type { Changes, StoreReading, WorkerSlice } from './slice.js';
+import type { Changes, RegistryHeader, StoreReading, WorkerSlice } from './slice.js';
 
 export function release(
   { header: stored, slot }: WorkerSlice,
@@ -16,7 +16,7 @@ export function release(
   // Whoever leaves makes no more ids, so that it claims and contests nothing.
   const opening = open(stored, { ...lease, haveMs: 0 }, reading);
   if (opening.refused !== undefined) return opening.refused;
-  const { header } = opening;
+  const header = lease.settles === true ? settled(opening.header, reading) : opening.header;
   const { workerId, ceilingMs: lastMs, holder } = slot;
   const isHolder = holder !== undefined && holder.token === lease.token;
   const knowsNonce = holder?.nonce === lease.nonce || holder?.nonce === lease.nonceNext;
@@ -24,4 +24,10 @@ export function release(
   const usedMs = lastIssuedMs === undefined ? 0 : lastIssuedMs + 1;
   const ceilingMs = Math.min(lastMs, Math.max(usedMs, holder.floorMs));
   return { header, slots: [{ workerId, ceilingMs }] };
+}
+
+/** No ceiling is touched: what was granted at the wrong time stays granted. */
+function settled(header: RegistryHeader, { timeMs: lastTimeMs }: StoreReading): RegistryHeader {
+  const safeFloorMs = Math.min(header.safeFloorMs, lastTimeMs + header.quarantineMs);
+  return { ...header, lastTimeMs, slewMs: 0, safeFloorMs };
 }

@@ -63,5 +63,5 @@ function ownArguments(call: StoreCall): (string | number)[] {
   if (call.op === 'renew') {
     return [...lease, haveMs, mark.incarnation, mark.server, mark.operations, minRangeMs];
   }
-  return [...lease, call.lastIssuedMs === undefined ? 0 : call.lastIssuedMs + 1];
+  return [...lease, call.lastIssuedMs === undefined ? 0 : call.lastIssuedMs + 1, 0];
 }

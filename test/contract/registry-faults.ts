@@ -65,12 +65,7 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
   {
     name: 'a floor that is told late is for newcomers only',
     by: 'moves the floor for all where it is told late that a lost registry was ahead',
-    edits: [
-      inOpening(
-        'return { ...header, slewMs, safeFloorMs, era: header.era + 1 };',
-        'return { ...header, slewMs, safeFloorMs };',
-      ),
-    ],
+    edits: [inOpening('safeFloorMs, era: header.era + 1 };', 'safeFloorMs };')],
   },
   {
     name: 'a witness counts also after a loss',

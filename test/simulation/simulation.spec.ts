@@ -78,7 +78,8 @@ describe('simulated fleets', () => {
     await expect(simulate({ seed: 1, scenario: 'peace' })).rejects.toThrow(
       'Expected `scenario` to be one of network, clocks, processes, crowd, losses, split-brain, ' +
         'clones, everything, create, relayout, misconfigured, ttls, claims, wide, rows, ' +
-        'step back, then loss, step back, then loss, newcomers, step forward for seconds, got peace.',
+        'step back, then loss, step back, then loss, newcomers, step forward for seconds, ' +
+        'got peace.',
     );
   });
 });

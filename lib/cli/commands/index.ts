@@ -15,6 +15,7 @@ import { locksCreate } from './locks-create.js';
 import { range } from './range.js';
 import { registryCreate } from './registry-create.js';
 import { registryInspect } from './registry-inspect.js';
+import { registrySettle } from './registry-settle.js';
 import { release } from './release.js';
 import { sql } from './sql.js';
 import { workers } from './workers.js';
@@ -29,6 +30,7 @@ export const COMMANDS: readonly Command[] = [
   release,
   registryCreate,
   registryInspect,
+  registrySettle,
   countersList,
   countersCreate,
   countersInspect,

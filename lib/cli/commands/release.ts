@@ -90,7 +90,8 @@ export async function forgetHolder(
   return `The holder of worker id ${workerId} renewed its lease before each attempt. Try again.`;
 }
 
-function leaseOf(
+/** A lease as the store takes it back, by what was read of the registry. */
+export function leaseOf(
   workerId: number,
   { token, nonce }: HolderProof,
   { facts }: RegistryView,

@@ -32,9 +32,32 @@ export interface Measurement {
 }
 
 export async function measured(store: RegistryInspector): Promise<Measurement> {
+  const reads = await timedReads(store);
+  const worstMs = Math.max(...reads.map(({ tookMs }) => tookMs));
+  const meanMs = reads.reduce((sum, { tookMs }) => sum + tookMs, 0) / READS;
+  const best = quickestOf(reads);
+  const findings = [
+    latencyFinding(store.where, meanMs, worstMs),
+    clockFinding(best.skewMs, best.tookMs),
+  ];
+  return { view: reads.at(-1)!.view, findings };
+}
+
+/** The store's clock minus this host's, ms. */
+export async function measuredSkewMs(store: RegistryInspector): Promise<number> {
+  return quickestOf(await timedReads(store)).skewMs;
+}
+
+interface TimedRead {
+  readonly view: RegistryView;
+  readonly tookMs: number;
+  readonly skewMs: number;
+}
+
+async function timedReads(store: RegistryInspector): Promise<TimedRead[]> {
   // The first read opens the connection and is not counted.
   await store.read();
-  const reads: { view: RegistryView; tookMs: number; skewMs: number }[] = [];
+  const reads: TimedRead[] = [];
   for (let count = 0; count < READS; count++) {
     const sentAtMs = systemClock.now();
     const view = await store.read();
@@ -42,15 +65,11 @@ export async function measured(store: RegistryInspector): Promise<Measurement> {
     const skewMs = Math.round(view.storeMs - (sentAtMs + answeredAtMs) / 2);
     reads.push({ view, tookMs: answeredAtMs - sentAtMs, skewMs });
   }
-  const worstMs = Math.max(...reads.map(({ tookMs }) => tookMs));
-  const meanMs = reads.reduce((sum, { tookMs }) => sum + tookMs, 0) / READS;
-  const best = reads.toSorted((a, b) => a.tookMs - b.tookMs)[0]!;
-  const findings = [
-    latencyFinding(store.where, meanMs, worstMs),
-    clockFinding(best.skewMs, best.tookMs),
-  ];
-  return { view: reads.at(-1)!.view, findings };
+  return reads;
 }
+
+const quickestOf = (reads: readonly TimedRead[]): TimedRead =>
+  reads.toSorted((a, b) => a.tookMs - b.tookMs)[0]!;
 
 /** @param fingerprint of the layout the registry should have, where one was named */
 export function registryFindings(view: RegistryView, fingerprint: string | undefined): Finding[] {
@@ -74,8 +93,10 @@ export function registryFindings(view: RegistryView, fingerprint: string | undef
   }
   if (facts.slewMs > SLEW_MS_MAX) {
     const text =
-      `The clock of the store was set back; ${facts.slewMs} ms are added to it until it has ` +
-      `caught up, so ids run ahead by as much. Set its clock (NTP).`;
+      `The clock of the store was set back, and the registry is ${spanText(facts.slewMs)} ahead ` +
+      `of it: ranges begin and end as much later. Set the clock of the store (NTP). The registry ` +
+      `comes back within ${spanText(2 * facts.slewMs)}; if that is too long, use \`snowflake ` +
+      `registry settle\`.`;
     found.push(finding('warning', 'clock', text));
   }
   return [...found, workersFinding(occupancyOf(view))];

@@ -101,9 +101,10 @@ export class RedisSupport implements IDistributedSupport {
   }
 
   async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
-    const { token, nonce, nonceNext, workerId } = lease;
+    const { token, nonce, nonceNext, workerId, settles } = lease;
     const usedMs = lastIssuedMs === undefined ? 0 : lastIssuedMs + 1;
-    await this.run(SCRIPTS.release, lease, [token, nonce, nonceNext, workerId, usedMs]);
+    const given = [token, nonce, nonceNext, workerId, usedMs, settles === true ? 1 : 0];
+    await this.run(SCRIPTS.release, lease, given);
   }
 
   async workers(countMax?: number): Promise<WorkerRecord[]> {

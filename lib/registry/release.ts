@@ -16,7 +16,8 @@ export function release(
   // Whoever leaves makes no more ids, so that it claims and contests nothing.
   const opening = open(stored, { ...lease, haveMs: 0 }, reading);
   if (opening.refused !== undefined) return opening.refused;
-  const header = lease.settles === true ? settled(opening.header, reading) : opening.header;
+  const { header: opened } = opening;
+  const header = lease.settles === true ? settled(opened, reading) : opened;
   const { workerId, ceilingMs: lastMs, holder } = slot;
   const isHolder = holder !== undefined && holder.token === lease.token;
   const knowsNonce = holder?.nonce === lease.nonce || holder?.nonce === lease.nonceNext;

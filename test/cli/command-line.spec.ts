@@ -26,7 +26,7 @@ describe('help', () => {
   });
 });
 
-const REGISTRY = ['registry create', 'registry inspect'];
+const REGISTRY = ['registry create', 'registry inspect', 'registry settle'];
 
 describe('help of a first word that several commands have', () => {
   it.each([
@@ -116,7 +116,10 @@ describe('a command line that is wrong', () => {
   it.each([
     [[], 'Commands'],
     [['entirely-different'], 'Choose one of decode, encode'],
-    [['registry', '--json'], '`registry` needs a subcommand: registry create, registry inspect'],
+    [
+      ['registry', '--json'],
+      '`registry` needs a subcommand: registry create, registry inspect, registry settle',
+    ],
     [['registry', 'other'], 'Choose one of create, inspect'],
     [['--json', 'decode', '1'], 'Options follow the command'],
     [['decode', '--nope', '1'], 'There is no option "--nope". The options are --layout, --fields'],

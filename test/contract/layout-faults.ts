@@ -95,8 +95,8 @@ export const LAYOUT_FAULTS: readonly Fault[] = [
     edits: [
       edit(
         RELEASE,
-        'const { header } = opening;',
-        'const header = { ...opening.header, fingerprint: lease.fingerprint };',
+        'const { header: opened } = opening;',
+        'const opened = { ...opening.header, fingerprint: lease.fingerprint };',
       ),
     ],
   },

@@ -20,8 +20,9 @@ export const registrySettle: Command = {
   name: 'registry settle',
   summary: 'Brings the clock of a registry back after its store had a wrong clock',
   says: [
-    'After its store was ahead for a while a registry comes back at half speed: a year takes two. ' +
-      'Set the clock of the store first. Exit code 1: nothing was changed, for the reason given.',
+    'After its store was ahead for a while, a registry comes back at half speed: a year takes ' +
+      'two. Set the clock of the store first. Exit code 1: nothing was changed, for the reason ' +
+      'given.',
   ],
   options: {
     ...SUPPORT_OPTIONS,

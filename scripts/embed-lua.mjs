@@ -12,11 +12,12 @@ const OPENING = [MOMENT, 'scripts/opening'];
 const CLOCK = 'scripts/clock';
 const REGISTRY = ['witness', 'registry', 'holders'].map((part) => `worker-ids/scripts/${part}`);
 const HOLDERS = [...OPENING, REGISTRY[0], CLOCK, ...REGISTRY.slice(1)];
+const BRANCH = 'worker-ids/scripts/branch';
 const COUNTER = [...OPENING, CLOCK, 'counters/scripts/numbers', 'counters/scripts/counter'];
 const LOCK = [...OPENING, CLOCK, 'counters/scripts/numbers', 'locks/scripts/lock'];
 const SCRIPTS = {
-  acquire: [...HOLDERS, 'worker-ids/scripts/search', 'worker-ids/scripts/acquire'],
-  renew: [...HOLDERS, 'worker-ids/scripts/renew'],
+  acquire: [...HOLDERS, BRANCH, 'worker-ids/scripts/search', 'worker-ids/scripts/acquire'],
+  renew: [...HOLDERS, BRANCH, 'worker-ids/scripts/renew'],
   release: [...HOLDERS, 'worker-ids/scripts/release'],
   workers: [MOMENT, 'worker-ids/scripts/workers'],
   takePositions: [...COUNTER, 'counters/scripts/take'],

@@ -52,8 +52,8 @@ function faultsOf(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): st
 }
 
 function isMark(mark: unknown): boolean {
-  const { incarnation, server, operations } = (mark ?? {}) as Fields;
-  return isText(incarnation) && isText(server) && isTime(operations);
+  const { incarnation, server, operations, era = 0 } = (mark ?? {}) as Fields;
+  return isText(incarnation) && isText(server) && isTime(operations) && isTime(era);
 }
 
 /**

@@ -100,6 +100,8 @@ export interface LeaseRequest extends LeaseTerms {
   readonly workerIdMax: number;
   /** Where the range ends that is still in use while another one is asked for, or 0. */
   readonly haveMs: number;
+  /** Absent until this process was granted a range. */
+  readonly seen?: SeenRange | undefined;
   readonly holder: HolderLabel;
   /**
    * Asks for a worker id that may be held, as the pod of a StatefulSet asks for its own number.
@@ -117,6 +119,14 @@ export interface RegistryMark {
   readonly server: string;
   /** Operations run so far. */
   readonly operations: number;
+  /** Losses of data so far, of which a server that was left for another one knows fewer. */
+  readonly era?: number | undefined;
+}
+
+/** By which a server that was left for another one learns what that one granted meanwhile. */
+export interface SeenRange extends Omit<RegistryMark, 'operations'> {
+  /** The highest ceiling that this process was ever answered by that server. */
+  readonly haveMs: number;
 }
 
 /** A lease as its holder knows it, for renewing it and giving it back. */
@@ -175,8 +185,11 @@ export type LeaseAnswer =
   | { readonly status: 'fenced'; readonly floorMs?: number }
   /** Nobody holds the worker id; the range held stays ours to its end. */
   | { readonly status: 'unknown' }
-  /** Another copy of this process renewed the lease: drop everything at once. */
-  | { readonly status: 'cloned' }
+  /**
+   * Another copy of this process renewed the lease; or, where `isOverlap`, another server granted
+   * the same range to somebody else. Drop everything at once.
+   */
+  | { readonly status: 'cloned'; readonly isOverlap?: boolean }
   /**
    * The namespace is in use with another layout, or contested by two: drop everything at once,
    * since ids of the other layout could be equal.

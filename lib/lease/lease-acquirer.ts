@@ -130,9 +130,9 @@ export class LeaseAcquirer {
   private async ask(request: LeaseRequest): Promise<Acquired | Refused> {
     const { support, hostClock, seat, identity, terms, workerIds } = this.parts;
     const sentAtMs = hostClock.now();
-    const { askedAtMs } = this.terms;
+    const { askedAtMs, seen } = this.terms;
     const { minRangeMs: _, ...learned } = this.terms.now;
-    const sent = { ...request, ...learned, haveMs: seat.endMs ?? 0 };
+    const sent = { ...request, ...learned, haveMs: seat.endMs ?? 0, seen };
     const checked = (given: LeaseAnswer) => checkedAnswer(given, workerIds);
     try {
       const given = await this.caller.call(() => support.getNextWorkId(sent), {

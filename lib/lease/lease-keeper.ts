@@ -198,7 +198,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
       case 'unknown':
         return this.fenced(lease, answer);
       case 'cloned':
-        return this.drop(texts.dropped('A copy of this process renewed the same lease.'));
+        return this.drop(texts.clonedText(answer));
       case 'layout-mismatch':
         return this.drop(otherLayout(answer.fingerprint, asked.fingerprint));
       case 'other-version':

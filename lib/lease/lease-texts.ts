@@ -49,6 +49,16 @@ export function dropped(reason: string): SnowflakeError {
   );
 }
 
+export function clonedText({ isOverlap = false }: { isOverlap?: boolean }): SnowflakeError {
+  return dropped(
+    isOverlap
+      ? `The store was led back to a server that had been left for another one, which granted ` +
+          `worker ids meanwhile: the range held here may be somebody else's as well. Restart a ` +
+          `server, or let it follow the other one, before clients are led back to it.`
+      : 'A copy of this process renewed the same lease.',
+  );
+}
+
 /** Ranges never overlap while the registry remembers them: it lost data since ours was granted. */
 export function overlapping(
   { workerId }: { workerId: number },
@@ -57,7 +67,8 @@ export function overlapping(
   const since = new Date(itsFloorMs).toISOString();
   return dropped(
     `Another process may make ids of worker id ${workerId} from ${since} on, inside the range ` +
-      `held here: the registry lost data, and the two have different leaseTtlMs.`,
+      `held here: the registry lost data and the two have different leaseTtlMs, or the store was ` +
+      `led back to a server that had been left for another one.`,
   );
 }
 

@@ -5,6 +5,7 @@
  * ahead of the registry's clock than one ttl.
  */
 import type { LeaseRequest } from '../lease/distributed-support.js';
+import { heardOf } from './branch.js';
 import { granted, timed } from './grant.js';
 import { claimed, isLive } from './layout-claim.js';
 import { open } from './opening.js';
@@ -25,9 +26,10 @@ export function acquire(slice: AcquireSlice, request: LeaseRequest, reading: Sto
 function acquired(slice: AcquireSlice, request: LeaseRequest, reading: StoreReading): Step {
   const opening = open(slice.header, request, reading);
   if (opening.refused !== undefined) return opening.refused;
-  const { fingerprint, haveMs } = request;
+  const { fingerprint, haveMs, seen } = request;
   const hasRange = isLive(haveMs, nowOf(opening.header));
-  const header = hasRange ? claimed(opening.header, fingerprint) : opening.header;
+  const mine = hasRange ? claimed(opening.header, fingerprint) : opening.header;
+  const header = heardOf(mine, seen);
   const { held, lowest } = slice;
   if (held === undefined) return newLease(header, lowest, request);
   if (held.holder.era === header.era) return sameLease(header, held, request);

@@ -8,9 +8,9 @@ import { nowOf } from './registry-clock.js';
 import type { HeldSlot, RegistryHeader, Step, StoreReading } from './slice.js';
 
 export function granted(header: RegistryHeader, slot: HeldSlot): Step {
-  const { incarnation, server, operations, quarantineMs } = header;
+  const { incarnation, server, operations, era, quarantineMs } = header;
   const { workerId, ceilingMs, holder } = slot;
-  const mark = { incarnation, server, operations };
+  const mark = { incarnation, server, operations, era };
   const range = { workerId, floorMs: holder.floorMs, ceilingMs, nowMs: nowOf(header) };
   const answer: LeaseGrant = { status: 'ok', ...range, mark, quarantineMs };
   return { answer, header, slots: [slot] };

@@ -5,6 +5,7 @@
  * holder that knows more than the registry proves that data was lost.
  */
 import type { RegistryMark, WorkerLease } from '../lease/distributed-support.js';
+import { heardOf, isLeftOver, isOfAnother } from './branch.js';
 import { granted, timed } from './grant.js';
 import { SANE_MS, claimed } from './layout-claim.js';
 import { open, withHeard, withLoss } from './opening.js';
@@ -19,7 +20,8 @@ export function renew(slice: WorkerSlice, lease: WorkerLease, reading: StoreRead
   const isHolder = holder !== undefined && holder.token === lease.token;
   const mine = claimed(opening.header, lease.fingerprint);
   const isProof = provesLoss(mine, lease.mark, isHolder && lease.haveMs > lastMs);
-  const header = isProof ? afterProof(mine, lease, reading) : mine;
+  const { haveMs, mark } = lease;
+  const header = isProof ? afterProof(mine, lease, reading) : heardOf(mine, { ...mark, haveMs });
   const believed = { ...slot, ceilingMs: believedMs(lastMs, lease.haveMs, nowOf(header)) };
   const raised = believed.ceilingMs > lastMs ? [believed] : [];
   if (isHolder) {
@@ -33,6 +35,9 @@ export function renew(slice: WorkerSlice, lease: WorkerLease, reading: StoreRead
 function prolonged(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): Step {
   const { holder, ceilingMs: lastMs } = slot;
   const { haveMs, nonce, nonceNext } = lease;
+  if (isLeftOver(header, holder, lease.mark)) {
+    return { answer: { status: 'cloned', isOverlap: true }, header, slots: [slot] };
+  }
   const isNewEra = holder.era !== header.era;
   const knowsNonce = holder.nonce === nonce || holder.nonce === nonceNext;
   // Only the first contact of an era may break the chain: the registry may have forgotten a link.
@@ -67,7 +72,7 @@ function believedMs(lastMs: number, haveMs: number, nowMs: number): number {
 
 /** The holder was answered something that this registry does not remember. */
 function provesLoss(header: RegistryHeader, seen: RegistryMark, hasMore: boolean): boolean {
-  if (seen.incarnation !== header.incarnation || seen.server !== header.server) return false;
+  if (isOfAnother(header, seen)) return false;
   return header.operations - 1 < seen.operations || hasMore;
 }
 

@@ -22,6 +22,8 @@ export interface RegistryHeader extends ClockState {
   readonly safeFloorMs: number;
   /** Counts losses of data. */
   readonly era: number;
+  /** Of the last loss that another server's grants proved, which took over from this one. */
+  readonly leftEra?: number;
   readonly operations: number;
 }
 

@@ -7,6 +7,7 @@
 import { processWide } from '../process-wide.js';
 import { ACQUIRE_CASES } from './contract/acquire-cases.js';
 import { Bench, type BenchParts, type ContractCase, type ContractNeed } from './contract/bench.js';
+import { BRANCH_CASES } from './contract/branch-cases.js';
 import { CLAIM_CASES } from './contract/claim-cases.js';
 import { ENDLESS_CASES } from './contract/endless-cases.js';
 import { ERA_CASES } from './contract/era-cases.js';
@@ -44,6 +45,7 @@ export const CONTRACT_CASES = [
   ...RACE_CASES,
   ...CLAIM_CASES,
   ...LOSS_CASES,
+  ...BRANCH_CASES,
   ...ERA_CASES,
   ...LAYOUT_CASES,
   ...QUARANTINE_CASES,

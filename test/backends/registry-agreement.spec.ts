@@ -8,6 +8,7 @@ import { Redis } from 'ioredis';
 import type {
   LeaseAnswer,
   LeaseRequest,
+  RegistryMark,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
 import { RegistryTwin } from './registry-twin.js';
@@ -30,6 +31,7 @@ const step = fc.record({
   fingerprint: fc.nat(40).map((n) => (n === 0 ? 'other' : 'f')),
   isLive: fc.boolean(),
   claims: mostly(fc.constant(undefined), 0, 1, 2),
+  eraAhead: mostly(fc.constant(0), 1, 3),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -83,6 +85,7 @@ class Walk {
       workerIdMax: step.claims ?? workerIdMax,
       takesOver: step.claims !== undefined || this.count % 10 === 0,
       haveMs: step.isLive ? (lease?.haveMs ?? 0) + step.claimsMs : 0,
+      seen: lease && { ...this.markOf(step, lease), haveMs: lease.haveMs + step.claimsMs },
       holder: { host: 'h', pid: 1, application: 'a' },
     };
     const answer = await this.twin.acquire(request);
@@ -107,7 +110,13 @@ class Walk {
   private asked(step: Step, lease: WorkerLease): WorkerLease {
     const nonce = step.breaksNonce ? 'broken' : lease.nonce;
     const nonceNext = step.breaksNonce ? 'broken too' : `n${this.count}`;
-    return { ...lease, ...terms(step), nonce, nonceNext, haveMs: lease.haveMs + step.claimsMs };
+    const haveMs = lease.haveMs + step.claimsMs;
+    return { ...lease, ...terms(step), nonce, nonceNext, haveMs, mark: this.markOf(step, lease) };
+  }
+
+  /** Sometimes of a server that knew of more losses. */
+  private markOf({ eraAhead }: Step, { mark }: WorkerLease): RegistryMark {
+    return eraAhead === 0 ? mark : { ...mark, server: 'three', era: mark.era! + eraAhead };
   }
 }
 
@@ -117,6 +126,7 @@ function terms({ fingerprint, ttlMs, quarantineMs }: Step) {
 
 function textOf(answer: LeaseAnswer): string {
   const isContested = 'fingerprint' in answer && answer.fingerprint.includes(' and ');
+  if ('isOverlap' in answer) return `${answer.status}, overlapping`;
   return isContested ? `${answer.status}, contested` : answer.status;
 }
 
@@ -158,6 +168,7 @@ describe('the two registries', () => {
       'forget',
       'release',
       'renew cloned',
+      'renew cloned, overlapping',
       'renew fenced',
       'renew hold',
       'renew layout-mismatch',

@@ -89,6 +89,7 @@ export class RegistryTwin {
       safeFloor: String(state.safeFloorMs),
       era: String(state.era),
       operations: String(state.operations),
+      ...(state.leftEra !== undefined && { leftEra: String(state.leftEra) }),
       ...Object.fromEntries(named),
     };
     return [inMemory, inRedis];

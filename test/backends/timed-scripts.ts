@@ -56,12 +56,15 @@ function ownArguments(call: StoreCall): (string | number)[] {
     const { token, nonce, workerIdMin, workerIdMax, minRangeMs, haveMs } = call.request;
     const { holder, takesOver } = call.request;
     const asked = [token, nonce, workerIdMin, workerIdMax, minRangeMs, haveMs];
-    return [...asked, JSON.stringify(holder), takesOver === true ? 1 : 0];
+    const { incarnation = '', server = '', era = 0, haveMs: seenMs = 0 } = call.request.seen ?? {};
+    const own = [JSON.stringify(holder), takesOver === true ? 1 : 0];
+    return [...asked, ...own, incarnation, server, era, seenMs];
   }
   const { token, nonce, nonceNext, workerId, haveMs, mark, minRangeMs } = call.lease;
   const lease = [token, nonce, nonceNext, workerId];
   if (call.op === 'renew') {
-    return [...lease, haveMs, mark.incarnation, mark.server, mark.operations, minRangeMs];
+    const { incarnation, server, operations, era = 0 } = mark;
+    return [...lease, haveMs, incarnation, server, operations, minRangeMs, era];
   }
   return [...lease, call.lastIssuedMs === undefined ? 0 : call.lastIssuedMs + 1, 0];
 }

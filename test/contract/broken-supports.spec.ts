@@ -13,6 +13,7 @@ import {
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { REGISTRY_MUTANTS, SAFE_VARIANTS, TIME_MUTANTS } from '../mutants/mutants.mjs';
 import { MUTANT_REJECTED_BY, SAFE_VARIANT_IS_WITHOUT } from './mutant-rejected-by.js';
+import { BRANCH_FAULTS } from './branch-faults.js';
 import { CLAIM_FAULTS } from './claim-faults.js';
 import { LAYOUT_FAULTS } from './layout-faults.js';
 import { REGISTRY_FAULTS } from './registry-faults.js';
@@ -23,7 +24,7 @@ import { WRONG_SUPPORTS } from './wrong-supports.js';
 const STORE_TIME_MUTANTS = TIME_MUTANTS.filter(({ edits }) =>
   edits.every(({ file }) => file.startsWith('registry/')),
 );
-const FAULTS = [...REGISTRY_FAULTS, ...LAYOUT_FAULTS, ...CLAIM_FAULTS];
+const FAULTS = [...REGISTRY_FAULTS, ...LAYOUT_FAULTS, ...CLAIM_FAULTS, ...BRANCH_FAULTS];
 
 /** The cases of the suite that a support fails. */
 async function failuresOf(

@@ -60,6 +60,10 @@ export const SAFE_VARIANT_IS_WITHOUT: Readonly<Record<string, readonly string[]>
     'lets others start only after a ceiling that a former holder was told',
     'lets others start only after such a ceiling if somebody else has the worker id by now',
     'takes a ceiling it does not remember for a proof that writes were lost',
+    'starts above what another server granted meanwhile, once somebody renews who knows',
+    'has everybody leave who was granted a range by a server that had been left',
+    'goes on with the holder who knew, behind its range',
+    'has nobody leave for the holder of a server from before it, however late it comes',
     'goes on with a holder of whose nonces it has forgotten some',
   ],
   'no nonce where there are no clones': [

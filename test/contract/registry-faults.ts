@@ -188,7 +188,12 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
   {
     name: 'the mark of an old server proves a loss',
     by: 'counts a change of servers once, whatever those who knew the old one remember',
-    edits: [inRenew('|| seen.server !== header.server) return false;', ') return false;')],
+    edits: [
+      inRenew(
+        'if (isOfAnother(header, seen)) return false;',
+        'if (seen.incarnation !== header.incarnation) return false;',
+      ),
+    ],
   },
   {
     name: 'only a holder is believed that operations were lost',

@@ -104,6 +104,19 @@ describe('the keeper', () => {
     expect(generator.nextId()).toBeGreaterThan(last);
   });
 
+  it('drops everything at once when its server had been left, and says so', async () => {
+    const world = new World();
+    const { keeper, changes } = process(world);
+    await keeper.start();
+    const { era } = world.registry.state!;
+    Object.assign(world.registry.state!, { era: era + 1, leftEra: era + 1 });
+    await keeper.refresh();
+    const reason = changes.at(1)?.reason;
+    expect(reason).toMatch(/led back to a server that had been left for another one/);
+    expect(reason).not.toMatch(/copy of this process/);
+    expect(keeper.lease?.workerId).not.toBe(0);
+  });
+
   it('applies a late answer to the lease it was asked for, and to no other', async () => {
     const world = new World();
     const { keeper, seat } = process(world);

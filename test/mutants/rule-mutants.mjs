@@ -7,6 +7,7 @@
 /** @import { Mutant } from './mutant.mjs' */
 
 const OPENING = 'registry/opening.ts';
+const BRANCH = 'registry/branch.ts';
 const TERMS = 'lease/asked-terms.ts';
 const KEEPER = 'lease/lease-keeper.ts';
 
@@ -59,5 +60,23 @@ export const RULE_MUTANTS = [
     scenario: 'ttls',
     seed: 9,
     edits: [{ file: OPENING, find: 'header.safeFloorMs + longerMs', put: 'header.safeFloorMs' }],
+  },
+  {
+    name: 'a server that is asked again does not hear what another one granted',
+    scenario: 'there and back',
+    seed: 12,
+    edits: [
+      {
+        file: BRANCH,
+        find: 'if (seen === undefined || !isOfAnother(header, seen)) return header;',
+        put: 'if (seen !== null) return header;',
+      },
+    ],
+  },
+  {
+    name: 'a server that is asked again keeps what it granted itself',
+    scenario: 'there and back',
+    seed: 14,
+    edits: [{ file: BRANCH, find: '...(wasLeft && { leftEra: lost.era })', put: '' }],
   },
 ];

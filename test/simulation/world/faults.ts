@@ -56,6 +56,7 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
   'store restarted': (_, { store }) => store.restart(),
   'store restored': (_, { store }) => store.restore(),
   'split brain': (_, { store }) => store.split(),
+  'led elsewhere': (_, { store }) => store.leadElsewhere(),
   'registry created': (_, { plan, store }) => store.create(plan.lease.ttlMs),
   'registry wiped and created': (_, around) => {
     wipe(around);

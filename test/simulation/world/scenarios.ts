@@ -25,6 +25,7 @@ export type FaultName =
   | 'store restarted'
   | 'store restored'
   | 'split brain'
+  | 'led elsewhere'
   | 'clone'
   | 'row deleted'
   | 'registry created'
@@ -216,5 +217,12 @@ export const SCENARIOS: readonly Scenario[] = [
     about: 'the clock of the store wrong by an hour to a year, for seconds',
     faults: ['store clock wrong for a while', 'crash', 'release', 'burst'],
     datesAreRight: true,
+  },
+  {
+    name: 'there and back',
+    about: 'another server takes over, then the old one again, which was never restarted',
+    faults: ['led elsewhere', 'crash', 'pause', 'release', 'burst', 'process cut off'],
+    drawsFaults: true,
+    tolerates: ['duplicate', 'overlap'],
   },
 ];

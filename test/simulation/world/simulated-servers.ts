@@ -44,6 +44,8 @@ export abstract class SimulatedServers<R extends Kept> {
   callCount = 0;
   protected servers: Server<R>[];
   private readonly snapshots: { id: number; state: unknown }[] = [];
+  /** Those that run on as they were left, each with what it knew then. */
+  private readonly left: Server<R>[] = [];
   private nameCount = 0;
   private registryCount = 0;
   /** The furthest any registry's clock has been. */
@@ -115,6 +117,19 @@ export abstract class SimulatedServers<R extends Kept> {
     this.time.after(this.window.failoverWindowMs, () => {
       if (this.servers[0] === old) this.servers = [taking];
     });
+  }
+
+  /**
+   * Everybody is led to a server that was left behind, which ran on meanwhile and shows no sign of
+   * it; or where there is none to another one, as `restore` does, but that the old one runs on.
+   */
+  leadElsewhere(): void {
+    if (this.isSplit) return;
+    const [leaving] = this.servers as [Server<R>];
+    const isBack = this.left.length > 0 && this.random.chance(0.7);
+    const next = isBack ? this.left.shift()! : this.fromSnapshot();
+    this.left.push(leaving);
+    this.servers = [next];
   }
 
   private get isSplit(): boolean {

@@ -11,7 +11,7 @@ export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
   switch (status) {
     case 'ok': {
       const [floorMs, ceilingMs, nowMs, incarnation, server, operations, ...clock] = rest;
-      const [quarantineMs, timeMs] = clock;
+      const [quarantineMs, timeMs, era] = clock;
       return {
         status,
         workerId: Number(first),
@@ -23,6 +23,7 @@ export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
           incarnation: String(incarnation),
           server: String(server),
           operations: Number(operations),
+          era: Number(era),
         },
         quarantineMs: Number(quarantineMs),
       };
@@ -33,6 +34,8 @@ export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
       return { status, waitMs: Number(first) };
     case 'fenced':
       return { status, floorMs: Number(first) };
+    case 'cloned':
+      return { status, ...(first === 'left' && { isOverlap: true }) };
     case 'layout-mismatch':
       return { status, fingerprint: shownName(first) };
     case 'other-version':

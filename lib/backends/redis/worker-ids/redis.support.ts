@@ -87,14 +87,16 @@ export class RedisSupport implements IDistributedSupport {
     // A keeper of an older copy of this package asks without it.
     const haveMs = request.haveMs ?? 0;
     const asked = [token, nonce, workerIdMin, workerIdMax, minRangeMs, haveMs];
-    const args = [...asked, JSON.stringify(holder), request.takesOver === true ? 1 : 0];
+    const { incarnation = '', server = '', era = 0, haveMs: seenMs = 0 } = request.seen ?? {};
+    const own = [JSON.stringify(holder), request.takesOver === true ? 1 : 0];
+    const args = [...asked, ...own, incarnation, server, era, seenMs];
     return leaseAnswer(await this.run(SCRIPTS.acquire, request, args));
   }
 
   async refreshAlive(lease: WorkerLease): Promise<LeaseAnswer> {
     const { token, nonce, nonceNext, workerId, haveMs, mark, minRangeMs } = lease;
-    const { incarnation, server, operations } = mark;
-    const seen = [haveMs, incarnation, server, operations, minRangeMs];
+    const { incarnation, server, operations, era = 0 } = mark;
+    const seen = [haveMs, incarnation, server, operations, minRangeMs, era];
     return leaseAnswer(
       await this.run(SCRIPTS.renew, lease, [token, nonce, nonceNext, workerId, ...seen]),
     );

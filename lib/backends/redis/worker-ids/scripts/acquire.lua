@@ -1,16 +1,20 @@
 -- Leases the worker id that has been free for longest; the same token gets its lease again.
 -- ARGV     10 token, 11 nonce, 12 lowest and 13 highest worker id, 14 shortest range ms, 15 the
 --          end of the range still in use, or 0, 16 label, 17 1 where one worker id is taken over,
---          else 0
+--          else 0; by whom the last range was granted, or '': 18 incarnation, 19 server, 20 era,
+--          and 21 the highest ceiling granted there
 -- Answer   'ok' as above | 'none-free', wait | 'wait', wait | another layout, another version
 local token, nonce, label = ARGV[10], ARGV[11], ARGV[16]
 local workerMin, workerMax = tonumber(ARGV[12]), tonumber(ARGV[13])
 local minRange, have = tonumber(ARGV[14]), tonumber(ARGV[15])
 local takesOver = ARGV[17] == '1'
+local seenIncarnation, seenServer = ARGV[18], ARGV[19]
+local seenEra, seenHave = tonumber(ARGV[20]), tonumber(ARGV[21])
 
 local refused = refusal(have)
 if refused then return refused end
 if isLive(have) then fingerprint = layout end
+if seenServer ~= '' then heardOf(seenIncarnation, seenServer, seenEra, seenHave) end
 
 local ceiling = now + ttl
 local held = redis.call('HGET', key, 'k' .. token)

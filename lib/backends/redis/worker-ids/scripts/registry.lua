@@ -7,8 +7,9 @@ local layout, ttl, lossWindow, random = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARG
 local SANE_MS = 86400000 -- a ceiling further ahead is a fault of the holder's clock
 local HEARD_STEP_MS = 1000 -- so exactly a survivor tells the time of a registry that was lost
 
-local lastFingerprint, lastQuarantine, safeFloor, operations = unpack(redis.call('HMGET', key,
-  'fingerprint', 'quarantine', 'safeFloor', 'operations'))
+local lastFingerprint, lastQuarantine, safeFloor, operations, leftEra = unpack(redis.call('HMGET',
+  key, 'fingerprint', 'quarantine', 'safeFloor', 'operations', 'leftEra'))
+leftEra = tonumber(leftEra or 0)
 local fingerprint, quarantine = lastFingerprint, ttl + lossWindow
 -- Nothing granted from here on starts before all that may be gone would end.
 local function noteLoss()

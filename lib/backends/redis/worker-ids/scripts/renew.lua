@@ -1,12 +1,13 @@
 -- Raises the ceiling of a lease, only for the holder of its token and nonce.
 -- ARGV     10 token, 11 nonce, 12 next nonce, 13 worker id, 14 highest ceiling the holder was
 --          answered, 15 incarnation, 16 server and 17 operations it was answered, 18 shortest
---          range ms
--- Answer   'ok' as above | 'hold', wait | 'fenced', floor of the holder | 'unknown' | 'cloned' |
---          another layout, another version
+--          range ms, 19 era it was answered
+-- Answer   'ok' as above | 'hold', wait | 'fenced', floor of the holder | 'unknown' | 'cloned' and
+--          'left' where this server had been left, else '' | another layout, another version
 local token, nonce, nextNonce = ARGV[10], ARGV[11], ARGV[12]
 local worker, have, minRange = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[18])
 local seenIncarnation, seenServer, seenOperations = ARGV[15], ARGV[16], tonumber(ARGV[17])
+local seenEra = tonumber(ARGV[19])
 
 local refused = refusal(have)
 if refused then return refused end
@@ -17,9 +18,9 @@ local last, holder = tonumber(seen[1] or 0), holderIn(seen[2])
 local isHolder = holder and holder.token == token
 
 -- The holder was answered something that this registry does not remember.
-local isSameServer = seenIncarnation == incarnation and seenServer == server
+local isElsewhere = isOfAnother(seenIncarnation, seenServer)
 local forgot = operations - 1 < seenOperations or (isHolder and have > last)
-if isSameServer and forgot then
+if not isElsewhere and forgot then
   -- What was forgotten was granted by the clock of the store: no witness against that counts.
   moveOn(storeTime)
   noteLoss()
@@ -27,10 +28,13 @@ if isSameServer and forgot then
   -- What was proved once must not be proved again by the same holder, or nobody gets on.
   operations = math.max(operations, seenOperations)
 end
+heardOf(seenIncarnation, seenServer, seenEra, have)
 local believed = have < now + SANE_MS and math.max(last, have) or last
 if believed > last then redis.call('HSET', key, 'c' .. worker, text(believed)) end
 if not holder then return answer('unknown') end
 if not isHolder then return answer('fenced', text(holder.floor)) end
+
+if holder.era < leftEra and not isElsewhere then return answer('cloned', 'left') end
 
 -- Only the first contact of an era may break the chain: the registry may have forgotten a link.
 local isNewEra = holder.era ~= era
@@ -38,7 +42,7 @@ local knowsNonce = holder.nonce == nonce or holder.nonce == nextNonce
 if not knowsNonce and not (isNewEra and have >= last) then
   holder.nonce = '' -- no copy knows it, so that the other one is told at its next renewal too
   store(worker, believed, holder)
-  return answer('cloned')
+  return answer('cloned', '')
 end
 holder.nonce = nextNonce
 

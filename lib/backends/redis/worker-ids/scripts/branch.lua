@@ -1,0 +1,20 @@
+-- A server that was left for another one and is asked again: what the other one granted meanwhile
+-- is known to those who were answered there. It says what the registry room says in branch.ts.
+-- Promise  where seen was granted by this server, or can be forgotten, nothing changes
+local function isOfAnother(seenIncarnation, seenServer)
+  return seenIncarnation ~= incarnation or seenServer ~= server
+end
+
+-- What servers before this one granted ends below the safe floor.
+local function heardOf(seenIncarnation, seenServer, seenEra, have)
+  if not isOfAnother(seenIncarnation, seenServer) then return end
+  if have <= safeFloor or have >= now + SANE_MS then return end
+  local wasLeft = seenIncarnation == incarnation and seenEra >= era
+  era = math.max(era, seenEra)
+  noteLoss()
+  safeFloor = math.max(safeFloor, have)
+  if wasLeft then
+    leftEra = era
+    redis.call('HSET', key, 'leftEra', text(leftEra))
+  end
+end

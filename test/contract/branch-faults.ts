@@ -1,0 +1,47 @@
+/**
+ * Faults of a registry that was left for another server and is asked again, each with the case that
+ * must reject it.
+ */
+import type { Fault } from './registry-faults.js';
+
+const inBranch = (find: string, put: string) => ({ file: 'registry/branch.ts', find, put });
+
+export const BRANCH_FAULTS: readonly Fault[] = [
+  {
+    name: 'what another server granted is no proof',
+    by: 'starts above what another server granted meanwhile, once somebody renews who knows',
+    edits: [
+      inBranch('if (seen === undefined || !isOfAnother(header, seen))', 'if (seen !== null)'),
+    ],
+  },
+  {
+    name: 'what another server granted lies above the new floor',
+    by: 'starts above what another server granted meanwhile, once somebody renews who knows',
+    edits: [inBranch('Math.max(lost.safeFloorMs, haveMs)', 'lost.safeFloorMs')],
+  },
+  {
+    name: 'who asks for a worker id is not heard',
+    by: 'starts above it also for somebody who asks for a worker id and knows',
+    edits: [{ file: 'registry/acquire.ts', find: 'heardOf(mine, seen)', put: 'mine' }],
+  },
+  {
+    name: 'what a server granted that had been left is kept',
+    by: 'has everybody leave who was granted a range by a server that had been left',
+    edits: [inBranch('...(wasLeft && { leftEra: lost.era })', '')],
+  },
+  {
+    name: 'the holder who knew leaves as well',
+    by: 'goes on with the holder who knew, behind its range',
+    edits: [inBranch('&& !isOfAnother(header, seen);', '&& seen !== undefined;')],
+  },
+  {
+    name: 'the server that took over takes itself for the one that was left',
+    by: 'has nobody leave for the holder of a server from before it, however late it comes',
+    edits: [inBranch('...(wasLeft && ', '...(header && ')],
+  },
+  {
+    name: 'every range of another server is a proof',
+    by: 'takes no range of a server that it took over from for one of which it did not know',
+    edits: [inBranch('haveMs <= header.safeFloorMs || ', '')],
+  },
+];

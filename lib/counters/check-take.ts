@@ -26,12 +26,13 @@ export function denseForm(stores = '1/1'): string {
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function checkTake(request: TakeRequest): void {
-  const { counter, stores, count, have } = request;
+  const { counter, stores, count, have, era = 0 } = request;
   refuse([
     ...nameFaults('counter', counter),
     ...storesFaults(stores),
     ...positionFaults('count', count, 1n),
     ...positionFaults('have', have, 0n),
+    ...wholeFaults('era', era, [0, Number.MAX_SAFE_INTEGER]),
     ...kindFaults(request),
   ]);
 }

@@ -7,6 +7,7 @@
  */
 import { nowOf, slewed } from '../registry/registry-clock.js';
 import type { CounterHeader, CounterReading, CounterRow } from './counter-slice.js';
+import type { TakeRequest } from './counter-store.js';
 
 export function opened(stored: CounterHeader | undefined, reading: CounterReading): CounterHeader {
   const { timeMs, server, random, clock = slewed } = reading;
@@ -23,7 +24,13 @@ export function afterLoss(header: CounterHeader): CounterHeader {
 }
 
 /** Whoever was answered more than the store remembers proves that it has forgotten. */
-export function heard(header: CounterHeader, row: CounterRow, have: bigint): CounterHeader {
+export function heard(
+  header: CounterHeader,
+  row: CounterRow,
+  { have, era = 0 }: Pick<TakeRequest, 'have' | 'era'>,
+): CounterHeader {
+  // Whoever knows of more losses was answered by a server that took over from this one.
+  if (era > header.era) return afterLoss({ ...header, era });
   return have > row.next ? afterLoss(header) : header;
 }
 
@@ -32,8 +39,8 @@ export interface Settling {
   /** As asked for now. */
   readonly margin: bigint;
   readonly lossWindowMs: number;
-  /** Where a counter goes on after a loss. */
-  readonly jump: (next: bigint, margin: bigint) => bigint;
+  /** Where a counter goes on after so many losses. */
+  readonly jump: (next: bigint, margin: bigint, lossCount: number) => bigint;
 }
 
 /**
@@ -48,6 +55,6 @@ export function settled(header: CounterHeader, row: CounterRow, asked: Settling)
   const readyAtMs = nowOf(header) + asked.lossWindowMs;
   if (!isBehind) return { ...row, margin, readyAtMs };
   const known = asked.have > row.next ? asked.have : row.next;
-  const next = asked.jump(known, margin);
+  const next = asked.jump(known, margin, header.era - row.era);
   return { ...row, next, era: header.era, margin, readyAtMs, grant: '' };
 }

@@ -21,6 +21,11 @@ interface Take {
    */
   readonly have: bigint;
   /**
+   * The highest that this process was ever answered for this counter of this store; absent at
+   * first. A store that knows fewer was left for another one, and is asked again.
+   */
+  readonly era?: number | undefined;
+  /**
    * Which of several stores this is, as `k/N` with k from 1: store k then makes the numbers
    * `position * N + k`, which is the caller's affair; the store counts positions and keeps `k/N`,
    * so that another order or number of stores is refused. Default `1/1`.

@@ -34,7 +34,8 @@ export function take(slice: CounterSlice, request: TakeRequest, reading: Counter
   if (stored === undefined) return { answer: { status: 'absent' } };
   const { form } = stored;
   if (form !== formOf(request)) return { answer: { status: 'mismatch', stored: form } };
-  const header = heard(moved, stored, request.have);
+  const { have, era } = request;
+  const header = heard(moved, stored, { have, era: slice.header && era });
   return request.kind === 'dense'
     ? takeDense({ header, row: stored, reading }, request)
     : takeClock({ header, row: stored, reading }, request);
@@ -52,7 +53,9 @@ function takeDense({ header, row: stored, reading }: Standing, request: DenseTak
   const { lossWindowMs } = reading;
   const nowMs = nowOf(header);
   const { have, skip } = request;
-  const jump = (next: bigint, margin: bigint) => next + margin;
+  // Another server may have jumped over one of several losses, and granted from there.
+  const jump = (next: bigint, margin: bigint, lossCount: number) =>
+    next + (lossCount > 1 ? 2n * margin : margin);
   const row = settled(header, stored, { have, margin: skip, lossWindowMs, jump });
   const restCount = POSITION_MAX - row.next;
   if (restCount <= 0n) return { answer: { status: 'full' } };

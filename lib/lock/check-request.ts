@@ -13,7 +13,7 @@ const LABEL = /^\P{C}{1,256}$/u;
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function checkAcquire(request: AcquireRequest): void {
-  const { label, ttlMs, longestMs, have } = request;
+  const { label, ttlMs, longestMs, have, era = 0 } = request;
   refuse([
     ...namesFaults(request),
     ...(typeof label === 'string' && LABEL.test(label)
@@ -22,6 +22,7 @@ export function checkAcquire(request: AcquireRequest): void {
     ...wholeFaults('ttlMs', ttlMs, [1, TTL_MS_MAX]),
     ...wholeFaults('longestMs', longestMs, [ttlMs >= 1 ? ttlMs : 1, TTL_MS_MAX]),
     ...tokenFaults('have', have),
+    ...wholeFaults('era', era, [0, Number.MAX_SAFE_INTEGER]),
   ]);
 }
 
@@ -31,6 +32,7 @@ export function checkExtend(request: ExtendRequest): void {
     ...namesFaults(request),
     ...tokenFaults('token', request.token),
     ...wholeFaults('ttlMs', request.ttlMs, [1, TTL_MS_MAX]),
+    ...wholeFaults('era', request.era ?? 0, [0, Number.MAX_SAFE_INTEGER]),
   ]);
 }
 

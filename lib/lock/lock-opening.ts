@@ -55,6 +55,14 @@ export function heard(
   return forgotten({ ...header, forgottenTo }, reading);
 }
 
+/**
+ * Whoever knows of more losses than the store was answered by one that took over from it: this one
+ * was left, and what the other one granted may still be held.
+ */
+export function heardEra(header: LockHeader, era = 0, reading: LockReading): LockHeader {
+  return era > header.era ? forgotten({ ...header, era }, reading) : header;
+}
+
 function greatest(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
 }

@@ -29,6 +29,8 @@ export interface AcquireRequest {
    * The next one is higher, and where the store remembers less it has lost data.
    */
   readonly have: bigint;
+  /** The highest that this process was ever answered by this store; absent at first. */
+  readonly era?: number | undefined;
 }
 
 /** Of a lock that is held: compared with both, so that it is never that of somebody else. */
@@ -42,6 +44,8 @@ export interface HeldLock {
 export interface ExtendRequest extends HeldLock {
   /** How long it is held from now on. */
   readonly ttlMs: number;
+  /** Of the grant. */
+  readonly era?: number | undefined;
 }
 
 /** What a holder asks for that gives a lock back. */

@@ -28,6 +28,7 @@ const step = fc.record({
   stores: mostly(fc.constant('1/1'), '1/2'),
   perMs: mostly(fc.constant(1024), 1, 4_194_304),
   aheadMs: mostly(fc.constant(1000), 1, 5000),
+  era: mostly(fc.constant(0), 1, 3, 7),
   unused: mostly(fc.nat(50).map(BigInt), 0n, 299n, 10n ** 12n),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
@@ -69,7 +70,7 @@ class Walk {
     const key = `${process} ${counter}`;
     const known = forgets ? 0n : (this.have.get(key) ?? 0n) + more;
     const have = known > POSITION_MAX ? POSITION_MAX : known;
-    const asked = { counter, have, count: step.count + 1n, stores };
+    const asked = { counter, have, era: step.era, count: step.count + 1n, stores };
     if (asked.count > POSITION_MAX) asked.count = POSITION_MAX;
     const { skip, perMs, aheadMs } = step;
     const answer = await this.twin.take(

@@ -27,12 +27,12 @@ export class CounterTwin {
   ) {}
 
   async take(request: TakeRequest): Promise<TakeAnswer> {
-    const { counter, count, have } = request;
+    const { counter, count, have, era = 0 } = request;
     const own =
       request.kind === 'dense'
         ? [request.skip, request.startAt ?? '', 0]
         : [request.aheadMs, '', request.perMs];
-    const reply = await this.run('take', counter, [formOf(request), count, have, ...own]);
+    const reply = await this.run('take', counter, [formOf(request), count, have, ...own, era]);
     const ours = this.map.take(request, this.reading());
     this.keep(ours, takeAnswer(reply, counter));
     return ours;

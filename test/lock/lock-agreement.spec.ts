@@ -25,6 +25,7 @@ const step = fc.record({
   forgets: mostly(fc.constant(false), true),
   more: mostly(fc.constant(0n), 1n, 2n ** 40n, 2n ** 55n),
   keepMs: mostly(fc.constant(0), 1500),
+  era: mostly(fc.constant(0), 1, 2, 5, 9),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -49,7 +50,7 @@ class Walk {
     if (op === 'acquire' || held === undefined) return this.acquire(step, key);
     const { holder, token } = held;
     if (op === 'release') return this.twin.release({ lock, holder, token, keepMs });
-    return `extend ${await this.twin.extend({ lock, holder, token, ttlMs })}`;
+    return `extend ${await this.twin.extend({ lock, holder, token, ttlMs, era: step.era })}`;
   }
 
   private async acquire(step: Step, key: string): Promise<string> {
@@ -63,6 +64,7 @@ class Walk {
       ttlMs,
       longestMs: Math.max(ttlMs, step.longestMs),
       have: known === 0n ? 0n : known + more,
+      era: step.era,
     });
     if (answer.status === 'ok') {
       this.have.set(key, answer.token);

@@ -7,6 +7,7 @@ import {
   acquireAnswer,
   acquireArguments,
   extendAnswer,
+  extendArguments,
 } from '../../lib/backends/redis/locks/lock-answer.js';
 import type {
   AcquireAnswer,
@@ -59,10 +60,9 @@ export class LockTwin {
   }
 
   async extend(request: ExtendRequest): Promise<string> {
-    const { lock, holder, token, ttlMs } = request;
-    const reply = await this.run('extend', lock, [holder, token, ttlMs]);
+    const reply = await this.run('extend', request.lock, extendArguments(request));
     const ours = await this.rules.extend(request);
-    this.keep(ours, extendAnswer(reply, ttlMs));
+    this.keep(ours, extendAnswer(reply, request.ttlMs));
     return ours.status;
   }
 

@@ -174,4 +174,14 @@ export const COUNTER_MUTANTS = [
     by: 'goes on where the last range ended, from the first position on',
     edits: edit(TAKE, 'row: { ...row, next: end, grant }', 'row: { ...row, grant }'),
   },
+  {
+    name: 'what another server granted meanwhile is not heard of',
+    by: 'jumps beyond the jump of a server that took over meanwhile, once somebody knows of it',
+    edits: edit(OPENING, 'if (era > header.era)', 'if (era < 0)'),
+  },
+  {
+    name: 'a jump lands where another server may have landed',
+    by: 'jumps beyond the jump of a server that took over meanwhile, once somebody knows of it',
+    edits: edit(TAKE, 'next + (lossCount > 1 ? 2n * margin : margin)', 'next + margin'),
+  },
 ];

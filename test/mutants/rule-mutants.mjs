@@ -16,7 +16,7 @@ export const RULE_MUTANTS = [
   {
     name: 'a registry that an operator creates is taken for new',
     scenario: 'create',
-    seed: 1,
+    seed: 24,
     edits: [
       {
         file: OPENING,

@@ -31,6 +31,7 @@ export interface AskedParts extends AskingLimits {
 export class AskedStore {
   /** The highest end answered, as the contract wants it. */
   private answeredEnd = 0n;
+  private answeredEra = 0;
   private silentCount = 0;
 
   constructor(
@@ -49,6 +50,11 @@ export class AskedStore {
 
   get have(): bigint {
     return this.answeredEnd;
+  }
+
+  /** The highest answered, as the contract wants it. */
+  get era(): number {
+    return this.answeredEra;
   }
 
   /**
@@ -98,6 +104,7 @@ export class AskedStore {
     const isWanted = first < end && end - first <= count;
     if (!isWanted) throw wrongAnswer(this.where, 'its range is empty or longer than asked for');
     if (end > have) this.answeredEnd = end;
+    if (answer.era > this.era) this.answeredEra = answer.era;
     if (first < have)
       throw wrongAnswer(this.where, `it begins below ${have}, where the last ended`);
     return answer;

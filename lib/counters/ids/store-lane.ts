@@ -98,10 +98,10 @@ export class StoreLane {
   private ask(count: bigint, late: (run: PositionRun) => void): Promise<TakeAnswer> {
     const { tag: counter, aheadMs, layout } = this.parts.terms;
     const { stores, perMs } = this.space;
-    const { have } = this.asked;
+    const { have, era } = this.asked;
     const about = layout.fingerprint;
     return this.asked.ask(
-      { kind: 'clock', counter, count, have, stores, perMs, aheadMs, about },
+      { kind: 'clock', counter, count, have, era, stores, perMs, aheadMs, about },
       (answer) => late(this.runOf(answer, count)),
     );
   }

@@ -66,9 +66,10 @@ export class NumberedStore {
 
   private ask(count: number, startAt: bigint | undefined): Promise<TakeAnswer> {
     const { counter, skip } = this.parts.terms;
-    const { have } = this.asked;
+    const { have, era } = this.asked;
     const { stores } = this.space;
-    const request = { kind: 'dense', counter, count: BigInt(count), have, skip, stores } as const;
+    const known = { have, era, skip, stores };
+    const request = { kind: 'dense', counter, count: BigInt(count), ...known } as const;
     return this.asked.ask(startAt === undefined ? request : { ...request, startAt }, (answer) =>
       this.parts.late(this.granted(answer, count)),
     );

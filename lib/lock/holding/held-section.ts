@@ -43,6 +43,7 @@ export class HeldSection implements LockSection {
   readonly token: bigint;
   readonly #parts: SectionParts;
   readonly #holder: string;
+  readonly #era: number;
   readonly #abort = new AbortController();
   readonly #retry: RetryDelay;
   /** Since it was acquired. */
@@ -54,11 +55,12 @@ export class HeldSection implements LockSection {
   #isAbandoned = false;
   #released: Promise<boolean> | undefined;
 
-  constructor(parts: SectionParts, { holder, token, ttlMs, passed }: HeldFrom) {
+  constructor(parts: SectionParts, { holder, token, era, ttlMs, passed }: HeldFrom) {
     this.#parts = parts;
     this.lock = parts.lock;
     this.token = token;
     this.#holder = holder;
+    this.#era = era;
     this.#held = passed;
     this.#deadline = { ttlMs, passed };
     this.#retry = new RetryDelay(parts.terms.random);
@@ -136,7 +138,8 @@ export class HeldSection implements LockSection {
     const { lock, store, hold, terms } = this.#parts;
     if (this.leftMs <= 0) return this.#lose('time');
     const passed = started(terms);
-    const request = { lock, holder: this.#holder, token: this.token, ttlMs: hold.ttlMs };
+    const own = { holder: this.#holder, token: this.token, era: this.#era };
+    const request = { lock, ...own, ttlMs: hold.ttlMs };
     const asked = (async () => {
       // However late an answer comes, it is true of the moment at which it was asked for.
       this.#heard(await store.extend(request), passed);

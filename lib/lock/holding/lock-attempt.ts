@@ -89,7 +89,7 @@ export class LockAttempt {
       const answer = await this.#answer();
       if (answer.status !== 'ok') return this.#refusal(answer);
       const { token, era, ttlMs } = answer;
-      seen.note(lock, token);
+      seen.note(lock, token, era);
       if (passed() < ttlMs) return { holder, token, era, ttlMs, passed };
       return { error: tooSlow(lock, ttlMs), againMs: 0 };
     } catch (error) {
@@ -103,13 +103,13 @@ export class LockAttempt {
     const { store, lock, hold, holder, terms, seen } = this.#parts;
     const { label, longestTtlMs: longestMs, callTimeoutMs: ms, timers } = terms;
     const have = seen.of(lock);
-    const request = { lock, holder, label, ttlMs: hold.ttlMs, longestMs, have };
+    const asked = { lock, holder, label, ttlMs: hold.ttlMs, longestMs, have, era: seen.era };
     const over = (): never => {
       throw tooSlow(lock, ms);
     };
     this.#isUnsure = true;
-    const asked = (async () => store.acquire(request))();
-    return withinLimit(asked, { ms, timers, over });
+    const answer = (async () => store.acquire(asked))();
+    return withinLimit(answer, { ms, timers, over });
   }
 
   #refusal(answer: Exclude<AcquireAnswer, { readonly status: 'ok' }>): Refusal {

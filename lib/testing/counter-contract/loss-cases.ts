@@ -79,6 +79,20 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
     },
   },
   {
+    name: 'jumps beyond the jump of a server that took over meanwhile, once somebody knows of it',
+    needs: ['clock'],
+    async run(bench) {
+      const before = await bench.begun();
+      const era = before.era + 1;
+      await bench.dense({ era });
+      const after = await bench.granted(() => bench.dense());
+      bench.expect(after.first).toEqual(before.end + 2n * DENSE.skip);
+      bench.expect(after.era > era).toEqual(true);
+      const next = await bench.granted(() => bench.dense({ era }));
+      bench.expect(next.first).toEqual(after.end);
+    },
+  },
+  {
     name: 'repeats nothing after an older copy was restored',
     needs: ['clock', 'losses'],
     async run(bench) {

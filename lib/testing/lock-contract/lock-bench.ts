@@ -87,9 +87,12 @@ export class LockBench {
     return (await this.store()).acquire({ ...ASKED, holder, ...changes });
   }
 
-  async extend(held: HeldLock, ttlMs: number = ASKED.ttlMs): Promise<ExtendAnswer> {
-    const { lock, holder, token } = held;
-    return (await this.store()).extend({ lock, holder, token, ttlMs });
+  async extend(
+    held: HeldLock & { readonly era?: number },
+    ttlMs: number = ASKED.ttlMs,
+  ): Promise<ExtendAnswer> {
+    const { lock, holder, token, era } = held;
+    return (await this.store()).extend({ lock, holder, token, ttlMs, era });
   }
 
   async release(held: HeldLock, keepMs?: number): Promise<void> {

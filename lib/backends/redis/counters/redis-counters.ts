@@ -54,12 +54,12 @@ export class RedisCounters implements CounterStore {
   async take(request: TakeRequest): Promise<TakeAnswer> {
     checkTake(request);
     await (this.#isDurable ??= this.#durable());
-    const { counter, count, have } = request;
+    const { counter, count, have, era = 0 } = request;
     const own =
       request.kind === 'dense'
         ? [request.skip, request.startAt ?? '', 0]
         : [request.aheadMs, '', request.perMs];
-    const asked = [formOf(request), count, have, ...own];
+    const asked = [formOf(request), count, have, ...own, era];
     return takeAnswer(await this.#hash.change(SCRIPTS.takePositions, counter, asked), counter);
   }
 

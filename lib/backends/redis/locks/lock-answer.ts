@@ -3,7 +3,12 @@
  *
  * Promise: no other file of this backend knows in which order a script answers.
  */
-import type { AcquireAnswer, AcquireRequest, ExtendAnswer } from '../../../lock/lock-store.js';
+import type {
+  AcquireAnswer,
+  AcquireRequest,
+  ExtendAnswer,
+  ExtendRequest,
+} from '../../../lock/lock-store.js';
 import type { NamedLock } from '../../../lock/lock-view.js';
 import { numberIn } from '../../../registry/stored-fields.js';
 
@@ -22,8 +27,14 @@ export function extendAnswer(reply: readonly unknown[], ttlMs: number): ExtendAn
 
 /** What acquire.lua is asked, after what every script is asked. */
 export function acquireArguments(request: AcquireRequest): readonly (string | number | bigint)[] {
-  const { holder, label, ttlMs, longestMs, have } = request;
-  return [holder, label, ttlMs, longestMs, have];
+  const { holder, label, ttlMs, longestMs, have, era = 0 } = request;
+  return [holder, label, ttlMs, longestMs, have, era];
+}
+
+/** What extend.lua is asked, after what every script is asked. */
+export function extendArguments(request: ExtendRequest): readonly (string | number | bigint)[] {
+  const { holder, token, ttlMs, era = 0 } = request;
+  return [holder, token, ttlMs, era];
 }
 
 const FIELDS = 2;

@@ -17,7 +17,13 @@ import { lockRecords } from '../../../lock/lock-view.js';
 import { messagesFrom } from '../connection/given-redis.js';
 import { RedisHash, hashOptionsOf, type RedisHashOptions } from '../connection/redis-hash.js';
 import { SCRIPTS } from '../scripts.generated.js';
-import { acquireAnswer, acquireArguments, extendAnswer, lockPage } from './lock-answer.js';
+import {
+  acquireAnswer,
+  acquireArguments,
+  extendAnswer,
+  extendArguments,
+  lockPage,
+} from './lock-answer.js';
 import { Releases } from './releases.js';
 
 /** Options of redisLocks(). */
@@ -64,9 +70,9 @@ export class RedisLocks implements LockStore {
 
   async extend(request: ExtendRequest): Promise<ExtendAnswer> {
     checkExtend(request);
-    const { lock, holder, token, ttlMs } = request;
-    const reply = await this.#hash.change(SCRIPTS.extendLock, lock, [holder, token, ttlMs]);
-    return extendAnswer(reply, ttlMs);
+    const asked = extendArguments(request);
+    const reply = await this.#hash.change(SCRIPTS.extendLock, request.lock, asked);
+    return extendAnswer(reply, request.ttlMs);
   }
 
   async release(request: ReleaseRequest): Promise<void> {

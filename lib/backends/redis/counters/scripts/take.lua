@@ -1,11 +1,12 @@
 -- Grants positions of a counter: the next ones, or those that the clock has come to.
 -- It says what the counters room says in take.ts.
 -- ARGV     4 form, 5 positions wanted, 6 the highest end ever answered, 7 skip in positions or ms
---          ahead, 8 where a dense counter begins or '', 9 positions per ms, 0 for a dense one
+--          ahead, 8 where a dense counter begins or '', 9 positions per ms, 0 for a dense one,
+--          10 the highest era ever answered, or 0
 -- Answer   'ok', first, end, grant, era | 'wait', ms | 'absent' | 'full' | 'mismatch', stored form
 --          | another version
 local form, wanted, have, margin, startAt = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
-local perMs = tonumber(ARGV[9])
+local perMs, seenEra = tonumber(ARGV[9]), tonumber(ARGV[10])
 local isClock = perMs > 0
 
 local row = readCounter()
@@ -15,7 +16,11 @@ row = row or blank(form, startAt, era)
 if row.form ~= form then return { 'mismatch', row.form } end
 
 -- The client was answered something that this store does not remember.
-if isLess(row.next, have) then era = era + 1 end
+if lastTime and seenEra > era then
+  era = seenEra + 1 -- by another server, which took over from this one
+elseif isLess(row.next, have) then
+  era = era + 1
+end
 
 -- A larger margin is recorded before it is used: a loss that took it with it would be answered by
 -- a jump of the smaller one. After a jump nothing is granted until it can no longer be lost.
@@ -24,12 +29,15 @@ if isBehind or isRaised then
   row.margin, row.ready = greatest(row.margin, margin), now + lossWindow
 end
 if isBehind then
+  local lossCount = era - row.era
   row.era, row.grant, row.next = era, '', greatest(row.next, have)
   if isClock then
     local floor = now + tonumber(row.margin) + lossWindow
     row.next = greatest(row.next, positionAt(floor, perMs))
   else
     row.next = sum(row.next, row.margin)
+    -- Another server may have jumped over one of several losses, and granted from there.
+    if lossCount > 1 then row.next = sum(row.next, row.margin) end
   end
 end
 

@@ -1,14 +1,16 @@
 -- Grants a lock that nobody holds, or grants it again to the same attempt.
 -- It says what the lock room says in acquire-lock.ts.
 -- ARGV     4 holder, 5 label, 6 ttl ms, 7 the longest ttl ms, 8 the highest token ever answered,
---          9 how many other locks are looked at, to be forgotten
+--          9 the highest era ever answered, or 0, 10 how many other locks are looked at, to be
+--          forgotten
 -- Answer   'ok', token, era | 'held', label, ms left | 'wait', ms | another version
 local holder, label, ttl, asked = ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
-local have, lookedAt = ARGV[8], tonumber(ARGV[9])
+local have, seenEra, lookedAt = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10])
 local row = readLock()
 if row and row.err then return row end
 
 if lastTime then
+  hearEra(seenEra)
   hear(row, have)
   if asked > longest then
     -- A longer ttl is kept before it is granted, and what the last loss forgot may end later.
@@ -20,6 +22,7 @@ else
   -- An absent header cannot be told from a lost one.
   era, longest, incarnation = 0, asked, random
   lose()
+  hearEra(seenEra)
 end
 
 local function granted(one)

@@ -1,11 +1,13 @@
 -- Extends a lock for whoever holds it, and for nobody else.
 -- It says what the lock room says in extend-lock.ts.
--- ARGV     4 holder, 5 token, 6 ttl ms
+-- ARGV     4 holder, 5 token, 6 ttl ms, 7 era of the grant, or 0
 -- Answer   'ok', token, era | 'lost' | another version
 local holder, token, ttl = ARGV[4], ARGV[5], tonumber(ARGV[6])
+local seenEra = tonumber(ARGV[7])
 if not lastTime then return { 'lost' } end
 local row = readLock()
 if row and row.err then return row end
+hearEra(seenEra)
 -- A lock that was held for long may have no row any more, which proves nothing.
 if row then hear(row, token) end
 if not isHeldBy(row, holder) or row.token ~= token then

@@ -46,6 +46,13 @@ local function hear(row, have)
   lose()
 end
 
+-- Whoever knows of more losses was answered by a server that took over from this one.
+local function hearEra(seen)
+  if seen <= era then return end
+  era = seen
+  lose()
+end
+
 local function isHeldBy(row, holder)
   return row and row.holder == holder and row.era == era and row.till > now
 end

@@ -85,8 +85,14 @@ export const RULES = [
       { in: 'lua', says: 'if isOther then era = era + 1 end', insteadSays: '' },
       {
         in: 'lua',
-        says: 'if isLess(row.next, have) then era = era + 1 end',
+        says: 'elseif isLess(row.next, have) then\n  era = era + 1\n',
         insteadSays: '',
+      },
+      { in: 'lua', says: 'if lastTime and seenEra > era then', insteadSays: 'if false then' },
+      {
+        in: 'code',
+        says: 'if (era > header.era)',
+        insteadSays: 'if (false)',
       },
       {
         in: 'code',
@@ -107,8 +113,8 @@ export const RULES = [
       { in: 'lua', says: 'row.next = sum(row.next, row.margin)', insteadSays: '' },
       {
         in: 'code',
-        says: 'const jump = (next, margin) => next + margin',
-        insteadSays: 'const jump = (next) => next',
+        says: 'next + (lossCount > 1 ? 2n * margin : margin)',
+        insteadSays: 'next',
       },
     ],
   },

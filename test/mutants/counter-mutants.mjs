@@ -39,7 +39,7 @@ export const COUNTER_MUTANTS = [
     name: 'no skip after a loss',
     seed: 2,
     by: 'repeats nothing after an older copy was restored',
-    edits: edit(TAKE, '=> next + margin;', '=> next + margin * 0n;'),
+    edits: edit(TAKE, '(lossCount > 1 ? 2n * margin : margin)', 'margin * 0n'),
   },
   {
     name: 'any number of positions within a window',

@@ -84,8 +84,7 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
     async run(bench) {
       const before = await bench.begun();
       const era = before.era + 1;
-      await bench.dense({ era });
-      const after = await bench.granted(() => bench.dense());
+      const after = await bench.granted(() => bench.dense({ era }));
       bench.expect(after.first).toEqual(before.end + 2n * DENSE.skip);
       bench.expect(after.era > era).toEqual(true);
       const next = await bench.granted(() => bench.dense({ era }));

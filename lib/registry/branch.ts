@@ -6,7 +6,7 @@
  * Lua of backends/redis/worker-ids/scripts/branch.lua says the same.
  */
 import type { RegistryMark, SeenRange } from '../lease/distributed-support.js';
-import { SANE_MS } from './layout-claim.js';
+import { isLive } from './layout-claim.js';
 import { afterLoss } from './opening.js';
 import { nowOf } from './registry-clock.js';
 import type { RegistryHeader, SlotHolder } from './slice.js';
@@ -20,15 +20,15 @@ export function isOfAnother(
 }
 
 /**
- * What servers before this one granted ends below the safe floor. A range of another one that does
- * not was granted since this one began, which is a loss; and the floor is above it then, so that
+ * What servers before this one granted ends below the safe floor. A range of another one that lasts
+ * and does not was granted since this one began, which is a loss; and the floor is above it then, so that
  * nobody proves the same again. Where the other one took over from this one, whose eras are fewer,
  * this one was left: what it granted since then may be somebody else's.
  */
 export function heardOf(header: RegistryHeader, seen: SeenRange | undefined): RegistryHeader {
   if (seen === undefined || !isOfAnother(header, seen)) return header;
   const { incarnation, haveMs, era: seenEra = 0 } = seen;
-  if (haveMs <= header.safeFloorMs || haveMs >= nowOf(header) + SANE_MS) return header;
+  if (haveMs <= header.safeFloorMs || !isLive(haveMs, nowOf(header))) return header;
   const lost = afterLoss({ ...header, era: Math.max(header.era, seenEra) });
   const safeFloorMs = Math.max(lost.safeFloorMs, haveMs);
   const wasLeft = incarnation === header.incarnation && seenEra >= header.era;

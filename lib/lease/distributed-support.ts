@@ -1,5 +1,5 @@
 /**
- * The contract between this library and whatever hands out worker ids.
+ * The contract between this library and whatever hands out worker ids, in one file.
  *
  * A lease is not "you own worker id 7 until noon" but "worker id 7, for ids whose time lies in
  * [floor, ceiling)". Ranges of one worker id never overlap; that is all uniqueness rests on.

@@ -21,9 +21,9 @@ export function isOfAnother(
 
 /**
  * What servers before this one granted ends below the safe floor. A range of another one that lasts
- * and does not was granted since this one began, which is a loss; and the floor is above it then, so that
- * nobody proves the same again. Where the other one took over from this one, whose eras are fewer,
- * this one was left: what it granted since then may be somebody else's.
+ * and does not was granted since this one began, which is a loss; and the floor is above it then,
+ * so that nobody proves the same again. Where the other one took over from this one, whose eras are
+ * fewer, this one was left: what it granted since then may be somebody else's.
  */
 export function heardOf(header: RegistryHeader, seen: SeenRange | undefined): RegistryHeader {
   if (seen === undefined || !isOfAnother(header, seen)) return header;

@@ -188,12 +188,7 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
   {
     name: 'the mark of an old server proves a loss',
     by: 'counts a change of servers once, whatever those who knew the old one remember',
-    edits: [
-      inRenew(
-        'if (isOfAnother(header, seen)) return false;',
-        'if (seen.incarnation !== header.incarnation) return false;',
-      ),
-    ],
+    edits: [inRenew('if (isOfAnother(header, seen))', 'if (header.incarnation === undefined)')],
   },
   {
     name: 'only a holder is believed that operations were lost',

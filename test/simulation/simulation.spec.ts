@@ -79,7 +79,7 @@ describe('simulated fleets', () => {
       'Expected `scenario` to be one of network, clocks, processes, crowd, losses, split-brain, ' +
         'clones, everything, create, relayout, misconfigured, ttls, claims, wide, rows, ' +
         'step back, then loss, step back, then loss, newcomers, step forward for seconds, ' +
-        'got peace.',
+        'there and back, got peace.',
     );
   });
 });

@@ -20,10 +20,11 @@ export class MariadbNode extends DiskNode {
     super('mariadb');
   }
 
-  async create() {
+  /** @param {readonly string[]} more arguments, as in `--sync-binlog=1` */
+  async create(more = []) {
     this.port = await freePort();
     const { folder, user, port } = this;
-    this.made = createMariadb({ folder, user, port, more: SMALL });
+    this.made = createMariadb({ folder, user, port, more: [...SMALL, ...more] });
     await this.start();
   }
 

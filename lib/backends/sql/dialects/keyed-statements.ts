@@ -78,6 +78,11 @@ export abstract class KeyedStatements implements Statements {
   protected abstract integer(text: string): string;
   protected abstract digits(column: string): string;
 
+  /** True where a number that was granted and is then lost is granted again. */
+  protected get losesNothing(): boolean {
+    return this.place.holds === 'counters' && this.place.lossWindowMs === 0;
+  }
+
   protected get columns() {
     const { holds } = this.place;
     return KEYED_COLUMNS[holds === 'locks' ? 'locks' : 'counters'];

@@ -88,8 +88,9 @@ async function isReplica(query: SqlQuery): Promise<boolean> {
 function binlogFindings(told: ReadonlyMap<string, string>): Finding[] {
   if (told.get('log_bin') !== 'ON' || told.get('sync_binlog') === '1') return [];
   const text =
-    `sync_binlog is ${told.get('sync_binlog')}: after a crash replicas may lack leases that ` +
-    `were granted. A failover counts as a loss of data anyway, so that ids stay unique.`;
+    `sync_binlog is ${told.get('sync_binlog')}: after a crash of its host this server and its ` +
+    `replicas may lack leases that were granted. A restart and a failover count as a loss of ` +
+    `data anyway, so that ids stay unique.`;
   return [finding('note', 'replication', text)];
 }
 

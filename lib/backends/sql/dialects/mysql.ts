@@ -9,6 +9,7 @@ import { Binder, writtenCountOf, type SqlQuery, type SqlRow } from '../sql-query
 import type { Dialect, RowChange, SqlTable, Statements } from './dialect.js';
 import { mysqlAdvice, mysqlFindings } from './mysql-findings.js';
 import {
+  anotherTime,
   fromReplica,
   inTransaction,
   notFlushed,
@@ -21,6 +22,11 @@ import { TableStatements } from './table-statements.js';
 
 /** In Unix milliseconds; the moment at which the statement began. */
 export const MYSQL_TIME = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000";
+/** What a session adds to the clock by `SET timestamp`, which SYSDATE does not follow. */
+const TIME_BENT = 'TIMESTAMPDIFF(MICROSECOND, SYSDATE(6), NOW(6)) DIV 1000';
+const BENT_MS_MAX = 1000;
+
+const FLUSH = 'innodb_flush_log_at_trx_commit';
 
 /** Deadlock, lock wait timeout, record has changed since last read, duplicate key. */
 const CONFLICTS: ReadonlySet<string> = new Set(['1213', '1205', '1020', '1062', '40001']);
@@ -39,19 +45,17 @@ export class MysqlDialect implements Dialect {
   constructor(private readonly serverSql?: string) {}
 
   async prepare(query: SqlQuery, place: SqlTable): Promise<Statements> {
-    const offered = await variables(query, ['version', 'sql_mode', FLUSH, ...IDENTITIES]);
-    if (/NO_BACKSLASH_ESCAPES/.test(offered.get('sql_mode') ?? '')) throw withoutEscapes();
+    const offered = await variables(query, ['version', FLUSH, ...IDENTITIES]);
     const isMariadb = /mariadb/i.test(offered.get('version') ?? '');
     const identity = IDENTITIES.find((name) => offered.has(name));
-    const isFlushed = offered.get(FLUSH) === '1';
-    if (place.holds === 'counters' && !isFlushed && place.lossWindowMs === 0) throw notFlushed();
-    const isKept = place.holds === 'counters' && isFlushed;
-    const server = isKept ? mysqlHistory(identity) : undefined;
-    return new MysqlStatements(
-      place,
-      this.serverSql ?? server ?? mysqlServer(isMariadb, identity),
+    const isDurable = offered.has(FLUSH) ? MYSQL_DURABLE : 'FALSE';
+    const run = mysqlServer(isMariadb, identity);
+    const server = place.holds === 'counters' ? mysqlHistory(identity, run, isDurable) : run;
+    return new MysqlStatements(place, {
+      server: this.serverSql ?? server,
+      isDurable,
       isMariadb,
-    );
+    });
   }
 
   isConflict(codes: readonly string[]): boolean {
@@ -65,7 +69,6 @@ export class MysqlDialect implements Dialect {
   findings = mysqlFindings;
 }
 
-const FLUSH = 'innodb_flush_log_at_trx_commit';
 /** MariaDB from 10.5.26, 10.6.19, 10.11.9 and 11.4.3 on has the first, MySQL the second. */
 const IDENTITIES = ['server_uid', 'server_uuid', 'datadir'];
 
@@ -77,11 +80,24 @@ export function mysqlServer(isMariadb: boolean, identity = 'datadir'): string {
   return `CONCAT(@@global.${identity}, '/', ${started})`;
 }
 
-/** The server alone, for counters: where each commit is flushed a restart loses nothing. */
-export function mysqlHistory(identity: string | undefined): string | undefined {
+/** Where the binary log is written, it tells at a start which of the last commits there were. */
+export const MYSQL_DURABLE = `(@@global.${FLUSH} = 1 AND (@@global.log_bin = 0 OR @@global.sync_binlog = 1))`;
+
+/**
+ * The server alone, for counters: where each commit is flushed a restart loses nothing. Whoever
+ * switches that off while it runs makes another of it, before anything rests on what may be lost.
+ */
+export function mysqlHistory(identity: string | undefined, run: string, isDurable: string): string {
   // Two servers may have the same folder.
-  if (identity === undefined || identity === 'datadir') return undefined;
-  return `CAST(@@global.${identity} AS CHAR)`;
+  if (identity === undefined || identity === 'datadir') return run;
+  return `IF(${isDurable}, CAST(@@global.${identity} AS CHAR), ${run})`;
+}
+
+/** What a server offers, as parts of statements. */
+interface Offered {
+  readonly server: string;
+  readonly isDurable: string;
+  readonly isMariadb: boolean;
 }
 
 class MysqlStatements extends TableStatements {
@@ -89,8 +105,7 @@ class MysqlStatements extends TableStatements {
 
   constructor(
     place: SqlTable,
-    private readonly server: string,
-    private readonly isMariadb: boolean,
+    private readonly offered: Offered,
   ) {
     super(place);
   }
@@ -102,6 +117,10 @@ class MysqlStatements extends TableStatements {
   check(row: SqlRow): void {
     if (answered(row, 'autocommit') !== 1) throw withoutAutocommit();
     if (flagOf(row, 'in_transaction')) throw inTransaction();
+    if (flagOf(row, 'is_unescaped')) throw withoutEscapes();
+    const bentMs = answered(row, 'time_bent');
+    if (Math.abs(bentMs) > BENT_MS_MAX) throw anotherTime(bentMs);
+    if (this.losesNothing && !flagOf(row, 'is_durable')) throw notFlushed();
   }
 
   checkPrimary(row: SqlRow): void {
@@ -115,10 +134,13 @@ class MysqlStatements extends TableStatements {
   protected moment(): string {
     return [
       `${MYSQL_TIME} AS time_ms`,
-      `${this.server} AS server`,
+      `${TIME_BENT} AS time_bent`,
+      `${this.offered.server} AS server`,
       `@@session.autocommit AS autocommit`,
+      `@@session.sql_mode LIKE '%NO_BACKSLASH_ESCAPES%' AS is_unescaped`,
       `@@global.read_only AS is_read_only`,
-      `${this.isMariadb ? '@@session.in_transaction' : '0'} AS in_transaction`,
+      `${this.offered.isDurable} AS is_durable`,
+      `${this.offered.isMariadb ? '@@session.in_transaction' : '0'} AS in_transaction`,
     ].join(', ');
   }
 
@@ -144,8 +166,11 @@ class MysqlStatements extends TableStatements {
   }
 
   protected standsOn(server: string, { of }: Binder): string {
-    const alone = this.isMariadb ? ' AND @@session.in_transaction = 0' : '';
-    return `${this.server} = ${of(server)} AND @@session.autocommit = 1${alone}`;
+    const { server: own, isDurable, isMariadb } = this.offered;
+    const parts = [`${own} = ${of(server)}`, '@@session.autocommit = 1'];
+    if (isMariadb) parts.push('@@session.in_transaction = 0');
+    if (this.losesNothing) parts.push(isDurable);
+    return parts.join(' AND ');
   }
 
   /** As above. */

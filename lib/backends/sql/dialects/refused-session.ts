@@ -38,11 +38,23 @@ export function withoutEscapes(): SnowflakeError {
   );
 }
 
+/** Retryable: of a pool the next session may be another one. */
+export function anotherTime(bentMs: number): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The session that the SQL support got tells a time that is ${Math.abs(bentMs)} ms ` +
+      `${bentMs < 0 ? 'behind' : 'ahead of'} the clock of its server, as after SET timestamp, so ` +
+      'nothing was granted by it. Leave the time of these sessions alone, or give it a pool of ' +
+      'its own.',
+    { details: { bentMs } },
+  );
+}
+
 export function notFlushed(): SnowflakeError {
   return refused(
-    'innodb_flush_log_at_trx_commit is not 1, so that a crash loses positions that were granted, ' +
-      'and the counters are told that nothing is ever lost. Set it to 1, or leave out ' +
-      'replicated=false.',
+    'innodb_flush_log_at_trx_commit is not 1, or sync_binlog is not 1 although there is a binary ' +
+      'log. So a crash loses positions that were granted, and the counters are told that nothing ' +
+      'is ever lost. Set both to 1, or leave out replicated=false.',
   );
 }
 

@@ -8,11 +8,11 @@
 import { readFileSync, statSync } from 'node:fs';
 import { SnowflakeError } from '../../../errors.js';
 import { finding, type Finding } from '../../../registry/registry-view.js';
-import { Binder, rowsOf, type SqlQuery } from '../sql-query.js';
+import { Binder, rowsOf, type SqlQuery, type SqlRow } from '../sql-query.js';
 import type { Dialect, RowChange, SqlTable, Statements } from './dialect.js';
 import { AFTER_LOSS, GRANTED } from './held-words.js';
 import { notSynchronous } from './refused-session.js';
-import { answered } from './rows.js';
+import { flagOf } from './rows.js';
 import { TableStatements } from './table-statements.js';
 
 /** In Unix milliseconds. */
@@ -22,6 +22,8 @@ export const SQLITE_TIME = [
 ].join(' + ');
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const FULL = 2;
+/** Of this handle, at this moment. */
+const IS_SYNCHRONOUS = `(SELECT synchronous >= ${FULL} FROM pragma_synchronous)`;
 /** In their numbers, as node:sqlite gives them, with all that they are extended by. */
 const [BUSY, LOCKED] = [5, 6];
 
@@ -33,9 +35,6 @@ export class SqliteDialect implements Dialect {
 
   async prepare(query: SqlQuery, place: SqlTable): Promise<Statements> {
     const { serverSql } = this;
-    if (place.holds === 'counters' && place.lossWindowMs === 0 && !(await isSynchronous(query))) {
-      throw notSynchronous();
-    }
     if (serverSql !== undefined) return new SqliteStatements(place, () => serverSql);
     const list = rowsOf(await query('PRAGMA database_list', []));
     const path = list.find(({ name }) => name === 'main')?.['file'];
@@ -63,8 +62,8 @@ export class SqliteDialect implements Dialect {
 }
 
 async function isSynchronous(query: SqlQuery): Promise<boolean> {
-  const [row] = rowsOf(await query('PRAGMA synchronous', []));
-  return answered(row, 'synchronous') >= FULL;
+  const [row] = rowsOf(await query(`SELECT ${IS_SYNCHRONOUS} AS is_durable`, []));
+  return flagOf(row, 'is_durable');
 }
 
 /** As a text in SQL, asked before every statement: nothing in SQL knows the file. */
@@ -108,7 +107,9 @@ class SqliteStatements extends TableStatements {
   }
 
   /** Whoever gives the connection sees to it that no transaction is open. */
-  check(): void {}
+  check(row: SqlRow): void {
+    if (this.losesNothing && !flagOf(row, 'is_durable')) throw notSynchronous();
+  }
 
   /** There is one file. */
   checkPrimary(): void {}
@@ -118,7 +119,11 @@ class SqliteStatements extends TableStatements {
   }
 
   protected moment(): string {
-    return `${SQLITE_TIME} AS time_ms, ${this.identity()} AS server`;
+    return [
+      `${SQLITE_TIME} AS time_ms`,
+      `${this.identity()} AS server`,
+      `${IS_SYNCHRONOUS} AS is_durable`,
+    ].join(', ');
   }
 
   protected insert(change: RowChange, binder: Binder): string {
@@ -133,7 +138,8 @@ class SqliteStatements extends TableStatements {
   }
 
   protected standsOn(server: string, { of }: Binder): string {
-    return `${this.identity()} = ${of(server)}`;
+    const isSame = `${this.identity()} = ${of(server)}`;
+    return this.losesNothing ? `${isSame} AND ${IS_SYNCHRONOUS}` : isSame;
   }
 
   protected telling(write: string, isInsert: boolean): string {

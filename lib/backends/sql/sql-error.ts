@@ -74,6 +74,11 @@ export function codesOf(error: unknown): string[] {
   return codes.filter((code) => typeof code === 'string' || typeof code === 'number').map(String);
 }
 
+/** Whether the error, or one that it wraps, says so. */
+export function isSaid(error: unknown, words: RegExp): boolean {
+  return layersOf(error).some(({ message }) => typeof message === 'string' && words.test(message));
+}
+
 export function sqlError(cause: unknown, place: ErrorPlace): SnowflakeError {
   if (isSnowflakeError(cause)) return cause;
   const { dialect, where, table, holds } = place;

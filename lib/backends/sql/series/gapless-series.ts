@@ -3,7 +3,8 @@
  * rolls that back.
  *
  * Promise: of a period that has number n committed, each from 1 to n was committed once. The row of
- * the period is locked until the transaction ends, so takers wait for each other.
+ * the period is locked until the transaction ends, so takers wait for each other. Whoever has no
+ * transaction open is given no number, but in MySQL, which does not tell.
  */
 import {
   SeriesForm,
@@ -15,6 +16,7 @@ import { dialectOfType } from '../connection/data-source.js';
 import type { DialectName } from '../dialects/dialect.js';
 import { checkedOptions } from '../sql-options.js';
 import { rowsOf, type SqlParameter, type SqlQuery } from '../sql-query.js';
+import { IS_OPEN, beginsIn, outsideOfTransaction } from './open-transaction.js';
 import { SERIES_TABLE } from './series-table.js';
 
 /** An EntityManager of TypeORM within a transaction, known by its shape. */
@@ -90,10 +92,13 @@ async function taken(
   transaction: TransactionManager | TransactionQuery,
 ): Promise<number> {
   const { query, dialect } = opened(transaction);
-  const statements = STATEMENTS[dialect](table);
+  // An EntityManager has said so.
+  if (dialect !== 'sqlite' || 'dialect' in transaction) await beginsIn[dialect](query);
   let answer: unknown;
-  for (const sql of statements) answer = await query(sql, [...key]);
-  const number = Number(rowsOf(answer)[0]?.['next']) - 1;
+  for (const sql of STATEMENTS[dialect](table)) answer = await query(sql, [...key]);
+  const [row] = rowsOf(answer);
+  if (row === undefined) throw outsideOfTransaction();
+  const number = Number(row['next']) - 1;
   if (Number.isSafeInteger(number) && number > 0) return number;
   throw new SnowflakeError(
     'STORE_UNAVAILABLE',
@@ -101,10 +106,11 @@ async function taken(
   );
 }
 
-/** The last one gives the row as it is now. */
+/** The last one gives the row as it is now, and none outside of a transaction. */
 const STATEMENTS: { readonly [dialect in DialectName]: (table: string) => readonly string[] } = {
   postgres: (table) => [
-    `INSERT INTO ${table} (series, period, next) VALUES ($1, $2, 2) ` +
+    `INSERT INTO ${table} (series, period, next) SELECT $1::text, $2::text, 2 ` +
+      `WHERE ${IS_OPEN.postgres} ` +
       `ON CONFLICT (series, period) DO UPDATE SET next = ${table}.next + 1 RETURNING next`,
   ],
   sqlite: (table) => [
@@ -112,22 +118,16 @@ const STATEMENTS: { readonly [dialect in DialectName]: (table: string) => readon
       `ON CONFLICT (series, period) DO UPDATE SET next = next + 1 RETURNING next`,
   ],
   mysql: (table) => [
-    `INSERT INTO ${table} (series, period, next) VALUES (?, ?, 2) ` +
-      `ON DUPLICATE KEY UPDATE next = next + 1`,
+    `INSERT INTO ${table} (series, period, next) SELECT ?, ?, 2 FROM DUAL WHERE ${IS_OPEN.mysql} ` +
+      `ON DUPLICATE KEY UPDATE next = ${table}.next + 1`,
     // As the one who holds its lock sees it, whatever the transaction has read before.
-    `SELECT next FROM ${table} WHERE series = ? AND period = ? FOR UPDATE`,
+    `SELECT next FROM ${table} WHERE series = ? AND period = ? AND ${IS_OPEN.mysql} FOR UPDATE`,
   ],
 };
 
 function opened(transaction: TransactionManager | TransactionQuery): TransactionQuery {
   if ('dialect' in transaction) return transaction;
-  if (transaction.queryRunner?.isTransactionActive !== true) {
-    throw new SnowflakeError(
-      'ARGUMENT_INVALID',
-      'nextIn() was given an EntityManager outside of a transaction, so no number was taken: it ' +
-        'could not be rolled back. Call it in dataSource.transaction(async (manager) => ...).',
-    );
-  }
+  if (transaction.queryRunner?.isTransactionActive !== true) throw outsideOfTransaction();
   const dialect = dialectOfType(transaction.connection.options.type);
   return { dialect, query: (sql, params) => transaction.query(sql, params) };
 }

@@ -78,13 +78,13 @@ export class RowCounters implements CounterStore {
 
   /** Undefined where somebody else was faster. */
   async #attempt<T>(counter: string, rule: Rule<T>): Promise<{ answer: T } | undefined> {
-    const { timeMs, server, rows } = await this.#rows.read([counter]);
+    const { timeMs, server, isPutBack, rows } = await this.#rows.read([counter]);
     const [stored] = rows;
     const read = stored && counterOf(stored);
     const { clock } = this.#rows;
     const { lossWindowMs } = this;
     const random = randomUUID();
-    const reading = { timeMs, server, random, lossWindowMs, ...(clock && { clock }) };
+    const reading = { timeMs, server, isPutBack, random, lossWindowMs, ...(clock && { clock }) };
     const step = rule({ header: read?.header, row: read?.row }, reading);
     const { answer, header = read?.header, row = read?.row } = step;
     if (header === undefined || row === undefined) return { answer };

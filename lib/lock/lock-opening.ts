@@ -30,9 +30,10 @@ export function newHeader(longestMs: number, { timeMs, server, random }: LockRea
 }
 
 export function opened(stored: LockHeader, reading: LockReading): LockHeader {
-  const { timeMs, server, clock = slewed } = reading;
+  const { timeMs, server, isPutBack, clock = slewed } = reading;
   const moved = { ...stored, ...clock(stored, timeMs) };
-  return moved.server === server ? moved : forgotten({ ...moved, server }, reading);
+  const isSame = moved.server === server && isPutBack !== true;
+  return isSame ? moved : forgotten({ ...moved, server }, reading);
 }
 
 /** Acknowledged writes may be gone: whatever they were, it has ended by then. */

@@ -102,10 +102,11 @@ export class RowLocks implements LockStore {
 
   /** Undefined where somebody else was faster, and where the header had to be written first. */
   async #attempt<T>(lock: string, rule: Rule<T>): Promise<{ answer: T } | undefined> {
-    const { timeMs, server, rows } = await this.#rows.read([HEADER_KEY, lock]);
+    const { timeMs, server, isPutBack, rows } = await this.#rows.read([HEADER_KEY, lock]);
     const stored = storedIn(rows);
     const { lossWindowMs } = this;
-    const reading = { timeMs, server, random: randomUUID(), lossWindowMs, ...this.#clock };
+    const random = randomUUID();
+    const reading = { timeMs, server, isPutBack, random, lossWindowMs, ...this.#clock };
     const { answer, header, row } = rule(stored, reading);
     if (header !== undefined && isNews(stored.header, header)) {
       const isWritten = await this.#writeHeader(stored, header, server);
@@ -142,7 +143,9 @@ export class RowLocks implements LockStore {
     // Processes that are started together would all do it at once.
     if (isFirst) return;
     // A lock that was granted is not refused for it.
-    await this.#rows.sweep?.(firstTokenAt(nowMs)).catch(() => undefined);
+    const isFull = await this.#rows.sweep?.(firstTokenAt(nowMs)).catch(() => false);
+    // More names may come in a minute than one sweep takes: the next one who acquires goes on.
+    if (isFull === true) this.#sweptMs = nowMs - SWEEP_MS;
   }
 }
 

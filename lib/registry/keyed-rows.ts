@@ -28,6 +28,11 @@ export interface KeyedRead {
   readonly timeMs: number;
   /** Which data answered: it changes whenever writes that were acknowledged may be gone. */
   readonly server: string;
+  /**
+   * True where the store can tell that a row is not as its last write left it: a copy that was put
+   * back while the server ran, which counts as a loss of data.
+   */
+  readonly isPutBack?: boolean;
   /** Of the keys asked for those that there are, in any order. */
   readonly rows: readonly StoredKeyedRow[];
 }
@@ -63,10 +68,11 @@ export interface KeyedRows {
    */
   write(write: KeyedWrite): Promise<boolean>;
   /**
-   * Deletes rows whose number is less, some hundreds at most; for locks, whose names come and go.
+   * Deletes rows whose number is less, some thousands at most; for locks, whose names come and go.
    * Whoever does without it keeps every name for ever.
+   * @returns true where there may be more of them
    */
-  sweep?(below: bigint): Promise<void>;
+  sweep?(below: bigint): Promise<boolean>;
   advice?(): Promise<string[]>;
   close?(): Promise<void>;
 }

@@ -109,7 +109,7 @@ function reopened(
 ): RegistryHeader {
   const { server } = reading;
   const operations = stored.operations + 1;
-  const isSame = stored.server === server;
+  const isSame = stored.server === server && reading.isPutBack !== true;
   const { reckoned } = terms;
   const isToldHere = reckoned?.incarnation === stored.incarnation && reckoned.server === server;
   const witness = { ...terms, reckoned: isToldHere ? reckoned : undefined };

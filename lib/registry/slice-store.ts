@@ -52,6 +52,11 @@ export interface RegistrySlice {
    * that were acknowledged may be gone: with a restart, a failover, a restored backup.
    */
   readonly server: string;
+  /**
+   * True where the store can tell that the header is not as its last write left it: a copy that was
+   * put back while the server ran, which counts as a loss of data.
+   */
+  readonly isPutBack?: boolean;
   /** The header, where there is one, and the rows asked for that exist, in any order. */
   readonly rows: readonly StoredRow[];
 }

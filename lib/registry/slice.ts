@@ -69,6 +69,8 @@ export interface StoreReading {
   readonly timeMs: number;
   /** Identity of the server, or of the cluster, that answers: another one may have lost data. */
   readonly server: string;
+  /** True where what was read is a copy that was put back, on the server as it runs. */
+  readonly isPutBack?: boolean | undefined;
   /** Becomes the incarnation of a registry created now. */
   readonly random: string;
   readonly lossWindowMs: number;

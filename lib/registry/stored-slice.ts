@@ -50,11 +50,11 @@ export class StoredSlice {
     private readonly slice: RegistrySlice,
     { lossWindowMs, clock }: StoreTerms,
   ) {
-    const { timeMs, server, rows } = slice;
+    const { timeMs, server, isPutBack, rows } = slice;
     this.rows = new Map(rows.map((row) => [row.workerId, row]));
     this.headerRow = this.rows.get(HEADER_ID);
     this.header = this.headerRow && headerOf(this.headerRow);
-    this.reading = { timeMs, server, random: randomUUID(), lossWindowMs, clock };
+    this.reading = { timeMs, server, isPutBack, random: randomUUID(), lossWindowMs, clock };
   }
 
   /** The header, with what is added to the store's time now. */

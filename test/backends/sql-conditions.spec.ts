@@ -5,7 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
-import { mysqlServer, MysqlDialect } from '../../lib/backends/sql/dialects/mysql.js';
+import { MysqlDialect } from '../../lib/backends/sql/dialects/mysql.js';
+import { mysqlServer } from '../../lib/backends/sql/dialects/mysql-server.js';
 import { POSTGRES_SERVER, PostgresDialect } from '../../lib/backends/sql/dialects/postgres.js';
 import { SqliteDialect } from '../../lib/backends/sql/dialects/sqlite.js';
 import { registryTable } from '../../lib/backends/sql/index.js';

@@ -74,7 +74,8 @@ class SettableTables {
   async setVersion(name: string, from: string, to: string): Promise<void> {
     const [then, now] = [from, to].map((version) => `"version":"${version}"`);
     await this.ask(
-      `UPDATE ${this.bench.table} SET data = replace(data, ?, ?) ` +
+      // As whoever writes a row, it counts that.
+      `UPDATE ${this.bench.table} SET version = version + 1, data = replace(data, ?, ?) ` +
         `WHERE namespace = ? AND worker_id = -1`,
       [then!, now!, this.namespaceOf(name)],
     );

@@ -6,12 +6,12 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
 import { Pool } from 'pg';
+import { MYSQL_TIME } from '../../lib/backends/sql/dialects/mysql.js';
 import {
   MYSQL_DURABLE,
-  MYSQL_TIME,
   mysqlHistory,
   mysqlServer,
-} from '../../lib/backends/sql/dialects/mysql.js';
+} from '../../lib/backends/sql/dialects/mysql-server.js';
 import { POSTGRES_HISTORY, POSTGRES_TIME } from '../../lib/backends/sql/dialects/postgres.js';
 import { countersFromUrl, counterTable, sqlCounters } from '../../lib/backends/sql/index.js';
 import type { SqlQuery } from '../../lib/backends/sql/sql-query.js';

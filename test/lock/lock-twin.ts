@@ -47,7 +47,7 @@ export class LockTwin {
   ) {
     this.rows = new MapRows(() => ({ timeMs: this.timeMs, server: this.server }), lossWindowMs);
     // Both forget what nobody needs, but not at the same moment.
-    this.rows.sweep = async () => undefined;
+    this.rows.sweep = async () => false;
     this.rules = new RowLocks(this.rows);
   }
 

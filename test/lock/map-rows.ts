@@ -18,6 +18,8 @@ export class MapRows implements KeyedRows {
   readonly place = 'rows in a test';
   table = new Map<string, StoredKeyedRow>();
   sweptCount = 0;
+  /** Of one sweep. */
+  sweptMax = Infinity;
   private version = 0;
 
   constructor(
@@ -46,11 +48,11 @@ export class MapRows implements KeyedRows {
     return true;
   }
 
-  async sweep(below: bigint): Promise<void> {
-    for (const { key, number } of this.table.values()) {
-      if (number >= below) continue;
-      this.table.delete(key);
-      this.sweptCount++;
-    }
+  async sweep(below: bigint): Promise<boolean> {
+    const old = [...this.table.values()].filter(({ number }) => number < below);
+    const swept = old.slice(0, this.sweptMax);
+    for (const { key } of swept) this.table.delete(key);
+    this.sweptCount += swept.length;
+    return swept.length === this.sweptMax;
   }
 }

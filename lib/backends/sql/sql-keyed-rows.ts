@@ -9,9 +9,11 @@ import { randomInt } from 'node:crypto';
 import type { KeyedRead, KeyedRows, KeyedWrite } from '../../registry/keyed-rows.js';
 import type { ClockPolicy } from '../../registry/registry-clock.js';
 import { numberIn } from '../../registry/stored-fields.js';
-import type { Dialect, Statements } from './dialects/dialect.js';
-import { answered, textIn } from './dialects/rows.js';
-import { oddAnswer, rowsOf, type SqlRow, type Statement } from './sql-query.js';
+import type { Dialect } from './dialects/dialect.js';
+import { SWEPT_ROWS } from './dialects/keyed-statements.js';
+import { answered, eachOnce, textIn } from './dialects/rows.js';
+import { isPutBack, withoutSignature } from './signature.js';
+import { oddAnswer, type SqlRow } from './sql-query.js';
 import { SqlSession, type SqlSessionParts } from './sql-session.js';
 
 /** A row that is made again must not begin with a version that it ever had before. */
@@ -47,14 +49,14 @@ export class SqlKeyedRows implements KeyedRows {
 
   async read(keys: readonly string[]): Promise<KeyedRead> {
     this.#session.reopen();
-    const rows = await this.#rows((statements) => statements.readKeyed(keys), true);
+    const rows = await this.#session.read((statements) => statements.readKeyed(keys), true);
     if (rows.length > keys.length) throw oddAnswer('more rows than were asked for');
     return readIn(rows);
   }
 
   async readAll(): Promise<KeyedRead> {
     this.#session.reopen();
-    return readIn(await this.#rows((statements) => statements.readKeyed()));
+    return readIn(await this.#session.read((statements) => statements.readKeyed()));
   }
 
   async write(write: KeyedWrite): Promise<boolean> {
@@ -62,10 +64,11 @@ export class SqlKeyedRows implements KeyedRows {
     return (await this.#session.written((statements) => statements.writeKeyed(change))) === 1;
   }
 
-  async sweep(below: bigint): Promise<void> {
+  async sweep(below: bigint): Promise<boolean> {
     try {
-      await this.#session.written((statements) => statements.sweepKeyed(below));
+      const count = await this.#session.written((statements) => statements.sweepKeyed(below));
       this.#sweepFault = undefined;
+      return count === SWEPT_ROWS;
     } catch (error) {
       this.#sweepFault = (error as Error).message;
       throw error;
@@ -83,18 +86,6 @@ export class SqlKeyedRows implements KeyedRows {
   close(): Promise<void> {
     return this.#session.close();
   }
-
-  #rows(
-    statementOf: (statements: Statements) => Statement,
-    isForWriting = false,
-  ): Promise<SqlRow[]> {
-    return this.#session.asked(async (statements) => {
-      const rows = rowsOf(await this.#session.run(statementOf(statements)));
-      if (rows[0] !== undefined) statements.check(rows[0]);
-      if (rows[0] !== undefined && isForWriting) statements.checkPrimary(rows[0]);
-      return rows;
-    });
-  }
 }
 
 function versionAfter(version: number | undefined): number {
@@ -105,7 +96,13 @@ function versionAfter(version: number | undefined): number {
 }
 
 function readIn(rows: readonly SqlRow[]): KeyedRead {
-  return { ...momentIn(rows[0]), rows: rows.filter(isStored).map(storedIn) };
+  const stored = rows.filter(isStored);
+  const found = eachOnce(stored.map(storedIn), ({ key }) => key);
+  return {
+    ...momentIn(rows[0]),
+    isPutBack: found.some((row, at) => isPutBack(row, stored[at]!['stamp'])),
+    rows: found.map((row) => ({ ...row, text: withoutSignature(row.text) })),
+  };
 }
 
 function momentIn(row: SqlRow | undefined) {

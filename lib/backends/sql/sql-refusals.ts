@@ -20,6 +20,9 @@ const TABLE = 'The table of the {holds} does not exist. Create it: {create}.';
 const COLUMNS =
   'The table {table} does not have the expected columns. Does it belong to something else? ' +
   'Choose another name with the option `table` in every process.';
+const KEY =
+  'The table {table} has no primary key, as while a dump is loaded. Nothing new is written to it ' +
+  'until it has one.';
 const RIGHTS = 'The user needs {rights} on the table {table}, and nothing else.';
 const LOGIN = 'The database refused the login. Check user and password of the support.';
 const DATABASE = 'There is no such database. Check its name in the support.';
@@ -56,7 +59,8 @@ type Refusals = Readonly<Record<string, Refusal>>;
 
 const POSTGRES: Refusals = {
   'no-table': never(['42P01', '3F000'], TABLE),
-  'other-table': never(['42703', '42P10', '42804', '42846', '22P02', '22001'], COLUMNS),
+  'other-table': never(['42703', '42804', '42846', '22P02', '22001'], COLUMNS),
+  'no-key': later(['42P10'], KEY),
   permission: never(['42501'], RIGHTS),
   login: never(['28P01', '28000'], LOGIN, /SASL|client password must be a string/),
   database: never(['3D000'], DATABASE),
@@ -92,6 +96,7 @@ const MYSQL: Refusals = {
 
 const SQLITE: Refusals = {
   'no-table': never([], TABLE, /no such table/i),
+  'no-key': later([], KEY, /ON CONFLICT clause does not match/i),
   'other-table': never([], COLUMNS, /no such column|has no column/i),
   replica: never(['SQLITE_READONLY'], 'The file or its folder is not writable.', /readonly/i),
   file: never(

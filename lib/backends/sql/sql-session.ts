@@ -1,7 +1,7 @@
 /**
  * Statements sent to one database, by the dialect that it speaks.
  *
- * Promise: what the server offers is asked once; a SELECT that met a conflict is asked again, a
+ * Promise: what the server offers is asked anew after each failure; a SELECT that met a conflict is asked again, a
  * write that met one is answered by undefined; every failure is a SnowflakeError without secrets.
  */
 import { randomInt } from 'node:crypto';
@@ -9,7 +9,7 @@ import { pause, systemTimers } from '../../patience/timers.js';
 import type { SqlConnection } from './connection/sql-connection.js';
 import type { Dialect, SqlTable, Statements } from './dialects/dialect.js';
 import { codesOf, sqlError } from './sql-error.js';
-import type { SqlQuery, Statement } from './sql-query.js';
+import { rowsOf, type SqlQuery, type SqlRow, type Statement } from './sql-query.js';
 
 /** A SELECT is refused by a conflict only where every statement is serializable. */
 const READ_COUNT = 10;
@@ -51,10 +51,30 @@ export class SqlSession {
       try {
         return await ask(await this.#prepared());
       } catch (error) {
-        if (count === READ_COUNT || !this.#isConflict(error)) throw this.#error(error);
+        if (count === READ_COUNT || !this.#isConflict(error)) throw this.#failed(error);
         await pause(systemTimers, randomInt(1, READ_PAUSE_MS * count));
       }
     }
+  }
+
+  /** Rows behind which a moment stands that may be granted by. @throws where it may not */
+  async read(
+    statementOf: (statements: Statements) => Statement,
+    isForWriting = false,
+  ): Promise<SqlRow[]> {
+    let isOutdated = false;
+    const rows = await this.asked(async (statements) => {
+      const found = rowsOf(await this.run(statementOf(statements)));
+      const [first] = found;
+      if (first === undefined) return found;
+      statements.check(first);
+      if (isForWriting) statements.checkPrimary(first);
+      isOutdated = statements.isOutdated(first);
+      return found;
+    });
+    if (!isOutdated) return rows;
+    this.#statements = undefined;
+    return this.read(statementOf, isForWriting);
   }
 
   /** How many rows were written; undefined where somebody else was faster. */
@@ -64,7 +84,7 @@ export class SqlSession {
       return statements.writtenCount(await this.run(statementOf(statements)));
     } catch (error) {
       if (this.#isConflict(error)) return undefined;
-      throw this.#error(error);
+      throw this.#failed(error);
     }
   }
 
@@ -88,6 +108,12 @@ export class SqlSession {
 
   #isConflict(error: unknown): boolean {
     return this.#parts.dialect.isConflict(codesOf(error));
+  }
+
+  /** Behind the same address may be another server from now on, or one with other rights. */
+  #failed(error: unknown): Error {
+    this.#statements = undefined;
+    return this.#error(error);
   }
 
   #error(error: unknown): Error {

@@ -16,10 +16,10 @@ import {
   type SliceWrite,
   type StoredRow,
 } from '../../registry/slice-store.js';
-import type { RowChange, Statements } from './dialects/dialect.js';
+import type { RowChange } from './dialects/dialect.js';
 import { answered, sliceIn } from './dialects/rows.js';
 import { changesOf, headerChange } from './row-changes.js';
-import { rowsOf, type Statement } from './sql-query.js';
+import { rowsOf } from './sql-query.js';
 import { SqlSession, type SqlSessionParts } from './sql-session.js';
 
 /** Of a list, at a time. */
@@ -50,9 +50,9 @@ export class SqlStore implements SliceStore {
     return this.#session.where;
   }
 
-  read(question: SliceQuestion): Promise<RegistrySlice> {
+  async read(question: SliceQuestion): Promise<RegistrySlice> {
     this.#session.reopen();
-    return this.#slice((statements) => statements.read(question), true);
+    return sliceIn(await this.#session.read((statements) => statements.read(question), true));
   }
 
   async readAll(countMax = Infinity): Promise<RegistrySlice> {
@@ -60,7 +60,9 @@ export class SqlStore implements SliceStore {
     for (let after = HEADER_ID - 1; ; after = rows.at(-1)!.workerId) {
       // One more than that for the header.
       const rowCount = Math.min(PAGE_ROWS, countMax + 1 - rows.length);
-      const page = await this.#slice((statements) => statements.page(after, rowCount));
+      const page = sliceIn(
+        await this.#session.read((statements) => statements.page(after, rowCount)),
+      );
       const found = page.rows.toSorted((a, b) => a.workerId - b.workerId);
       rows.push(...found);
       if (found.length < rowCount || rows.length > countMax) return { ...page, rows };
@@ -104,18 +106,6 @@ export class SqlStore implements SliceStore {
 
   close(): Promise<void> {
     return this.#session.close();
-  }
-
-  #slice(
-    statementOf: (statements: Statements) => Statement,
-    isForWriting = false,
-  ): Promise<RegistrySlice> {
-    return this.#session.asked(async (statements) => {
-      const rows = rowsOf(await this.#session.run(statementOf(statements)));
-      if (rows[0] !== undefined) statements.check(rows[0]);
-      if (rows[0] !== undefined && isForWriting) statements.checkPrimary(rows[0]);
-      return sliceIn(rows);
-    });
   }
 
   /** @param isEnough where it has been written already, or what follows will be refused */

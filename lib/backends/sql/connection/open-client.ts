@@ -7,7 +7,7 @@
 import { SnowflakeError } from '../../../errors.js';
 import { systemTimers } from '../../../patience/timers.js';
 import { withinLimit } from '../../../patience/within-limit.js';
-import type { SqlParameter } from '../sql-query.js';
+import type { SqlParameter, SqlQuery } from '../sql-query.js';
 import { PATIENCE_MS, type OpenClient } from './sql-connection.js';
 import type { FileUrl, ServerUrl } from './sql-url.js';
 import { queryOf, type SqliteHandle } from './sqlite-handle.js';
@@ -48,7 +48,8 @@ async function openPostgres(url: ServerUrl): Promise<OpenClient> {
     destroy();
     throw error;
   });
-  const query = async (sql: string, params: SqlParameter[]) => {
+  const sent = async (sql: string, params: SqlParameter[]) => {
+    if (isBroken) throw new Error('Connection terminated');
     try {
       return await client.query(sql, params);
     } catch (error) {
@@ -58,7 +59,18 @@ async function openPostgres(url: ServerUrl): Promise<OpenClient> {
       throw error;
     }
   };
-  return { query, isBroken: () => isBroken, destroy };
+  return { query: oneAtATime(sent), isBroken: () => isBroken, destroy };
+}
+
+/** This driver has a queue of its own, which it warns of and will not have any more. */
+function oneAtATime(query: SqlQuery): SqlQuery {
+  let last: Promise<unknown> = Promise.resolve();
+  return (sql, params) => {
+    const own = last.then(() => query(sql, params));
+    // What one caller hears is no matter of the next.
+    last = own.catch(() => undefined);
+    return own;
+  };
 }
 
 async function openMysql(url: ServerUrl): Promise<OpenClient> {

@@ -66,6 +66,8 @@ export interface Statements {
   writtenCount(answer: unknown): number;
   /** @throws SnowflakeError where what was read shows that nothing may be written */
   check(row: SqlRow): void;
+  /** Whether the server offers something else by now than when these statements were made. */
+  isOutdated(row: SqlRow): boolean;
   /** @throws SnowflakeError where it was read from a server that takes no writes */
   checkPrimary(row: SqlRow): void;
 }
@@ -74,7 +76,7 @@ export interface Dialect {
   readonly name: DialectName;
   /** The product, for messages. */
   readonly title: string;
-  /** Asks the server once what it offers. */
+  /** Asks the server what it offers. */
   prepare(query: SqlQuery, place: SqlTable): Promise<Statements>;
   /** What somebody else changed meanwhile, by the codes of an error. */
   isConflict(codes: readonly string[]): boolean;

@@ -17,7 +17,16 @@ import {
   withoutEscapes,
 } from './refused-session.js';
 import { answered, flagOf } from './rows.js';
+import {
+  FLUSH,
+  IDENTITIES,
+  MYSQL_DURABLE,
+  mysqlHistory,
+  mysqlServer,
+  stampsOf,
+} from './mysql-server.js';
 import { variables } from './mysql-variables.js';
+import type { Stamps } from '../signature.js';
 import { TableStatements } from './table-statements.js';
 
 /** In Unix milliseconds; the moment at which the statement began. */
@@ -25,8 +34,6 @@ export const MYSQL_TIME = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAM
 /** What a session adds to the clock by `SET timestamp`, which SYSDATE does not follow. */
 const TIME_BENT = 'TIMESTAMPDIFF(MICROSECOND, SYSDATE(6), NOW(6)) DIV 1000';
 const BENT_MS_MAX = 1000;
-
-const FLUSH = 'innodb_flush_log_at_trx_commit';
 
 /** Deadlock, lock wait timeout, record has changed since last read, duplicate key. */
 const CONFLICTS: ReadonlySet<string> = new Set(['1213', '1205', '1020', '1062', '40001']);
@@ -51,11 +58,10 @@ export class MysqlDialect implements Dialect {
     const isDurable = offered.has(FLUSH) ? MYSQL_DURABLE : 'FALSE';
     const run = mysqlServer(isMariadb, identity);
     const server = place.holds === 'counters' ? mysqlHistory(identity, run, isDurable) : run;
-    return new MysqlStatements(place, {
-      server: this.serverSql ?? server,
-      isDurable,
-      isMariadb,
-    });
+    // Each member of a cluster has made the table at another time.
+    const stamps = this.serverSql === undefined ? stampsOf(place.table) : undefined;
+    const offer = { server: this.serverSql ?? server, isDurable, isMariadb };
+    return new MysqlStatements(place, offer, stamps);
   }
 
   isConflict(codes: readonly string[]): boolean {
@@ -67,30 +73,6 @@ export class MysqlDialect implements Dialect {
   }
 
   findings = mysqlFindings;
-}
-
-/** MariaDB from 10.5.26, 10.6.19, 10.11.9 and 11.4.3 on has the first, MySQL the second. */
-const IDENTITIES = ['server_uid', 'server_uuid', 'datadir'];
-
-/** The server, and since when it has run; both sides of the difference are of one moment. */
-export function mysqlServer(isMariadb: boolean, identity = 'datadir'): string {
-  const status = `${isMariadb ? 'information' : 'performance'}_schema.global_status`;
-  const uptime = `(SELECT VARIABLE_VALUE FROM ${status} WHERE VARIABLE_NAME = 'Uptime')`;
-  const started = `CAST(UNIX_TIMESTAMP() - ${uptime} AS SIGNED)`;
-  return `CONCAT(@@global.${identity}, '/', ${started})`;
-}
-
-/** Where the binary log is written, it tells at a start which of the last commits there were. */
-export const MYSQL_DURABLE = `(@@global.${FLUSH} = 1 AND (@@global.log_bin = 0 OR @@global.sync_binlog = 1))`;
-
-/**
- * The server alone, for counters: where each commit is flushed a restart loses nothing. Whoever
- * switches that off while it runs makes another of it, before anything rests on what may be lost.
- */
-export function mysqlHistory(identity: string | undefined, run: string, isDurable: string): string {
-  // Two servers may have the same folder.
-  if (identity === undefined || identity === 'datadir') return run;
-  return `IF(${isDurable}, CAST(@@global.${identity} AS CHAR), ${run})`;
 }
 
 /** What a server offers, as parts of statements. */
@@ -106,6 +88,7 @@ class MysqlStatements extends TableStatements {
   constructor(
     place: SqlTable,
     private readonly offered: Offered,
+    protected override readonly stamps: Stamps | undefined,
   ) {
     super(place);
   }
@@ -190,6 +173,10 @@ class MysqlStatements extends TableStatements {
 
   protected telling(write: string): string {
     return write;
+  }
+
+  protected joined(...texts: string[]): string {
+    return `CONCAT(${texts.join(', ')})`;
   }
 
   /** Without it a text makes all of it double arithmetic. */

@@ -10,6 +10,8 @@ import type { Dialect, RowChange, SqlTable, Statements } from './dialect.js';
 import { postgresAdvice, postgresFindings } from './postgres-findings.js';
 import { fromReplica, inTransaction } from './refused-session.js';
 import { answered, flagOf } from './rows.js';
+import type { Stamps } from '../signature.js';
+import type { Writing } from './keyed-statements.js';
 import { TableStatements } from './table-statements.js';
 
 /** In Unix milliseconds. */
@@ -26,6 +28,10 @@ export const POSTGRES_SERVER_UNPRIVILEGED = STARTED;
 export const POSTGRES_HISTORY = `${CLUSTER} || '/' || ${TIMELINE}`;
 export const POSTGRES_HISTORY_UNPRIVILEGED = TIMELINE;
 
+const KNOWS_CLUSTER = `has_function_privilege('pg_control_system()', 'execute')`;
+/** Without fsync a crash of the host loses what was acknowledged, so that a restart counts. */
+const UNLESS_SYNCED = `CASE current_setting('fsync') WHEN 'on' THEN '' ELSE '/' || ${STARTED} END`;
+
 /** Visible to a later statement of the same transaction alone. */
 const MARK = 'snowflake.statement';
 const MARKED = `coalesce(current_setting('${MARK}', true), '') <> ''`;
@@ -33,6 +39,12 @@ const MARKED = `coalesce(current_setting('${MARK}', true), '') <> ''`;
 export const POSTGRES_DURABLY =
   `set_config('synchronous_commit', CASE current_setting('synchronous_commit') ` +
   `WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true) <> ''`;
+
+/** Which transaction wrote a row; without a savepoint a statement has one of its own. */
+const STAMPS = {
+  written: '(txid_current() % 4294967296)::text',
+  found: 'r.xmin::text',
+} as const;
 
 /** Serialization failure, deadlock, lock not available. */
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03']);
@@ -44,10 +56,16 @@ export class PostgresDialect implements Dialect {
   constructor(private readonly serverSql?: string) {}
 
   async prepare(query: SqlQuery, place: SqlTable): Promise<Statements> {
-    const { serverSql } = this;
-    if (serverSql !== undefined) return new PostgresStatements(place, serverSql, 'false');
-    const server = await serverOf(query, place.holds);
-    return new PostgresStatements(place, server, 'pg_is_in_recovery()');
+    const { serverSql: server } = this;
+    if (server !== undefined) return new PostgresStatements(place, { server, isReplica: 'false' });
+    const [row] = rowsOf(await query(`SELECT ${KNOWS_CLUSTER} AS knows_cluster`, []));
+    const knowsCluster = flagOf(row, 'knows_cluster');
+    return new PostgresStatements(place, {
+      server: serverOf(place.holds, knowsCluster),
+      isReplica: 'pg_is_in_recovery()',
+      knowsCluster,
+      stamps: STAMPS,
+    });
   }
 
   isConflict(codes: readonly string[]): boolean {
@@ -61,22 +79,31 @@ export class PostgresDialect implements Dialect {
   findings = postgresFindings;
 }
 
-/** Nothing that was acknowledged is lost by a restart, so that counters need not hear of it. */
-async function serverOf(query: SqlQuery, holds: SqlTable['holds']): Promise<string> {
-  const sql = `SELECT has_function_privilege('pg_control_system()', 'execute') AS allowed`;
-  const [row] = rowsOf(await query(sql, []));
-  const isAllowed = flagOf(row, 'allowed');
-  if (holds === 'counters') return isAllowed ? POSTGRES_HISTORY : POSTGRES_HISTORY_UNPRIVILEGED;
-  return isAllowed ? POSTGRES_SERVER : POSTGRES_SERVER_UNPRIVILEGED;
+/** A restart loses nothing that was acknowledged, so that counters need not hear of it. */
+function serverOf(holds: SqlTable['holds'], knowsCluster: boolean): string {
+  if (holds !== 'counters') return knowsCluster ? POSTGRES_SERVER : POSTGRES_SERVER_UNPRIVILEGED;
+  const history = knowsCluster ? POSTGRES_HISTORY : POSTGRES_HISTORY_UNPRIVILEGED;
+  return `(${history} || ${UNLESS_SYNCED})`;
+}
+
+/** What a server offers, and what stands for it in statements. */
+interface Offered {
+  readonly server: string;
+  readonly isReplica: string;
+  /** Undefined where it is not asked. */
+  readonly knowsCluster?: boolean;
+  readonly stamps?: Stamps;
 }
 
 class PostgresStatements extends TableStatements {
+  protected override readonly stamps: Stamps | undefined;
+
   constructor(
     place: SqlTable,
-    private readonly server: string,
-    private readonly isReplica: string,
+    private readonly offered: Offered,
   ) {
     super(place);
+    this.stamps = offered.stamps;
   }
 
   writtenCount(answer: unknown): number {
@@ -94,16 +121,23 @@ class PostgresStatements extends TableStatements {
     if (flagOf(row, 'is_replica')) throw fromReplica();
   }
 
+  override isOutdated(row: SqlRow): boolean {
+    const { knowsCluster } = this.offered;
+    return knowsCluster !== undefined && flagOf(row, 'knows_cluster') !== knowsCluster;
+  }
+
   protected binder(): Binder {
     const typeOf = (value: SqlParameter) => (typeof value === 'number' ? 'bigint' : 'text');
     return new Binder((number, value) => `$${number}::${typeOf(value)}`);
   }
 
   protected moment(): string {
+    const { server, isReplica, knowsCluster } = this.offered;
     return [
       `${POSTGRES_TIME} AS time_ms`,
-      `${this.server} AS server`,
-      `${this.isReplica} AS is_replica`,
+      `${server} AS server`,
+      `${isReplica} AS is_replica`,
+      ...(knowsCluster === undefined ? [] : [`${KNOWS_CLUSTER} AS knows_cluster`]),
       `${MARKED} AS in_transaction`,
       `set_config('${MARK}', 'open', true) AS mark`,
     ].join(', ');
@@ -111,25 +145,33 @@ class PostgresStatements extends TableStatements {
 
   protected insert(change: RowChange, binder: Binder): string {
     const inserted = this.inserted(change, binder);
-    return this.telling(`${inserted} WHERE ${this.rests(change, binder)}`, true);
+    return this.telling(`${inserted} WHERE ${this.rests(change, binder)}`, 'insert');
   }
 
   protected update(change: RowChange, binder: Binder): string {
     const assigned = this.assigned(change, binder);
     const itself = this.itself(change, binder);
     const where = `${itself} AND ${this.rests(change, binder)}`;
-    return this.telling(`UPDATE ${this.place.table} SET ${assigned} WHERE ${where}`, false);
+    return this.telling(`UPDATE ${this.place.table} SET ${assigned} WHERE ${where}`, 'update');
   }
 
   protected standsOn(server: string, { of }: Binder): string {
-    return `${this.server} = ${of(server)} AND ${POSTGRES_DURABLY}`;
+    return `${this.offered.server} = ${of(server)} AND ${POSTGRES_DURABLY}`;
   }
 
   /** One row comes back whatever happened: a driver that swallows an error has none. */
-  protected telling(write: string, isInsert: boolean): string {
-    const ending = isInsert ? ' ON CONFLICT DO NOTHING' : '';
-    const answer = `SELECT count(*)::int AS written, ${MARKED} AS in_transaction FROM changed`;
-    return `WITH changed AS (${write}${ending} RETURNING 1) ${answer}`;
+  protected telling(write: string, writing: Writing): string {
+    const ending = writing === 'insert' ? this.conflict : '';
+    const isOther = `xmin::text <> ${STAMPS.written}`;
+    const isNested = this.stamps === undefined || writing === 'delete' ? 'false' : isOther;
+    const answer =
+      `SELECT count(*)::int AS written, ` +
+      `(${MARKED} OR coalesce(bool_or(is_nested), false)) AS in_transaction FROM changed`;
+    return `WITH changed AS (${write}${ending} RETURNING ${isNested} AS is_nested) ${answer}`;
+  }
+
+  protected joined(...texts: string[]): string {
+    return texts.join(' || ');
   }
 
   protected integer(text: string): string {

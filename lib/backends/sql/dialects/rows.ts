@@ -4,7 +4,9 @@
  * Drivers give a 64-bit number as a number, a text or a bigint. Promise: a column that is missing
  * or cannot be read is an error that names it; nothing is taken for 0 or for absent.
  */
-import type { RegistrySlice, StoredRow } from '../../../registry/slice-store.js';
+import { SnowflakeError } from '../../../errors.js';
+import { HEADER_ID, type RegistrySlice, type StoredRow } from '../../../registry/slice-store.js';
+import { isPutBack, withoutSignature, type SignedRow } from '../signature.js';
 import { oddAnswer, type SqlRow } from '../sql-query.js';
 
 const WHOLE = /^-?(0|[1-9]\d{0,15})$/;
@@ -37,7 +39,29 @@ export function sliceIn(rows: readonly SqlRow[]): RegistrySlice {
   const [first] = rows;
   const timeMs = answered(first, 'time_ms');
   const server = textIn(first, 'server');
-  return { timeMs, server, rows: rows.filter(isOfTable).map(storedRow) };
+  const found = rows.filter(isOfTable);
+  const header = found.find((row) => answered(row, 'worker_id') === HEADER_ID);
+  return {
+    timeMs,
+    server,
+    ...(header && { isPutBack: isPutBack(signedRow(header), header['stamp']) }),
+    rows: eachOnce(found.map(storedRow), ({ workerId }) => workerId),
+  };
+}
+
+function signedRow(row: SqlRow): SignedRow {
+  const [version, number] = [answered(row, 'version'), answered(row, 'ceiling')];
+  return { version, number, text: textIn(row, 'data') };
+}
+
+/** Two of one name are in a table that has lost its primary key. */
+export function eachOnce<T>(rows: readonly T[], nameOf: (row: T) => unknown): readonly T[] {
+  if (new Set(rows.map(nameOf)).size === rows.length) return rows;
+  throw new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    'Two rows of the table have one name: it has lost its primary key, as while a dump is loaded ' +
+      'into it. Nothing was granted. Delete the younger ones, and make the key again.',
+  );
 }
 
 /** Where nothing is stored, all columns of the table are null in the one row that came. */
@@ -54,7 +78,7 @@ function storedRow(row: SqlRow): StoredRow {
     version: answered(row, 'version'),
     ceilingMs: answered(row, 'ceiling'),
     ...(token !== null && { token }),
-    text: textIn(row, 'data'),
+    text: withoutSignature(textIn(row, 'data')),
   };
 }
 

@@ -13,6 +13,7 @@ import type { Dialect, RowChange, SqlTable, Statements } from './dialect.js';
 import { AFTER_LOSS, GRANTED } from './held-words.js';
 import { notSynchronous } from './refused-session.js';
 import { flagOf } from './rows.js';
+import type { Writing } from './keyed-statements.js';
 import { TableStatements } from './table-statements.js';
 
 /** In Unix milliseconds. */
@@ -128,13 +129,13 @@ class SqliteStatements extends TableStatements {
 
   protected insert(change: RowChange, binder: Binder): string {
     const inserted = this.inserted(change, binder);
-    return this.telling(`${inserted} WHERE ${this.rests(change, binder)}`, true);
+    return this.telling(`${inserted} WHERE ${this.rests(change, binder)}`, 'insert');
   }
 
   protected update(change: RowChange, binder: Binder): string {
     const assigned = this.assigned(change, binder);
     const where = `${this.itself(change, binder)} AND ${this.rests(change, binder)}`;
-    return this.telling(`UPDATE ${this.place.table} SET ${assigned} WHERE ${where}`, false);
+    return this.telling(`UPDATE ${this.place.table} SET ${assigned} WHERE ${where}`, 'update');
   }
 
   protected standsOn(server: string, { of }: Binder): string {
@@ -142,8 +143,12 @@ class SqliteStatements extends TableStatements {
     return this.losesNothing ? `${isSame} AND ${IS_SYNCHRONOUS}` : isSame;
   }
 
-  protected telling(write: string, isInsert: boolean): string {
-    return `${write}${isInsert ? ' ON CONFLICT DO NOTHING' : ''} RETURNING 1`;
+  protected telling(write: string, writing: Writing): string {
+    return `${write}${writing === 'insert' ? this.conflict : ''} RETURNING 1`;
+  }
+
+  protected joined(...texts: string[]): string {
+    return texts.join(' || ');
   }
 
   protected integer(text: string): string {

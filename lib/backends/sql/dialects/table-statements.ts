@@ -55,23 +55,33 @@ export abstract class TableStatements extends KeyedStatements {
   protected abstract update(change: RowChange, binder: Binder): string;
 
   /** One row for each worker id, which the conditions follow. */
-  protected inserted(change: RowChange, { of, list }: Binder): string {
-    const { workerId, moreWorkerIds = [], nextVersion, ceilingMs, token, text } = change;
+  protected inserted(change: RowChange, binder: Binder): string {
+    const { of, list } = binder;
+    const { workerId, moreWorkerIds = [], nextVersion, ceilingMs, token } = change;
     const columns = `namespace, ${ROW.join(', ')}`;
     const first = `${of(this.place.namespace)}, i.worker_id`;
-    const rest = list([nextVersion, ceilingMs, token, text]);
+    const rest = `${list([nextVersion, ceilingMs, token])}, ${this.text(change, binder)}`;
     const [id, ...more] = [workerId, ...moreWorkerIds].map((each) => of(each));
     const ids = [`SELECT ${id} AS worker_id`, ...more.map((each) => `SELECT ${each}`)];
     const from = `(${ids.join(' UNION ALL ')}) i`;
     return `INSERT INTO ${this.place.table} (${columns}) SELECT ${first}, ${rest} FROM ${from}`;
   }
 
-  protected assigned(change: RowChange, { of }: Binder, prefix = ''): string {
-    const { nextVersion, ceilingMs, token, text } = change;
-    const values = { version: nextVersion, ceiling: ceilingMs, token, data: text };
-    return Object.entries(values)
-      .map(([column, value]) => `${prefix}${column} = ${of(value)}`)
+  protected assigned(change: RowChange, binder: Binder, prefix = ''): string {
+    const { nextVersion, ceilingMs, token } = change;
+    const values = { version: nextVersion, ceiling: ceilingMs, token };
+    const parts = Object.entries(values).map(
+      ([column, value]) => `${column} = ${binder.of(value)}`,
+    );
+    return [...parts, `data = ${this.text(change, binder)}`]
+      .map((part) => `${prefix}${part}`)
       .join(', ');
+  }
+
+  /** A worker id rests on the header, which is as old as it is. */
+  private text({ workerId, nextVersion: version, ceilingMs, text }: RowChange, binder: Binder) {
+    if (workerId !== HEADER_ID) return binder.of(text);
+    return this.signed({ version, number: ceilingMs, text }, binder);
   }
 
   protected itself(change: RowChange, { of }: Binder, prefix = ''): string {
@@ -104,7 +114,8 @@ export abstract class TableStatements extends KeyedStatements {
   private select(more: (binder: Binder) => string): Statement {
     const binder = this.binder();
     const sql = [
-      `SELECT s.*, ${COLUMNS} FROM (SELECT ${this.moment(binder)}) s`,
+      `SELECT s.*, ${[COLUMNS, ...this.foundStamp].join(', ')}`,
+      `FROM (SELECT ${this.moment(binder)}) s`,
       `LEFT JOIN ${this.place.table} r`,
       `ON r.namespace = ${binder.of(this.place.namespace)}${more(binder)}`,
     ];

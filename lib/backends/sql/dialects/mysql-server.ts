@@ -1,0 +1,41 @@
+/**
+ * What a MariaDB or MySQL server is known by, as parts of statements: which server, since when it
+ * has run, whether a crash of it loses what was acknowledged, and when a table was made.
+ *
+ * Promise: all of it is asked in the statement that rests on it.
+ */
+import type { Stamps } from '../signature.js';
+
+export const FLUSH = 'innodb_flush_log_at_trx_commit';
+/** MariaDB from 10.5.26, 10.6.19, 10.11.9 and 11.4.3 on has the first, MySQL the second. */
+export const IDENTITIES = ['server_uid', 'server_uuid', 'datadir'];
+
+/** The server, and since when it has run; both sides of the difference are of one moment. */
+export function mysqlServer(isMariadb: boolean, identity = 'datadir'): string {
+  const status = `${isMariadb ? 'information' : 'performance'}_schema.global_status`;
+  const uptime = `(SELECT VARIABLE_VALUE FROM ${status} WHERE VARIABLE_NAME = 'Uptime')`;
+  const started = `CAST(UNIX_TIMESTAMP() - ${uptime} AS SIGNED)`;
+  return `CONCAT(@@global.${identity}, '/', ${started})`;
+}
+
+/** Where the binary log is written, it tells at a start which of the last commits there were. */
+export const MYSQL_DURABLE = `(@@global.${FLUSH} = 1 AND (@@global.log_bin = 0 OR @@global.sync_binlog = 1))`;
+
+/**
+ * The server alone, for counters: where each commit is flushed a restart loses nothing. Whoever
+ * switches that off while it runs makes another of it, before anything rests on what may be lost.
+ */
+export function mysqlHistory(identity: string | undefined, run: string, isDurable: string): string {
+  // Two servers may have the same folder.
+  if (identity === undefined || identity === 'datadir') return run;
+  return `IF(${isDurable}, CAST(@@global.${identity} AS CHAR), ${run})`;
+}
+
+/** When the table was made, which a dump makes again; whose zone a session has is no matter. */
+export function stampsOf(table: string): Stamps {
+  const [name, schema] = table.split('.').toReversed();
+  const where = `table_schema = ${schema ? `'${schema}'` : 'DATABASE()'} AND table_name = '${name}'`;
+  const made = 'CAST(UNIX_TIMESTAMP(create_time) AS CHAR)';
+  const asked = `(SELECT ${made} FROM information_schema.tables WHERE ${where})`;
+  return { written: `COALESCE(${asked}, '')`, found: asked };
+}

@@ -122,7 +122,7 @@ describe.each([
 });
 
 describe('PostgreSQL while a dump is loaded', () => {
-  it('takes no new row into a table without its key, and none from one with two headers', async () => {
+  it('takes no new row into a table without its key, and none with two headers', async () => {
     const pool = lab.pool();
     const table = tables();
     const support = () => postgresSupport({ pool, table, namespace: 'shop', ...ALONE });

@@ -12,6 +12,7 @@ import { numberIn } from '../../registry/stored-fields.js';
 import type { Dialect } from './dialects/dialect.js';
 import { SWEPT_ROWS } from './dialects/keyed-statements.js';
 import { answered, eachOnce, textIn } from './dialects/rows.js';
+import { RefusedWrites } from './refused-writes.js';
 import { isPutBack, withoutSignature } from './signature.js';
 import { oddAnswer, type SqlRow } from './sql-query.js';
 import { SqlSession, type SqlSessionParts } from './sql-session.js';
@@ -34,6 +35,7 @@ export class SqlKeyedRows implements KeyedRows {
   readonly clock?: ClockPolicy;
   readonly #dialect: Dialect;
   readonly #session: SqlSession;
+  readonly #refused = new RefusedWrites();
   readonly #holds: SqlKeyedParts['holds'];
   #sweepFault: string | undefined;
 
@@ -61,7 +63,11 @@ export class SqlKeyedRows implements KeyedRows {
 
   async write(write: KeyedWrite): Promise<boolean> {
     const change = { ...write, nextVersion: versionAfter(write.version) };
-    return (await this.#session.written((statements) => statements.writeKeyed(change))) === 1;
+    const count = await this.#session.written((statements) => statements.writeKeyed(change));
+    if (count === undefined) return false;
+    const { key, version, onlyWith, server } = write;
+    this.#refused.note([key, version, onlyWith?.version, server], count > 0, this.place);
+    return count === 1;
   }
 
   async sweep(below: bigint): Promise<boolean> {

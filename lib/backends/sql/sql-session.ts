@@ -1,8 +1,9 @@
 /**
  * Statements sent to one database, by the dialect that it speaks.
  *
- * Promise: what the server offers is asked anew after each failure; a SELECT that met a conflict is asked again, a
- * write that met one is answered by undefined; every failure is a SnowflakeError without secrets.
+ * Promise: what the server offers is asked anew after each failure; a SELECT that met a conflict
+ * is asked again, a write that met one is answered by undefined; every failure is a SnowflakeError
+ * without secrets.
  */
 import { randomInt } from 'node:crypto';
 import { pause, systemTimers } from '../../patience/timers.js';

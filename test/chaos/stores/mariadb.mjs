@@ -39,6 +39,21 @@ export const MARIADB_FAULTS = [
   storeFault('mariadb from an old copy', ({ node }, world) =>
     forgetLease(world, { keep: () => node.backup(), forget: () => node.restore() }),
   ),
+  storeFault('mariadb settings changed', async ({ node }) => {
+    const set = ['innodb_flush_log_at_trx_commit', 'sync_binlog', 'time_zone', 'sql_mode'];
+    const to = { innodb_flush_log_at_trx_commit: 1, sync_binlog: 1, time_zone: "'+05:45'" };
+    for (const name of [...set, 'read_only']) {
+      const value = to[/** @type {keyof typeof to} */ (name)] ?? (name === 'read_only' ? 1 : "''");
+      await node.sql(`SET GLOBAL ${name} = ${value}`);
+      // Those that are open keep what they had.
+      for (const row of await node.sql(CONNECTIONS)) await killed(node, row);
+      await sleep(500);
+    }
+    const before = { innodb_flush_log_at_trx_commit: 0, time_zone: "'SYSTEM'", read_only: 0 };
+    for (const [name, value] of Object.entries(before)) {
+      await node.sql(`SET GLOBAL ${name} = ${value}`);
+    }
+  }),
   storeFault('mariadb connection killed', async ({ node }) => {
     const [row] = await node.sql(CONNECTIONS);
     return row !== undefined && (await killed(node, row));

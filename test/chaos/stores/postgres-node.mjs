@@ -73,6 +73,25 @@ export class PostgresNode extends DiskNode {
     }
   }
 
+  /** What pg_dump writes of a table. */
+  dump(/** @type {string} */ table) {
+    const what = ['--clean', '--if-exists', '-t', table, '-f', this.#dumped];
+    return this.#run('pg_dump', [...this.#reached, ...what]);
+  }
+
+  /** Loads it while the server runs. */
+  load() {
+    return this.#run('psql', [...this.#reached, '-q', '-v', 'ON_ERROR_STOP=1', '-f', this.#dumped]);
+  }
+
+  get #dumped() {
+    return join(this.folder, 'dump.sql');
+  }
+
+  get #reached() {
+    return ['-h', '127.0.0.1', '-p', String(this.port), '-U', 'postgres'];
+  }
+
   /** Until it takes connections again, after it recovered from a crash of one of its own. */
   async until() {
     await until(() => this.sql('SELECT 1'), 60_000);

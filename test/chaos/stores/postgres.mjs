@@ -22,6 +22,23 @@ const deleted = (/** @type {PostgresNode} */ node, where = 'true') =>
     return rows.length;
   });
 
+/** As an operator changes them, one after the other; new connections have them all at once. */
+async function changed(/** @type {PostgresNode} */ node) {
+  const set = [
+    ['timezone', "'Asia/Kathmandu'"],
+    ['full_page_writes', 'off'],
+    ['default_transaction_isolation', 'serializable'],
+    ['default_transaction_read_only', 'on'],
+  ];
+  for (const [name, value] of set) {
+    await node.sql(`ALTER SYSTEM SET ${name} = ${value}`);
+    await node.sql('SELECT pg_reload_conf()');
+    await sleep(500);
+  }
+  await node.sql('ALTER SYSTEM RESET ALL');
+  await node.sql('SELECT pg_reload_conf()');
+}
+
 export const POSTGRES_FAULTS = [
   storeFault('postgres kill -9', async ({ node }) => {
     await node.kill();
@@ -30,6 +47,10 @@ export const POSTGRES_FAULTS = [
   storeFault('postgres from an old copy', ({ node }, world) =>
     forgetLease(world, { keep: () => node.backup(), forget: () => node.restore() }),
   ),
+  storeFault('postgres dump loaded while it runs', ({ node, table }, world) =>
+    forgetLease(world, { keep: () => node.dump(table), forget: () => node.load() }),
+  ),
+  storeFault('postgres settings changed', ({ node }) => changed(node)),
   storeFault('postgres backend killed', async ({ node }) => {
     const [row] = await node.sql(`SELECT pid FROM pg_stat_activity WHERE ${OURS} LIMIT 1`);
     if (row === undefined) return false;
@@ -64,6 +85,7 @@ export const POSTGRES_FAULTS = [
 export class Postgres {
   name = 'postgres';
   create = CREATE;
+  table = TABLE;
   quarantineMs = 0;
   pace = STORE_PACE;
   faults = [...POSTGRES_FAULTS, ...NETWORK_FAULTS];

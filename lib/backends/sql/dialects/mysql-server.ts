@@ -19,7 +19,8 @@ export function mysqlServer(isMariadb: boolean, identity = 'datadir'): string {
 }
 
 /** Where the binary log is written, it tells at a start which of the last commits there were. */
-export const MYSQL_DURABLE = `(@@global.${FLUSH} = 1 AND (@@global.log_bin = 0 OR @@global.sync_binlog = 1))`;
+export const MYSQL_DURABLE =
+  `(@@global.${FLUSH} = 1 AND ` + `(@@global.log_bin = 0 OR @@global.sync_binlog = 1))`;
 
 /**
  * The server alone, for counters: where each commit is flushed a restart loses nothing. Whoever
@@ -34,7 +35,8 @@ export function mysqlHistory(identity: string | undefined, run: string, isDurabl
 /** When the table was made, which a dump makes again; whose zone a session has is no matter. */
 export function stampsOf(table: string): Stamps {
   const [name, schema] = table.split('.').toReversed();
-  const where = `table_schema = ${schema ? `'${schema}'` : 'DATABASE()'} AND table_name = '${name}'`;
+  const own = schema === undefined ? 'DATABASE()' : `'${schema}'`;
+  const where = `table_schema = ${own} AND table_name = '${name}'`;
   const made = 'CAST(UNIX_TIMESTAMP(create_time) AS CHAR)';
   const asked = `(SELECT ${made} FROM information_schema.tables WHERE ${where})`;
   return { written: `COALESCE(${asked}, '')`, found: asked };

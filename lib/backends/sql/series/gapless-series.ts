@@ -109,8 +109,8 @@ async function taken(
 /** The last one gives the row as it is now, and none outside of a transaction. */
 const STATEMENTS: { readonly [dialect in DialectName]: (table: string) => readonly string[] } = {
   postgres: (table) => [
-    `INSERT INTO ${table} (series, period, next) SELECT $1::text, $2::text, 2 ` +
-      `WHERE ${IS_OPEN.postgres} ` +
+    `INSERT INTO ${table} (series, period, next) ` +
+      `SELECT $1::text, $2::text, 2 WHERE ${IS_OPEN.postgres} ` +
       `ON CONFLICT (series, period) DO UPDATE SET next = ${table}.next + 1 RETURNING next`,
   ],
   sqlite: (table) => [

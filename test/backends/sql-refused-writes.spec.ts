@@ -1,0 +1,66 @@
+/**
+ * A database that carries out no write, and says nothing of it: whoever asks is told within one
+ * call, not that the store did not answer.
+ */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { Pool } from 'pg';
+import {
+  counterTable,
+  lockTable,
+  postgresSupport,
+  registryTable,
+  sqlCounters,
+  sqlLocks,
+} from '../../lib/backends/sql/index.js';
+import { startSnowflake } from '../../lib/index.js';
+import { namedLock } from '../lock/store-locks.js';
+import { failureOf, request } from './redis-lab.js';
+import { SqlLab } from './sql-lab.js';
+
+const lab = new SqlLab();
+const name = `swallowed_${randomUUID().replaceAll('-', '')}`;
+let pool: Pool;
+beforeAll(() => {
+  pool = lab.pool();
+});
+afterAll(async () => {
+  await pool.query(`DROP FUNCTION IF EXISTS ${name}() CASCADE`);
+  await lab.end();
+});
+
+async function swallowing(create: string): Promise<void> {
+  await pool.query(`DROP TABLE IF EXISTS ${name}`);
+  await pool.query(create);
+  await pool.query(
+    `CREATE OR REPLACE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS ` +
+      `'BEGIN RETURN NULL; END'`,
+  );
+  await pool.query(
+    `CREATE TRIGGER swallow BEFORE INSERT OR UPDATE ON ${name} ` +
+      `FOR EACH ROW EXECUTE FUNCTION ${name}()`,
+  );
+}
+
+const SAYS = 'carried out none of 3 writes';
+const TAKE = { kind: 'dense', counter: 'c', count: 1n, have: 0n, skip: 2n, startAt: 1n } as const;
+
+it('is named by a lease, a counter and a lock', async () => {
+  const own = { table: name, replicated: false } as const;
+  await swallowing(registryTable('postgres', name));
+  const support = postgresSupport({ pool, ...own });
+  expect((await failureOf(support.getNextWorkId(request()))).message).toContain(SAYS);
+  await swallowing(counterTable('postgres', name));
+  const counters = sqlCounters({ pool, dialect: 'postgres', ...own });
+  expect((await failureOf(counters.take(TAKE))).message).toContain(SAYS);
+  await swallowing(lockTable('postgres', name));
+  const locks = sqlLocks({ pool, dialect: 'postgres', ...own });
+  expect((await failureOf(locks.acquire(namedLock('a')))).message).toContain(SAYS);
+});
+
+it('is named by a start that gives up', async () => {
+  await swallowing(registryTable('postgres', name));
+  const support = postgresSupport({ pool, table: name });
+  const failure = await failureOf(startSnowflake({ support, startTimeoutMs: 2500 }));
+  expect(failure.message).toContain(SAYS);
+});

@@ -5,17 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
-import {
-  counterTable,
-  lockTable,
-  postgresSupport,
-  registryTable,
-  sqlCounters,
-  sqlLocks,
-} from '../../lib/backends/sql/index.js';
-import { startSnowflake } from '../../lib/index.js';
-import { namedLock } from '../lock/store-locks.js';
-import { failureOf, request } from './redis-lab.js';
+import { counterTable, sqlCounters } from '../../lib/backends/sql/index.js';
+import { failureOf } from './redis-lab.js';
 import { SqlLab } from './sql-lab.js';
 
 const lab = new SqlLab();
@@ -45,22 +36,9 @@ async function swallowing(create: string): Promise<void> {
 const SAYS = 'carried out none of 3 writes';
 const TAKE = { kind: 'dense', counter: 'c', count: 1n, have: 0n, skip: 2n, startAt: 1n } as const;
 
-it('is named by a lease, a counter and a lock', async () => {
-  const own = { table: name, replicated: false } as const;
-  await swallowing(registryTable('postgres', name));
-  const support = postgresSupport({ pool, ...own });
-  expect((await failureOf(support.getNextWorkId(request()))).message).toContain(SAYS);
+it('is named by a counter', async () => {
   await swallowing(counterTable('postgres', name));
+  const own = { table: name, replicated: false } as const;
   const counters = sqlCounters({ pool, dialect: 'postgres', ...own });
   expect((await failureOf(counters.take(TAKE))).message).toContain(SAYS);
-  await swallowing(lockTable('postgres', name));
-  const locks = sqlLocks({ pool, dialect: 'postgres', ...own });
-  expect((await failureOf(locks.acquire(namedLock('a')))).message).toContain(SAYS);
-});
-
-it('is named by a start that gives up', async () => {
-  await swallowing(registryTable('postgres', name));
-  const support = postgresSupport({ pool, table: name });
-  const failure = await failureOf(startSnowflake({ support, startTimeoutMs: 2500 }));
-  expect(failure.message).toContain(SAYS);
 });

@@ -58,15 +58,26 @@ describe('PostgreSQL', () => {
     await pool.query('REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC');
     const url = new URL(process.env['DATABASE_URL']!);
     url.username = role;
-    const support = postgresSupport({ pool: lab.pool({ connectionString: url.href }), ...named() });
+    const own = named();
+    const support = postgresSupport({ pool: lab.pool({ connectionString: url.href }), ...own });
     await leased(support);
+    const serverNow = async () => {
+      const header = `SELECT data FROM ${lab.table} WHERE namespace = $1 AND worker_id = -1`;
+      const { rows } = await pool.query<{ data: string }>(header, [own.namespace]);
+      return (JSON.parse(rows[0]!.data) as { server: string }).server;
+    };
+    const started = await serverNow();
     expect((await support.advice()).join()).toContain('pg_control_system');
     await pool.query(`REVOKE INSERT, UPDATE ON ${lab.table} FROM ${role}`);
     expect(await failureOf(support.getNextWorkId(request()))).toMatchObject({
       retryable: false,
       message: expect.stringContaining('SELECT, INSERT and UPDATE') as unknown,
     });
+    await pool.query(`GRANT INSERT, UPDATE ON ${lab.table} TO ${role}`);
     await pool.query('GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC');
+    // Whoever runs already knows the server as those do that start from now on.
+    await leased(support);
+    expect(await serverNow()).toMatch(new RegExp(`^\\d+/${started}$`));
     await pool.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
   });
 
@@ -199,6 +210,7 @@ describe('MariaDB', () => {
   it.each([
     ['without autocommit', 'SET autocommit = 0', 'autocommit is off'],
     ['inside a transaction', 'START TRANSACTION', 'inside a transaction'],
+    ['with a time of its own', 'SET timestamp = 1000000000', 'SET timestamp'],
     ['without escapes', `SET sql_mode = 'NO_BACKSLASH_ESCAPES'`, 'NO_BACKSLASH_ESCAPES'],
     ['that is read only', 'SET SESSION TRANSACTION READ ONLY', 'Name the primary'],
   ])('refuses a session %s', async (_what, before, message) => {

@@ -65,8 +65,11 @@ export class SqlKeyedRows implements KeyedRows {
     const change = { ...write, nextVersion: versionAfter(write.version) };
     const count = await this.#session.written((statements) => statements.writeKeyed(change));
     if (count === undefined) return false;
-    const { key, version, onlyWith, server } = write;
-    this.#refused.note([key, version, onlyWith?.version, server], count > 0, this.place);
+    // The callers of one counter come one after another, those of locks write one header.
+    if (this.#holds === 'counters') {
+      const { key, version, server } = write;
+      this.#refused.note([key, version, server], count > 0, this.place);
+    }
     return count === 1;
   }
 

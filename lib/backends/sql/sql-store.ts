@@ -18,7 +18,6 @@ import {
 } from '../../registry/slice-store.js';
 import type { RowChange } from './dialects/dialect.js';
 import { answered, sliceIn } from './dialects/rows.js';
-import { RefusedWrites } from './refused-writes.js';
 import { changesOf, headerChange } from './row-changes.js';
 import { rowsOf } from './sql-query.js';
 import { SqlSession, type SqlSessionParts } from './sql-session.js';
@@ -36,7 +35,6 @@ export class SqlStore implements SliceStore {
   readonly clock?: ClockPolicy;
   readonly #dialect: SqlStoreParts['dialect'];
   readonly #session: SqlSession;
-  readonly #refused = new RefusedWrites();
 
   constructor(parts: SqlStoreParts) {
     const { lossWindowMs, clock } = parts;
@@ -114,9 +112,6 @@ export class SqlStore implements SliceStore {
   async #writeRow(change: RowChange, isEnough = false): Promise<boolean> {
     const count = await this.#session.written((statements) => statements.write(change));
     if (count === undefined) return false;
-    const { workerId, version, ceilingIs, headerVersion, server } = change;
-    const rests = [workerId, version, ceilingIs?.ms, headerVersion, server];
-    this.#refused.note(rests, isEnough || count > 0, this.place);
     return isEnough || count === 1 + (change.moreWorkerIds?.length ?? 0);
   }
 }

@@ -18,9 +18,9 @@ export function mysqlServer(isMariadb: boolean, identity = 'datadir'): string {
   return `CONCAT(@@global.${identity}, '/', ${started})`;
 }
 
-/** Where the binary log is written, it tells at a start which of the last commits there were. */
-export const MYSQL_DURABLE =
-  `(@@global.${FLUSH} = 1 AND ` + `(@@global.log_bin = 0 OR @@global.sync_binlog = 1))`;
+/** Where there is a binary log, it tells at a start which of the last commits there were. */
+const LOGGED = '(@@global.log_bin = 0 OR @@global.sync_binlog = 1)';
+export const MYSQL_DURABLE = `(@@global.${FLUSH} = 1 AND ${LOGGED})`;
 
 /**
  * The server alone, for counters: where each commit is flushed a restart loses nothing. Whoever

@@ -29,8 +29,8 @@ export function acquireLock(
     return { answer: { status: 'wait', waitMs }, header };
   }
   if (others !== undefined) {
-    const { label, untilMs } = others;
-    return { answer: { status: 'held', label, leftMs: untilMs - nowMs }, header };
+    const { label, untilMs, token } = others;
+    return { answer: { status: 'held', label, leftMs: untilMs - nowMs, token }, header };
   }
   const { holder, label, ttlMs, have } = request;
   const token = nextToken(row?.token ?? 0n, have, nowMs);

@@ -73,6 +73,8 @@ export interface LockRefusal {
   readonly label: string;
   /** For how long it is held unless it is extended. */
   readonly leftMs: number;
+  /** The holder's: another one than before says that the lock changes hands. */
+  readonly token?: bigint;
 }
 
 /** What a lock store answers to an acquire: the lock, or why it is not granted. */

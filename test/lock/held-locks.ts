@@ -20,6 +20,7 @@ export type Way =
 export interface Asked {
   readonly call: 'acquire' | 'extend' | 'release';
   readonly lock: string;
+  readonly atMs: number;
 }
 
 /** A way to a store. */
@@ -56,7 +57,7 @@ export class Link {
   }
 
   private async ask<T>(call: Asked['call'], lock: string, run: () => Promise<T>): Promise<T> {
-    this.asked.push({ call, lock });
+    this.asked.push({ call, lock, atMs: this.time.passedMs });
     if (this.way === 'failing') throw new Error('connection refused');
     if (this.way === 'hanging') return never();
     const answer = await run();

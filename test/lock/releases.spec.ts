@@ -5,13 +5,12 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { messagesFrom } from '../../lib/backends/redis/connection/given-redis.js';
-import { LINGER_MS, Releases } from '../../lib/backends/redis/locks/releases.js';
+import { LINGER_MS, Releases } from '../../lib/lock/releases.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { RedisLab } from '../backends/redis-lab.js';
 import { until } from '../until.js';
 
-const PREFIX = 'locks:';
-const CHANNEL = `${PREFIX}order:7`;
+const CHANNEL = 'locks:order:7';
 
 const lab = new RedisLab();
 let admin: Redis;
@@ -26,14 +25,14 @@ beforeEach(async () => {
   const { port } = await lab.server();
   admin = lab.client(port);
   time = new SettableTime();
-  releases = new Releases(messagesFrom(`redis://127.0.0.1:${port}`), PREFIX, time);
+  releases = new Releases(messagesFrom(`redis://127.0.0.1:${port}`), time);
   [askedCount, isFree, stop] = [0, false, new AbortController()];
 });
 afterEach(() => releases.close());
 afterAll(() => lab.end());
 
 function wait(signal = stop.signal): Promise<void> {
-  return releases.until('order:7', signal, async () => {
+  return releases.until(CHANNEL, signal, async () => {
     askedCount++;
     return isFree;
   });

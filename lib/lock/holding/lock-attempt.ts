@@ -10,7 +10,7 @@ import { RetryDelay } from '../../patience/retry-delay.js';
 import { comesWithin } from '../../patience/comes-within.js';
 import { pause } from '../../patience/timers.js';
 import { withinLimit } from '../../patience/within-limit.js';
-import type { AcquireAnswer, LockStore } from '../lock-store.js';
+import type { AcquireAnswer, LockRefusal, LockStore } from '../lock-store.js';
 import type { HoldTerms, LockTerms } from './lock-options.js';
 import { lockHeld, notYet, tooSlow, unavailable } from './lock-texts.js';
 import type { SeenTokens } from './seen-tokens.js';
@@ -58,6 +58,8 @@ export class LockAttempt {
   readonly #parts: AttemptParts;
   readonly #retry: RetryDelay;
   #pollMs = POLL_MS;
+  /** Of whoever held the lock when it was asked for last. */
+  #heldBy: bigint | undefined;
   /** True while the store may have granted what nobody heard. */
   #isUnsure = false;
 
@@ -123,13 +125,16 @@ export class LockAttempt {
     }
     return {
       error: lockHeld(lock, answer),
-      againMs: this.#nextPollMs(answer.leftMs),
+      againMs: this.#nextPollMs(answer),
       isHeld: true,
     };
   }
 
-  #nextPollMs(leftMs: number): number {
+  /** Less and less often, as long as one and the same holder keeps it. */
+  #nextPollMs({ leftMs, token }: LockRefusal): number {
     const { random } = this.#parts.terms;
+    if (token !== this.#heldBy) this.#pollMs = POLL_MS;
+    this.#heldBy = token;
     const jitteredMs = this.#pollMs * (0.5 + random());
     this.#pollMs = Math.min(POLL_MS_MAX, this.#pollMs * 2);
     return Math.ceil(Math.min(leftMs + 1, jitteredMs));

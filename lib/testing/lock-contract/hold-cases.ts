@@ -18,6 +18,7 @@ export const HOLD_CASES: readonly LockCase[] = [
       bench.expect(answer.label).toEqual('host 7 shop');
       bench.expect(answer.leftMs <= ASKED.ttlMs).toEqual(true);
       bench.expect(answer.leftMs).toBeGreaterThanOrEqual(1);
+      bench.expect(answer.token ?? token).toEqual(token);
     },
   },
   {

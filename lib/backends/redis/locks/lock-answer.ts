@@ -13,8 +13,10 @@ import type { NamedLock } from '../../../lock/lock-view.js';
 import { numberIn } from '../../../registry/stored-fields.js';
 
 export function acquireAnswer(reply: readonly unknown[], ttlMs: number): AcquireAnswer {
-  const [status, first, second] = reply.map(String);
-  if (status === 'held') return { status, label: first!, leftMs: Number(second) };
+  const [status, first, second, third] = reply.map(String);
+  if (status === 'held') {
+    return { status, label: first!, leftMs: Number(second), token: BigInt(third!) };
+  }
   if (status === 'wait') return { status, waitMs: Number(first) };
   return { status: 'ok', token: BigInt(first!), ttlMs, era: Number(second) };
 }

@@ -14,6 +14,7 @@ import type {
   ReleaseRequest,
 } from '../../../lock/lock-store.js';
 import { lockRecords } from '../../../lock/lock-view.js';
+import { Releases } from '../../../lock/releases.js';
 import { messagesFrom } from '../connection/given-redis.js';
 import { RedisHash, hashOptionsOf, type RedisHashOptions } from '../connection/redis-hash.js';
 import { SCRIPTS } from '../scripts.generated.js';
@@ -24,7 +25,6 @@ import {
   extendArguments,
   lockPage,
 } from './lock-answer.js';
-import { Releases } from './releases.js';
 
 /** Options of redisLocks(). */
 export interface RedisLocksOptions extends RedisHashOptions {
@@ -45,7 +45,7 @@ export class RedisLocks implements LockStore {
 
   constructor(options: RedisLocksOptions) {
     this.#hash = new RedisHash('locks', options);
-    this.#releases = new Releases(messagesFrom(options.redis), `${this.key}:`);
+    this.#releases = new Releases(messagesFrom(options.redis));
   }
 
   /** The locks: one hash. */
@@ -83,7 +83,7 @@ export class RedisLocks implements LockStore {
 
   /** Whoever waits sees to the time; a message that is not heard costs no more than that. */
   untilReleased(lock: string, _limitMs: number, signal: AbortSignal): Promise<void> {
-    return this.#releases.until(lock, signal, () => this.#isFree(lock));
+    return this.#releases.until(`${this.key}:${lock}`, signal, () => this.#isFree(lock));
   }
 
   async locks(): Promise<LockRecord[]> {

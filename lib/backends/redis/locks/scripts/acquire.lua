@@ -3,7 +3,7 @@
 -- ARGV     4 holder, 5 label, 6 ttl ms, 7 the longest ttl ms, 8 the highest token ever answered,
 --          9 the highest era ever answered, or 0, 10 how many other locks are looked at, to be
 --          forgotten
--- Answer   'ok', token, era | 'held', label, ms left | 'wait', ms | another version
+-- Answer   'ok', token, era | 'held', label, ms left, token | 'wait', ms | another version
 local holder, label, ttl, asked = ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 local have, seenEra, lookedAt = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10])
 local row = readLock()
@@ -52,7 +52,7 @@ if readyAt > now and not (isTaken and row.era == era) then
 end
 if isTaken then
   keepHeader()
-  return { 'held', row.label, text(row.till - now) }
+  return { 'held', row.label, text(row.till - now), row.token }
 end
 
 local known, first = greatest(row and row.token or '0', have), tokenAt(now)

@@ -5,8 +5,22 @@
  * Promise: nothing rests on a message. One that is not heard, because a connection broke or may not
  * subscribe, leaves whoever waits to ask again at its own time.
  */
-import { systemTimers, type TimerHandle, type Timers } from '../../../patience/timers.js';
-import type { RedisMessages } from '../connection/redis-messages.js';
+import { systemTimers, type TimerHandle, type Timers } from '../patience/timers.js';
+
+/** How a store tells of releases: by messages on channels, of which it has one for each lock. */
+export interface ReleaseMessages {
+  /**
+   * Called once, before anything is subscribed.
+   *
+   * @param message given the channel of each message
+   * @param ended called where messages may have been missed, and all subscriptions are over
+   */
+  hear(message: (channel: string) => void, ended: () => void): void;
+  /** Resolves when the store sends the messages of a channel; rejects where it cannot. */
+  subscribe(channel: string): Promise<void>;
+  unsubscribe(channel: string): Promise<void>;
+  close(): Promise<void>;
+}
 
 interface Channel {
   readonly wakes: Set<() => void>;
@@ -24,25 +38,27 @@ interface Channel {
 export const LINGER_MS = 2000;
 
 export class Releases {
-  readonly #messages: RedisMessages;
-  readonly #prefix: string;
+  readonly #messages: ReleaseMessages;
   readonly #timers: Timers;
   readonly #channels = new Map<string, Channel>();
 
-  constructor(messages: RedisMessages, prefix: string, timers: Timers = systemTimers) {
+  constructor(messages: ReleaseMessages, timers: Timers = systemTimers) {
     this.#messages = messages;
-    this.#prefix = prefix;
     this.#timers = timers;
-    messages.hear((name) => this.#hear(name.slice(prefix.length)));
+    const ended = () => this.#ended();
+    messages.hear((name) => this.#hear(name), ended);
   }
 
-  /** @param isFree asked where the lock may have been released before messages came */
-  async until(lock: string, signal: AbortSignal, isFree: () => Promise<boolean>): Promise<void> {
+  /**
+   * @param name the channel of the lock
+   * @param isFree asked where the lock may have been released before messages came
+   */
+  async until(name: string, signal: AbortSignal, isFree: () => Promise<boolean>): Promise<void> {
     await new Promise<void>((resolve) => {
-      const channel = this.#channels.get(lock) ?? this.#open(lock);
+      const channel = this.#channels.get(name) ?? this.#open(name);
       const wake = () => {
         signal.removeEventListener('abort', wake);
-        this.#leave(lock, channel, wake);
+        this.#leave(name, channel, wake);
         resolve();
       };
       signal.addEventListener('abort', wake);
@@ -63,21 +79,29 @@ export class Releases {
     await this.#messages.close();
   }
 
-  #hear(lock: string): void {
-    const channel = this.#channels.get(lock);
+  #hear(name: string): void {
+    const channel = this.#channels.get(name);
     if (channel === undefined) return;
     channel.isReleased = channel.wakes.size === 0;
     for (const wake of channel.wakes) wake();
   }
 
-  #open(lock: string): Channel {
-    const subscribed = this.#messages.subscribe(this.#prefix + lock);
+  /** Everybody asks, and listens again if need be. */
+  #ended(): void {
+    for (const [name, channel] of this.#channels) {
+      this.#forget(name, channel);
+      for (const wake of channel.wakes) wake();
+    }
+  }
+
+  #open(name: string): Channel {
+    const subscribed = this.#messages.subscribe(name);
     const channel: Channel = { wakes: new Set(), subscribed, isTold: false, isReleased: false };
     subscribed.then(
       () => (channel.isTold = true),
-      () => this.#forget(lock, channel),
+      () => this.#forget(name, channel),
     );
-    this.#channels.set(lock, channel);
+    this.#channels.set(name, channel);
     return channel;
   }
 
@@ -90,21 +114,21 @@ export class Releases {
     return { isTold, isReleased };
   }
 
-  #leave(lock: string, channel: Channel, wake: () => void): void {
+  #leave(name: string, channel: Channel, wake: () => void): void {
     channel.wakes.delete(wake);
     // Of one that ended meanwhile there is nothing left to end.
-    if (channel.wakes.size > 0 || this.#channels.get(lock) !== channel) return;
-    channel.ending = this.#timers.after(LINGER_MS, () => this.#end(lock, channel));
+    if (channel.wakes.size > 0 || this.#channels.get(name) !== channel) return;
+    channel.ending = this.#timers.after(LINGER_MS, () => this.#end(name, channel));
   }
 
-  #end(lock: string, channel: Channel): void {
-    this.#forget(lock, channel);
+  #end(name: string, channel: Channel): void {
+    this.#forget(name, channel);
     // A message that nobody waits for does no harm.
-    this.#messages.unsubscribe(this.#prefix + lock).catch(() => undefined);
+    this.#messages.unsubscribe(name).catch(() => undefined);
   }
 
-  #forget(lock: string, channel: Channel): void {
+  #forget(name: string, channel: Channel): void {
     this.#timers.cancel(channel.ending);
-    if (this.#channels.get(lock) === channel) this.#channels.delete(lock);
+    if (this.#channels.get(name) === channel) this.#channels.delete(name);
   }
 }

@@ -22,6 +22,18 @@ export interface ReleaseMessages {
   close(): Promise<void>;
 }
 
+/** How a store that runs no script of ours tells of releases. */
+export interface ReleaseTelling {
+  readonly tell: (lock: string) => Promise<void>;
+  /** As `Releases.until`; absent where nothing is heard. */
+  readonly until?: (
+    lock: string,
+    signal: AbortSignal,
+    isFree: () => Promise<boolean>,
+  ) => Promise<void>;
+  readonly close?: () => Promise<void>;
+}
+
 interface Channel {
   readonly wakes: Set<() => void>;
   /** Resolves when the server sends the messages. */
@@ -99,7 +111,8 @@ export class Releases {
     const channel: Channel = { wakes: new Set(), subscribed, isTold: false, isReleased: false };
     subscribed.then(
       () => (channel.isTold = true),
-      () => this.#forget(name, channel),
+      // Whoever waits asks again soon, and does not have to try a connection each time.
+      () => this.#timers.after(LINGER_MS, () => this.#forget(name, channel)),
     );
     this.#channels.set(name, channel);
     return channel;

@@ -7,7 +7,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { KeyedRows, StoredKeyedRow } from '../registry/keyed-rows.js';
-import { nowOf, slewed } from '../registry/registry-clock.js';
+import { nowAt, nowOf, slewed } from '../registry/registry-clock.js';
 import { RowTurns, type RowTurnsParts } from '../registry/row-turns.js';
 import { acquireLock } from './acquire-lock.js';
 import { checkAcquire, checkExtend, checkRelease } from './check-request.js';
@@ -25,6 +25,7 @@ import type {
 import { headerIn, headerText, rowIn, rowText } from './lock-text.js';
 import { lockRecords } from './lock-view.js';
 import { releaseLock } from './release-lock.js';
+import type { ReleaseTelling } from './releases.js';
 import { KEPT_MS, firstTokenAt, forgettableFrom } from './token.js';
 
 /** No lock has this name. */
@@ -48,14 +49,21 @@ export class RowLocks implements LockStore {
   readonly place: string;
   readonly lossWindowMs: number;
   readonly #rows: KeyedRows;
+  readonly untilReleased?: NonNullable<LockStore['untilReleased']>;
   readonly #turns: RowTurns;
+  readonly #releases: ReleaseTelling | undefined;
   #sweptMs = 0;
 
-  constructor(rows: KeyedRows, parts?: RowTurnsParts) {
+  constructor(rows: KeyedRows, parts: RowTurnsParts & { readonly releases?: ReleaseTelling } = {}) {
+    const { releases } = parts;
     this.#rows = rows;
     this.#turns = new RowTurns(rows.place, parts);
+    this.#releases = releases;
     this.place = rows.place;
     this.lossWindowMs = rows.lossWindowMs;
+    const until = releases?.until;
+    if (until === undefined) return;
+    this.untilReleased = (lock, _, signal) => until(lock, signal, () => this.#isFree(lock));
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
@@ -70,7 +78,17 @@ export class RowLocks implements LockStore {
 
   async release(request: ReleaseRequest): Promise<void> {
     checkRelease(request);
-    await this.#inTurn(request.lock, (slice, reading) => releaseLock(slice, request, reading));
+    const { lock, keepMs = 0 } = request;
+    const rule: Rule<boolean> = (slice, reading) => releaseLock(slice, request, reading);
+    const isReleased = await this.#inTurn(lock, rule);
+    // Whoever releases need not wait for it, and who is not told asks again.
+    if (isReleased && keepMs === 0) this.#releases?.tell(lock).catch(() => undefined);
+  }
+
+  async #isFree(lock: string): Promise<boolean> {
+    const { timeMs, rows } = await this.#rows.read([HEADER_KEY, lock]);
+    const { header, row } = storedIn(rows);
+    return row === undefined || row.untilMs <= nowAt(header!, { timeMs, ...this.#clock });
   }
 
   async locks(): Promise<LockRecord[]> {
@@ -88,6 +106,7 @@ export class RowLocks implements LockStore {
   }
 
   async close(): Promise<void> {
+    await this.#releases?.close?.();
     await this.#rows.close?.();
   }
 

@@ -194,6 +194,7 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/backends/sql/row-changes.ts': ['node:crypto'],
   'lib/backends/sql/sql-session.ts': ['node:crypto'],
   'lib/backends/sql/sql-keyed-rows.ts': ['node:crypto'],
+  'lib/backends/sql/locks/postgres-releases.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.
   'lib/http/swagger.ts': ['@nestjs/swagger'],
   'lib/api-keys/swagger.ts': ['@nestjs/swagger'],

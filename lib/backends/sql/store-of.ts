@@ -6,7 +6,7 @@
 import { RegistrySupport } from '../../registry/registry-support.js';
 import type { RegistryInspector } from '../../registry/registry-view.js';
 import { SliceInspector } from '../../registry/slice-inspector.js';
-import { openClient } from './connection/open-client.js';
+import { openClient, openPostgres } from './connection/open-client.js';
 import { OwnConnection, type SqlConnection } from './connection/sql-connection.js';
 import { parseSqlUrl, type FileUrl, type ServerUrl } from './connection/sql-url.js';
 import type { Dialect, DialectName } from './dialects/dialect.js';
@@ -58,7 +58,8 @@ function storeOfUrl(url: string): SqlStore {
 }
 
 export function connectionOfUrl(url: ServerUrl | FileUrl): SqlConnection {
-  return new OwnConnection(placeOfUrl(url), () => openClient(url));
+  const listen = url.dialect === 'postgres' ? () => openPostgres(url) : undefined;
+  return new OwnConnection(placeOfUrl(url), () => openClient(url), listen);
 }
 
 function placeOfUrl(url: ServerUrl | FileUrl) {

@@ -7,7 +7,7 @@
 import type { DialectName } from '../dialects/dialect.js';
 import { misconfigured } from '../sql-options.js';
 import type { SqlParameter } from '../sql-query.js';
-import { placeOf } from './given-client.js';
+import { listenBeside, placeOf } from './given-client.js';
 import type { SqlConnection } from './sql-connection.js';
 import { sqliteHandle, type SqliteHandle } from './sqlite-handle.js';
 
@@ -47,7 +47,10 @@ export function dataSourceConnection(dataSource: GivenDataSource): ReachedBy {
   if (dialect === 'sqlite') return { dialect, connection: handleOf(dataSource) };
   const where = placeOf(TITLES[dialect], dataSource);
   const query = (sql: string, params: SqlParameter[]) => dataSource.query(sql, params);
-  return { dialect, connection: { where, query } };
+  if (dialect === 'mysql') return { dialect, connection: { where, query } };
+  // Of its connections the one that takes writes; there is none before it is initialised.
+  const pool = () => (dataSource as { driver?: { master?: unknown } }).driver?.master;
+  return { dialect, connection: { where, query, listen: () => listenBeside(pool()) } };
 }
 
 /** The one connection is everybody's, so that its open transactions are asked for. */

@@ -7,7 +7,8 @@
  */
 import type { SqlPlace } from '../sql-error.js';
 import type { SqlParameter } from '../sql-query.js';
-import type { SqlConnection } from './sql-connection.js';
+import { connectedPostgres, type PostgresClient } from './open-client.js';
+import type { ListeningClient, SqlConnection } from './sql-connection.js';
 
 /** `Pool` or `Client` of pg, PGlite, `Pool` of Neon. */
 export interface PostgresPool {
@@ -24,7 +25,23 @@ export function postgresPool(pool: PostgresPool): SqlConnection {
   return {
     where: placeOf('PostgreSQL', pool),
     query: (sql, params) => pool.query(sql, params),
+    listen: () => listenBeside(pool),
   };
+}
+
+/** How a pool of pg makes its clients. */
+interface ClientMaker {
+  readonly Client: new (options: unknown) => PostgresClient;
+  readonly options: unknown;
+}
+
+/** A connection as those of the pool, which is none of them. */
+export async function listenBeside(pool: unknown): Promise<ListeningClient> {
+  const { Client, options } = Object(pool) as Partial<ClientMaker>;
+  if (typeof Client !== 'function' || Object(options) !== options) {
+    throw new Error('No connection can be made beside what was given.');
+  }
+  return connectedPostgres(new Client(options));
 }
 
 /** `execute`, not `query`: what is sent apart from the statement needs no escaping. */

@@ -8,7 +8,7 @@ import { SnowflakeError } from '../../../errors.js';
 import { systemTimers } from '../../../patience/timers.js';
 import { withinLimit } from '../../../patience/within-limit.js';
 import type { SqlParameter, SqlQuery } from '../sql-query.js';
-import { PATIENCE_MS, type OpenClient } from './sql-connection.js';
+import { PATIENCE_MS, type ListeningClient, type OpenClient } from './sql-connection.js';
 import type { FileUrl, ServerUrl } from './sql-url.js';
 import { queryOf, type SqliteHandle } from './sqlite-handle.js';
 
@@ -25,7 +25,7 @@ interface Inside {
   readonly connection: { readonly stream: { destroy(): void } };
 }
 
-async function openPostgres(url: ServerUrl): Promise<OpenClient> {
+export async function openPostgres(url: ServerUrl): Promise<ListeningClient> {
   const { default: pg } = await loaded('pg', () => import('pg'));
   const client = new pg.Client({
     ...loginOf(url),
@@ -35,6 +35,18 @@ async function openPostgres(url: ServerUrl): Promise<OpenClient> {
     query_timeout: PATIENCE_MS,
     application_name: 'nestjs-snowflake',
   });
+  return connectedPostgres(client);
+}
+
+/** A client of pg, and whatever has its shape. */
+export interface PostgresClient {
+  connect(): Promise<unknown>;
+  query(sql: string, params: SqlParameter[]): Promise<unknown>;
+  on(event: string, listener: (said: { readonly channel: string }) => void): unknown;
+}
+
+/** @param client that is not connected yet */
+export async function connectedPostgres(client: PostgresClient): Promise<ListeningClient> {
   let isBroken = false;
   const broken = () => void (isBroken = true);
   // What a connection says between two calls, the next call finds out.
@@ -59,7 +71,11 @@ async function openPostgres(url: ServerUrl): Promise<OpenClient> {
       throw error;
     }
   };
-  return { query: oneAtATime(sent), isBroken: () => isBroken, destroy };
+  const hear = (message: (channel: string) => void, ended: () => void) => {
+    client.on('notification', ({ channel }) => message(channel));
+    client.on('end', ended);
+  };
+  return { query: oneAtATime(sent), isBroken: () => isBroken, destroy, hear };
 }
 
 /** This driver has a queue of its own, which it warns of and will not have any more. */

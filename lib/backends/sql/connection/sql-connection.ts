@@ -11,6 +11,8 @@ import type { SqlParameter, SqlQuery } from '../sql-query.js';
 export interface SqlConnection {
   readonly where: SqlPlace;
   readonly query: SqlQuery;
+  /** Opens one more connection, outside of a pool; absent where no messages can be heard. */
+  readonly listen?: () => Promise<ListeningClient>;
   /** For those who will close again. */
   reopen?(): void;
   close?(): Promise<void>;
@@ -23,6 +25,12 @@ export interface OpenClient {
   isBroken(): boolean;
   /** At once, whatever is under way. */
   destroy(): void;
+}
+
+/** One that is told what others notify. */
+export interface ListeningClient extends OpenClient {
+  /** @param ended called when it can tell nothing any more */
+  hear(message: (channel: string) => void, ended: () => void): void;
 }
 
 /** From the first call to close(). */
@@ -43,6 +51,7 @@ export class OwnConnection implements SqlConnection {
   constructor(
     readonly where: SqlPlace,
     open: () => Promise<OpenClient>,
+    readonly listen?: () => Promise<ListeningClient>,
   ) {
     this.#open = open;
   }

@@ -14,6 +14,7 @@ import { checkedOptions, misconfigured, type SqlRegistryOptions } from '../sql-o
 import { SqlKeyedRows } from '../sql-keyed-rows.js';
 import { connectionOfUrl, dialectOf } from '../store-of.js';
 import { LOCK_TABLE } from './lock-table.js';
+import { postgresReleases } from './postgres-releases.js';
 
 /** As of a registry, but for the table: default 'snowflake_locks'. */
 export type SqlLockOptions = SqlRegistryOptions;
@@ -60,5 +61,8 @@ function locksOf(name: DialectName, connection: SqlConnection, options: SqlLockO
   const asked = { ...options, table: options.table ?? LOCK_TABLE };
   const { serverSql, ...checked } = checkedOptions(asked, name !== 'sqlite');
   const dialect = dialectOf(name, serverSql);
-  return new RowLocks(new SqlKeyedRows({ ...checked, connection, dialect, holds: 'locks' }));
+  const rows = new SqlKeyedRows({ ...checked, connection, dialect, holds: 'locks' });
+  // Whoever has to say what the server is may have one without messages.
+  const hasMessages = name === 'postgres' && serverSql === undefined;
+  return new RowLocks(rows, hasMessages ? { releases: postgresReleases(connection, checked) } : {});
 }

@@ -1,0 +1,135 @@
+/**
+ * Whoever waits for a lock in PostgreSQL is told of its release, by a connection that is open only
+ * meanwhile; where none can be had, or it breaks, nobody waits for a message.
+ */
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Pool } from 'pg';
+import { DataSource } from 'typeorm';
+import { lockTable, sqlLocks, type LockDatabase } from '../../lib/backends/sql/index.js';
+import type { LockStore } from '../../lib/lock/lock-store.js';
+import { until } from '../until.js';
+import { heldIn, namedLock } from './store-locks.js';
+
+const TABLE = `locks_${randomUUID().replaceAll('-', '')}`;
+const NEVER = new AbortController().signal;
+const LISTENERS = `FROM pg_stat_activity WHERE query ~ '^(UN)?LISTEN snowflake_' AND datname = $1`;
+
+const url = process.env['DATABASE_URL']!;
+const closed: (() => unknown)[] = [];
+let admin: Pool;
+let database: string;
+
+beforeAll(async () => {
+  // A database of its own, so that nobody else listens in it.
+  const first = new Pool({ connectionString: url });
+  database = TABLE;
+  await first.query(`CREATE DATABASE ${database}`);
+  await first.end();
+  admin = new Pool({ connectionString: ownUrl() });
+  await admin.query(lockTable('postgres', TABLE));
+});
+afterEach(async () => {
+  for (const close of closed.splice(0).toReversed()) await close();
+});
+afterAll(() => admin.end());
+
+function ownUrl(): string {
+  const own = new URL(url);
+  own.pathname = `/${database}`;
+  return own.href;
+}
+
+async function listenerCount(): Promise<number> {
+  const { rows } = await admin.query(`SELECT count(*)::int AS n ${LISTENERS}`, [database]);
+  return rows[0].n;
+}
+
+function opened(options: LockDatabase): LockStore {
+  const store = sqlLocks(options);
+  closed.push(() => store.close!());
+  return store;
+}
+
+const byUrl = (namespace: string) =>
+  opened({ url: `${ownUrl()}?namespace=${namespace}&table=${TABLE}&replicated=false` });
+
+const WAYS: [string, (namespace: string) => Promise<LockStore>][] = [
+  ['a URL', async (namespace) => byUrl(namespace)],
+  [
+    'a pool with no connection to spare',
+    async (namespace) => {
+      const pool = new Pool({ connectionString: ownUrl(), max: 1 });
+      closed.push(() => pool.end());
+      const options = { namespace, table: TABLE, replicated: false };
+      return opened({ pool, dialect: 'postgres', ...options });
+    },
+  ],
+  [
+    'a DataSource',
+    async (namespace) => {
+      const dataSource = new DataSource({ type: 'postgres', url: ownUrl() });
+      await dataSource.initialize();
+      closed.push(() => dataSource.destroy());
+      return opened({ dataSource, namespace, table: TABLE, replicated: false });
+    },
+  ],
+];
+
+describe.each(WAYS)('a release in PostgreSQL, by %s', (_name, open) => {
+  it('is told to who waits for that lock, who leaves nothing open after that', async () => {
+    const namespace = randomUUID();
+    const [one, two] = [await open(namespace), await open(namespace)];
+    const held = await heldIn(one, namedLock('a'));
+    const other = await heldIn(one, namedLock('b'));
+    const isTold: string[] = [];
+    const told = two.untilReleased!('a', 0, NEVER).then(() => isTold.push('a'));
+    await until(async () => (await listenerCount()) === 1);
+    await one.release(other);
+    // It was released before anybody listened for it, so that it is found by asking.
+    await two.untilReleased!('b', 0, NEVER);
+    expect(isTold).toEqual([]);
+    await one.release(held);
+    await told;
+    await until(async () => (await listenerCount()) === 0);
+  });
+});
+
+describe('who listens for a release in PostgreSQL', () => {
+  const waited = async (holder: LockStore, waiter: LockStore) => {
+    const held = await heldIn(holder, namedLock('a'));
+    const told = waiter.untilReleased!('a', 0, NEVER);
+    await until(async () => (await listenerCount()) === 1);
+    return { held, told };
+  };
+
+  it('asks again when its connection is lost, and hears by another one', async () => {
+    const namespace = randomUUID();
+    const [one, two] = [byUrl(namespace), byUrl(namespace)];
+    const { held, told } = await waited(one, two);
+    await admin.query(`SELECT pg_terminate_backend(pid) ${LISTENERS}`, [database]);
+    await told;
+    const again = two.untilReleased!('a', 0, NEVER);
+    await until(async () => (await listenerCount()) === 1);
+    await one.release(held);
+    expect(await again).toBeUndefined();
+  });
+
+  it('is told of one that was released just before a shutdown', async () => {
+    const namespace = randomUUID();
+    const [one, two] = [byUrl(namespace), byUrl(namespace)];
+    const { held, told } = await waited(one, two);
+    await one.release(held);
+    await one.close!();
+    expect(await told).toBeUndefined();
+  });
+
+  it('leaves nothing open when it closes while somebody waits', async () => {
+    const namespace = randomUUID();
+    const [one, two] = [byUrl(namespace), byUrl(namespace)];
+    await waited(one, two);
+    await two.close!();
+    await until(async () => (await listenerCount()) === 0);
+    expect(await one.locks!()).toHaveLength(1);
+  });
+});

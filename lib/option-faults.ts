@@ -8,6 +8,7 @@ import { SnowflakeError } from './errors.js';
 import { shown } from './shown.js';
 
 const NAME = /^[^\s\p{C}|]{1,128}$/u;
+const NO_NAME = /[\s\p{C}|]/u;
 
 /** The names of options that there are not. @param known those of `whose`, separated by commas */
 export function unknownNames(options: object, known: string, whose: string): string[] {
@@ -19,8 +20,16 @@ export function unknownNames(options: object, known: string, whose: string): str
 /** The name of a counter or a lock. */
 export function nameFaults(option: string, value: unknown): string[] {
   if (typeof value === 'string' && NAME.test(value)) return [];
-  const got = typeof value === 'string' ? `a text of ${value.length}` : typeof value;
-  return [`Expected \`${option}\` to be 1 to 128 characters without spaces or |, got ${got}.`];
+  const expected = `Expected \`${option}\` to be 1 to 128 visible characters without |`;
+  if (typeof value !== 'string') return [`${expected}, got ${typeof value}.`];
+  // Not the whole text: it may go on with a password that was meant for another place.
+  const at = value.search(NO_NAME);
+  const fault = at < 0 ? '' : `, number ${at + 1} of them is ${codeOf(value.codePointAt(at)!)}`;
+  return [`${expected}, got ${value.length}${fault}.`];
+}
+
+function codeOf(codePoint: number): string {
+  return `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
 export function wholeFaults(

@@ -8,10 +8,10 @@
 
 /** One attempt to hold a lock. */
 export interface AcquireRequest {
-  /** 1 to 128 characters without spaces or |, e.g. `order:7`. */
+  /** 1 to 128 visible characters without |, e.g. `order:7`. */
   readonly lock: string;
   /**
-   * Names this attempt: random, 1 to 128 characters without spaces or |, never used for another.
+   * Names this attempt: random, 1 to 128 visible characters without |, never used for another.
    * Asked again with it, because the answer was lost, the store answers with the same token.
    */
   readonly holder: string;

@@ -9,6 +9,7 @@ export {
   type LockedOptions,
   type LockKey,
 } from './locked.decorator.js';
+export { lockKey } from '../../lock/lock-key.js';
 export { DistributedLock } from '../../lock/holding/distributed-lock.js';
 export type { AcquiredLock, LockStatus } from '../../lock/holding/distributed-lock.js';
 export type { LockSection } from '../../lock/holding/held-section.js';

@@ -50,7 +50,8 @@ export interface LockedMark {
 /**
  * Runs the method under a lock of LockModule.
  *
- * @param key what the lock is called: a text, or a function of the arguments of the method
+ * @param key what the lock is called: a text, or a function of the arguments of the method; with
+ *   `lockKey` where they may be any text
  * @throws SnowflakeError as DistributedLock.using; ARGUMENT_INVALID where the key cannot be meant
  *   so, as `order:undefined`
  * @example
@@ -101,8 +102,10 @@ function checkedKey(key: unknown, name: string | symbol): string {
     'ARGUMENT_INVALID',
     faults[0] === undefined
       ? `The key of @Locked on ${String(name)} is ${shown(key)}: part of it is missing, and ` +
-          'everybody without it would wait for each other. Nothing was done. Check the arguments.'
-      : `The key of @Locked on ${String(name)} cannot be used. ${faults[0]} Nothing was done.`,
+          'everybody without it would wait for each other. Nothing was done. Check the ' +
+          'arguments, or make it by lockKey, which checks its parts and takes any word.'
+      : `The key of @Locked on ${String(name)} cannot be used. ${faults[0]} Nothing was done. ` +
+          'A key made by lockKey takes any text.',
   );
 }
 

@@ -1,5 +1,6 @@
 /**
- * `snowflake locks create`: makes the table that locks need in a database.
+ * `snowflake locks create`: makes the table that locks need in a database, and lets the time begin
+ * for which a new store grants none.
  *
  * Promise: a table that exists is never changed.
  */
@@ -9,16 +10,22 @@ import { confirm } from '../confirm.js';
 import { withLocks, type NamedLocks } from '../store/locks-option.js';
 import { SUPPORT_OPTIONS } from '../store/support-option.js';
 import type { ExitCode } from '../surroundings.js';
+import { spanText } from '../time-text.js';
+
+const TTL_MS = 10_000;
 
 export const locksCreate: Command = {
   name: 'locks create',
-  summary: 'Creates the table that locks need in a database',
+  summary: 'Prepares a store for locks: makes their table in a database, and asks for a first one',
   says: [
-    'Redis and etcd need none. A migration of yours can do it too, with the statement that --dry ' +
-      'prints. Exit code 1: the table already exists.',
+    'Redis and etcd need no table. A migration of yours can make it too, with the statement that ' +
+      '--dry prints. A store without locks looks like one that has lost them, so it grants none ' +
+      'for a while: that begins here, and not with the first lock after a deployment. ' +
+      'Exit code 1: the table already exists.',
   ],
   options: {
     ...SUPPORT_OPTIONS,
+    ttl: { value: 'ms', says: 'the longestTtlMs of any process; default 10000' },
     yes: { says: 'do not ask, for scripts' },
     dry: { says: 'print the statement that creates the table, and do nothing' },
   },
@@ -30,22 +37,24 @@ export const locksCreate: Command = {
     withLocks(call, async (locks) => {
       const { terminal, options } = call;
       const { preparation, place } = locks;
-      if (preparation === undefined) {
-        await terminal.say(`${place} needs no table. Nothing was changed.`);
-        return 0;
-      }
-      await terminal.print(preparation.text);
+      const ttlMs = options.whole('ttl') ?? TTL_MS;
+      if (preparation !== undefined) await terminal.print(preparation.text);
+      else await terminal.say(`${place} needs no table.`);
       if (options.flag('dry')) return 0;
-      if (await isThere(locks)) {
+      if (preparation !== undefined && (await isThere(locks))) {
         await terminal.say('snowflake: the table already exists. Nothing was changed.');
         return 1;
       }
-      if (!options.flag('yes') && !(await confirm(terminal, 'Create this table?'))) {
+      const question = preparation === undefined ? 'Begin to keep locks?' : 'Create this table?';
+      if (!options.flag('yes') && !(await confirm(terminal, question))) {
         await terminal.say('Nothing was changed.');
         return 1;
       }
-      await preparation.run();
-      return (await isThere(locks)) ? 0 : 1;
+      await preparation?.run();
+      const waitMs = await locks.begin(ttlMs);
+      const when = waitMs === 0 ? 'now' : `in ${spanText(waitMs)}`;
+      await terminal.say(`${place} grants its first lock ${when}.`);
+      return 0;
     }),
 };
 

@@ -6,6 +6,7 @@
  */
 import { isMemory, locksOf, lockPreparationOf } from '../../backends/schemes.js';
 import type { LockRecord, LockStore } from '../../lock/lock-store.js';
+import { systemIdentity } from '../../patience/process-identity.js';
 import type { StorePreparation } from '../../registry/registry-view.js';
 import { usageFault, type Call } from '../command.js';
 import type { ExitCode } from '../surroundings.js';
@@ -17,6 +18,8 @@ export interface NamedLocks {
   /** In the order of their names. */
   records(): Promise<LockRecord[]>;
   advice(): Promise<readonly string[]>;
+  /** Asks for a first lock. @returns for how many ms none is granted yet */
+  begin(ttlMs: number): Promise<number>;
   /** What has to be in the store before there can be locks; absent where nothing has to. */
   readonly preparation?: StorePreparation;
 }
@@ -51,6 +54,14 @@ function named(
       return limited(store.locks());
     },
     advice: async () => (await limited(store.advice?.() ?? Promise.resolve([]))) ?? [],
+    begin: async (ttlMs) => {
+      const who = { lock: 'snowflake', holder: systemIdentity('snowflake').randomText() };
+      const asked = { ...who, label: 'snowflake', ttlMs, longestMs: ttlMs, have: 0n };
+      const answer = await limited(store.acquire(asked));
+      if (answer.status === 'wait') return answer.waitMs;
+      await limited(store.release(who));
+      return 0;
+    },
     ...(preparation && {
       preparation: { text: preparation.text, run: () => limited(preparation.run()) },
     }),

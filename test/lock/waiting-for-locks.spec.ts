@@ -5,7 +5,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { Releases } from '../../lib/lock/releases.js';
 import { SettableTime } from '../../lib/testing/index.js';
-import { LockWorld, open } from './held-locks.js';
+import { codeOf, LockWorld, open } from './held-locks.js';
+import type { LockEvent } from '../../lib/lock/holding/lock-events.js';
 
 describe('who is told nothing', () => {
   it('asks as often as at first when the lock has changed hands', async () => {
@@ -54,5 +55,72 @@ describe('releases of which messages tell', () => {
     await both;
     void wait();
     expect(subscribed).toEqual(['a', 'a']);
+  });
+});
+
+/** A store that grants nothing for so long, whoever asks; each answer takes its time. */
+function paused(world: LockWorld, forMs: number) {
+  const untilMs = world.time.passedMs + forMs;
+  const each = Array.from({ length: 3 }, () => world.process());
+  for (const { link } of each) {
+    const granted = { ...link.face };
+    link.face.acquire = async (request) => {
+      await new Promise<void>((resolve) => world.time.after(1, resolve));
+      const waitMs = untilMs - world.time.passedMs;
+      return waitMs > 0 ? { status: 'wait', waitMs } : granted.acquire(request);
+    };
+  }
+  return each.map(({ locks }) => locks);
+}
+
+describe('whoever skips what somebody else does', () => {
+  const OPTIONS = { holdAtLeastMs: 60_000 };
+
+  it('does it once, at the end of a pause of the store', async () => {
+    const world = new LockWorld();
+    const fleet = paused(world, 28_000);
+    const events: LockEvent[] = [];
+    fleet[0]!.listen((event) => void events.push(event));
+    let runCount = 0;
+    const ticks = fleet.map((locks) => locks.usingOrSkip('job', OPTIONS, () => ++runCount));
+    await world.time.advance(28_000);
+    expect(runCount).toBe(0);
+    expect(events).toEqual([{ kind: 'paused', lock: 'job', waitMs: 27_999 }]);
+    await world.time.advance(2);
+    expect((await Promise.all(ticks)).filter(Boolean)).toEqual([1]);
+  });
+
+  it('waits for a holder besides, for as long as it may', async () => {
+    const world = new LockWorld();
+    const [one, other] = paused(world, 12_000);
+    const options = { waitMs: 9000 };
+    const end = open();
+    const ticks = [one!, other!].map((locks, at) =>
+      locks.usingOrSkip('job', options, () => (at === 0 ? end.promise.then(() => 1) : 2)),
+    );
+    await world.time.advance(12_000 + 8000);
+    end.resolve();
+    expect(await world.settled(Promise.all(ticks))).toEqual([1, 2]);
+  });
+
+  it('is told of a pause of more than a minute, and so is who does not skip', async () => {
+    const world = new LockWorld();
+    const [one, other] = paused(world, 60_001);
+    const skipping = codeOf(one!.usingOrSkip('job', OPTIONS, () => 1));
+    expect(await world.settled(skipping)).toBe('STORE_UNAVAILABLE');
+    const code = codeOf(other!.using('job', OPTIONS, () => 1));
+    expect(await world.settled(code)).toBe('STORE_UNAVAILABLE');
+  });
+});
+
+describe('whoever has waited in vain', () => {
+  it('is not advised to wait, but to wait for longer', async () => {
+    const world = new LockWorld();
+    const [one, other] = [world.process(), world.process()];
+    const held = await one.locks.tryAcquire('a');
+    const refused = other.locks.using('a', { waitMs: 700 }, () => 1).catch(String);
+    expect(await world.settled(refused)).toMatch(/waited for, for 700 ms.*a longer `waitMs`/);
+    expect(await other.locks.using('a', () => 1).catch(String)).toMatch(/or give `waitMs` to wait/);
+    await held!.release();
   });
 });

@@ -27,6 +27,9 @@ export interface LockStatus extends HoldingsStatus {
   readonly place: string | undefined;
 }
 
+/** A store that grants nothing for longer is told to whoever would skip. */
+const PAUSE_MS_MAX = 60_000;
+
 /** Whether somebody runs under a lock, and under which others. */
 interface Nested {
   readonly of: DistributedLock;
@@ -80,13 +83,15 @@ export class DistributedLock {
   }
 
   /**
-   * As `using`, but where somebody else holds the lock nothing is run and nothing thrown.
+   * As `using`, but where somebody else holds the lock nothing is run and nothing thrown. A store
+   * that grants nothing yet, as after a restart, is waited for besides, up to a minute: nobody else
+   * does the work meanwhile.
    *
    * @returns what the section returned, or undefined where it was not run
    * @throws SnowflakeError as `using`, but for LOCK_HELD
    */
   async usingOrSkip<T>(lock: string, options: HoldOptions, run: Run<T>): Promise<T | undefined> {
-    const section = await this.#unlessHeld(lock, options);
+    const section = await this.#unlessHeld(lock, options, PAUSE_MS_MAX);
     return section && this.#ran(section, run);
   }
 
@@ -144,17 +149,21 @@ export class DistributedLock {
     return this.#holdings.close();
   }
 
-  async #unlessHeld(lock: string, options: HoldOptions): Promise<HeldSection | undefined> {
+  async #unlessHeld(
+    lock: string,
+    options: HoldOptions,
+    pauseMs = 0,
+  ): Promise<HeldSection | undefined> {
     try {
-      return await this.#acquired(lock, options);
+      return await this.#acquired(lock, options, pauseMs);
     } catch (error) {
       if (isSnowflakeError(error) && error.code === 'LOCK_HELD') return undefined;
       throw error;
     }
   }
 
-  async #acquired(lock: string, options: HoldOptions): Promise<HeldSection> {
-    const hold = holdTerms(lock, options, this.#terms);
+  async #acquired(lock: string, options: HoldOptions, pauseMs = 0): Promise<HeldSection> {
+    const hold = { ...holdTerms(lock, options, this.#terms), pauseMs };
     for (let nested = sections.getStore(); nested; nested = nested.outer) {
       const { of, section } = nested;
       // What was begun in a section and goes on after it is no longer inside of it.

@@ -33,8 +33,12 @@ export interface SectionParts {
   readonly terms: LockTerms;
   readonly lock: string;
   readonly hold: HoldTerms;
+  /** Told that it is held for ten times its ttl, and each time that has doubled. */
+  readonly onLong: (section: HeldSection) => void;
 }
 
+/** After so many times its ttl a section may hang. */
+const LONG_COUNT = 10;
 /** Extended when a third of its time is over. */
 const EXTEND_AFTER = 1 / 3;
 
@@ -51,6 +55,7 @@ export class HeldSection implements LockSection {
   #deadline: { readonly ttlMs: number; readonly passed: Stopwatch };
   #end: TimerHandle;
   #next: TimerHandle;
+  #longMs: number;
   #isOver = false;
   #isAbandoned = false;
   #released: Promise<boolean> | undefined;
@@ -63,6 +68,7 @@ export class HeldSection implements LockSection {
     this.#era = era;
     this.#held = passed;
     this.#deadline = { ttlMs, passed };
+    this.#longMs = parts.hold.ttlMs * LONG_COUNT;
     this.#retry = new RetryDelay(parts.terms.random);
     this.#watchDeadline();
     this.#extendAfter(ttlMs * EXTEND_AFTER - passed());
@@ -75,7 +81,12 @@ export class HeldSection implements LockSection {
   get leftMs(): number {
     if (this.#isOver) return 0;
     const { ttlMs, passed } = this.#deadline;
-    return Math.max(0, Math.floor(ttlMs - passed()));
+    return Math.max(0, Math.floor(Math.min(ttlMs - passed(), this.#allowedMs)));
+  }
+
+  /** For how long its section may still run. */
+  get #allowedMs(): number {
+    return this.#parts.hold.holdAtMostMs - this.#held();
   }
 
   get heldMs(): number {
@@ -89,7 +100,7 @@ export class HeldSection implements LockSection {
 
   assertHeld(): void {
     if (this.leftMs > 0) return;
-    this.#lose('time');
+    this.#runOut();
     this.signal.throwIfAborted();
     throw lockLost(this.lock, this.token, 'released');
   }
@@ -124,7 +135,7 @@ export class HeldSection implements LockSection {
     timers.cancel(this.#end);
     this.#end = timers.after(Math.max(1, this.leftMs), () => {
       if (this.leftMs > 0) this.#watchDeadline();
-      else this.#lose('time');
+      else this.#runOut();
     });
   }
 
@@ -135,8 +146,12 @@ export class HeldSection implements LockSection {
   }
 
   async #extend(): Promise<void> {
-    const { lock, store, hold, terms } = this.#parts;
-    if (this.leftMs <= 0) return this.#lose('time');
+    const { lock, store, hold, terms, onLong } = this.#parts;
+    if (this.leftMs <= 0) return this.#runOut();
+    if (this.heldMs >= this.#longMs) {
+      this.#longMs *= 2;
+      onLong(this);
+    }
     const passed = started(terms);
     const own = { holder: this.#holder, token: this.token, era: this.#era };
     const request = { lock, ...own, ttlMs: hold.ttlMs };
@@ -161,11 +176,15 @@ export class HeldSection implements LockSection {
     if (this.#isOver) return;
     if (answer.status !== 'ok') return this.#lose('store');
     // What comes after the deadline comes too late: whoever looked then was told that it is lost.
-    if (this.leftMs <= 0) return this.#lose('time');
+    if (this.leftMs <= 0) return this.#runOut();
     const { ttlMs } = answer;
     if (ttlMs - passed() <= this.leftMs) return;
     this.#deadline = { ttlMs, passed };
     this.#watchDeadline();
+  }
+
+  #runOut(): void {
+    this.#lose(this.#allowedMs <= 0 ? 'limit' : 'time');
   }
 
   #lose(reason: LossReason): void {

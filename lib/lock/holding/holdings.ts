@@ -109,12 +109,14 @@ export class Holdings {
     const place = this.#queue.enter(lock);
     const [store, terms, seen] = [this.#store, this.#terms, this.#seen];
     const inBackground = (told: Promise<unknown>) => this.#inBackground(told);
-    const parts = { store, terms, seen, inBackground, holder: randomUUID() };
+    const onPause = (waitMs: number) => this.events.tell({ kind: 'paused', lock, waitMs });
+    const onLong = ({ heldMs }: HeldSection) => this.events.tell({ kind: 'long', lock, heldMs });
+    const parts = { store, terms, seen, onPause, inBackground, holder: randomUUID() };
     const attempt = { ...parts, lock, hold, waited, signal };
     try {
       if (!place.isFirst) await this.#turn(place, attempt);
       const from = await new LockAttempt(attempt).run();
-      const section = new HeldSection({ store, terms, lock, hold }, from);
+      const section = new HeldSection({ store, terms, lock, hold, onLong }, from);
       this.#held.set(section, place);
       section.signal.addEventListener('abort', () => this.#lost(section), { once: true });
       this.events.tell({ kind: 'acquired', lock, waitedMs: Math.floor(waited()) });
@@ -134,7 +136,7 @@ export class Holdings {
     const { timers, label } = this.#terms;
     if (ms > 0 && (await comesWithin(() => place.turn, { ms, timers, signal }))) return;
     const holder = [...this.#held.keys()].find((section) => section.lock === lock);
-    throw lockHeld(lock, { label, leftMs: holder?.leftMs ?? 0 });
+    throw lockHeld(lock, { label, leftMs: holder?.leftMs ?? 0 }, hold.waitMs);
   }
 
   /** Others get it by now, and so may the next one here. */

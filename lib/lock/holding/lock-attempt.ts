@@ -27,6 +27,8 @@ export interface AttemptParts {
   /** Ends the waiting. */
   readonly signal: AbortSignal;
   readonly holder: string;
+  /** Told once that the store grants nothing yet. */
+  readonly onPause: (waitMs: number) => void;
   /** For what nobody waits for. */
   readonly inBackground: (told: Promise<unknown>) => void;
 }
@@ -58,6 +60,8 @@ export class LockAttempt {
   readonly #parts: AttemptParts;
   readonly #retry: RetryDelay;
   #pollMs = POLL_MS;
+  /** When it has waited for long enough: later where the store grants nothing for a while. */
+  #endMs: number;
   /** Of whoever held the lock when it was asked for last. */
   #heldBy: bigint | undefined;
   /** True while the store may have granted what nobody heard. */
@@ -65,6 +69,7 @@ export class LockAttempt {
 
   constructor(parts: AttemptParts) {
     this.#parts = parts;
+    this.#endMs = parts.hold.waitMs;
     this.#retry = new RetryDelay(parts.terms.random);
   }
 
@@ -115,19 +120,31 @@ export class LockAttempt {
   }
 
   #refusal(answer: Exclude<AcquireAnswer, { readonly status: 'ok' }>): Refusal {
-    const { lock } = this.#parts;
+    const { lock, hold } = this.#parts;
     this.#isUnsure = false;
     this.#retry.reset();
-    if (answer.status === 'wait') {
-      const { waitMs } = answer;
-      // Before that nobody gets it, and whoever cannot wait for so long need not begin to.
-      return { error: notYet(lock, waitMs), againMs: waitMs, isFinal: waitMs > this.#leftMs };
-    }
+    if (answer.status === 'wait') return this.#pause(answer.waitMs);
     return {
-      error: lockHeld(lock, answer),
+      error: lockHeld(lock, answer, hold.waitMs),
       againMs: this.#nextPollMs(answer),
       isHeld: true,
     };
+  }
+
+  /** Before its end nobody gets the lock, and whoever cannot wait for so long need not begin to. */
+  #pause(waitMs: number): Refusal {
+    const { lock, onPause } = this.#parts;
+    onPause(waitMs);
+    const isFinal = waitMs > this.#leftMs && !this.#isPauseAdded(waitMs);
+    return { error: notYet(lock, waitMs), againMs: waitMs, isFinal };
+  }
+
+  #isPauseAdded(waitMs: number): boolean {
+    const { hold, waited } = this.#parts;
+    const endMs = waited() + waitMs + Math.max(0, this.#leftMs);
+    const isAllowed = endMs <= hold.waitMs + (hold.pauseMs ?? 0);
+    if (isAllowed) this.#endMs = endMs;
+    return isAllowed;
   }
 
   /** Less and less often, as long as one and the same holder keeps it. */
@@ -141,8 +158,7 @@ export class LockAttempt {
   }
 
   get #leftMs(): number {
-    const { hold, waited } = this.#parts;
-    return hold.waitMs - waited();
+    return this.#endMs - this.#parts.waited();
   }
 
   async #wait({ error, againMs, isHeld = false, isFinal = false }: Refusal): Promise<void> {

@@ -14,6 +14,10 @@ export type LockEvent =
   /** The store was away, or grants nothing yet. */
   | { readonly kind: 'unavailable'; readonly lock: string; readonly waitedMs: number }
   | { readonly kind: 'lost'; readonly lock: string; readonly reason: LossReason }
+  /** The store grants nothing yet, for so long: it is new, or may have lost data. */
+  | { readonly kind: 'paused'; readonly lock: string; readonly waitMs: number }
+  /** Its section runs for ten times its `ttlMs`, and again each time that has doubled. */
+  | { readonly kind: 'long'; readonly lock: string; readonly heldMs: number }
   /** `isTold` is false where the store could not be told: it is free after its ttl. */
   | {
       readonly kind: 'released';
@@ -40,7 +44,8 @@ export class LockEvents {
   #waitedMs = 0;
 
   tell(event: LockEvent): void {
-    this.#counts[event.kind]++;
+    const counts: Partial<Record<LockEvent['kind'], number>> = this.#counts;
+    if (counts[event.kind] !== undefined) counts[event.kind]!++;
     if ('waitedMs' in event) this.#waitedMs += event.waitedMs;
     for (const listener of this.#listeners) {
       try {

@@ -42,19 +42,30 @@ export interface HoldOptions {
   readonly waitMs?: number;
   /** From its beginning, how long nobody else shall get it, also if it ends sooner. Default 0. */
   readonly holdAtLeastMs?: number;
+  /**
+   * For a section that may hang: then its signal is aborted and the lock no longer extended, so
+   * that others get it within `ttlMs`. From 100 ms to a day; without it there is no end.
+   */
+  readonly holdAtMostMs?: number | undefined;
   /** Ends the waiting, with its reason. What runs already is not ended by it. */
   readonly signal?: AbortSignal;
 }
 
 export type LockTerms = Required<Omit<LockOptions, 'application'>> & { readonly label: string };
-export type HoldTerms = Required<Omit<HoldOptions, 'signal'>> & Pick<HoldOptions, 'signal'>;
+export type HoldTerms = { readonly [N in Exclude<keyof HoldOptions, 'signal'>]-?: number } & Pick<
+  HoldOptions,
+  'signal'
+> & {
+    /** How long to wait, besides, for a store that grants nothing yet and says for how long. */
+    readonly pauseMs?: number;
+  };
 
 const TTL_MS_MIN = 100;
 const DEFAULTS = { ttlMs: 10_000, callTimeoutMs: 2000, drainMs: 10_000 };
 const LABEL_LENGTH_MAX = 256;
 const LOCK_OPTIONS =
   'ttlMs, longestTtlMs, callTimeoutMs, drainMs, application, clock, monotonic, timers, random';
-export const HOLD_OPTIONS = 'ttlMs, waitMs, holdAtLeastMs, signal';
+export const HOLD_OPTIONS = 'ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, signal';
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function lockTerms(options: LockOptions = {}): LockTerms {
@@ -92,18 +103,26 @@ export function lockFaults(options: LockOptions): string[] {
 /** @throws SnowflakeError ARGUMENT_INVALID with every fault */
 export function holdTerms(lock: string, options: HoldOptions, terms: LockTerms): HoldTerms {
   const { ttlMs = terms.ttlMs, waitMs = 0, holdAtLeastMs = 0, signal } = options;
+  const { holdAtMostMs = Infinity } = options;
   const faults = [
     ...nameFaults('lock', lock),
     ...unknownNames(options, HOLD_OPTIONS, 'A lock'),
     ...wholeFaults('ttlMs', ttlMs, [TTL_MS_MIN, TTL_MS_MAX]),
     ...wholeFaults('waitMs', waitMs, [0, TTL_MS_MAX]),
     ...wholeFaults('holdAtLeastMs', holdAtLeastMs, [0, TTL_MS_MAX]),
+    ...atMostFaults(options),
     ...longerFaults(ttlMs, terms),
   ];
   if (faults.length > 0) {
     throw new SnowflakeError('ARGUMENT_INVALID', faults.join(' '), { details: { faults } });
   }
-  return { ttlMs, waitMs, holdAtLeastMs, ...(signal && { signal }) };
+  return { ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, ...(signal && { signal }) };
+}
+
+function atMostFaults({ holdAtMostMs, holdAtLeastMs = 0 }: HoldOptions): string[] {
+  if (holdAtMostMs === undefined) return [];
+  const leastMs = Math.max(TTL_MS_MIN, Number.isInteger(holdAtLeastMs) ? holdAtLeastMs : 0);
+  return wholeFaults('holdAtMostMs', holdAtMostMs, [leastMs, TTL_MS_MAX]);
 }
 
 function longerFaults(ttlMs: number, { longestTtlMs }: LockTerms): string[] {

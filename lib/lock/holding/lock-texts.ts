@@ -8,22 +8,32 @@ import { SnowflakeError, isSnowflakeError } from '../../errors.js';
 import { errorText, printable } from '../../shown.js';
 import type { LockRefusal } from '../lock-store.js';
 
-export function lockHeld(lock: string, { label, leftMs }: Omit<LockRefusal, 'status'>) {
+/** @param waitMs how long the caller was ready to wait */
+export function lockHeld(
+  lock: string,
+  { label, leftMs }: Pick<LockRefusal, 'label' | 'leftMs'>,
+  waitMs: number,
+) {
   const safe = printable(label);
+  const advice =
+    waitMs === 0
+      ? 'Try again later, or give `waitMs` to wait for it.'
+      : `It was waited for, for ${waitMs} ms. Try again later, or give a longer \`waitMs\`.`;
   return new SnowflakeError(
     'LOCK_HELD',
     `The lock ${lock} is held by ${safe}, for ${leftMs} ms unless it is extended. Nothing was ` +
-      `done. Try again later, or give \`waitMs\` to wait for it.`,
+      `done. ${advice}`,
     { details: { lock, label: safe, leftMs } },
   );
 }
 
 /** Why a lock is no longer held. */
-export type LossReason = 'time' | 'store' | 'released';
+export type LossReason = 'time' | 'store' | 'limit' | 'released';
 
 const LOSSES: Readonly<Record<LossReason, string>> = {
   time: 'its time was over before the store could be asked for more',
   store: 'the store no longer knows it, after a loss of data or because another one has it',
+  limit: 'it was held for as long as `holdAtMostMs` says',
   released: 'it was released',
 };
 

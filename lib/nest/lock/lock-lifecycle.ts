@@ -8,6 +8,7 @@ import type {
   OnModuleInit,
 } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { monotonicClock } from '../../core/clock.js';
 import type { DistributedLock } from '../../lock/holding/distributed-lock.js';
 import type { LockEvent } from '../../lock/holding/lock-events.js';
 import { invalid } from '../config-faults.js';
@@ -27,6 +28,7 @@ export class LockLifecycle
   implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown
 {
   readonly #log = new GeneratorLog('locks');
+  private pausedUntilMs = 0;
 
   constructor(
     readonly locks: DistributedLock,
@@ -75,10 +77,33 @@ export class LockLifecycle
   }
 
   private note(event: LockEvent): void {
-    if (event.kind !== 'lost') return;
-    const { lock, reason } = event;
-    this.#log.warn(`The lock ${lock} was lost while it was held (${reason}).`);
+    if (event.kind === 'lost') {
+      this.#log.warn(`The lock ${event.lock} was lost while it was held (${event.reason}).`);
+    } else if (event.kind === 'long') {
+      this.#log.warn(longText(event.lock, event.heldMs));
+    } else if (event.kind === 'paused') {
+      this.notePause(event.waitMs);
+    }
   }
+
+  /** Whoever asks meanwhile is told the same, which is one line of the log. */
+  private notePause(waitMs: number): void {
+    const nowMs = monotonicClock.now();
+    if (nowMs < this.pausedUntilMs) return;
+    this.pausedUntilMs = nowMs + waitMs;
+    this.#log.warn(
+      `The store of the locks grants none for another ${waitMs} ms: it is new, was restarted or ` +
+        'may have lost data, and a lock that it has forgotten may still be held. Methods with ' +
+        "`onHeld: 'skip'` wait for that; others fail unless they wait.",
+    );
+  }
+}
+
+function longText(lock: string, heldMs: number): string {
+  return (
+    `The lock ${lock} has been held for ${Math.round(heldMs / 1000)} s, and is extended as long ` +
+    'as its section runs. If that hangs nobody else gets it: `holdAtMostMs` sets an end.'
+  );
 }
 
 function markOf(method: unknown): LockedMark | undefined {

@@ -12,35 +12,38 @@ export interface Place {
   leave(): void;
 }
 
-interface Queued {
-  wake(): void;
-}
+/** Lets one of them go. */
+type Wake = () => void;
 
 export class LocalQueue {
-  readonly #queues = new Map<string, Queued[]>();
+  /** In the order in which they came; whoever leaves is found at once, however many there are. */
+  readonly #queues = new Map<string, Set<Wake>>();
 
   enter(lock: string): Place {
-    const queue = this.#queues.get(lock) ?? [];
+    const queue = this.#queues.get(lock) ?? new Set();
     this.#queues.set(lock, queue);
-    let wake = () => {};
+    let wake: Wake = () => {};
     const turn = new Promise<void>((resolve) => (wake = resolve));
-    const queued = { wake };
-    queue.push(queued);
-    if (queue[0] === queued) wake();
+    queue.add(wake);
+    if (firstOf(queue) === wake) wake();
     return {
       turn,
-      leave: () => this.#leave(lock, queue, queued),
+      leave: () => this.#leave(lock, queue, wake),
       get isFirst() {
-        return queue[0] === queued;
+        return firstOf(queue) === wake;
       },
     };
   }
 
-  #leave(lock: string, queue: Queued[], queued: Queued): void {
-    const at = queue.indexOf(queued);
-    if (at < 0) return;
-    queue.splice(at, 1);
-    if (at === 0) queue[0]?.wake();
-    if (queue.length === 0 && this.#queues.get(lock) === queue) this.#queues.delete(lock);
+  #leave(lock: string, queue: Set<Wake>, wake: Wake): void {
+    const wasFirst = firstOf(queue) === wake;
+    if (!queue.delete(wake)) return;
+    if (wasFirst) firstOf(queue)?.();
+    if (queue.size === 0 && this.#queues.get(lock) === queue) this.#queues.delete(lock);
   }
+}
+
+function firstOf(queue: ReadonlySet<Wake>): Wake | undefined {
+  const [first] = queue;
+  return first;
 }

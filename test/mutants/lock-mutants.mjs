@@ -227,7 +227,7 @@ export const HOLDER_MUTANTS = [
     seed: 1,
     edits: edit(
       SECTION,
-      'return Math.max(0, Math.floor(ttlMs - passed()));',
+      'return Math.max(0, Math.floor(Math.min(ttlMs - passed(), this.#allowedMs)));',
       'return ttlMs + 0 * passed();',
     ),
   },

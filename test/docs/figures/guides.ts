@@ -102,6 +102,7 @@ export const GUIDES: Sources = {
   },
   'docs/guides/locks.md': { '10 s': LOCKS, '2 s': LOCKS },
   'docs/guides/one-cron-job.md': {
+    '12 s': 10_000 + our.redisRestartMs,
     '10 s': LOCKS,
     '5 s': 'sample-app/src/locks/shop-locks.module.ts: ttlMs: 5000',
     '9 s': 'docs/guides/one-cron-job.md: waitMs: 9000',
@@ -116,6 +117,9 @@ export const GUIDES: Sources = {
   'docs/guides/scripts.md': { '60 s': lease.ttlMs },
   'docs/guides/segments.md': { '26 s': IN_HAND, '222,000 per second': FOR_ALL },
   'docs/guides/sql.md': {
+    '50 ms': 'lib/lock/holding/lock-attempt.ts: POLL_MS = 50',
+    '1 s': 'lib/lock/holding/lock-attempt.ts: POLL_MS_MAX = 1000',
+    '2 s': 'lib/lock/releases.ts: LINGER_MS = 2000',
     '17 s': our.firstStartMs + our.lossMs,
     '10 s': lease.refreshAliveIntervalMs,
   },

@@ -36,6 +36,11 @@ export class Terminal {
     if (texts.length > 0) await written(stdout, `${texts.join('\n')}\n`);
   }
 
+  /** Writes a statement as a client program of the database takes it, line by line. */
+  async printSql(statement: string): Promise<void> {
+    await this.print(...`${statement};`.split('\n'));
+  }
+
   /** Writes one line for each value. */
   async printJson(...values: readonly unknown[]): Promise<void> {
     await this.print(...values.map(printableJson));

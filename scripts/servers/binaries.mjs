@@ -14,6 +14,9 @@ const SERVERS = {
   mariadb: { debian: 'mariadb-server', brew: 'mariadb', names: ['mariadbd', 'mysqld'] },
   etcd: { debian: 'etcd-server', brew: 'etcd', names: ['etcd'] },
   etcdctl: { debian: 'etcd-client', brew: 'etcd', names: ['etcdctl'] },
+  // The programs by which people talk to them.
+  psql: { debian: 'postgresql-client', brew: 'libpq', names: ['psql'] },
+  mysql: { debian: 'mariadb-client', brew: 'mariadb', names: ['mariadb', 'mysql'] },
   faketime: { debian: 'faketime', brew: 'libfaketime', names: ['faketime'] },
   chromium: {
     // The same browser without its windows, which nobody sees: less than half the work.
@@ -46,7 +49,7 @@ const DOCKER = [
 ];
 
 /** @typedef {'redis' | 'postgres' | 'mariadb' | 'etcd' | 'etcdctl'} Store */
-/** @typedef {Store | 'pgbouncer' | 'faketime' | 'chromium'} Server */
+/** @typedef {Store | 'pgbouncer' | 'psql' | 'mysql' | 'faketime' | 'chromium'} Server */
 /** @typedef {Partial<Record<Server, string>>} Binaries */
 
 /** Folders that hold servers although they are often not on PATH. */

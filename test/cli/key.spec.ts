@@ -100,6 +100,11 @@ describe('key read', () => {
     expect(err).toMatch(/\nsnowflake: line 4: no key/);
   });
 
+  it.each(['', '\n', ' \r\n\n'])('says that there was none in %j', async (stdin) => {
+    const { code, out, err } = await read(stdin);
+    expect([code, out, err]).toEqual([1, '', 'snowflake: there was no key on standard input.\n']);
+  });
+
   it('does not wait at a terminal', async () => {
     const args = ['key', 'read', ...OF_PREFIX];
     expect(await command(args, { stdin: typing(key) })).toMatchObject({ code: 2, out: '' });

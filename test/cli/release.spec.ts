@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { forgetHolder } from '../../lib/cli/commands/release.js';
+import { layouts } from '../../lib/core/layout/presets.js';
 import { inspectorFromUrl } from '../../lib/backends/redis/worker-ids/redis-inspector.js';
 import type { LeaseAnswer, LeaseGrant } from '../../lib/lease/distributed-support.js';
 import type { RegistryInspector } from '../../lib/registry/registry-view.js';
@@ -191,6 +192,26 @@ describe('release', () => {
     expect(answer).toMatchObject({ code: 0, err: '' });
     expect(answer.out).toContain(said);
     expect(await redis.hgetall(key)).toEqual(before);
+  });
+});
+
+describe('release of what cannot be held', () => {
+  it('is refused where the layout has no such worker id', async () => {
+    const { tenant, release } = world();
+    const { fingerprint } = layouts.snowflake();
+    await tenant.acquire({ fingerprint });
+    const answer = await command(release(99_999, '--yes'));
+    expect(answer).toMatchObject({ code: 2, out: '' });
+    expect(answer.err).toContain(
+      `from 0 to 1023, as in the layout of this registry, ${fingerprint}`,
+    );
+    expect(await command(release(1023, '--yes'))).toMatchObject({ code: 0, err: '' });
+  });
+
+  it('is refused where there is no registry', async () => {
+    const answer = await command(world().release(0, '--yes'));
+    expect(answer).toMatchObject({ code: 1, out: '' });
+    expect(answer.err).toContain('There is no registry yet');
   });
 });
 

@@ -24,7 +24,7 @@ export const keyRead: Command = {
   says: [
     'Reads keys from standard input, one per line: an argument could be seen by others. Without ' +
       '--hash or --secret-name it only says what anybody can read from a key. Exit code 1: ' +
-      'one is not a key of the prefix, or not genuine.',
+      'one is not a key of the prefix or not genuine, or there was none.',
     PEPPER_SAYS,
   ],
   options: {
@@ -43,12 +43,14 @@ export const keyRead: Command = {
       throw usageFault('Send keys to standard input, one per line: snowflake key read < key.txt');
     }
     let lineNumber = 0;
+    let keyCount = 0;
     let code: ExitCode = 0;
     for await (const lines of lineChunks(terminal.stdin)) {
       for (const line of lines) {
         lineNumber++;
         const key = line.trim();
         if (key === '') continue;
+        keyCount++;
         const reading = readingOf(key, options.text('hash'), named);
         if (reading === undefined) {
           await terminal.say(`snowflake: line ${lineNumber}: ${refusalOf(key, call)}`);
@@ -57,7 +59,9 @@ export const keyRead: Command = {
         if (reading === undefined || reading.isRight === false) code = 1;
       }
     }
-    return code;
+    if (keyCount > 0) return code;
+    await terminal.say('snowflake: there was no key on standard input.');
+    return 1;
   },
 };
 

@@ -38,7 +38,7 @@ export const locksCreate: Command = {
       const { terminal, options } = call;
       const { preparation, place } = locks;
       const ttlMs = options.whole('ttl') ?? TTL_MS;
-      if (preparation !== undefined) await terminal.print(preparation.text);
+      if (preparation !== undefined) await terminal.printSql(preparation.text);
       else await terminal.say(`${place} needs no table.`);
       if (options.flag('dry')) return 0;
       if (preparation !== undefined && (await isThere(locks))) {

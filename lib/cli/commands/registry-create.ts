@@ -43,7 +43,8 @@ export const registryCreate: Command = {
       const { terminal, options } = call;
       const ttlMs = readTtl(options.whole('ttl'));
       if (options.flag('dry')) {
-        await terminal.print(store.preparation?.text ?? '');
+        if (store.preparation !== undefined) await terminal.printSql(store.preparation.text);
+        else await terminal.say(`${store.where} needs no table. Nothing was changed.`);
         return 0;
       }
       if (!(await isPrepared(store, call))) {
@@ -79,7 +80,7 @@ async function isPrepared(store: RegistryInspector, call: Call): Promise<boolean
     const isMissing = isSnowflakeError(error) && error.details['refusal'] === 'no-table';
     if (preparation === undefined || !isMissing) throw error;
   }
-  await terminal.print(preparation.text);
+  await terminal.printSql(preparation.text);
   if (!options.flag('yes') && !(await confirm(terminal, `Create this table?`))) return false;
   await preparation.run();
   return true;

@@ -7,9 +7,15 @@
 import { DATE_MS_MAX } from '../../core/layout/epoch.js';
 import type { WorkerLease, WorkerRecord } from '../../lease/distributed-support.js';
 import { shownName } from '../../shown.js';
-import type { HolderProof, RegistryInspector, RegistryView } from '../../registry/registry-view.js';
-import type { Call, Command } from '../command.js';
+import type {
+  HolderProof,
+  RegistryFacts,
+  RegistryInspector,
+  RegistryView,
+} from '../../registry/registry-view.js';
+import { usageFault, type Call, type Command } from '../command.js';
 import { confirm } from '../confirm.js';
+import { layoutOfFingerprint } from '../layout-option.js';
 import { readWhole } from '../options.js';
 import { noRegistryText } from '../store/registry-texts.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
@@ -40,6 +46,11 @@ export const release: Command = {
       const { terminal, options } = call;
       const workerId = readWhole('<worker>', options.words[0]!);
       const view = await store.read();
+      if (view.facts === undefined) {
+        await terminal.say(`snowflake: ${noRegistryText(store.key)}`);
+        return 1;
+      }
+      checkRange(workerId, view.facts);
       const record = view.workers.find((each) => each.workerId === workerId);
       const proof = view.proofOf(workerId);
       if (proof === undefined && record?.holder !== undefined && record.freeInMs > 0) {
@@ -69,6 +80,16 @@ export const release: Command = {
       return 0;
     }),
 };
+
+/** No process can ever have leased it: a mistyped number, or another registry. */
+function checkRange(workerId: number, { fingerprint }: RegistryFacts): void {
+  const layout = layoutOfFingerprint(fingerprint);
+  if (layout === undefined || workerId <= layout.workerIdMax) return;
+  throw usageFault(
+    `Expected <worker> to be from 0 to ${layout.workerIdMax}, as in the layout of this registry, ` +
+      `${fingerprint}, got ${workerId}.`,
+  );
+}
 
 /** Why it failed, or undefined once no process holds the worker id by this token. */
 export async function forgetHolder(

@@ -30,7 +30,7 @@ const METRICS: readonly MetricOf<LockStatus>[] = [
   },
   {
     prometheus: 'snowflake_locks_longest_held_seconds',
-    openTelemetry: 'snowflake.locks.longest_held',
+    openTelemetry: 'snowflake.locks.longest_held.seconds',
     kind: 'gauge',
     unit: 's',
     help: 'How long the longest-held lock has been held; absent where none is held',
@@ -59,7 +59,7 @@ const METRICS: readonly MetricOf<LockStatus>[] = [
   },
   {
     prometheus: 'snowflake_locks_waited_seconds_total',
-    openTelemetry: 'snowflake.locks.waited',
+    openTelemetry: 'snowflake.locks.waited.seconds',
     kind: 'counter',
     unit: 's',
     help: 'All the time that attempts took, whatever the outcome',

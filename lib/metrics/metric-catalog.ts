@@ -1,7 +1,8 @@
 /**
  * All metrics of generators, as a table in one file: both names, the meaning, and how the value is
  * read. An exporter turns each OpenTelemetry name into the Prometheus name, with the same labels,
- * so one dashboard serves both. docs/operating/monitoring.md says what to watch.
+ * so one dashboard serves both: the unit is in the name, since some exporters add none, and those
+ * that do add none twice. docs/operating/monitoring.md says what to watch.
  */
 import type { LeaseState } from '../lease/lease-states.js';
 import type { GeneratorState } from '../generator-kind.js';
@@ -62,7 +63,7 @@ const IDS: readonly Metric[] = [
   },
   {
     prometheus: 'snowflake_ids_ahead_seconds',
-    openTelemetry: 'snowflake.ids.ahead',
+    openTelemetry: 'snowflake.ids.ahead.seconds',
     kind: 'gauge',
     unit: 's',
     help: 'How far the time of the last id is ahead of the clock',
@@ -80,7 +81,7 @@ const IDS: readonly Metric[] = [
   },
   {
     prometheus: 'snowflake_layout_remaining_seconds',
-    openTelemetry: 'snowflake.layout.remaining',
+    openTelemetry: 'snowflake.layout.remaining.seconds',
     kind: 'gauge',
     unit: 's',
     help: 'Time until the timestamp bits of the layout run out',
@@ -101,7 +102,7 @@ const CLOCK: readonly Metric[] = [
   },
   {
     prometheus: 'snowflake_clock_skew_seconds',
-    openTelemetry: 'snowflake.clock.skew',
+    openTelemetry: 'snowflake.clock.skew.seconds',
     kind: 'gauge',
     unit: 's',
     help: 'Clock of the store minus clock of the host, at the last renewal',
@@ -123,7 +124,7 @@ const LEASE: readonly Metric[] = [
   },
   {
     prometheus: 'snowflake_lease_remaining_seconds',
-    openTelemetry: 'snowflake.lease.remaining',
+    openTelemetry: 'snowflake.lease.remaining.seconds',
     kind: 'gauge',
     unit: 's',
     help: 'Time until the leased range ends, negative once it has ended; absent if it has no end',
@@ -165,7 +166,7 @@ const RENEWALS: readonly Metric[] = [
   },
   {
     prometheus: 'snowflake_renewal_duration_seconds',
-    openTelemetry: 'snowflake.renewal.duration',
+    openTelemetry: 'snowflake.renewal.duration.seconds',
     kind: 'histogram',
     unit: 's',
     help: 'How long a renewal took; a timeout counts as its limit',
@@ -175,7 +176,7 @@ const RENEWALS: readonly Metric[] = [
   },
   {
     prometheus: 'snowflake_last_renewal_timestamp_seconds',
-    openTelemetry: 'snowflake.last_renewal.timestamp',
+    openTelemetry: 'snowflake.last_renewal.timestamp.seconds',
     kind: 'gauge',
     unit: 's',
     help: 'When the store last extended the lease, Unix time',
@@ -207,7 +208,7 @@ const IN_HAND: readonly Metric[] = [
   },
   {
     prometheus: 'snowflake_hand_remaining_seconds',
-    openTelemetry: 'snowflake.hand.remaining',
+    openTelemetry: 'snowflake.hand.remaining.seconds',
     kind: 'gauge',
     unit: 's',
     help: 'How long the ids in hand last at the current rate, or until they are too old',

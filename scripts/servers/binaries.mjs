@@ -17,6 +17,8 @@ const SERVERS = {
   // The programs by which people talk to them.
   psql: { debian: 'postgresql-client', brew: 'libpq', names: ['psql'] },
   mysql: { debian: 'mariadb-client', brew: 'mariadb', names: ['mariadb', 'mysql'] },
+  // Checks rules of alerts, and tries them on time series.
+  promtool: { debian: 'prometheus', brew: 'prometheus', names: ['promtool'] },
   faketime: { debian: 'faketime', brew: 'libfaketime', names: ['faketime'] },
   chromium: {
     // The same browser without its windows, which nobody sees: less than half the work.
@@ -49,7 +51,8 @@ const DOCKER = [
 ];
 
 /** @typedef {'redis' | 'postgres' | 'mariadb' | 'etcd' | 'etcdctl'} Store */
-/** @typedef {Store | 'pgbouncer' | 'psql' | 'mysql' | 'faketime' | 'chromium'} Server */
+/** @typedef {'psql' | 'mysql' | 'promtool'} Program */
+/** @typedef {Store | Program | 'pgbouncer' | 'faketime' | 'chromium'} Server */
 /** @typedef {Partial<Record<Server, string>>} Binaries */
 
 /** Folders that hold servers although they are often not on PATH. */

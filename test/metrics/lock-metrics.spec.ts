@@ -136,7 +136,7 @@ describe('the metrics of locks', () => {
       expect(found.get(openTelemetry)!.descriptor).toMatchObject({ unit, description: help });
     }
     expect(await reader.valuesOf('snowflake.locks.held')).toEqual({ default: 1 });
-    expect(await reader.valuesOf('snowflake.locks.longest_held')).toEqual({ default: 0.5 });
+    expect(await reader.valuesOf('snowflake.locks.longest_held.seconds')).toEqual({ default: 0.5 });
     expect(await reader.valuesOf('snowflake.locks.attempts')).toEqual({
       'default acquired': 1,
       'default refused': 0,

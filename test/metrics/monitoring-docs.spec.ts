@@ -68,14 +68,6 @@ async function labelValues(name: string): Promise<string[]> {
 }
 
 describe('the catalog', () => {
-  it('has names that an exporter makes of each other', () => {
-    const exported = ({ openTelemetry, unit, kind }: (typeof METRICS)[number]): string =>
-      openTelemetry.replaceAll('.', '_') +
-      (unit === 's' ? '_seconds' : '') +
-      (kind === 'counter' ? '_total' : '');
-    expect(METRICS.map(exported)).toEqual(METRICS.map(({ prometheus }) => prometheus));
-  });
-
   it('names each metric once', () => {
     expect(new Set(NAMES).size).toBe(METRICS.length);
     const ours = METRICS.map(({ openTelemetry }) => openTelemetry);

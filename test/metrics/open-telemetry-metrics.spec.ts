@@ -45,7 +45,7 @@ describe('a meter of OpenTelemetry', () => {
       expect(dataPointType).toBe(TYPES[kind]);
     }
     // Five ticks ahead; the time of the test has gone by in fractions of a ms.
-    const ahead = (await reader.valuesOf('snowflake.ids.ahead'))['default'] as number;
+    const ahead = (await reader.valuesOf('snowflake.ids.ahead.seconds'))['default'] as number;
     expect(Math.round(ahead * 200)).toBe(1);
     expect(await reader.valuesOf('snowflake.workers.free')).toEqual({ default: 1023 });
     await provider.shutdown();
@@ -76,7 +76,7 @@ describe('a meter of OpenTelemetry', () => {
     const { reader, provider, meter } = createMeter();
     await time.advance(21_000);
     registerOpenTelemetryMetrics(meter, [{ ids }]);
-    const name = 'snowflake.renewal.duration';
+    const name = 'snowflake.renewal.duration.seconds';
     const recorded = async () => (await reader.valuesOf(name))['default'] as HistogramValue;
     const before = ids.status.renewals!.countByAnswer['ok']!;
     expect(before).toBeGreaterThan(0);

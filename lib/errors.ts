@@ -65,9 +65,9 @@ const BRAND = Symbol.for('nestjs-snowflake:error');
 /** What a SnowflakeError carries beside its code and its message. */
 export interface SnowflakeErrorOptions {
   /** Overrides the default of the code, e.g. a wrong password will not cure itself. */
-  readonly retryable?: boolean;
+  readonly retryable?: boolean | undefined;
   /** The numbers in the message, for programs. */
-  readonly details?: Readonly<Record<string, unknown>>;
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
   readonly cause?: unknown;
 }
 

@@ -17,10 +17,10 @@ export const API_KEY_SCHEME = 'apiKey';
 /** Options of the security scheme in an OpenAPI document. */
 export interface ApiKeySchemeOptions {
   /** As in ApiKeyModule. Default `authorization`. */
-  readonly header?: string;
+  readonly header?: string | undefined;
   /** As in ApiKeyModule; shown as the beginning of every key. */
-  readonly prefix?: string;
-  readonly description?: string;
+  readonly prefix?: string | undefined;
+  readonly description?: string | undefined;
 }
 
 type Scheme = Parameters<DocumentBuilder['addSecurity']>[1];

@@ -30,7 +30,7 @@ interface Take {
    * `position * N + k`, which is the caller's affair; the store counts positions and keeps `k/N`,
    * so that another order or number of stores is refused. Default `1/1`.
    */
-  readonly stores?: string;
+  readonly stores?: string | undefined;
 }
 
 /** The next position is 1 higher than the last: segments, series. */
@@ -49,7 +49,7 @@ export interface DenseTake extends Take {
    * was lost as a whole looks like one that never was. What comes from the data (the highest id
    * stored) therefore needs `skip` added to it, for what others have in hand.
    */
-  readonly startAt?: bigint;
+  readonly startAt?: bigint | undefined;
 }
 
 /** The position follows the clock of the store, `max(next, now * perMs)`: ids, fencing tokens. */
@@ -63,7 +63,7 @@ export interface ClockTake extends Take {
    * What the positions mean to whoever takes them, such as the layout of ids: 1 to 256 characters
    * without spaces or |. It is kept with the counter, and whoever means something else is refused.
    */
-  readonly about?: string;
+  readonly about?: string | undefined;
 }
 
 /** A counter of kind clock creates itself; one of kind dense never does without `startAt`. */
@@ -101,7 +101,7 @@ export interface NewCounter {
   /** The first position. Nothing from here on may ever have been used. */
   readonly start: bigint;
   /** As in a take. Default `1/1`. */
-  readonly stores?: string;
+  readonly stores?: string | undefined;
 }
 
 /** What an operator sees of a counter. */
@@ -151,7 +151,7 @@ export interface CounterStore {
    */
   readonly lossWindowMs: number;
   /** Where the counters lie, in words for the operator, without secrets. */
-  readonly place?: string;
+  readonly place?: string | undefined;
   /** What endangers the counters, one sentence each. */
   advice?(): Promise<string[]>;
   /** Closes what the store opened itself. */

@@ -18,9 +18,9 @@ export interface SnowflakeDashboardOptions {
    */
   readonly guards: readonly DashboardGuard[] | 'global';
   /** Where the page is served, after the application's global prefix. Default `'snowflake'`. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** Modules that export what the guards inject. Global modules need not be listed. */
-  readonly imports?: ModuleMetadata['imports'];
+  readonly imports?: ModuleMetadata['imports'] | undefined;
 }
 
 export interface DashboardConfig {

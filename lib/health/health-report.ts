@@ -17,13 +17,13 @@ import {
 /** What is checked, and from when on it is reported as down. */
 export interface SnowflakeHealthOptions {
   /** The generator to check, by its `name`. Default: the one without a name. */
-  readonly generator?: string;
+  readonly generator?: string | undefined;
   /**
    * Reports down once the lease has less than this left, although ids can still be made: for a
    * readiness check that moves traffic away early. Without a worker id: once the ids in hand last
    * less, while the store gives no more. Default: no such limit.
    */
-  readonly leaseMsMin?: number;
+  readonly leaseMsMin?: number | undefined;
 }
 
 /** What a check shows in addition to its status. */
@@ -37,10 +37,10 @@ export interface SnowflakeHealth extends Record<string, unknown> {
   readonly layoutEndsAt: string | undefined;
   readonly incarnation: string | undefined;
   /** How many ids can be made without the store, and how long they last; without worker id only. */
-  readonly inHand?: number;
+  readonly inHand?: number | undefined;
   readonly inHandMs?: number | undefined;
   /** Why the status is not up. */
-  readonly message?: string;
+  readonly message?: string | undefined;
 }
 
 export interface HealthReport {

@@ -14,9 +14,9 @@ import { integerFault } from './id-checks.js';
 /** What a list of ids from a client must be. */
 export interface SnowflakeIdListChecks extends SnowflakeIdChecks {
   /** The fewest ids, inclusive. Default 0. */
-  readonly countMin?: number;
+  readonly countMin?: number | undefined;
   /** The most ids, inclusive. Default 10,000. */
-  readonly countMax?: number;
+  readonly countMax?: number | undefined;
 }
 
 /**

@@ -11,7 +11,7 @@ import { IdCheck } from './check-id.js';
 /** Options of `@SnowflakeText()`. */
 export interface SnowflakeTextOptions {
   /** The form to write, such as that of `publicIds()`. Default: decimal. */
-  readonly form?: TextForm;
+  readonly form?: TextForm | undefined;
 }
 
 /**

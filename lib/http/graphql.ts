@@ -24,7 +24,7 @@ export interface SnowflakeScalarOptions extends SnowflakeIdChecks {
    * The name in the schema. Default `SnowflakeID`. With a `form` clients have its text, resolvers
    * decimal text.
    */
-  readonly name?: string;
+  readonly name?: string | undefined;
 }
 
 /**

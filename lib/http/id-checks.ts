@@ -13,23 +13,23 @@ export interface SnowflakeIdChecks {
    * The only text form that is read, such as that of `publicIds()`; decimal text is then refused,
    * and no message says what number a text stands for. Default: decimal.
    */
-  readonly form?: TextForm;
+  readonly form?: TextForm | undefined;
   /** The layout of the ids; an id with more bits is refused. */
-  readonly layout?: BitLayout;
+  readonly layout?: BitLayout | undefined;
   /**
    * Refuses an id whose time is more than `futureMsMax` ahead of `clock` and later than any id that
    * the generators of this process may make. Needs `layout`.
    */
-  readonly notInFuture?: boolean;
+  readonly notInFuture?: boolean | undefined;
   /**
    * How far ahead of `clock` an id may be with `notInFuture`, in ms. 0 to 86,400,000 (a day),
    * default 900,000 (15 min), which covers the ids of every process with valid options.
    */
-  readonly futureMsMax?: number;
+  readonly futureMsMax?: number | undefined;
   /** Refuses the ids of all other workers. Needs `layout`. */
-  readonly workerId?: number;
+  readonly workerId?: number | undefined;
   /** What `notInFuture` compares with. Default: the host's clock. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 /**

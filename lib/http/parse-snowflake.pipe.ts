@@ -13,16 +13,16 @@ import type { SnowflakeIdChecks } from './id-checks.js';
 /** Options of ParseSnowflakePipe. */
 export interface ParseSnowflakePipeOptions extends SnowflakeIdChecks {
   /** What the handler gets: a bigint, or the id as canonical decimal text. */
-  readonly as?: 'bigint' | 'text';
+  readonly as?: 'bigint' | 'text' | undefined;
   /**
    * Text forms to read in addition to decimal. They are tried in this order, decimal last; the
    * first that reads an id which passes the checks is used. Today's ids have more digits in decimal
    * than characters in any other form. If small decimal numbers are ids too, list
    * `textForms.decimal` first.
    */
-  readonly forms?: readonly TextForm[];
+  readonly forms?: readonly TextForm[] | undefined;
   /** Let a missing or empty value pass, as undefined. */
-  readonly optional?: boolean;
+  readonly optional?: boolean | undefined;
 }
 
 /**

@@ -11,27 +11,27 @@ import { idSchemaOf, type IdSchema } from './id-schema.js';
 /** What a document may say about an id in addition to its form. */
 export interface ApiSnowflakeOptions {
   /** The text form of the id, such as that of `publicIds()`. Default: decimal. */
-  readonly form?: TextForm;
-  readonly description?: string;
+  readonly form?: TextForm | undefined;
+  readonly description?: string | undefined;
   /** Default: an id of the default layout, in this form. */
-  readonly example?: string;
+  readonly example?: string | undefined;
   /** Default true. */
-  readonly required?: boolean;
-  readonly deprecated?: boolean;
+  readonly required?: boolean | undefined;
+  readonly deprecated?: boolean | undefined;
 }
 
 /** How a query parameter with an id is documented. */
 export interface ApiSnowflakeQueryOptions extends ApiSnowflakeOptions {
   /** Several ids, as `?id=1&id=2`. */
-  readonly isArray?: boolean;
+  readonly isArray?: boolean | undefined;
 }
 
 /** How a property with an id is documented. */
 export interface ApiSnowflakePropertyOptions extends ApiSnowflakeOptions {
   /** A list of ids. */
-  readonly isArray?: boolean;
-  readonly nullable?: boolean;
-  readonly readOnly?: boolean;
+  readonly isArray?: boolean | undefined;
+  readonly nullable?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
 }
 
 const DESCRIPTION = 'A 64-bit id as decimal text. Keep it as text; a number would lose digits.';

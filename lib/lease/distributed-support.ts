@@ -37,11 +37,11 @@ export interface IDistributedSupport {
    * The one worker id it gives, where that is known before the start: one that does not fit the
    * layout is then refused together with all other faults of the options.
    */
-  readonly workerId?: number;
+  readonly workerId?: number | undefined;
   /** True where that one is a claim: it is asked for with `LeaseRequest.takesOver`. */
-  readonly takesOver?: boolean;
+  readonly takesOver?: boolean | undefined;
   /** Where the registry lies, in words for the operator, without secrets. */
-  readonly place?: string;
+  readonly place?: string | undefined;
   /** Closes what the support opened itself. */
   close?(): Promise<void>;
   /**
@@ -49,12 +49,12 @@ export interface IDistributedSupport {
    * apart from old ones, as under a lease without end: ids then do not run ahead of it, and a start
    * waits for the next tick where ticks are long.
    */
-  readonly isVolatile?: boolean;
+  readonly isVolatile?: boolean | undefined;
   /**
    * How much longer than a lease a store that lost data keeps new ranges away from forgotten ones:
    * the time an old server may go on answering after a failover, plus the clock difference.
    */
-  readonly lossWindowMs?: number;
+  readonly lossWindowMs?: number | undefined;
 }
 
 /** What the holder asks for, the same at every call. */
@@ -108,7 +108,7 @@ export interface LeaseRequest extends LeaseTerms {
    * Where `workerIdMin` is `workerIdMax`, the new range starts where the one granted last ends; its
    * holder keeps it and is fenced. 'wait' where too little is left until one ttl ahead.
    */
-  readonly takesOver?: boolean;
+  readonly takesOver?: boolean | undefined;
 }
 
 /** How a holder recognises that the store forgot something it had acknowledged. */
@@ -155,12 +155,12 @@ export interface LeaseGrant {
   /** Exclusive; Infinity for a worker id owned without end. */
   readonly ceilingMs: number;
   /** The registry's clock, which never goes back; absent where there is no store. */
-  readonly nowMs?: number;
+  readonly nowMs?: number | undefined;
   /** The store's clock itself, which the registry does not follow wherever it goes. */
-  readonly timeMs?: number;
-  readonly mark?: RegistryMark;
+  readonly timeMs?: number | undefined;
+  readonly mark?: RegistryMark | undefined;
   /** How long after a loss of data the registry keeps new ranges away from forgotten ones. */
-  readonly quarantineMs?: number;
+  readonly quarantineMs?: number | undefined;
 }
 
 /**
@@ -182,7 +182,7 @@ export type LeaseAnswer =
    * Somebody else holds the worker id now. The range held stays ours to its end, unless that of the
    * new holder begins before it: two that overlap were granted by a store that lost data between.
    */
-  | { readonly status: 'fenced'; readonly floorMs?: number }
+  | { readonly status: 'fenced'; readonly floorMs?: number | undefined }
   /** Nobody holds the worker id; the range held stays ours to its end. */
   | { readonly status: 'unknown' }
   /**
@@ -205,5 +205,5 @@ export interface WorkerRecord {
   /** Until it can be leased again, 0 when it is free now. */
   readonly freeInMs: number;
   /** Absent where nobody holds it; a number in it that cannot be read is 0. */
-  readonly holder?: HolderLabel & { readonly sinceMs: number };
+  readonly holder?: (HolderLabel & { readonly sinceMs: number }) | undefined;
 }

@@ -51,9 +51,9 @@ export interface ExtendRequest extends HeldLock {
 /** What a holder asks for that gives a lock back. */
 export interface ReleaseRequest extends Omit<HeldLock, 'token'> {
   /** Absent where the answer of the acquire was lost, so that nobody knows it. */
-  readonly token?: bigint;
+  readonly token?: bigint | undefined;
   /** For how long nobody shall get it all the same, up to a day; default 0. */
-  readonly keepMs?: number;
+  readonly keepMs?: number | undefined;
 }
 
 /** Held from the moment the request left, for `ttlMs`, by the clock of whoever asked. */
@@ -138,7 +138,7 @@ export interface LockStore {
    */
   readonly lossWindowMs: number;
   /** Where the locks lie, in words for the operator, without secrets. */
-  readonly place?: string;
+  readonly place?: string | undefined;
   /** What endangers the locks, one sentence each. */
   advice?(): Promise<string[]>;
   /** Closes what the store opened itself. */

@@ -12,15 +12,15 @@ import { WorkerCensus, type WorkerCount } from './worker-census.js';
 /** A generator whose metrics are wanted. */
 export interface MeasuredGenerator {
   /** The value of the label `generator`: the generator's `name`. Default 'default'. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   readonly ids: Pick<IdMaker, 'status' | 'layout' | 'workerIds'>;
   /**
    * The generator's support, for how many worker ids of the namespace are in use and free. It reads
    * the whole registry, so give it in one deployment rather than in all.
    */
-  readonly support?: Pick<IDistributedSupport, 'workers'>;
+  readonly support?: Pick<IDistributedSupport, 'workers'> | undefined;
   /** The shortest time between two such reads. Default 60 s. */
-  readonly workersEveryMs?: number;
+  readonly workersEveryMs?: number | undefined;
 }
 
 export interface GeneratorReading {

@@ -10,7 +10,7 @@ import type { Family, MetricOf, ReaderOf } from './metric.js';
 /** Locks whose metrics are wanted. */
 export interface MeasuredLocks {
   /** The value of the label `locks`, where there are several. Default 'default'. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   readonly locks: Pick<DistributedLock, 'status'>;
 }
 

@@ -21,7 +21,7 @@ import {
 /** Where the metrics of prom-client are registered. */
 export interface PromOptions {
   /** Default: `register` of prom-client. */
-  readonly registry?: PromRegistry;
+  readonly registry?: PromRegistry | undefined;
 }
 
 const generatorsOf = processWide(

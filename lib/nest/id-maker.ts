@@ -23,9 +23,9 @@ export interface IdMakerParts {
   readonly layout: BitLayout | undefined;
   readonly shared?: SharedLease | undefined;
   /** Undefined without a worker id; `nature` says why then. */
-  readonly workerIds?: WorkerIdRange;
+  readonly workerIds?: WorkerIdRange | undefined;
   /** What the ids are instead, of a generator without a worker id. */
-  readonly nature?: string;
+  readonly nature?: string | undefined;
 }
 
 /**
@@ -97,7 +97,9 @@ export class IdMaker {
    * @throws the reason of the signal when it is aborted, or what waiting cannot cure: NOT_READY
    * after the shutdown, TIME_EXHAUSTED, ARGUMENT_INVALID for a call field that does not fit.
    */
-  nextIdAsync(options: { signal?: AbortSignal; fields?: CallFields } = {}): Promise<bigint> {
+  nextIdAsync(
+    options: { signal?: AbortSignal | undefined; fields?: CallFields | undefined } = {},
+  ): Promise<bigint> {
     return this.parts.line.next(options);
   }
 
@@ -107,7 +109,7 @@ export class IdMaker {
    */
   nextIdsAsync(
     count: number,
-    options: { signal?: AbortSignal; fields?: CallFields } = {},
+    options: { signal?: AbortSignal | undefined; fields?: CallFields | undefined } = {},
   ): Promise<bigint[]> {
     return this.parts.line.nextMany(count, options);
   }

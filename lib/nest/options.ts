@@ -34,50 +34,55 @@ import { givenSupport } from './given-support.js';
 import { generatorSupport, givenGenerator, withGenerator } from './given-generator.js';
 import { joinLayout, resolveLayout } from './given-layout.js';
 
+/** Those of the lease that have the same name here; undefined is the default. */
+type GivenLeaseOptions = {
+  readonly [name in keyof Omit<LeaseOptions, 'ttlMs'>]?: LeaseOptions[name] | undefined;
+};
+
 /** Options of SnowflakeModule. All have a default but where the worker id comes from. */
-export interface SnowflakeModuleOptions extends Partial<Omit<LeaseOptions, 'ttlMs'>> {
+export interface SnowflakeModuleOptions extends GivenLeaseOptions {
   /**
    * Where the worker id comes from: a URL ('static:7', 'redis://...'), a support, or what
    * `ordinalSupport({ of })` gives; in a worker thread also the `sharedLease` of another's IdMaker.
    */
-  readonly support?: IDistributedSupport | WorkerIdClaim | SharedLease | string;
+  readonly support?: IDistributedSupport | WorkerIdClaim | SharedLease | string | undefined;
   /** URL schemes of your own for `support`: `{ zookeeper: (url) => new ZooKeeper(url) }`. */
-  readonly supports?: Readonly<Record<string, SupportFromUrl>>;
+  readonly supports?: Readonly<Record<string, SupportFromUrl>> | undefined;
   /**
    * The worker id, or a function that gives it at the start. Alone nobody checks it; with a
    * `support` it is claimed there, also from whoever holds it.
    */
-  readonly workerId?: WorkerIdSource;
+  readonly workerId?: WorkerIdSource | undefined;
   /**
    * Ids without a worker id, instead of `support` and `workerId`: `segments({...})` or its URL,
    * 'segments+postgres://app@db/shop?counter=order'.
    */
-  readonly generator?: GeneratorKind | string;
+  readonly generator?: GeneratorKind | string | undefined;
   /** A layout, or its fields, the most significant first. Default layouts.snowflake(). */
-  readonly layout?: BitLayout | readonly FieldSpec[];
+  readonly layout?: BitLayout | readonly FieldSpec[] | undefined;
   /** When the time in ids starts. Default that of the layout, 2024-01-01T00:00:00Z. */
-  readonly epoch?: Epoch;
+  readonly epoch?: Epoch | undefined;
   /** Worker fields with a fixed value, e.g. { datacenter: 3 }; the others are leased. */
-  readonly workerFields?: Readonly<Record<string, number>>;
+  readonly workerFields?: Readonly<Record<string, number>> | undefined;
   /** How far ahead of the store's clock a lease reaches. 10 s to 10 min, default 60 s. */
-  readonly leaseTtlMs?: number;
+  readonly leaseTtlMs?: number | undefined;
   /**
    * How far ids may run ahead of the clock once a tick's sequence is used up. Default 1000, or 0
    * for a lease without end, such as a static worker id.
    */
-  readonly aheadMsMax?: number;
+  readonly aheadMsMax?: number | undefined;
   /** Where each tick's sequence starts: 'zero', or 'random' so that `id % n` is even. */
-  readonly sequenceStart?: 'zero' | 'random';
+  readonly sequenceStart?: 'zero' | 'random' | undefined;
   /** Lets worker_threads of this process make ids under this lease: see IdMaker.sharedLease. */
-  readonly sharesLease?: boolean;
+  readonly sharesLease?: boolean | undefined;
   /** Starts without a worker id and leases one in the background. Default false. */
-  readonly lazy?: boolean;
+  readonly lazy?: boolean | undefined;
   /** What operators see next to host and pid. Default: the name in package.json. */
-  readonly application?: string;
+  readonly application?: string | undefined;
   /** Reads the time; for tests. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Sets timers; for tests. */
-  readonly timers?: Timers;
+  readonly timers?: Timers | undefined;
 }
 
 const AHEAD_MS_LIMIT = 3_600_000;

@@ -18,9 +18,9 @@ import {
 /** What forRoot() and forRootAsync() take beside the options. */
 export interface SnowflakeModuleExtras {
   /** Whether other modules can inject IdMaker without importing this one. Default true. */
-  isGlobal?: boolean;
+  isGlobal?: boolean | undefined;
   /** Names a further generator, which is injected with `@InjectIdMaker(name)`. */
-  name?: string;
+  name?: string | undefined;
 }
 
 const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
@@ -33,7 +33,7 @@ const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
       { isGlobal: true, name: undefined },
       (definition, { isGlobal, name }) => ({
         ...definition,
-        global: isGlobal,
+        global: isGlobal ?? true,
         imports: [...(definition.imports ?? []), DiscoveryModule],
         providers: [...(definition.providers ?? []), ...snowflakeProviders(name)],
         exports: [

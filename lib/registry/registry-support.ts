@@ -46,9 +46,9 @@ type Outcome = 'yes' | 'no' | 'prepared' | 'created' | 'left';
 
 /** What tests may replace in a RegistrySupport: timers and chance. */
 export interface RegistrySupportParts {
-  readonly timers?: Timers;
+  readonly timers?: Timers | undefined;
   /** From 0 up to 1. */
-  readonly random?: () => number;
+  readonly random?: (() => number) | undefined;
 }
 
 /**

@@ -40,7 +40,7 @@ export interface StoredRow extends RegistryRow {
 export interface SliceQuestion {
   readonly workerIds: readonly number[];
   /** The row with this token as well, if there is one. */
-  readonly token?: string;
+  readonly token?: string | undefined;
 }
 
 /** Rows that were read at one moment, with what the store said of itself at that moment. */
@@ -77,12 +77,12 @@ export interface SliceWrite {
   /** Of the header as it was read; 0 where there was none. */
   readonly headerCeilingMs: number;
   /** The new header, absent where it stays as it is. */
-  readonly header?: RegistryRow;
+  readonly header?: RegistryRow | undefined;
   /**
    * True where nothing but the ceiling of the header is new. What others read stays valid then, so
    * that the header keeps its version; a store that cannot do that writes it as any header.
    */
-  readonly isTimeOnly?: boolean;
+  readonly isTimeOnly?: boolean | undefined;
   readonly rows: readonly RowWrite[];
 }
 
@@ -98,7 +98,7 @@ export interface SliceStore {
   /** As `IDistributedSupport.lossWindowMs`. */
   readonly lossWindowMs: number;
   /** Default `slewed`; `highest` for a store of several servers, whose clocks differ. */
-  readonly clock?: ClockPolicy;
+  readonly clock?: ClockPolicy | undefined;
   read(question: SliceQuestion): Promise<RegistrySlice>;
   /**
    * The rows of the registry for a list, by which nothing is granted: a store with many of them

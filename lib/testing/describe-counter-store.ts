@@ -24,7 +24,7 @@ export interface CounterContract extends CounterBenchParts {
    * What the store or the test cannot do: 'clock' (no `clockControl`), 'losses' (no `lossControl`),
    * 'giveBack', 'create', 'counters' (methods it has not).
    */
-  readonly leaveOut?: readonly CounterNeed[];
+  readonly leaveOut?: readonly CounterNeed[] | undefined;
 }
 
 export const COUNTER_CASES = [

@@ -34,7 +34,7 @@ export interface SupportContract extends BenchParts {
    * 'wide' (it has not millions of worker ids), 'end' (its leases never end: what such a support
    * must do is tried instead of all else).
    */
-  readonly leaveOut?: readonly ContractNeed[];
+  readonly leaveOut?: readonly ContractNeed[] | undefined;
 }
 
 export const CONTRACT_CASES = [

@@ -19,7 +19,7 @@ export interface LockContract extends LockBenchParts {
    * What the store or the test cannot do: 'clock' (no `clockControl`), 'losses' (no `lossControl`),
    * 'locks', 'untilReleased' (methods it has not).
    */
-  readonly leaveOut?: readonly LockNeed[];
+  readonly leaveOut?: readonly LockNeed[] | undefined;
 }
 
 export const LOCK_CASES = [

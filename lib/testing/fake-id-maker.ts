@@ -15,9 +15,9 @@ export interface FakeIdMakerOptions {
    * The first id, from 0 up. Default 1. For ids that look real, one that was composed:
    * `layouts.snowflake().compose({ timestampMs, workerId: 1 })`.
    */
-  readonly from?: bigint | number;
+  readonly from?: bigint | number | undefined;
   /** What `parse`, `idRange` and `layout` go by. Default layouts.snowflake(). */
-  readonly layout?: BitLayout;
+  readonly layout?: BitLayout | undefined;
 }
 
 /** What the compiler holds the fake to: all that an IdMaker shows. */

@@ -7,6 +7,7 @@ import { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError, layouts, textForms, type SnowflakeErrorCode } from 'nestjs-snowflake';
 import { RedisSupport } from 'nestjs-snowflake/redis';
+import { ENTRY_FILES } from '../../scripts/entries.mjs';
 import { LEASE_DEFAULTS, leaseFaults } from '../../lib/lease/lease-options.js';
 import { LEASE_STATES } from '../../lib/lease/lease-states.js';
 import { isLib, say, type TextFile } from '../tidy/check.js';
@@ -46,6 +47,14 @@ describe('snippets', () => {
       .flatMap(snippetsIn)
       .filter(({ code }) => /^\s*declare (abstract )?class\b/m.test(code));
     expect(hollow.map(({ path, line }) => `${path}:${line}`)).toEqual([]);
+  });
+});
+
+describe('what may be left out', () => {
+  // `support: process.env['SNOWFLAKE_SUPPORT']` with exactOptionalPropertyTypes.
+  it('may be undefined, in every type that is exported', () => {
+    const found = Object.values(ENTRY_FILES).flatMap((entry) => program.exactOptionals(entry));
+    expect([...new Set(found.map(say))]).toEqual([]);
   });
 });
 

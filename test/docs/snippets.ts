@@ -3,7 +3,7 @@
  * compiler in one program: each block is a module in memory, under the rules of tsconfig.json and
  * those of a stricter reader.
  */
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import ts from 'typescript';
 import { linesOf, type Finding, type TextFile } from '../tidy/check.js';
 import { ROOT } from '../tidy/tree.js';
@@ -82,7 +82,8 @@ export class SnippetProgram {
     const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, ROOT);
     // All of `strict`, since a reader's project may have it. An example may leave a result unused.
     const strict = { strict: true, strictPropertyInitialization: true };
-    const rules = { ...options, ...strict, noEmit: true, noUnusedLocals: false };
+    const exact = { exactOptionalPropertyTypes: true };
+    const rules = { ...options, ...strict, ...exact, noEmit: true, noUnusedLocals: false };
     this.program = ts.createProgram([...this.byPath.keys()], rules, this.host(rules));
   }
 
@@ -105,11 +106,8 @@ export class SnippetProgram {
   /** The properties of an exported interface, or the values of an exported union of texts. */
   namesOf(entry: string, type: string): string[] {
     const checker = this.program.getTypeChecker();
-    const module = checker.getSymbolAtLocation(this.program.getSourceFile(join(ROOT, entry))!)!;
-    const found = checker.getExportsOfModule(module).find(({ name }) => name === type);
-    if (found === undefined) throw new Error(`${entry} exports no ${type}`);
-    const isAlias = found.flags & ts.SymbolFlags.Alias;
-    const symbol = isAlias ? checker.getAliasedSymbol(found) : found;
+    const symbol = this.exportsOf(entry).find(({ name }) => name === type);
+    if (symbol === undefined) throw new Error(`${entry} exports no ${type}`);
     const declared = checker.getDeclaredTypeOfSymbol(symbol);
     const members = declared.isUnion() ? declared.types : [declared];
     const names = members.flatMap((member) =>
@@ -118,6 +116,33 @@ export class SnippetProgram {
         : checker.getPropertiesOfType(member).map(({ name }) => name),
     );
     return [...new Set(names)].toSorted();
+  }
+
+  /** Properties of exported interfaces that may be left out, and yet may not be undefined. */
+  exactOptionals(entry: string): Finding[] {
+    const found: Finding[] = [];
+    const look = (node: ts.Node): void => {
+      if (isExactOptional(node)) {
+        const file = node.getSourceFile();
+        const { line } = file.getLineAndCharacterOfPosition(node.getStart());
+        const message = `has ${node.getText()}; add | undefined`;
+        found.push({ path: relative(ROOT, file.fileName), line: line + 1, message });
+      }
+      ts.forEachChild(node, look);
+    };
+    const declared = this.exportsOf(entry).flatMap(({ declarations = [] }) => declarations);
+    declared.filter((node) => isTypeDeclaration(node)).forEach(look);
+    return found;
+  }
+
+  private exportsOf(entry: string): ts.Symbol[] {
+    const checker = this.program.getTypeChecker();
+    const file = this.program.getSourceFile(join(ROOT, entry));
+    const module = file && checker.getSymbolAtLocation(file);
+    if (module === undefined) throw new Error(`${entry} is in no block`);
+    return checker
+      .getExportsOfModule(module)
+      .map((one) => (one.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(one) : one));
   }
 
   private host(options: ts.CompilerOptions): ts.CompilerHost {
@@ -137,4 +162,18 @@ export class SnippetProgram {
     };
     return host;
   }
+}
+
+const isTypeDeclaration = (node: ts.Node): boolean =>
+  ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node);
+
+/** Also a Partial, which adds no undefined; a method that may be left out is none. */
+function isExactOptional(node: ts.Node): boolean {
+  if (ts.isTypeReferenceNode(node) || ts.isExpressionWithTypeArguments(node)) {
+    return /^Partial</.test(node.getText());
+  }
+  if (!ts.isPropertySignature(node) || !node.questionToken || !node.type) return false;
+  const members = ts.isUnionTypeNode(node.type) ? node.type.types : [node.type];
+  const admits = [ts.SyntaxKind.UndefinedKeyword, ts.SyntaxKind.UnknownKeyword];
+  return !members.some(({ kind }) => admits.includes(kind));
 }

@@ -23,6 +23,8 @@ import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
 import { MemoryLocks } from 'nestjs-snowflake';
 import { DistributedLock, Locked, LockModule, type LockSection } from 'nestjs-snowflake/lock';
+import { applicationName } from '../../lib/nest/application-name.js';
+import { lockOf } from '../../lib/nest/lock/lock-module-options.js';
 import { turn } from '../../lib/patience/timers.js';
 import { codeOf, open } from '../lock/held-locks.js';
 
@@ -82,6 +84,16 @@ describe('LockModule', () => {
       const [held] = await store.locks();
       expect(held).toMatchObject({ lock: 'a', label: expect.stringMatching(/ shop$/) });
     });
+  });
+
+  it('has the name of the application where undefined is given', async () => {
+    const store = new MemoryLocks();
+    const locks = await lockOf({ locks: store, application: undefined });
+    await locks.using('a', async () => {
+      const [held] = await store.locks();
+      expect(held?.label.endsWith(` ${applicationName()}`)).toBe(true);
+    });
+    await locks.close();
   });
 
   it('takes options from a factory, and a URL', async () => {

@@ -77,7 +77,7 @@ describe('registration', () => {
     }
     @Module({ providers: [Orders] })
     class Shop {}
-    const build = (isGlobal: boolean) =>
+    const build = (isGlobal: boolean | undefined) =>
       Test.createTestingModule({
         imports: [
           ScheduleModule.forRoot(),
@@ -85,7 +85,10 @@ describe('registration', () => {
           Shop,
         ],
       }).compile();
-    expect((await build(true)).get(Orders, { strict: false }).ids).toBeInstanceOf(IdMaker);
+    for (const isGlobal of [true, undefined]) {
+      const { ids } = (await build(isGlobal)).get(Orders, { strict: false });
+      expect(ids).toBeInstanceOf(IdMaker);
+    }
     await expect(build(false)).rejects.toThrow(/dependencies of the Orders/);
   });
 

@@ -25,12 +25,12 @@ export interface KeyRecords {
    * Looks an issued key up by its id, decimal text; undefined or null for one that is not stored.
    * What it throws is answered with 503. Without it no issued key is let in.
    */
-  readonly find?: (keyId: string) => MaybeLater<StoredApiKey | null | undefined>;
+  readonly find?: ((keyId: string) => MaybeLater<StoredApiKey | null | undefined>) | undefined;
   /**
    * Whether a derived key is on the list of those that are not let in any more. It is asked after
    * the key was found right. Default: none is, so that only removing its secret ends a derived key.
    */
-  readonly isRevoked?: (keyId: string) => MaybeLater<boolean>;
+  readonly isRevoked?: ((keyId: string) => MaybeLater<boolean>) | undefined;
 }
 
 export type Admission =

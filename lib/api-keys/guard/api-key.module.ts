@@ -23,15 +23,15 @@ import { API_KEY_CONFIG } from './tokens.js';
 /** What forRoot() and forRootAsync() take beside the options. */
 export interface ApiKeyModuleExtras {
   /** Whether other modules can use ApiKeyGuard without importing this one. Default true. */
-  readonly isGlobal?: boolean;
+  readonly isGlobal?: boolean | undefined;
 }
 
 type Async = ConfigurableModuleAsyncOptions<ApiKeyModuleOptions>;
 
 /** `useFactory` with what it injects, and the modules that export it. */
 export interface ApiKeyModuleAsyncOptions extends ApiKeyModuleExtras {
-  readonly imports?: Async['imports'];
-  readonly inject?: Async['inject'];
+  readonly imports?: Async['imports'] | undefined;
+  readonly inject?: Async['inject'] | undefined;
   readonly useFactory: NonNullable<Async['useFactory']>;
 }
 

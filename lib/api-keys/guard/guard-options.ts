@@ -20,7 +20,7 @@ export interface ApiKeyModuleOptions extends ApiKeysOptions, KeyRecords {
    * `x-api-key`, as the key alone. Default `authorization`, which proxies and tools know to hold a
    * secret: they keep it out of logs and caches, and do not send it on to another host.
    */
-  readonly header?: string;
+  readonly header?: string | undefined;
 }
 
 /** What the guard works with. */

@@ -21,14 +21,14 @@ export interface ApiKeysOptions {
    * it, cannot make a key. At least 32 characters or bytes. For ever: with another one no stored
    * key is right any more. Without the option hashes are plain SHA-256; undefined is a fault.
    */
-  readonly pepper?: ApiKeySecret;
+  readonly pepper?: ApiKeySecret | undefined;
   /**
    * Secrets of derived keys, each under a letter from a to z, which its keys name. At least 32
    * characters or bytes each. A key is right as long as its secret is here.
    */
-  readonly secrets?: Readonly<Record<string, ApiKeySecret>>;
+  readonly secrets?: Readonly<Record<string, ApiKeySecret>> | undefined;
   /** The letter of the secret for new derived keys. Default: the only one. */
-  readonly deriveWith?: string;
+  readonly deriveWith?: string | undefined;
 }
 
 export interface ResolvedKeyOptions {

@@ -16,7 +16,7 @@ export interface ParsedApiKey {
   /** The id that the key was issued for, as decimal text. */
   readonly keyId: string;
   /** The letter of the secret that a derived key was made with; absent for a stored one. */
-  readonly secretName?: string;
+  readonly secretName?: string | undefined;
 }
 
 const ID_WIDTH = digits.widthOf(63);

@@ -18,9 +18,9 @@ export interface FolderSupportOptions {
   /** Made where it is not there. A relative one begins where the process was started. */
   readonly folder: string;
   /** One id space, and a folder in the folder. Default 'default'. */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Default the clock of this host; for tests. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 /** A name of a folder on every system, which leads nowhere else. */

@@ -53,9 +53,9 @@ export interface OrdinalOptions {
    * Instead of this host's; for tests, or where the pod's name comes in another way, such as
    * `hostNetwork: true` with the name in the environment.
    */
-  readonly hostname?: string;
+  readonly hostname?: string | undefined;
   /** The registry that checks the number: a URL, or a support. */
-  readonly of?: IDistributedSupport | string;
+  readonly of?: IDistributedSupport | string | undefined;
 }
 
 /**

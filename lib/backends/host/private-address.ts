@@ -16,11 +16,11 @@ const PRIVATE = [/^10\./, /^172\.(1[6-9]|2\d|3[01])\./, /^192\.168\./];
 /** Options of privateAddress(). */
 export interface PrivateAddressOptions {
   /** How many of its lowest bits, 1 to 22. Default 16, as in Sonyflake. */
-  readonly bits?: number;
+  readonly bits?: number | undefined;
   /** Which interface is meant where several have one: 'eth0'. */
-  readonly interface?: string;
+  readonly interface?: string | undefined;
   /** Default those of this host; for tests. */
-  readonly interfaces?: Readonly<Record<string, readonly Address[] | undefined>>;
+  readonly interfaces?: Readonly<Record<string, readonly Address[] | undefined>> | undefined;
 }
 
 type Address = Pick<NetworkInterfaceInfo, 'address' | 'family' | 'internal'>;

@@ -19,7 +19,7 @@ import { CounterMap } from './counter-map.js';
 /** Options of MemoryCounters. */
 export interface MemoryCountersOptions {
   /** Default: the clock of the host. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 /**

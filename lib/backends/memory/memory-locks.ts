@@ -21,7 +21,7 @@ import { LockMap } from './lock-map.js';
 /** Options of MemoryLocks. */
 export interface MemoryLocksOptions {
   /** Default: the clock of the host. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 /**

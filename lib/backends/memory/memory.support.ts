@@ -22,10 +22,10 @@ export interface MemorySupportOptions {
    * One id space: supports of this process with the same namespace (and the same clock) share one
    * registry. Default 'default'.
    */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** A registry of its own, shared only with supports that are given the same one. */
-  readonly registry?: MemoryRegistry;
-  readonly clock?: Clock;
+  readonly registry?: MemoryRegistry | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 /**

@@ -22,16 +22,16 @@ export interface GeneratorOptions {
    * How far ids may run ahead of the clock when a tick's sequence is spent, ms. Default 1000, or 0
    * in a range without end, where nothing but the clock keeps a restarted process from repeating.
    */
-  readonly aheadMsMax?: number;
+  readonly aheadMsMax?: number | undefined;
   /**
    * Where the sequence of a new tick starts: at 0, or at random for even `id % n`. Default
    * 'zero'.
    */
-  readonly sequenceStart?: 'zero' | 'random';
+  readonly sequenceStart?: 'zero' | 'random' | undefined;
   /** Where the time comes from. Default: the host's wall clock. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** A number from 0 (inclusive) to 1 (exclusive). Default Math.random. */
-  readonly random?: () => number;
+  readonly random?: (() => number) | undefined;
 }
 
 /** `count` ids with the same high word; the low words begin at `low`, one step apart. */

@@ -21,9 +21,9 @@ import { fieldsFaults, placeFields, type FieldSpec } from './layout-fields.js';
  */
 export interface BitLayoutOptions {
   /** The moment counted from. Default 2024-01-01T00:00:00Z; never change it once ids exist. */
-  readonly epoch?: Epoch;
+  readonly epoch?: Epoch | undefined;
   /** Length of one tick of the timestamp in milliseconds. Default 1. */
-  readonly unitMs?: number;
+  readonly unitMs?: number | undefined;
   /** From the most significant bit down; together at most 63 bits. */
   readonly fields: readonly FieldSpec[];
 }
@@ -43,10 +43,10 @@ export interface SnowflakeParts {
 /** What an id is made of; fields left out are 0. */
 export interface ComposeParts {
   readonly timestampMs: number;
-  readonly workerId?: number;
-  readonly sequence?: number;
+  readonly workerId?: number | undefined;
+  readonly sequence?: number | undefined;
   /** Call fields, and worker fields where `workerId` is not given. */
-  readonly fields?: Readonly<Record<string, number>>;
+  readonly fields?: Readonly<Record<string, number>> | undefined;
 }
 
 const DAY_MS = 86_400_000;

@@ -14,27 +14,27 @@ import type { FieldSpec } from './layout-fields.js';
 /** What every preset of another generator takes. */
 export interface LayoutOptions {
   /** Another moment to count from than the preset's. */
-  readonly epoch?: Epoch;
+  readonly epoch?: Epoch | undefined;
 }
 
 /** Options of `layouts.ich()`. */
 export interface IchLayoutOptions extends LayoutOptions {
   /** Bits of the worker id, 1 to 10; the sequence gets the rest of 22. Default 10. */
-  readonly workIdLength?: number;
+  readonly workIdLength?: number | undefined;
 }
 
 /** Options of `layouts.tsid()`. */
 export interface TsidLayoutOptions extends LayoutOptions {
   /** Bits of the node, 1 to 20; the counter gets the rest of 22. Default 10. */
-  readonly nodeBits?: number;
+  readonly nodeBits?: number | undefined;
 }
 
 /** Options of `layouts.yitter()`, by their names there. */
 export interface YitterLayoutOptions extends LayoutOptions {
   /** Its WorkerIdBitLength, 1 to 15. Default 6. */
-  readonly workerIdBitLength?: number;
+  readonly workerIdBitLength?: number | undefined;
   /** Its SeqBitLength, 3 to 21; together with the worker id at most 22. Default 6. */
-  readonly seqBitLength?: number;
+  readonly seqBitLength?: number | undefined;
 }
 
 const TWITTER_EPOCH_MS = 1_288_834_974_657;

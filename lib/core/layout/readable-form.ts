@@ -15,7 +15,7 @@ import { DATE_MS_MAX } from './epoch.js';
 /** Options of readableForm(). */
 export interface ReadableFormOptions {
   /** How far the clock shown is ahead of UTC: `+08:00`, -12:00 to +14:00. Default `+00:00`. */
-  readonly utcOffset?: string;
+  readonly utcOffset?: string | undefined;
 }
 
 const OFFSET = /^([+-])(\d\d):([0-5]\d)$/;

@@ -18,11 +18,11 @@ export interface PublicIdsOptions<Prefix extends string = string> {
    */
   readonly prefix: Prefix;
   /** The key, for ever: another one reads other ids out of the texts that are in use. */
-  readonly key?: PublicIdKey;
+  readonly key?: PublicIdKey | undefined;
   /** Later keys, each under a letter from a to z, which its texts have after the underscore. */
-  readonly keys?: Readonly<Record<string, PublicIdKey>>;
+  readonly keys?: Readonly<Record<string, PublicIdKey>> | undefined;
   /** The letter of the key to write with; texts of all keys are read. Default: `key`. */
-  readonly writeKey?: string;
+  readonly writeKey?: string | undefined;
 }
 
 const PREFIX = /^[a-z][a-z0-9]{0,15}$/;

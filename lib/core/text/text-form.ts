@@ -11,7 +11,7 @@ export interface TextForm<Text extends string = string> {
    * A regular expression from `^` to `$` that every text of this form matches, for OpenAPI and JSON
    * Schema. Texts that match need not be ids.
    */
-  readonly pattern?: string;
+  readonly pattern?: string | undefined;
   /** @throws SnowflakeError ID_INVALID for anything but a bigint from 0 to 2^63 - 1. */
   encode(id: bigint): Text;
   /** @throws SnowflakeError ID_INVALID; the message names the bad character or the overflow. */

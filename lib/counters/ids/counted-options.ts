@@ -26,14 +26,14 @@ export interface IdOptions {
    * The bits of the ids, in units of 1 ms; every field but time and sequence is filled by the call.
    * Default layouts.redisIdGenerator(). It is kept in the store: another one is refused.
    */
-  readonly layout?: BitLayout;
+  readonly layout?: BitLayout | undefined;
   /** How far ids may run ahead of the store's clock, 1 ms to an hour. Default 1000. */
-  readonly aheadMs?: number;
+  readonly aheadMs?: number | undefined;
   /**
    * Takes ids ahead of need, for nextId() and all else that cannot wait. Ids made so rise within
    * the process, those of nextIdAsync() over all processes. Default: none, and nextId() refuses.
    */
-  readonly prefetch?: PrefetchOptions;
+  readonly prefetch?: PrefetchOptions | undefined;
 }
 
 export interface CountedOptions extends IdOptions {

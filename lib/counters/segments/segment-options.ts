@@ -15,12 +15,12 @@ export type HighestId = bigint | number | string | null | undefined;
 /** Options of segments(). */
 export interface SegmentOptions {
   /** Where the counter lies, such as `sqlCounters({ dataSource })`. */
-  readonly store?: CounterStore;
+  readonly store?: CounterStore | undefined;
   /**
    * Several stores instead of one: store k of N gives every N-th number from k on. Their order is
    * kept in them, so it must stay as it is.
    */
-  readonly stores?: readonly CounterStore[];
+  readonly stores?: readonly CounterStore[] | undefined;
   /** Which counter, e.g. `order`: 1 to 128 characters without spaces. */
   readonly counter: string;
   /**
@@ -29,20 +29,20 @@ export interface SegmentOptions {
    * vouches that no number from there on was ever used, at whatever time the store may lose the
    * counter; where the store can lose data it is refused. Default: `snowflake counters create`.
    */
-  readonly startAt?: bigint | number | (() => HighestId | Promise<HighestId>);
+  readonly startAt?: bigint | number | (() => HighestId | Promise<HighestId>) | undefined;
   /** For how long numbers are kept in hand, by the rate at which they are used. Default 30 s. */
-  readonly lastsMs?: number;
+  readonly lastsMs?: number | undefined;
   /** The fewest that are taken at a time. Default 1000, or `stepMax` where that is less. */
-  readonly stepMin?: number;
+  readonly stepMin?: number | undefined;
   /** The most that are taken at a time; a crash loses up to three times as many. Default 10^6. */
-  readonly stepMax?: number;
+  readonly stepMax?: number | undefined;
   /**
    * How far the counter jumps after its store lost data; at most half of it is granted, to all
    * processes together, within the time of which a store may lose its writes. Default: 10 x
    * stepMax, and at least 10,000,000: more than 1024 processes have in hand that use 222,000
    * numbers a second.
    */
-  readonly skip?: bigint | number;
+  readonly skip?: bigint | number | undefined;
 }
 
 /** The options, completed. */

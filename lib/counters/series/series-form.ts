@@ -20,7 +20,7 @@ export interface SeriesFormOptions {
   /** `{date}` is the period (yyyyMMdd, yyyyMM or yyyy), zeros in braces are the number. */
   readonly form: string;
   /** Tells the day. Default: the clock of the host. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 /** What a text of a series says. */

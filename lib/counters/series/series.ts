@@ -18,7 +18,7 @@ export interface SeriesOptions extends SeriesFormOptions {
   /** One that loses no data, such as `sqlCounters({ ..., replicated: false })`. */
   readonly store: CounterStore;
   /** How far a period jumps once its store is found to have lost data. Default 1000. */
-  readonly skip?: bigint;
+  readonly skip?: bigint | undefined;
 }
 
 /** Texts that are numbered without repetition, such as INV-20261121-000123. */

@@ -12,43 +12,43 @@ import { TTL_MS_MAX } from '../check-request.js';
 /** For all locks of a process. */
 export interface LockOptions {
   /** How long a lock is held unless it is extended, 100 ms to a day. Default 10 s. */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
   /**
    * The longest `ttlMs` of any lock in any process of the namespace: so long nothing is granted
    * after the store has lost data. Default `ttlMs`; the same in all processes.
    */
-  readonly longestTtlMs?: number;
+  readonly longestTtlMs?: number | undefined;
   /** After which a call to the store counts as failed, 10 ms to a minute. Default 2 s. */
-  readonly callTimeoutMs?: number;
+  readonly callTimeoutMs?: number | undefined;
   /** How long a shutdown waits for locks that are held, up to an hour. Default 10 s. */
-  readonly drainMs?: number;
+  readonly drainMs?: number | undefined;
   /** What others see who are refused, beside host and process. Default 'application'. */
-  readonly application?: string;
+  readonly application?: string | undefined;
   /** Reads the time; for tests. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Time that no setting of the clock changes; for tests. */
-  readonly monotonic?: Clock;
+  readonly monotonic?: Clock | undefined;
   /** Sets timers; for tests. */
-  readonly timers?: Timers;
+  readonly timers?: Timers | undefined;
   /** From 0 up to 1; for tests. */
-  readonly random?: () => number;
+  readonly random?: (() => number) | undefined;
 }
 
 /** For one lock. */
 export interface HoldOptions {
   /** As for all, up to `longestTtlMs`. It is extended as long as the section runs. */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
   /** How long to wait for a lock that is held, or a store that is away. Default 0. */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** From its beginning, how long nobody else shall get it, also if it ends sooner. Default 0. */
-  readonly holdAtLeastMs?: number;
+  readonly holdAtLeastMs?: number | undefined;
   /**
    * For a section that may hang: then its signal is aborted and the lock no longer extended, so
    * that others get it within `ttlMs`. From 100 ms to a day; without it there is no end.
    */
   readonly holdAtMostMs?: number | undefined;
   /** Ends the waiting, with its reason. What runs already is not ended by it. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export type LockTerms = Required<Omit<LockOptions, 'application'>> & { readonly label: string };

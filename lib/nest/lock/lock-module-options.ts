@@ -23,11 +23,12 @@ export async function lockOf(given: LockModuleOptions): Promise<DistributedLock>
   if (typeof given !== 'object' || given === null) {
     throw invalid([`Expected the options of LockModule to be an object, got ${typeof given}.`]);
   }
-  const { locks, ...options } = given;
+  const { locks, application = applicationName(), ...others } = given;
+  const options = { ...others, application };
   const faults = lockFaults(options);
   const store = await storeOf(locks, faults);
   if (faults.length === 0) {
-    return new DistributedLock(store!, { application: applicationName(), ...options });
+    return new DistributedLock(store!, options);
   }
   // An error on closing would hide what is wrong.
   await store?.close?.().catch(() => undefined);

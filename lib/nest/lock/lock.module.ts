@@ -31,13 +31,16 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LockModuleOpti
 })
   .setClassMethodName('forRoot')
   .setFactoryMethodName('createLockOptions')
-  .setExtras<{ isGlobal?: boolean }>({ isGlobal: true }, (definition, { isGlobal }) => ({
-    ...definition,
-    global: isGlobal ?? true,
-    imports: [...(definition.imports ?? []), DiscoveryModule],
-    providers: [...(definition.providers ?? []), ...PROVIDERS],
-    exports: [DistributedLock],
-  }))
+  .setExtras<{ isGlobal?: boolean | undefined }>(
+    { isGlobal: true },
+    (definition, { isGlobal }) => ({
+      ...definition,
+      global: isGlobal ?? true,
+      imports: [...(definition.imports ?? []), DiscoveryModule],
+      providers: [...(definition.providers ?? []), ...PROVIDERS],
+      exports: [DistributedLock],
+    }),
+  )
   .build();
 
 /** For `useClass` and `useExisting` of forRootAsync. */

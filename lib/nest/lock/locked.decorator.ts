@@ -17,7 +17,7 @@ export interface LockedOptions extends Omit<HoldOptions, 'signal'> {
    * Where somebody else holds the lock: 'throw' LOCK_HELD, the default, or 'skip', so that the
    * method is not run and undefined is returned.
    */
-  readonly onHeld?: 'throw' | 'skip';
+  readonly onHeld?: 'throw' | 'skip' | undefined;
 }
 
 /** What a lock is called, by the arguments of the method. */

@@ -14,7 +14,7 @@ export interface SnowflakeColumnConfig {
    * compared from the left, so such ids sort by time only while they have the same number of
    * digits.
    */
-  readonly type?: 'bigint' | 'varchar';
+  readonly type?: 'bigint' | 'varchar' | undefined;
 }
 
 /** The types of a column of ids: text in the application, so a number does not compile. */

@@ -10,7 +10,7 @@ import { modelsOf } from './marked-models.js';
 /** Options of snowflakeIds(). */
 export interface SnowflakeIdsOptions {
   /** The generator that makes the ids, by its `name`. Default: the one without a name. */
-  readonly generator?: string;
+  readonly generator?: string | undefined;
 }
 
 /** What `$extends()` of every Prisma client takes; it changes no type of the client. */

@@ -23,11 +23,11 @@ export interface SnowflakeIdOptions extends Omit<ColumnOptions, Decided> {
    * do. A database compares text from the left, so such ids sort by time only while they have the
    * same number of digits.
    */
-  readonly type?: 'bigint' | 'varchar';
+  readonly type?: 'bigint' | 'varchar' | undefined;
   /** Default true; `false` makes an ordinary column. */
-  readonly primary?: boolean;
+  readonly primary?: boolean | undefined;
   /** The generator that makes the ids, by its `name`. Default: the one without a name. */
-  readonly generator?: string;
+  readonly generator?: string | undefined;
 }
 
 /** A PropertyDecorator that the compiler refuses on a property for numbers. */

@@ -69,9 +69,9 @@ export interface ContractCase {
 export interface BenchParts {
   readonly expect: Expect;
   readonly createSupport: (registry: string) => IDistributedSupport | Promise<IDistributedSupport>;
-  readonly clockControl?: ClockControl;
-  readonly lossControl?: LossControl;
-  readonly versionControl?: VersionControl;
+  readonly clockControl?: ClockControl | undefined;
+  readonly lossControl?: LossControl | undefined;
+  readonly versionControl?: VersionControl | undefined;
 }
 
 const TRIES_MAX = 20;

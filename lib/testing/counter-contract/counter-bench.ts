@@ -28,8 +28,8 @@ export interface CounterBenchParts {
   readonly expect: Expect;
   /** A store whose counters are those of every other one made for the same name. */
   readonly createStore: (name: string) => CounterStore | Promise<CounterStore>;
-  readonly clockControl?: ClockControl;
-  readonly lossControl?: LossControl;
+  readonly clockControl?: ClockControl | undefined;
+  readonly lossControl?: LossControl | undefined;
 }
 
 const TRIES_MAX = 200;

@@ -28,8 +28,8 @@ export interface LockBenchParts {
   readonly expect: Expect;
   /** A store whose locks are those of every other one made for the same name. */
   readonly createStore: (name: string) => LockStore | Promise<LockStore>;
-  readonly clockControl?: ClockControl;
-  readonly lossControl?: LossControl;
+  readonly clockControl?: ClockControl | undefined;
+  readonly lossControl?: LossControl | undefined;
 }
 
 const TRIES_MAX = 20;

@@ -25,13 +25,13 @@ export const LINE_MS_MAX = 20_000;
 /** As `tls.connect` takes them. */
 export interface EtcdTls {
   /** Certificates in PEM of the authorities that are trusted; default: those that Node trusts. */
-  readonly ca?: string | Uint8Array;
+  readonly ca?: string | Uint8Array | undefined;
   /** A client certificate in PEM, where etcd asks for one. */
-  readonly cert?: string | Uint8Array;
+  readonly cert?: string | Uint8Array | undefined;
   /** The private key of `cert`, in PEM. */
-  readonly key?: string | Uint8Array;
+  readonly key?: string | Uint8Array | undefined;
   /** The name in the certificate of etcd, where it is not the host of the endpoint. */
-  readonly servername?: string;
+  readonly servername?: string | undefined;
 }
 
 export interface HttpCall {

@@ -16,18 +16,18 @@ export interface EtcdSupportOptions {
   /** The members, e.g. `https://etcd-0:2379`; port 2379 where none is written. */
   readonly endpoints: readonly string[];
   /** One id space: processes with the same namespace never make the same id. Default 'default'. */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Of a user of etcd; its role needs readwrite on the prefix `snowflake/<namespace>/`. */
-  readonly username?: string;
-  readonly password?: string;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
   /** For https. Default: what Node trusts, and no client certificate. */
-  readonly tls?: EtcdTls;
+  readonly tls?: EtcdTls | undefined;
   /** How long an old cluster may go on answering once a restored one does. Default 0. */
-  readonly failoverWindowMs?: number;
+  readonly failoverWindowMs?: number | undefined;
   /** How far the clocks of two members may differ. Default 1,000; whole seconds count. */
-  readonly clockDifferenceMs?: number;
+  readonly clockDifferenceMs?: number | undefined;
   /** How long one member may take to answer before the next is asked. Default 1,000. */
-  readonly requestTimeoutMs?: number;
+  readonly requestTimeoutMs?: number | undefined;
 }
 
 /**

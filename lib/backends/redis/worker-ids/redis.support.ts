@@ -35,16 +35,16 @@ export interface RedisSupportOptions {
   /** An ioredis client (Redis or Cluster), whose settings are used, or a URL. */
   readonly redis: GivenClient | string;
   /** One id space: processes with the same namespace never make the same id. Default 'default'. */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Before the namespace in the key. Default 'snowflake:'. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /**
    * How long an old master may go on answering after a failover. Default 0 for a single Redis,
    * 15,000 for Sentinel and Cluster.
    */
-  readonly failoverWindowMs?: number;
+  readonly failoverWindowMs?: number | undefined;
   /** How far the clocks of two servers may differ. Default 0, or 1,000 for Sentinel and Cluster. */
-  readonly clockDifferenceMs?: number;
+  readonly clockDifferenceMs?: number | undefined;
 }
 
 const FAILOVER_WINDOW_MS = 15_000;

@@ -12,9 +12,9 @@ import type { SqlConnection } from './sql-connection.js';
 export interface SqliteHandle {
   prepare(sql: string): { all(...params: SqlParameter[]): unknown };
   /** better-sqlite3, libsql. */
-  readonly inTransaction?: boolean;
+  readonly inTransaction?: boolean | undefined;
   /** node:sqlite of Node 22.16 and 24. */
-  readonly isTransaction?: boolean;
+  readonly isTransaction?: boolean | undefined;
 }
 
 /** @throws SnowflakeError CONFIG_INVALID for one that does not tell of transactions */

@@ -35,7 +35,7 @@ export interface TransactionQuery {
 /** Options of gaplessSeries(). */
 export interface GaplessSeriesOptions extends SeriesFormOptions {
   /** Default 'snowflake_series'; seriesTable() makes it. */
-  readonly table?: string;
+  readonly table?: string | undefined;
 }
 
 /**

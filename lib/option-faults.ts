@@ -5,6 +5,7 @@
  * Promise: no store, client or name is shown; each may hold a password, or go on with one.
  */
 import { SnowflakeError } from './errors.js';
+import { knownNames } from './nearest.js';
 import { shown } from './shown.js';
 
 const NAME = /^[^\s\p{C}|]{1,128}$/u;
@@ -12,9 +13,10 @@ const NO_NAME = /[\s\p{C}|]/u;
 
 /** The names of options that there are not. @param known those of `whose`, separated by commas */
 export function unknownNames(options: object, known: string, whose: string): string[] {
+  const names = known.split(', ');
   return Object.keys(options)
-    .filter((name) => !known.split(', ').includes(name))
-    .map((name) => `${whose} has no option \`${name}\`. Its options are ${known}.`);
+    .filter((name) => !names.includes(name))
+    .map((name) => `${whose} has no option \`${name}\`. ${knownNames(name, names)}`);
 }
 
 /** The name of a counter or a lock. */

@@ -20,7 +20,7 @@ const LIB = 'dist/lib';
 /** @type {Readonly<Record<string, readonly string[]>>} the modules of whole rooms, by name */
 const MODULES = {
   core: ['core', 'errors', 'shown', 'url-schemes'],
-  patience: ['patience', 'process-wide', 'option-faults', 'generator-kind'],
+  patience: ['patience', 'process-wide', 'option-faults', 'nearest', 'generator-kind'],
   lease: ['lease'],
   registry: ['registry'],
   lock: ['lock'],

@@ -6,7 +6,7 @@
  */
 import { publicIds, textForms, type TextForm } from '../core/index.js';
 import { quoted, usageFault, type Call, type OptionSpecs } from './command.js';
-import { suggestion } from './nearest.js';
+import { suggestion } from '../nearest.js';
 
 const KEY_VARIABLE = 'SNOWFLAKE_PUBLIC_ID_KEY';
 

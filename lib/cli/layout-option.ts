@@ -8,7 +8,7 @@ import { BitLayout, layouts, type Epoch, type FieldSpec } from '../core/index.js
 import { readFingerprint } from '../core/layout/fingerprint.js';
 import { quoted, usageFault, type Options, type OptionSpecs } from './command.js';
 import { wholeOf } from './whole.js';
-import { suggestion } from './nearest.js';
+import { suggestion } from '../nearest.js';
 
 const PRESETS = `${Object.keys(layouts).join(', ')}, or a fingerprint`;
 

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { helpHint, quoted, usageFault } from './command.js';
 import type { Command, OptionSpecs, Options } from './command.js';
 import { wholeOf } from './whole.js';
-import { nearest } from './nearest.js';
+import { nearest } from '../nearest.js';
 
 export const HELP_OPTION: OptionSpecs = { help: { says: 'show this text' } };
 

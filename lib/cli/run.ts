@@ -9,7 +9,7 @@ import { shown } from '../shown.js';
 import { helpHint, quoted, usageFault, type Command } from './command.js';
 import { COMMANDS } from './commands/index.js';
 import { helpOf, helpOfAll, helpOfFamily } from './help.js';
-import { nearest, suggestion } from './nearest.js';
+import { nearest, suggestion } from '../nearest.js';
 import { readOptions } from './options.js';
 import type { ExitCode, Surroundings } from './surroundings.js';
 import { Terminal, isBrokenPipe } from './terminal.js';

@@ -12,6 +12,7 @@ import type { Epoch } from '../core/layout/epoch.js';
 import type { FieldSpec } from '../core/layout/layout-fields.js';
 import type { SharedLease } from '../core/seat/shared-lease.js';
 import { workerIdRangeOf, type WorkerIdRange } from '../core/layout/worker-id-range.js';
+import { knownNames } from '../nearest.js';
 import { shown } from '../shown.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import type { WorkerIdClaim, WorkerIdSource } from '../lease/claim.support.js';
@@ -239,7 +240,7 @@ function resolveWorkerIds(
 function unknownNames(options: SnowflakeModuleOptions): string[] {
   return Object.keys(options)
     .filter((name) => !(name in OWN_NAMES) && (name === 'ttlMs' || !(name in LEASE_DEFAULTS)))
-    .map((name) => `The option \`${name}\` is unknown. The options are ${KNOWN_NAMES.join(', ')}.`);
+    .map((name) => `The option \`${name}\` is unknown. ${knownNames(name, KNOWN_NAMES)}`);
 }
 
 function otherFaults({

@@ -86,6 +86,11 @@ describe('LockModule', () => {
     });
   });
 
+  it('tells a misspelt option the one that was meant', async () => {
+    const failure = lockOf({ locks: 'memory:', drainMS: 5 } as never);
+    await expect(failure).rejects.toThrow('no option `drainMS`. Did you mean `drainMs`?');
+  });
+
   it('has the name of the application where undefined is given', async () => {
     const store = new MemoryLocks();
     const locks = await lockOf({ locks: store, application: undefined });

@@ -100,8 +100,20 @@ describe('options', () => {
     expect(faults[0]).not.toContain('secret');
   });
 
+  it('a misspelt name is told the one that was meant, and any other all there are', async () => {
+    const [misspelt, far] = await faultsOf({ workerId: 1, leaseTTlMS: 60_000, retries: 3 });
+    expect(misspelt).toMatch(/`leaseTTlMS` is unknown\. Did you mean `leaseTtlMs`\? The options/);
+    expect(far).toMatch(/`retries` is unknown\. The options are aheadMsMax, /);
+  });
+
   it('a worker id must be given, one way', async () => {
-    expect(await faultsOf({})).toEqual([expect.stringContaining('Neither `support`')]);
+    const [fault, ...more] = await faultsOf({});
+    expect([fault, more]).toEqual([expect.stringContaining('Neither `support`'), []]);
+    expect(fault).not.toContain('environment');
+    const unset = await faultsOf({ support: undefined });
+    expect(unset).toEqual([
+      expect.stringMatching(/^Neither `support`.* SNOWFLAKE_SUPPORT into .env/),
+    ]);
     expect(await faultsOf({ workerId: 0, support: 'static:1' })).toEqual([
       expect.stringContaining('Both `support`'),
     ]);

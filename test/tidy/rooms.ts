@@ -23,6 +23,8 @@ export const ROOMS: readonly Room[] = [
   { room: 'process-wide', imports: [], outside: [] },
   { room: 'url-schemes', imports: [], outside: [] },
   { room: 'shown', imports: ['url-schemes'], outside: [] },
+  // Which of the names that there are was probably meant.
+  { room: 'nearest', imports: [], outside: [] },
   // Numbers in, ids out; from left to right: text <- layout <- seat <- generator.
   { room: 'core/clock', imports: [], outside: [] },
   { room: 'core/id-words', imports: [], outside: [] },
@@ -38,7 +40,7 @@ export const ROOMS: readonly Room[] = [
   { room: 'core/index', imports: ['core', 'errors'], outside: [] },
   // Time, timers and chance as ports; who this process is.
   { room: 'patience', imports: [], outside: [] },
-  { room: 'option-faults', imports: ['errors', 'shown'], outside: [] },
+  { room: 'option-faults', imports: ['errors', 'shown', 'nearest'], outside: [] },
   // What the option `generator` takes; types, and how a value is told.
   { room: 'generator-kind', imports: [], typesOf: ['core', 'patience'], outside: [] },
   { room: 'lease', imports: ['patience', 'core', 'errors', 'shown', 'process-wide'], outside: [] },
@@ -106,6 +108,7 @@ export const ROOMS: readonly Room[] = [
       'lease',
       'lock',
       'option-faults',
+      'nearest',
       'patience',
       'errors',
       'shown',
@@ -160,6 +163,7 @@ export const ROOMS: readonly Room[] = [
       'lease',
       'patience',
       'registry',
+      'nearest',
       'errors',
       'shown',
       'url-schemes',
@@ -204,6 +208,7 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/http/graphql.ts': ['graphql'],
   'lib/patience/process-identity.ts': ['node:crypto', 'node:os', 'node:v8'],
   'lib/nest/application-name.ts': ['node:fs', 'node:path'],
+  'lib/nest/package-advice.ts': ['node:fs', 'node:path'],
 };
 
 /** Single files that may load a package by import() when it is needed, and name its types. */

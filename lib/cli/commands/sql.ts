@@ -6,7 +6,7 @@
 import { isSnowflakeError } from '../../errors.js';
 import { quoted, usageFault, type Call, type Command, type Options } from '../command.js';
 import { LAYOUT_OPTIONS, layoutFrom } from '../layout-option.js';
-import { suggestion } from '../nearest.js';
+import { suggestion } from '../../nearest.js';
 import { idNumbers, type IdNumbers } from '../sql/id-numbers.js';
 import { mariadbIds } from '../sql/mariadb-ids.js';
 import { postgresIds } from '../sql/postgres-ids.js';

@@ -1,6 +1,6 @@
 /**
- * Suggests the name that was probably meant, but only if it is close: a wrong suggestion is worse
- * than none.
+ * Suggests the name that was probably meant, of a command or of an option, but only if it is close:
+ * a wrong suggestion is worse than none.
  */
 
 /** The closest of the names, or undefined when none is close. */
@@ -19,6 +19,13 @@ export function nearest(word: string, names: readonly string[]): string | undefi
 export function suggestion(word: string, names: readonly string[]): string {
   const name = nearest(word, names);
   return name === undefined ? `Choose one of ${names.join(', ')}.` : `Did you mean ${name}?`;
+}
+
+/** What is wrong with a name that there is not, as a sentence after it. */
+export function knownNames(name: string, names: readonly string[]): string {
+  const meant = nearest(name, names);
+  const guess = meant === undefined ? '' : `Did you mean \`${meant}\`? `;
+  return `${guess}The options are ${names.join(', ')}.`;
 }
 
 /** How many letters have to be inserted, removed, changed or swapped. */

@@ -10,6 +10,7 @@ const { createRequire } = require('node:module');
 const nodePath = require('node:path');
 const { calledWith, startOf, withModules, withShutdownHooks } = require('./edits.cjs');
 const {
+  isDatabase,
   packagesFor,
   variableIn,
   withEnvFile,
@@ -52,7 +53,7 @@ function nestAdd(/** @type {Options} */ options) {
     const isChanged = app.addPackages(support);
     if (isChanged && options.skipInstall !== true) context.addTask(installTask(app.lockFiles));
     for (const message of byHand) context.logger.warn(`\nBy hand: ${message}\n`);
-    if (app.isChanged) context.logger.info(NEXT);
+    if (app.isChanged) context.logger.info(nextSteps(support));
     return tree;
   };
 }
@@ -60,6 +61,13 @@ function nestAdd(/** @type {Options} */ options) {
 const NEXT =
   '\nNext: set SNOWFLAKE_SUPPORT in .env to your store, and in production in the environment.\n' +
   'Tests that start the application need it too: docs/guides/testing.md of nestjs-snowflake.\n';
+const TABLE =
+  'A database needs a table before the first start; for the SQL of a migration add --dry:\n' +
+  '  npx snowflake registry create --support <url>\n';
+
+function nextSteps(/** @type {string} */ support) {
+  return isDatabase(support) ? NEXT + TABLE : NEXT;
+}
 
 /** The task of the schematics packages that installs what package.json names, by its shape. */
 function installTask(/** @type {readonly string[]} */ lockFiles) {

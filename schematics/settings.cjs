@@ -21,6 +21,11 @@ const CLIENTS = [
   [/^sqlite:/i, { 'better-sqlite3': '^12.0.0' }],
 ];
 
+/** Where a registry is a table, which nothing creates by itself. */
+function isDatabase(/** @type {string} */ support) {
+  return /^(postgres(ql)?|mysql|mariadb|sqlite):/i.test(support);
+}
+
 /** The text of package.json with these dependencies, where it has none of that name. */
 function withPackages(
   /** @type {string} */ text,
@@ -90,4 +95,4 @@ function variableIn(/** @type {string | undefined} */ text, /** @type {string} *
   return line.exec(text ?? '')?.[1];
 }
 
-module.exports = { packagesFor, variableIn, withEnvFile, withPackages, withVariable };
+module.exports = { isDatabase, packagesFor, variableIn, withEnvFile, withPackages, withVariable };

@@ -8,6 +8,8 @@ export interface Added {
   /** What is left to be done by hand. */
   readonly warnings: string[];
   readonly installs: object[];
+  /** What is said at the end. */
+  readonly said: string;
 }
 
 export const MANIFEST = `${JSON.stringify(
@@ -44,6 +46,7 @@ export function addTo(files: Files, options: object = {}): Added {
   const tree = new Map(Object.entries(files));
   const warnings: string[] = [];
   const installs: object[] = [];
+  const said: string[] = [];
   const write = (path: string, text: string): void => void tree.set(path, text);
   const schematic = nestAdd({ sourceRoot: 'src', ...options });
   schematic(
@@ -60,11 +63,11 @@ export function addTo(files: Files, options: object = {}): Added {
       }),
     },
     {
-      logger: { info: () => undefined, warn: (text) => warnings.push(text) },
+      logger: { info: (text) => said.push(text), warn: (text) => warnings.push(text) },
       addTask: (task) => installs.push(task.toConfiguration()),
     },
   );
-  return { files: Object.fromEntries(tree), warnings, installs };
+  return { files: Object.fromEntries(tree), warnings, installs, said: said.join('') };
 }
 
 /** What `nest new` writes, but for these files. */

@@ -69,8 +69,21 @@ export class AppModule {}
     expect(added.warnings).toEqual([]);
   });
 
+  it('is told that a database needs its table, and that no other store does', () => {
+    const saidOf = (support: string) => addTo(newApp(), { support }).said;
+    const create = 'snowflake registry create';
+    for (const scheme of ['postgres', 'postgresql', 'mysql', 'mariadb']) {
+      expect(saidOf(`${scheme}://app@db/shop`)).toContain(create);
+    }
+    expect(saidOf('sqlite:./var/shop.db')).toContain(create);
+    for (const support of ['redis://db', 'etcd://db', 'file:./var', 'static:7']) {
+      expect(saidOf(support)).toMatch(/^\nNext: set SNOWFLAKE_SUPPORT(?!.*registry create)/s);
+    }
+  });
+
   it('stays as it is a second time, and nothing is installed', () => {
-    expect(addTo(added.files)).toEqual({ files: added.files, warnings: [], installs: [] });
+    const again = addTo(added.files);
+    expect(again).toEqual({ files: added.files, warnings: [], installs: [], said: '' });
   });
 });
 

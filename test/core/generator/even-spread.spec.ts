@@ -60,3 +60,30 @@ describe('`id % n` at low rates', () => {
     expect(even.filter((n) => isEven(ids, n))).toEqual([]);
   });
 });
+
+describe('ids that went through a JavaScript number, at low rates', () => {
+  // The default layout has 22 bits below the time, and a number holds all but the lowest 6.
+  const isExact = ([, low]: Words): boolean => low % 64 === 0;
+
+  it('are all exact by default, so no test shows the mistake', () => {
+    expect(idsOf('zero', 1, 1).filter((id) => !isExact(id))).toEqual([]);
+  });
+
+  it('are wrong in 63 of 64 cases where the sequence starts at random', () => {
+    const ids = idsOf('random', 1, 1);
+    const wrongCount = ids.filter((id) => !isExact(id)).length;
+    // Five standard deviations.
+    const deviation = Math.sqrt(ID_COUNT * (1 / 64) * (63 / 64));
+    expect(Math.abs(wrongCount - (ID_COUNT * 63) / 64)).toBeLessThan(5 * deviation);
+  });
+
+  it('are those that Number rounds', () => {
+    for (const [high, low] of [
+      ...idsOf('random', 1, 2).slice(0, 500),
+      ...idsOf('zero', 1, 2).slice(0, 500),
+    ]) {
+      const id = BigInt(high) * 2n ** 32n + BigInt(low);
+      expect(BigInt(Number(id)) === id).toBe(isExact([high, low]));
+    }
+  });
+});

@@ -14,7 +14,10 @@ import {
   type UpsertOptions,
 } from '@mikro-orm/core';
 import { MikroORM as MariadbORM } from '@mikro-orm/mariadb';
-import { MikroORM as PostgresORM } from '@mikro-orm/postgresql';
+import {
+  MikroORM as PostgresORM,
+  type EntityManager as PostgresManager,
+} from '@mikro-orm/postgresql';
 import { currentIdMaker } from 'nestjs-snowflake';
 import type { Database, Kind } from './support/databases.js';
 import { describeRecipe } from './support/describe-recipe.js';
@@ -57,6 +60,9 @@ class Line {
 type Orm = MikroORM;
 
 const emOf = (orm: Orm): EntityManager => orm.em.fork() as EntityManager;
+
+/** Of a driver of SQL; the class that both drivers share has none. */
+const builderOf = (orm: Orm) => (emOf(orm) as unknown as PostgresManager).createQueryBuilder(Order);
 
 async function flushed(orm: Orm, persist: (em: EntityManager) => void): Promise<void> {
   const em = emOf(orm);
@@ -109,6 +115,16 @@ const WRITES: readonly Write<Orm>[] = [
       const em = emOf(orm);
       return em.insert(em.create(Order, order(label), { persist: false }));
     },
+  ],
+  [
+    'insert of a query builder',
+    'refused',
+    (orm, label) => builderOf(orm).insert(order(label)).execute(),
+  ],
+  [
+    'insert of a query builder with an id',
+    'filled',
+    (orm, label) => builderOf(orm).insert(given(label)).execute(),
   ],
   ['insertMany', 'refused', (orm, label) => emOf(orm).insertMany(Order, [order(label)])],
   ['upsert', 'refused', (orm, label) => emOf(orm).upsert(Order, order(label), UPSERT)],

@@ -122,6 +122,18 @@ export function describeSnowflakeId(driver: Driver): void {
       expect(await tags().countBy({ label: In(labels) })).toBe(2);
     });
 
+    it('only where a list of columns names the key', async () => {
+      const insert = () => database.createQueryBuilder().insert();
+      const without = { label: 'columns without' };
+      await expect(insert().into(Tag, ['label']).values(without).execute()).rejects.toThrow(
+        /null value|NOT NULL|default value/,
+      );
+      expect(await tags().countBy(without)).toBe(0);
+      const named = { label: 'columns with' };
+      await insert().into(Tag, ['id', 'label']).values(named).execute();
+      expect(workerOf((await tags().findOneByOrFail(named)).id)).toBe(WORKER_ID);
+    });
+
     it.each(['plain', 'instance'])('after upsert(%s) that met no row', async (kind) => {
       const email = newEmail();
       const row: { email: string } = kind === 'plain' ? { email } : made(Customer, { email });

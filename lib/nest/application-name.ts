@@ -14,13 +14,18 @@ export function applicationName(
 ): string {
   const fromNpm = env['npm_package_name'];
   if (fromNpm) return fromNpm;
-  if (!entryPoint) return 'unnamed';
-  let folder = dirname(entryPoint);
-  for (let parent = dirname(folder); ; parent = dirname((folder = parent))) {
+  for (const folder of foldersAbove(entryPoint)) {
     const name = nameIn(join(folder, 'package.json'));
     if (name !== undefined) return name;
-    if (parent === folder) return 'unnamed';
   }
+  return 'unnamed';
+}
+
+/** The folder of a file and those that it lies in, up to the root; none of no file. */
+export function foldersAbove(file: string | undefined): string[] {
+  const folders: string[] = [];
+  for (let at = file; at && dirname(at) !== at; at = dirname(at)) folders.push(dirname(at));
+  return folders;
 }
 
 /** A build may put a package.json without a name next to its output: then the parent is read. */

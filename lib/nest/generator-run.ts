@@ -50,6 +50,11 @@ export class GeneratorRun {
     void this.advise();
   }
 
+  /** Says what does no harm to ids. */
+  warn(texts: readonly string[]): void {
+    for (const text of texts) this.parts.engine.log.warn(text);
+  }
+
   /** Nest's scheduler ends its jobs before the shutdown is over; renewals go on without it. */
   renewAlone(): void {
     if (this.stopping === undefined) this.parts.refreshAlive.leaveScheduler();
@@ -95,7 +100,7 @@ export class GeneratorRun {
       const warning = config.kind === 'worker' ? config.layout.warningAt(clock.now()) : undefined;
       if (warning !== undefined) engine.log.warn(warning);
       const advice: unknown = await support.advice?.();
-      if (Array.isArray(advice)) for (const text of advice) engine.log.warn(String(text));
+      if (Array.isArray(advice)) this.warn(advice.map(String));
     } catch {
       // Without advice nothing is lost: if the store cannot be reached, the renewals report it.
     }

@@ -26,6 +26,10 @@ const NOTHING_GIVEN =
   'Neither `support` nor `workerId` is given, and no worker id is a safe default. Give ' +
   "`support: 'redis://host:6379?namespace=shop'`, or `workerId: 7` with a different " +
   'number in each process.';
+/** As of a variable of the environment. `nest add` and the documents read this one. */
+const UNDEFINED_GIVEN =
+  ' `support` is there, but undefined: is the environment variable that it comes from not set? ' +
+  '`nest add` has written SNOWFLAKE_SUPPORT into .env, which tests and production do not read.';
 
 /**
  * @param own what the application makes of URLs of its own
@@ -34,12 +38,17 @@ const NOTHING_GIVEN =
 export async function givenSupport(given: Given, own: OwnSupports): Promise<IDistributedSupport> {
   const { support, workerId } = given;
   if (workerId === undefined) {
-    if (support === undefined) throw new SnowflakeError('CONFIG_INVALID', NOTHING_GIVEN);
+    if (support === undefined) throw nothingGiven(given);
     if (!isClaim(support) || isSupport(support)) return toSupport(support, own);
     return claimed(support.workerId, support.of, { given, own });
   }
   if (support !== undefined) return claimed(workerId, support, { given, own });
   return new StaticSupport(await numberOf(workerId, given));
+}
+
+function nothingGiven(given: Given): SnowflakeError {
+  const more = Object.hasOwn(given, 'support') ? UNDEFINED_GIVEN : '';
+  return new SnowflakeError('CONFIG_INVALID', NOTHING_GIVEN + more);
 }
 
 /** Both are looked at, so that the faults of both are reported. */

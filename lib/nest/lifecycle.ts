@@ -8,6 +8,7 @@ import type { OnApplicationShutdown, OnModuleDestroy, OnModuleInit } from '@nest
 import type { DiscoveryService, ModulesContainer } from '@nestjs/core';
 import { GeneratorRun, type RunParts } from './generator-run.js';
 import { startFirstEndLast } from './module-order.js';
+import { packageAdvice } from './package-advice.js';
 import { SNOWFLAKE_LIFECYCLE } from './tokens.js';
 
 export interface ApplicationParts {
@@ -28,6 +29,8 @@ export class SnowflakeLifecycle implements OnModuleInit, OnModuleDestroy, OnAppl
 
   async onModuleInit(): Promise<void> {
     const { discovery } = this.application;
+    // One line of log, however many generators there are.
+    if (this.ofApplication()[0] === this) this.run.warn(packageAdvice());
     try {
       await this.run.start(() =>
         discovery.getProviders().map(({ instance }) => instance as unknown),

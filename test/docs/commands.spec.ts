@@ -41,7 +41,9 @@ const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] =
   [/^snowflake locks /, 'test/cli/locks.spec.ts', "'locks'"],
   [/^snowflake key issue /, 'test/cli/key.spec.ts', "'key', 'issue'"],
   [/^snowflake key read /, 'test/cli/key.spec.ts', "'key', 'read'"],
-  [/^npm install nestjs-snowflake /, 'test/package/newcomers-app.ts', 'installLineOf'],
+  [/^npm install nestjs-snowflake /, 'test/package/newcomers.spec.ts', 'installLine'],
+  [/^(export SNOWFLAKE_SUPPORT=.*|npm start)$/, 'test/package/newcomers.spec.ts', 'whileStarted'],
+  [/^curl .*\/orders\/id$/, 'test/package/newcomers.spec.ts', 'curl'],
   [/^nest add nestjs-snowflake$/, 'test/package/nest-add.spec.ts', "'add', 'nestjs-snowflake'"],
   [/^npm run start:replicas$/, 'test/sample-app/built-shop.ts', 'scripts/start-replicas.mjs'],
   [/^typeorm migration:run /, 'test/nest/scripts.spec.ts', 'migration:run'],
@@ -56,6 +58,7 @@ const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] =
 /** Not run by a test, and why. */
 const NOT_RUN: readonly (readonly [RegExp, string])[] = [
   [/^npm ci && npm (start|test)$/, 'they run this test; CI does so in a fresh clone'],
+  [/^docker run .* redis:7$/, 'the tests have a Redis of their own'],
   [/^curl .*\/sales-reports$/, 'only shows what the replicas made, which a test reads itself'],
   [/^\w+=\S+ npm test -- /, 'the same specs on the Redis of a reader; each runs in CI'],
 ];

@@ -68,6 +68,9 @@ export function fencesIn({ path, text }: TextFile): Fence[] {
   return fences;
 }
 
+/** What `nest new` has made, beside the blocks. */
+const OF_READER = new Map([[join(ROOT, 'app.module.ts'), 'export class AppModule {}\n']]);
+
 /** Of files on disk, which are read in the same way for every program. */
 const trees = new Map<string, ts.SourceFile | undefined>();
 
@@ -151,8 +154,8 @@ export class SnippetProgram {
     const disk = { ...host };
     // A block without import or export is a module all the same.
     const textOf = (path: string) =>
-      this.byPath.has(path) ? `${this.byPath.get(path)!.code}\nexport {};\n` : undefined;
-    host.fileExists = (path) => this.byPath.has(path) || disk.fileExists(path);
+      this.byPath.has(path) ? `${this.byPath.get(path)!.code}\nexport {};\n` : OF_READER.get(path);
+    host.fileExists = (path) => textOf(path) !== undefined || disk.fileExists(path);
     host.readFile = (path) => textOf(path) ?? disk.readFile(path);
     host.getSourceFile = (path, version, ...rest) => {
       const text = textOf(path);
@@ -170,7 +173,7 @@ const isTypeDeclaration = (node: ts.Node): boolean =>
 /** Also a Partial, which adds no undefined; a method that may be left out is none. */
 function isExactOptional(node: ts.Node): boolean {
   if (ts.isTypeReferenceNode(node) || ts.isExpressionWithTypeArguments(node)) {
-    return /^Partial</.test(node.getText());
+    return node.getText().startsWith('Partial<');
   }
   if (!ts.isPropertySignature(node) || !node.questionToken || !node.type) return false;
   const members = ts.isUnionTypeNode(node.type) ? node.type.types : [node.type];

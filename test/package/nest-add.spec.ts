@@ -9,9 +9,8 @@ import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { packedLibrary } from '../support/packed-library.mjs';
 import { LocalRegistry } from './local-registry.js';
-import { ScaffoldedApp } from './scaffolded-app.js';
+import { NEST_VERSIONS, ScaffoldedApp, UNASKED } from './scaffolded-app.js';
 
-const VERSIONS = { 11: '11.0.24', 12: '12.0.8' } as const;
 const MAJORS = [11, 12] as const;
 
 let folder: string;
@@ -22,7 +21,7 @@ beforeAll(async () => {
   folder = await realpath(await mkdtemp(`${tmpdir()}/nestjs-snowflake-nest-add-`));
   registry = await LocalRegistry.start(await packedLibrary());
   const create = async (major: (typeof MAJORS)[number]): Promise<unknown> =>
-    apps.set(major, await ScaffoldedApp.create(VERSIONS[major], folder));
+    apps.set(major, await ScaffoldedApp.create(NEST_VERSIONS[major], folder));
   await Promise.all(MAJORS.map(create));
 });
 
@@ -30,13 +29,6 @@ afterAll(async () => {
   await registry?.stop();
   await rm(folder, { recursive: true, force: true });
 });
-
-/** Whether packages have known faults or newer versions is not what is tested. */
-const UNASKED = {
-  npm_config_audit: 'false',
-  npm_config_fund: 'false',
-  npm_config_prefer_offline: 'true',
-};
 
 /** The service of `nest new`, which then answers an id instead of a greeting. */
 const SERVICE = `import { Injectable } from '@nestjs/common';
@@ -51,6 +43,10 @@ export class AppService {
   }
 }
 `;
+
+/** The test of `nest new` for a service that answers an id. */
+const greetedByAnId = async (app: ScaffoldedApp): Promise<string> =>
+  (await app.read('test/app.e2e-spec.ts')).replace("'Hello World!'", String.raw`/^\d{18,19}$/`);
 
 describe.each(MAJORS)('an application of Nest %s', (major) => {
   const app = (): ScaffoldedApp => apps.get(major)!;
@@ -86,6 +82,12 @@ describe.each(MAJORS)('an application of Nest %s', (major) => {
     });
     expect(held).toMatch(/\b1 held\b/);
     expect(await app().bin('snowflake', 'workers', '--support', support)).toMatch(/\b0 held\b/);
+  });
+
+  it('fails its tests without the variable, and names it; passes with it', async () => {
+    await app().write('test/app.e2e-spec.ts', await greetedByAnId(app()));
+    await expect(app().npm({}, 'run', 'test:e2e')).rejects.toThrow('SNOWFLAKE_SUPPORT');
+    await app().npm({ SNOWFLAKE_SUPPORT: support }, 'run', 'test:e2e');
   });
 
   it('stays as it is when the library is added again', async () => {

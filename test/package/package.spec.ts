@@ -10,7 +10,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ROOT } from '../tidy/tree.js';
 import { ConsumerApp } from './consumer-app.js';
 import { linksToNowhere, textsThatNameNoFile } from './contents.js';
-import { NewcomersApp, installLineOf } from './newcomers-app.js';
 import { packedLibrary } from '../support/packed-library.mjs';
 import { inspect, unpack } from './tarball.js';
 
@@ -139,21 +138,6 @@ describe('what is in the tarball', () => {
   it('names no map of a source that is not there', () => {
     const mapped = [...files].filter(([, text]) => /^\/\/# sourceMappingURL=/m.test(text));
     expect(mapped.map(([path]) => path)).toEqual([]);
-  });
-});
-
-describe('the README followed by a newcomer', () => {
-  it('installs into a new Nest application, and TypeORM after it', async () => {
-    const app = await NewcomersApp.create(`${folder}/newcomer`, tarball);
-    const documents = ['README.md', 'README.zh-CN.md', 'docs/start.md'];
-    const lines = documents.map(async (document) =>
-      installLineOf(await readFile(`${ROOT}/${document}`, 'utf8')),
-    );
-    for (const line of new Set(await Promise.all(lines))) await app.install(line);
-    await app.install('npm install @nestjs/typeorm typeorm pg');
-    const resolved = await app.versions();
-    expect(resolved).toMatchObject({ ioredis: expect.stringMatching(/^5\./) as unknown });
-    expect(resolved).toHaveProperty('typeorm');
   });
 });
 

@@ -1,6 +1,6 @@
 /**
  * An application made by `nest new` of one version of the Nest CLI, with the packages that it needs
- * to be built and started; its tests and its linter are left out, which are most of the rest.
+ * to be built, tested and started; its linters are left out.
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -9,12 +9,25 @@ import { readFile, readdir, rename, writeFile } from 'node:fs/promises';
 import { freePort } from '../../scripts/servers/free-port.mjs';
 import { madeOnce } from '../support/made-once.mjs';
 import { until } from '../until.js';
-import { run, runWith } from './command.js';
+import { environmentWith, run, runWith } from './command.js';
 
 const INSTALL = ['install', '--no-audit', '--no-fund', '--prefer-offline'];
 
-/** vitest is in the tsconfig.json of Nest 12. */
-const KEPT = /^(@nestjs\/(cli|schematics)|typescript|@types\/node|vitest)$/;
+const LEFT_OUT = /^(@?eslint|oxlint|prettier|globals|typescript-eslint|@nestjs\/mau|@vitest\/)/;
+
+/** Of the Nest CLI. */
+export const NEST_VERSIONS = { 11: '11.0.24', 12: '12.0.8' } as const;
+
+export type NestMajor = keyof typeof NEST_VERSIONS;
+
+/** Whether packages have known faults or newer versions is not what is tested. */
+export const UNASKED = {
+  npm_config_audit: 'false',
+  npm_config_fund: 'false',
+  npm_config_prefer_offline: 'true',
+};
+
+type Env = Readonly<Record<string, string>>;
 
 interface Manifest {
   readonly devDependencies: Record<string, string>;
@@ -43,8 +56,12 @@ export class ScaffoldedApp {
     return writeFile(`${this.folder}/${path}`, text);
   }
 
-  nest(env: Readonly<Record<string, string>>, ...args: string[]): Promise<string> {
+  nest(env: Env, ...args: string[]): Promise<string> {
     return runWith(env, this.folder, 'node_modules/.bin/nest', ...args);
+  }
+
+  npm(env: Env, ...args: string[]): Promise<string> {
+    return runWith(env, this.folder, 'npm', ...args);
   }
 
   bin(name: string, ...args: string[]): Promise<string> {
@@ -64,11 +81,18 @@ export class ScaffoldedApp {
     return Object.fromEntries(await Promise.all(paths.map(digest)));
   }
 
-  /** Runs `npm start` while `ask` asks, and answers what it was told; then ends it by SIGTERM. */
-  async whileStarted<T>(ask: (url: string) => Promise<T>): Promise<T> {
+  /**
+   * Runs `npm start` while `ask` asks, and answers what it was told; then ends it by SIGTERM.
+   *
+   * @param ask is given the address and what the application has said so far
+   */
+  async whileStarted<T>(
+    ask: (url: string, said: () => string) => Promise<T>,
+    more: Env = {},
+  ): Promise<T> {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
-    const env = { ...process.env, NODE_ENV: '', PORT: `${port}` };
+    const env = { ...environmentWith(more), NODE_ENV: '', PORT: `${port}` };
     // A group of its own: the Nest CLI starts the application as a process below it.
     const options = { cwd: this.folder, env, detached: true } as const;
     const child = spawn('npm', ['start'], options);
@@ -82,7 +106,7 @@ export class ScaffoldedApp {
       // It listens a moment after it has said that it has started.
       await until(async () => hasEnded || isAnswered(url));
       if (hasEnded) throw new Error(`The application did not start:\n${said}`);
-      return await ask(url);
+      return await ask(url, () => said);
     } finally {
       if (!hasEnded) process.kill(-child.pid!, 'SIGTERM');
       await ended;
@@ -100,7 +124,7 @@ async function scaffold(cliVersion: string, folder: string): Promise<void> {
   // What is installed already need not be installed again.
   await rename(`${folder}/node_modules`, `${app}/node_modules`);
   const manifest = JSON.parse(await readFile(`${app}/package.json`, 'utf8')) as Manifest;
-  const kept = Object.entries(manifest.devDependencies).filter(([name]) => KEPT.test(name));
+  const kept = Object.entries(manifest.devDependencies).filter(([name]) => !LEFT_OUT.test(name));
   const devDependencies = Object.fromEntries(kept);
   const trimmed = `${JSON.stringify({ ...manifest, devDependencies }, null, 2)}\n`;
   await writeFile(`${app}/package.json`, trimmed);

@@ -71,9 +71,9 @@ export interface LeaseTerms {
    */
   readonly quarantineMs: number;
   /** What the clock of this host shows, Unix ms. A copy of this package before 0.2 does not say. */
-  readonly wallMs?: number;
+  readonly wallMs?: number | undefined;
   /** Absent before its first grant. */
-  readonly reckoned?: ReckonedTime;
+  readonly reckoned?: ReckonedTime | undefined;
 }
 
 /**

@@ -18,7 +18,7 @@ const HIGH_MAX = 2 ** 31 - 1;
 /** The digits that JavaScript itself writes; for them nothing is faster than toString. */
 const NATIVE_DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';
 
-const scratch = new IdWords();
+const scratch = /* @__PURE__ */ new IdWords();
 
 export class RadixForm implements TextForm {
   private readonly digits: RadixDigits;

@@ -14,6 +14,8 @@ const REGISTRY = ['witness', 'registry', 'holders'].map((part) => `worker-ids/sc
 const HOLDERS = [...OPENING, REGISTRY[0], CLOCK, ...REGISTRY.slice(1)];
 const BRANCH = 'worker-ids/scripts/branch';
 const COUNTER = [...OPENING, CLOCK, 'counters/scripts/numbers', 'counters/scripts/counter'];
+/** Where nobody has said how much a restart loses. */
+const KEPT_COUNTER = [...COUNTER, 'counters/scripts/file'];
 const LOCK = [...OPENING, CLOCK, 'counters/scripts/numbers', 'locks/scripts/lock'];
 const SCRIPTS = {
   acquire: [...HOLDERS, BRANCH, 'worker-ids/scripts/search', 'worker-ids/scripts/acquire'],
@@ -21,8 +23,10 @@ const SCRIPTS = {
   release: [...HOLDERS, 'worker-ids/scripts/release'],
   workers: [MOMENT, 'worker-ids/scripts/workers'],
   takePositions: [...COUNTER, 'counters/scripts/take'],
+  takeKeptPositions: [...KEPT_COUNTER, 'counters/scripts/take'],
   giveBackPositions: [...COUNTER, 'counters/scripts/give-back'],
   createCounter: [...COUNTER, 'counters/scripts/create'],
+  createKeptCounter: [...KEPT_COUNTER, 'counters/scripts/create'],
   counters: [MOMENT, 'counters/scripts/counters'],
   durability: ['counters/scripts/durability'],
   acquireLock: [...LOCK, 'locks/scripts/acquire'],

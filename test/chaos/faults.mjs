@@ -6,6 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setClock } from './fleet.mjs';
+import { OPERATOR_FAULTS } from './operator-faults.mjs';
 import { REGISTRY } from './topologies.mjs';
 
 /** @import { Fault, World } from './fault.mjs' */
@@ -170,4 +171,5 @@ export const FAULTS = [
     only: ['cluster'],
     apply: ({ topology }) => topology.moveSlot(),
   },
+  ...OPERATOR_FAULTS,
 ];

@@ -1,6 +1,7 @@
 /**
- * Counters under attack, by the name that `npm run chaos -- --counters` takes: the servers are
- * those of the registry, with the faults that matter to numbers.
+ * Counters under attack, by the name that `npm run chaos -- --counters` takes, in one file, since
+ * each is a few lines: the servers are those of the registry, with the faults that matter to
+ * numbers.
  */
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,6 +13,7 @@ import { PostgresStandby, STANDBY_FAULTS } from '../stores/postgres-standby.mjs'
 import { isRemoved, ran, storeFault } from '../stores/store-fault.mjs';
 import { NAMESPACE, Sentinel } from '../topologies.mjs';
 import { until } from '../until.mjs';
+import { FEW, FILE_FAULTS } from './file-faults.mjs';
 import { forgetGrants } from './forgotten-grants.mjs';
 import { highestNumber } from '../processes/highest-number.mjs';
 
@@ -41,10 +43,10 @@ const PACE = {
   grantMs: 30_000,
 };
 
-const settingsOf = (/** @type {object} */ store, hasTable = false) => ({
+const settingsOf = (/** @type {object} */ store, hasTable = false, terms = {}) => ({
   CHAOS_STORE: JSON.stringify({ namespace: NAMESPACE, ...store }),
   // A bigint is not known to JSON.
-  CHAOS_SEGMENTS: JSON.stringify({ ...STEPS, skip: SKIP, hasTable }),
+  CHAOS_SEGMENTS: JSON.stringify({ ...STEPS, skip: SKIP, hasTable, ...terms }),
 });
 
 const shared = (/** @type {string[]} */ ...names) =>
@@ -84,7 +86,13 @@ const DELETED = storeFault('counters deleted, then begun above the table', ({ no
 const FLUSHED = storeFault('FLUSHALL, after which ids go on', ({ node }) => node.admin.flushall());
 
 /** Those that no other chaos has. */
-export const COUNTER_FAULTS = [...REDIS_FAULTS, ...SENTINEL_FAULTS, DELETED, FLUSHED];
+export const COUNTER_FAULTS = [
+  ...REDIS_FAULTS,
+  ...FILE_FAULTS,
+  ...SENTINEL_FAULTS,
+  DELETED,
+  FLUSHED,
+];
 
 class Redis extends KeptRedis {
   worker = 'number-worker.mjs';
@@ -136,6 +144,13 @@ class Redis extends KeptRedis {
     return logs.filter((name) => readFileSync(join(files, name), 'utf8').includes('COUNTER_ABSENT'))
       .length;
   }
+}
+
+/** Its skip is so small that a file which is off loses more. */
+class RedisFile extends Redis {
+  name = 'counters in redis, with or without its file';
+  settings = settingsOf({}, false, FEW);
+  faults = [...shared('redis restarted with data'), ...FILE_FAULTS];
 }
 
 class RedisSentinel extends Sentinel {
@@ -193,6 +208,7 @@ class RedisIdsBySentinel extends RedisSentinel {
 /** @type {Record<string, new (folder: string) => any>} */
 export const COUNTERS = {
   redis: Redis,
+  'redis-file': RedisFile,
   sentinel: RedisSentinel,
   ids: RedisIds,
   'ids-by-sentinel': RedisIdsBySentinel,

@@ -22,9 +22,13 @@ const USED_MS = 300;
  *   forgets again at once, with all that it made of the loss
  * @param {boolean} [steps.goesOn] whether the old server goes on answering: nobody then stands
  *   still
+ * @param {number} [steps.grantCount] how many grants are forgotten
  * @returns {Promise<boolean>} false where nothing was granted in between
  */
-export async function forgetGrants({ fleet, random }, { keep, forget, asked, goesOn = false }) {
+export async function forgetGrants(
+  { fleet, random },
+  { keep, forget, asked, goesOn = false, grantCount = GRANT_COUNT },
+) {
   /** @type {Set<import('../fleet.mjs').Member>} */
   const holders = new Set();
   const stopAll = () => {
@@ -40,7 +44,7 @@ export async function forgetGrants({ fleet, random }, { keep, forget, asked, goe
     return granted;
   };
   await keep();
-  const isGranted = await someGranted(fleet);
+  const isGranted = await someGranted(fleet, grantCount);
   stopAll();
   try {
     await forget();
@@ -59,9 +63,9 @@ export async function forgetGrants({ fleet, random }, { keep, forget, asked, goe
   return isGranted;
 }
 
-/** @param {import('../fleet.mjs').Fleet} fleet */
-function someGranted(fleet) {
-  const goal = fleet.leaseCount + GRANT_COUNT;
+/** @param {import('../fleet.mjs').Fleet} fleet @param {number} grantCount */
+function someGranted(fleet, grantCount) {
+  const goal = fleet.leaseCount + grantCount;
   return until(async () => fleet.leaseCount >= goal, GRANTS_MS_MAX).then(
     () => true,
     () => false,

@@ -18,6 +18,7 @@ export interface RedisClient {
   evalsha(sha1: string, keyCount: number, ...keyAndArgs: (string | number)[]): Promise<unknown>;
   eval(lua: string, keyCount: number, ...keyAndArgs: (string | number)[]): Promise<unknown>;
   info(section: string): Promise<string>;
+  config(operation: 'GET', name: string): Promise<unknown>;
   subscribe(channel: string): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
   on(event: 'message', listener: (channel: string) => void): unknown;

@@ -15,6 +15,7 @@ import {
   nameFaults,
   type GivenRedis,
 } from './given-redis.js';
+import type { RedisClient } from './redis-client.js';
 import type { RedisConnection, Script } from './redis-connection.js';
 import { parseRedisUrl, refuseQuery } from './redis-url.js';
 
@@ -100,6 +101,15 @@ export class RedisHash {
   async eviction(): Promise<string | undefined> {
     this.#connection.reopen();
     return evictionOf(await this.#connection.info('memory'));
+  }
+
+  /** What CONFIG tells of it; nothing of a Cluster, where any of the nodes would answer. */
+  async setting(name: string): Promise<string | undefined> {
+    this.#connection.reopen();
+    const asked = async (client: RedisClient) =>
+      client.isCluster === true ? [] : client.config('GET', name);
+    const [, value] = (await this.#connection.ask(asked)) as string[];
+    return value;
   }
 
   close(): Promise<void> {

@@ -65,6 +65,22 @@ export const REFUSALS = {
       'them, or another store.',
     retryable: false,
   },
+  'not-durable': {
+    says: /^NOFILE/,
+    advice:
+      'A restart loses everything since the last save, however much was granted by then, so no ' +
+      'position is granted. Switch it on (appendonly yes), also in its configuration file, or ' +
+      'set `lossWindowMs` to the age of the oldest write that can be lost.',
+    retryable: false,
+  },
+  'new-file': {
+    says: /^NEWFILE/,
+    advice:
+      'If the file was switched off and on again, a restart loses what is granted before a ' +
+      'rewrite has ended, so no position is granted until then. If this lasts, see the log of ' +
+      'Redis and its disk, and send it BGREWRITEAOF.',
+    retryable: true,
+  },
   'cluster-node': {
     says: /^(MOVED|ASK) /,
     advice: 'This server is a node of a Cluster. Use redis+cluster:// or pass a Cluster client.',

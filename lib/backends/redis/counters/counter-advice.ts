@@ -4,13 +4,13 @@
  */
 import { SnowflakeError } from '../../../errors.js';
 
-export function notDurable(place: string): SnowflakeError {
+export function unsynced(place: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `${place}: the append-only file is off, so a restart loses everything since the last save, ` +
-      `however much was granted by then. No position is granted. Switch it on (appendonly yes), ` +
-      `or set \`lossWindowMs\` to the age of the oldest write that can be lost.`,
-    { retryable: false, details: { refusal: 'not-durable' } },
+    `${place}: appendfsync is no, so when its machine fails everything is lost that the system ` +
+      `had not written by itself, often half a minute. No position is granted. Set appendfsync ` +
+      `everysec, or set \`lossWindowMs\` to the age of the oldest write that can be lost.`,
+    { retryable: false, details: { refusal: 'not-synced' } },
   );
 }
 

@@ -1,7 +1,9 @@
 /**
  * Counters in Redis: one hash for each namespace, one atomic script for each operation. The scripts
- * apply the rules of lib/counters by the clock of Redis. A Redis that may lose everything when it
- * restarts is refused, unless somebody says how much it may lose.
+ * apply the rules of lib/counters by the clock of Redis.
+ *
+ * Promise: a Redis that may lose more than its loss window grants nothing, whenever its settings
+ * change, unless somebody says how much it may lose.
  */
 import { checkNew, checkTake, denseForm, formOf } from '../../../counters/check-take.js';
 import type {
@@ -12,9 +14,10 @@ import type {
   TakeRequest,
 } from '../../../counters/counter-store.js';
 import { namedGrant } from '../../../counters/grant-text.js';
+import { isSnowflakeError } from '../../../errors.js';
 import { RedisHash, hashOptionsOf, type RedisHashOptions } from '../connection/redis-hash.js';
 import { SCRIPTS } from '../scripts.generated.js';
-import { evicted, notDurable, withoutFile } from './counter-advice.js';
+import { evicted, unsynced, withoutFile } from './counter-advice.js';
 import { counterPage, takeAnswer } from './counter-answer.js';
 
 /** Options of redisCounters(). */
@@ -31,7 +34,8 @@ export interface RedisCountersOptions extends RedisHashOptions {
 export class RedisCounters implements CounterStore {
   readonly #hash: RedisHash;
   readonly #isBelieved: boolean;
-  #isDurable: Promise<void> | undefined;
+  /** What is known of appendfsync; `hidden` where it may not be asked. */
+  #sync: 'unknown' | 'enough' | 'hidden' = 'unknown';
 
   constructor(options: RedisCountersOptions) {
     this.#hash = new RedisHash('counters', options);
@@ -53,14 +57,16 @@ export class RedisCounters implements CounterStore {
 
   async take(request: TakeRequest): Promise<TakeAnswer> {
     checkTake(request);
-    await (this.#isDurable ??= this.#durable());
     const { counter, count, have, era = 0 } = request;
+    const script = this.#isBelieved ? SCRIPTS.takePositions : SCRIPTS.takeKeptPositions;
     const own =
       request.kind === 'dense'
         ? [request.skip, request.startAt ?? '', 0]
         : [request.aheadMs, '', request.perMs];
     const asked = [formOf(request), count, have, ...own, era];
-    return takeAnswer(await this.#hash.change(SCRIPTS.takePositions, counter, asked), counter);
+    const take = () => this.#hash.change(script, counter, asked);
+    const reply = await (request.kind === 'dense' ? this.#synced(take) : take());
+    return takeAnswer(reply, counter);
   }
 
   async giveBack(grant: string, unused: bigint): Promise<void> {
@@ -72,9 +78,10 @@ export class RedisCounters implements CounterStore {
 
   async create(counter: NewCounter): Promise<boolean> {
     checkNew(counter);
-    await (this.#isDurable ??= this.#durable());
+    const script = this.#isBelieved ? SCRIPTS.createCounter : SCRIPTS.createKeptCounter;
     const asked = [denseForm(counter.stores), counter.start];
-    const [status] = await this.#hash.change(SCRIPTS.createCounter, counter.counter, asked);
+    const create = () => this.#hash.change(script, counter.counter, asked);
+    const [status] = await this.#synced(create);
     return status === 'created';
   }
 
@@ -87,7 +94,9 @@ export class RedisCounters implements CounterStore {
   }
 
   async advice(): Promise<string[]> {
-    const advice = (await this.#keepsFile()) ? [] : [withoutFile(this.lossWindowMs)];
+    const [told] = await this.#hash.read(SCRIPTS.durability);
+    const isFileOff = /aof_enabled:0/.test(String(told));
+    const advice = isFileOff ? [withoutFile(this.lossWindowMs)] : [];
     const policy = await this.#hash.eviction();
     return policy === undefined ? advice : [...advice, evicted(policy)];
   }
@@ -96,21 +105,24 @@ export class RedisCounters implements CounterStore {
     return this.#hash.close();
   }
 
-  /** Asked once; again where it could not be asked. */
-  async #durable(): Promise<void> {
-    try {
-      if (this.#isBelieved || (await this.#keepsFile())) return;
-    } catch (error) {
-      this.#isDurable = undefined;
-      throw error;
-    }
-    this.#isDurable = undefined;
-    throw notDurable(this.place);
+  /**
+   * A script cannot read how the file is synced, so it is asked beside the script: an answer of the
+   * script is given away only where the file was synced enough after it.
+   */
+  async #synced<T>(change: () => Promise<T>): Promise<T> {
+    if (this.#sync === 'unknown') await this.#askSync();
+    const [answer] = await Promise.all([change(), this.#askSync()]);
+    return answer;
   }
 
-  async #keepsFile(): Promise<boolean> {
-    const [told] = await this.#hash.read(SCRIPTS.durability);
-    return !/aof_enabled:0/.test(String(told));
+  async #askSync(): Promise<void> {
+    if (this.#isBelieved || this.#sync === 'hidden') return;
+    const told = await this.#hash.setting('appendfsync').catch((error: unknown) => {
+      if (isSnowflakeError(error) && !error.retryable) return 'hidden' as const;
+      throw error;
+    });
+    this.#sync = told === 'no' ? 'unknown' : told === 'hidden' ? told : 'enough';
+    if (told === 'no') throw unsynced(this.place);
   }
 }
 

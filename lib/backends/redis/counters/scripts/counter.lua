@@ -5,6 +5,10 @@ local counter, lossWindow, random = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 if not lastTime then incarnation = random end
 if isOther then era = era + 1 end
 
+-- What a script says of the file that is relied on: how much a restart may lose beyond the window,
+-- and why nothing dense may be granted at all.
+local unsettledMs, doubt = 0, nil
+
 -- A counter is stored as its next position and form|era|margin|ready|window|count|grant.
 local LINE = '^([^|]*)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(.*)$'
 local nextField, restField = 'n:' .. counter, 'c:' .. counter

@@ -13,6 +13,12 @@ it('the client under test is ioredis 6', async () => {
   expect(version).toMatch(/^6\./);
 });
 
-for (const spec of ['redis.support', 'redis-database', 'redis-client', 'redis-refusals']) {
+for (const spec of [
+  'redis.support',
+  'redis-database',
+  'redis-client',
+  'redis-refusals',
+  'given-redis',
+]) {
   await import(`./${spec}.spec.js`);
 }

@@ -137,6 +137,12 @@ const SAID: Readonly<Partial<Record<RefusalName, string>>> = {
   'wrong-password': 'WRONGPASS invalid username-password pair or user is disabled.',
   database: 'ERR DB index is out of range script: 3d92afd9, on @user_script:1.',
   'unknown-server': 'NOSERVER INFO names no run_id and no master_replid',
+  'not-durable': 'NOFILE the append-only file is off',
+  'new-file': 'NEWFILE a rewrite of the append-only file is due',
+  'no-cluster': 'ERR This instance has cluster support disabled',
+  'no-sentinel': "All sentinels are unreachable. Last error: ERR unknown command 'sentinel'",
+  'no-redis': 'Protocol error, got "H" as reply type byte. Please report this.',
+  'no-tls-port': 'no TLS connection within 1500 ms',
   'cluster-node': 'MOVED 866 127.0.0.1:7001',
   'protected-mode': 'DENIED Redis is running in protected mode because',
   replica: "READONLY You can't write against a read only replica.",
@@ -147,6 +153,9 @@ const SAID: Readonly<Partial<Record<RefusalName, string>>> = {
   unreachable: 'connect ECONNREFUSED 127.0.0.1:1',
 };
 
+/** What the client says, not the server. */
+const NO_REPLIES = 'sentinel-login no-sentinel no-redis no-tls-port tls unreachable';
+
 function told(message: string, name = 'ReplyError') {
   const error = Object.assign(new Error(message), { name });
   return redisError(error, { where: 'h:6379, database 0', db: 0, secrets: [] });
@@ -154,7 +163,7 @@ function told(message: string, name = 'ReplyError') {
 
 it('every refusal has a sample, and is the first that fits it', () => {
   for (const [name, message] of Object.entries(SAID)) {
-    const isReply = !['sentinel-login', 'tls', 'unreachable'].includes(name);
+    const isReply = !NO_REPLIES.includes(name);
     const error = told(message, isReply ? 'ReplyError' : 'Error');
     expect(error.details).toMatchObject({ refusal: name });
     expect(error.message).toContain(REFUSALS[name as RefusalName].advice);

@@ -2,11 +2,16 @@
  * One client, from its first use to its end, however many use it.
  *
  * Promise: it is built once and connected once, whoever asks first; nothing outlives its end. A
- * connection on which nobody is answered any more is replaced.
+ * connection on which nobody is answered any more is replaced, and one that does not come up is
+ * told of while it is tried.
  */
-import type { Timers } from '../../../patience/timers.js';
-import { hearLaterErrors, type RedisClient } from './redis-client.js';
+import { systemTimers, type Timers } from '../../../patience/timers.js';
+import { withinLimit } from '../../../patience/within-limit.js';
+import { hearLaterErrors, speaksTls, type RedisClient } from './redis-client.js';
 import { Silence, SILENCE_MS } from './silence.js';
+
+/** Less than a call may take, which would end without a reason. */
+const CONNECT_MS = 1500;
 
 /** What somebody has of a client, which may be theirs alone. */
 export interface ClientUse {
@@ -29,9 +34,11 @@ export class ClientLife implements ClientUse {
   #lastError: Error | undefined;
   #isOver = false;
   readonly #silence: Silence;
+  readonly #timers: Timers;
 
-  constructor(build: () => Promise<RedisClient>, timers?: Timers) {
+  constructor(build: () => Promise<RedisClient>, timers = systemTimers) {
     this.#build = build;
+    this.#timers = timers;
     this.#silence = new Silence(() => this.#replace(), timers);
   }
 
@@ -47,7 +54,12 @@ export class ClientLife implements ClientUse {
     const client = await this.#opening;
     if (client.status === 'ready' || this.#isOver) return client;
     this.#settling ??= settled(client).finally(() => (this.#settling = undefined));
-    await this.answered(this.#settling);
+    const over = () => {
+      const kind = speaksTls(client) ? 'TLS connection' : 'connection';
+      throw new Error(`no ${kind} within ${CONNECT_MS} ms`);
+    };
+    const limit = { timers: this.#timers, ms: CONNECT_MS, over };
+    await withinLimit(this.answered(this.#settling), limit);
     return client;
   }
 

@@ -32,6 +32,9 @@ export type GivenClient = Pick<RedisClient, 'status' | 'isCluster' | 'options'> 
   duplicate(...args: never[]): unknown;
 };
 
+/** What Redis says first where it does not know a script by its hash. */
+export const UNKNOWN_SCRIPT = 'NOSCRIPT';
+
 /** Our connection answers at once or fails: the keeper repeats calls, the client must not queue. */
 const NODE_OPTIONS = {
   maxRetriesPerRequest: 1,
@@ -44,6 +47,8 @@ const NODE_OPTIONS = {
   // Telling its name comes first and hears the refusal of a server that is full, then keeps it.
   disableClientInfo: true,
   stringNumbers: false,
+  // ioredis 6 may give a map as an object.
+  replyMapping: 'legacy',
 } as const;
 
 const CONNECTION_OPTIONS = {
@@ -70,13 +75,36 @@ const CLUSTER_OPTIONS = {
  */
 export function duplicateClient(client: GivenClient): RedisClient {
   const given = client as unknown as { duplicate(...options: unknown[]): RedisClient };
-  if (!client.isCluster) return given.duplicate(CONNECTION_OPTIONS);
+  const options = (client.options ?? {}) as NodeOptions & { redisOptions?: NodeOptions };
+  if (!client.isCluster)
+    return given.duplicate({ ...CONNECTION_OPTIONS, ...reconnecting(options) });
   // What is given replaces the redisOptions as a whole, and with them password and TLS.
-  const { redisOptions } = (client.options ?? {}) as { redisOptions?: object };
+  const { redisOptions } = options;
   return given.duplicate([], {
     ...CLUSTER_OPTIONS,
-    redisOptions: { ...redisOptions, ...NODE_OPTIONS },
+    redisOptions: { ...redisOptions, ...NODE_OPTIONS, ...reconnecting(redisOptions) },
   });
+}
+
+interface NodeOptions {
+  readonly reconnectOnError?: ((error: Error) => unknown) | null;
+}
+
+/**
+ * A script that the server does not know yet is no reason to connect again: it would never be
+ * heard of. Nor is a command sent again, since what refuses it once may refuse it for ever.
+ */
+function reconnecting({ reconnectOnError }: NodeOptions = {}): NodeOptions {
+  if (typeof reconnectOnError !== 'function') return {};
+  const isReason = (error: Error) =>
+    !error.message.startsWith(UNKNOWN_SCRIPT) && Boolean(reconnectOnError(error));
+  return { reconnectOnError: isReason };
+}
+
+/** Whether it was asked to, on whichever of its connections. */
+export function speaksTls({ options }: RedisClient): boolean {
+  const { tls, redisOptions } = (options ?? {}) as { tls?: unknown; redisOptions?: object };
+  return Boolean(tls ?? (redisOptions as { tls?: unknown } | undefined)?.tls);
 }
 
 interface Streaming {

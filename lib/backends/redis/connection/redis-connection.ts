@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../../../errors.js';
 import { CallLine } from './call-line.js';
 import type { ClientUse } from './client-life.js';
-import type { RedisClient } from './redis-client.js';
+import { UNKNOWN_SCRIPT, type RedisClient } from './redis-client.js';
 import { redisError } from './redis-error.js';
 import type { RedisPlace } from './redis-place.js';
 
@@ -104,7 +104,7 @@ async function evaluated(
   try {
     return (await client.evalsha(script.sha1, ...asked)) as unknown[];
   } catch (error) {
-    if (!(error as Error).message.startsWith('NOSCRIPT')) throw error;
+    if (!(error as Error).message.startsWith(UNKNOWN_SCRIPT)) throw error;
     line.refuseOver();
     return (await client.eval(script.lua, ...asked)) as unknown[];
   }

@@ -23,7 +23,7 @@ export function redisError(cause: unknown, place: RedisPlace, lastError?: Error)
   const said = saidBy(reason);
   const [name, refusal] = refusalOf(reason, said);
   const { where, secrets } = place;
-  const plain = withoutSecrets(said.replace(/\.+$/, ''), secrets);
+  const plain = withoutSecrets(said.replace(/[.\s]+$/, ''), secrets);
   return new SnowflakeError('STORE_UNAVAILABLE', `Redis at ${where}: ${plain}. ${refusal.advice}`, {
     retryable: refusal.retryable,
     cause: plainCause(reason, secrets),
@@ -47,6 +47,8 @@ function isReply(error: Error): boolean {
 const PREFIXES = [/^Ready check failed: /, /^ERR Error running script \([^)]*\): @\S+: ?\d+: -?/];
 
 function saidBy(error: ClientError): string {
+  // It says how often it tried, which is once, and nothing of why.
+  if (error.name === 'MaxRetriesPerRequestError') return 'the connection was closed';
   const said = error.message || (typeof error.code === 'string' ? error.code : error.name);
   return PREFIXES.reduce((text, prefix) => text.replace(prefix, ''), said);
 }

@@ -86,6 +86,30 @@ export const REFUSALS = {
     advice: 'This server is a node of a Cluster. Use redis+cluster:// or pass a Cluster client.',
     retryable: false,
   },
+  'no-cluster': {
+    says: /^ERR This instance has cluster support disabled/,
+    advice: 'This is a single Redis. Use redis:// or pass a client that is no Cluster.',
+    retryable: false,
+  },
+  'no-sentinel': {
+    says: /^All sentinels are unreachable.*unknown command.*sentinel/i,
+    advice:
+      'What answers there is no Sentinel, but perhaps the Redis itself. Name the Sentinels, whose ' +
+      'port is 26379 by default, or use redis:// for a single Redis.',
+    retryable: false,
+  },
+  'no-redis': {
+    says: /^Protocol error, got/,
+    advice: 'What answers there is no Redis. Check host and port.',
+    retryable: false,
+  },
+  'no-tls-port': {
+    says: /^no TLS connection within/,
+    advice:
+      'A Redis without TLS on that port waits for ever for the rest of what it takes for a ' +
+      'command. Check that the port speaks TLS; use redis:// if it does not.',
+    retryable: true,
+  },
   'protected-mode': {
     says: /^DENIED/,
     advice:
@@ -133,7 +157,9 @@ export const REFUSALS = {
   },
   unreachable: {
     says: /^/,
-    advice: 'Check that Redis runs and can be reached from this host.',
+    advice:
+      'Check that Redis runs and can be reached from this host. Another server may listen there; ' +
+      'a port with TLS needs rediss://, one without it redis://.',
     retryable: true,
   },
 } as const satisfies Readonly<Record<string, Refusal>>;

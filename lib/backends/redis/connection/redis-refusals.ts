@@ -94,8 +94,8 @@ export const REFUSALS = {
   'no-sentinel': {
     says: /^All sentinels are unreachable.*unknown command.*sentinel/i,
     advice:
-      'What answers there is no Sentinel, but perhaps the Redis itself. Name the Sentinels, whose ' +
-      'port is 26379 by default, or use redis:// for a single Redis.',
+      'What answers there is no Sentinel, but perhaps the Redis itself. Name the Sentinels, ' +
+      'whose port is 26379 by default, or use redis:// for a single Redis.',
     retryable: false,
   },
   'no-redis': {

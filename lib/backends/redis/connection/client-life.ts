@@ -2,8 +2,8 @@
  * One client, from its first use to its end, however many use it.
  *
  * Promise: it is built once and connected once, whoever asks first; nothing outlives its end. A
- * connection on which nobody is answered any more is replaced, and one that does not come up is
- * told of while it is tried.
+ * connection on which nobody is answered any more is replaced, and TLS that does not come up is
+ * told of while it is tried: a port without it says nothing.
  */
 import { systemTimers, type Timers } from '../../../patience/timers.js';
 import { withinLimit } from '../../../patience/within-limit.js';
@@ -11,7 +11,7 @@ import { hearLaterErrors, speaksTls, type RedisClient } from './redis-client.js'
 import { Silence, SILENCE_MS } from './silence.js';
 
 /** Less than a call may take, which would end without a reason. */
-const CONNECT_MS = 1500;
+const TLS_MS = 1500;
 
 /** What somebody has of a client, which may be theirs alone. */
 export interface ClientUse {
@@ -54,12 +54,8 @@ export class ClientLife implements ClientUse {
     const client = await this.#opening;
     if (client.status === 'ready' || this.#isOver) return client;
     this.#settling ??= settled(client).finally(() => (this.#settling = undefined));
-    const over = () => {
-      const kind = speaksTls(client) ? 'TLS connection' : 'connection';
-      throw new Error(`no ${kind} within ${CONNECT_MS} ms`);
-    };
-    const limit = { timers: this.#timers, ms: CONNECT_MS, over };
-    await withinLimit(this.answered(this.#settling), limit);
+    const settling = this.answered(this.#settling);
+    await (speaksTls(client) ? this.#withinLimit(settling) : settling);
     return client;
   }
 
@@ -71,6 +67,13 @@ export class ClientLife implements ClientUse {
     this.#isOver = true;
     // Not QUIT: a server that hangs would never answer it, and nothing is under way any more.
     this.#client?.disconnect();
+  }
+
+  #withinLimit(settling: Promise<void>): Promise<void> {
+    const over = () => {
+      throw new Error(`no TLS connection within ${TLS_MS} ms`);
+    };
+    return withinLimit(settling, { timers: this.#timers, ms: TLS_MS, over });
   }
 
   /** Its calls go on over the next connection, or fail with it. */

@@ -4,7 +4,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { clockOfMembers } from '../../lib/backends/etcd/worker-ids/etcd-clock.js';
-import { isLost, runIn, runText } from '../../lib/backends/etcd/worker-ids/etcd-run.js';
+import { fateOf, runIn, runText } from '../../lib/backends/etcd/worker-ids/etcd-run.js';
 import { EtcdWitness } from '../../lib/backends/etcd/worker-ids/etcd-witness.js';
 import { nowOf } from '../../lib/registry/registry-clock.js';
 
@@ -21,15 +21,18 @@ describe('a run', () => {
   });
 
   it.each([
-    ['nothing happened', NOW, 5, false],
-    ['the log went on', { ...NOW, term: 4 }, 500, false],
-    ['a member has not heard of a term yet', { ...NOW, term: 0 }, 5, false],
-    ['nobody may ask', NOW, undefined, false],
-    ['the log is shorter', NOW, 4, true],
-    ['the term is lower', { ...NOW, term: 2 }, undefined, true],
-    ['the cluster is another one', { ...NOW, clusterId: '8' }, 5, true],
-  ])('%s', (_what, now, gap, lost) => {
-    expect(isLost(RUN, now, gap)).toBe(lost);
+    ['nothing happened', NOW, 5, 'same'],
+    ['the log went on', NOW, 500, 'same'],
+    ['a member has not heard of a term yet', { ...NOW, term: 0 }, 5, 'same'],
+    ['nobody may ask', NOW, undefined, 'same'],
+    ['there is another leader', { ...NOW, term: 4 }, 5, 'elected'],
+    ['there is another leader, and nobody may ask', { ...NOW, term: 4 }, undefined, 'elected'],
+    ['the log is shorter', NOW, 4, 'lost'],
+    ['the log is shorter, under another leader', { ...NOW, term: 4 }, 4, 'lost'],
+    ['the term is lower', { ...NOW, term: 2 }, undefined, 'lost'],
+    ['the cluster is another one', { ...NOW, clusterId: '8' }, 5, 'lost'],
+  ])('%s', (_what, now, gap, fate) => {
+    expect(fateOf(RUN, now, gap)).toBe(fate);
   });
 });
 
@@ -44,7 +47,7 @@ describe('a witness', () => {
     const witness = new EtcdWitness();
     const sight = { socket, header, mark: witness.mark(), server };
     expect(witness.isBelieved(sight)).toBe(false);
-    expect(witness.examine(sight, status)).toBe(true);
+    expect(witness.examine(sight, status)).toBe('same');
     const next = { ...sight, mark: witness.mark() };
     expect(witness.isBelieved(next)).toBe(true);
     return { witness, sight: next };
@@ -63,9 +66,12 @@ describe('a witness', () => {
 
   it('takes an older revision, and a shorter log than it saw, for a loss', () => {
     const { witness, sight } = examined();
-    expect(witness.examine({ ...sight, header: { ...header, revision: 99 } }, status)).toBe(false);
+    const older = { ...header, revision: 99 };
+    expect(witness.examine({ ...sight, header: older }, status)).toBe('lost');
+    // Also where an election explains the rest.
+    expect(witness.examine({ ...sight, header: { ...older, term: 4 } }, status)).toBe('lost');
     // More than the run says, and less than was seen.
-    expect(witness.examine(sight, { index: 109, revision: 100 })).toBe(false);
+    expect(witness.examine(sight, { index: 109, revision: 100 })).toBe('lost');
   });
 
   it('takes nothing for a loss that was asked for before what it saw', () => {
@@ -80,7 +86,7 @@ describe('a witness', () => {
     const named = runText({ clusterId: '7', gap: -90, term: 2, random: 's' });
     const restored = { ...header, revision: 95, term: 2 };
     const other = { ...sight, socket: {}, server: named, header: restored };
-    expect(witness.examine(other, { index: 6, revision: 95 })).toBe(true);
+    expect(witness.examine(other, { index: 6, revision: 95 })).toBe('same');
     // What was seen of the run before says nothing about this one.
     const next = { ...other, mark: witness.mark(), header: { ...restored, revision: 96 } };
     expect(witness.isBelieved(next)).toBe(true);

@@ -128,6 +128,22 @@ describe('a lock in etcd', () => {
     await proxy.close();
   });
 
+  it('is not lost where others write while its run begins', async () => {
+    const keys = new EtcdKeys(ENDPOINT, randomUUID());
+    const others = new EtcdKeys(ENDPOINT, randomUUID());
+    const proxy = await etcdProxy(ENDPOINT, async ({ path, pass }) => {
+      if (path === 'maintenance/status') {
+        for (let count = 0; count < 20; count++) await others.put('x', String(count));
+      }
+      return pass();
+    });
+    const store = storeAt(proxy.endpoint, keys.namespace);
+    await store.release(await heldIn(store, namedLock('a', SHORT)));
+    const other = storeAt(ENDPOINT, keys.namespace);
+    expect(await other.acquire(namedLock('a', SHORT))).toMatchObject({ status: 'ok', era: 1 });
+    await proxy.close();
+  });
+
   it('is seen to have two holders where what was read is not compared', async () => {
     const proxy = await etcdProxy(ENDPOINT, async ({ body, pass }) => {
       const asked = JSON.parse(body || '{}') as { compare?: { target: string }[] };

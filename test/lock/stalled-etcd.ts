@@ -20,6 +20,8 @@ interface Stall {
   readonly before: (isWritten: Says, run: () => Promise<void>) => void;
   /** Changes the answer to such a write, once. */
   readonly instead: (isWritten: Says, answer: (body: string) => string) => void;
+  /** From now on another leader answers. */
+  readonly elect: () => void;
 }
 
 type Says = (body: string) => boolean;
@@ -67,7 +69,33 @@ export const STALLS: Readonly<Record<string, (stall: Stall) => Promise<string>>>
     const { status } = await stall.other.extend({ ...next[0]!, ttlMs: 1000 });
     return status === 'ok' ? 'good' : status;
   },
+  'is granted to nobody after an election, until those before have ended': async (stall) => {
+    const { stalled, elect } = stall;
+    const request = namedLock('a', LONG);
+    await heldIn(stalled, request);
+    elect();
+    const other = await stalled.acquire(namedLock('b', LONG));
+    const same = await stalled.acquire(request);
+    const isGood = other.status === 'wait' && same.status === 'wait';
+    return isGood ? 'good' : `${other.status} ${same.status}`;
+  },
+  'stays with its holder through an election': async ({ stalled, elect }) => {
+    const held = await heldIn(stalled, namedLock('a', LONG));
+    elect();
+    const { status } = await stalled.extend({ ...held, ttlMs: 1000 });
+    return status === 'ok' ? 'good' : status;
+  },
+  'is released through an election': async ({ keys, stalled, elect }) => {
+    const held = await heldIn(stalled, namedLock('a', LONG));
+    elect();
+    await stalled.release(held);
+    return (await keys.all()).has('locks/held/a') ? 'held' : 'good';
+  },
 };
+
+function nextTerm(body: string): string {
+  return body.replace(/"raft_term":"(\d+)"/, (_, term) => `"raft_term":"${Number(term) + 1}"`);
+}
 
 /** As if the time of the first holder were over. */
 async function handedOn({ keys, other }: Stall): Promise<HeldLock> {
@@ -101,7 +129,13 @@ export async function stalls(endpoint: string, make: Make, name: string): Promis
     // Of a namespace that is new nothing was forgotten.
     await stalled.acquire(namedLock('first', LONG));
     await keys.delete('locks/wait');
-    return await STALLS[name]!({ keys, stalled, other, before, instead });
+    const elect = (): void => {
+      proxy.handler = async ({ pass }) => {
+        const passed = await pass();
+        return { ...passed, body: nextTerm(passed.body) };
+      };
+    };
+    return await STALLS[name]!({ keys, stalled, other, before, instead, elect });
   } finally {
     await Promise.all([stalled.close!(), other.close!()]);
     await proxy.close();

@@ -7,6 +7,7 @@
 const STORE = 'backends/etcd/locks/etcd-lock-store.ts';
 const READER = 'backends/etcd/locks/etcd-lock-reader.ts';
 const WRITER = 'backends/etcd/locks/etcd-lock-writer.ts';
+const RUN = 'backends/etcd/worker-ids/etcd-run.ts';
 
 const edit = (/** @type {string} */ file, /** @type {string} */ find, put = '') => ({
   file,
@@ -31,7 +32,7 @@ export const ETCD_LOCK_MUTANTS = [
   {
     name: 'an attempt that asks again is somebody else',
     by: 'answers an attempt that asks again with the same token',
-    edits: [edit(STORE, 'isOfNow && held.holder === holder)', 'isOfNow && held.holder === "")')],
+    edits: [edit(STORE, 'isOfNow && held.holder === holder;', 'isOfNow && held.holder === "";')],
   },
   {
     name: 'anybody extends and releases',
@@ -84,8 +85,8 @@ export const ETCD_LOCK_MUTANTS = [
     name: 'a change of clusters is ignored',
     by: 'grants nothing when another server answers, until what was forgotten has ended',
     edits: [
-      edit(READER, 'header: isSame ? stored : undefined', 'header: stored'),
-      edit(WRITER, 'if (await this.#reader.isSame(', 'if (true || await this.#reader.isSame('),
+      edit(READER, "header: fate === 'same' ? stored : undefined", 'header: stored'),
+      edit(WRITER, "if (fate === 'same') return", 'if (mark !== undefined) return'),
     ],
   },
   {
@@ -152,13 +153,7 @@ export const ETCD_LOCK_MUTANTS = [
   {
     name: 'whatever cluster answers has written it',
     by: 'is not granted by an answer of another cluster',
-    edits: [
-      edit(
-        WRITER,
-        'if (await this.#reader.isSame(found.header.server, { answer, header, mark })) {',
-        'if (mark !== undefined) {',
-      ),
-    ],
+    edits: [edit(WRITER, "if (fate === 'same') return", 'if (mark !== undefined) return')],
   },
   {
     name: 'an extension takes the lock from whoever holds it',
@@ -170,6 +165,32 @@ export const ETCD_LOCK_MUTANTS = [
     by: 'is not released by a holder that stalled until another one held it',
     edits: [
       edit(WRITER, 'compare: [isUnchanged(key, modRevision)], success', 'compare: [], success'),
+    ],
+  },
+  {
+    name: 'another leader is believed to lack nothing',
+    by: 'is granted to nobody after an election, until those before have ended',
+    edits: [edit(RUN, 'now.term === run.term', 'now.term >= run.term')],
+  },
+  {
+    name: 'an attempt that asks again after an election holds what it held',
+    by: 'is granted to nobody after an election, until those before have ended',
+    edits: [edit(STORE, '(isMine || !isOfNow)', '!isOfNow')],
+  },
+  {
+    name: 'an election takes all locks away',
+    by: 'stays with its holder through an election',
+    edits: [edit(READER, "(fate === 'elected' ? 0 : 1)", '1')],
+  },
+  {
+    name: 'a holder lets go in vain after an election',
+    by: 'is released through an election',
+    edits: [
+      edit(
+        STORE,
+        'return this.#begin(found, { longestMs: held.leaseMs',
+        'return done; void ({ a: 1',
+      ),
     ],
   },
 ];

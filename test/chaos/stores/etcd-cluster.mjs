@@ -1,5 +1,5 @@
 /**
- * Three members of etcd that can be killed, stopped and restored, each behind a proxy.
+ * Members of etcd, three or another number, that can be killed, stopped and restored.
  */
 import { spawnSync } from 'node:child_process';
 import { renameSync, rmSync } from 'node:fs';
@@ -12,7 +12,7 @@ import {
   startEtcdMember,
 } from '../../../scripts/servers/start-etcd.mjs';
 import { until } from '../until.mjs';
-import { ran } from './store-fault.mjs';
+import { copyFolder, ran } from './store-fault.mjs';
 
 const TOKEN = 'chaos';
 const base64 = (/** @type {string} */ text) => Buffer.from(text).toString('base64');
@@ -25,8 +25,8 @@ export class EtcdCluster {
   /** Those that run, by name. @type {Map<string, { pid: number, stop: () => Promise<void> }>} */
   running = new Map();
 
-  async create() {
-    this.members = await etcdMembers(3);
+  async create(memberCount = 3) {
+    this.members = await etcdMembers(memberCount);
     await this.startAll();
   }
 
@@ -111,7 +111,16 @@ export class EtcdCluster {
     }
   }
 
-  /** All members from the last snapshot. */
+  /** The folders of all members, log and all, as a snapshot of their disks has them. */
+  async copyFolders() {
+    await this.killAll();
+    for (const member of this.members) {
+      copyFolder(this.#data(member), `${this.#data(member)}.old`, this.user);
+    }
+    await this.startAll();
+  }
+
+  /** All members from the last snapshot or copy. */
   async restore() {
     await this.killAll();
     for (const member of this.members) {

@@ -30,6 +30,8 @@ export interface EtcdLockHeader {
 /** One lock that is held. */
 export interface EtcdLockValue {
   readonly era: number;
+  /** Of the header when it was granted. */
+  readonly tokenBase: bigint;
   /** Empty where it was released, and is only kept from others. */
   readonly holder: string;
   readonly label: string;
@@ -86,15 +88,15 @@ function tokenIn(digits: unknown): bigint {
   return token;
 }
 
-export function valueText(value: EtcdLockValue): string {
-  return JSON.stringify({ version: VERSION, ...value });
+export function valueText({ tokenBase, ...rest }: EtcdLockValue): string {
+  return JSON.stringify({ version: VERSION, ...rest, tokenBase: String(tokenBase) });
 }
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable */
 export function lockValueIn(text: string): EtcdLockValue {
   const fields = wholeFields(text, ['holder', 'label'], ['era', 'sinceMs', 'leaseMs']);
   const { version: _, ...value } = fields as unknown as EtcdLockValue & { version: string };
-  return value;
+  return { ...value, tokenBase: tokenIn(fields['tokenBase']) };
 }
 
 function wholeFields(text: string, texts: readonly string[], numbers: readonly string[]) {

@@ -2,7 +2,8 @@
  * Reads a lock with all that it rests on, at one revision, from a run of etcd that was examined.
  *
  * Promise: where etcd may have forgotten anything, a new run begins before anybody goes on: nothing
- * is granted in it until whatever was forgotten has ended, and its tokens are higher than all.
+ * is granted in it until whatever was forgotten has ended, and its tokens are higher than all. Who
+ * holds a lock that stands there keeps it through an election, and loses it with what was lost.
  */
 import { randomUUID } from 'node:crypto';
 import { isSnowflakeError } from '../../../errors.js';
@@ -10,7 +11,7 @@ import { firstTokenAt } from '../../../lock/token.js';
 import { headerIn, listIn, type EtcdAnswer, type EtcdHeader } from '../connection/etcd-answer.js';
 import type { EtcdClient } from '../connection/etcd-client.js';
 import { EtcdMembers } from '../worker-ids/etcd-members.js';
-import { runText } from '../worker-ids/etcd-run.js';
+import { runText, type Fate } from '../worker-ids/etcd-run.js';
 import { keyValueIn, toBase64, type KeyValue } from '../worker-ids/etcd-rows.js';
 import { foundBy, get } from '../worker-ids/etcd-transaction.js';
 import { EtcdWitness, type Mark } from '../worker-ids/etcd-witness.js';
@@ -39,6 +40,7 @@ export interface FoundLock extends Leased, EtcdLockValue {
 export interface Found {
   readonly answer: EtcdAnswer;
   readonly revision: number;
+  readonly fate: Fate;
   /** Undefined where there is none, or where it is of a run that is over. */
   readonly header: EtcdLockHeader | undefined;
   /** As it stands there. */
@@ -96,25 +98,27 @@ export class EtcdLockReader {
     });
     const [[kept] = [], [waiting] = [], [raised] = [], found = []] = lists;
     const stored = kept && lockHeaderIn(kept.value);
-    const isSame = stored && (await this.isSame(stored.server, { answer, header: at, mark }));
+    const seen = { answer, header: at, mark };
+    const fate = stored === undefined ? 'lost' : await this.fateOf(stored.server, seen);
     return {
       answer,
       revision: at.revision,
-      header: isSame ? stored : undefined,
+      fate,
+      header: fate === 'same' ? stored : undefined,
       headerText: kept?.value,
       wait: waiting,
       raise: raised,
-      locks: found.map((row) => this.#lockIn(row, stored)),
+      locks: found.map((row) => this.#lockIn(row)),
     };
   }
 
-  /** Whether nothing was forgotten in a run up to an answer. */
-  async isSame(
+  /** What became of a run up to an answer. */
+  async fateOf(
     server: string,
     { answer, header, mark }: { answer: EtcdAnswer; header: EtcdHeader; mark: Mark },
-  ): Promise<boolean> {
+  ): Promise<Fate> {
     const sight = { socket: answer.socket, header, mark, server };
-    if (this.#witness.isBelieved(sight)) return true;
+    if (this.#witness.isBelieved(sight)) return 'same';
     const status = await this.#members.status(answer.endpoint, header.memberId);
     return this.#witness.examine(sight, status);
   }
@@ -140,11 +144,15 @@ export class EtcdLockReader {
   }
 
   /** Nothing is done where somebody else was faster: it is read again. */
-  async beginRun({ answer, headerText: before }: Found, asked: Asked): Promise<void> {
-    const { clusterId, memberId, term, revision } = this.#client.read(answer, headerIn);
+  async beginRun({ answer, fate, headerText: before }: Found, asked: Asked): Promise<void> {
+    const { header: key, wait } = this.#keys;
+    const { memberId } = this.#client.read(answer, headerIn);
     const status = await this.#members.status(answer.endpoint, memberId);
+    // Later than the status, so that the gap is at most what it was.
+    const now = await this.#client.ask({ path: 'kv/range', body: { key: toBase64(key) } });
+    const { clusterId, term, revision } = this.#client.read(now, headerIn);
     const gap = status && status.index - revision;
-    const [timed, at] = [firstTokenAt(answer.timeMs), BigInt(revision)];
+    const [timed, at] = [firstTokenAt(now.timeMs), BigInt(revision)];
     const server = runText({ clusterId, gap, term, random: randomUUID() });
     const old = before === undefined ? undefined : lockHeaderIn(before);
     const longestMs = Math.max(old?.longestMs ?? 0, asked.longestMs);
@@ -153,13 +161,12 @@ export class EtcdLockReader {
     const tokenBase = greatest([old?.tokenBase ?? 0n, timed - at, asked.have - at]);
     const header = {
       server,
-      era: (old?.era ?? 0) + 1,
+      era: (old?.era ?? 0) + (fate === 'elected' ? 0 : 1),
       tokenBase,
       forgottenTo: tokenBase + at,
       longestMs,
       provenMs: old?.provenMs ?? 0,
     };
-    const { header: key, wait } = this.#keys;
     const body = {
       compare: [isText(key, before)],
       success: [putWith(key, headerText(header)), putWith(wait, server, lease.id)],
@@ -168,16 +175,10 @@ export class EtcdLockReader {
     if (fields['succeeded'] !== true) await this.#leases.dropped(lease.id);
   }
 
-  #lockIn(row: LeasedKey, header: EtcdLockHeader | undefined): FoundLock {
-    const { lease, modRevision, createRevision } = row;
-    const token = (header?.tokenBase ?? 0n) + BigInt(createRevision);
-    return {
-      ...lockValueIn(row.value),
-      name: this.#keys.nameOf(row.key),
-      token,
-      modRevision,
-      lease,
-    };
+  #lockIn({ key, value: text, lease, modRevision, createRevision }: LeasedKey): FoundLock {
+    const value = lockValueIn(text);
+    const token = value.tokenBase + BigInt(createRevision);
+    return { ...value, name: this.#keys.nameOf(key), token, modRevision, lease };
   }
 }
 

@@ -99,9 +99,10 @@ export class EtcdLocks implements LockStore {
     const [held] = locks;
     if (longestMs > header.longestMs) return this.#writer.raised(found, longestMs);
     const isOfNow = held?.era === header.era;
-    if (held !== undefined && isOfNow && held.holder === holder) return this.#again(found, request);
-    // Whoever held it before the loss will be told that it is lost.
-    if (wait !== undefined && !isOfNow) return this.#waiting(wait.lease);
+    const isMine = isOfNow && held.holder === holder;
+    // Whoever held it before a loss will be told so. What is this attempt's may be so no longer.
+    if (wait !== undefined && (isMine || !isOfNow)) return this.#waiting(wait.lease);
+    if (isMine) return this.#again(found, request);
     if (held !== undefined) return this.#refused(held);
     if (raise !== undefined && ttlMs > header.provenMs) return this.#waiting(raise.lease);
     const token = await this.#writer.granted(found, request);
@@ -137,8 +138,9 @@ export class EtcdLocks implements LockStore {
     const found = await this.#reader.read(request.lock);
     const [held] = found.locks;
     const done = { answer: undefined };
-    if (!isKnown(found) || held === undefined || !isOf(held, request)) return done;
+    if (held === undefined || !isOf(held, request)) return done;
     const { keepMs = 0 } = request;
+    if (!isKnown(found)) return this.#begin(found, { longestMs: held.leaseMs, have: held.token });
     if (keepMs > 0) {
       const kept = await this.#writer.prolonged(found, { ...held, holder: '', leaseMs: 0 }, keepMs);
       return kept ? done : undefined;

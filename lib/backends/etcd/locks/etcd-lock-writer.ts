@@ -8,6 +8,7 @@ import { isSnowflakeError } from '../../../errors.js';
 import type { AcquireRequest } from '../../../lock/lock-store.js';
 import { headerIn } from '../connection/etcd-answer.js';
 import type { EtcdClient } from '../connection/etcd-client.js';
+import { RUN_ENDED } from '../worker-ids/etcd-run.js';
 import { isUnchanged } from '../worker-ids/etcd-transaction.js';
 import type { EtcdLease, EtcdLeases } from './etcd-leases.js';
 import { headerText, valueText, type EtcdLockValue, type LockKeys } from './etcd-lock-keys.js';
@@ -47,23 +48,24 @@ export class EtcdLockWriter {
   async granted(found: Known, request: AcquireRequest): Promise<bigint | undefined> {
     const { lock, holder, label, ttlMs } = request;
     const { header, answer } = found;
+    const { era, tokenBase } = header;
     const lease = await this.#leases.granted(ttlMs);
     const own = { holder, label, sinceMs: answer.timeMs, leaseMs: lease.ms };
     const key = this.#keys.lock(lock);
     const revision = await this.#written(found, {
       lease,
       compare: [isAbsent(this.#keys.wait), isAbsent(key)],
-      put: { key, value: { era: header.era, ...own } },
+      put: { key, value: { era, tokenBase, ...own } },
     });
-    return revision === undefined ? undefined : header.tokenBase + BigInt(revision);
+    return revision === undefined ? undefined : tokenBase + BigInt(revision);
   }
 
   /** By a new lease, which a majority grants now; the old one holds nothing from then on. */
   async prolonged(found: Known, held: FoundLock, ttlMs: number): Promise<boolean> {
-    const { name, era, holder, label, sinceMs, modRevision } = held;
+    const { name, modRevision, era, tokenBase, holder, label, sinceMs } = held;
     const key = this.#keys.lock(name);
     const lease = await this.#leases.granted(Math.max(ttlMs, held.leaseMs));
-    const value = { era, holder, label, sinceMs, leaseMs: lease.ms };
+    const value = { era, tokenBase, holder, label, sinceMs, leaseMs: lease.ms };
     const compare = [isUnchanged(key, modRevision)];
     const revision = await this.#written(found, { lease, compare, put: { key, value } });
     if (revision !== undefined) await this.#leases.dropped(held.lease);
@@ -118,9 +120,8 @@ export class EtcdLockWriter {
       return undefined;
     }
     const header = this.#client.read(answer, headerIn);
-    if (await this.#reader.isSame(found.header.server, { answer, header, mark })) {
-      return header.revision;
-    }
-    throw this.#client.told(answer.endpoint, new Error('was restored from an old copy'));
+    const fate = await this.#reader.fateOf(found.header.server, { answer, header, mark });
+    if (fate === 'same') return header.revision;
+    throw this.#client.told(answer.endpoint, new Error(RUN_ENDED));
   }
 }

@@ -23,7 +23,7 @@ import { etcdAdvice, etcdFindings } from './etcd-findings.js';
 import { EtcdMembers } from './etcd-members.js';
 import { EtcdReader, type Found } from './etcd-reader.js';
 import * as rows from './etcd-rows.js';
-import { runText } from './etcd-run.js';
+import { RUN_ENDED, runText } from './etcd-run.js';
 import * as transaction from './etcd-transaction.js';
 import { EtcdWitness, type Sight } from './etcd-witness.js';
 
@@ -115,7 +115,7 @@ export class EtcdStore implements SliceStore {
     const { isTaken, header, replaced } = this.#client.read(answer, transaction.writtenBy);
     if (!isTaken) return false;
     if (!(await this.#isSame({ answer, header, mark }, write.server))) {
-      throw this.#client.told(answer.endpoint, new Error('was restored from an old copy'));
+      throw this.#client.told(answer.endpoint, new Error(RUN_ENDED));
     }
     await this.#forget(write, replaced);
     return true;
@@ -142,7 +142,7 @@ export class EtcdStore implements SliceStore {
     const sight: Sight = { socket: answer.socket, header, mark, server };
     if (this.#witness.isBelieved(sight)) return true;
     const status = await this.#members.status(answer.endpoint, header.memberId);
-    return this.#witness.examine(sight, status);
+    return this.#witness.examine(sight, status) === 'same';
   }
 
   /** Names a new run, unless somebody else was faster. */

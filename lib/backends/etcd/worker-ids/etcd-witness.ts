@@ -6,12 +6,13 @@
  * A cluster that forgot nothing is never taken for one that did.
  */
 import type { EtcdHeader } from '../connection/etcd-answer.js';
-import { fellBack, isLost, runIn, type Progress } from './etcd-run.js';
+import { fateOf, runIn, type Fate } from './etcd-run.js';
 
 /** Of the run that was examined last. */
 interface Known {
   readonly server: string;
-  seen: Progress;
+  /** The highest revision. */
+  seen: number;
   /** At least this large. */
   gap?: number;
   /** Of the log, when it was examined. */
@@ -21,7 +22,7 @@ interface Known {
 /** What was known when something was asked. */
 export interface Mark {
   readonly known?: Known | undefined;
-  readonly seen?: Progress | undefined;
+  readonly seen?: number | undefined;
   readonly index?: number | undefined;
 }
 
@@ -54,41 +55,38 @@ export class EtcdWitness {
     const { known, seen } = mark;
     if (this.#examined.get(socket) !== standing(header)) return false;
     if (known === undefined || known !== this.#known || known.server !== server) return false;
-    if (fellBack(header, seen!)) return false;
+    if (header.revision < seen!) return false;
     note(known, header, mark);
     return true;
   }
 
   /**
-   * Whether the run goes on.
+   * What became of the run.
    *
    * @param status of the member that answered, asked after its answer; absent where the user may
    * not ask
    */
-  examine({ socket, header, mark, server }: Sight, status?: MemberStatus): boolean {
+  examine({ socket, header, mark, server }: Sight, status?: MemberStatus): Fate {
     const run = runIn(server);
     // At least what it is: an entry may have been applied between the two.
     const gap = status && status.index - status.revision;
-    if (run === undefined || isLost(run, header, gap)) return false;
+    const fate = run === undefined ? 'lost' : fateOf(run, header, gap);
     const known = this.#known?.server === server ? this.#known : undefined;
     if (known !== undefined) {
-      if (gap !== undefined && known.gap !== undefined && gap < known.gap) return false;
-      if (mark.known === known && fellBack(header, mark.seen!)) return false;
+      if (gap !== undefined && known.gap !== undefined && gap < known.gap) return 'lost';
+      if (mark.known === known && header.revision < mark.seen!) return 'lost';
     }
-    this.#known = known ?? { server, seen: header };
+    if (fate !== 'same') return fate;
+    this.#known = known ?? { server, seen: header.revision };
     note(this.#known, header, mark);
     this.#known.index = status?.index;
     this.#examined.set(socket, standing(header));
-    return true;
+    return fate;
   }
 }
 
 function note(known: Known, header: EtcdHeader, mark: Mark): void {
-  known.seen = {
-    clusterId: header.clusterId,
-    term: Math.max(known.seen.term, header.term),
-    revision: Math.max(known.seen.revision, header.revision),
-  };
+  known.seen = Math.max(known.seen, header.revision);
   if (mark.known !== known || mark.index === undefined) return;
   // The revision was read after the index, so that the gap is at least this large.
   known.gap = Math.max(known.gap ?? -Infinity, mark.index - header.revision);

@@ -2,13 +2,16 @@
  * A folder as a place for compare-and-swap: what goes wrong with disks and files is said in words,
  * nothing is lost by it, and what was put in its place is noticed.
  */
+import { spawnSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,6 +35,9 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const statesIn = (path: string) => readdirSync(path).filter((name) => name.startsWith('state-'));
+/** False for those who may not mount, who see that it is made where nothing is. */
+const mounted = (path: string): boolean =>
+  spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', path]).status === 0;
 const header = { workerId: HEADER_ID, ceilingMs: 0, text: '{}' };
 
 /** A write of the header by whoever has read what is there. */
@@ -182,6 +188,48 @@ describe('a registry in a folder', () => {
       retryable: false,
       message: expect.stringContaining('Part of its path is a file') as unknown,
     });
+  });
+
+  it.each(['.gitkeep', 'lost+found', '.DS_Store'])(
+    'is not made among files of others, of which it names one: %s',
+    async (name) => {
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(folder, name), '');
+      const failing = new FolderStore(folder).read({ workerIds: [] });
+      await expect(failing).rejects.toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+        retryable: false,
+        message: expect.stringContaining(`it holds ${name}, which is not of a registry`) as unknown,
+      });
+      expect(readdirSync(join(root, 'var'))).toEqual(['shop']);
+    },
+  );
+
+  it('is not made in place of a symbolic link', async () => {
+    const target = join(root, 'target');
+    mkdirSync(target);
+    mkdirSync(join(root, 'var'));
+    symlinkSync(target, folder);
+    const failing = new FolderStore(folder).read({ workerIds: [] });
+    await expect(failing).rejects.toMatchObject({
+      retryable: false,
+      message: expect.stringContaining('Name the folder that it leads to') as unknown,
+    });
+  });
+
+  it('is not made in place of a mount point', async () => {
+    mkdirSync(folder, { recursive: true });
+    const isMounted = mounted(folder);
+    try {
+      const failing = new FolderStore(folder).read({ workerIds: [] });
+      if (!isMounted) return void (await failing);
+      await expect(failing).rejects.toMatchObject({
+        retryable: false,
+        message: expect.stringContaining('Name a folder in it') as unknown,
+      });
+    } finally {
+      if (isMounted) spawnSync('umount', [folder]);
+    }
   });
 
   it.each([

@@ -39,6 +39,15 @@ export function folderError(error: unknown, folder: string): SnowflakeError {
   );
 }
 
+/** Where none can be made, for a reason that no time cures. */
+export function notMade(folder: string, reason: string): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `No registry can be made in the folder ${folder}: ${reason}`,
+    { retryable: false },
+  );
+}
+
 export function spoilt(folder: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',

@@ -8,9 +8,10 @@
  * it, and a killed process leaves nothing but a file that nobody points at.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { codeOf, folderError, spoilt } from './folder-errors.js';
+import { shownName } from '../../shown.js';
+import { codeOf, folderError, notMade, spoilt } from './folder-errors.js';
 
 export interface FolderValue {
   readonly text: string;
@@ -28,6 +29,7 @@ const NOTHING_BEFORE = '0'.repeat(24);
 /** A name may be missed while it changes, and a file be gone that was pointed at a moment ago. */
 const TRY_COUNT = 100;
 
+const isOurs = (name: string) => POINTER.test(name) || STATE.test(name);
 const newId = () => randomBytes(12).toString('hex');
 
 export class FolderFiles {
@@ -37,7 +39,7 @@ export class FolderFiles {
   async load(): Promise<FolderValue | undefined> {
     for (let count = 0; count < TRY_COUNT; count++) {
       const names = await this.names();
-      if (!names.some((name) => POINTER.test(name) || STATE.test(name))) return undefined;
+      if (!names.some(isOurs)) return undefined;
       const value = await this.valueIn(names);
       if (value !== undefined) return value;
     }
@@ -102,9 +104,28 @@ export class FolderFiles {
     try {
       await rename(fresh, this.folder);
     } catch (error) {
+      await this.refuse(codeOf(error));
       // A folder with anything in it is not replaced.
       if (!['ENOTEMPTY', 'EEXIST'].includes(codeOf(error))) throw error;
     }
+  }
+
+  /** What is not there to be replaced stays so: asking again would go on for ever. */
+  private async refuse(code: string): Promise<void> {
+    if (code === 'EBUSY') {
+      throw notMade(this.folder, 'it is a mount point, which stays. Name a folder in it.');
+    }
+    const isLink = code === 'ENOTDIR' && (await lstat(this.folder)).isSymbolicLink();
+    if (isLink) {
+      throw notMade(this.folder, 'it is a symbolic link. Name the folder that it leads to.');
+    }
+    const [first, ...more] = await this.names();
+    if (first === undefined || [first, ...more].some(isOurs)) return;
+    const others = more.length === 0 ? '' : ` and ${more.length} more`;
+    const reason =
+      `it holds ${shownName(first)}${others}, which is not of a registry. Name a folder of its ` +
+      `own, or remove it.`;
+    throw notMade(this.folder, reason);
   }
 
   /** Undefined where what was listed has changed since, or is not whole. */

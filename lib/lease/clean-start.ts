@@ -12,6 +12,8 @@ import { pause, type Timers } from '../patience/timers.js';
 
 /** No process, and no thread, is started over within so short a time. */
 const RESTART_MS_MIN = 10;
+/** By no more than this a timer fires before the clock is there. */
+const EARLY_MS = 10;
 
 interface Waiting {
   readonly clock: Clock;
@@ -19,6 +21,7 @@ interface Waiting {
   readonly signal: AbortSignal;
   /** How long a start may take; Infinity for one that has happened. */
   readonly limitMs: number;
+  readonly onNews: (text: string) => void;
 }
 
 /** When the first id may be made, Unix ms. */
@@ -28,15 +31,41 @@ export function cleanFromMs(layout: BitLayout, nowMs: number, aheadMsMax: number
   return layout.msOf(layout.tickOf(reachedMs) + 1);
 }
 
-/** @throws SnowflakeError CONFIG_INVALID where that takes longer than a start may. */
+/**
+ * @throws SnowflakeError CONFIG_INVALID where that takes longer than a start may; CLOCK_UNUSABLE
+ * where it does so since the clock was set back, or stands still
+ */
 export async function waitUntil(fromMs: number, waiting: Waiting): Promise<void> {
-  const { clock, timers, signal, limitMs } = waiting;
+  const { clock, timers, signal, limitMs, onNews } = waiting;
   const waitMs = fromMs - clock.now();
   if (waitMs > limitMs) throw tooLong(waitMs, limitMs);
-  // A timer may fire before the clock is there, and the clock may be set back meanwhile.
+  let waitedMs = 0;
+  let isTold = false;
   for (let leftMs = waitMs; leftMs > 0; leftMs = fromMs - clock.now()) {
-    await pause(timers, Math.min(leftMs, waitMs), signal);
+    const isBehind = waitedMs + leftMs > waitMs + EARLY_MS;
+    if (isBehind && waitedMs >= limitMs) throw clockBehind(leftMs, limitMs);
+    if (isBehind && !isTold) onNews(behind(leftMs));
+    isTold ||= isBehind;
+    const ms = Math.min(leftMs, waitMs, Math.max(EARLY_MS, limitMs - waitedMs));
+    await pause(timers, ms, signal);
+    waitedMs += ms;
   }
+}
+
+function behind(leftMs: number): string {
+  return (
+    `The clock of this host was set back or stands still, so ids of this worker id start in ` +
+    `${leftMs} ms by that clock, after all that a process before this one may have made.`
+  );
+}
+
+function clockBehind(leftMs: number, limitMs: number): SnowflakeError {
+  return new SnowflakeError(
+    'CLOCK_UNUSABLE',
+    `${behind(leftMs)} The start gave up after startTimeoutMs (${limitMs}). Check the clock and ` +
+      `its time synchronization, then start again.`,
+    { details: { waitMs: leftMs } },
+  );
 }
 
 function tooLong(waitMs: number, limitMs: number): SnowflakeError {

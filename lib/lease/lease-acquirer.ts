@@ -102,12 +102,12 @@ export class LeaseAcquirer {
 
   /** Where no registry knows what a process before this one made, the clock has to. */
   private async waitForNewIds({ grant }: Acquired, limits?: StartLimits): Promise<void> {
-    const { support, seat, idClock: clock, timers, aheadMsMax } = this.parts;
+    const { support, seat, idClock: clock, timers, aheadMsMax, onNews } = this.parts;
     const isUnknown = grant.ceilingMs === Infinity && grant.floorMs === -Infinity;
     if (!isUnknown && support.isVolatile !== true) return;
     const fromMs = cleanFromMs(seat.layout, clock.now(), aheadMsMax ?? 0);
     const limitMs = limits?.startTimeoutMs ?? Infinity;
-    await waitUntil(fromMs, { clock, timers, signal: this.signal, limitMs });
+    await waitUntil(fromMs, { clock, timers, signal: this.signal, limitMs, onNews });
   }
 
   private request(): LeaseRequest {

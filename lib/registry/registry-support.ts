@@ -95,7 +95,7 @@ export class RegistrySupport implements IDistributedSupport {
         isLatest,
         span: request,
       });
-      return slice.withWrites(step.answer);
+      return this.#inTime(slice, step.answer);
     });
   }
 
@@ -107,7 +107,7 @@ export class RegistrySupport implements IDistributedSupport {
       const renewed = renew(stored, slice.withoutWrites(lease), slice.reading);
       return { workerId, slice, step: renewed };
     });
-    return last.withWrites(step.answer);
+    return this.#inTime(last, step.answer);
   }
 
   async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
@@ -130,6 +130,16 @@ export class RegistrySupport implements IDistributedSupport {
 
   async close(): Promise<void> {
     await this.#store.close?.();
+  }
+
+  /** A coarse clock says the same until its next tick, for which all that wait would come at once. */
+  #inTime(slice: StoredSlice, said: LeaseAnswer): LeaseAnswer {
+    const answer = slice.withWrites(said);
+    const { resolutionMs } = slice;
+    if (resolutionMs === 1 || (answer.status !== 'hold' && answer.status !== 'wait')) return answer;
+    const tickCount = Math.ceil(answer.waitMs / resolutionMs);
+    const jitterMs = Math.floor(this.#random() * resolutionMs);
+    return { ...answer, waitMs: tickCount * resolutionMs + jitterMs };
   }
 
   async #read(workerIds: readonly number[], request?: LeaseRequest): Promise<StoredSlice> {

@@ -47,6 +47,8 @@ export interface SliceQuestion {
 export interface RegistrySlice {
   /** The clock of the store, in Unix milliseconds, never that of this process. */
   readonly timeMs: number;
+  /** How coarse that clock is, in milliseconds; default 1. */
+  readonly resolutionMs?: number;
   /**
    * Which server, or which cluster, answered and since when it has run. It changes whenever writes
    * that were acknowledged may be gone: with a restart, a failover, a restored backup.

@@ -43,6 +43,8 @@ export interface StoreTerms {
 export class StoredSlice {
   readonly header: StoredHeader | undefined;
   readonly reading: StoreReading;
+  /** Of the store's time. */
+  readonly resolutionMs: number;
   private readonly headerRow: StoredRow | undefined;
   private readonly rows: ReadonlyMap<number, StoredRow>;
 
@@ -50,7 +52,8 @@ export class StoredSlice {
     private readonly slice: RegistrySlice,
     { lossWindowMs, clock }: StoreTerms,
   ) {
-    const { timeMs, server, isPutBack, rows } = slice;
+    const { timeMs, resolutionMs = 1, server, isPutBack, rows } = slice;
+    this.resolutionMs = resolutionMs;
     this.rows = new Map(rows.map((row) => [row.workerId, row]));
     this.headerRow = this.rows.get(HEADER_ID);
     this.header = this.headerRow && headerOf(this.headerRow);

@@ -300,6 +300,24 @@ it('notes a loss where what it knew of the time was deleted', async () => {
   expect((await keys.all()).get('clock')).toMatch(/^\d{16}$/);
 });
 
+it('lets nobody ask again before its clock of whole seconds has moved on', async () => {
+  const { endpoint } = await lab.proxy();
+  const keys = lab.keys();
+  const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
+  const { lease } = await lab.lease(support);
+  await keys.delete('clock');
+  const waits: number[] = [];
+  for (;;) {
+    const answer = await support.refreshAlive(lease);
+    if (answer.status !== 'hold') break;
+    waits.push(answer.waitMs);
+    lab.aheadMs += 500;
+  }
+  expect(Math.min(...waits)).toBeGreaterThanOrEqual(1000);
+  // Those who wait for one second do not all come in it at once.
+  expect(new Set(waits.map((ms) => ms % 1000)).size).toBeGreaterThan(1);
+});
+
 it('goes on after a compaction', async () => {
   const { endpoint } = await lab.proxy();
   const keys = lab.keys();

@@ -17,8 +17,10 @@ export interface EtcdHeader {
 
 export interface EtcdAnswer {
   readonly fields: Readonly<Record<string, unknown>>;
-  /** The clock of the member, Unix ms; etcd tells whole seconds. */
+  /** The clock of the member, Unix ms. */
   readonly timeMs: number;
+  /** 1000, since etcd tells whole seconds; 1 where milliseconds are told. */
+  readonly resolutionMs: number;
   /** The connection that carried it. */
   readonly socket: object;
   /** Which of the endpoints answered. */
@@ -34,8 +36,10 @@ export function readAnswer({ status, date, text, socket }: HttpAnswer, endpoint:
   const fields = fieldsOf(text);
   if (status !== 200) throw new Error(saidBy(fields) ?? wordsOf(status));
   if (fields === undefined) throw new Error('answered with something other than JSON');
-  if (date === undefined || !DATE.test(date)) throw new Error('answered no Date');
-  return { fields, timeMs: Date.parse(date), socket, endpoint };
+  const [isDate, part] = DATE.exec(date ?? '') ?? [];
+  if (isDate === undefined) throw new Error('answered no Date');
+  const resolutionMs = part === undefined ? 1000 : 1;
+  return { fields, timeMs: Date.parse(isDate), resolutionMs, socket, endpoint };
 }
 
 function wordsOf(status: number): string {

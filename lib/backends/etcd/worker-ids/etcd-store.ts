@@ -78,8 +78,10 @@ export class EtcdStore implements SliceStore {
         continue;
       }
       const stored = lists.flat().map((row) => this.#rowIn(row));
+      const { timeMs, resolutionMs } = found.answer;
       return {
-        timeMs: found.answer.timeMs,
+        timeMs,
+        resolutionMs,
         server: kept.server,
         rows: kept.row === undefined ? stored : [kept.row, ...stored],
       };

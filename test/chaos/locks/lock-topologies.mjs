@@ -83,6 +83,9 @@ const shared = (/** @type {string[]} */ ...names) =>
 const OLD_COPY = storeFault('locks from an old copy', (topology, world) =>
   forgetGrants(world, { keep: () => topology.keep(), forget: () => topology.putBack() }),
 );
+const FOLDERS_BACK = storeFault('folders of locks put back', ({ cluster }, world) =>
+  forgetGrants(world, { keep: () => cluster.copyFolders(), forget: () => cluster.restore() }),
+);
 const FAILED_OVER = storeFault('sentinel failover without the last locks', (topology, world) =>
   forgetGrants(world, { keep: () => topology.cut(), forget: () => topology.takeOver() }),
 );
@@ -99,7 +102,14 @@ const TABLE_CREATED = storeFault('table of locks created again', async ({ node, 
 });
 
 /** Those that no other chaos has. */
-export const LOCK_FAULTS = [OLD_COPY, FAILED_OVER, DELETED, HEADER_DELETED, TABLE_CREATED];
+export const LOCK_FAULTS = [
+  OLD_COPY,
+  FOLDERS_BACK,
+  FAILED_OVER,
+  DELETED,
+  HEADER_DELETED,
+  TABLE_CREATED,
+];
 const OF_TABLES = [OLD_COPY, DELETED, HEADER_DELETED, TABLE_CREATED];
 
 class Redis extends ofLocks(KeptRedis) {
@@ -164,8 +174,9 @@ class EtcdLocks extends ofLocks(Etcd) {
   name = 'locks in etcd';
   faults = [
     ...shared('etcd leader killed', 'etcd leader SIGSTOP', 'etcd all members killed'),
-    ...shared('etcd compacted'),
+    ...shared('etcd compacted', 'etcd settings changed'),
     OLD_COPY,
+    FOLDERS_BACK,
     DELETED,
     HEADER_DELETED,
     ...NETWORK_FAULTS,

@@ -4,6 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { requireServers } from '../../../scripts/servers/binaries.mjs';
 import { serverFolder, unprivileged } from '../../../scripts/servers/server-process.mjs';
 import {
@@ -15,6 +16,9 @@ import { until } from '../until.mjs';
 import { copyFolder, ran } from './store-fault.mjs';
 
 const TOKEN = 'chaos';
+/** Long enough for renewals to meet a setting, and shorter than a lease. */
+const SETTING_MS = 2000;
+const JOINS = ['--initial-cluster-state=existing'];
 const base64 = (/** @type {string} */ text) => Buffer.from(text).toString('base64');
 
 export class EtcdCluster {
@@ -89,6 +93,37 @@ export class EtcdCluster {
     for (const member of this.members) await this.#ask(member, 'maintenance/defragment');
   }
 
+  /** As an operator does while all run: an alarm, a member that goes and comes, users. */
+  async changeSettings() {
+    const [first, second] = /** @type {any[]} */ (this.members);
+    const { header } = await this.#ask(first, 'maintenance/status');
+    const alarm = { memberID: header.member_id, alarm: 'NOSPACE' };
+    await this.ask('maintenance/alarm', { action: 'ACTIVATE', ...alarm });
+    await sleep(SETTING_MS);
+    await this.ask('maintenance/alarm', { action: 'DEACTIVATE', ...alarm });
+    await this.#withoutMember(second);
+    await this.ask('auth/user/add', { name: 'root', password: 'chaos' });
+    await this.ask('auth/user/grant', { user: 'root', role: 'root' });
+    await this.ask('auth/enable');
+    await sleep(SETTING_MS);
+    const { token } = await this.ask('auth/authenticate', { name: 'root', password: 'chaos' });
+    await this.#ask(this.members[0], 'auth/disable', {}, token);
+    await this.ask('auth/user/delete', { name: 'root' });
+  }
+
+  /** It is removed, and added again with an empty folder. @param {any} member */
+  async #withoutMember(member) {
+    const { header } = await this.#ask(member, 'maintenance/status');
+    await this.ask('cluster/member/remove', { ID: header.member_id });
+    await this.kill(member);
+    await sleep(SETTING_MS);
+    rmSync(this.#data(member), { recursive: true, force: true });
+    await this.ask('cluster/member/add', { peerURLs: [`http://127.0.0.1:${member.peerPort}`] });
+    const options = { data: this.#data(member), token: TOKEN, args: JOINS };
+    this.running.set(member.name, await startEtcdMember(member, this.members, options));
+    await until(() => this.#ask(member, 'kv/range', { key: base64('none') }), 60_000);
+  }
+
   /** A snapshot, and for each member what `etcdctl` makes of it, with its name and the token. */
   async save() {
     const [{ port }] = /** @type {[{ port: number }]} */ (this.members);
@@ -139,9 +174,10 @@ export class EtcdCluster {
     return join(this.folder, name);
   }
 
-  async #ask(/** @type {{ port: number }} */ { port }, /** @type {string} */ path, body = {}) {
+  async #ask(/** @type {any} */ { port }, /** @type {string} */ path, body = {}, token = '') {
     const answer = await fetch(`http://127.0.0.1:${port}/v3/${path}`, {
       method: 'POST',
+      headers: token === '' ? {} : { authorization: token },
       body: JSON.stringify(body),
       signal: AbortSignal.timeout(5000),
     });

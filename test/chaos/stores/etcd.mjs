@@ -39,6 +39,10 @@ export const ETCD_FAULTS = [
   storeFault('etcd restored with the same token', ({ cluster }, world) =>
     forgetLease(world, { keep: () => cluster.save(), forget: () => cluster.restore() }),
   ),
+  storeFault('etcd folders put back', ({ cluster }, world) =>
+    forgetLease(world, { keep: () => cluster.copyFolders(), forget: () => cluster.restore() }),
+  ),
+  storeFault('etcd settings changed', ({ cluster }) => cluster.changeSettings()),
   storeFault('etcd keys deleted', ({ cluster }) => isRemoved(() => cluster.deleted(PREFIX, END))),
   storeFault('etcd header deleted', ({ cluster }) =>
     isRemoved(() => cluster.deleted(`${PREFIX}header`)),

@@ -37,7 +37,11 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 const statesIn = (path: string) => readdirSync(path).filter((name) => name.startsWith('state-'));
 /** False for those who may not mount, who see that it is made where nothing is. */
 const mounted = (path: string): boolean =>
-  spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', path]).status === 0;
+  ran('mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', path);
+/** As file systems were made for small disks. */
+const mountedOld = (disk: string, path: string): boolean =>
+  ran('mkfs.ext4', '-q', '-I', '128', '-F', disk) && ran('mount', '-o', 'loop', disk, path);
+const ran = (command: string, ...args: string[]): boolean => spawnSync(command, args).status === 0;
 const header = { workerId: HEADER_ID, ceilingMs: 0, text: '{}' };
 
 /** A write of the header by whoever has read what is there. */
@@ -228,7 +232,21 @@ describe('a registry in a folder', () => {
         message: expect.stringContaining('Name a folder in it') as unknown,
       });
     } finally {
-      if (isMounted) spawnSync('umount', [folder]);
+      if (isMounted) ran('umount', folder);
+    }
+  });
+
+  it('warns of a file system without times of creation', async () => {
+    mkdirSync(folder, { recursive: true });
+    const disk = join(root, 'disk');
+    const isMounted = ran('truncate', '-s', '8M', disk) && mountedOld(disk, folder);
+    try {
+      const store = new FolderStore(join(folder, 'registry'));
+      await store.read({ workerIds: [] });
+      const isSaid = (await store.advice()).some((text) => text.includes('no times of creation'));
+      expect(isSaid).toBe(isMounted);
+    } finally {
+      if (isMounted) ran('umount', folder);
     }
   });
 

@@ -21,6 +21,8 @@ export interface FolderValue {
   readonly name: string;
   /** Of the pointer, which every rename keeps and no copy has: inode and time of creation. */
   readonly identity: string;
+  /** True where nobody keeps that time, so that a copy may get an inode that was used before. */
+  readonly isTimeless: boolean;
 }
 
 const POINTER = /^at-((?:[0-9a-f]{24})-([0-9a-f]{24}))$/;
@@ -136,7 +138,8 @@ export class FolderFiles {
     try {
       const text = await readFile(join(this.folder, `state-${name}.json`), 'utf8');
       const { ino, birthtimeNs } = await stat(join(this.folder, `at-${name}`), { bigint: true });
-      return { text, id, name, identity: `${ino}.${birthtimeNs}` };
+      const isTimeless = birthtimeNs === 0n;
+      return { text, id, name, identity: `${ino}.${birthtimeNs}`, isTimeless };
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined;
       throw folderError(error, this.folder);

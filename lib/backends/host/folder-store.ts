@@ -100,6 +100,12 @@ export class FolderStore implements SliceStore {
           `back with it is not noticed. Use a folder on a disk.`,
       );
     }
+    if ((await this.files.load())?.isTimeless === true) {
+      advice.push(
+        `The file system of ${this.folder} keeps no times of creation, so an older copy put in ` +
+          `its place may not be noticed. Use another one, such as ext4 with inodes of 256 bytes.`,
+      );
+    }
     if ((await this.bootOf()) === '') {
       advice.push(
         `This host has no boot id, so a disk set back to a snapshot is not noticed. Delete ` +

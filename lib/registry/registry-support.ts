@@ -19,6 +19,7 @@ import { acquireFrom, type Attempt, type Rows } from './acquire-rows.js';
 import { BlockMaker } from './block-maker.js';
 import { isWide, type IdSpan } from './candidates.js';
 import { workerRecords } from './registry-view.js';
+import { inTicks } from './coarse-clock.js';
 import { withoutTime } from './grant.js';
 import { release } from './release.js';
 import { renew } from './renew.js';
@@ -75,8 +76,7 @@ export class RegistrySupport implements IDistributedSupport {
   constructor(store: SliceStore, parts: RegistrySupportParts = {}) {
     const { timers = systemTimers, random = Math.random } = parts;
     this.#store = store;
-    this.#timers = timers;
-    this.#random = random;
+    [this.#timers, this.#random] = [timers, random];
     this.#latest = new LatestOperation(timers);
     this.#blocks = new BlockMaker(store, (workerIds) => this.#read(workerIds));
     this.place = store.place;
@@ -95,7 +95,7 @@ export class RegistrySupport implements IDistributedSupport {
         isLatest,
         span: request,
       });
-      return this.#inTime(slice, step.answer);
+      return this.#told(slice, step.answer);
     });
   }
 
@@ -103,19 +103,18 @@ export class RegistrySupport implements IDistributedSupport {
     const { workerId } = lease;
     const { slice: last, step } = await this.#repeated(lease, async () => {
       const slice = await this.#read([workerId]);
-      const stored = slice.ofWorker(workerId);
-      const renewed = renew(stored, slice.withoutWrites(lease), slice.reading);
-      return { workerId, slice, step: renewed };
+      const renewed = slice.withoutWrites(lease);
+      return { workerId, slice, step: renew(slice.ofWorker(workerId), renewed, slice.reading) };
     });
-    return this.#inTime(last, step.answer);
+    return this.#told(last, step.answer);
   }
 
   async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
     const { workerId } = lease;
     await this.#repeated(lease, async () => {
       const slice = await this.#read([workerId]);
-      const stored = slice.ofWorker(workerId);
-      return { workerId, slice, step: release(stored, lease, lastIssuedMs, slice.reading) };
+      const step = release(slice.ofWorker(workerId), lease, lastIssuedMs, slice.reading);
+      return { workerId, slice, step };
     });
   }
 
@@ -132,14 +131,8 @@ export class RegistrySupport implements IDistributedSupport {
     await this.#store.close?.();
   }
 
-  /** A coarse clock says the same until its next tick, for which all that wait would come at once. */
-  #inTime(slice: StoredSlice, said: LeaseAnswer): LeaseAnswer {
-    const answer = slice.withWrites(said);
-    const { resolutionMs } = slice;
-    if (resolutionMs === 1 || (answer.status !== 'hold' && answer.status !== 'wait')) return answer;
-    const tickCount = Math.ceil(answer.waitMs / resolutionMs);
-    const jitterMs = Math.floor(this.#random() * resolutionMs);
-    return { ...answer, waitMs: tickCount * resolutionMs + jitterMs };
+  #told(slice: StoredSlice, answer: LeaseAnswer): LeaseAnswer {
+    return inTicks(slice.withWrites(answer), slice.resolutionMs, this.#random());
   }
 
   async #read(workerIds: readonly number[], request?: LeaseRequest): Promise<StoredSlice> {

@@ -45,7 +45,7 @@ interface Operation<T extends Changes> {
 /** What became of what a step wanted to be written. */
 type Outcome = 'yes' | 'no' | 'prepared' | 'created' | 'left';
 
-/** What tests may replace in a RegistrySupport: timers and chance. */
+/** What tests may replace: timers and chance. */
 export interface RegistrySupportParts {
   readonly timers?: Timers | undefined;
   /** From 0 up to 1. */
@@ -110,8 +110,8 @@ export class RegistrySupport implements IDistributedSupport {
   }
 
   async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
-    const { workerId } = lease;
     await this.#repeated(lease, async () => {
+      const { workerId } = lease;
       const slice = await this.#read([workerId]);
       const step = release(slice.ofWorker(workerId), lease, lastIssuedMs, slice.reading);
       return { workerId, slice, step };
@@ -131,9 +131,8 @@ export class RegistrySupport implements IDistributedSupport {
     await this.#store.close?.();
   }
 
-  #told(slice: StoredSlice, answer: LeaseAnswer): LeaseAnswer {
-    return inTicks(slice.withWrites(answer), slice.resolutionMs, this.#random());
-  }
+  readonly #told = (slice: StoredSlice, answer: LeaseAnswer): LeaseAnswer =>
+    inTicks(slice.withWrites(answer), slice.resolutionMs, this.#random());
 
   async #read(workerIds: readonly number[], request?: LeaseRequest): Promise<StoredSlice> {
     // Without an index by token it is looked for where that costs little.

@@ -31,7 +31,6 @@ import { HEADER_AGE_MS, StoredSlice } from './stored-slice.js';
 /** Each time somebody else got on, so that more than this is a store that refuses every write. */
 const ATTEMPT_COUNT = 40;
 const PAUSE_MS_MAX = 2000;
-/** Whoever was at it has been gone for long. */
 const LEFT_COUNT_MAX = 8;
 
 interface Operation<T extends Changes> {
@@ -100,11 +99,11 @@ export class RegistrySupport implements IDistributedSupport {
   }
 
   async refreshAlive(lease: WorkerLease): Promise<LeaseAnswer> {
-    const { workerId } = lease;
     const { slice: last, step } = await this.#repeated(lease, async () => {
+      const { workerId } = lease;
       const slice = await this.#read([workerId]);
-      const renewed = slice.withoutWrites(lease);
-      return { workerId, slice, step: renew(slice.ofWorker(workerId), renewed, slice.reading) };
+      const held = slice.withoutWrites(lease);
+      return { workerId, slice, step: renew(slice.ofWorker(workerId), held, slice.reading) };
     });
     return this.#told(last, step.answer);
   }

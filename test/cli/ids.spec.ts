@@ -255,6 +255,8 @@ describe('layout', () => {
       const { fingerprint } = preset();
       expect(layoutOfFingerprint(fingerprint)?.fingerprint).toBe(fingerprint);
     }
+    const early = layouts.snowflake({ epoch: '1970-01-20T17:21:07.200Z' });
+    expect(layoutOfFingerprint(early.fingerprint)?.fingerprint).toBe(early.fingerprint);
     const split = new BitLayout({
       fields: [
         ['a', 2],

@@ -128,6 +128,12 @@ describe('ids made in a store', () => {
     expect(() => source.fill(new BigUint64Array(1))).toThrow(/prefetch: \{ count: 1000, staleMs/);
   });
 
+  it('keep a layout whose epoch was meant in seconds once and is text since', async () => {
+    const layout = layouts.snowflake({ epoch: '1970-01-20T17:21:07.200Z' });
+    const { generator } = await counted(time, [store], { layout });
+    expect(generator.layout?.epochMs).toBe(layout.epochMs);
+  });
+
   it('end with the layout, and do not begin before it', async () => {
     const layout = layouts.redisIdGenerator({ epoch: 1_700_000_000_000 });
     const { next } = await counted(time, [store], { layout });

@@ -5,6 +5,7 @@
  * A what-if changes nothing: it is a second layout next to the first.
  */
 import { BitLayout, systemClock, type FieldSpec } from '../../core/index.js';
+import { epochText } from '../../core/layout/epoch.js';
 import { bitDiagram } from '../bit-diagram.js';
 import { quoted, usageFault, type Call, type Command } from '../command.js';
 import { afterAdvice, afterFacts, afterRow, readMaxId } from '../layout-after.js';
@@ -75,5 +76,9 @@ function changed(named: BitLayout, text: string): BitLayout {
     const length = wanted.get(name) ?? bits;
     return role === 'call' ? [name, length, role] : [name, length];
   });
-  return new BitLayout({ epoch: named.epochMs, unitMs: named.unitMs, fields });
+  return new BitLayout({
+    epoch: epochText(named.epochMs),
+    unitMs: named.unitMs,
+    fields,
+  });
 }

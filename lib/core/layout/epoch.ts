@@ -19,6 +19,12 @@ export const DEFAULT_EPOCH_MS = 1_704_067_200_000;
 /** The last moment that a Date can show; only layouts with huge ticks get there. */
 export const DATE_MS_MAX = 8.64e15;
 
+/**
+ * Seconds since 1970 are below it for three thousand years, milliseconds for three. 0 is neither:
+ * it is the same moment in both.
+ */
+const MS_MIN = 1e11;
+
 /** `2024-01-01`, or a time of day that ends in its zone: `2024-01-01T00:00:00+08:00`. */
 const ISO_WITH_ZONE = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
@@ -32,6 +38,7 @@ export function readEpoch(epoch: unknown, nowMs: number): number | { readonly fa
         `"2024-01-01T00:00:00Z", got ${shown(epoch)}.`,
     };
   }
+  if (typeof epoch !== 'string' && ms > 0 && ms < MS_MIN) return { fault: secondsFault(ms) };
   if (ms > nowMs) {
     return {
       fault:
@@ -40,6 +47,20 @@ export function readEpoch(epoch: unknown, nowMs: number): number | { readonly fa
     };
   }
   return ms;
+}
+
+/** The epoch of a layout that there is, for another one: as text, whatever it is taken for. */
+export const epochText = (epochMs: number): string => new Date(epochMs).toISOString();
+
+/** As text the moment is taken: there are ids that were made by such a mistake. */
+function secondsFault(ms: number): string {
+  const read = new Date(ms).toISOString();
+  const meant = new Date(ms * 1000).toISOString();
+  return (
+    `Expected \`epoch\` in Unix milliseconds, got ${ms}, which is ${read} and seems to be in ` +
+    `seconds: write ${ms * 1000}, which is ${meant}. If ids were made from ${read} on, keep it ` +
+    `by writing it as text.`
+  );
 }
 
 function toMs(epoch: unknown): number | undefined {

@@ -5,6 +5,7 @@
  * the length of a tick and the epoch in Unix ms. Promise: two layouts with equal fingerprints have
  * equal ids. Names are not in it.
  */
+import { epochText } from './epoch.js';
 import type { LayoutField } from './layout-field.js';
 import type { FieldSpec } from './layout-fields.js';
 
@@ -18,8 +19,7 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
 
 /** What a fingerprint says, as the options of a layout. */
 export interface FingerprintParts {
-  /** Unix ms. */
-  readonly epoch: number;
+  readonly epoch: string;
   readonly unitMs: number;
   /** Named after their role. */
   readonly fields: readonly FieldSpec[];
@@ -51,5 +51,5 @@ export function readFingerprint(fingerprint: string): FingerprintParts | undefin
     const name = FIELD_NAMES[letter]! + (isSecond ? at : '');
     return letter === 'c' ? [name, bits, 'call'] : [name, bits];
   });
-  return { epoch: Number(epochMs), unitMs: Number(unitMs), fields };
+  return { epoch: epochText(Number(epochMs)), unitMs: Number(unitMs), fields };
 }

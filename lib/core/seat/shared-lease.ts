@@ -8,6 +8,7 @@
 import { SnowflakeError } from '../../errors.js';
 import { shown } from '../../shown.js';
 import { BitLayout } from '../layout/bit-layout.js';
+import { epochText } from '../layout/epoch.js';
 import type { FieldSpec } from '../layout/layout-fields.js';
 import type { LeaseSignals } from './lease-signals.js';
 import { SeatWords, isSeatMemory } from './seat-words.js';
@@ -45,7 +46,7 @@ export function isSharedLease(value: unknown): value is SharedLease {
 }
 
 export function sharedLayout({ epochMs, unitMs, fields }: SharedLease): BitLayout {
-  return new BitLayout({ epoch: epochMs, unitMs, fields });
+  return new BitLayout({ epoch: epochText(epochMs), unitMs, fields });
 }
 
 /** The seat of a thread on another thread's lease. */

@@ -4,6 +4,7 @@
  * Promise: every fault is found at once; no store, client or text that may be a URL is shown.
  */
 import { BitLayout } from '../../core/layout/bit-layout.js';
+import { epochText } from '../../core/layout/epoch.js';
 import { layouts } from '../../core/layout/presets.js';
 import { shown } from '../../shown.js';
 import type { CounterStore } from '../counter-store.js';
@@ -78,7 +79,7 @@ export function countedTerms(options: CountedOptions): CountedTerms {
 /** The same bits, all but time and sequence filled by the call: nobody leases them. */
 function byCall({ fields, epochMs, unitMs }: BitLayout): BitLayout {
   return new BitLayout({
-    epoch: epochMs,
+    epoch: epochText(epochMs),
     unitMs,
     fields: fields.map(({ name, bits, role }) =>
       role === 'timestamp' || role === 'sequence' ? [name, bits] : [name, bits, 'call'],

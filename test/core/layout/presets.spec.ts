@@ -99,6 +99,26 @@ describe('layouts', () => {
     expect(codeOf(() => layouts.snowflake().parse(id as bigint))).toContain('ID_INVALID');
   });
 
+  it.each([1_704_067_200, 1, 99_999_999_999, new Date(1_704_067_200)])(
+    'refuse an epoch in seconds, %p, and name it in milliseconds',
+    (epoch) => {
+      const ms = Number(epoch);
+      const fields = layouts.snowflake().fields.map(({ name, bits }) => [name, bits]);
+      expect(faultsOf({ fields, epoch })).toEqual([
+        expect.stringContaining(
+          `got ${ms}, which is ${new Date(ms).toISOString()} and seems to be in seconds: write ` +
+            `${ms * 1000}, which is ${new Date(ms * 1000).toISOString()}.`,
+        ),
+      ]);
+    },
+  );
+
+  it('take such an epoch as text, since there are ids of it, and the start of 1970', () => {
+    const epochs = [0, new Date(0), 1e11, '1970-01-20T17:21:07.200Z', '1971-01-01'];
+    const ms = epochs.map((epoch) => layouts.snowflake({ epoch }).epochMs);
+    expect(ms).toEqual([0, 0, 1e11, 1_704_067_200, 31_536_000_000]);
+  });
+
   it('name every fault at once', () => {
     const fields = [
       ['timestamp', 27],

@@ -13,7 +13,12 @@ import {
   type SnowflakeError,
 } from '../../../lib/core/index.js';
 import { SeatWords } from '../../../lib/core/seat/seat-words.js';
-import { forwardSignals, joinSeat, shareSeat } from '../../../lib/core/seat/shared-lease.js';
+import {
+  forwardSignals,
+  joinSeat,
+  shareSeat,
+  sharedLayout,
+} from '../../../lib/core/seat/shared-lease.js';
 import { codeOf } from '../../code-of.js';
 import { runs } from '../../runs.js';
 
@@ -66,6 +71,13 @@ describe('a shared lease', () => {
     expect(layout.parse(owner.join().nextId()).workerId).toBe(8);
     owner.close();
     expect(() => maker.nextId()).toThrow(/The lease was given back/);
+  });
+
+  it('has the layout of its holder, also one whose epoch was meant in seconds once', () => {
+    const early = layouts.snowflake({ epoch: '1970-01-20T17:21:07.200Z' });
+    const seat = new WorkerSeat(early, 0, SeatWords.shared());
+    const shared = shareSeat(seat, { aheadMsMax: undefined, sequenceStart: 'zero' })!;
+    expect(sharedLayout(shared).fingerprint).toBe(early.fingerprint);
   });
 
   it('gives each generator other ids of one worker id, few lost where they are rare', () => {

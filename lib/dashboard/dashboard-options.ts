@@ -47,7 +47,7 @@ export function resolveDashboardOptions(options: SnowflakeDashboardOptions): Das
   }
   const { guards, path = PATH_DEFAULT } = options;
   const faults = Object.keys(options)
-    .filter((name) => !(name in OPTION_NAMES))
+    .filter((name) => !Object.hasOwn(OPTION_NAMES, name))
     .map((name) => `The option \`${name}\` is unknown.`);
   const fault = guardsFault(guards);
   if (fault !== undefined) faults.push(fault);

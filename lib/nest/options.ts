@@ -208,7 +208,7 @@ function resolveLease(
   faults: string[],
 ): LeaseOptions {
   const given = Object.entries({ ...options, ttlMs: options.leaseTtlMs }).filter(
-    ([name, value]) => name in LEASE_DEFAULTS && value !== undefined,
+    ([name, value]) => Object.hasOwn(LEASE_DEFAULTS, name) && value !== undefined,
   );
   const lease = { ...LEASE_DEFAULTS, ...Object.fromEntries(given) };
   const found = leaseFaults(lease);
@@ -239,7 +239,7 @@ function resolveWorkerIds(
 
 function unknownNames(options: SnowflakeModuleOptions): string[] {
   return Object.keys(options)
-    .filter((name) => !(name in OWN_NAMES) && (name === 'ttlMs' || !(name in LEASE_DEFAULTS)))
+    .filter((name) => !KNOWN_NAMES.includes(name))
     .map((name) => `The option \`${name}\` is unknown. ${knownNames(name, KNOWN_NAMES)}`);
 }
 

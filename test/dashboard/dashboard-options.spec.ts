@@ -55,6 +55,7 @@ describe('the options', () => {
     [{ guards: 'none' }, 'got "none"'],
     [{ guards: [null, anybody] }, 'to be a class or have canActivate(), got null'],
     [{ guards: [() => true] }, 'to be a class or have canActivate()'],
+    [{ guards, toString: 1 }, 'The option `toString` is unknown.'],
     [{ guards, path: '' }, 'to be plain, such as \'admin/snowflake\', got ""'],
     [{ guards, path: '/' }, 'to be plain'],
     [{ guards, path: ':any' }, 'got ":any"'],

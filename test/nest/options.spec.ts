@@ -87,7 +87,7 @@ describe('options', () => {
     ['mysql://localhost', 'mysql://...'],
     ['static:x', 'static:...'],
     ['static:-1', 'static:...'],
-    ['', 'not shown'],
+    ['', 'an empty text'],
     ['rabbit://user:secret@host', 'rabbit://...'],
     ['redis://localhost/shop', 'redis://...'],
     [{}, 'object'],
@@ -158,6 +158,30 @@ describe('options', () => {
   it('how far ids run ahead is left to the lease, but where it is said', async () => {
     expect((await resolved({ workerId: 1 })).aheadMsMax).toBeUndefined();
     expect((await resolved({ workerId: 1, aheadMsMax: 9 })).aheadMsMax).toBe(9);
+  });
+
+  it.each(['toString', 'constructor', 'valueOf', 'hasOwnProperty', '__proto__', 'ttlMs'])(
+    '%s is an unknown option, like any other name',
+    async (name) => {
+      const options = Object.fromEntries([
+        ['workerId', 7],
+        [name, 1],
+      ]);
+      expect(await faultsOf(options)).toEqual([
+        expect.stringContaining(`The option \`${name}\` is unknown.`),
+      ]);
+    },
+  );
+
+  it('a field of the layout may be named as what every object has', async () => {
+    const layout = new BitLayout({
+      fields: [
+        ['timestamp', 41],
+        ['constructor', 10],
+        ['sequence', 12],
+      ],
+    });
+    expect((await resolved({ workerId: 1, layout })).workerIds).toEqual({ min: 0, max: 1023 });
   });
 
   it('every fault is reported at once', async () => {

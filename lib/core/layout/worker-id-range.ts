@@ -25,7 +25,7 @@ export function workerIdRangeOf(
   let count = layout.workerIdMax + 1;
   let isFree = false;
   for (const { name, bits, max } of layout.workerFields) {
-    const value = fixed[name];
+    const value = Object.hasOwn(fixed, name) ? fixed[name] : undefined;
     if (value === undefined) {
       isFree = true;
       continue;

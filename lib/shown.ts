@@ -5,7 +5,7 @@
  * a client says is shown without the passwords it repeats. Nothing that throws when it is read
  * makes an error of its own, and no character steers a terminal, a page or a log.
  */
-import { knownStart } from './url-schemes.js';
+import { knownStart, oddityOf } from './url-schemes.js';
 
 /** Enough for every form of an id. */
 const LENGTH_MAX = 40;
@@ -103,13 +103,14 @@ function isHuge(value: bigint): boolean {
 
 /**
  * How a URL that cannot be used is shown in a message: its scheme where that is a well-known one,
- * and nothing else. Where the faulty part ends and a password begins, only its author knows.
+ * what is odd about it, and nothing else. Where the faulty part ends and a password begins, only
+ * its author knows.
  */
 export function shownUrl(text: string): string {
   const start = knownStart(text);
-  return start === undefined
-    ? 'a text that is not shown, since it may hold a password'
-    : `${start}... (the rest is not shown)`;
+  const odd = oddityOf(text);
+  if (start !== undefined) return `${start}... (${odd ?? 'the rest is not shown'})`;
+  return odd ?? 'a text without a known scheme, not shown since it may hold a password';
 }
 
 /** Servers repeat the arguments of a command they do not know: AUTH, and its password. */

@@ -45,3 +45,23 @@ export function knownStart(url: string): string | undefined {
   if (!isKnown) return undefined;
   return url.startsWith('//', scheme.length + 1) ? `${scheme}://` : `${scheme}:`;
 }
+
+/** What a text says that stands where a URL belongs and is none; the first that fits counts. */
+const ODDITIES: readonly (readonly [says: RegExp, words: string])[] = [
+  [/^$/, 'an empty text, as of a variable that is set to nothing'],
+  [/^\s+$/, 'a text of blanks alone'],
+  [/^(undefined|null|NaN)$/, 'the word $1, which a value that is not set becomes in a text'],
+  [/^\[object \w+\]$/, 'an object that was made a text; of a URL give its href'],
+  [/^["'`]|["'`]$/, 'a text in quotes, which are part of it: take them away'],
+  [/^\s|\s$/, 'a text with a blank or a line break at one of its ends: take it away'],
+  [/\$[({]|^([a-z]+:)?\$\w/i, 'a text with $, ${ or $( in it, a variable that was not filled in'],
+];
+
+/** What is odd about a text in the place of a URL, in words that repeat nothing of it. */
+export function oddityOf(text: string): string | undefined {
+  for (const [says, words] of ODDITIES) {
+    const found = says.exec(text);
+    if (found !== null) return words.replace('$1', () => found[1] ?? '');
+  }
+  return undefined;
+}

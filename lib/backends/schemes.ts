@@ -21,6 +21,8 @@ export interface Backend {
   readonly schemes: readonly string[];
   /** What must follow the colon; the backend reads the rest. */
   readonly form: RegExp;
+  /** The same in words, for messages. */
+  readonly follows: string;
   /** For messages. */
   readonly example: string;
   /** @throws SnowflakeError CONFIG_INVALID */
@@ -45,11 +47,14 @@ const SQL = {
     (await import('./sql/locks/lock-preparation.js')).lockPreparationFromUrl(url),
 } as const;
 
+const TWO_SLASHES = 'two slashes and a host';
+
 const BACKENDS: readonly Backend[] = [
   {
     name: 'static',
     schemes: SCHEMES.static,
     form: /^(0|[1-9]\d{0,9})$/,
+    follows: 'a worker id in digits, such as 7',
     example: 'static:7',
     support: async (url) => new StaticSupport(Number(url.slice('static:'.length))),
   },
@@ -57,6 +62,7 @@ const BACKENDS: readonly Backend[] = [
     name: 'file',
     schemes: SCHEMES.file,
     form: /^[^?#]/,
+    follows: 'the path of a folder',
     example: 'file:./var/snowflake',
     support: async (url) => (await import('./host/folder.support.js')).supportFromUrl(url),
     inspector: async (url) => (await import('./host/folder.support.js')).inspectorFromUrl(url),
@@ -65,6 +71,7 @@ const BACKENDS: readonly Backend[] = [
     name: 'redis',
     schemes: SCHEMES.redis,
     form: /^\/\//,
+    follows: TWO_SLASHES,
     example: 'redis://host:6379/0?namespace=shop',
     support: async (url) => (await import('./redis/index.js')).supportFromUrl(url),
     inspector: async (url) =>
@@ -76,6 +83,7 @@ const BACKENDS: readonly Backend[] = [
     name: 'etcd',
     schemes: SCHEMES.etcd,
     form: /^\/\//,
+    follows: TWO_SLASHES,
     example: 'etcd://a:2379,b:2379,c:2379?namespace=shop',
     support: async (url) => (await import('./etcd/index.js')).supportFromUrl(url),
     inspector: async (url) =>
@@ -86,12 +94,14 @@ const BACKENDS: readonly Backend[] = [
     ...SQL,
     schemes: [...SCHEMES.postgres, ...SCHEMES.mysql],
     form: /^\/\//,
+    follows: TWO_SLASHES,
     example: 'postgres://user@host:5432/database?namespace=shop',
   },
   {
     ...SQL,
     schemes: SCHEMES.sqlite,
     form: /^./,
+    follows: 'the path of a file',
     example: 'sqlite:./var/shop.db?namespace=shop',
   },
 ];
@@ -132,7 +142,7 @@ export async function supportOf(url: string, own: OwnSupports): Promise<IDistrib
   const make = own.get(scheme);
   if (make !== undefined) return ownSupport(scheme, url, make);
   const backend = backendOf(url);
-  if (backend === undefined) throw unknownUrl(url, BACKENDS, own);
+  if (backend === undefined) throw unknownUrl('support', url, formsOf(), own);
   return backend.support(url);
 }
 
@@ -140,10 +150,7 @@ export async function supportOf(url: string, own: OwnSupports): Promise<IDistrib
 export async function inspectorOf(url: string): Promise<RegistryInspector> {
   const inspected = backendOf(url)?.inspector?.(url);
   if (inspected !== undefined) return inspected;
-  throw unknownUrl(
-    url,
-    BACKENDS.filter(({ inspector }) => inspector !== undefined),
-  );
+  throw unknownUrl('support', url, formsOf('inspector'));
 }
 
 /** By the word before the first plus: what a URL of the option `generator` names. */
@@ -171,10 +178,7 @@ export async function generatorOf(url: string): Promise<GeneratorKind> {
 export async function countersOf(url: string): Promise<CounterStore> {
   const counted = backendOf(url)?.counters?.(url);
   if (counted !== undefined) return counted;
-  throw unknownUrl(
-    url,
-    BACKENDS.filter(({ counters }) => counters !== undefined),
-  );
+  throw unknownUrl('counter store', url, formsOf('counters'));
 }
 
 /** The locks that a URL names. @throws SnowflakeError CONFIG_INVALID */
@@ -182,12 +186,7 @@ export async function locksOf(url: string): Promise<LockStore> {
   if (isMemory(url)) return new (await import('./memory/index.js')).MemoryLocks();
   const locked = backendOf(url)?.locks?.(url);
   if (locked !== undefined) return locked;
-  const known = BACKENDS.filter(({ locks }) => locks !== undefined).map(({ example }) => example);
-  throw new SnowflakeError(
-    'CONFIG_INVALID',
-    `No lock store handles this URL: ${shownUrl(url)}. Supported forms: ` +
-      `${[...known, MEMORY].join(', ')}.`,
-  );
+  throw unknownUrl('lock store', url, [...formsOf('locks'), MEMORY]);
 }
 
 /** What has to be made before a URL can keep locks; undefined where nothing has to. */
@@ -195,22 +194,32 @@ export async function lockPreparationOf(url: string): Promise<StorePreparation |
   return backendOf(url)?.lockPreparation?.(url);
 }
 
-/** Names all that would do, so that a misspelt scheme is seen at once. */
-function unknownUrl(
-  url: string,
-  backends: readonly Backend[],
-  own: OwnSupports = new Map(),
-): SnowflakeError {
-  const known = backends.flatMap(({ example, schemes }) => [
+/** An example of each backend that has all of these, and its other schemes. */
+function formsOf(...offers: readonly (keyof Backend)[]): string[] {
+  const offering = BACKENDS.filter((backend) => offers.every((offer) => offer in backend));
+  return offering.flatMap(({ example, schemes }) => [
     example,
     ...schemes.filter((scheme) => scheme !== schemeOf(example)).map((scheme) => `${scheme}://`),
   ]);
-  const added = [...own.keys()].map((scheme) => `${scheme}:`);
+}
+
+/** Names all that would do, so that a misspelt scheme is seen at once. */
+function unknownUrl(
+  whose: string,
+  url: string,
+  forms: readonly string[],
+  own: OwnSupports = new Map(),
+): SnowflakeError {
+  const scheme = schemeOf(url);
+  const backend = backendOfScheme(scheme);
+  const isCut = backend?.form.test(url.slice(scheme.length + 1)) === false;
+  const wanted = isCut ? ` After ${scheme}: follows ${backend.follows}.` : '';
+  const added = [...own.keys()].map((name) => `${name}:`);
   const ofApplication = added.length === 0 ? '' : `; of this application ${added.join(', ')}`;
   return new SnowflakeError(
     'CONFIG_INVALID',
-    `No support handles this URL: ${shownUrl(url)}. Supported forms: ` +
-      `${known.join(', ')}${ofApplication}.`,
+    `No ${whose} handles this URL: ${shownUrl(url)}.${wanted} Supported forms: ` +
+      `${forms.join(', ')}${ofApplication}.`,
   );
 }
 

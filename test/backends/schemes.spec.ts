@@ -65,10 +65,30 @@ describe('a message', () => {
     expect(shownUrl(url)).toBe(`${start} (the rest is not shown)`);
   });
 
-  it.each(['', 'a word', 'word:redis', 'constructor://word', ':word'])(
-    'shows nothing of %j',
+  it.each(['a word', 'word:redis', 'constructor://word', ':word'])('shows nothing of %j', (url) => {
+    expect(shownUrl(url)).toBe(
+      'a text without a known scheme, not shown since it may hold a password',
+    );
+  });
+
+  it.each([
+    ['', 'an empty text, as of a variable that is set to nothing'],
+    ['  ', 'a text of blanks alone'],
+    ['undefined', 'the word undefined, which a value that is not set becomes in a text'],
+    ['null', 'the word null, which a value that is not set becomes in a text'],
+    ['[object Object]', 'an object that was made a text; of a URL give its href'],
+    ['"redis://word@host"', 'a text in quotes, which are part of it: take them away'],
+    ["'static:7'", 'a text in quotes, which are part of it: take them away'],
+    ['word\n', 'a text with a blank or a line break at one of its ends: take it away'],
+    ['$WORD', 'a text with $, ${ or $( in it, a variable that was not filled in'],
+  ])('says of %j that it is %s', (url, words) => {
+    expect(shownUrl(url)).toBe(words);
+  });
+
+  it.each(['static:$(ORDINAL)', 'static:$ORDINAL', 'redis://${WORD}:6379'])(
+    'says of %s that a variable was not filled in',
     (url) => {
-      expect(shownUrl(url)).toBe('a text that is not shown, since it may hold a password');
+      expect(shownUrl(url)).toMatch(/^[a-z:/]+\.\.\. \(a text with .* was not filled in\)$/);
     },
   );
 });
@@ -80,6 +100,23 @@ it('the memory of a process is named by its scheme alone', () => {
     false,
     false,
   ]);
+});
+
+describe('a URL whose scheme alone is right', () => {
+  it.each([
+    ['static:', 'a worker id in digits, such as 7'],
+    ['static:seven', 'a worker id in digits, such as 7'],
+    ['static:-1', 'a worker id in digits, such as 7'],
+    ['file:', 'the path of a folder'],
+    ['sqlite:', 'the path of a file'],
+    ['redis:host', 'two slashes and a host'],
+    ['etcd:/host', 'two slashes and a host'],
+  ])('%s is told what follows: %s', async (url, follows) => {
+    const scheme = schemeOf(url);
+    await expect(supportOf(url, NONE)).rejects.toThrow(
+      `${scheme}:... (the rest is not shown). ` + `After ${scheme}: follows ${follows}.`,
+    );
+  });
 });
 
 describe('a URL of no backend', () => {

@@ -44,6 +44,6 @@ describe('snowflake counters', () => {
 
   it('a store without counters is named', async () => {
     const { code, err } = await command(['counters', 'list', '--support', 'file:./x']);
-    expect([code, err]).toEqual([2, expect.stringContaining('No support handles this URL')]);
+    expect([code, err]).toEqual([2, expect.stringContaining('No counter store handles this URL')]);
   });
 });

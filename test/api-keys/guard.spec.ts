@@ -3,6 +3,7 @@
  * and what is looked up and logged.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { OutgoingHttpHeaders } from 'node:http';
 import { ApiKeys, type StoredApiKey } from '../../lib/api-keys/index.js';
 import { GuardedApp, PLATFORMS, bearer } from './guarded-app.js';
 
@@ -69,7 +70,7 @@ describe.each(PLATFORMS)('the guard on %s', (platform) => {
     expect((await app.get('/open')).status).toBe(200);
   });
 
-  it.each([
+  const NO_KEYS: readonly [what: string, headers: OutgoingHttpHeaders][] = [
     ['nothing', {}],
     ['an empty header', { authorization: '' }],
     ['the scheme alone', { authorization: 'Bearer' }],
@@ -78,6 +79,11 @@ describe.each(PLATFORMS)('the guard on %s', (platform) => {
     ['another header', { 'x-api-key': good }],
     ['two keys', { authorization: `Bearer ${good} ${good}` }],
     ['a key and more', { authorization: `Bearer ${good}, ${good}` }],
+    ['two headers', { Authorization: [`Bearer ${good}`, `Bearer ${good}`] }],
+    [
+      'two headers, the second of which is no key',
+      { Authorization: [`Bearer ${good}`, 'Basic x'] },
+    ],
     ['a key cut off', bearer(good.slice(0, -1))],
     ['a key and a character', bearer(`${good}x`)],
     [
@@ -88,7 +94,9 @@ describe.each(PLATFORMS)('the guard on %s', (platform) => {
     ['a key of another prefix', bearer(new ApiKeys({ prefix: 'shop_test' }).issue(7n).key)],
     ['a key of a secret that is not known', bearer(good.replace('live_', 'live_b_'))],
     ['a long text', bearer('x'.repeat(10_000))],
-  ])('answers 401 to %s, and asks nobody', async (_what, headers) => {
+  ];
+
+  it.each(NO_KEYS)('answers 401 to %s, and asks nobody', async (_what, headers) => {
     const { status, body, headers: heads } = await app.get('/guarded', headers);
     expect({ status, challenge: heads['www-authenticate'] }).toEqual({
       status: 401,

@@ -1,6 +1,6 @@
 /**
  * The attack on keys, on the code as it is and on every broken variant of it, with node:crypto
- * watched.
+ * and the reading of texts watched.
  */
 import { describe, expect, it, jest } from '@jest/globals';
 import { API_KEY_MUTANTS } from '../mutants/api-key-mutants.mjs';
@@ -32,12 +32,23 @@ function watchedCrypto(): Crypto {
   };
 }
 
+const bytesOf = Buffer.from as (this: typeof Buffer, ...given: unknown[]) => Buffer;
+
 jest.unstable_mockModule('node:crypto', watchedCrypto);
 
 const watch: Watch = async (run) => {
   calls.length = 0;
-  const answer = await run();
-  return { answer, calls: calls.join(', ') };
+  const noted = (...given: unknown[]) => {
+    calls.push(`bytes of ${String(given[1])}`);
+    return bytesOf.call(Buffer, ...given);
+  };
+  const from = jest.spyOn(Buffer, 'from').mockImplementation(noted as typeof Buffer.from);
+  try {
+    const answer = await run();
+    return { answer, calls: calls.join(', ') };
+  } finally {
+    from.mockRestore();
+  }
 };
 
 describe('the attack on keys', () => {
@@ -51,7 +62,10 @@ describe('the attack on keys', () => {
     const keys = new ApiKeys({ prefix: 'shop' });
     const { key, hash } = keys.issue(7n);
     const seen = await watch(() => keys.verify(key, hash));
-    expect(seen).toEqual({ answer: true, calls: 'createHash, timingSafeEqual 32 32' });
+    expect(seen).toEqual({
+      answer: true,
+      calls: 'bytes of hex, createHash, timingSafeEqual 32 32',
+    });
   });
 
   it.each(API_KEY_MUTANTS)('kills: $name', async ({ edits, breaks }) => {

@@ -15,8 +15,8 @@ export const API_KEY_MUTANTS = [
     edits: [
       {
         file: KEYS,
-        find: 'timingSafeEqual(this.#hashOf(key), stored ?? this.#nobodys)',
-        put: 'this.#hashOf(key).equals(stored ?? this.#nobodys)',
+        find: 'timingSafeEqual(this.#hashOf(key), stored)',
+        put: 'this.#hashOf(key).equals(stored)',
       },
     ],
   },
@@ -26,8 +26,8 @@ export const API_KEY_MUTANTS = [
     edits: [
       {
         file: KEYS,
-        find: 'timingSafeEqual(this.#hashOf(key), stored ?? this.#nobodys)',
-        put: "this.#hashOf(key).toString('hex') === (stored ?? this.#nobodys).toString('hex')",
+        find: 'timingSafeEqual(this.#hashOf(key), stored)',
+        put: "this.#hashOf(key).toString('hex') === stored.toString('hex')",
       },
     ],
   },
@@ -61,7 +61,18 @@ export const API_KEY_MUTANTS = [
       {
         file: KEYS,
         find: '    const isEqual = timing',
-        put: '    if (stored === undefined) return false;\n    const isEqual = timing',
+        put: "    if (typeof hash !== 'string') return false;\n    const isEqual = timing",
+      },
+    ],
+  },
+  {
+    name: 'without a row no hash is read',
+    breaks: 'verify does one work: right, wrong and without a row',
+    edits: [
+      {
+        file: KEYS,
+        find: 'storedHash(hash ?? this.#nobodys)',
+        put: "typeof hash === 'string' ? storedHash(hash) : Buffer.alloc(32)",
       },
     ],
   },
@@ -71,8 +82,8 @@ export const API_KEY_MUTANTS = [
     edits: [
       {
         file: KEYS,
-        find: 'return isEqual && stored !== undefined;',
-        put: 'return isEqual || stored === undefined;',
+        find: "return isEqual && typeof hash === 'string';",
+        put: "return isEqual || typeof hash !== 'string';",
       },
     ],
   },
@@ -201,7 +212,7 @@ export const API_KEY_MUTANTS = [
     edits: [
       {
         file: ADMISSION,
-        find: 'return isRight && stored?.revoked === false;',
+        find: 'return isRight && !revoked;',
         put: 'return isRight;',
       },
     ],
@@ -212,9 +223,9 @@ export const API_KEY_MUTANTS = [
     edits: [
       {
         file: ADMISSION,
-        find: '  const isRight = keys.verify(sent, stored?.hash);',
-        put: `  if (stored?.revoked === true) return false;
-  const isRight = keys.verify(sent, stored?.hash);`,
+        find: '  const isRight = keys.verify(sent, hash);',
+        put: `  if (revoked) return false;
+  const isRight = keys.verify(sent, hash);`,
       },
     ],
   },
@@ -224,9 +235,9 @@ export const API_KEY_MUTANTS = [
     edits: [
       {
         file: ADMISSION,
-        find: '  const isRight = keys.verify(sent, stored?.hash);',
-        put: `  if (stored === undefined) return false;
-  const isRight = keys.verify(sent, stored.hash);`,
+        find: '  const isRight = keys.verify(sent, hash);',
+        put: `  if (hash === NOBODY.hash) return false;
+  const isRight = keys.verify(sent, hash);`,
       },
     ],
   },

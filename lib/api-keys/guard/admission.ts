@@ -5,6 +5,7 @@
  * answer after the same work: one query, one hash, one comparison. Whoever cannot be asked makes
  * nobody right and nobody wrong.
  */
+import { randomBytes } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
 import type { ApiKeys } from '../key/api-keys.js';
 import { kindOf } from '../key/secrets.js';
@@ -58,14 +59,17 @@ export async function admit(
   }
 }
 
+/** Takes the place of a row that is not there, and is read and compared as one. */
+const NOBODY: StoredApiKey = { hash: randomBytes(32).toString('hex'), revoked: true };
+
 async function isStored(
   keys: ApiKeys,
   records: KeyRecords,
   { sent, keyId }: { readonly sent: string; readonly keyId: string },
 ): Promise<boolean> {
-  const stored = checkedRecord(await records.find?.(keyId));
-  const isRight = keys.verify(sent, stored?.hash);
-  return isRight && stored?.revoked === false;
+  const { hash, revoked } = checkedRecord((await records.find?.(keyId)) ?? NOBODY);
+  const isRight = keys.verify(sent, hash);
+  return isRight && !revoked;
 }
 
 async function isListed(records: KeyRecords, keyId: string): Promise<boolean> {
@@ -75,9 +79,8 @@ async function isListed(records: KeyRecords, keyId: string): Promise<boolean> {
   throw unusable('`isRevoked` to answer true or false', answer);
 }
 
-/** Undefined where there is no row; what is half a row is a fault of the application. */
-function checkedRecord(found: unknown): StoredApiKey | undefined {
-  if (found === undefined || found === null) return undefined;
+/** What is half a row is a fault of the application. */
+function checkedRecord(found: unknown): StoredApiKey {
   const { hash, revoked } = found as Partial<StoredApiKey>;
   if (typeof hash === 'string' && typeof revoked === 'boolean') return found as StoredApiKey;
   const what = '`find` to answer { hash, revoked } of text and true or false, or undefined';

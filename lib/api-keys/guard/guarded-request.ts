@@ -13,6 +13,10 @@ const KEY_ID = Symbol.for('nestjs-snowflake:api-key-id');
 /** What requests of all platforms have. */
 export interface GuardedRequest {
   readonly headers: Readonly<Record<string, unknown>>;
+  /** As they were sent, names and values in turn. */
+  readonly rawHeaders?: unknown;
+  /** That of Node, in Fastify. */
+  readonly raw?: { readonly rawHeaders?: unknown };
   [KEY_ID]?: string;
 }
 
@@ -52,10 +56,18 @@ function isRequest(request: unknown): request is GuardedRequest {
 }
 
 /** The key that stands in a header, or undefined. Two headers of one name are no key. */
-export function keyIn({ headers }: GuardedRequest, header: string): string | undefined {
-  const value = headers[header];
-  if (typeof value !== 'string') return undefined;
+export function keyIn(request: GuardedRequest, header: string): string | undefined {
+  const value = request.headers[header];
+  if (typeof value !== 'string' || isRepeated(request, header)) return undefined;
   return header === AUTHORIZATION ? /^Bearer +(\S+)$/i.exec(value)?.[1] : value;
+}
+
+/** Of several, Node keeps the first `authorization`; what stands in between may read another. */
+function isRepeated({ rawHeaders, raw }: GuardedRequest, header: string): boolean {
+  const sent: unknown = rawHeaders ?? raw?.rawHeaders;
+  if (!Array.isArray(sent)) return false;
+  const names = sent.filter((_, at) => at % 2 === 0).map((name) => String(name).toLowerCase());
+  return names.indexOf(header) !== names.lastIndexOf(header);
 }
 
 export function noteKeyId(request: GuardedRequest, keyId: string): void {

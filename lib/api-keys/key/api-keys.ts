@@ -50,8 +50,8 @@ export class ApiKeys {
   readonly #pepper: Buffer | undefined;
   readonly #secrets: ReadonlyMap<string, Buffer>;
   readonly #deriveWith: string | undefined;
-  /** What a key is compared with where there is nothing to compare it with. */
-  readonly #nobodys = randomBytes(SECRET_BYTES);
+  /** The hash that a key is compared with where there is none, and which is read as one is. */
+  readonly #nobodys = randomBytes(SECRET_BYTES).toString('hex');
 
   constructor(options: ApiKeysOptions) {
     const { resolved, faults } = readKeyOptions(options);
@@ -88,11 +88,11 @@ export class ApiKeys {
    * of the table and not of the key
    */
   verify(key: string, hash: string | null | undefined): boolean {
-    const stored = this.#storedHash(hash);
+    const stored = storedHash(hash ?? this.#nobodys);
     const parsed = this.parse(key);
     if (parsed === undefined || parsed.secretName !== undefined) return false;
-    const isEqual = timingSafeEqual(this.#hashOf(key), stored ?? this.#nobodys);
-    return isEqual && stored !== undefined;
+    const isEqual = timingSafeEqual(this.#hashOf(key), stored);
+    return isEqual && typeof hash === 'string';
   }
 
   /**
@@ -129,17 +129,16 @@ export class ApiKeys {
   #derivedSecret(name: string, head: string): string {
     return base62Of(hmacOf('sha256', this.#secrets.get(name)!, head));
   }
+}
 
-  #storedHash(hash: unknown): Buffer | undefined {
-    if (hash === undefined || hash === null) return undefined;
-    if (typeof hash === 'string' && HASH.test(hash)) return Buffer.from(hash, 'hex');
-    throw new SnowflakeError(
-      'ARGUMENT_INVALID',
-      'Expected the stored hash of an API key, which has 64 hexadecimal digits, got ' +
-        `${kindOf(hash)}. Nobody was let in. Store the \`hash\` of issue() as it is, in a column ` +
-        'of 64 characters, and give undefined where there is no row.',
-    );
-  }
+function storedHash(hash: unknown): Buffer {
+  if (typeof hash === 'string' && HASH.test(hash)) return Buffer.from(hash, 'hex');
+  throw new SnowflakeError(
+    'ARGUMENT_INVALID',
+    'Expected the stored hash of an API key, which has 64 hexadecimal digits, got ' +
+      `${kindOf(hash)}. Nobody was let in. Store the \`hash\` of issue() as it is, in a column ` +
+      'of 64 characters, and give undefined where there is no row.',
+  );
 }
 
 /** Of digits of base 62 alone, so that equal lengths of text are equal lengths of bytes. */

@@ -1,4 +1,6 @@
 import { deepStrictEqual as equal, match } from 'node:assert';
+import { once } from 'node:events';
+import { WebSocket } from 'ws';
 
 /** Sends a body as JSON, or asks; answers the status and what came back. */
 async function ask<Body>(
@@ -13,6 +15,17 @@ async function ask<Body>(
   const isJson = response.headers.get('content-type')?.includes('json');
   // Not response.json(): Jest's objects are of another realm than those of its fetch.
   return { status: response.status, body: isJson ? JSON.parse(text) : text };
+}
+
+/** Sends a message to the gateway, and answers what came back. */
+async function askGateway(url: string, event: string): Promise<unknown> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/orders/live`);
+  await once(socket, 'open');
+  const heard = once(socket, 'message') as Promise<[Buffer]>;
+  socket.send(JSON.stringify({ event, data: {} }));
+  const [said] = await heard;
+  socket.close();
+  return JSON.parse(String(said));
 }
 
 const id = '382366441078288384';
@@ -52,6 +65,10 @@ export const CHECKS: Record<string, (url: string) => Promise<void>> = {
     const answer = await fetch(`${url}/orders/spent`);
     equal([answer.status, answer.headers.get('retry-after')], [503, '1']);
     equal((await answer.text()).includes('secret'), false);
+  },
+  'http: ids in what a gateway answers are text': async (url) => {
+    const data = { id, lines: [next] };
+    equal(await askGateway(url, 'latest'), { event: 'latest', data });
   },
   'class-validator: a DTO with an id passes, one with a number does not': async (url) => {
     const body = { referrerId: id };

@@ -1,5 +1,6 @@
 import { ValidationPipe, type INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { WsAdapter } from '@nestjs/platform-ws';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { API_KEY_SCHEME, apiKeyScheme } from 'nestjs-snowflake/api-keys/swagger';
 import { EdgeModule } from './edge.module.js';
@@ -11,6 +12,7 @@ export async function startEdgeApp(): Promise<{ app: INestApplication; url: stri
   const head = new DocumentBuilder().addSecurity(API_KEY_SCHEME, apiKeyScheme());
   const document = SwaggerModule.createDocument(app, head.build());
   SwaggerModule.setup('docs', app, document, { jsonDocumentUrl: 'openapi.json' });
+  app.useWebSocketAdapter(new WsAdapter(app));
   await app.listen(0, '127.0.0.1');
   return { app, url: await app.getUrl() };
 }

@@ -6,6 +6,7 @@ import { AppModule } from '../app.module.js';
 import { CustomersController } from './customers.controller.js';
 import { InvoicesController, invoiceDatabase } from './invoices.controller.js';
 import { OrdersController } from './orders.controller.js';
+import { OrdersGateway } from './orders.gateway.js';
 import { KeyStoreModule, PartnerApiKeys, PartnersController } from './partners.controller.js';
 import { SchemasController } from './schemas.controller.js';
 import { WatchController } from './watch.controller.js';
@@ -28,7 +29,7 @@ interface Request {
     KeyStoreModule,
     PartnerApiKeys,
   ],
-  providers: [SnowflakeHealthIndicator, invoiceDatabase],
+  providers: [SnowflakeHealthIndicator, invoiceDatabase, OrdersGateway],
   controllers: [
     OrdersController,
     CustomersController,

@@ -63,6 +63,14 @@ export function controlVerdictOf(results, rule) {
   return { isGood: count > 0, text };
 }
 
+/**
+ * Whether too little was made to prove anything.
+ * @param {Pick<Result, 'idCount' | 'leaseCount' | 'least'>} result
+ */
+export function isThin({ idCount, leaseCount, least }) {
+  return idCount < least.ids || leaseCount < least.leases;
+}
+
 export function verdictOf(/** @type {readonly Result[]} */ results) {
   const sum = (/** @type {(result: Result) => number} */ of) =>
     results.reduce((total, result) => total + of(result), 0);
@@ -81,13 +89,17 @@ export function verdictOf(/** @type {readonly Result[]} */ results) {
       .filter(({ level, grantCount }) => isPaced && level === 'store' && grantCount === 0)
       .map(({ name }) => `${topology}: ${name}`),
   );
-  const isThin = results.some(
-    ({ idCount, leaseCount, least }) => idCount < least.ids || leaseCount < least.leases,
-  );
+  const thin = results
+    .filter(isThin)
+    .map(
+      ({ topology, idCount, leaseCount, least, words, grants }) =>
+        `${topology}: ${idCount} ${words.made} of ${least.ids}, ${leaseCount} ${grants} of ` +
+        `${least.leases}`,
+    );
   const reasons = [
     ...(missing.length > 0 ? [`never happened: ${missing.join(', ')}`] : []),
     ...(idle.length > 0 ? [`nothing was granted after: ${idle.join(', ')}`] : []),
-    ...(isThin ? ['too little was made'] : []),
+    ...(thin.length > 0 ? [`too little was made: ${thin.join(', ')}`] : []),
   ];
   if (reasons.length > 0) {
     const what = reasons.join('; ');

@@ -10,6 +10,7 @@ import { checkFolder } from './checker.mjs';
 import { FAULTS } from './faults.mjs';
 import { Fleet } from './fleet.mjs';
 import { REDIS_PACE } from './pace.mjs';
+import { isThin } from './report.mjs';
 
 /** @import { Fault, World } from './fault.mjs' */
 /** @import { Gap } from './checker.mjs' */
@@ -27,10 +28,10 @@ import { REDIS_PACE } from './pace.mjs';
 const WARM_UP_MS = 2500;
 /** A fault of a process shows within this time. */
 const SOON_MS = 2000;
-/** On a slow machine each fault has its turn, in so much more time. */
+/** On a slow machine each fault has its turn, and enough is made, in so much more time. */
 const OVERTIME_MS = 240_000;
 
-/** A run that made fewer proves nothing. */
+/** A run that made fewer proves nothing, so it goes on until it has made as many. */
 const LEAST = { ids: 1000, leases: 8 };
 /** What is found, in words. */
 const WORDS = {
@@ -72,21 +73,23 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   const fleet = new Fleet({ app, folder: files, support, ...own });
   /** @type {Entry[]} */
   const log = [];
+  const { check = (/** @type {string} */ path) => checkFolder(path, pace.workerBits) } = topology;
+  const { least = LEAST } = topology;
+  const isEnough = () => !isThin({ ...check(files), least });
   try {
     await sleep(WARM_UP_MS);
-    await attackAll({ world: { fleet, topology, random }, pace, seconds, log });
+    await attackAll({ world: { fleet, topology, random }, pace, seconds, log, isEnough });
     await fleet.stop();
   } finally {
     fleet.kill();
     await topology.stop();
   }
-  const { check = (/** @type {string} */ path) => checkFolder(path, pace.workerBits) } = topology;
   const { gaps, ...checked } = check(files);
   return {
     topology: topology.name,
     note: topology.note,
     words: { ...WORDS, ...topology.words },
-    least: topology.least ?? LEAST,
+    least,
     isPaced: pace.grantMs > 0,
     grants,
     /** What must not be, besides ids made twice. @type {readonly string[]} */
@@ -101,18 +104,20 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
 }
 
 /**
- * Processes are attacked as long as the store is, and until each fault has happened.
- * @typedef {{ world: World, pace: Pace, seconds: number, log: Entry[] }} Attack
+ * Processes are attacked as long as the store is, and until each fault has happened and enough was
+ * made.
+ * @typedef {{ world: World, pace: Pace, seconds: number, log: Entry[], isEnough: () => boolean }}
+ *   Attack
  * @param {Attack} attack
  */
 async function attackAll(attack) {
   const startMs = monotonicMs();
-  const { world, seconds, log } = attack;
+  const { world, seconds, log, isEnough } = attack;
   const wanted = faultsOf(world.topology);
   const isDone = () => wanted.every((fault) => log.some((entry) => entry.fault === fault));
   const isOver = () => {
     const overtimeMs = monotonicMs() - startMs - seconds * 1000;
-    return overtimeMs > OVERTIME_MS || (overtimeMs > 0 && isDone());
+    return overtimeMs > OVERTIME_MS || (overtimeMs > 0 && isDone() && isEnough());
   };
   await Promise.all([onProcesses(attack, isOver), onStore(attack, isOver)]);
 }

@@ -44,6 +44,22 @@ export function wholeFaults(
   return [`Expected \`${option}\` to be an integer from ${min} to ${max}, got ${shown(value)}.`];
 }
 
+/** For what is used by its methods: a clock, timers, a signal. */
+export function methodFaults(option: string, value: unknown, methods: readonly string[]): string[] {
+  const given = (typeof value === 'object' && value !== null ? value : {}) as Record<
+    string,
+    unknown
+  >;
+  if (methods.every((method) => typeof given[method] === 'function')) return [];
+  const list = methods.map((method) => `${method}()`).join(', ');
+  return [`Expected \`${option}\` to be an object with ${list}, got ${typeName(value)}.`];
+}
+
+const typeName = (value: unknown): string =>
+  value === null ? 'null' : typeof value === 'object' ? 'one without them' : typeof value;
+
+export const TIMER_METHODS = ['after', 'every', 'cancel'] as const;
+
 export function refused(faults: readonly string[], before = ''): SnowflakeError {
   const message = `${before}${faults.join(' ')}`;
   return new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });

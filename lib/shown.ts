@@ -1,8 +1,8 @@
 /**
  * How values and texts that came from outside are shown in messages.
  *
- * Promise: no secret. A URL that cannot be used is shown by its scheme alone, and what a server or
- * a client says is shown without the passwords it repeats. Nothing that throws when it is read
+ * Promise: no secret. A URL is shown by its scheme alone, also in the place of a number, and what a
+ * server or a client says is shown without the passwords it repeats. Nothing that throws when it is read
  * makes an error of its own, and no character steers a terminal, a page or a log.
  */
 import { knownStart, oddityOf } from './url-schemes.js';
@@ -18,7 +18,8 @@ const DEPTH_MAX = 5;
  */
 export function shown(value: unknown): string {
   if (value === null || value === undefined) return String(value);
-  if (typeof value === 'string') return `${printableJson(value)} (string)`;
+  if (typeof value === 'string') return `${printableJson(withoutUrl(value))} (string)`;
+  if (typeof value === 'symbol') return 'a symbol';
   if (typeof value === 'bigint') return `${value}n (bigint)`;
   if (typeof value === 'number' || typeof value === 'boolean') return `${value} (${typeof value})`;
   if (typeof value === 'function') return `a function`;
@@ -30,12 +31,25 @@ export function shown(value: unknown): string {
 /** JSON, with bigint as text; never an error of its own. */
 function jsonOf(value: unknown): string {
   try {
-    const bigintAsText = (_: string, part: unknown) =>
-      typeof part === 'bigint' ? `${part}n` : part;
-    return escapedText(JSON.stringify(value, bigintAsText) ?? 'a value');
+    return escapedText(JSON.stringify(value, shownPart) ?? 'a value');
   } catch {
     return 'a value';
   }
+}
+
+function shownPart(name: string, part: unknown): unknown {
+  if (typeof part === 'bigint') return `${part}n`;
+  if (typeof part !== 'string') return part;
+  return SECRET_NAME.test(name) ? '***' : withoutUrl(part);
+}
+
+/** What an object calls its secrets. */
+const SECRET_NAME = /pass|secret|token|pepper|credential|auth/i;
+
+/** A text may be a URL in the wrong place, with a password after its scheme. */
+function withoutUrl(text: string): string {
+  const at = text.indexOf('://');
+  return at < 0 ? text : `${text.slice(0, at + '://'.length)}...`;
 }
 
 /**
@@ -55,7 +69,7 @@ export function shownShort(value: unknown): string {
 
 /** The beginning of a text, as JSON, and how long it is where that is not all. */
 export function quoted(text: string): string {
-  const start = printableJson(text.slice(0, LENGTH_MAX));
+  const start = printableJson(withoutUrl(text.slice(0, LENGTH_MAX)));
   return text.length > LENGTH_MAX ? `${start}... (${text.length} characters)` : start;
 }
 
@@ -68,7 +82,7 @@ function shownParts(value: object): string {
 
 /** JSON of a value; of one that is longer than what is shown, no more than the beginning. */
 function jsonStart(value: unknown, depth: number): string {
-  if (typeof value === 'string') return printableJson(value.slice(0, LENGTH_MAX));
+  if (typeof value === 'string') return printableJson(withoutUrl(value.slice(0, LENGTH_MAX)));
   if (typeof value === 'bigint') return isHuge(value) ? '...' : `${value}n`;
   if (typeof value === 'function') return 'a function';
   if (typeof value !== 'object' || value === null) return String(value);
@@ -91,7 +105,9 @@ function objectStart(value: object, depth: number): string {
   for (const key in value) {
     if (text.length > LENGTH_MAX) break;
     if (!Object.hasOwn(value, key)) continue;
-    const part = jsonStart((value as Record<string, unknown>)[key], depth + 1);
+    const given = (value as Record<string, unknown>)[key];
+    const isSecret = typeof given === 'string' && SECRET_NAME.test(key);
+    const part = jsonStart(isSecret ? '***' : given, depth + 1);
     text += `${text.length > 1 ? ',' : ''}${printableJson(key.slice(0, LENGTH_MAX))}:${part}`;
   }
   return `${text}}`;

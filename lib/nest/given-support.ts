@@ -5,6 +5,7 @@
 import { isSupport, supportOf, type OwnSupports } from '../backends/schemes.js';
 import { isSharedLease } from '../core/seat/shared-lease.js';
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
+import { errorText, plainCause, withoutSecrets } from '../shown.js';
 import { ClaimSupport, isClaim, type WorkerIdSource } from '../lease/claim.support.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { JoinedSupport } from '../lease/joined.support.js';
@@ -95,7 +96,8 @@ async function toSupport(support: unknown, own: OwnSupports): Promise<IDistribut
 
 /** Asked once; what a service answers may take a while, and a start does not wait for ever. */
 async function numberOf(source: WorkerIdSource, given: Given): Promise<number> {
-  if (typeof source !== 'function') return source;
+  // Made of it for its check alone.
+  if (typeof source !== 'function') return new StaticSupport(source).workerId;
   const { timers = systemTimers, startTimeoutMs } = given;
   const ms = Number(startTimeoutMs) > 0 ? Number(startTimeoutMs) : LEASE_DEFAULTS.startTimeoutMs;
   const over = (): never => {
@@ -108,9 +110,9 @@ async function numberOf(source: WorkerIdSource, given: Given): Promise<number> {
     return await withinLimit(Promise.resolve(source()), { ms, timers, over });
   } catch (error) {
     if (isSnowflakeError(error)) throw error;
-    const said = error instanceof Error ? error.message : typeof error;
+    const said = withoutSecrets(errorText(error));
     throw new SnowflakeError('CONFIG_INVALID', `The function \`workerId\` failed: ${said}`, {
-      cause: error,
+      cause: plainCause(error),
     });
   }
 }

@@ -27,6 +27,7 @@ import {
 import type { LeaseOptions, LeaseRoom } from '../lease/lease-options.js';
 import { staticWorkerFault } from '../lease/static.support.js';
 import { systemTimers, type Timers } from '../patience/timers.js';
+import { TIMER_METHODS, methodFaults } from '../option-faults.js';
 import { SCHEDULER_FAULT, faultsOf, invalid, noOptions } from './config-faults.js';
 import { applicationName } from './application-name.js';
 import type { SnowflakeConfig, WorkerConfig } from './config.js';
@@ -139,9 +140,7 @@ export async function resolveOptions(
     support,
     workerIds,
     lease,
-    aheadMsMax: options.aheadMsMax ?? shared?.aheadMsMax,
-    sequenceStart: options.sequenceStart ?? shared?.sequenceStart ?? 'zero',
-    sharesLease: options.sharesLease ?? false,
+    ...orderOf(options, shared),
     ...surroundingsOf(options),
   };
   faults.push(...unknownNames(options), ...otherFaults(config), ...layoutFaults(config));
@@ -166,13 +165,17 @@ async function resolveGenerator(
   return configOrFaults({ kind: 'generator', generator, support, lease, ...surroundings }, faults);
 }
 
+/** Null is no option that is left out: it is reported as what was given. */
+function orderOf(options: SnowflakeModuleOptions, shared: SharedLease | undefined) {
+  const { aheadMsMax = shared?.aheadMsMax, sharesLease = false } = options;
+  const { sequenceStart = shared?.sequenceStart ?? 'zero' } = options;
+  return { aheadMsMax, sequenceStart, sharesLease };
+}
+
 function surroundingsOf(options: SnowflakeModuleOptions) {
-  return {
-    lazy: options.lazy ?? false,
-    application: options.application ?? applicationName(),
-    clock: options.clock ?? systemClock,
-    timers: options.timers ?? systemTimers,
-  };
+  const { lazy = false, application = applicationName() } = options;
+  const { clock = systemClock, timers = systemTimers } = options;
+  return { lazy, application, clock, timers };
 }
 
 async function configOrFaults<C extends SnowflakeConfig>(config: C, faults: string[]): Promise<C> {
@@ -212,8 +215,11 @@ function resolveLease(
   );
   const lease = { ...LEASE_DEFAULTS, ...Object.fromEntries(given) };
   const found = leaseFaults(lease);
-  const relations = [renewalFault(lease, room), waitFault(lease, room.lossWindowMs)];
-  faults.push(...(found.length > 0 ? found : relations.filter((fault) => fault !== undefined)));
+  if (found.length === 0) {
+    const relations = [renewalFault(lease, room), waitFault(lease, room.lossWindowMs)];
+    found.push(...relations.filter((fault) => fault !== undefined));
+  }
+  faults.push(...found);
   return lease;
 }
 
@@ -223,7 +229,7 @@ function resolveWorkerIds(
   support: IDistributedSupport,
   faults: string[],
 ): WorkerIdRange {
-  const range = workerIdRangeOf(layout, options.workerFields ?? {});
+  const range = workerIdRangeOf(layout, options.workerFields);
   if ('faults' in range) {
     faults.push(...range.faults);
     return { min: 0, max: 0 };
@@ -243,11 +249,12 @@ function unknownNames(options: SnowflakeModuleOptions): string[] {
     .map((name) => `The option \`${name}\` is unknown. ${knownNames(name, KNOWN_NAMES)}`);
 }
 
-function otherFaults({
-  lazy,
-  application,
-}: Pick<SnowflakeConfig, 'lazy' | 'application'>): string[] {
-  const faults: string[] = [];
+function otherFaults(surroundings: ReturnType<typeof surroundingsOf>): string[] {
+  const { lazy, application, clock, timers } = surroundings;
+  const faults = [
+    ...methodFaults('clock', clock, ['now']),
+    ...methodFaults('timers', timers, TIMER_METHODS),
+  ];
   if (typeof application !== 'string') {
     faults.push(`Expected \`application\` to be a string, got ${shown(application)}.`);
   }
@@ -274,7 +281,8 @@ function layoutFaults(config: WorkerConfig): string[] {
   if (typeof sharesLease !== 'boolean') {
     faults.push(`Expected \`sharesLease\` to be a boolean, got ${shown(sharesLease)}.`);
   }
-  if (layout.lastDate.getTime() < clock.now()) {
+  const isClock = methodFaults('clock', clock, ['now']).length === 0;
+  if (isClock && layout.lastDate.getTime() < clock.now()) {
     faults.push(
       `The layout ${layout.fingerprint} ran out on ${layout.lastDate.toISOString()}. Use a ` +
         'later `epoch` in a new id space, or a layout with more timestamp bits.',

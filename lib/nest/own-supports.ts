@@ -34,5 +34,5 @@ function faultOf(scheme: string, make: unknown): string | undefined {
     return `The scheme \`${scheme}\` in \`supports\` belongs to this package; choose another name.`;
   }
   if (typeof make === 'function') return undefined;
-  return `Expected \`supports.${scheme}\` to be a function of a URL, got ${shown(make)}.`;
+  return `Expected \`supports.${scheme}\` to be a function of a URL, got ${typeof make}.`;
 }

@@ -53,9 +53,9 @@ export function checkedOptions(
   isReplicatedByDefault = true,
 ): CheckedOptions {
   const { namespace = 'default', table = TABLE, serverSql } = options;
-  const isReplicated = options.replicated ?? isReplicatedByDefault;
-  const failoverWindowMs = options.failoverWindowMs ?? (isReplicated ? FAILOVER_WINDOW_MS : 0);
-  const clockDifferenceMs = options.clockDifferenceMs ?? (isReplicated ? CLOCK_DIFFERENCE_MS : 0);
+  const { replicated: isReplicated = isReplicatedByDefault } = options;
+  const { failoverWindowMs = isReplicated ? FAILOVER_WINDOW_MS : 0 } = options;
+  const { clockDifferenceMs = isReplicated ? CLOCK_DIFFERENCE_MS : 0 } = options;
   refuse([
     ...textFaults(
       'namespace',

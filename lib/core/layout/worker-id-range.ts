@@ -16,8 +16,12 @@ export interface WorkerIdRange {
 /** The span, or the faults in words. */
 export function workerIdRangeOf(
   layout: BitLayout,
-  fixed: Readonly<Record<string, number>>,
+  fixed: Readonly<Record<string, number>> = {},
 ): WorkerIdRange | { readonly faults: string[] } {
+  if (!isRecord(fixed)) {
+    const got = `got ${shown(fixed)}`;
+    return { faults: [`Expected \`workerFields\` to be numbers by name, { room: 1 }, ${got}.`] };
+  }
   const faults = Object.keys(fixed)
     .filter((name) => !layout.workerFields.some((field) => field.name === name))
     .map((name) => `\`workerFields.${name}\` is not a worker field of this layout.`);
@@ -43,4 +47,11 @@ export function workerIdRangeOf(
     min += value * count;
   }
   return faults.length > 0 ? { faults } : { min, max: min + count - 1 };
+}
+
+/** Not a list, a function or an object of a class, whose names would be none. */
+function isRecord(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }

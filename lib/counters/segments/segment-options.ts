@@ -71,8 +71,9 @@ export function segmentTerms(options: SegmentOptions): SegmentTerms {
     throw refused([`Expected the options of segments() to be an object, got ${typeof options}.`]);
   }
   const { store, stores = [store as CounterStore], counter, lastsMs = 30_000 } = options;
-  const { stepMax = 1_000_000, stepMin = Math.min(1000, stepMax) } = options;
-  const { skip = skipFor(lastsMs, stepMin, stepMax), startAt } = options;
+  const { stepMax = 1_000_000, stepMin = Math.min(1000, numberIn(stepMax)) } = options;
+  const given = [lastsMs, stepMin, stepMax].map(numberIn) as [number, number, number];
+  const { skip = skipFor(...given), startAt } = options;
   const faults = [
     ...unknownNames(options, NAMES, 'segments()'),
     ...bothFaults(options),
@@ -94,6 +95,9 @@ export function segmentTerms(options: SegmentOptions): SegmentTerms {
   const start = typeof startAt === 'number' ? BigInt(startAt) : startAt;
   return { stores, counter, startAt: start, lastsMs, stepMin, stepMax, skip: BigInt(skip) };
 }
+
+/** What is none is told of where it is given; the defaults of others are then made without it. */
+const numberIn = (value: unknown): number => (typeof value === 'number' ? value : Infinity);
 
 /** More than a fleet has in hand, however small its steps; a fault is told of where it is made. */
 function skipFor(lastsMs: number, stepMin: number, stepMax: number): number {

@@ -6,7 +6,14 @@ import { monotonicClock, systemClock, type Clock } from '../../core/clock.js';
 import { SnowflakeError } from '../../errors.js';
 import { systemIdentity } from '../../patience/process-identity.js';
 import { systemTimers, type Timers } from '../../patience/timers.js';
-import { nameFaults, refused, unknownNames, wholeFaults } from '../../option-faults.js';
+import {
+  TIMER_METHODS,
+  methodFaults,
+  nameFaults,
+  refused,
+  unknownNames,
+  wholeFaults,
+} from '../../option-faults.js';
 import { TTL_MS_MAX } from '../check-request.js';
 
 /** For all locks of a process. */
@@ -62,6 +69,7 @@ export type HoldTerms = { readonly [N in Exclude<keyof HoldOptions, 'signal'>]-?
 
 const TTL_MS_MIN = 100;
 const DEFAULTS = { ttlMs: 10_000, callTimeoutMs: 2000, drainMs: 10_000 };
+const SIGNAL_METHODS = ['throwIfAborted', 'addEventListener', 'removeEventListener'];
 const LABEL_LENGTH_MAX = 256;
 const LOCK_OPTIONS =
   'ttlMs, longestTtlMs, callTimeoutMs, drainMs, application, clock, monotonic, timers, random';
@@ -86,6 +94,8 @@ export function lockTerms(options: LockOptions = {}): LockTerms {
 }
 
 export function lockFaults(options: LockOptions): string[] {
+  const { clock = systemClock, monotonic = monotonicClock } = options;
+  const { timers = systemTimers, random = Math.random } = options;
   const { ttlMs = DEFAULTS.ttlMs, longestTtlMs = ttlMs, application = '-' } = options;
   const { callTimeoutMs = DEFAULTS.callTimeoutMs, drainMs = DEFAULTS.drainMs } = options;
   const ttlFaults = wholeFaults('ttlMs', ttlMs, [TTL_MS_MIN, TTL_MS_MAX]);
@@ -97,6 +107,10 @@ export function lockFaults(options: LockOptions): string[] {
     ...wholeFaults('callTimeoutMs', callTimeoutMs, [10, 60_000]),
     ...wholeFaults('drainMs', drainMs, [0, 3_600_000]),
     ...(typeof application === 'string' ? [] : ['Expected `application` to be a string.']),
+    ...methodFaults('clock', clock, ['now']),
+    ...methodFaults('monotonic', monotonic, ['now']),
+    ...methodFaults('timers', timers, TIMER_METHODS),
+    ...(typeof random === 'function' ? [] : ['Expected `random` to be a function.']),
   ];
 }
 
@@ -112,6 +126,7 @@ export function holdTerms(lock: string, options: HoldOptions, terms: LockTerms):
     ...wholeFaults('holdAtLeastMs', holdAtLeastMs, [0, TTL_MS_MAX]),
     ...atMostFaults(options),
     ...longerFaults(ttlMs, terms),
+    ...(signal === undefined ? [] : methodFaults('signal', signal, SIGNAL_METHODS)),
   ];
   if (faults.length > 0) {
     throw new SnowflakeError('ARGUMENT_INVALID', faults.join(' '), { details: { faults } });
@@ -126,7 +141,7 @@ function atMostFaults({ holdAtMostMs, holdAtLeastMs = 0 }: HoldOptions): string[
 }
 
 function longerFaults(ttlMs: number, { longestTtlMs }: LockTerms): string[] {
-  if (!(ttlMs > longestTtlMs)) return [];
+  if (typeof ttlMs !== 'number' || !(ttlMs > longestTtlMs)) return [];
   return [
     `\`ttlMs\` is ${ttlMs}, and no lock may be held for longer than ${longestTtlMs} ms without ` +
       `being extended. It is extended automatically while its section runs, so a short one is ` +

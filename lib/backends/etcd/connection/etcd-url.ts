@@ -9,7 +9,7 @@
 import { readFileSync } from 'node:fs';
 import { SnowflakeError } from '../../../errors.js';
 import { shownUrl } from '../../../shown.js';
-import { kindOf, schemeOf } from '../../../url-schemes.js';
+import { digitsOf, kindOf, schemeOf } from '../../../url-schemes.js';
 import type { GivenOptions } from './etcd-settings.js';
 
 const URL_PARTS = /^[^:]+:\/\/(?:([^@/]*)@)?([^@/?#]*)\/?(?:\?([^#]*))?$/;
@@ -109,7 +109,7 @@ function loginOf(login: string): GivenOptions {
 function numbersIn(query: ReadonlyMap<string, string>): [string, number][] {
   return NUMBERS.flatMap((name) => {
     const text = query.get(name);
-    return text === undefined ? [] : [[name, text === '' ? NaN : Number(text)] as const];
+    return text === undefined ? [] : [[name, digitsOf(text)] as const];
   }) as [string, number][];
 }
 
@@ -125,6 +125,5 @@ function invalidUrl(url: string, faults: readonly string[]): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
     `The support URL cannot be used: ${faults.join('; ')}. It was ${shownUrl(url)}.`,
-    { details: { faults } },
   );
 }

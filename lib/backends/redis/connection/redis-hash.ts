@@ -18,6 +18,7 @@ import {
 import type { RedisClient } from './redis-client.js';
 import type { RedisConnection, Script } from './redis-connection.js';
 import { parseRedisUrl, refuseQuery } from './redis-url.js';
+import { digitsOf } from '../../../url-schemes.js';
 
 export interface RedisHashOptions {
   /** An ioredis client (Redis or Cluster), whose settings are used, or a URL. */
@@ -128,6 +129,6 @@ export function hashOptionsOf(url: string): RedisHashOptions & { readonly redis:
     redis: url,
     namespace: query.get('namespace'),
     prefix: query.get('prefix'),
-    lossWindowMs: query.has('lossWindowMs') ? Number(query.get('lossWindowMs')) : undefined,
+    lossWindowMs: query.has('lossWindowMs') ? digitsOf(query.get('lossWindowMs')!) : undefined,
   };
 }

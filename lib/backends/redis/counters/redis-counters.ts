@@ -149,10 +149,7 @@ export function countersFromUrl(
   given: Omit<RedisCountersOptions, 'redis'> = {},
 ): RedisCounters {
   const said = hashOptionsOf(url);
-  return new RedisCounters({
-    redis: url,
-    namespace: given.namespace ?? said.namespace,
-    prefix: given.prefix ?? said.prefix,
-    lossWindowMs: given.lossWindowMs ?? said.lossWindowMs,
-  });
+  const { namespace = said.namespace, prefix = said.prefix } = given;
+  const { lossWindowMs = said.lossWindowMs } = given;
+  return new RedisCounters({ redis: url, namespace, prefix, lossWindowMs });
 }

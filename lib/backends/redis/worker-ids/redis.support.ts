@@ -29,6 +29,7 @@ import type { GivenClient } from '../connection/redis-client.js';
 import type { RedisConnection, Script } from '../connection/redis-connection.js';
 import { parseRedisUrl, refuseQuery } from '../connection/redis-url.js';
 import { SCRIPTS } from '../scripts.generated.js';
+import { digitsOf } from '../../../url-schemes.js';
 
 /** Options of redisSupport(). */
 export interface RedisSupportOptions {
@@ -64,8 +65,8 @@ export class RedisSupport implements IDistributedSupport {
   constructor(options: RedisSupportOptions) {
     const { namespace = 'default', prefix = 'snowflake:' } = options;
     const isReplicated = isReplicatedRedis(options.redis);
-    const failoverWindowMs = options.failoverWindowMs ?? (isReplicated ? FAILOVER_WINDOW_MS : 0);
-    const clockDifferenceMs = options.clockDifferenceMs ?? (isReplicated ? CLOCK_DIFFERENCE_MS : 0);
+    const { failoverWindowMs = isReplicated ? FAILOVER_WINDOW_MS : 0 } = options;
+    const { clockDifferenceMs = isReplicated ? CLOCK_DIFFERENCE_MS : 0 } = options;
     const faults = [
       ...nameFaults('namespace', namespace),
       ...(prefix === '' ? [] : nameFaults('prefix', prefix)),
@@ -171,7 +172,7 @@ export function supportFromUrl(url: string): RedisSupport {
   const parsed = parseRedisUrl(url);
   refuseQuery(parsed, url, QUERY_NAMES);
   const { query } = parsed;
-  const number = (name: string) => (query.has(name) ? Number(query.get(name)) : undefined);
+  const number = (name: string) => (query.has(name) ? digitsOf(query.get(name)!) : undefined);
   return new RedisSupport({
     redis: url,
     namespace: query.get('namespace'),

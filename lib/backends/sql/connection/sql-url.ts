@@ -12,7 +12,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { SnowflakeError } from '../../../errors.js';
 import { shownUrl } from '../../../shown.js';
-import { kindOf } from '../../../url-schemes.js';
+import { digitsOf, kindOf } from '../../../url-schemes.js';
 import type { SqlRegistryOptions } from '../sql-options.js';
 
 export interface ServerUrl {
@@ -148,7 +148,7 @@ function queryIn(url: string, text: string, known: readonly string[]): Map<strin
 }
 
 function optionsIn(url: string, query: ReadonlyMap<string, string>): SqlRegistryOptions {
-  const number = (name: string) => (query.has(name) ? Number(query.get(name)) : undefined);
+  const number = (name: string) => (query.has(name) ? digitsOf(query.get(name)!) : undefined);
   const replicated = query.get('replicated');
   if (replicated !== undefined && replicated !== 'true' && replicated !== 'false') {
     throw invalid(url, 'its replicated is neither true nor false');

@@ -1,8 +1,7 @@
 /**
- * How values and texts that came from outside are shown in messages.
- *
+ * How values and texts of others are shown in messages: in one file, as all hide the same secrets.
  * Promise: no secret. A URL is shown by its scheme alone, also in the place of a number, and what a
- * server or a client says is shown without the passwords it repeats. Nothing that throws when it is read
+ * server or a client says without the passwords it repeats. Nothing that throws when it is read
  * makes an error of its own, and no character steers a terminal, a page or a log.
  */
 import { knownStart, oddityOf } from './url-schemes.js';

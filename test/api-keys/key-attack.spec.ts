@@ -32,7 +32,7 @@ function watchedCrypto(): Crypto {
   };
 }
 
-const bytesOf = Buffer.from as (this: typeof Buffer, ...given: unknown[]) => Buffer;
+const bytesOf = Buffer.from.bind(Buffer) as (...given: unknown[]) => Buffer;
 
 jest.unstable_mockModule('node:crypto', watchedCrypto);
 
@@ -40,7 +40,7 @@ const watch: Watch = async (run) => {
   calls.length = 0;
   const noted = (...given: unknown[]) => {
     calls.push(`bytes of ${String(given[1])}`);
-    return bytesOf.call(Buffer, ...given);
+    return bytesOf(...given);
   };
   const from = jest.spyOn(Buffer, 'from').mockImplementation(noted as typeof Buffer.from);
   try {

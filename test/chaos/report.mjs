@@ -63,14 +63,6 @@ export function controlVerdictOf(results, rule) {
   return { isGood: count > 0, text };
 }
 
-/**
- * Whether too little was made to prove anything.
- * @param {Pick<Result, 'idCount' | 'leaseCount' | 'least'>} result
- */
-export function isThin({ idCount, leaseCount, least }) {
-  return idCount < least.ids || leaseCount < least.leases;
-}
-
 export function verdictOf(/** @type {readonly Result[]} */ results) {
   const sum = (/** @type {(result: Result) => number} */ of) =>
     results.reduce((total, result) => total + of(result), 0);
@@ -90,7 +82,7 @@ export function verdictOf(/** @type {readonly Result[]} */ results) {
       .map(({ name }) => `${topology}: ${name}`),
   );
   const thin = results
-    .filter(isThin)
+    .filter((result) => result.isThin)
     .map(
       ({ topology, idCount, leaseCount, least, words, grants }) =>
         `${topology}: ${idCount} ${words.made} of ${least.ids}, ${leaseCount} ${grants} of ` +

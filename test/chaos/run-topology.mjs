@@ -10,7 +10,6 @@ import { checkFolder } from './checker.mjs';
 import { FAULTS } from './faults.mjs';
 import { Fleet } from './fleet.mjs';
 import { REDIS_PACE } from './pace.mjs';
-import { isThin } from './report.mjs';
 
 /** @import { Fault, World } from './fault.mjs' */
 /** @import { Gap } from './checker.mjs' */
@@ -75,7 +74,9 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   const log = [];
   const { check = (/** @type {string} */ path) => checkFolder(path, pace.workerBits) } = topology;
   const { least = LEAST } = topology;
-  const isEnough = () => !isThin({ ...check(files), least });
+  const isThin = (/** @type {{ idCount: number, leaseCount: number }} */ made) =>
+    made.idCount < least.ids || made.leaseCount < least.leases;
+  const isEnough = () => !isThin(check(files));
   try {
     await sleep(WARM_UP_MS);
     await attackAll({ world: { fleet, topology, random }, pace, seconds, log, isEnough });
@@ -90,6 +91,8 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
     note: topology.note,
     words: { ...WORDS, ...topology.words },
     least,
+    /** Whether too little was made to prove anything. */
+    isThin: isThin(checked),
     isPaced: pace.grantMs > 0,
     grants,
     /** What must not be, besides ids made twice. @type {readonly string[]} */

@@ -52,7 +52,7 @@ function timedOut(timeoutMs: number, consequence: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
     `The store did not answer within ${timeoutMs} ms. ${consequence} Check that the store is up ` +
-      `and reachable from this host.`,
+      `and reachable from this host, and that its URL names the right kind of server and port.`,
     { details: { timeoutMs } },
   );
 }

@@ -16,6 +16,9 @@ const REASONS: Readonly<Record<string, string>> = {
   EROFS: 'It is mounted read-only. Mount it with write access, or name another folder.',
   EACCES: 'This user may not write there. Give it the folder (chown), or name another one.',
   EPERM: 'This user may not write there. Give it the folder (chown), or name another one.',
+  ENOENT:
+    'It cannot be made: its file system takes no folders (as /proc), or somebody deletes it. ' +
+    'Name a folder on a disk.',
   ENOTDIR: 'Part of its path is a file. Name a folder, or move that file away.',
   ENAMETOOLONG: 'Its path is too long. Name a shorter one.',
   EIO: 'The disk failed. See the system log.',

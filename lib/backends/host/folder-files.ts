@@ -52,7 +52,7 @@ export class FolderFiles {
   async create(text: string): Promise<void> {
     const parent = dirname(this.folder);
     try {
-      await mkdir(parent, { recursive: true });
+      await makeFolder(parent);
       const fresh = await mkdtemp(join(parent, '.new-'));
       try {
         await this.publish(fresh, text);
@@ -174,6 +174,22 @@ export class FolderFiles {
     } catch (error) {
       throw folderError(error, this.folder);
     }
+  }
+}
+
+/** With all above it, one by one: `recursive` of Node asks /proc and its like for ever. */
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder);
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return;
+    const parent = dirname(folder);
+    if (codeOf(error) !== 'ENOENT' || parent === folder) throw error;
+    await makeFolder(parent);
+    // Whoever is faster makes the same one.
+    await mkdir(folder).catch((again: unknown) => {
+      if (codeOf(again) !== 'EEXIST') throw again;
+    });
   }
 }
 

@@ -33,6 +33,9 @@ const CONNECTIONS =
   'The database takes no more connections. Raise its limit or make the pools smaller.';
 const DISK = 'The disk of the database is full. Free some space.';
 const AWAY = 'Check that the database runs and can be reached from this host.';
+const OTHER =
+  'What listens there does not speak the protocol of this database. Check the scheme of the URL, ' +
+  'and the port.';
 const SLOW = 'The database was too slow. See what keeps it busy.';
 const TLS =
   'The TLS handshake failed. Check that the server speaks TLS and that its certificate is valid ' +
@@ -69,6 +72,7 @@ const POSTGRES: Refusals = {
   disk: later(['53100'], DISK),
   slow: later(['57014'], SLOW, /query read timeout/i),
   tls: never([], TLS, TLS_SAYS),
+  'other-server': later([], OTHER, /unexpected \w+ message from backend/i),
   unreachable: later(
     [...SOCKET_CODES, '57P01', '57P02', '57P03', '08000', '08003', '08006', '08P01'],
     AWAY,

@@ -150,6 +150,13 @@ export const REFUSALS = {
     advice: 'Check that the members of etcd run, or raise requestTimeoutMs.',
     ...OF_MEMBER,
   },
+  'not-http': {
+    says: /Parse Error|socket hang up/,
+    advice:
+      'What listens there does not speak HTTP, or has just ended. Is this the client port of etcd ' +
+      '(2379), and is it to be asked by etcds:// (TLS)?',
+    ...OF_MEMBER,
+  },
   unreachable: {
     says: /^/,
     advice: 'Check that etcd runs and can be reached from this host.',

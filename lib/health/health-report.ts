@@ -62,8 +62,8 @@ const VERDICTS: { readonly [state in LeaseState]: Verdict } = {
   ],
   stretched: [
     'degraded',
-    'The lease could not be renewed and is about to end; ids are made from its reserve and ' +
-      'keep the last timestamp.',
+    'The lease could not be renewed. Ids are made from what is left of it, its reserve, and no ' +
+      'longer follow the clock; how fast they are used decides how long it lasts.',
   ],
   exhausted: [
     'down',
@@ -140,6 +140,7 @@ function healthOfLease(
 function tooShort(verdict: Verdict, remainingMs: number, leaseMsMin: number): Verdict {
   const [status, message] = verdict;
   if (status === 'down' || remainingMs >= leaseMsMin) return verdict;
-  const limit = `The lease ends in ${remainingMs} ms, less than leaseMsMin (${leaseMsMin}).`;
+  const end = remainingMs < 0 ? `ended ${-remainingMs} ms ago` : `ends in ${remainingMs} ms`;
+  const limit = `The lease ${end}, less than leaseMsMin (${leaseMsMin}).`;
   return ['down', message === undefined ? limit : `${limit} ${message}`];
 }

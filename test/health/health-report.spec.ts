@@ -49,6 +49,13 @@ describe('the verdict', () => {
     expect(healthOf(generator('degraded', 4000)).status).toBe('degraded');
   });
 
+  it('says of a lease that has ended that it has, and not that it is about to', () => {
+    const { message } = healthOf(generator('stretched', -26_000)).health;
+    expect(message).not.toContain('about to end');
+    const limited = healthOf(generator('stretched', -26_000), { leaseMsMin: 0 }).health;
+    expect(limited.message).toContain('The lease ended 26000 ms ago, less than leaseMsMin (0).');
+  });
+
   it('knows no limit for a lease without end', () => {
     expect(healthOf(generator('active'), { leaseMsMin: 5000 }).status).toBe('up');
   });

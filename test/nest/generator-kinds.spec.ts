@@ -148,7 +148,7 @@ describe('options', () => {
     [{}, 'got object'],
     [{ kind: 'segments' }, 'got object'],
     ['postgres://app:secret@db/shop', 'No generator handles this URL'],
-    ['segments+nope://app:secret@db/shop?counter=x', 'No support handles this URL'],
+    ['segments+nope://app:secret@db/shop?counter=x', 'No counter store handles this URL'],
     ['segments+postgres://app:secret@db/shop?counter=x&stepMax=a', '`stepMax`'],
   ])('%j is no generator', async (generator, said) => {
     const [fault] = await faultsOf({ generator });

@@ -134,7 +134,10 @@ const DOORS: readonly Door[] = [
     names: inTable('etcd option'),
     use: given(etcdSupport, { endpoints: ['http://127.0.0.1:1'] }),
     right: {
-      namespace: AS_NAME.filter((name) => !/control|file|URL/.test(name)),
+      namespace: [
+        ...AS_NAME.filter((name) => !/control|file|URL/.test(name)),
+        'a variable that nobody filled in',
+      ],
       failoverWindowMs: ['zero'],
       clockDifferenceMs: ['zero'],
     },

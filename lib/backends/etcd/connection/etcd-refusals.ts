@@ -153,8 +153,8 @@ export const REFUSALS = {
   'not-http': {
     says: /Parse Error|socket hang up/,
     advice:
-      'What listens there does not speak HTTP, or has just ended. Is this the client port of etcd ' +
-      '(2379), and is it to be asked by etcds:// (TLS)?',
+      'What listens there does not speak HTTP, or has just ended. Is this the client port of ' +
+      'etcd (2379), and is it to be asked by etcds:// (TLS)?',
     ...OF_MEMBER,
   },
   unreachable: {

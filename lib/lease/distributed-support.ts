@@ -139,7 +139,7 @@ export interface WorkerLease extends LeaseTerms {
   /** The highest ceiling this holder was ever answered. */
   readonly haveMs: number;
   /** An operator's: a release that brings the clock of the registry back to that of its store. */
-  readonly settles?: boolean;
+  readonly settles?: boolean | undefined;
   readonly mark: RegistryMark;
 }
 
@@ -189,7 +189,7 @@ export type LeaseAnswer =
    * Another copy of this process renewed the lease; or, where `isOverlap`, another server granted
    * the same range to somebody else. Drop everything at once.
    */
-  | { readonly status: 'cloned'; readonly isOverlap?: boolean }
+  | { readonly status: 'cloned'; readonly isOverlap?: boolean | undefined }
   /**
    * The namespace is in use with another layout, or contested by two: drop everything at once,
    * since ids of the other layout could be equal.

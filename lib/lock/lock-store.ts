@@ -74,7 +74,7 @@ export interface LockRefusal {
   /** For how long it is held unless it is extended. */
   readonly leftMs: number;
   /** The holder's: another one than before says that the lock changes hands. */
-  readonly token?: bigint;
+  readonly token?: bigint | undefined;
 }
 
 /** What a lock store answers to an acquire: the lock, or why it is not granted. */

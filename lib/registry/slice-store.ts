@@ -48,7 +48,7 @@ export interface RegistrySlice {
   /** The clock of the store, in Unix milliseconds, never that of this process. */
   readonly timeMs: number;
   /** How coarse that clock is, in milliseconds; default 1. */
-  readonly resolutionMs?: number;
+  readonly resolutionMs?: number | undefined;
   /**
    * Which server, or which cluster, answered and since when it has run. It changes whenever writes
    * that were acknowledged may be gone: with a restart, a failover, a restored backup.
@@ -58,7 +58,7 @@ export interface RegistrySlice {
    * True where the store can tell that the header is not as its last write left it: a copy that was
    * put back while the server ran, which counts as a loss of data.
    */
-  readonly isPutBack?: boolean;
+  readonly isPutBack?: boolean | undefined;
   /** The header, where there is one, and the rows asked for that exist, in any order. */
   readonly rows: readonly StoredRow[];
 }

@@ -41,7 +41,7 @@ export const BRANCH_FAULTS: readonly Fault[] = [
   },
   {
     name: 'every range of another server is a proof',
-    by: 'takes no range of a server that it took over from for one of which it did not know',
+    by: 'counts a change of servers once, whatever those who knew the old one remember',
     edits: [inBranch('haveMs <= header.safeFloorMs || ', '')],
   },
 ];

@@ -1,9 +1,9 @@
 /**
  * Variants without one of the rules for operators' mistakes, each with a fleet that the rule keeps
- * apart. Three rules move the odds by too little to be seen in one fleet: that a renewal claims a new
- * registry has a case in the contract suite, and so has that a holder leaves what was granted by a
- * server that had been left; that a holder leaves a range in which another one was granted has one
- * in test/lease/overlapping-ranges.spec.ts.
+ * apart. Three rules move the odds by too little to be seen in one fleet. That a renewal claims a
+ * new registry has a case in the contract suite, and so has that a holder leaves what was granted
+ * by a server that had been left. That a holder leaves a range in which another one was granted has
+ * one in test/lease/overlapping-ranges.spec.ts.
  */
 /** @import { Mutant } from './mutant.mjs' */
 

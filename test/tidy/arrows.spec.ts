@@ -68,7 +68,7 @@ describe('arrows between rooms', () => {
       '../backends/redis/index.js',
       'imports lib/backends/redis/index.ts; ' +
         'nest may import backends/schemes, generator-kind, core, lease, lock, option-faults, ' +
-        'patience, errors, shown, process-wide',
+        'nearest, patience, errors, shown, process-wide',
     ],
     [
       'lib/backends/schemes.ts',

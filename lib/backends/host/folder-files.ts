@@ -1,5 +1,6 @@
 /**
- * A folder whose content is one value at a time, replaced by compare-and-swap without any lock.
+ * A folder whose content is one value at a time, replaced by compare-and-swap without any lock. Its
+ * steps are in one file, since each rests on the names that the others leave.
  *
  *     at-<before>-<id>           an empty file, renamed with every step: its name is the pointer
  *     state-<before>-<id>.json   the value, written whole and flushed before it is pointed at

@@ -4,6 +4,7 @@
 import { layouts } from 'nestjs-snowflake/core';
 import { LINE_MS_MAX } from '../../../lib/backends/etcd/connection/http-request.js';
 import { FUTURE_MS_MAX } from '../../../lib/http/id-checks.js';
+import { HEADER_AGE_MS } from '../../../lib/registry/stored-slice.js';
 import { KEPT_MS } from '../../../lib/lock/token.js';
 import * as our from './constants.js';
 import type { Sources } from './figure.js';
@@ -115,7 +116,12 @@ export const GUIDES: Sources = {
     '18 s': our.redisFailoverMs,
   },
   'docs/guides/scripts.md': { '60 s': lease.ttlMs },
-  'docs/guides/segments.md': { '26 s': IN_HAND, '222,000 per second': FOR_ALL },
+  'docs/guides/segments.md': {
+    '26 s': IN_HAND,
+    '222,000 per second': FOR_ALL,
+    '2 s': 'lib/backends/redis/connection/redis-hash.ts: RESTART_MS = 2000',
+    '18 s': 'lib/backends/redis/locks/redis-locks.ts: 18,000 for Sentinel and Cluster',
+  },
   'docs/guides/sql.md': {
     '50 ms': 'lib/lock/holding/lock-attempt.ts: POLL_MS = 50',
     '1 s': 'lib/lock/holding/lock-attempt.ts: POLL_MS_MAX = 1000',
@@ -128,6 +134,7 @@ export const GUIDES: Sources = {
   'docs/guides/which-store.md': {
     '1 s': our.firstStartMs,
     '17 s': our.firstStartMs + our.lossMs,
+    '2 s': our.firstStartMs + HEADER_AGE_MS,
     '3 s': our.etcdFirstStartMs,
     '2.5 s': `${RESULTS}| Redis      | 2504`,
     '7 s': `${RESULTS}| PostgreSQL | 6933`,

@@ -67,4 +67,4 @@ export function oddityOf(text: string): string | undefined {
 }
 
 /** A number of a query: NaN for what is not in plain digits, of which Number() makes 0 or 16. */
-export const digitsOf = (text: string): number => (/^\d{1,15}$/.test(text) ? Number(text) : NaN);
+export const digitsOf = (text: string): number => (/^-?\d{1,15}$/.test(text) ? Number(text) : NaN);

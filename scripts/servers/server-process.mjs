@@ -38,12 +38,14 @@ export function serverFolder(name, user = {}) {
 
 /**
  * Starts a server and waits until `isReady` says yes.
- * @typedef {{ command: string, args: string[], folder: string, user?: object }} ServerParts
+ * @typedef {{ command: string, args: string[], folder: string }} Started
+ * @typedef {Started & { user?: object, env?: NodeJS.ProcessEnv }} ServerParts
  * @param {ServerParts & { isReady: () => Promise<boolean> }} parts
  * @returns {Promise<{ pid: number, stop: () => Promise<void> }>}
  */
-export async function startProcess({ command, args, folder, user = {}, isReady }) {
-  const child = spawn(command, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], ...user });
+export async function startProcess({ command, args, folder, user = {}, env, isReady }) {
+  const stdio = /** @type {const} */ (['ignore', 'pipe', 'pipe']);
+  const child = spawn(command, args, { cwd: folder, stdio, ...(env && { env }), ...user });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (text) => (output = (output + text).slice(-4000)));

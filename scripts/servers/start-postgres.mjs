@@ -1,7 +1,7 @@
 // A PostgreSQL of our own: fresh data, loopback, free port, no password, no waiting for the disk.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
-import { requireServers } from './binaries.mjs';
+import { libfaketime, requireServers } from './binaries.mjs';
 import { freePort } from './free-port.mjs';
 import { serverFolder, startProcess, unprivileged } from './server-process.mjs';
 import { firstReply } from './tcp.mjs';
@@ -19,13 +19,23 @@ function startupMessage(/** @type {string} */ parameters) {
 /**
  * @typedef {{ url: string, port: number, pid: number, stop: () => Promise<void> }} Running
  * @param {readonly string[]} more settings, as in `wal_writer_delay=10s`
+ * @param {string} [clockFile] what stands in it, such as `-60`, is added to the wall clock
  * @returns {Promise<Running>}
  */
-export async function startPostgres(more = []) {
+export async function startPostgres(more = [], clockFile) {
   const place = newPlace();
   runAs(place, join(programs(), 'initdb'), ['-D', place.data, ...INIT]);
-  return serve(place, more);
+  return serve({ ...place, ...(clockFile !== undefined && { env: movedBy(clockFile) }) }, more);
 }
+
+/** An environment in which the wall clock, and nothing else, is moved by what the file says. */
+const movedBy = (/** @type {string} */ clockFile) => ({
+  ...process.env,
+  LD_PRELOAD: libfaketime(),
+  FAKETIME_TIMESTAMP_FILE: clockFile,
+  FAKETIME_CACHE_DURATION: '1',
+  FAKETIME_DONT_FAKE_MONOTONIC: '1',
+});
 
 /**
  * A server, and one that follows it and takes no writes.
@@ -47,7 +57,7 @@ function programs() {
   return dirname(requireServers(['postgres']).postgres);
 }
 
-/** @typedef {{ user: object, folder: string, data: string }} Place */
+/** @typedef {{ user: object, folder: string, data: string, env?: NodeJS.ProcessEnv }} Place */
 function newPlace() {
   const user = unprivileged();
   const folder = serverFolder('postgres', user);
@@ -60,7 +70,7 @@ function runAs(/** @type {Place} */ { user, folder }, program, args) {
 }
 
 /** @returns {Promise<Running>} */
-async function serve(/** @type {Place} */ { user, folder, data }, more) {
+async function serve(/** @type {Place} */ { user, folder, data, env }, more) {
   const port = await freePort();
   const own = ['fsync=off', 'max_connections=200', 'listen_addresses=127.0.0.1'];
   const settings = [...own, ...more];
@@ -69,6 +79,7 @@ async function serve(/** @type {Place} */ { user, folder, data }, more) {
     args: ['-D', data, '-p', String(port), '-k', folder, ...settings.flatMap((set) => ['-c', set])],
     folder,
     user,
+    ...(env && { env }),
     isReady: async () => (await firstReply(port, STARTUP)).startsWith('R'),
   });
   return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, port, pid, stop };

@@ -55,7 +55,7 @@ describe('an id', () => {
     [['1', '2'], /\["1","2"\] \(array\)/],
     [{ $gt: '' }, /\{"\$gt":""\} \(object\)/],
     [true, /true \(boolean\)/],
-    [Symbol('x'), /a value/],
+    [Symbol('x'), /a symbol/],
     [() => '1', /a function/],
   ])('is not %p', (value, message) => {
     expect(() => new IdCheck().idOf(value)).toThrow(invalid(message));

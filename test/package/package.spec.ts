@@ -100,7 +100,7 @@ describe('the tarball', () => {
 
 /** Twice as much would be felt by whoever installs it; it was 984 files of 3.5 MB once. */
 const FILE_COUNT_MAX = 430;
-const BYTES_MAX = 2_300_000;
+const BYTES_MAX = 2_450_000;
 
 describe('what is in the tarball', () => {
   let files: Map<string, string>;

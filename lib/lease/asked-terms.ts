@@ -41,7 +41,7 @@ export class AskedTerms {
 
   get now(): LeaseTerms {
     const { terms, quarantineMs, reckoned } = this;
-    const wallMs = this.clocks.hostClock.now();
+    const wallMs = Math.floor(this.clocks.hostClock.now());
     return { ...terms, quarantineMs, wallMs, ...(reckoned && { reckoned }) };
   }
 

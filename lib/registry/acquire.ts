@@ -29,7 +29,7 @@ function acquired(slice: AcquireSlice, request: LeaseRequest, reading: StoreRead
   const { fingerprint, haveMs, seen } = request;
   const hasRange = isLive(haveMs, nowOf(opening.header));
   const mine = hasRange ? claimed(opening.header, fingerprint) : opening.header;
-  const header = heardOf(mine, seen);
+  const header = heardOf(mine, seen, request.reckoned);
   const { held, lowest } = slice;
   if (held === undefined) return newLease(header, lowest, request);
   if (held.holder.era === header.era) return sameLease(header, held, request);

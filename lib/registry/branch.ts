@@ -5,9 +5,9 @@
  * Promise: once one of them asks, no range that is granted starts below what it was granted. The
  * Lua of backends/redis/worker-ids/scripts/branch.lua says the same.
  */
-import type { RegistryMark, SeenRange } from '../lease/distributed-support.js';
-import { isLive } from './layout-claim.js';
-import { afterLoss } from './opening.js';
+import type { ReckonedTime, RegistryMark, SeenRange } from '../lease/distributed-support.js';
+import { SANE_MS } from './layout-claim.js';
+import { afterLoss, withHeard } from './opening.js';
 import { nowOf } from './registry-clock.js';
 import type { RegistryHeader, SlotHolder } from './slice.js';
 
@@ -25,11 +25,17 @@ export function isOfAnother(
  * so that nobody proves the same again. Where the other one took over from this one, whose eras are
  * fewer, this one was left: what it granted since then may be somebody else's.
  */
-export function heardOf(header: RegistryHeader, seen: SeenRange | undefined): RegistryHeader {
+export function heardOf(
+  header: RegistryHeader,
+  seen: SeenRange | undefined,
+  reckoned?: ReckonedTime,
+): RegistryHeader {
   if (seen === undefined || !isOfAnother(header, seen)) return header;
   const { incarnation, haveMs, era: seenEra = 0 } = seen;
-  if (haveMs <= header.safeFloorMs || !isLive(haveMs, nowOf(header))) return header;
-  const lost = afterLoss({ ...header, era: Math.max(header.era, seenEra) });
+  if (haveMs <= header.safeFloorMs || haveMs >= nowOf(header) + SANE_MS) return header;
+  const begun = afterLoss({ ...header, era: Math.max(header.era, seenEra) });
+  // A floor that is ahead of a clock that stays behind would stop everybody until that is there.
+  const lost = withHeard(begun, reckoned);
   const safeFloorMs = Math.max(lost.safeFloorMs, haveMs);
   const wasLeft = incarnation === header.incarnation && seenEra >= header.era;
   return { ...lost, safeFloorMs, ...(wasLeft && { leftEra: lost.era }) };

@@ -88,8 +88,8 @@ export function withHeard(header: RegistryHeader, reckoned?: ReckonedTime): Regi
   const safeFloorMs = header.safeFloorMs + behindMs;
   const slewMs = header.slewMs + behindMs;
   const isSane = behindMs > 0 && heardMs < SANE_MS;
-  // Nothing that was forgotten can lie ahead any more, however far the old clock was.
-  if (!isSane || safeFloorMs <= nowOf({ ...header, slewMs })) return header;
+  // This clock has passed all that was forgotten, however far the old one was.
+  if (!isSane || safeFloorMs <= nowOf(header)) return header;
   // What was granted since began at the old floor, and goes on above the new one.
   return { ...header, slewMs, safeFloorMs, era: header.era + 1 };
 }

@@ -57,7 +57,9 @@ export function witnessedTime(last: ClockState, timeMs: number, witness: Witness
   const { wallMs, reckoned, ttlMs } = witness;
   const { lastTimeMs } = last;
   if (wallMs === undefined || timeMs - Math.max(lastTimeMs, wallMs) <= STEP_MS) return timeMs;
-  const fits = wallMs >= lastTimeMs - STEP_MS && wallMs <= lastTimeMs + ttlMs;
+  // Within a lease the registry may have been idle, and the clock of whoever asks be slow.
+  const isFar = timeMs - lastTimeMs > ttlMs + STEP_MS;
+  const fits = isFar && wallMs >= lastTimeMs - STEP_MS && wallMs <= lastTimeMs + ttlMs;
   const knownMs = reckoned?.timeMs ?? (fits ? wallMs : timeMs);
   return timeMs - knownMs <= STEP_MS ? timeMs : Math.max(lastTimeMs, knownMs);
 }

@@ -27,8 +27,7 @@ export function release(
   return { header, slots: [{ workerId, ceilingMs }] };
 }
 
-/** No ceiling is touched: what was granted at the wrong time stays granted. */
+/** No ceiling and no floor is touched: what was granted at the wrong time stays granted. */
 function settled(header: RegistryHeader, { timeMs: lastTimeMs }: StoreReading): RegistryHeader {
-  const safeFloorMs = Math.min(header.safeFloorMs, lastTimeMs + header.quarantineMs);
-  return { ...header, lastTimeMs, slewMs: 0, safeFloorMs };
+  return { ...header, lastTimeMs, slewMs: 0 };
 }

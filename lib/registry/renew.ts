@@ -21,7 +21,9 @@ export function renew(slice: WorkerSlice, lease: WorkerLease, reading: StoreRead
   const mine = claimed(opening.header, lease.fingerprint);
   const isProof = provesLoss(mine, lease.mark, isHolder && lease.haveMs > lastMs);
   const { haveMs, mark } = lease;
-  const header = isProof ? afterProof(mine, lease, reading) : heardOf(mine, { ...mark, haveMs });
+  const header = isProof
+    ? afterProof(mine, lease, reading)
+    : heardOf(mine, { ...mark, haveMs }, lease.reckoned);
   const believed = { ...slot, ceilingMs: believedMs(lastMs, lease.haveMs, nowOf(header)) };
   const raised = believed.ceilingMs > lastMs ? [believed] : [];
   if (isHolder) {

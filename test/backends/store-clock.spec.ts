@@ -3,7 +3,7 @@
  * runs, a PostgreSQL, and a clock that libfaketime moves. (It cannot move that of a Redis, whose
  * memory allocator asks for the time before libfaketime can answer.)
  */
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
@@ -26,7 +26,10 @@ afterAll(async () => {
 
 /** A server, and what sets its clock: the file is read again each second. */
 async function movableServer() {
-  const clockFile = `${mkdtempSync(`${tmpdir()}/snowflake-clock-`)}/offset`;
+  const folder = mkdtempSync(`${tmpdir()}/snowflake-clock-`);
+  // The server is another user.
+  chmodSync(folder, 0o755);
+  const clockFile = `${folder}/offset`;
   const set = (seconds: number) =>
     writeFileSync(clockFile, seconds < 0 ? `${seconds}` : `+${seconds}`);
   set(0);

@@ -9,7 +9,9 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { layouts } from 'nestjs-snowflake/core';
 import { countersFromUrl } from '../../lib/backends/redis/index.js';
+import { supportOf } from '../../lib/backends/schemes.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
+import { leased } from '../backends/sql-leases.js';
 import { command, typing } from './run-command.js';
 import { until } from '../until.js';
 import { Tenants } from './tenants.js';
@@ -65,6 +67,32 @@ const findings = async (...args: string[]) => {
   const answer = await command(['doctor', '--json', ...args]);
   return { ...answer, found: json(answer) as { level: string; topic: string; text: string }[] };
 };
+
+describe('a registry ahead of its store', () => {
+  it('is brought back with every ceiling, and the ranges ahead are named', async () => {
+    const at = place();
+    const key = `snowflake:{${namespaceOf(at)}}:registry`;
+    const redis = new Redis(REDIS_URL);
+    const support = await supportOf(at[1]!, new Map());
+    await leased(support, { fingerprint });
+    // As a store whose clock was a year ahead for a moment leaves it.
+    await redis.hset(key, 'slew', 365 * 24 * 3_600_000);
+    const { workerId, ceilingMs } = await leased(support, { fingerprint });
+    const dry = await command(['registry', 'settle', '--dry', ...at]);
+    expect(dry).toMatchObject({ code: 0, out: expect.stringContaining(`${workerId} (held)`) });
+    expect((await findings(...at)).found).toContainEqual(
+      expect.objectContaining({ level: 'warning', topic: 'clock' }),
+    );
+    expect(await command(['registry', 'settle', '--yes', ...at])).toMatchObject({ code: 0 });
+    expect(await redis.hget(key, `c${workerId}`)).toBe(String(ceilingMs));
+    const next = await leased(support, { fingerprint });
+    expect(next.ceilingMs).toBeLessThan(Date.now() + 3_600_000);
+    const again = await command(['registry', 'settle', '--yes', ...at]);
+    expect(again).toMatchObject({ code: 1, err: expect.stringContaining('not ahead') });
+    await support.close?.();
+    await redis.quit();
+  });
+});
 
 describe('a store that cannot be reached', () => {
   // ioredis keeps a timer of two seconds after a connection that failed.

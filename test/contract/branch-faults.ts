@@ -22,7 +22,9 @@ export const BRANCH_FAULTS: readonly Fault[] = [
   {
     name: 'who asks for a worker id is not heard',
     by: 'starts above it also for somebody who asks for a worker id and knows',
-    edits: [{ file: 'registry/acquire.ts', find: 'heardOf(mine, seen)', put: 'mine' }],
+    edits: [
+      { file: 'registry/acquire.ts', find: 'heardOf(mine, seen, request.reckoned)', put: 'mine' },
+    ],
   },
   {
     name: 'what a server granted that had been left is kept',

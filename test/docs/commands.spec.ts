@@ -28,7 +28,7 @@ const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] =
   [/^snowflake workers /, 'test/cli/every-store.spec.ts', "run('workers')"],
   [/^snowflake release /, 'test/cli/every-store.spec.ts', 'release'],
   [/^snowflake registry inspect /, 'test/cli/every-store.spec.ts', "run('registry inspect')"],
-  [/^snowflake registry settle /, 'test/cli/every-store.spec.ts', "'registry settle --yes'"],
+  [/^snowflake registry settle /, 'test/cli/store-commands.spec.ts', "'settle', '--yes'"],
   [/^snowflake registry create /, 'test/cli/every-store.spec.ts', "run('registry create --yes')"],
   [/^snowflake doctor .*redis:/, 'test/cli/every-store.spec.ts', "run('doctor')"],
   [

@@ -41,6 +41,13 @@ describe.each(SERVERS)('%s', (type, variable) => {
   const numberOf = async (work: (manager: EntityManager) => Promise<string>) =>
     invoices.parse(await database.transaction(work)).number;
 
+  it('gives each number once where one transaction takes several at a time', async () => {
+    const texts = await database.transaction((manager) =>
+      Promise.all([1, 2, 3].map(() => invoices.nextIn(manager))),
+    );
+    expect(new Set(texts).size).toBe(3);
+  });
+
   it('counts what is committed, and gives again what is rolled back', async () => {
     expect(await numberOf((manager) => invoices.nextIn(manager))).toBe(1);
     const rolledBack = numberOf(async (manager) => {

@@ -38,9 +38,16 @@ export class Binder {
 
 /** The rows of an answer: `[row]`, `{ rows: [row] }`, `{ results }` or `[[row], more]`. */
 export function rowsOf(answer: unknown): SqlRow[] {
-  const found = rowListOf(answer);
-  if (found?.every((row) => typeof row === 'object' && row !== null)) return found as SqlRow[];
+  const found = rowsIn(answer);
+  if (found !== undefined) return found;
   throw oddAnswer('no rows');
+}
+
+/** The same; undefined for the answer of a statement that has none. */
+export function rowsIn(answer: unknown): SqlRow[] | undefined {
+  const found = rowListOf(answer);
+  const areRows = found?.every((row) => typeof row === 'object' && row !== null);
+  return areRows === true ? (found as SqlRow[]) : undefined;
 }
 
 function rowListOf(answer: unknown): unknown[] | undefined {

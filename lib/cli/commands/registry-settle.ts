@@ -54,15 +54,20 @@ export const registrySettle: Command = {
     }),
 };
 
-/** How far the registry, or what it grants, is ahead of where its store would have it. */
-function aheadMsOf({ facts, nowMs, storeMs }: RegistryView): number {
-  if (facts === undefined) return 0;
-  return Math.max(nowMs - storeMs, facts.safeFloorMs - storeMs - facts.quarantineMs);
-}
+/** How far the registry is ahead of its store. */
+const aheadMsOf = ({ nowMs, storeMs }: RegistryView): number => nowMs - storeMs;
 
 async function refusalOf(store: RegistryInspector, view: RegistryView) {
   if (view.facts === undefined) return noRegistryText(store.key);
   if (aheadMsOf(view) <= 0) return 'The registry is not ahead of its store. Nothing was changed.';
+  const { safeFloorMs, quarantineMs } = view.facts;
+  if (safeFloorMs > view.storeMs + quarantineMs) {
+    return (
+      `The registry lost data, and what it forgot may end as late as ${utcText(safeFloorMs)}: no ` +
+      `range may begin before. Processes can start as long as the registry is ahead. Nothing was ` +
+      `changed.`
+    );
+  }
   const skewMs = await measuredSkewMs(store);
   if (Math.abs(skewMs) <= LEASE_DEFAULTS.maxClockSkewMs) return undefined;
   return (

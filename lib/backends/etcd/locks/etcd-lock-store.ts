@@ -160,9 +160,9 @@ export class EtcdLocks implements LockStore {
   }
 
   /** A lease that has just ended still has its key for a moment: whoever asks again sees. */
-  async #refused({ label, lease }: FoundLock) {
+  async #refused({ label, lease, token }: FoundLock) {
     const leftMs = Math.max(1, await this.#leases.leftMs(lease));
-    return { answer: { status: 'held', label, leftMs } as const };
+    return { answer: { status: 'held', label, leftMs, token } as const };
   }
 }
 

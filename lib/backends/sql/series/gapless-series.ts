@@ -12,10 +12,11 @@ import {
   type SeriesParts,
 } from '../../../counters/series/series-form.js';
 import { SnowflakeError } from '../../../errors.js';
+import { processWide } from '../../../process-wide.js';
 import { dialectOfType } from '../connection/data-source.js';
 import type { DialectName } from '../dialects/dialect.js';
 import { checkedOptions } from '../sql-options.js';
-import { rowsOf, type SqlParameter, type SqlQuery } from '../sql-query.js';
+import { rowsIn, rowsOf, type SqlParameter, type SqlQuery, type SqlRow } from '../sql-query.js';
 import { IS_OPEN, beginsIn, outsideOfTransaction } from './open-transaction.js';
 import { SERIES_TABLE } from './series-table.js';
 
@@ -80,7 +81,8 @@ export function gaplessSeries(options: GaplessSeriesOptions): GaplessSeries {
   return {
     nextIn: async (transaction) => {
       const { period } = form;
-      return form.text({ period, number: await taken(table, [name, period], transaction) });
+      const number = await inTurn(transaction, () => taken(table, [name, period], transaction));
+      return form.text({ period, number });
     },
     parse: (text) => form.parse(text),
   };
@@ -95,15 +97,31 @@ async function taken(
   // An EntityManager has said so.
   if (dialect !== 'sqlite' || 'dialect' in transaction) await beginsIn[dialect](query);
   let answer: unknown;
-  for (const sql of STATEMENTS[dialect](table)) answer = await query(sql, [...key]);
-  const [row] = rowsOf(answer);
-  if (row === undefined) throw outsideOfTransaction();
+  let row: SqlRow | undefined;
+  for (const sql of STATEMENTS[dialect](table)) {
+    answer = await query(sql, [...key]);
+    row = rowsIn(answer)?.[0];
+    if (row?.['next'] !== undefined) break;
+  }
+  if (rowsOf(answer).length === 0 || row === undefined) throw outsideOfTransaction();
   const number = Number(row['next']) - 1;
   if (Number.isSafeInteger(number) && number > 0) return number;
   throw new SnowflakeError(
     'STORE_UNAVAILABLE',
     `The table ${table} gave no number for the series ${key[0]}. Roll the transaction back.`,
   );
+}
+
+/** The last call of each transaction that has not been answered yet. */
+const turns = processWide('series-turns', () => new WeakMap<object, Promise<unknown>>());
+
+/** One call at a time, since in MySQL the statements of several would mix on one connection. */
+function inTurn<T>(transaction: object, take: () => Promise<T>): Promise<T> {
+  const own = (turns.get(transaction) ?? Promise.resolve()).then(take);
+  // What one caller hears is no matter of the next.
+  const settled = own.catch(() => undefined);
+  turns.set(transaction, settled);
+  return own;
 }
 
 /** The last one gives the row as it is now, and none outside of a transaction. */
@@ -119,7 +137,8 @@ const STATEMENTS: { readonly [dialect in DialectName]: (table: string) => readon
   ],
   mysql: (table) => [
     `INSERT INTO ${table} (series, period, next) SELECT ?, ?, 2 FROM DUAL WHERE ${IS_OPEN.mysql} ` +
-      `ON DUPLICATE KEY UPDATE next = ${table}.next + 1`,
+      // MariaDB answers with the row, MySQL takes it for a comment.
+      `ON DUPLICATE KEY UPDATE next = ${table}.next + 1 /*M!100500 RETURNING next */`,
     // As the one who holds its lock sees it, whatever the transaction has read before.
     `SELECT next FROM ${table} WHERE series = ? AND period = ? AND ${IS_OPEN.mysql} FOR UPDATE`,
   ],

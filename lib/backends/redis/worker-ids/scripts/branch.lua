@@ -8,10 +8,12 @@ end
 -- What servers before this one granted ends below the safe floor.
 local function heardOf(seenIncarnation, seenServer, seenEra, have)
   if not isOfAnother(seenIncarnation, seenServer) then return end
-  if have <= safeFloor or not isLive(have) then return end
+  if have <= safeFloor or have >= now + SANE_MS then return end
   local wasLeft = seenIncarnation == incarnation and seenEra >= era
   era = math.max(era, seenEra)
   noteLoss()
+  -- A floor ahead of a clock that stays behind would stop everybody until that is there.
+  hear()
   safeFloor = math.max(safeFloor, have)
   if wasLeft then
     leftEra = era

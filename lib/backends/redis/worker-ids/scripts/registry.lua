@@ -22,8 +22,8 @@ local function hear()
   if not reckonedNow then return end
   local heard = reckonedNow - now
   local behind = math.ceil(heard / HEARD_STEP_MS) * HEARD_STEP_MS
-  -- Nothing that was forgotten can lie ahead any more, however far the old clock was.
-  if behind <= 0 or heard >= SANE_MS or safeFloor <= now then return end
+  -- This clock has passed all that was forgotten, however far the old one was.
+  if behind <= 0 or heard >= SANE_MS or safeFloor + behind <= now then return end
   slew, now, safeFloor = slew + behind, now + behind, safeFloor + behind
   era = era + 1
 end

@@ -8,11 +8,8 @@ local worker, used, settles = tonumber(ARGV[13]), tonumber(ARGV[14]), ARGV[15] =
 -- Whoever leaves makes no more ids, so that it claims and contests nothing.
 local refused = refusal(0)
 if refused then return refused end
--- No ceiling is touched: what was granted at the wrong time stays granted.
-if settles then
-  time, now, slew = storeTime, storeTime, 0
-  safeFloor = math.min(safeFloor, now + quarantine)
-end
+-- No ceiling and no floor is touched: what was granted at the wrong time stays granted.
+if settles then time, now, slew = storeTime, storeTime, 0 end
 
 local holder = readHolder(worker)
 local isHolder = holder and holder.token == token

@@ -18,13 +18,20 @@ import { CLAIM_FAULTS } from './claim-faults.js';
 import { LAYOUT_FAULTS } from './layout-faults.js';
 import { REGISTRY_FAULTS } from './registry-faults.js';
 import { memoryStore } from './settable-stores.js';
+import { TIME_FAULTS } from './time-faults.js';
 import { WRONG_SUPPORTS } from './wrong-supports.js';
 
 /** Those of the store: a suite of supports sees no keeper. */
 const STORE_TIME_MUTANTS = TIME_MUTANTS.filter(({ edits }) =>
   edits.every(({ file }) => file.startsWith('registry/')),
 );
-const FAULTS = [...REGISTRY_FAULTS, ...LAYOUT_FAULTS, ...CLAIM_FAULTS, ...BRANCH_FAULTS];
+const FAULTS = [
+  ...REGISTRY_FAULTS,
+  ...LAYOUT_FAULTS,
+  ...CLAIM_FAULTS,
+  ...BRANCH_FAULTS,
+  ...TIME_FAULTS,
+];
 
 /** The cases of the suite that a support fails. */
 async function failuresOf(

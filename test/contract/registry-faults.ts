@@ -63,19 +63,6 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
     ],
   },
   {
-    name: 'a floor that is told late is for newcomers only',
-    by: 'moves the floor for all where it is told late that a lost registry was ahead',
-    edits: [inOpening('safeFloorMs, era: header.era + 1 };', 'safeFloorMs };')],
-  },
-  {
-    name: 'a witness counts also after a loss',
-    by: 'follows its store after a loss, whatever clock whoever asks has',
-    edits: [
-      inOpening('isSame ? witnessedTime', 'stored ? witnessedTime'),
-      inOpening('isToldHere ? reckoned : undefined', 'reckoned'),
-    ],
-  },
-  {
     name: 'a token leads to the lease of its successor',
     by: 'does not answer a token with the lease of whoever came after it',
     edits: [inMemory('if (former !== undefined) state.workers.delete(former.token);', '')],

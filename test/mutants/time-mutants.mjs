@@ -1,7 +1,8 @@
 /**
  * The registry without one of its rules for clocks that are wrong: what a survivor tells of the
  * registry that was lost, and what keeps it from following a store to a wrong time. The model,
- * whose holders read no clock, cannot see them.
+ * whose holders read no clock, cannot see them. That nobody is asked at all has a case in the
+ * contract suite: in a fleet the ranges of survivors say nearly as much.
  */
 /** @import { Mutant } from './mutant.mjs' */
 
@@ -11,19 +12,8 @@ const CLOCK = 'registry/registry-clock.ts';
 /** @type {readonly Mutant[]} */
 export const TIME_MUTANTS = [
   {
-    name: 'nobody is asked how far a lost registry had come',
-    tryFirst: { scenario: 'step back, then loss', seed: 3 },
-    edits: [
-      {
-        file: OPENING,
-        find: 'if (reckoned === undefined) return header;',
-        put: 'if (header.era > 0 || reckoned === undefined) return header;',
-      },
-    ],
-  },
-  {
     name: 'a registry that was behind moves its clock, and not its safe floor',
-    tryFirst: { scenario: 'step back, then loss', seed: 5 },
+    tryFirst: { scenario: 'step back, then loss', seed: 29 },
     edits: [
       {
         file: OPENING,

@@ -24,7 +24,9 @@ describe('the server that runs a script', () => {
   async function serverSeen(lua: string): Promise<string> {
     const key = 'identity:{test}';
     await redis.del(key);
-    const asked = ['f', 60_000, 0, 'random', 'token', 'nonce', 0, 9, 0, 0, '{}'];
+    const noClocks = ['', '', '', '', ''];
+    const own = ['token', 'nonce', 0, 9, 0, 0, '{}', 0];
+    const asked = ['f', 60_000, 0, 'random', ...noClocks, ...own, '', '', 0, 0];
     const answer = leaseAnswer((await redis.eval(lua, 1, key, ...asked)) as unknown[]);
     return (answer as LeaseGrant).mark!.server;
   }

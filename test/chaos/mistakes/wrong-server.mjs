@@ -33,9 +33,9 @@ export async function playWrongServer(/** @type {Stage} */ stage) {
   const [part] = await clusterOf(stage, SLOTS);
   const sentinel = await sentinelOf(stage, port);
   await refused(`redis://127.0.0.1:${part.port}`, [/redis\+cluster:/]);
-  await refused(`redis+cluster://127.0.0.1:${port}?${WINDOW}`, [/cluster/i], false);
+  await refused(`redis+cluster://127.0.0.1:${port}?${WINDOW}`, [/cluster/i]);
   await refused(`redis+sentinel://127.0.0.1:${sentinel}/hers?${WINDOW}`, [/sentinel/i], false);
-  await refused(`redis+sentinel://127.0.0.1:${port}/mymaster?${WINDOW}`, [/sentinel/i], false);
+  await refused(`redis+sentinel://127.0.0.1:${port}/mymaster?${WINDOW}`, [/sentinel/i]);
   await refused(`redis://127.0.0.1:${sentinel}`, [/evalsha/i]);
   await refused(`redis://127.0.0.1:${renamed.port}`, [/evalsha/i]);
   await refused(`redis://127.0.0.1:${locked.port}`, [/password/i]);

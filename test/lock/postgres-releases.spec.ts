@@ -115,15 +115,6 @@ describe('who listens for a release in PostgreSQL', () => {
     expect(await again).toBeUndefined();
   });
 
-  it('is told of one that was released just before a shutdown', async () => {
-    const namespace = randomUUID();
-    const [one, two] = [byUrl(namespace), byUrl(namespace)];
-    const { held, told } = await waited(one, two);
-    await one.release(held);
-    await one.close!();
-    expect(await told).toBeUndefined();
-  });
-
   it('leaves nothing open when it closes while somebody waits', async () => {
     const namespace = randomUUID();
     const [one, two] = [byUrl(namespace), byUrl(namespace)];

@@ -11,8 +11,17 @@ import { shown } from './shown.js';
 const NAME = /^[^\s\p{C}|]{1,128}$/u;
 const NO_NAME = /[\s\p{C}|]/u;
 
-/** The names of options that there are not. @param known those of `whose`, separated by commas */
+/**
+ * The names of options that do not exist.
+ *
+ * @param known those of `whose`, separated by commas
+ * @throws SnowflakeError CONFIG_INVALID for options that are no object
+ */
 export function unknownNames(options: object, known: string, whose: string): string[] {
+  if (typeof options !== 'object' || options === null) {
+    const got = options === null ? 'null' : typeof options;
+    throw refused([`Expected the options of ${whose} to be an object, got ${got}.`]);
+  }
   const names = known.split(', ');
   return Object.keys(options)
     .filter((name) => !names.includes(name))
@@ -59,6 +68,11 @@ const typeName = (value: unknown): string =>
   value === null ? 'null' : typeof value === 'object' ? 'one without them' : typeof value;
 
 export const TIMER_METHODS = ['after', 'every', 'cancel'] as const;
+
+/** @throws SnowflakeError CONFIG_INVALID unless there are no faults */
+export function refuse(faults: readonly string[]): void {
+  if (faults.length > 0) throw refused(faults);
+}
 
 export function refused(faults: readonly string[], before = ''): SnowflakeError {
   const message = `${before}${faults.join(' ')}`;

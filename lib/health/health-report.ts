@@ -13,6 +13,7 @@ import {
   type IdMakerStatus,
   type WorkerStatus,
 } from '../nest/id-maker-status.js';
+import { nameFaults, unknownNames, wholeFaults } from '../option-faults.js';
 
 /** What is checked, and from when on it is reported as down. */
 export interface SnowflakeHealthOptions {
@@ -47,6 +48,8 @@ export interface HealthReport {
   readonly status: 'up' | 'degraded' | 'down';
   readonly health: SnowflakeHealth;
 }
+
+const DAY_MS = 86_400_000;
 
 type Verdict = readonly [status: HealthReport['status'], message?: string];
 
@@ -93,6 +96,17 @@ const VERDICTS_IN_HAND: { readonly [state in GeneratorState]: Verdict } = {
   exhausted: ['down', 'No id is in hand, so none can be made until the store gives more.'],
   released: ['down', 'The generator was stopped at shutdown, so no id can be made.'],
 };
+
+/** Of the options, the limit most of all: with one that is no number every lease is too short. */
+export function healthFaults(options: SnowflakeHealthOptions): string[] {
+  const strangers = unknownNames(options, 'generator, leaseMsMin', 'isHealthy()');
+  const { generator, leaseMsMin } = options;
+  return [
+    ...strangers,
+    ...(generator === undefined ? [] : nameFaults('generator', generator)),
+    ...(leaseMsMin === undefined ? [] : wholeFaults('leaseMsMin', leaseMsMin, [0, DAY_MS])),
+  ];
+}
 
 export function healthOf(
   ids: Pick<IdMaker, 'status' | 'layout'>,

@@ -9,7 +9,12 @@ import { ModuleRef } from '@nestjs/core';
 import { HealthIndicatorService, type HealthIndicatorResult } from '@nestjs/terminus';
 import type { IdMaker } from '../nest/id-maker.js';
 import { getIdMakerToken } from '../nest/tokens.js';
-import { healthOf, type SnowflakeHealth, type SnowflakeHealthOptions } from './health-report.js';
+import {
+  healthFaults,
+  healthOf,
+  type SnowflakeHealth,
+  type SnowflakeHealthOptions,
+} from './health-report.js';
 
 /**
  * Up while ids can be made, otherwise down. While the store is away and the leased range lasts it
@@ -47,6 +52,8 @@ export class SnowflakeHealthIndicator {
     options: SnowflakeHealthOptions = {},
   ): HealthIndicatorResult<Key> {
     const session = this.indicators.check(key);
+    const faults = healthFaults(options);
+    if (faults.length > 0) return session.down(faults.join(' '));
     const ids = this.idMaker(options.generator);
     if (ids === undefined) return session.down(unknownGenerator(options.generator));
     const { status, health } = healthOf(ids, options);

@@ -7,6 +7,7 @@ import type { BitLayout } from '../core/layout/bit-layout.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import type { IdMaker } from '../nest/id-maker.js';
 import { hasLayout, hasWorkerId, type IdMakerStatus } from '../nest/id-maker-status.js';
+import { methodFaults, nameFaults, refuse, unknownNames, wholeFaults } from '../option-faults.js';
 import { WorkerCensus, type WorkerCount } from './worker-census.js';
 
 /** A generator whose metrics are wanted. */
@@ -19,7 +20,7 @@ export interface MeasuredGenerator {
    * the whole registry, so give it in one deployment rather than in all.
    */
   readonly support?: Pick<IDistributedSupport, 'workers'> | undefined;
-  /** The shortest time between two such reads. Default 60 s. */
+  /** The shortest time between two such reads, 1 s to a day. Default 60 s. */
   readonly workersEveryMs?: number | undefined;
 }
 
@@ -30,14 +31,26 @@ export interface GeneratorReading {
   readonly workers: WorkerCount | undefined;
 }
 
+const NAMES = 'name, ids, support, workersEveryMs';
 const WORKERS_EVERY_MS = 60_000;
 
 export class GeneratorReader {
   readonly name: string;
   private census: WorkerCensus | undefined;
 
+  /** @throws SnowflakeError CONFIG_INVALID for a generator that cannot be measured */
   constructor(private readonly generator: MeasuredGenerator) {
-    this.name = generator.name ?? 'default';
+    const strangers = unknownNames(generator, NAMES, 'What is measured');
+    const { name = 'default', ids, support, workersEveryMs = WORKERS_EVERY_MS } = generator;
+    const isGenerator = 'status' in Object(ids);
+    refuse([
+      ...strangers,
+      ...nameFaults('name', name),
+      ...(isGenerator ? [] : [`Expected \`ids\` to be an IdMaker, got ${typeof ids}.`]),
+      ...(support === undefined ? [] : methodFaults('support', support, ['workers'])),
+      ...wholeFaults('workersEveryMs', workersEveryMs, [1000, 86_400_000]),
+    ]);
+    this.name = name;
   }
 
   /** Resolves with the first count of worker ids; undefined from then on. */

@@ -3,6 +3,7 @@
  * loaded from here.
  */
 import type { LockStatus } from '../lock/holding/distributed-lock.js';
+import { methodFaults, refuse, unknownNames } from '../option-faults.js';
 import { processWide } from '../process-wide.js';
 import {
   GeneratorReader,
@@ -57,7 +58,7 @@ export function registerPrometheusMetrics(
   generators: readonly MeasuredGenerator[],
   options: PromOptions = {},
 ): () => void {
-  const registry = options.registry ?? client.register;
+  const registry = registryOf(client, options);
   const added = generators.map((generator) => new GeneratorReader(generator));
   return addReaders(added, GENERATOR_METRICS, { client, registry }, generatorsOf);
 }
@@ -83,6 +84,14 @@ export function registerPrometheusLockMetrics(
   locks: readonly MeasuredLocks[],
   options: PromOptions = {},
 ): () => void {
-  const registry = options.registry ?? client.register;
+  const registry = registryOf(client, options);
   return addReaders(locks.map(lockReader), LOCK_METRICS, { client, registry }, locksOf);
+}
+
+function registryOf(client: PromClient, options: PromOptions): PromRegistry {
+  const strangers = unknownNames(options, 'registry', 'The registration');
+  const { registry = client.register } = options;
+  const methods = ['getSingleMetric', 'registerMetric'];
+  refuse([...strangers, ...methodFaults('registry', registry, methods)]);
+  return registry;
 }

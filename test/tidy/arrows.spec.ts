@@ -60,8 +60,8 @@ describe('arrows between rooms', () => {
       'lib/backends/memory/x.ts',
       '../redis/y.js',
       'imports lib/backends/redis/y.ts; ' +
-        'backends/memory may import counters, lock, registry, lease, core, errors, shown, ' +
-        'process-wide',
+        'backends/memory may import counters, lock, option-faults, registry, lease, core, ' +
+        'errors, shown, process-wide',
     ],
     [
       'lib/nest/x.ts',
@@ -81,8 +81,8 @@ describe('arrows between rooms', () => {
     [
       'lib/health/x.ts',
       '../core/y.js',
-      'imports lib/core/y.ts; health may import nest, types of generator-kind, types of lease, ' +
-        'types of core',
+      'imports lib/core/y.ts; health may import nest, option-faults, types of generator-kind, ' +
+        'types of lease, types of core',
     ],
   ])('%s may not import %s', (path, specifier, message) => {
     expect(arrowsIn(path, `import { a } from '${specifier}';`)).toEqual([`${path}:1 ${message}`]);

@@ -65,13 +65,23 @@ export const ROOMS: readonly Room[] = [
   // The store's clock of a registry in this process is the clock of this process.
   {
     room: 'backends/memory',
-    imports: ['counters', 'lock', 'registry', 'lease', 'core', 'errors', 'shown', 'process-wide'],
+    imports: [
+      'counters',
+      'lock',
+      'option-faults',
+      'registry',
+      'lease',
+      'core',
+      'errors',
+      'shown',
+      'process-wide',
+    ],
     outside: [],
   },
   // The store's clock of a registry on this host is the clock of this host.
   {
     room: 'backends/host',
-    imports: ['registry', 'lease', 'core', 'errors', 'shown', 'url-schemes'],
+    imports: ['option-faults', 'registry', 'lease', 'core', 'errors', 'shown', 'url-schemes'],
     outside: ['node:fs/promises', 'node:path'],
   },
   // The table of URL schemes loads the backend that a URL names, and no other.
@@ -138,13 +148,13 @@ export const ROOMS: readonly Room[] = [
   },
   {
     room: 'health',
-    imports: ['nest'],
+    imports: ['nest', 'option-faults'],
     typesOf: ['generator-kind', 'lease', 'core'],
     outside: ['@nestjs/common', '@nestjs/core', '@nestjs/terminus'],
   },
   {
     room: 'metrics',
-    imports: ['nest', 'lease', 'patience', 'process-wide'],
+    imports: ['nest', 'lease', 'option-faults', 'patience', 'process-wide'],
     typesOf: ['generator-kind', 'core', 'lock'],
     outside: ['@nestjs/common'],
   },

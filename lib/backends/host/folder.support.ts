@@ -7,10 +7,11 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../core/clock.js';
 import { SnowflakeError } from '../../errors.js';
+import { methodFaults, refuse, unknownNames } from '../../option-faults.js';
 import { RegistrySupport } from '../../registry/registry-support.js';
 import { SliceInspector } from '../../registry/slice-inspector.js';
 import { shown, shownShort, shownUrl } from '../../shown.js';
-import { kindOf } from '../../url-schemes.js';
+import { kindOf, oddityOf } from '../../url-schemes.js';
 import { FolderStore } from './folder-store.js';
 
 /** Options of folderSupport(). */
@@ -54,16 +55,21 @@ export async function inspectorFromUrl(url: string): Promise<SliceInspector> {
   return new SliceInspector(store, 'the disk of this host', store.folder);
 }
 
-function storeOf({ folder, namespace = 'default', clock }: FolderSupportOptions): FolderStore {
-  if (typeof folder !== 'string' || folder === '' || folder.includes('\0')) {
-    throw invalid(`Expected \`folder\` to be the path of a folder, got ${shown(folder)}.`);
+function storeOf(options: FolderSupportOptions): FolderStore {
+  const faults = unknownNames(options, 'folder, namespace, clock', 'folderSupport()');
+  const { folder, namespace = 'default', clock } = options;
+  if (clock !== undefined) faults.push(...methodFaults('clock', clock, ['now']));
+  if (typeof folder !== 'string' || /\p{Cc}|:\/\//u.test(folder) || oddityOf(folder)) {
+    const got = typeof folder === 'string' ? shownUrl(folder) : shown(folder);
+    faults.push(`Expected \`folder\` to be the path of a folder, got ${got}.`);
   }
   if (typeof namespace !== 'string' || !NAMESPACE.test(namespace)) {
-    throw invalid(
+    faults.push(
       `Expected \`namespace\` to be 1 to 128 letters, digits, dots, dashes and underscores, a ` +
         `letter or digit first, got ${shownShort(namespace)}.`,
     );
   }
+  refuse(faults);
   return new FolderStore(resolve(folder, namespace), { clock });
 }
 

@@ -15,6 +15,7 @@ import type {
 } from '../../lease/distributed-support.js';
 import type { WorkerIdClaim } from '../../lease/claim.support.js';
 import { StaticSupport } from '../../lease/static.support.js';
+import { refuse, unknownNames } from '../../option-faults.js';
 
 /** What Kubernetes makes random names of: no vowel, and none of 0, 1 and 3. */
 const CHANCE = '[bcdfghjklmnpqrstvwxz2456789]';
@@ -73,8 +74,8 @@ export interface OrdinalOptions {
  * lease (`sharesLease`).
  *
  * @returns what the option `support` takes
- * @throws SnowflakeError CONFIG_INVALID, when the application starts, for a name that is not that
- * of a StatefulSet's pod, and for a number that does not fit the layout.
+ * @throws SnowflakeError CONFIG_INVALID for options that cannot be used; at the start for a name
+ * that is not that of a StatefulSet's pod, and for a number that does not fit the layout.
  * @example
  * ```ts
  * import { SnowflakeModule, ordinalSupport } from 'nestjs-snowflake';
@@ -90,7 +91,13 @@ export function ordinalSupport(
 ): WorkerIdClaim;
 export function ordinalSupport(options?: Omit<OrdinalOptions, 'of'>): IDistributedSupport;
 export function ordinalSupport(options: OrdinalOptions = {}): IDistributedSupport | WorkerIdClaim {
+  const faults = unknownNames(options, 'hostname, of', 'ordinalSupport()');
   const { hostname = nameOfThisHost(), of } = options;
+  // Not shown: a text that is no name may be anything, a URL with a password for one.
+  if (typeof hostname !== 'string' || /[^\p{L}\p{N}_.-]|^$/u.test(hostname)) {
+    faults.push(`Expected \`hostname\` to be the name of a host, such as shop-3.`);
+  }
+  refuse(faults);
   if (of === undefined) return new OrdinalSupport(hostname);
   return { workerId: () => checkedOrdinal(hostname), of };
 }

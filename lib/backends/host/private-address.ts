@@ -2,10 +2,11 @@
  * A number from the address of this host in its private network, as Sonyflake takes its machine id.
  *
  * Promise: never one of several by chance, and none of a host without a private address: both are
- * refused, and the message names what was found.
+ * refuse, and the message names what was found.
  */
 import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
 import { SnowflakeError } from '../../errors.js';
+import { refuse, unknownNames, wholeFaults } from '../../option-faults.js';
 import { shown } from '../../shown.js';
 
 const BITS_MAX = 22;
@@ -23,6 +24,8 @@ export interface PrivateAddressOptions {
   readonly interfaces?: Readonly<Record<string, readonly Address[] | undefined>> | undefined;
 }
 
+const isList = (value: unknown): boolean => value === undefined || Array.isArray(value);
+
 type Address = Pick<NetworkInterfaceInfo, 'address' | 'family' | 'internal'>;
 
 /**
@@ -31,8 +34,8 @@ type Address = Pick<NetworkInterfaceInfo, 'address' | 'family' | 'internal'>;
  * have all processes of one host: give a `support` as well, which tells them apart from each other.
  *
  * @returns a function that reads the address when the application starts
- * @throws SnowflakeError CONFIG_INVALID at once for bits that are none; when the application starts
- * where the host has no private address, or several
+ * @throws SnowflakeError CONFIG_INVALID at once for options that cannot be used; at the start where
+ * the host has no private address, or several
  * @example
  * ```ts
  * import { SnowflakeModule, layouts } from 'nestjs-snowflake';
@@ -46,13 +49,16 @@ type Address = Pick<NetworkInterfaceInfo, 'address' | 'family' | 'internal'>;
  * ```
  */
 export function privateAddress(options: PrivateAddressOptions = {}): () => number {
-  const { bits = 16 } = options;
-  if (!Number.isInteger(bits) || bits < 1 || bits > BITS_MAX) {
-    throw new SnowflakeError(
-      'CONFIG_INVALID',
-      `Expected \`bits\` to be an integer from 1 to ${BITS_MAX}, got ${shown(bits)}.`,
-    );
+  const faults = unknownNames(options, 'bits, interface, interfaces', 'privateAddress()');
+  const { bits = 16, interface: name, interfaces = {} } = options;
+  faults.push(...wholeFaults('bits', bits, [1, BITS_MAX]));
+  if (name !== undefined && (typeof name !== 'string' || name === '')) {
+    faults.push(`Expected \`interface\` to be the name of one, such as eth0, got ${shown(name)}.`);
   }
+  if (Object(interfaces) !== interfaces || !Object.values(interfaces).every(isList)) {
+    faults.push('Expected `interfaces` to be what os.networkInterfaces() gives.');
+  }
+  refuse(faults);
   return () => numberOf(onlyAddress(options)) % 2 ** bits;
 }
 

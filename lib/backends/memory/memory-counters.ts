@@ -15,6 +15,7 @@ import type {
 } from '../../counters/counter-store.js';
 import { namedGrant } from '../../counters/grant-text.js';
 import { CounterMap } from './counter-map.js';
+import { methodFaults, refuse, unknownNames } from '../../option-faults.js';
 
 /** Options of MemoryCounters. */
 export interface MemoryCountersOptions {
@@ -40,7 +41,12 @@ export class MemoryCounters implements CounterStore {
   private readonly map = new CounterMap();
   private readonly clock: Clock;
 
-  constructor({ clock = systemClock }: MemoryCountersOptions = {}) {
+  constructor(options: MemoryCountersOptions = {}) {
+    const { clock = systemClock } = options;
+    refuse([
+      ...unknownNames(options, 'clock', 'MemoryCounters'),
+      ...methodFaults('clock', clock, ['now']),
+    ]);
     this.clock = clock;
   }
 

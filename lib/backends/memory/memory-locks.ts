@@ -17,6 +17,7 @@ import type {
   ReleaseRequest,
 } from '../../lock/lock-store.js';
 import { LockMap } from './lock-map.js';
+import { methodFaults, refuse, unknownNames } from '../../option-faults.js';
 
 /** Options of MemoryLocks. */
 export interface MemoryLocksOptions {
@@ -41,7 +42,12 @@ export class MemoryLocks implements LockStore {
   private readonly clock: Clock;
   private readonly waiting = new Map<string, Set<() => void>>();
 
-  constructor({ clock = systemClock }: MemoryLocksOptions = {}) {
+  constructor(options: MemoryLocksOptions = {}) {
+    const { clock = systemClock } = options;
+    refuse([
+      ...unknownNames(options, 'clock', 'MemoryLocks'),
+      ...methodFaults('clock', clock, ['now']),
+    ]);
     this.clock = clock;
     this.map.state = { header: newHeader(0, this.reading()), rows: new Map() };
   }

@@ -15,6 +15,7 @@ import type {
 import type { StoreReading } from '../../registry/slice.js';
 import type { MemoryRegistry } from './memory-registry.js';
 import { begun, isHosts, sharedRegistry } from './process-registries.js';
+import { methodFaults, nameFaults, refuse, unknownNames } from '../../option-faults.js';
 
 /** Options of MemorySupport. */
 export interface MemorySupportOptions {
@@ -49,11 +50,17 @@ export class MemorySupport implements IDistributedSupport {
   private readonly clock: Clock;
 
   constructor(options: MemorySupportOptions = {}) {
-    const { namespace = 'default', clock = systemClock } = options;
+    const { namespace = 'default', clock = systemClock, registry } = options;
+    refuse([
+      ...unknownNames(options, 'namespace, registry, clock', 'MemorySupport'),
+      ...nameFaults('namespace', namespace),
+      ...methodFaults('clock', clock, ['now']),
+      ...(registry === undefined ? [] : methodFaults('registry', registry, ['acquire', 'renew'])),
+    ]);
     this.clock = clock;
     this.isVolatile = isHosts(clock);
-    const registry = options.registry ?? sharedRegistry(namespace, options.clock);
-    this.registry = begun(registry, this.reading());
+    const asked = registry ?? sharedRegistry(namespace, options.clock);
+    this.registry = begun(asked, this.reading());
   }
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {

@@ -6,6 +6,7 @@
  * unless somebody says that there is none.
  */
 import { SnowflakeError } from '../../errors.js';
+import { unknownNames } from '../../option-faults.js';
 import { windowFaults } from '../../registry/loss-window.js';
 import { highest, type ClockPolicy } from '../../registry/registry-clock.js';
 import { shown } from '../../shown.js';
@@ -44,6 +45,9 @@ export interface CheckedOptions {
 export const TABLE = 'snowflake_registry';
 const FAILOVER_WINDOW_MS = 15_000;
 const CLOCK_DIFFERENCE_MS = 1000;
+const NAMES =
+  'namespace, table, replicated, failoverWindowMs, clockDifferenceMs, serverSql, pool, database, ' +
+  'dataSource, query, dialect';
 const NAMESPACE = /^[^{}\s\p{C}]{1,128}$/u;
 const TABLE_NAME = /^([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
@@ -52,11 +56,13 @@ export function checkedOptions(
   options: SqlRegistryOptions,
   isReplicatedByDefault = true,
 ): CheckedOptions {
+  const strangers = unknownNames(options, NAMES, 'A store in SQL');
   const { namespace = 'default', table = TABLE, serverSql } = options;
   const { replicated: isReplicated = isReplicatedByDefault } = options;
   const { failoverWindowMs = isReplicated ? FAILOVER_WINDOW_MS : 0 } = options;
   const { clockDifferenceMs = isReplicated ? CLOCK_DIFFERENCE_MS : 0 } = options;
   refuse([
+    ...strangers,
     ...textFaults(
       'namespace',
       namespace,

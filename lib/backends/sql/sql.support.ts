@@ -58,7 +58,7 @@ export interface QuerySupportOptions extends SqlRegistryOptions, ByQuery {}
  * ```
  */
 export function postgresSupport(options: PostgresSupportOptions): RegistrySupport {
-  refuseWithout(options.pool, 'pool', 'query');
+  refuseWithout(options, 'pool', 'query');
   return supportOf('postgres', postgresPool(options.pool), options);
 }
 
@@ -77,7 +77,7 @@ export function postgresSupport(options: PostgresSupportOptions): RegistrySuppor
  * ```
  */
 export function mysqlSupport(options: MysqlSupportOptions): RegistrySupport {
-  refuseWithout(options.pool, 'pool', 'execute');
+  refuseWithout(options, 'pool', 'execute');
   return supportOf('mysql', mysqlPool(options.pool), options);
 }
 
@@ -87,7 +87,7 @@ export function mysqlSupport(options: MysqlSupportOptions): RegistrySupport {
  * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
  */
 export function sqliteSupport(options: SqliteSupportOptions): RegistrySupport {
-  refuseWithout(options.database, 'database', 'prepare');
+  refuseWithout(options, 'database', 'prepare');
   return supportOf('sqlite', sqliteHandle(options.database), options);
 }
 

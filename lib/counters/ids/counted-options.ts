@@ -8,7 +8,7 @@ import { epochText } from '../../core/layout/epoch.js';
 import { layouts } from '../../core/layout/presets.js';
 import { shown } from '../../shown.js';
 import type { CounterStore } from '../counter-store.js';
-import { nameFaults, refused, unknownNames, wholeFaults } from '../../option-faults.js';
+import { nameFaults, refuse, unknownNames, wholeFaults } from '../../option-faults.js';
 import { storeFaults } from '../store-faults.js';
 import { perMsOf } from './position-run.js';
 
@@ -72,7 +72,7 @@ export function countedTerms(options: CountedOptions): CountedTerms {
         `${layout.fingerprint} has sequences in a millisecond, got ${stores.length}.`,
     );
   }
-  if (faults.length > 0) throw refused(faults);
+  refuse(faults);
   return { stores, tag, layout: byCall(layout), aheadMs, prefetch };
 }
 

@@ -3,11 +3,9 @@
  *
  * Promise: every fault is found at once; no store, client or text that may be a URL is shown.
  */
-import { ID_MAX } from '../../core/id-words.js';
-import { shown } from '../../shown.js';
 import type { CounterStore } from '../counter-store.js';
-import { nameFaults, refused, unknownNames, wholeFaults } from '../../option-faults.js';
-import { storeFaults } from '../store-faults.js';
+import { nameFaults, refuse, unknownNames, wholeFaults } from '../../option-faults.js';
+import { bigFaults, storeFaults } from '../store-faults.js';
 
 /** The highest id in use: as it comes from a database, undefined or null for an empty table. */
 export type HighestId = bigint | number | string | null | undefined;
@@ -67,15 +65,13 @@ const NAMES = 'store, stores, counter, startAt, lastsMs, stepMin, stepMax, skip'
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults` */
 export function segmentTerms(options: SegmentOptions): SegmentTerms {
-  if (typeof options !== 'object' || options === null) {
-    throw refused([`Expected the options of segments() to be an object, got ${typeof options}.`]);
-  }
+  const strangers = unknownNames(options, NAMES, 'segments()');
   const { store, stores = [store as CounterStore], counter, lastsMs = 30_000 } = options;
   const { stepMax = 1_000_000, stepMin = Math.min(1000, numberIn(stepMax)) } = options;
   const given = [lastsMs, stepMin, stepMax].map(numberIn) as [number, number, number];
   const { skip = skipFor(...given), startAt } = options;
   const faults = [
-    ...unknownNames(options, NAMES, 'segments()'),
+    ...strangers,
     ...bothFaults(options),
     ...storeFaults(options.stores === undefined ? 'store' : 'stores', stores),
     ...nameFaults('counter', counter),
@@ -91,7 +87,7 @@ export function segmentTerms(options: SegmentOptions): SegmentTerms {
   if (faults.length === 0 && BigInt(skip) < 2n * BigInt(stepMin)) {
     faults.push(`Expected \`skip\` to be at least twice \`stepMin\` (${stepMin}), got ${skip}.`);
   }
-  if (faults.length > 0) throw refused(faults);
+  refuse(faults);
   const start = typeof startAt === 'number' ? BigInt(startAt) : startAt;
   return { stores, counter, startAt: start, lastsMs, stepMin, stepMax, skip: BigInt(skip) };
 }
@@ -110,14 +106,6 @@ function skipFor(lastsMs: number, stepMin: number, stepMax: number): number {
 function bothFaults({ store, stores }: SegmentOptions): string[] {
   if (store === undefined || stores === undefined) return [];
   return ['`store` and `stores` exclude each other: give one of them.'];
-}
-
-function bigFaults(name: string, value: unknown, min: bigint): string[] {
-  const isWhole = typeof value === 'bigint' || Number.isSafeInteger(value);
-  if (isWhole && BigInt(value as number) >= min && BigInt(value as number) <= ID_MAX) return [];
-  return [
-    `Expected \`${name}\` to be a bigint or a safe integer from ${min}, got ${shown(value)}.`,
-  ];
 }
 
 /**

@@ -6,8 +6,9 @@
  */
 import { systemClock, type Clock } from '../../core/clock.js';
 import { SnowflakeError } from '../../errors.js';
+import { methodFaults, refuse } from '../../option-faults.js';
 import { shown, shownShort } from '../../shown.js';
-import { PERIOD_DIGITS, periodsOf, type Period } from './period.js';
+import { PERIOD_DIGITS, periodsOf, zoneFaults, type Period } from './period.js';
 
 /** How the texts of a series look, and when its numbers start again. */
 export interface SeriesFormOptions {
@@ -22,6 +23,9 @@ export interface SeriesFormOptions {
   /** Tells the day. Default: the clock of the host. */
   readonly clock?: Clock | undefined;
 }
+
+/** Their names. */
+export const FORM_OPTIONS = 'name, period, timeZone, form, clock';
 
 /** What a text of a series says. */
 export interface SeriesParts {
@@ -42,15 +46,23 @@ export class SeriesForm {
   private readonly clock: Clock;
   private readonly periodAt: (nowMs: number) => string;
 
-  /** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults` */
-  constructor({ name, period, timeZone, form, clock = systemClock }: SeriesFormOptions) {
-    const faults = [...nameFaults(name), ...periodFaults(period)];
+  /**
+   * @param others what is wrong with other options
+   * @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`
+   */
+  constructor(options: SeriesFormOptions, others: readonly string[]) {
+    const { name, period, timeZone, form, clock = systemClock } = options;
+    const faults = [
+      ...others,
+      ...nameFaults(name),
+      ...periodFaults(period),
+      ...zoneFaults(timeZone),
+      ...methodFaults('clock', clock, ['now']),
+    ];
     const [, before = '', between = '', zeros = '', after = ''] =
-      /^([^{}]*)\{date\}([^{}]*)\{(0+)\}([^{}]*)$/.exec(String(form)) ?? [];
+      /^([^{}]*)\{date\}([^{}]*)\{(0+)\}([^{}]*)$/.exec(typeof form === 'string' ? form : '') ?? [];
     if (zeros.length < 1 || zeros.length > WIDTH_MAX) faults.push(formFault(form));
-    if (faults.length > 0) {
-      throw new SnowflakeError('CONFIG_INVALID', faults.join(' '), { details: { faults } });
-    }
+    refuse(faults);
     this.name = name;
     this.clock = clock;
     this.periodAt = periodsOf(period, timeZone);

@@ -4,11 +4,16 @@
  * Promise: no text is given twice. The counter is named after the period, so a wrong clock picks
  * another day and never the same number.
  */
-import { SnowflakeError } from '../../errors.js';
+import { unknownNames } from '../../option-faults.js';
 import type { CounterStore } from '../counter-store.js';
-import { isCounterStore } from '../store-faults.js';
+import { bigFaults, isCounterStore } from '../store-faults.js';
 import { refusal } from '../asking/store-texts.js';
-import { SeriesForm, type SeriesFormOptions, type SeriesParts } from './series-form.js';
+import {
+  FORM_OPTIONS,
+  SeriesForm,
+  type SeriesFormOptions,
+  type SeriesParts,
+} from './series-form.js';
 
 /** What helps where a period has to be waited for often. */
 const WAIT_CURE = 'If this lasts, raise `skip`.';
@@ -54,10 +59,14 @@ export interface Series {
  * ```
  */
 export function series(options: SeriesOptions): Series {
+  const strangers = unknownNames(options, `store, skip, ${FORM_OPTIONS}`, 'series()');
   const { store, skip = 1000n } = options;
-  const form = new SeriesForm(options);
-  refuseStore(store);
-  const taker = new PeriodTaker(store, form, skip);
+  const form = new SeriesForm(options, [
+    ...strangers,
+    ...losingFaults(store),
+    ...bigFaults('skip', skip, 1n),
+  ]);
+  const taker = new PeriodTaker(store, form, BigInt(skip));
   return {
     next: async () => {
       const { period } = form;
@@ -92,12 +101,11 @@ class PeriodTaker {
   }
 }
 
-function refuseStore(store: CounterStore): void {
-  if (isCounterStore(store) && store.lossWindowMs === 0) return;
-  throw new SnowflakeError(
-    'CONFIG_INVALID',
+function losingFaults(store: CounterStore): string[] {
+  if (isCounterStore(store) && store.lossWindowMs === 0) return [];
+  return [
     'Expected `store` to be a store of counters that loses no data, such as ' +
       'sqlCounters({ ..., replicated: false }): each period begins at 1, and one that its store ' +
       'has lost would begin there again.',
-  );
+  ];
 }

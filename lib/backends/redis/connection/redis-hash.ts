@@ -6,6 +6,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../../../errors.js';
+import { unknownNames } from '../../../option-faults.js';
 import { windowFaults } from '../../../registry/loss-window.js';
 import { shownName } from '../../../shown.js';
 import {
@@ -48,10 +49,13 @@ export class RedisHash {
    * @throws SnowflakeError CONFIG_INVALID with every fault
    */
   constructor(content: 'counters' | 'locks', options: RedisHashOptions) {
+    const whose = content === 'locks' ? 'redisLocks()' : 'redisCounters()';
+    const strangers = unknownNames(options, `redis, ${QUERY_NAMES.join(', ')}`, whose);
     const { namespace = 'default', prefix = 'snowflake:', redis } = options;
     const windowMs = RESTART_MS + (isReplicatedRedis(redis) ? FAILOVER_MS : 0);
     const { lossWindowMs = windowMs } = options;
     const faults = [
+      ...strangers,
       ...nameFaults('namespace', namespace),
       ...(prefix === '' ? [] : nameFaults('prefix', prefix)),
       ...windowFaults('lossWindowMs', lossWindowMs),

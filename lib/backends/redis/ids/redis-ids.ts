@@ -5,7 +5,7 @@
  */
 import { countedIds } from '../../../counters/ids/counted-ids.js';
 import type { IdOptions } from '../../../counters/ids/counted-options.js';
-import { refused, unknownNames } from '../../../option-faults.js';
+import { refuse, refused, unknownNames } from '../../../option-faults.js';
 import { splitQuery, wholeNumber } from '../../../counters/url-query.js';
 import type { GeneratorKind } from '../../../generator-kind.js';
 import type { GivenRedis } from '../connection/given-redis.js';
@@ -63,11 +63,7 @@ export function redisIds(options: RedisIdsOptions): GeneratorKind {
 }
 
 function checked(options: RedisIdsOptions): RedisIdsOptions {
-  if (typeof options !== 'object' || options === null) {
-    throw refused([`Expected the options of redisIds() to be an object, got ${typeof options}.`]);
-  }
-  const faults = unknownNames(options, NAMES, 'redisIds()');
-  if (faults.length > 0) throw refused(faults);
+  refuse(unknownNames(options, NAMES, 'redisIds()'));
   return options;
 }
 

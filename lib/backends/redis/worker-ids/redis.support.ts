@@ -15,6 +15,7 @@ import type {
   WorkerLease,
   WorkerRecord,
 } from '../../../lease/distributed-support.js';
+import { unknownNames } from '../../../option-faults.js';
 import { windowFaults } from '../../../registry/loss-window.js';
 import { evicted, settingsUnread } from './redis-advice.js';
 import { leaseAnswer } from './redis-answer.js';
@@ -63,11 +64,13 @@ export class RedisSupport implements IDistributedSupport {
   readonly #connection: RedisConnection;
 
   constructor(options: RedisSupportOptions) {
+    const strangers = unknownNames(options, `redis, ${QUERY_NAMES.join(', ')}`, 'redisSupport()');
     const { namespace = 'default', prefix = 'snowflake:' } = options;
     const isReplicated = isReplicatedRedis(options.redis);
     const { failoverWindowMs = isReplicated ? FAILOVER_WINDOW_MS : 0 } = options;
     const { clockDifferenceMs = isReplicated ? CLOCK_DIFFERENCE_MS : 0 } = options;
     const faults = [
+      ...strangers,
       ...nameFaults('namespace', namespace),
       ...(prefix === '' ? [] : nameFaults('prefix', prefix)),
       ...windowFaults('failoverWindowMs', failoverWindowMs),

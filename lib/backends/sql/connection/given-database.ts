@@ -3,7 +3,6 @@
  *
  * Promise: what is given is used for single statements and never closed.
  */
-import { refuse } from '../sql-options.js';
 import type { ReachedBy } from './data-source.js';
 import { mysqlPool, postgresPool, type MysqlPool, type PostgresPool } from './given-client.js';
 import { reachedBy, refuseWithout, type ByDataSource, type ByQuery } from './reached-by.js';
@@ -23,18 +22,17 @@ export type GivenDatabase =
   | { readonly database: SqliteHandle };
 
 /** @throws SnowflakeError CONFIG_INVALID */
-export function givenDatabase(options: GivenDatabase): ReachedBy {
-  // A text in its place may be a URL with a password.
-  if (Object(options) !== options) refuse(['Expected an object of options, got none.']);
+export function givenDatabase(given: GivenDatabase): ReachedBy {
+  const options = Object(given) as GivenDatabase;
   if ('database' in options) {
-    refuseWithout(options.database, 'database', 'prepare');
+    refuseWithout(options, 'database', 'prepare');
     return { dialect: 'sqlite', connection: sqliteHandle(options.database) };
   }
   if (!('pool' in options)) return reachedBy(options);
   if (options.dialect === 'mysql') {
-    refuseWithout(options.pool, 'pool', 'execute');
+    refuseWithout(options, 'pool', 'execute');
     return { dialect: 'mysql', connection: mysqlPool(options.pool) };
   }
-  refuseWithout(options.pool, 'pool', 'query');
+  refuseWithout(options, 'pool', 'query');
   return { dialect: 'postgres', connection: postgresPool(options.pool) };
 }

@@ -29,9 +29,10 @@ const TITLES: ReadonlyMap<DialectName, string> = new Map([
 ]);
 
 /** @throws SnowflakeError CONFIG_INVALID */
-export function reachedBy(options: ByDataSource | ByQuery): ReachedBy {
+export function reachedBy(given: ByDataSource | ByQuery): ReachedBy {
+  const options = Object(given) as ByDataSource | ByQuery;
   if ('dataSource' in options) {
-    refuseWithout(options.dataSource, 'dataSource', 'query');
+    refuseWithout(options, 'dataSource', 'query');
     return dataSourceConnection(options.dataSource);
   }
   const { query, dialect } = options;
@@ -43,7 +44,9 @@ export function reachedBy(options: ByDataSource | ByQuery): ReachedBy {
   return { dialect, connection: { where: { text, secrets: [] }, query } };
 }
 
-export function refuseWithout(given: unknown, name: string, method: string): void {
+/** @throws SnowflakeError CONFIG_INVALID unless the option of that name has the method */
+export function refuseWithout(options: unknown, name: string, method: string): void {
+  const given = (Object(options) as Record<string, unknown>)[name];
   const found = (Object(given) as Record<string, unknown>)[method];
   if (typeof found === 'function') return;
   const got = typeof given === 'object' && given !== null ? 'one without it' : typeof given;

@@ -49,7 +49,8 @@ function countersOf(
   connection: SqlConnection,
   options: SqlCounterOptions,
 ): RowCounters {
-  const asked = { ...options, table: options.table ?? COUNTER_TABLE };
+  const { table = COUNTER_TABLE } = options;
+  const asked = { ...options, table };
   const { serverSql, ...checked } = checkedOptions(asked, name !== 'sqlite');
   const dialect = dialectOf(name, serverSql);
   const holds = 'counters';

@@ -58,7 +58,8 @@ export function sqlLocksFromUrl(url: string): LockStore {
 }
 
 function locksOf(name: DialectName, connection: SqlConnection, options: SqlLockOptions): LockStore {
-  const asked = { ...options, table: options.table ?? LOCK_TABLE };
+  const { table = LOCK_TABLE } = options;
+  const asked = { ...options, table };
   const { serverSql, ...checked } = checkedOptions(asked, name !== 'sqlite');
   const dialect = dialectOf(name, serverSql);
   const rows = new SqlKeyedRows({ ...checked, connection, dialect, holds: 'locks' });

@@ -7,11 +7,13 @@
  * transaction open is given no number, but in MySQL, which does not tell.
  */
 import {
+  FORM_OPTIONS,
   SeriesForm,
   type SeriesFormOptions,
   type SeriesParts,
 } from '../../../counters/series/series-form.js';
 import { SnowflakeError } from '../../../errors.js';
+import { unknownNames } from '../../../option-faults.js';
 import { processWide } from '../../../process-wide.js';
 import { dialectOfType } from '../connection/data-source.js';
 import type { DialectName } from '../dialects/dialect.js';
@@ -75,8 +77,9 @@ export interface GaplessSeries {
  * ```
  */
 export function gaplessSeries(options: GaplessSeriesOptions): GaplessSeries {
+  const strangers = unknownNames(options, `table, ${FORM_OPTIONS}`, 'gaplessSeries()');
   const { table = SERIES_TABLE, name } = options;
-  const form = new SeriesForm(options);
+  const form = new SeriesForm(options, strangers);
   checkedOptions({ table });
   return {
     nextIn: async (transaction) => {

@@ -1,0 +1,336 @@
+/**
+ * Where options are given: the ways to give one, and what each of them may be among the wrong
+ * values. In one file, since it is one table.
+ */
+import { readFileSync } from 'node:fs';
+import { Counter, Gauge, Registry } from 'prom-client';
+import { resolveGuardOptions } from '../../lib/api-keys/guard/guard-options.js';
+import { etcdSupport } from '../../lib/backends/etcd/index.js';
+import { folderSupport, ordinalSupport, privateAddress } from '../../lib/backends/host/index.js';
+import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
+import { MemoryCounters, MemoryLocks, MemorySupport } from '../../lib/backends/memory/index.js';
+import {
+  redisCounters,
+  redisIds,
+  redisLocks,
+  redisSupport,
+} from '../../lib/backends/redis/index.js';
+import { gaplessSeries, sqlCounters, sqlLocks, sqlSupport } from '../../lib/backends/sql/index.js';
+import { segments, series } from '../../lib/counters/index.js';
+import { resolveDashboardOptions } from '../../lib/dashboard/dashboard-options.js';
+import type { GeneratorSurroundings } from '../../lib/generator-kind.js';
+import { healthFaults } from '../../lib/health/health-report.js';
+import { DistributedLock } from '../../lib/lock/holding/distributed-lock.js';
+import { registerPrometheusMetrics } from '../../lib/metrics/index.js';
+import { lockOf } from '../../lib/nest/lock/lock-module-options.js';
+import { resolveOptions } from '../../lib/nest/options.js';
+import { refuse } from '../../lib/option-faults.js';
+import { systemTimers } from '../../lib/patience/timers.js';
+import { rowsOf } from '../docs/markdown.js';
+import { ROOT } from '../tidy/tree.js';
+import { WRONG_TEXTS } from './wrong-values.js';
+
+export interface Door {
+  readonly title: string;
+  readonly names: readonly string[];
+  readonly use: (name: string, value: unknown) => unknown;
+  /** What may be, by option. */
+  readonly right: Readonly<Record<string, readonly string[]>>;
+}
+
+const reference = readFileSync(`${ROOT}/docs/reference/options.md`, 'utf8');
+const inTable = (title: string) => [...rowsOf(reference, title).keys()];
+/** Takes the options; closes what it opened. */
+const given = (take: (options: never) => unknown, base: object) => (name: string, value: unknown) =>
+  take({ ...base, [name]: value } as never);
+
+const TEXTS = Object.keys(WRONG_TEXTS);
+const textsBut = (...names: readonly string[]) => TEXTS.filter((text) => !names.includes(text));
+const BLANK = ['empty', 'a blank', 'a tab and a line break'];
+/** What a name of something may be: another one than was meant, and a name. */
+const AS_NAME = textsBut(...BLANK, 'a variable that nobody filled in');
+const AS_WORD = ['the word undefined', 'the word null', 'what every object has'];
+const AS_FUNCTION = ['a function', 'a function that throws'];
+const AS_SWITCH = ['true', 'false'];
+export const AS_DIGITS = ['a number as text'];
+
+export const surroundings: GeneratorSurroundings = {
+  application: 'test',
+  clock: { now: () => 0 },
+  timers: systemTimers,
+  callTimeoutMs: 2000,
+  startTimeoutMs: 30_000,
+  random: Math.random,
+} as never;
+/** As every store in SQL takes them. */
+const SQL: Door['right'] = {
+  namespace: AS_NAME.filter((name) => name !== 'a control character'),
+  table: [...AS_WORD, 'the name of a prototype'],
+  replicated: AS_SWITCH,
+  failoverWindowMs: ['zero'],
+  clockDifferenceMs: ['zero'],
+  serverSql: textsBut(...BLANK),
+};
+/** Without blanks and control characters, as nameFaults() has it. */
+const AS_NAMED = textsBut(...BLANK, 'a control character');
+const AS_SERIES = AS_NAMED.filter((name) => !/URL|file/.test(name));
+const INVOICES = { name: 'invoice', period: 'day', timeZone: 'UTC', form: 'I-{date}-{000}' };
+const IDS = { status: { kind: 'lease', state: 'active', readAt: new Date(0) } };
+const PROM = { register: new Registry(), Gauge, Counter } as never;
+
+export const DOORS: readonly Door[] = [
+  {
+    title: 'option',
+    names: inTable('option'),
+    use: (name, value) => {
+      const base = ['support', 'generator'].includes(name) ? {} : { workerId: 7 };
+      return resolveOptions({ ...base, [name]: value } as never, true);
+    },
+    right: {
+      support: ['a URL of a store'],
+      supports: [
+        'an object',
+        'an object without a prototype',
+        'an invalid Date',
+        'a URL object',
+        'a promise',
+      ],
+      workerId: ['zero'],
+      workerFields: ['an object', 'an object without a prototype'],
+      epoch: ['zero'],
+      reserveMs: ['zero'],
+      startTimeoutMs: ['zero'],
+      aheadMsMax: ['zero'],
+      lazy: AS_SWITCH,
+      sharesLease: AS_SWITCH,
+      application: TEXTS,
+    },
+  },
+  {
+    title: 'lock option',
+    names: inTable('lock option'),
+    use: given(lockOf, { locks: 'memory:' }),
+    right: {
+      locks: ['a URL of a store'],
+      drainMs: ['zero'],
+      application: TEXTS,
+      random: AS_FUNCTION,
+    },
+  },
+  {
+    title: 'hold option',
+    names: inTable('hold option'),
+    use: given((options) => new DistributedLock(new MemoryLocks()).tryAcquire('a', options), {}),
+    right: { waitMs: ['zero'], holdAtLeastMs: ['zero'] },
+  },
+  {
+    title: 'API key option',
+    names: inTable('API key option'),
+    use: given(resolveGuardOptions, {
+      prefix: 'shop',
+      secrets: { a: 'abcdefghijklmnopqrstuvwxyz0123456789' },
+    }),
+    right: {
+      prefix: AS_WORD,
+      header: [...AS_WORD, 'a number as text', 'a number with a unit', 'a hexadecimal number'],
+      find: AS_FUNCTION,
+      isRevoked: AS_FUNCTION,
+      // 32 characters of any kind.
+      pepper: ['a URL in quotes', 'a path that is a file'],
+    },
+  },
+  {
+    title: 'Redis option',
+    names: inTable('Redis option'),
+    use: given(redisSupport, { redis: 'redis://127.0.0.1:1' }),
+    right: {
+      redis: ['a URL of a store'],
+      namespace: AS_NAME,
+      prefix: ['empty', ...AS_NAME],
+      failoverWindowMs: ['zero'],
+      clockDifferenceMs: ['zero'],
+    },
+  },
+  {
+    title: 'etcd option',
+    names: inTable('etcd option'),
+    use: given(etcdSupport, { endpoints: ['http://127.0.0.1:1'] }),
+    right: {
+      namespace: [
+        ...AS_NAME.filter((name) => !/control|file|URL/.test(name)),
+        'a variable that nobody filled in',
+      ],
+      failoverWindowMs: ['zero'],
+      clockDifferenceMs: ['zero'],
+    },
+  },
+  {
+    title: 'SQL option',
+    names: inTable('SQL option'),
+    use: given(sqlSupport, { query: async () => [], dialect: 'postgres' }),
+    right: SQL,
+  },
+  {
+    title: 'segment option',
+    names: inTable('segment option'),
+    use: (name, value) => {
+      const store = name === 'stores' ? {} : { store: new MemoryCounters() };
+      return segments({ counter: 'a', ...store, [name]: value } as never).open(surroundings);
+    },
+    right: {
+      counter: textsBut(...BLANK, 'a control character'),
+      startAt: ['zero', 'seconds where ms are meant', 'a bigint', ...AS_FUNCTION],
+      stepMin: [],
+      stepMax: [],
+      skip: ['seconds where ms are meant', 'a bigint'],
+    },
+  },
+  {
+    title: 'Redis id option',
+    names: inTable('Redis id option'),
+    use: (name, value) =>
+      redisIds({ redis: 'redis://127.0.0.1:1', tag: 'a', [name]: value }).open(surroundings),
+    right: {
+      redis: ['a URL of a store', 'a list with a URL in it'],
+      tag: textsBut(...BLANK, 'a control character'),
+      namespace: AS_NAME,
+      prefix: ['empty', ...AS_NAME],
+      lossWindowMs: ['zero'],
+    },
+  },
+  {
+    title: 'Redis counter option',
+    names: inTable('Redis counter option'),
+    use: given(redisCounters, { redis: 'redis://127.0.0.1:1' }),
+    right: {
+      redis: ['a URL of a store'],
+      namespace: AS_NAME,
+      prefix: ['empty', ...AS_NAME],
+      lossWindowMs: ['zero'],
+    },
+  },
+  {
+    title: 'Redis lock option',
+    names: inTable('Redis counter option'),
+    use: given(redisLocks, { redis: 'redis://127.0.0.1:1' }),
+    right: {
+      redis: ['a URL of a store'],
+      namespace: AS_NAME,
+      prefix: ['empty', ...AS_NAME],
+      lossWindowMs: ['zero'],
+    },
+  },
+  {
+    title: 'SQL counter option',
+    names: inTable('SQL option'),
+    use: given(sqlCounters, { query: async () => [], dialect: 'postgres' }),
+    right: SQL,
+  },
+  {
+    title: 'SQL lock option',
+    names: inTable('SQL option'),
+    use: given(sqlLocks, { query: async () => [], dialect: 'postgres' }),
+    right: SQL,
+  },
+  {
+    title: 'folder option',
+    names: ['folder', 'namespace', 'clock'],
+    use: given(folderSupport, { folder: './never-made' }),
+    right: {
+      folder: [
+        'a number as text',
+        'a number with a unit',
+        'a hexadecimal number',
+        'what every object has',
+        'the name of a prototype',
+        'a path that is a file', // which its file system tells when it is used
+      ],
+      namespace: [
+        'a number as text',
+        'a number with a unit',
+        'a hexadecimal number',
+        'what every object has',
+        'the word undefined',
+        'the word null',
+      ],
+    },
+  },
+  {
+    title: 'host name option',
+    names: ['hostname', 'of'],
+    use: (name, value) => {
+      const given = { hostname: 'shop-3', [name]: value } as never;
+      const support = ordinalSupport(given) as object as Partial<IDistributedSupport>;
+      if (support.getNextWorkId) return support.getNextWorkId({} as never);
+      return resolveOptions({ support, leaseTtlMs: 600_000 } as never, true);
+    },
+    right: { of: ['a URL of a store'] },
+  },
+  {
+    title: 'private address option',
+    names: ['bits', 'interface', 'interfaces'],
+    use: given(privateAddress, {}),
+    right: {
+      interface: TEXTS.filter((text) => text !== 'empty'),
+      interfaces: [
+        'an object',
+        'an object without a prototype',
+        'an invalid Date',
+        'a URL object',
+        'a promise',
+        'a list',
+        ...AS_FUNCTION,
+      ],
+    },
+  },
+  {
+    title: 'memory option',
+    names: ['namespace', 'registry', 'clock'],
+    use: given((options: object) => new MemorySupport(options as never), {}),
+    right: { namespace: AS_NAMED },
+  },
+  {
+    title: 'option of counters in memory',
+    names: ['clock'],
+    use: given((options: object) => new MemoryCounters(options as never), {}),
+    right: {},
+  },
+  {
+    title: 'series option',
+    names: ['store', 'skip', 'name', 'period', 'timeZone', 'form', 'clock'],
+    use: given(series, { store: new MemoryCounters(), ...INVOICES }),
+    right: { skip: ['a bigint', 'seconds where ms are meant'], name: AS_SERIES },
+  },
+  {
+    title: 'option of a series without gaps',
+    names: ['table', 'name', 'period', 'timeZone', 'form', 'clock'],
+    use: given(gaplessSeries, INVOICES),
+    right: { table: SQL['table']!, name: AS_SERIES },
+  },
+  {
+    title: 'health option',
+    names: ['generator', 'leaseMsMin'],
+    use: given((options: object) => refuse(healthFaults(options)), {}),
+    right: { generator: AS_NAMED, leaseMsMin: ['zero'] },
+  },
+  {
+    title: 'option of what is measured',
+    names: ['name', 'ids', 'support', 'workersEveryMs'],
+    use: given((one: object) => registerPrometheusMetrics(PROM, [one as never]), { ids: IDS }),
+    right: { name: AS_NAMED },
+  },
+  {
+    title: 'option of metrics',
+    names: ['registry'],
+    use: given((options: object) => registerPrometheusMetrics(PROM, [], options), {}),
+    right: {},
+  },
+  {
+    title: 'dashboard option',
+    names: ['guards', 'path'],
+    use: given(resolveDashboardOptions, { guards: 'global' }),
+    right: {
+      path: AS_NAME.filter((name) => !/control|quotes|URL/.test(name)),
+    },
+  },
+];

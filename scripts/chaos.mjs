@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { ClockedRedis } from '../test/chaos/clock.mjs';
 import { COUNTERS } from '../test/chaos/counters/counter-topologies.mjs';
 import { LOCKS } from '../test/chaos/locks/lock-topologies.mjs';
 import { MISTAKES } from '../test/chaos/mistakes/mistakes.mjs';
@@ -17,7 +18,12 @@ import { STORES } from '../test/chaos/stores/stores.mjs';
 import { Cluster, Sentinel, Standalone } from '../test/chaos/topologies.mjs';
 
 /** The weight of each when they share the time. @type {Record<string, [Topology: any, number]>} */
-const OF_REDIS = { standalone: [Standalone, 2], sentinel: [Sentinel, 1], cluster: [Cluster, 1] };
+const OF_REDIS = {
+  standalone: [Standalone, 2],
+  sentinel: [Sentinel, 1],
+  cluster: [Cluster, 1],
+  clock: [ClockedRedis, 1],
+};
 const OF_STORES = Object.entries(STORES).map(([name, Topology]) => [name, [Topology, 1]]);
 const counterName = (/** @type {string} */ name) => `counters-${name}`;
 const lockName = (/** @type {string} */ name) => `locks-${name}`;

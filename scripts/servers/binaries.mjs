@@ -20,6 +20,8 @@ const SERVERS = {
   // Checks rules of alerts, and tries them on time series.
   promtool: { debian: 'prometheus', brew: 'prometheus', names: ['promtool'] },
   faketime: { debian: 'faketime', brew: 'libfaketime', names: ['faketime'] },
+  // Builds the clock of a Redis, wall-clock.c.
+  cc: { debian: 'gcc libc6-dev', brew: 'gcc', names: ['cc', 'gcc'] },
   chromium: {
     // The same browser without its windows, which nobody sees: less than half the work.
     debian: 'chromium-headless-shell',
@@ -52,7 +54,7 @@ const DOCKER = [
 
 /** @typedef {'redis' | 'postgres' | 'mariadb' | 'etcd' | 'etcdctl'} Store */
 /** @typedef {'psql' | 'mysql' | 'promtool'} Program */
-/** @typedef {Store | Program | 'pgbouncer' | 'faketime' | 'chromium'} Server */
+/** @typedef {Store | Program | 'pgbouncer' | 'faketime' | 'cc' | 'chromium'} Server */
 /** @typedef {Partial<Record<Server, string>>} Binaries */
 
 /** Folders that hold servers although they are often not on PATH. */
@@ -109,7 +111,7 @@ export function mayInstall(uid = process.getuid?.(), hasApt = existsSync('/usr/b
 }
 
 function aptInstall(missing) {
-  const packages = missing.map((server) => SERVERS[server].debian);
+  const packages = missing.flatMap((server) => SERVERS[server].debian.split(' '));
   process.stdout.write(`[servers] installing ${packages.join(', ')} with apt-get\n`);
   const apt = (...args) =>
     spawnSync('apt-get', ['-qq', ...args], {

@@ -5,11 +5,11 @@ import { serverFolder, startProcess } from './server-process.mjs';
 import { firstReply } from './tcp.mjs';
 
 /**
- * @param {{ port?: number, args?: string[], config?: string }} options `args` as on the command
- *   line of redis-server; with the path of a `config` it runs as a Sentinel
+ * @param {{ port?: number, args?: string[], config?: string, env?: NodeJS.ProcessEnv }} options
+ *   `args` as on the command line of redis-server; with the path of a `config` it runs as a Sentinel
  * @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>}
  */
-export async function startRedis({ port, args = [], config } = {}) {
+export async function startRedis({ port, args = [], config, env } = {}) {
   const { redis } = requireServers(['redis']);
   const chosen = port ?? (await freePort());
   const folder = serverFolder('redis');
@@ -19,6 +19,7 @@ export async function startRedis({ port, args = [], config } = {}) {
     command: redis,
     args: config === undefined ? store : [config, '--sentinel', ...base, ...args],
     folder,
+    ...(env && { env }),
     // A server that asks for a password is up as well.
     isReady: async () => /^(\+PONG|-NOAUTH)/.test(await firstReply(chosen, 'PING\r\n')),
   });

@@ -17,6 +17,8 @@ export class RedisNode {
   port = 0;
   /** Absent until the first start. @type {Redis} */
   admin;
+  /** In which it runs. @type {NodeJS.ProcessEnv | undefined} */
+  env;
 
   /**
    * @param {string} folder
@@ -38,7 +40,7 @@ export class RedisNode {
     this.port ||= await freePort();
     const own = ['--dir', this.folder, '--enable-debug-command', 'yes'];
     const args = [...own, ...REPLICATION, ...this.args, ...extra];
-    this.server = await startRedis({ port: this.port, args });
+    this.server = await startRedis({ port: this.port, args, env: this.env });
     const patience = { maxRetriesPerRequest: 1, retryStrategy: () => 50 };
     this.admin = new Redis({ port: this.port, ...this.login, ...patience });
     this.admin.on('error', () => undefined);

@@ -52,6 +52,22 @@ export const RULES = [
     ],
   },
   {
+    // What survivors know of a registry that was lost is then not taken up.
+    name: 'heard',
+    edits: [
+      {
+        in: 'lua',
+        says: 'if not reckonedNow then return end',
+        insteadSays: 'if true then return end',
+      },
+      {
+        in: 'lua',
+        says: 'if not isOfAnother(seenIncarnation, seenServer) then return end',
+        insteadSays: 'if true then return end',
+      },
+    ],
+  },
+  {
     // A server that refuses the database is then not heard, and database 0 is used.
     name: 'database',
     edits: [

@@ -7,6 +7,7 @@ import { CONTRACT_CASES } from '../../lib/testing/describe-distributed-support.j
 import { LOCK_CASES } from '../../lib/testing/describe-lock-store.js';
 import { SCENARIOS } from '../simulation/world/index.js';
 import { COUNTER_FAULTS } from '../chaos/counters/counter-topologies.mjs';
+import { CLOCK_FAULTS } from '../chaos/clock.mjs';
 import { FAULTS } from '../chaos/faults.mjs';
 import { LOCK_FAULTS } from '../chaos/locks/lock-topologies.mjs';
 import { NETWORK_FAULTS } from '../chaos/network-faults.mjs';
@@ -24,9 +25,10 @@ const TRACK_RECORD = textOf('docs/internals/track-record.md');
 const KNOWN: Readonly<Record<string, readonly string[]>> = {
   mutant: BROKEN_VARIANTS.map(({ name }) => name),
   simulation: SCENARIOS.map(({ name }) => name),
-  chaos: [...FAULTS, ...NETWORK_FAULTS, ...STORE_FAULTS, ...COUNTER_FAULTS, ...LOCK_FAULTS].map(
-    ({ name }) => name,
-  ),
+  chaos: [
+    ...[...FAULTS, ...NETWORK_FAULTS, ...CLOCK_FAULTS],
+    ...[...STORE_FAULTS, ...COUNTER_FAULTS, ...LOCK_FAULTS],
+  ].map(({ name }) => name),
   mistake: MISTAKES.map(({ name }) => name),
   contract: [...CONTRACT_CASES, ...LOCK_CASES].map(({ name }) => name),
 };

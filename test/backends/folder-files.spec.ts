@@ -110,6 +110,37 @@ describe('a value in a folder', () => {
     expect((await files.load())!.text).toBe('second');
   });
 
+  it('is whole where a file system repeats the step of who replaces it, and tells of a failure', async () => {
+    const files = new FolderFiles(folder);
+    await files.create('first');
+    const value = (await files.load())!;
+    const replaced = files.replace(value, 'second');
+    const isOfSecond = (name: string) => name.startsWith(`state-${value.id}-`);
+    while (!readdirSync(folder).some(isOfSecond)) await immediately();
+    const [state = ''] = readdirSync(folder).filter(isOfSecond);
+    // The rename that is about to come finds this name no more.
+    const pointer = state.replace('state-', 'at-').replace('.json', '');
+    renameSync(join(folder, `at-${value.name}`), join(folder, pointer));
+    expect(await replaced).toBe(false);
+    expect((await files.load())!.text).toBe('second');
+  });
+
+  it('leaves nothing of what the disk has no room for', async () => {
+    const disk = join(root, 'disk');
+    mkdirSync(disk);
+    const isSmall = mounted(disk);
+    try {
+      const files = new FolderFiles(join(disk, 'shop'));
+      await files.create('first');
+      const replaced = files.replace((await files.load())!, 'x'.repeat(100_000));
+      if (isSmall) await expect(replaced).rejects.toThrow('The disk is full');
+      else expect(await replaced).toBe(true);
+      expect(statesIn(files.folder)).toHaveLength(1);
+    } finally {
+      if (isSmall) ran('umount', disk);
+    }
+  });
+
   it('outlives whoever was killed between two of its steps', async () => {
     const files = new FolderFiles(folder);
     await files.create('first');

@@ -74,8 +74,8 @@ export class FolderFiles {
       await written(state, text);
       await rename(join(this.folder, `at-${value.name}`), join(this.folder, `at-${name}`));
     } catch (error) {
-      // What stays is swept by the next one.
-      await rm(state, { force: true }).catch(() => undefined);
+      // The state stays, and is swept by the next one: a file system that repeats a call may tell
+      // of a failure although the pointer was renamed.
       if (codeOf(error) === 'ENOENT') return false;
       throw folderError(error, this.folder);
     }
@@ -194,12 +194,16 @@ async function makeFolder(folder: string): Promise<void> {
   }
 }
 
-/** On the disk before it is named. */
+/** On the disk before it is named; not at all where that is full. */
 async function written(path: string, text: string): Promise<void> {
   const file = await open(path, 'wx');
   try {
     await file.writeFile(text);
     await file.sync();
+  } catch (error) {
+    // Nobody points at it, so that it may stay.
+    await rm(path, { force: true }).catch(() => undefined);
+    throw error;
   } finally {
     await file.close();
   }

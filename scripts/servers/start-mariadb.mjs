@@ -57,12 +57,13 @@ export function createMariadb({ folder, user, port, more = [] }) {
 
 /**
  * @param {readonly string[]} more arguments, as in `--read-only`
+ * @param {number} wanted a port that is free, or 0
  * @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>}
  */
-export async function startMariadb(more = []) {
+export async function startMariadb(more = [], wanted = 0) {
   const user = unprivileged();
   const folder = serverFolder('mariadb', user);
-  const port = await freePort();
+  const port = wanted || (await freePort());
   const { command, args } = createMariadb({ folder, user, port, more });
   const { pid, stop } = await startProcess({
     command,

@@ -1,7 +1,7 @@
 /**
  * A server whose own clock is set while processes use it, and its data lost then: the module as it
- * runs, a PostgreSQL, and a clock that libfaketime moves. (It cannot move that of a Redis, whose
- * memory allocator asks for the time before libfaketime can answer.)
+ * runs, a PostgreSQL, and a clock that libfaketime moves. (That of a Redis is moved by the chaos,
+ * in its topology `clock`.)
  */
 import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

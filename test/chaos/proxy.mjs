@@ -17,6 +17,8 @@ export class Proxy {
   /** @type {Mode} */
   mode = 'open';
   port = 0;
+  /** What becomes of what the store says. */
+  heard = (/** @type {Buffer} */ said) => said;
   #server = createServer((client) => this.#join(client));
   /** @type {Set<import('node:net').Socket>} */
   #sockets = new Set();
@@ -67,8 +69,9 @@ export class Proxy {
         to.destroy();
       });
       let last = Promise.resolve();
-      from.on('data', (data) => {
+      from.on('data', (said) => {
         if (!this.#isPassed(from === server)) return;
+        const data = from === server ? this.heard(said) : said;
         if (this.mode !== 'slow') return void to.write(data);
         const waited = sleep(Math.random() * this.#slowMsMax);
         last = Promise.all([last, waited]).then(() => void (to.writable && to.write(data)));

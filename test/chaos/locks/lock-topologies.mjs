@@ -59,6 +59,8 @@ const ofLocks = (Server) =>
 /** What is the same of those in a table. @param {new (folder: string) => any} Server */
 const ofTable = (Server) =>
   class extends ofLocks(Server) {
+    table = TABLE;
+
     keep() {
       return this.node.backup();
     }
@@ -147,7 +149,7 @@ class PostgresLocks extends ofTable(Postgres) {
   create = CREATE;
   faults = [
     ...shared('postgres kill -9', 'postgres SIGSTOP', 'postgres backend killed'),
-    ...shared('postgres connections ended'),
+    ...shared('postgres connections ended', 'postgres rights taken away'),
     ...OF_TABLES,
     ...NETWORK_FAULTS,
   ];
@@ -165,6 +167,7 @@ class MariadbLocks extends ofTable(Mariadb) {
   create = CREATE_MARIADB;
   faults = [
     ...shared('mariadb kill -9', 'mariadb SIGSTOP', 'mariadb connections killed'),
+    ...shared('mariadb rights taken away'),
     ...OF_TABLES,
     ...NETWORK_FAULTS,
   ];

@@ -15,6 +15,20 @@ const PREFIX = 'snowflake/chaos/';
 const END = 'snowflake/chaos0';
 /** Longer than it takes the others to elect another leader. */
 const STOPPED_MS = 3000;
+/** Within the default of `clockDifferenceMs`. */
+const APART_MS = [0, 1000, 0];
+/** Beyond it, and beyond a lease. */
+const WRONG_MS = 300_000;
+const DATE = /(?<=\r\nDate: )[^\r]+/g;
+
+/** A member tells its clock in this header alone, and no other clock of it is asked for. */
+const moved = (/** @type {number} */ byMs) => (/** @type {Buffer} */ said) =>
+  Buffer.from(
+    said
+      .toString('latin1')
+      .replace(DATE, (date) => new Date(Date.parse(date) + byMs).toUTCString()),
+    'latin1',
+  );
 
 export const ETCD_FAULTS = [
   storeFault('etcd leader killed', async ({ cluster }) => {
@@ -50,6 +64,12 @@ export const ETCD_FAULTS = [
   storeFault('etcd workers deleted', ({ cluster }) =>
     isRemoved(() => cluster.deleted(`${PREFIX}w`, `${PREFIX}x`)),
   ),
+  storeFault('etcd clock of a member wrong', async ({ proxies }, world) => {
+    const at = Math.floor(world.random() * proxies.length);
+    proxies[at].heard = moved(world.random() < 0.5 ? WRONG_MS : -WRONG_MS);
+    await sleep(STOPPED_MS);
+    proxies[at].heard = moved(APART_MS[at] ?? 0);
+  }),
   storeFault('etcd compacted', ({ cluster }) => cluster.compact()),
 ];
 
@@ -70,8 +90,9 @@ export class Etcd {
 
   async start() {
     await this.cluster.create();
-    for (const { port } of this.cluster.members) {
+    for (const [at, { port }] of this.cluster.members.entries()) {
       const proxy = new Proxy();
+      proxy.heard = moved(APART_MS[at] ?? 0);
       await proxy.listen(() => port);
       this.proxies.push(proxy);
     }

@@ -7,7 +7,7 @@ import { STORE_PACE } from '../pace.mjs';
 import { Proxy } from '../proxy.mjs';
 import { forgetLease } from './forgotten-lease.mjs';
 import { MariadbNode } from './mariadb-node.mjs';
-import { isRemoved, storeFault } from './store-fault.mjs';
+import { isRemoved, rightsTaken, storeFault } from './store-fault.mjs';
 
 const TABLE = 'snowflake_registry';
 const CREATE =
@@ -15,8 +15,17 @@ const CREATE =
   `worker_id bigint NOT NULL, version bigint NOT NULL, ceiling bigint NOT NULL, ` +
   `token varchar(200), data text, PRIMARY KEY (namespace, worker_id)) ` +
   `ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`;
-const IS_OURS = `user = 'root' AND id <> connection_id() AND command <> 'Daemon'`;
-const CONNECTIONS = `SELECT id FROM information_schema.processlist WHERE ${IS_OURS}`;
+const CONNECTIONS = `SELECT id FROM information_schema.processlist WHERE user = 'shop'`;
+
+const RIGHTS = 'SELECT, INSERT, UPDATE, DELETE';
+const rightsOn = (/** @type {string} */ table) => {
+  const right = (/** @type {string} */ name) =>
+    /** @type {const} */ ([
+      `REVOKE ${name} ON ${table} FROM shop@'127.0.0.1'`,
+      `GRANT ${name} ON ${table} TO shop@'127.0.0.1'`,
+    ]);
+  return [right('UPDATE'), right('SELECT'), right(RIGHTS)];
+};
 
 const deleted = (/** @type {MariadbNode} */ node, where = 'true') =>
   isRemoved(async () => {
@@ -54,6 +63,7 @@ export const MARIADB_FAULTS = [
       await node.sql(`SET GLOBAL ${name} = ${value}`);
     }
   }),
+  storeFault('mariadb rights taken away', ({ node, table }) => rightsTaken(node, rightsOn(table))),
   storeFault('mariadb connection killed', async ({ node }) => {
     const [row] = await node.sql(CONNECTIONS);
     return row !== undefined && (await killed(node, row));
@@ -81,6 +91,7 @@ export const MARIADB_FAULTS = [
 export class Mariadb {
   name = 'mariadb';
   create = CREATE;
+  table = TABLE;
   quarantineMs = 0;
   pace = STORE_PACE;
   faults = [...MARIADB_FAULTS, ...NETWORK_FAULTS];
@@ -90,9 +101,12 @@ export class Mariadb {
   async start() {
     await this.node.create();
     await this.node.sql(this.create);
+    await this.node.sql(`CREATE USER shop@'127.0.0.1'`);
+    // Rights on a table outlive it.
+    await this.node.sql(`GRANT ${RIGHTS} ON ${this.table} TO shop@'127.0.0.1'`);
     await this.proxy.listen(() => this.node.port);
     const query = 'namespace=chaos&replicated=false';
-    return `mysql://root@127.0.0.1:${this.proxy.port}/test?${query}`;
+    return `mysql://shop@127.0.0.1:${this.proxy.port}/test?${query}`;
   }
 
   async stop() {

@@ -7,7 +7,7 @@ import { STORE_PACE } from '../pace.mjs';
 import { Proxy } from '../proxy.mjs';
 import { forgetLease } from './forgotten-lease.mjs';
 import { PostgresNode } from './postgres-node.mjs';
-import { isRemoved, storeFault } from './store-fault.mjs';
+import { isRemoved, rightsTaken, storeFault } from './store-fault.mjs';
 
 const OURS = `application_name = 'nestjs-snowflake'`;
 const TABLE = 'snowflake_registry';
@@ -15,6 +15,25 @@ export const CREATE =
   `CREATE TABLE IF NOT EXISTS ${TABLE} (namespace varchar(200) NOT NULL, ` +
   `worker_id bigint NOT NULL, version bigint NOT NULL, ceiling bigint NOT NULL, ` +
   `token varchar(200), data text, PRIMARY KEY (namespace, worker_id))`;
+
+/** Who owns nothing; what is made later is given to it as well. */
+const APPLICATION =
+  `CREATE ROLE shop LOGIN; ALTER DEFAULT PRIVILEGES GRANT SELECT, INSERT, UPDATE, DELETE ` +
+  `ON TABLES TO shop`;
+/** Of the application, and how each is given back. @param {string} table */
+const rightsOn = (table) =>
+  /** @type {const} */ ([
+    [`REVOKE UPDATE ON ${table} FROM shop`, `GRANT UPDATE ON ${table} TO shop`],
+    [`REVOKE SELECT ON ${table} FROM shop`, `GRANT SELECT ON ${table} TO shop`],
+    [
+      `ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY`,
+      `ALTER TABLE ${table} DISABLE ROW LEVEL SECURITY`,
+    ],
+    [
+      `REVOKE EXECUTE ON FUNCTION pg_control_system FROM PUBLIC`,
+      `GRANT EXECUTE ON FUNCTION pg_control_system TO PUBLIC`,
+    ],
+  ]);
 
 const deleted = (/** @type {PostgresNode} */ node, where = 'true') =>
   isRemoved(async () => {
@@ -51,6 +70,7 @@ export const POSTGRES_FAULTS = [
     forgetLease(world, { keep: () => node.dump(table), forget: () => node.load() }),
   ),
   storeFault('postgres settings changed', ({ node }) => changed(node)),
+  storeFault('postgres rights taken away', ({ node, table }) => rightsTaken(node, rightsOn(table))),
   storeFault('postgres backend killed', async ({ node }) => {
     const [row] = await node.sql(`SELECT pid FROM pg_stat_activity WHERE ${OURS} LIMIT 1`);
     if (row === undefined) return false;
@@ -94,10 +114,11 @@ export class Postgres {
 
   async start() {
     await this.node.create();
+    await this.node.sql(APPLICATION);
     await this.node.sql(this.create);
     await this.proxy.listen(() => this.node.port);
     const query = 'namespace=chaos&replicated=false';
-    return `postgres://postgres@127.0.0.1:${this.proxy.port}/postgres?${query}`;
+    return `postgres://shop@127.0.0.1:${this.proxy.port}/postgres?${query}`;
   }
 
   async stop() {

@@ -31,6 +31,23 @@ export async function isRemoved(remove) {
   return false;
 }
 
+/** Longer than any call, and far shorter than a lease. */
+const TAKEN_MS = 1500;
+
+/**
+ * An operator takes rights away while all run, one after the other, and gives each back.
+ * @param {{ sql: (text: string) => Promise<unknown> }} node
+ * @param {readonly (readonly [taken: string, given: string])[]} rights
+ */
+export async function rightsTaken(node, rights) {
+  for (const statements of rights) {
+    for (const text of statements) {
+      await node.sql(text);
+      await sleep(TAKEN_MS);
+    }
+  }
+}
+
 /**
  * Runs a command to its end. Not at once: what it connects to may be a proxy of this process.
  * @param {string} command @param {string[]} args @param {object} options

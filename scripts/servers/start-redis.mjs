@@ -6,7 +6,7 @@ import { firstReply } from './tcp.mjs';
 
 /**
  * @param {{ port?: number, args?: string[], config?: string, env?: NodeJS.ProcessEnv }} options
- *   `args` as on the command line of redis-server; with the path of a `config` it runs as a Sentinel
+ *   `args` as on the command line of redis-server; with a `config`, a path, it runs as a Sentinel
  * @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>}
  */
 export async function startRedis({ port, args = [], config, env } = {}) {

@@ -110,7 +110,7 @@ describe('a value in a folder', () => {
     expect((await files.load())!.text).toBe('second');
   });
 
-  it('is whole where a file system repeats the step of who replaces it, and tells of a failure', async () => {
+  it('is whole where a file system tells of a failure after it renamed the pointer', async () => {
     const files = new FolderFiles(folder);
     await files.create('first');
     const value = (await files.load())!;

@@ -11,7 +11,7 @@ export const FLUSH = 'innodb_flush_log_at_trx_commit';
 export const IDENTITIES = ['server_uid', 'server_uuid', 'datadir'];
 
 /**
- * MariaDB makes its identity of the hardware address and the port, which two containers of two hosts
+ * MariaDB makes its identity of the hardware address and the port, which containers of two hosts
  * may share. A replica has another `server_id` than its primary, or it could not follow.
  */
 const nameOf = (identity: string) => `CONCAT(@@global.${identity}, '/', @@global.server_id)`;

@@ -25,10 +25,9 @@ const TRACK_RECORD = textOf('docs/internals/track-record.md');
 const KNOWN: Readonly<Record<string, readonly string[]>> = {
   mutant: BROKEN_VARIANTS.map(({ name }) => name),
   simulation: SCENARIOS.map(({ name }) => name),
-  chaos: [
-    ...[...FAULTS, ...NETWORK_FAULTS, ...CLOCK_FAULTS],
-    ...[...STORE_FAULTS, ...COUNTER_FAULTS, ...LOCK_FAULTS],
-  ].map(({ name }) => name),
+  chaos: [FAULTS, NETWORK_FAULTS, CLOCK_FAULTS, STORE_FAULTS, COUNTER_FAULTS, LOCK_FAULTS]
+    .flat()
+    .map(({ name }) => name),
   mistake: MISTAKES.map(({ name }) => name),
   contract: [...CONTRACT_CASES, ...LOCK_CASES].map(({ name }) => name),
 };

@@ -127,7 +127,15 @@ describe('counters in a Redis whose settings change', () => {
     await admin.call('ACL', 'SETUSER', 'few', 'on', '>secret', '~*', '+@all', '-config');
     const store = countersAt(port, 'few:secret@');
     await until(async () => (await store.take(TAKE)).status === 'ok');
+    // The right comes back, and with it what it shows.
+    await admin.config('SET', 'appendfsync', 'no');
+    expect((await store.take(TAKE)).status).toBe('ok');
+    await admin.call('ACL', 'SETUSER', 'few', '+config|get');
+    expect(await failureOf(store.take(TAKE))).toMatchObject({
+      details: { refusal: 'not-synced' },
+    });
     await admin.config('SET', 'appendonly', 'no');
+    await admin.config('SET', 'appendfsync', 'everysec');
     expect(await failureOf(store.take(TAKE))).toMatchObject({
       details: { refusal: 'not-durable' },
     });

@@ -34,8 +34,8 @@ export interface RedisCountersOptions extends RedisHashOptions {
 export class RedisCounters implements CounterStore {
   readonly #hash: RedisHash;
   readonly #isBelieved: boolean;
-  /** What is known of appendfsync; `hidden` where it may not be asked. */
-  #sync: 'unknown' | 'enough' | 'hidden' = 'unknown';
+  /** At first, and after a refusal: what is stored then would be a gap. */
+  #asksFirst = true;
 
   constructor(options: RedisCountersOptions) {
     this.#hash = new RedisHash('counters', options);
@@ -110,18 +110,19 @@ export class RedisCounters implements CounterStore {
    * script is given away only where the file was synced enough after it.
    */
   async #synced<T>(change: () => Promise<T>): Promise<T> {
-    if (this.#sync === 'unknown') await this.#askSync();
+    if (this.#asksFirst) await this.#askSync();
     const [answer] = await Promise.all([change(), this.#askSync()]);
     return answer;
   }
 
   async #askSync(): Promise<void> {
-    if (this.#isBelieved || this.#sync === 'hidden') return;
+    if (this.#isBelieved) return;
     const told = await this.#hash.setting('appendfsync').catch((error: unknown) => {
-      if (isSnowflakeError(error) && !error.retryable) return 'hidden' as const;
+      // Who may not ask is believed, until it may.
+      if (isSnowflakeError(error) && !error.retryable) return undefined;
       throw error;
     });
-    this.#sync = told === 'no' ? 'unknown' : told === 'hidden' ? told : 'enough';
+    this.#asksFirst = told === 'no';
     if (told === 'no') throw unsynced(this.place);
   }
 }

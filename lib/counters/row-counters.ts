@@ -6,6 +6,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { KeyedRows } from '../registry/keyed-rows.js';
+import type { RefusedWrites } from '../registry/refused-writes.js';
 import { RowTurns, type RowTurnsParts } from '../registry/row-turns.js';
 import { checkNew, checkTake } from './check-take.js';
 import type { CounterHeader, CounterReading, CounterSlice, CounterStep } from './counter-slice.js';
@@ -73,11 +74,15 @@ export class RowCounters implements CounterStore {
   }
 
   #inTurn<T>(counter: string, rule: Rule<T>): Promise<T> {
-    return this.#turns.run(counter, () => this.#attempt(counter, rule));
+    return this.#turns.run(counter, (refused) => this.#attempt(counter, rule, refused));
   }
 
   /** Undefined where somebody else was faster. */
-  async #attempt<T>(counter: string, rule: Rule<T>): Promise<{ answer: T } | undefined> {
+  async #attempt<T>(
+    counter: string,
+    rule: Rule<T>,
+    refused: RefusedWrites,
+  ): Promise<{ answer: T } | undefined> {
     const { timeMs, server, isPutBack, rows } = await this.#rows.read([counter]);
     const [stored] = rows;
     const read = stored && counterOf(stored);
@@ -92,8 +97,9 @@ export class RowCounters implements CounterStore {
     const text = counterText(header, row);
     const version = stored?.version;
     const write = { key: counter, number: row.next, text, version, server };
-    const isDone = await this.#rows.write(write);
-    return isDone ? { answer } : undefined;
+    if (await this.#rows.write(write)) return { answer };
+    refused.note(version, server);
+    return undefined;
   }
 }
 

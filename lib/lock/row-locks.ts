@@ -1,6 +1,7 @@
 /**
  * Locks in any store of rows with compare-and-swap: read the header and the row, apply the rule,
- * write what it says, and begin again where somebody else was faster.
+ * write what it says, and begin again where somebody else was faster. It is in one file, since what
+ * is read and what is written belong together.
  *
  * Promise: the contract of LockStore in full, by the rules of every lock. The header is written
  * before whatever rests on it, and a row only beside the header that was read.
@@ -8,6 +9,7 @@
 import { randomUUID } from 'node:crypto';
 import type { KeyedRows, StoredKeyedRow } from '../registry/keyed-rows.js';
 import { nowAt, nowOf, slewed } from '../registry/registry-clock.js';
+import type { RefusedWrites } from '../registry/refused-writes.js';
 import { RowTurns, type RowTurnsParts } from '../registry/row-turns.js';
 import { acquireLock } from './acquire-lock.js';
 import { checkAcquire, checkExtend, checkRelease } from './check-request.js';
@@ -116,11 +118,15 @@ export class RowLocks implements LockStore {
   }
 
   #inTurn<T>(lock: string, rule: Rule<T>): Promise<T> {
-    return this.#turns.run(lock, () => this.#attempt(lock, rule));
+    return this.#turns.run(lock, (refused) => this.#attempt(lock, rule, refused));
   }
 
   /** Undefined where somebody else was faster, and where the header had to be written first. */
-  async #attempt<T>(lock: string, rule: Rule<T>): Promise<{ answer: T } | undefined> {
+  async #attempt<T>(
+    lock: string,
+    rule: Rule<T>,
+    refused: RefusedWrites,
+  ): Promise<{ answer: T } | undefined> {
     const { timeMs, server, isPutBack, rows } = await this.#rows.read([HEADER_KEY, lock]);
     const stored = storedIn(rows);
     const { lossWindowMs } = this;
@@ -129,10 +135,14 @@ export class RowLocks implements LockStore {
     const { answer, header, row } = rule(stored, reading);
     if (header !== undefined && isNews(stored.header, header)) {
       const isWritten = await this.#writeHeader(stored, header, server);
+      if (!isWritten) refused.note(stored.headerRow?.version, server);
       return isWritten && row === undefined ? { answer } : undefined;
     }
     if (header === undefined || row === undefined) return { answer };
-    if (!(await this.#writeRow(lock, { stored, header, row, server }))) return undefined;
+    if (!(await this.#writeRow(lock, { stored, header, row, server }))) {
+      refused.note(stored.headerRow?.version, stored.lockRow?.version, server);
+      return undefined;
+    }
     await this.#sweep(nowOf(header));
     return { answer };
   }

@@ -1,6 +1,6 @@
 /**
  * Worker ids leased from any store with compare-and-swap: load a slice, apply the rule, write what
- * it says, and begin again where somebody else was faster.
+ * it says, and begin again where somebody else was faster. All that is tried again is in one file.
  *
  * Promise: the contract of IDistributedSupport in full, by the rules of every registry. No lock is
  * taken, so that a process which stalls between reading and writing stops nobody.
@@ -22,16 +22,19 @@ import { workerRecords } from './registry-view.js';
 import { inTicks } from './coarse-clock.js';
 import { withoutTime } from './grant.js';
 import { release } from './release.js';
+import { RefusedWrites } from './refused-writes.js';
 import { renew } from './renew.js';
 import { LatestOperation } from './latest-operation.js';
-import type { RegistrySlice, SliceStore } from './slice-store.js';
+import type { RegistrySlice, SliceStore, SliceWrite } from './slice-store.js';
 import type { Changes } from './slice.js';
 import { HEADER_AGE_MS, StoredSlice } from './stored-slice.js';
 
-/** Each time somebody else got on, so that more than this is a store that refuses every write. */
+/** Each time somebody else got on. */
 const ATTEMPT_COUNT = 40;
 const PAUSE_MS_MAX = 2000;
 const LEFT_COUNT_MAX = 8;
+/** So often whoever starts with a fleet is refused as a rule. */
+const UNSUSPECTED_COUNT = 3;
 
 interface Operation<T extends Changes> {
   /** @param number how many of its writes were refused */
@@ -39,6 +42,13 @@ interface Operation<T extends Changes> {
   readonly isLatest: () => boolean;
   /** Of what is made first where it creates the registry. */
   readonly span: IdSpan;
+}
+
+interface Tries {
+  readonly count: number;
+  /** How often rows that are not there were left to somebody else. */
+  readonly leftCount: number;
+  readonly refused: RefusedWrites;
 }
 
 /** What became of what a step wanted to be written. */
@@ -158,12 +168,13 @@ export class RegistrySupport implements IDistributedSupport {
     // Whoever had to make rows looks at the same ones again.
     let refusedCount = 0;
     let leftCount = 0;
+    const refused = new RefusedWrites(this.place);
     const delay = new RetryDelay(this.#random, 1, PAUSE_MS_MAX);
     for (let count = 0; count < ATTEMPT_COUNT; count++) {
       const attempt = await take(refusedCount);
       // The answer of the store may have been on its way for as long as it liked.
       if (!isLatest()) break;
-      const outcome = await this.#written(attempt, leftCount);
+      const outcome = await this.#written(attempt, { count, leftCount, refused });
       if (outcome === 'yes') return attempt;
       if (outcome === 'no') refusedCount++;
       if (outcome === 'created') await this.#blocks.makeFirst(span);
@@ -173,28 +184,46 @@ export class RegistrySupport implements IDistributedSupport {
     throw this.#refused();
   }
 
-  /** @param leftCount how often rows that are not there were left to somebody else */
-  async #written({ workerId, slice, step }: Attempt<Changes>, leftCount: number): Promise<Outcome> {
+  async #written({ workerId, slice, step }: Attempt<Changes>, tries: Tries): Promise<Outcome> {
     const lack = slice.lackOf(workerId, step);
     if (lack === undefined) {
       const write = slice.writeOf(step);
-      return write === undefined || (await this.#store.write(write)) ? 'yes' : 'no';
+      const isTaken = write === undefined || (await this.#isTaken(write, step.slots, tries));
+      return isTaken ? 'yes' : 'no';
     }
     if (typeof lack !== 'number') {
-      const isWritten = await this.#store.write(slice.write([], lack));
-      return isWritten && slice.isEmpty ? 'created' : 'prepared';
+      const isTaken = await this.#isTaken(slice.write([], lack), [], tries);
+      return isTaken && slice.isEmpty ? 'created' : 'prepared';
     }
     // Whoever created the registry is at it: a fleet that all did it would keep him from it.
-    if (slice.isInTheMaking && leftCount < LEFT_COUNT_MAX) return 'left';
+    if (slice.isInTheMaking && tries.leftCount < LEFT_COUNT_MAX) return 'left';
     await this.#blocks.make([lack]);
     return 'prepared';
+  }
+
+  async #isTaken(
+    write: SliceWrite,
+    slots: Changes['slots'],
+    { count, refused }: Tries,
+  ): Promise<boolean> {
+    if (await this.#store.write(write)) return true;
+    if (count < UNSUSPECTED_COUNT) return false;
+    // The next attempt may be about other rows.
+    const found = await this.#read(slots.map(({ workerId }) => workerId));
+    const now = restsOf(found.write(slots));
+    refused.note(now === restsOf(write) ? 'as read' : now);
+    return false;
   }
 
   #refused(): SnowflakeError {
     return new SnowflakeError(
       'STORE_UNAVAILABLE',
       `Other processes kept changing what was read from ${this.place}, so nothing was written. ` +
-        `It will be asked again; a store that refuses every write looks the same.`,
+        `It will be asked again.`,
     );
   }
+}
+
+function restsOf({ server, headerVersion, headerCeilingMs, rows }: SliceWrite): string {
+  return JSON.stringify([server, headerVersion, headerCeilingMs, rows.map((row) => row.version)]);
 }

@@ -7,8 +7,9 @@
 import { SnowflakeError } from '../errors.js';
 import { RetryDelay } from '../patience/retry-delay.js';
 import { pause, systemTimers, type Timers } from '../patience/timers.js';
+import { RefusedWrites } from './refused-writes.js';
 
-/** Each time somebody else got on, so that more than this is a store that refuses every write. */
+/** Each time somebody else got on. */
 const ATTEMPT_COUNT = 40;
 const PAUSE_MS_MAX = 500;
 
@@ -18,8 +19,12 @@ export interface RowTurnsParts {
   readonly random?: () => number;
 }
 
-/** Undefined where somebody else was faster. */
-export type RowAttempt<T> = () => Promise<{ readonly answer: T } | undefined>;
+/**
+ * Undefined where somebody else was faster.
+ *
+ * @param refused is told of each write that was not carried out
+ */
+export type RowAttempt<T> = (refused: RefusedWrites) => Promise<{ readonly answer: T } | undefined>;
 
 export class RowTurns {
   readonly #place: string;
@@ -50,15 +55,16 @@ export class RowTurns {
 
   async #attempts<T>(attempt: RowAttempt<T>): Promise<T> {
     const delay = new RetryDelay(this.#random, 1, PAUSE_MS_MAX);
+    const refused = new RefusedWrites(this.#place);
     for (let count = 0; count < ATTEMPT_COUNT; count++) {
-      const taken = await attempt();
+      const taken = await attempt(refused);
       if (taken !== undefined) return taken.answer;
       await pause(this.#timers, delay.next());
     }
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
       `Other processes kept changing what was read from ${this.#place}, so nothing was written. ` +
-        `It will be asked again; a store that refuses every write looks the same.`,
+        `It will be asked again.`,
     );
   }
 }

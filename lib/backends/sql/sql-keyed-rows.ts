@@ -12,7 +12,6 @@ import { numberIn } from '../../registry/stored-fields.js';
 import type { Dialect } from './dialects/dialect.js';
 import { SWEPT_ROWS } from './dialects/keyed-statements.js';
 import { answered, eachOnce, textIn } from './dialects/rows.js';
-import { RefusedWrites } from './refused-writes.js';
 import { isPutBack, withoutSignature } from './signature.js';
 import { oddAnswer, type SqlRow } from './sql-query.js';
 import { SqlSession, type SqlSessionParts } from './sql-session.js';
@@ -35,7 +34,6 @@ export class SqlKeyedRows implements KeyedRows {
   readonly clock?: ClockPolicy;
   readonly #dialect: Dialect;
   readonly #session: SqlSession;
-  readonly #refused = new RefusedWrites();
   readonly #holds: SqlKeyedParts['holds'];
   #sweepFault: string | undefined;
 
@@ -63,14 +61,7 @@ export class SqlKeyedRows implements KeyedRows {
 
   async write(write: KeyedWrite): Promise<boolean> {
     const change = { ...write, nextVersion: versionAfter(write.version) };
-    const count = await this.#session.written((statements) => statements.writeKeyed(change));
-    if (count === undefined) return false;
-    // The callers of one counter come one after another, those of locks write one header.
-    if (this.#holds === 'counters') {
-      const { key, version, server } = write;
-      this.#refused.note([key, version, server], count > 0, this.place);
-    }
-    return count === 1;
+    return (await this.#session.written((statements) => statements.writeKeyed(change))) === 1;
   }
 
   async sweep(below: bigint): Promise<boolean> {

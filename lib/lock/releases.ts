@@ -101,6 +101,8 @@ export class Releases {
   /** Everybody asks, and listens again if need be. */
   #ended(): void {
     for (const [name, channel] of this.#channels) {
+      // Of one that never had a subscription nothing was missed.
+      if (!channel.isTold) continue;
       this.#forget(name, channel);
       for (const wake of channel.wakes) wake();
     }

@@ -55,6 +55,8 @@ export class RowLocks implements LockStore {
   readonly #turns: RowTurns;
   readonly #releases: ReleaseTelling | undefined;
   #sweptMs = 0;
+  /** All releases are told. */
+  #told: Promise<unknown> = Promise.resolve();
 
   constructor(rows: KeyedRows, parts: RowTurnsParts & { readonly releases?: ReleaseTelling } = {}) {
     const { releases } = parts;
@@ -83,8 +85,9 @@ export class RowLocks implements LockStore {
     const { lock, keepMs = 0 } = request;
     const rule: Rule<boolean> = (slice, reading) => releaseLock(slice, request, reading);
     const isReleased = await this.#inTurn(lock, rule);
-    // Whoever releases need not wait for it, and who is not told asks again.
-    if (isReleased && keepMs === 0) this.#releases?.tell(lock).catch(() => undefined);
+    // Only a shutdown waits for it, and who is not told asks again.
+    const told = isReleased && keepMs === 0 && this.#releases?.tell(lock).catch(() => undefined);
+    if (told) this.#told = Promise.all([this.#told, told]).then(() => undefined);
   }
 
   async #isFree(lock: string): Promise<boolean> {
@@ -108,6 +111,7 @@ export class RowLocks implements LockStore {
   }
 
   async close(): Promise<void> {
+    await this.#told;
     await this.#releases?.close?.();
     await this.#rows.close?.();
   }

@@ -4,9 +4,10 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { Pool } from 'pg';
+import { Client, Pool } from 'pg';
 import { DataSource } from 'typeorm';
 import { lockTable, sqlLocks, type LockDatabase } from '../../lib/backends/sql/index.js';
+import { DistributedLock } from '../../lib/lock/holding/distributed-lock.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { until } from '../until.js';
 import { heldIn, namedLock } from './store-locks.js';
@@ -113,6 +114,40 @@ describe('who listens for a release in PostgreSQL', () => {
     await until(async () => (await listenerCount()) === 1);
     await one.release(held);
     expect(await again).toBeUndefined();
+  });
+
+  it('is told of one that was released just before a shutdown', async () => {
+    const namespace = randomUUID();
+    const [one, two] = [byUrl(namespace), byUrl(namespace)];
+    const { held, told } = await waited(one, two);
+    await one.release(held);
+    await one.close!();
+    expect(await told).toBeUndefined();
+  });
+
+  it('tries seldom where no connection can be had, for however many locks', async () => {
+    let openedCount = 0;
+    const pool = new Pool({ connectionString: ownUrl() });
+    const Refused = class extends Client {
+      constructor() {
+        // Where nobody listens.
+        super({ host: '127.0.0.1', port: 1 });
+        openedCount++;
+      }
+    };
+    closed.push(() => pool.end());
+    const query: Pool['query'] = pool.query.bind(pool);
+    const given = { query, Client: Refused, options: {} };
+    const namespace = randomUUID();
+    const own = { pool: given, dialect: 'postgres', namespace, table: TABLE } as const;
+    const store = opened({ ...own, replicated: false });
+    const names = ['a', 'b', 'c'];
+    for (const name of names) await heldIn(store, namedLock(name));
+    const locks = new DistributedLock(store, { ttlMs: 2000, drainMs: 0 });
+    closed.push(() => locks.close());
+    const waits = names.map((name) => locks.using(name, { waitMs: 700 }, () => 1).catch(String));
+    expect(await Promise.all(waits)).toEqual(names.map(() => expect.stringMatching('is held by')));
+    expect(openedCount).toBe(1);
   });
 
   it('leaves nothing open when it closes while somebody waits', async () => {

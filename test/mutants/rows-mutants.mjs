@@ -15,8 +15,8 @@ export const ROWS_MUTANTS = [
     edits: [
       {
         file: SUPPORT,
-        find: "(await this.#store.write(write)) ? 'yes' : 'no'",
-        put: "(await this.#store.write(write), true) ? 'yes' : 'no'",
+        find: '(await this.#isTaken(write, step.slots, tries))',
+        put: '(await this.#isTaken(write, step.slots, tries), true)',
       },
     ],
   },

@@ -5,20 +5,26 @@
  * Promise: no connection is taken out of a pool, and none stays open when nobody waits any more.
  */
 import type { ReleaseMessages } from '../../../lock/releases.js';
-import { systemTimers } from '../../../patience/timers.js';
+import { RetryDelay } from '../../../patience/retry-delay.js';
+import { systemTimers, type TimerHandle } from '../../../patience/timers.js';
 import { withinLimit } from '../../../patience/within-limit.js';
 import { PATIENCE_MS, type ListeningClient } from '../connection/sql-connection.js';
 
-/** From the first who waits to the last. */
+/** A connection that cannot be had is tried again after so long, on the average, and less often. */
+const RETRY_MS = { first: 4000, last: 60_000 };
+
+/** From the first who waits to the last, or to the next try where none could be opened. */
 interface Listening {
   readonly client: Promise<ListeningClient>;
   readonly channels: Set<string>;
   /** One statement at a time goes over it. */
   last: Promise<unknown>;
+  again?: TimerHandle;
 }
 
 export class PostgresMessages implements ReleaseMessages {
   readonly #open: () => Promise<ListeningClient>;
+  readonly #retry = new RetryDelay(Math.random, RETRY_MS.first, RETRY_MS.last);
   #message: (channel: string) => void = () => undefined;
   #ended: () => void = () => undefined;
   #listening: Listening | undefined;
@@ -51,25 +57,33 @@ export class PostgresMessages implements ReleaseMessages {
   #begin(): Listening {
     const client = this.#open();
     const listening: Listening = { client, channels: new Set(), last: client };
-    const ended = () => this.#missed(listening);
-    client.then((opened) => opened.hear(this.#message, ended), ended);
+    const opened = (one: ListeningClient) => {
+      this.#retry.reset();
+      one.hear(this.#message, () => this.#missed(listening));
+    };
+    // Until then whoever waits is told at once that nothing will be heard.
+    const again = () => this.#end(listening);
+    const failed = () => {
+      if (this.#listening !== listening) return;
+      listening.again = systemTimers.every(this.#retry.next(), again);
+    };
+    client.then(opened, failed);
     return listening;
   }
 
   /** What is not answered in time ends the connection, so that nothing waits behind it. */
   async #tell(listening: Listening, sql: string): Promise<void> {
-    const { client, last } = listening;
-    const told = last.then(async () => (await client).query(sql, []));
-    listening.last = told;
     const over = (): never => {
+      this.#missed(listening);
       throw new Error(`PostgreSQL did not answer ${sql}.`);
     };
-    try {
-      await withinLimit(told, { ms: PATIENCE_MS, timers: systemTimers, over });
-    } catch (error) {
-      this.#missed(listening);
-      throw error;
-    }
+    const limit = { ms: PATIENCE_MS, timers: systemTimers, over };
+    const told = listening.last.then(async () =>
+      withinLimit((await listening.client).query(sql, []), limit),
+    );
+    // What one is told is no matter of the next.
+    listening.last = told.catch(() => undefined);
+    await told;
   }
 
   #missed(listening: Listening): void {
@@ -79,6 +93,7 @@ export class PostgresMessages implements ReleaseMessages {
   }
 
   #end(listening: Listening): void {
+    systemTimers.cancel(listening.again);
     if (this.#listening === listening) this.#listening = undefined;
     // One that was never open has no end.
     listening.client.then((opened) => opened.destroy()).catch(() => undefined);

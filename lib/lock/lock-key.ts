@@ -18,7 +18,8 @@ const ESCAPED = /[\s\p{C}|%:/]|undefined|null|NaN/gu;
  * missing.
  *
  * @throws SnowflakeError ARGUMENT_INVALID for a part that is undefined, null, NaN, empty, or
- *   neither text nor number, since the lock of all who have none would be one
+ *   neither text nor number, since the lock of all who have none would be one; and for half of a
+ *   surrogate pair, since all halves are one in UTF-8
  * @example
  * ```ts
  * import { Locked, lockKey } from 'nestjs-snowflake/lock';
@@ -31,8 +32,7 @@ export function lockKey(
   texts: TemplateStringsArray,
   ...parts: readonly (string | number | bigint)[]
 ): string {
-  const faulty = parts.findIndex((part) => !isPart(part));
-  if (faulty >= 0) throw missing(faulty + 1, parts[faulty]);
+  for (const [at, part] of parts.entries()) check(part, at + 1);
   const name = texts.map((text, at) => text + escaped(String(parts[at] ?? ''))).join('');
   if (name.length <= LENGTH_MAX) return name;
   const digest = createHash('sha256').update(name).digest('hex');
@@ -56,10 +56,14 @@ function escaped(part: string): string {
   });
 }
 
-function missing(number: number, part: unknown): SnowflakeError {
-  return new SnowflakeError(
-    'ARGUMENT_INVALID',
-    `Part ${number} of the key of a lock is ${shown(part)}, and everybody without it would wait ` +
-      'for each other. Nothing was done. Give a text that is not empty, or a number.',
-  );
+function check(part: unknown, number: number): void {
+  const at = typeof part === 'string' ? part.search(/\p{Cs}/u) : -1;
+  if (isPart(part) && at < 0) return;
+  const fault =
+    at < 0
+      ? `is ${shown(part)}, and everybody without it would wait for each other. Nothing was ` +
+        'done. Give a text that is not empty, or a number.'
+      : `has half of a surrogate pair at ${at + 1}, and all halves are one in UTF-8. Nothing was ` +
+        'done. Give whole characters.';
+  throw new SnowflakeError('ARGUMENT_INVALID', `Part ${number} of the key of a lock ${fault}`);
 }

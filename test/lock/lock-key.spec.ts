@@ -49,6 +49,13 @@ describe('lockKey', () => {
     const make = () => lockKey`order:${7}:${part as string}`;
     expect(make).toThrow(/Part 2 of the key/);
   });
+
+  it.each(['\ud800', '\udc00', '\ud83d\ude00\ud83d'])('takes no half of a pair: %j', (text) => {
+    const make = () => lockKey`order:${7}:${`ab${text}`}`;
+    const at = text.length + 2;
+    expect(make).toThrow(`Part 2 of the key of a lock has half of a surrogate pair at ${at}`);
+    expect(make).toThrow(expect.objectContaining({ code: 'ARGUMENT_INVALID' }));
+  });
 });
 
 describe('a name that is none', () => {

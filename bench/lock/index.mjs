@@ -1,8 +1,9 @@
-// Benchmarks of locks: ours and those of other packages, on one Redis.
+// Benchmarks of locks: ours and those of other packages, on one Redis, and ours in each store.
 //
 // Promise: all ways are measured in one run, each as its own documentation says.
 import { failures } from './failures.mjs';
 import { speed } from './speed.mjs';
+import { waiting } from './waiting.mjs';
 
 /** @type {import('../harness/turns.mjs').BenchGroup[]} */
-export const groups = [speed, failures];
+export const groups = [speed, failures, waiting];

@@ -13,6 +13,7 @@ import {
   ONE_TEXT,
   sectionOf,
   tableUnder,
+  WAITING,
 } from './figures/results.js';
 
 const TREE = readTree();
@@ -77,4 +78,11 @@ describe('docs/internals/performance.md', () => {
     const [digits = '', decimals = ''] = /^\d\.(\d+)/.exec(said)!;
     expect(ratio.toFixed(decimals.length)).toBe(digits);
   });
+});
+
+it('docs/guides/locks.md shows what was measured of waiting, store by store', () => {
+  const plain = (rows: string[][]) =>
+    rows.slice(1).map((row) => row.map((cell) => cell.replaceAll('*', '')));
+  const shown = tableUnder('Who gets it next', textOf('docs/guides/locks.md'));
+  expect(plain(shown)).toEqual(plain(tableUnder(WAITING)));
 });

@@ -76,8 +76,10 @@ export class LockWorld {
   readonly time = new SettableTime();
   readonly store = new MemoryLocks({ clock: this.time });
 
-  process(options: LockOptions = {}): { locks: DistributedLock; link: Link } {
+  /** @param isTold whether who waits is told of a release */
+  process(options: LockOptions = {}, isTold = true): { locks: DistributedLock; link: Link } {
     const link = new Link(this.store, this.time);
+    if (!isTold) delete link.face.untilReleased;
     const { time } = this;
     const ports = { clock: time, monotonic: { now: () => time.passedMs }, timers: time };
     const locks = new DistributedLock(link.face, { ...ports, random: () => 0.5, ...options });

@@ -2,7 +2,7 @@
  * Whoever waits for a lock that nobody tells of is not left behind: it asks often as long as the
  * lock changes hands, and hears of what it may have missed.
  */
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { Releases } from '../../lib/lock/releases.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { codeOf, LockWorld, open } from './held-locks.js';
@@ -32,6 +32,60 @@ describe('who is told nothing', () => {
     // It doubles to a second, twice.
     expect(pauses.filter((ms) => ms <= 50)).toHaveLength(2);
     expect(pauses.filter((ms) => ms <= 100)).toHaveLength(4);
+  });
+});
+
+describe('several processes that ask again at once', () => {
+  /** How often each had the lock in a minute. */
+  const turnsOf = async (isTold: boolean, holdMs: number) => {
+    const world = new LockWorld();
+    const counts = [0, 0, 0, 0];
+    let at = 0;
+    const wanted = counts.map(async (_, of) => {
+      // Jitter that is another one each time, and the same in each run.
+      const random = () => (at = (at + 0.618) % 1);
+      const { locks } = world.process({ random }, isTold);
+      while (world.time.passedMs < 60_000) {
+        await locks.using('a', { waitMs: 60_000 }, async () => {
+          counts[of]!++;
+          await new Promise<void>((resolve) => world.time.after(holdMs, resolve));
+        });
+      }
+    });
+    await world.settled(Promise.all(wanted), 1);
+    return counts;
+  };
+
+  it.each([
+    [true, 700],
+    [true, 20],
+    [false, 700],
+    [false, 20],
+  ])('all get it where a release is told: %s, held for %d ms', async (isTold, holdMs) => {
+    const counts = await turnsOf(isTold, holdMs);
+    expect(Math.min(...counts)).toBeGreaterThan(Math.max(...counts) / 4);
+  });
+});
+
+describe('a process that nobody waits beside', () => {
+  it('asks for what it had for long a moment later, and else at once', async () => {
+    const world = new LockWorld();
+    const { locks } = world.process();
+    const heldFor = (ms: number) =>
+      locks.using('a', { waitMs: 5000 }, async () => {
+        await new Promise<void>((resolve) => world.time.after(ms, resolve));
+        return world.time.passedMs;
+      });
+    const waitedMs = async (ms: number) => {
+      const endMs = await world.settled(heldFor(ms), 1);
+      const nextMs = world.settled(heldFor(0), 1);
+      return (await nextMs) - endMs;
+    };
+    expect(await waitedMs(499)).toBe(0);
+    expect(await waitedMs(5000)).toBe(25);
+    // Whoever does not wait is not made to.
+    await world.settled(heldFor(5000), 1);
+    expect(await locks.using('a', () => 'at once')).toBe('at once');
   });
 });
 
@@ -122,5 +176,38 @@ describe('whoever has waited in vain', () => {
     expect(await world.settled(refused)).toMatch(/waited for, for 700 ms.*a longer `waitMs`/);
     expect(await other.locks.using('a', () => 1).catch(String)).toMatch(/or give `waitMs` to wait/);
     await held!.release();
+  });
+});
+
+describe('ten thousand callers of one lock', () => {
+  const Real = AbortController;
+  afterEach(() => {
+    globalThis.AbortController = Real;
+  });
+
+  it('cost no signal each while they wait in line', async () => {
+    const world = new LockWorld();
+    const { locks } = world.process();
+    const end = open();
+    const running = locks.using('a', () => end.promise);
+    await world.time.advance(1);
+    let madeCount = 0;
+    globalThis.AbortController = class extends Real {
+      constructor() {
+        super();
+        madeCount++;
+      }
+    };
+    let doneCount = 0;
+    const callers = Array.from({ length: 10_000 }, () =>
+      locks.using('a', { waitMs: 60_000 }, () => doneCount++),
+    );
+    await world.time.advance(1);
+    expect(locks.status.waitingCount).toBe(10_000);
+    expect(madeCount).toBe(0);
+    end.resolve();
+    await running;
+    await Promise.all(callers);
+    expect(doneCount).toBe(10_000);
   });
 });

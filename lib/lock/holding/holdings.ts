@@ -1,22 +1,23 @@
 /**
- * The locks of one process: who waits for which, and which are held.
+ * The locks of one process, in one file: who waits for which, and which are held.
  *
  * Promise: one caller of a lock at a time, in the order in which they came; after a shutdown nobody
  * waits, and nothing is held but by sections that did not end in time.
  */
 import { randomUUID } from 'node:crypto';
 import { isSnowflakeError, type SnowflakeError } from '../../errors.js';
-import { comesWithin } from '../../patience/comes-within.js';
+import { pause } from '../../patience/timers.js';
 import { withinLimit } from '../../patience/within-limit.js';
 import type { LockStore } from '../lock-store.js';
 import { HeldSection } from './held-section.js';
 import { LocalQueue, type Place } from './local-queue.js';
-import { LockAttempt, type AttemptParts } from './lock-attempt.js';
+import { LockAttempt } from './lock-attempt.js';
 import { LockEvents, type LockCounts } from './lock-events.js';
 import type { HoldTerms, LockTerms } from './lock-options.js';
 import { closing, lockHeld, type LossReason } from './lock-texts.js';
+import { OwnStreaks } from './own-streaks.js';
 import { SeenTokens } from './seen-tokens.js';
-import { started } from './stopwatch.js';
+import { started, type Stopwatch } from './stopwatch.js';
 
 export interface HoldingsStatus {
   readonly held: readonly {
@@ -32,14 +33,22 @@ export interface HoldingsStatus {
   readonly waitedMs: number;
 }
 
+/** A caller, in line or asking the store. */
+interface Waiting {
+  readonly place: Place;
+  stop?: AbortController;
+  isOver: boolean;
+}
+
 export class Holdings {
   readonly events = new LockEvents();
   readonly #store: LockStore;
   readonly #terms: LockTerms;
   readonly #queue = new LocalQueue();
   readonly #seen = new SeenTokens();
+  readonly #streaks: OwnStreaks;
   readonly #held = new Map<HeldSection, Place>();
-  readonly #waiting = new Set<AbortController>();
+  readonly #waiting = new Set<Waiting>();
   readonly #background = new Set<Promise<unknown>>();
   readonly #onIdle: (() => void)[] = [];
   #closing: Promise<void> | undefined;
@@ -47,6 +56,7 @@ export class Holdings {
   constructor(store: LockStore, terms: LockTerms) {
     this.#store = store;
     this.#terms = terms;
+    this.#streaks = new OwnStreaks(terms, store.untilReleased !== undefined);
   }
 
   get status(): HoldingsStatus {
@@ -61,18 +71,18 @@ export class Holdings {
   async acquire(lock: string, hold: HoldTerms): Promise<HeldSection> {
     if (this.#closing !== undefined) throw closing(lock);
     hold.signal?.throwIfAborted();
-    const stop = new AbortController();
-    const end = () => stop.abort(hold.signal?.reason);
+    const waiting: Waiting = { place: this.#queue.enter(lock), isOver: false };
+    const end = () => over(waiting, hold.signal?.reason);
     hold.signal?.addEventListener('abort', end, { once: true });
-    this.#waiting.add(stop);
+    this.#waiting.add(waiting);
     try {
-      return await this.#inTurn(lock, hold, stop.signal);
+      return await this.#inTurn(lock, hold, waiting);
     } catch (error) {
-      const isClosing = stop.signal.aborted && hold.signal?.aborted !== true;
-      throw isClosing ? closing(lock) : error;
+      hold.signal?.throwIfAborted();
+      throw waiting.isOver ? closing(lock) : error;
     } finally {
       hold.signal?.removeEventListener('abort', end);
-      this.#waiting.delete(stop);
+      this.#waiting.delete(waiting);
       this.#noteIdle();
     }
   }
@@ -82,6 +92,7 @@ export class Holdings {
     if (!this.#held.has(section)) return;
     const { lock, heldMs } = section;
     const isTold = await section.release();
+    this.#streaks.noteReleased(lock, heldMs);
     if (this.#forget(section)) this.events.tell({ kind: 'released', lock, heldMs, isTold });
   }
 
@@ -98,24 +109,27 @@ export class Holdings {
   }
 
   async #closed(): Promise<void> {
-    for (const waiting of this.#waiting) waiting.abort();
+    for (const waiting of this.#waiting) over(waiting);
     await this.drain();
     for (const section of this.#held.keys()) section.abandon();
     await this.#store.close?.();
   }
 
-  async #inTurn(lock: string, hold: HoldTerms, signal: AbortSignal): Promise<HeldSection> {
+  async #inTurn(lock: string, hold: HoldTerms, waiting: Waiting): Promise<HeldSection> {
     const waited = started(this.#terms);
-    const place = this.#queue.enter(lock);
+    const { place } = waiting;
     const [store, terms, seen] = [this.#store, this.#terms, this.#seen];
-    const inBackground = (told: Promise<unknown>) => this.#inBackground(told);
-    const onPause = (waitMs: number) => this.events.tell({ kind: 'paused', lock, waitMs });
-    const onLong = ({ heldMs }: HeldSection) => this.events.tell({ kind: 'long', lock, heldMs });
-    const parts = { store, terms, seen, onPause, inBackground, holder: randomUUID() };
-    const attempt = { ...parts, lock, hold, waited, signal };
     try {
-      if (!place.isFirst) await this.#turn(place, attempt);
-      const from = await new LockAttempt(attempt).run();
+      if (!place.isFirst) await this.#turn(lock, hold, { place, waited });
+      // Only who asks the store has one: of those in line there may be many thousands.
+      const { signal } = (waiting.stop = new AbortController());
+      if (waiting.isOver) over(waiting);
+      await this.#othersFirst(lock, Math.ceil(hold.waitMs - waited()), signal);
+      const inBackground = (told: Promise<unknown>) => this.#inBackground(told);
+      const onPause = (waitMs: number) => this.events.tell({ kind: 'paused', lock, waitMs });
+      const onLong = ({ heldMs }: HeldSection) => this.events.tell({ kind: 'long', lock, heldMs });
+      const parts = { store, terms, seen, onPause, inBackground, holder: randomUUID() };
+      const from = await new LockAttempt({ ...parts, lock, hold, waited, signal }).run();
       const section = new HeldSection({ store, terms, lock, hold, onLong }, from);
       this.#held.set(section, place);
       section.signal.addEventListener('abort', () => this.#lost(section), { once: true });
@@ -126,17 +140,29 @@ export class Holdings {
       const isHeld = isSnowflakeError(error) && error.code === 'LOCK_HELD';
       const kind = isHeld ? 'refused' : 'unavailable';
       // Who ends the waiting is not refused.
-      if (!signal.aborted) this.events.tell({ kind, lock, waitedMs: Math.floor(waited()) });
+      if (!waiting.isOver) this.events.tell({ kind, lock, waitedMs: Math.floor(waited()) });
       throw error;
     }
   }
 
-  async #turn(place: Place, { lock, hold, waited, signal }: AttemptParts): Promise<void> {
+  async #turn(
+    lock: string,
+    hold: HoldTerms,
+    { place, waited }: { readonly place: Place; readonly waited: Stopwatch },
+  ): Promise<void> {
     const ms = Math.ceil(hold.waitMs - waited());
     const { timers, label } = this.#terms;
-    if (ms > 0 && (await comesWithin(() => place.turn, { ms, timers, signal }))) return;
+    const late = timers.after(Math.max(0, ms), () => place.giveUp());
+    const isTurn = ms > 0 && (await place.turn);
+    timers.cancel(late);
+    if (isTurn) return;
     const holder = [...this.#held.keys()].find((section) => section.lock === lock);
     throw lockHeld(lock, { label, leftMs: holder?.leftMs ?? 0 }, hold.waitMs);
+  }
+
+  async #othersFirst(lock: string, leftMs: number, signal: AbortSignal): Promise<void> {
+    const ms = Math.min(this.#streaks.othersMs(lock), leftMs);
+    if (ms > 0) await pause(this.#terms.timers, ms, signal);
   }
 
   /** Others get it by now, and so may the next one here. */
@@ -175,4 +201,10 @@ export class Holdings {
     if (!this.#isIdle) return;
     for (const resolve of this.#onIdle.splice(0)) resolve();
   }
+}
+
+function over(waiting: Waiting, reason?: unknown): void {
+  waiting.isOver = true;
+  waiting.place.giveUp();
+  waiting.stop?.abort(reason);
 }

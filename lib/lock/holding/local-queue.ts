@@ -6,14 +6,15 @@
 export interface Place {
   /** True where nobody is before it. */
   readonly isFirst: boolean;
-  /** Resolves when nobody is before it any more. */
-  readonly turn: Promise<void>;
+  /** Resolves to true when nobody is before it any more, or to false when it is given up. */
+  readonly turn: Promise<boolean>;
+  giveUp(): void;
   /** Once or more often. */
   leave(): void;
 }
 
-/** Lets one of them go. */
-type Wake = () => void;
+/** Lets one of them go, or says that it waits no more. */
+type Wake = (isTurn: boolean) => void;
 
 export class LocalQueue {
   /** In the order in which they came; whoever leaves is found at once, however many there are. */
@@ -23,11 +24,12 @@ export class LocalQueue {
     const queue = this.#queues.get(lock) ?? new Set();
     this.#queues.set(lock, queue);
     let wake: Wake = () => {};
-    const turn = new Promise<void>((resolve) => (wake = resolve));
+    const turn = new Promise<boolean>((resolve) => (wake = resolve));
     queue.add(wake);
-    if (firstOf(queue) === wake) wake();
+    if (firstOf(queue) === wake) wake(true);
     return {
       turn,
+      giveUp: () => wake(false),
       leave: () => this.#leave(lock, queue, wake),
       get isFirst() {
         return firstOf(queue) === wake;
@@ -38,7 +40,7 @@ export class LocalQueue {
   #leave(lock: string, queue: Set<Wake>, wake: Wake): void {
     const wasFirst = firstOf(queue) === wake;
     if (!queue.delete(wake)) return;
-    if (wasFirst) firstOf(queue)?.();
+    if (wasFirst) firstOf(queue)?.(true);
     if (queue.size === 0 && this.#queues.get(lock) === queue) this.#queues.delete(lock);
   }
 }

@@ -55,6 +55,8 @@ interface Refusal {
 /** A release that was told before anybody listened is found by asking. */
 const POLL_MS = 50;
 const POLL_MS_MAX = 1000;
+/** Where no release is told, the pauses are a fifth of the time for which nothing has changed. */
+const POLL_GROWTH = { told: 2, untold: 1.25 };
 
 export class LockAttempt {
   readonly #parts: AttemptParts;
@@ -149,11 +151,12 @@ export class LockAttempt {
 
   /** Less and less often, as long as one and the same holder keeps it. */
   #nextPollMs({ leftMs, token }: LockRefusal): number {
-    const { random } = this.#parts.terms;
+    const { terms, store } = this.#parts;
+    const growth = POLL_GROWTH[store.untilReleased ? 'told' : 'untold'];
     if (token !== this.#heldBy) this.#pollMs = POLL_MS;
     this.#heldBy = token;
-    const jitteredMs = this.#pollMs * (0.5 + random());
-    this.#pollMs = Math.min(POLL_MS_MAX, this.#pollMs * 2);
+    const jitteredMs = this.#pollMs * (0.5 + terms.random());
+    this.#pollMs = Math.min(POLL_MS_MAX, this.#pollMs * growth);
     return Math.ceil(Math.min(leftMs + 1, jitteredMs));
   }
 

@@ -8,6 +8,7 @@ import { HEADER_AGE_MS } from '../../../lib/registry/stored-slice.js';
 import { KEPT_MS } from '../../../lib/lock/token.js';
 import * as our from './constants.js';
 import type { Sources } from './figure.js';
+import { tableUnder, WAITING } from './results.js';
 
 const { lease } = our;
 const LAST_YEARS = 'lib/core/layout/bit-layout.ts: WARNING_MS = 5 * 365.25';
@@ -17,6 +18,11 @@ const SIZE = 'test/backends/registry-size.spec.ts: takes about 0.4 MB for 1024 h
 const IN_HAND = 'test/segments/several-stores.spec.ts: toBeGreaterThanOrEqual(26_000)';
 const FOR_ALL = 'test/segments/segment-options.spec.ts: 222,000';
 const RESULTS = 'bench/RESULTS.md: ';
+const WAITED = Object.fromEntries(
+  tableUnder(WAITING)
+    .slice(1)
+    .flatMap(([, ...cells]) => cells.slice(0, 2).map((ms) => [`${ms} ms`, Number(ms)])),
+);
 
 export const GUIDES: Sources = {
   'README.md': {
@@ -101,7 +107,19 @@ export const GUIDES: Sources = {
     '100 ms': our.firstRetryMs,
     '1024 per ms': our.perMs(layouts.redisIdGenerator()),
   },
-  'docs/guides/locks.md': { '10 s': LOCKS, '2 s': LOCKS },
+  'docs/guides/locks.md': {
+    '10 s': LOCKS,
+    '2 s': LOCKS,
+    '50 ms': 'lib/lock/holding/lock-attempt.ts: POLL_MS = 50',
+    '1 s': 'lib/lock/holding/own-streaks.ts: untold: 1000',
+    '25 ms': 'lib/lock/holding/own-streaks.ts: told: 25',
+    '500 ms': 'lib/lock/holding/own-streaks.ts: STREAK_MS = 500',
+    '20 ms': 'bench/lock/waiting.mjs: holdMs: 20, restMs: 100',
+    '100 ms': 'bench/lock/waiting.mjs: holdMs: 20, restMs: 100',
+    '700 ms': 'bench/lock/waiting.mjs: holdMs: 700',
+    '60 s': 'bench/lock/waiting.mjs: forMs: 60_000',
+    ...WAITED,
+  },
   'docs/guides/one-cron-job.md': {
     '12 s': 10_000 + our.redisRestartMs,
     '10 s': LOCKS,

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { ClockedRedis } from '../test/chaos/clock.mjs';
+import { ClockedRedis, SeldomRenewed } from '../test/chaos/clock.mjs';
 import { COUNTERS } from '../test/chaos/counters/counter-topologies.mjs';
 import { LOCKS } from '../test/chaos/locks/lock-topologies.mjs';
 import { MISTAKES } from '../test/chaos/mistakes/mistakes.mjs';
@@ -23,6 +23,7 @@ const OF_REDIS = {
   sentinel: [Sentinel, 1],
   cluster: [Cluster, 1],
   clock: [ClockedRedis, 1],
+  'clock-seldom': [SeldomRenewed, 1],
 };
 const OF_STORES = Object.entries(STORES).map(([name, Topology]) => [name, [Topology, 1]]);
 const counterName = (/** @type {string} */ name) => `counters-${name}`;

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WallClock } from '../../scripts/servers/wall-clock.mjs';
 import { Standalone } from './topologies.mjs';
+import { STORE_PACE } from './pace.mjs';
 import { storeFault } from './stores/store-fault.mjs';
 
 const SECOND_MS = 1000;
@@ -13,8 +14,8 @@ const SECOND_MS = 1000;
 const FAR_MS = 300 * SECOND_MS;
 /** Beyond what is followed without a witness. */
 const SOME_MS = 8 * SECOND_MS;
-/** Each process renews once a second. */
-const HEARD_MS = 3 * SECOND_MS;
+/** So much longer than the time between two renewals. */
+const HEARD_MS = 2 * SECOND_MS;
 
 /** Everything is lost. */
 async function lost({ node }, /** @type {() => number} */ random) {
@@ -29,25 +30,27 @@ export const CLOCK_FAULTS = [
     topology.clock.set(FAR_MS);
     // A step is followed where data may be lost: from here on ids are of that time.
     await lost(topology, random);
-    await sleep(HEARD_MS);
+    await sleep(topology.renewMs + HEARD_MS);
     topology.clock.set(0);
-    await sleep(HEARD_MS);
+    await sleep(topology.renewMs + HEARD_MS);
     await lost(topology, random);
-    await sleep(HEARD_MS);
+    await sleep(topology.renewMs + HEARD_MS);
   }),
   storeFault('redis clock wrong for seconds, then all is lost', async (topology, { random }) => {
     topology.clock.set(random() < 0.5 ? SOME_MS : FAR_MS);
-    await sleep(HEARD_MS);
+    await sleep(topology.renewMs + HEARD_MS);
     topology.clock.set(0);
     await sleep(SECOND_MS);
     await lost(topology, random);
-    await sleep(HEARD_MS);
+    await sleep(topology.renewMs + HEARD_MS);
   }),
 ];
 
 export class ClockedRedis extends Standalone {
   name = 'clock';
   faults = CLOCK_FAULTS;
+  renewMs = SECOND_MS;
+  settings = { CHAOS_RENEW_MS: String(this.renewMs) };
 
   constructor(/** @type {string} */ folder) {
     super(folder);
@@ -62,5 +65,21 @@ export class ClockedRedis extends Standalone {
     this.clock.set(0);
     if (seconds * 1000 > Date.now() + FAR_MS / 2) return support;
     throw new Error('The clock of Redis cannot be set here.');
+  }
+}
+
+/**
+ * Processes that renew seldom, as by default: who is new would come before what they have to tell,
+ * but for a window as long as that.
+ */
+export class SeldomRenewed extends ClockedRedis {
+  name = 'clock-seldom';
+  renewMs = 2 * SECOND_MS;
+  settings = { CHAOS_RENEW_MS: String(this.renewMs) };
+  quarantineMs = this.renewMs + SECOND_MS;
+  pace = { ...STORE_PACE, grantMs: 2 * this.quarantineMs };
+
+  async start() {
+    return `${await super.start()}&failoverWindowMs=${this.quarantineMs}`;
   }
 }

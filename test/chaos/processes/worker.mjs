@@ -8,7 +8,7 @@ import { BitLayout } from 'nestjs-snowflake/core';
 import { keep, live, monotonicMs, report, tell } from './living.mjs';
 
 const { CHAOS_SUPPORT = '', CHAOS_WORKER_BITS = '3' } = process.env;
-const { CHAOS_CALL_TIMEOUT_MS = '500' } = process.env;
+const { CHAOS_CALL_TIMEOUT_MS = '500', CHAOS_RENEW_MS = '1000' } = process.env;
 
 class AppModule {}
 const layout = new BitLayout({
@@ -26,7 +26,7 @@ Module({
       support: CHAOS_SUPPORT,
       layout,
       leaseTtlMs: 10_000,
-      refreshAliveIntervalMs: 1000,
+      refreshAliveIntervalMs: Number(CHAOS_RENEW_MS),
       callTimeoutMs: Number(CHAOS_CALL_TIMEOUT_MS),
       reserveMs: 1000,
       startTimeoutMs: 20_000,

@@ -1,9 +1,8 @@
 /**
  * Variants without one of the rules for operators' mistakes, each with a fleet that the rule keeps
- * apart. Three rules move the odds by too little to be seen in one fleet. That a renewal claims a
- * new registry has a case in the contract suite, and so has that a holder leaves what was granted
- * by a server that had been left. That a holder leaves a range in which another one was granted has
- * one in test/lease/overlapping-ranges.spec.ts.
+ * apart. Two rules move the odds by too little to be seen in one fleet. That a renewal claims a new
+ * registry has a case in the contract suite. That a holder leaves a range in which another one was
+ * granted has one in test/lease/overlapping-ranges.spec.ts.
  */
 /** @import { Mutant } from './mutant.mjs' */
 
@@ -71,6 +70,18 @@ export const RULE_MUTANTS = [
         file: BRANCH,
         find: 'if (seen === undefined || !isOfAnother(header, seen)) return header;',
         put: 'if (seen !== null) return header;',
+      },
+    ],
+  },
+  {
+    name: 'a holder keeps what a server granted that had been left',
+    scenario: 'there and back',
+    seed: 208,
+    edits: [
+      {
+        file: BRANCH,
+        find: '...(wasLeft && { leftEra: lost.era })',
+        put: '...(wasLeft && { leftEra: 0 })',
       },
     ],
   },

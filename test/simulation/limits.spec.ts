@@ -38,7 +38,6 @@ describe('mistakes of operators', () => {
     ['relayout', 20],
     ['misconfigured', 40],
     ['ttls', 400],
-    ['there and back', 10],
   ])(
     'of the kind %s make at most %i ids twice in 12 fleets',
     async (scenario, most) => {

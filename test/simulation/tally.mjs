@@ -49,6 +49,8 @@ export class Tally {
       'refused',
       'twice',
       'of them live',
+      // Granted by a server that could not know: see world/left-servers.ts.
+      'unheard',
       'violations',
     ];
     return [
@@ -77,6 +79,7 @@ function rowOf(/** @type {string} */ name, /** @type {readonly SimulationReport[
     number(sum(({ refusedCount }) => refusedCount)),
     number(sum(({ twiceCount }) => twiceCount)),
     number(sum(({ liveTwiceCount }) => liveTwiceCount)),
+    number(sum(({ unheardTwiceCount }) => unheardTwiceCount)),
     number(sum(({ violationCount }) => violationCount)),
   ];
 }

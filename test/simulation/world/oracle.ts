@@ -40,6 +40,8 @@ interface Maker {
   readonly family: number | undefined;
   /** How often data had been lost by then. */
   readonly lossCount?: number;
+  /** See LeftServers. */
+  readonly isExcused?: boolean;
 }
 
 /** One range in the hands of one process. */
@@ -78,6 +80,8 @@ export class Oracle {
   twiceCount = 0;
   /** Of these, where both were made since the last loss of data: the rest is history. */
   liveTwiceCount = 0;
+  /** Of these, what was granted by a server that could not know: see LeftServers. */
+  unheardTwiceCount = 0;
   private lossCount = 0;
   /** By block, which is a tick and a worker id, and by sequence. */
   private readonly issued = new Map<number, (Maker | undefined)[]>();
@@ -87,6 +91,10 @@ export class Oracle {
   private readonly workerCount: number;
   /** Where the times of ids end; a scenario that looks at dates moves it. */
   latestTick: () => number = () => Infinity;
+  /** Whether a process could not know better than to make ids of this worker id and tick. */
+  isExcused = (_name: string, _workerId: number, _tick: number): boolean => false;
+  /** Whether it was granted any of these ticks so, end excluded. */
+  wasExcused = (_name: string, _workerId: number, _ticks: [number, number]): boolean => false;
 
   /** @param baseTick blocks are counted from it, as small numbers are looked up faster */
   constructor(
@@ -105,7 +113,7 @@ export class Oracle {
 
   rangeHeld(witness: WitnessOfProcess, range: SeatedRange, family = this.claims.length): void {
     const { name } = witness;
-    const maker = { name, family, lossCount: this.lossCount };
+    const maker = { name, family, lossCount: this.lossCount, isExcused: false };
     const claim = { name, range, family, lastTick: -Infinity, cutTick: Infinity, maker };
     this.claims.push(claim);
     witness.claims.push(claim);
@@ -141,13 +149,15 @@ export class Oracle {
     witness.lastId = id;
     witness.lastClaim = at;
     if (claim && tick > claim.lastTick) claim.lastTick = tick;
-    this.noteMaker(id, block, this.makerOf(witness, claim));
+    const isExcused = this.isExcused(witness.name, workerId, tick);
+    this.noteMaker(id, block, this.makerOf(witness, claim, isExcused));
   }
 
-  private makerOf({ name }: Witness, claim: Claim | undefined): Maker {
+  private makerOf({ name }: Witness, claim: Claim | undefined, isExcused: boolean): Maker {
     const { lossCount } = this;
-    if (claim?.maker.lossCount === lossCount) return claim.maker;
-    const maker = { name, family: claim?.family, lossCount };
+    const last = claim?.maker;
+    if (last?.lossCount === lossCount && last.isExcused === isExcused) return last;
+    const maker = { name, family: claim?.family, lossCount, isExcused };
     if (claim) claim.maker = maker;
     return maker;
   }
@@ -170,6 +180,7 @@ export class Oracle {
 
   private madeTwice(id: number, first: Maker, second: Maker): void {
     this.twiceCount++;
+    if (first.isExcused || second.isExcused) return void this.unheardTwiceCount++;
     if (first.lossCount === this.lossCount) this.liveTwiceCount++;
     this.violated('duplicate', `${id} by ${first.name} and by ${second.name}`);
   }
@@ -189,11 +200,18 @@ export class Oracle {
     for (const claim of claims) {
       const { workerId, floorTick } = claim.range;
       const before = furthest.get(workerId);
-      if (before && floorTick < endOf(before) && !areTwins(claim, before)) {
+      if (before && floorTick < endOf(before) && !this.mayOverlap(before, claim)) {
         this.violated('overlap', `${textOf(before)} and ${textOf(claim)}`);
       }
       if (before === undefined || endOf(claim) > endOf(before)) furthest.set(workerId, claim);
     }
+  }
+
+  private mayOverlap(before: Claim, claim: Claim): boolean {
+    const { workerId, floorTick } = claim.range;
+    const ticks: [number, number] = [floorTick, Math.min(endOf(before), endOf(claim))];
+    const wasExcused = ({ name }: Claim) => this.wasExcused(name, workerId, ticks);
+    return areTwins(claim, before) || wasExcused(claim) || wasExcused(before);
   }
 }
 

@@ -58,6 +58,7 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
   const ttlMs = random.between(10, 60) * 100;
   const workerCount = random.between(2, 5);
   const hostCount = hostCountOf(scenario, workerCount, random);
+  const countsTwice = scenario.tolerates !== undefined || scenario.faults.includes('led elsewhere');
   const loses = scenario.losesMessages === true;
   const isReplicated = scenario.faults.includes('split brain') || random.chance(0.3);
   const rate = () => (loses && random.chance(0.8) ? random.next() * 0.3 : 0);
@@ -78,9 +79,9 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
     clockDifferenceMs: isReplicated ? random.between(0, 500) : 0,
     ...(scenario.isWide && { wholeCountMax: 1 }),
     ...(scenario.losesClock && { losesClock: true }),
-    mintEveryMs: scenario.tolerates === undefined ? random.between(20, 120) : MINT_OFTEN_MS,
+    mintEveryMs: countsTwice ? MINT_OFTEN_MS : random.between(20, 120),
     // A loss hides what the one before it would have shown, so that some runs have few.
-    faultEveryMs: Math.ceil(ttlMs / random.pick(scenario.tolerates ? [0.5, 1] : [0.5, 1, 2, 4, 6])),
+    faultEveryMs: Math.ceil(ttlMs / random.pick(countsTwice ? [0.5, 1] : [0.5, 1, 2, 4, 6])),
     faultGapMs: scenario.isCalm ? ttlMs : 1,
     faults: scenario.drawsFaults ? someOf(scenario.faults, random) : scenario.faults,
     messages: { lost: rate(), doubled: rate(), late: rate() },

@@ -49,6 +49,8 @@ export interface SimulationReport {
   readonly twiceCount: number;
   /** Of these, where both were made since the registry was last wiped. */
   readonly liveTwiceCount: number;
+  /** Of these, what a server granted that had been left for another one and had not heard of it. */
+  readonly unheardTwiceCount: number;
   /** How often each fault happened, by its name. */
   readonly faults: Readonly<Record<string, number>>;
   readonly violationCount: number;
@@ -101,6 +103,7 @@ class Simulation {
     const isOverRows = options.rows ?? scenario.isOverRows ?? false;
     const Store = isOverRows ? SimulatedRows : SimulatedStore;
     const store = new Store(time, random, plan, record);
+    if (scenario.faults.includes('led elsewhere')) this.excuse(store, isOverRows);
     const count = (fault: string) => void (this.faults[fault] = (this.faults[fault] ?? 0) + 1);
     const note: Surroundings['note'] = (who, text) => this.note(who, text);
     this.around = { plan, time, random, store, oracle, areFaultsOver: false, count, note };
@@ -129,10 +132,21 @@ class Simulation {
       twinIdCount: oracle.twinIdCount,
       twiceCount: oracle.twiceCount,
       liveTwiceCount: oracle.liveTwiceCount,
+      unheardTwiceCount: oracle.unheardTwiceCount,
       faults: this.faults,
       violationCount: oracle.violationCount,
       violations: oracle.violations,
     };
+  }
+
+  /** What no rule can know of is counted, and nothing else. */
+  private excuse({ leftServers }: Surroundings['store'], isOverRows: boolean): void {
+    const { plan, oracle } = this;
+    const msOf = (tick: number) => plan.layout.msOf(tick);
+    oracle.isExcused = (name, workerId, tick) =>
+      isOverRows || leftServers.isExcused(name, workerId, msOf(tick));
+    oracle.wasExcused = (name, workerId, [from, to]) =>
+      isOverRows || leftServers.wasExcused(name, workerId, [msOf(from), msOf(to)]);
   }
 
   private faultAgain(): void {

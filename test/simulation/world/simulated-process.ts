@@ -245,7 +245,12 @@ export class SimulatedProcess {
     return {
       takesOver: this.host.workerId !== undefined,
       getNextWorkId: (request) => support.getNextWorkId(request),
-      refreshAlive: (lease) => support.refreshAlive(lease),
+      refreshAlive: (lease) => {
+        const answered = support.refreshAlive(lease);
+        const learned = () => around.store.leftServers.learned(this.name);
+        void answered.then(learned, () => undefined);
+        return answered;
+      },
       release: (lease, lastMs) => {
         const lastTick = lastMs === undefined ? -Infinity : layout.tickOf(lastMs);
         around.oracle.givenBack(this, lease.workerId, lastTick);

@@ -7,6 +7,7 @@
  */
 import type { SettableTime } from '../../../lib/testing/settable-time.js';
 import type { SeededRandom } from '../../../lib/testing/seeded-random.js';
+import { LeftServers } from './left-servers.js';
 import type { StoreEvent } from './store-event.js';
 
 /** What a server keeps: all of it is copied by copying its state. */
@@ -42,6 +43,7 @@ export abstract class SimulatedServers<R extends Kept> {
   clockAheadMs = 0;
   /** What processes have asked of it. */
   callCount = 0;
+  readonly leftServers = new LeftServers();
   protected servers: Server<R>[];
   private readonly snapshots: { id: number; state: unknown }[] = [];
   /** Those that run on as they were left, each with what it knew then. */
@@ -63,6 +65,8 @@ export abstract class SimulatedServers<R extends Kept> {
   protected abstract newRegistry(): R;
   /** As the command `snowflake registry create` does it; where there is one it does nothing. */
   abstract create(ttlMs: number): void;
+  /** How many operations it has run, and how many losses it knows of. */
+  protected abstract headOf(registry: R): { operations: number; era: number };
   /** Of one worker id, or of the header; a store of one piece loses none. */
   loseRow(): void {}
 
@@ -129,6 +133,8 @@ export abstract class SimulatedServers<R extends Kept> {
     const isBack = this.left.length > 0 && this.random.chance(0.7);
     const next = isBack ? this.left.shift()! : this.fromSnapshot();
     this.left.push(leaving);
+    const headOf = ({ name, registry }: Server<R>) => ({ name, ...this.headOf(registry) });
+    this.leftServers.left(headOf(leaving), headOf(next));
     this.servers = [next];
   }
 

@@ -24,6 +24,7 @@ export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
     };
     const answer = run(registry, call, reading);
     this.callCount++;
+    this.leftServers.answered(name, { call, answer, era: registry.state!.era });
     this.told(nowOf(registry.state!));
     const { wholeCountMax } = this.window;
     this.record({ kind: 'call', registry: id, call, wholeCountMax, reading, answer });
@@ -38,6 +39,10 @@ export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
     const terms = { fingerprint: '', ttlMs, quarantineMs: 0, minRangeMs: 0 };
     const lease = { ...terms, ...proof, workerId: 0, haveMs: 0, mark };
     this.execute({ op: 'release', lease, lastIssuedMs: undefined });
+  }
+
+  protected headOf({ state }: MemoryRegistry) {
+    return { operations: state?.operations ?? 0, era: state?.era ?? 0 };
   }
 
   protected newRegistry(): MemoryRegistry {

@@ -10,11 +10,13 @@ import type { CounterHeader, CounterReading, CounterRow } from './counter-slice.
 import type { TakeRequest } from './counter-store.js';
 
 export function opened(stored: CounterHeader | undefined, reading: CounterReading): CounterHeader {
-  const { timeMs, server, isPutBack, random, clock = slewed } = reading;
+  const { timeMs, server, isPutBack, isLeft, random, clock = slewed } = reading;
   if (stored === undefined) {
     return { incarnation: random, server, lastTimeMs: timeMs, slewMs: 0, era: 1 };
   }
   const moved = { ...stored, ...clock(stored, timeMs) };
+  // Its jump from here was that of the other one, too.
+  if (isLeft) return afterLoss(afterLoss(moved));
   const isSame = moved.server === server && isPutBack !== true;
   return isSame ? moved : afterLoss({ ...moved, server });
 }

@@ -109,15 +109,16 @@ function reopened(
 ): RegistryHeader {
   const { server } = reading;
   const operations = stored.operations + 1;
-  const isSame = stored.server === server && reading.isPutBack !== true;
+  const isSame = stored.server === server && !reading.isPutBack && !reading.isLeft;
   const { reckoned } = terms;
   const isToldHere = reckoned?.incarnation === stored.incarnation && reckoned.server === server;
   const witness = { ...terms, reckoned: isToldHere ? reckoned : undefined };
   const timeMs = isSame ? witnessedTime(stored, reading.timeMs, witness) : reading.timeMs;
   const moved = { ...stored, ...clockAt(stored, { ...reading, timeMs }), operations };
   const header = withQuarantine(moved, quarantineOf(terms, reading));
-  if (!isSame) return withHeard({ ...afterLoss(header), server: reading.server }, reckoned);
-  return isToldHere ? header : withHeard(header, reckoned);
+  if (isSame) return isToldHere ? header : withHeard(header, reckoned);
+  const lost = withHeard({ ...afterLoss(header), server }, reckoned);
+  return reading.isLeft ? { ...lost, leftEra: lost.era } : lost;
 }
 
 /** What the last loss forgot may end later than was known then: its floor moves as far. */

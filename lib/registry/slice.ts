@@ -71,6 +71,8 @@ export interface StoreReading {
   readonly server: string;
   /** True where what was read is a copy that was put back, on the server as it runs. */
   readonly isPutBack?: boolean | undefined;
+  /** True where the store knows that this very server was left for another one, and led back to. */
+  readonly isLeft?: boolean | undefined;
   /** Becomes the incarnation of a registry created now. */
   readonly random: string;
   readonly lossWindowMs: number;

@@ -32,6 +32,7 @@ const step = fc.record({
   isLive: fc.boolean(),
   claims: mostly(fc.constant(undefined), 0, 1, 2),
   eraAhead: mostly(fc.constant(0), 1, 3),
+  failovers: mostly(fc.constant(0), 1, -1),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -58,6 +59,7 @@ class Walk {
     await this.befalls(step);
     this.twin.timeMs += step.elapsedMs;
     if (step.server !== 'same') this.twin.server = step.server;
+    this.twin.epoch = Math.max(0, this.twin.epoch + step.failovers);
     const lease = this.leases.get(step.holder);
     if (step.op === 'forget') this.leases.delete(step.holder);
     if (step.op === 'forget') return 'forget';

@@ -16,9 +16,21 @@ import { timedArguments, timedLua } from './timed-scripts.js';
 
 export const LOSS_WINDOW_MS = 16_000;
 
+/** What the store knows by itself, as scripts/opening.lua finds it. */
+export async function isLeftServer(
+  redis: Redis,
+  key: string,
+  { server, epoch }: { readonly server: string; readonly epoch: number },
+): Promise<boolean> {
+  const [last, known, time] = await redis.hmget(key, 'server', 'epoch', 'lastTime');
+  return time !== null && last === server && Number(known) > 0 && epoch > Number(known);
+}
+
 export class RegistryTwin {
   timeMs = 1_800_000_000_000;
   server = 'one';
+  /** Of the failover by which whoever asks was led to it. */
+  epoch = 0;
   readonly fromMemory: LeaseAnswer[] = [];
   readonly fromRedis: LeaseAnswer[] = [];
   private readonly memory: MemoryRegistry;
@@ -35,18 +47,18 @@ export class RegistryTwin {
   }
 
   async acquire(request: LeaseRequest): Promise<LeaseAnswer> {
-    const reply = await this.run({ op: 'acquire', request });
-    return this.keep(this.memory.acquire(request, this.reading()), leaseAnswer(reply));
+    const { reply, reading } = await this.run({ op: 'acquire', request });
+    return this.keep(this.memory.acquire(request, reading), leaseAnswer(reply));
   }
 
   async renew(lease: WorkerLease): Promise<LeaseAnswer> {
-    const reply = await this.run({ op: 'renew', lease });
-    return this.keep(this.memory.renew(lease, this.reading()), leaseAnswer(reply));
+    const { reply, reading } = await this.run({ op: 'renew', lease });
+    return this.keep(this.memory.renew(lease, reading), leaseAnswer(reply));
   }
 
   async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
-    await this.run({ op: 'release', lease, lastIssuedMs });
-    this.memory.release(lease, lastIssuedMs, this.reading());
+    const { reading } = await this.run({ op: 'release', lease, lastIssuedMs });
+    this.memory.release(lease, lastIssuedMs, reading);
   }
 
   /** Everything is gone; the server runs on. */
@@ -73,7 +85,7 @@ export class RegistryTwin {
   async states(): Promise<[Record<string, string>, Record<string, string>]> {
     const fields = Object.entries(await this.redis.hgetall(this.key));
     const inRedis = Object.fromEntries(
-      fields.filter(([name]) => !/^[ok]/.test(name) || name === 'operations'),
+      fields.filter(([name]) => !/^[oke]/.test(name) || ['operations', 'era'].includes(name)),
     );
     const { state } = this.memory;
     if (state === undefined) return [{}, 'lastTime' in inRedis ? inRedis : {}];
@@ -100,10 +112,14 @@ export class RegistryTwin {
     return { timeMs, server, random: `r${count}`, lossWindowMs: LOSS_WINDOW_MS };
   }
 
-  private async run(call: StoreCall): Promise<unknown[]> {
+  private async run(call: StoreCall) {
     this.count++;
-    const given = timedArguments(call, this.reading());
-    return (await this.redis.eval(this.lua[call.op], 1, this.key, ...given)) as unknown[];
+    const isLeft = await isLeftServer(this.redis, this.key, this);
+    const reading = { ...this.reading(), isLeft };
+    const lua = `ARGV.epoch = ${this.epoch}\n${this.lua[call.op]}`;
+    const given = timedArguments(call, reading);
+    const reply = (await this.redis.eval(lua, 1, this.key, ...given)) as unknown[];
+    return { reply, reading };
   }
 
   private keep(ours: LeaseAnswer, theirs: LeaseAnswer): LeaseAnswer {

@@ -29,6 +29,7 @@ const step = fc.record({
   perMs: mostly(fc.constant(1024), 1, 4_194_304),
   aheadMs: mostly(fc.constant(1000), 1, 5000),
   era: mostly(fc.constant(0), 1, 3, 7),
+  failovers: mostly(fc.constant(0), 1, -1),
   unused: mostly(fc.nat(50).map(BigInt), 0n, 299n, 10n ** 12n),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
@@ -47,6 +48,7 @@ class Walk {
     await this.befalls(step);
     this.twin.timeMs += step.elapsedMs;
     if (step.server !== 'same') this.twin.server = step.server;
+    this.twin.epoch = Math.max(0, this.twin.epoch + step.failovers);
     const { op, counter, stores, unused } = step;
     if (op === 'create') {
       return `create ${await this.twin.create({ counter, start: this.start, stores })}`;

@@ -9,11 +9,15 @@ import { denseForm, formOf } from '../../lib/counters/check-take.js';
 import type { CounterRow } from '../../lib/counters/counter-slice.js';
 import type { NewCounter, TakeAnswer, TakeRequest } from '../../lib/counters/counter-store.js';
 import { namedGrant } from '../../lib/counters/grant-text.js';
+import { isLeftServer } from '../backends/registry-twin.js';
 import { TIMED_COUNTER_LUA } from './timed-counters.js';
 
 export class CounterTwin {
   timeMs = 1_800_000_000_000;
   server = 'one';
+  /** Of the failover by which whoever asks was led to it. */
+  epoch = 0;
+  private isLeft = false;
   readonly fromRules: unknown[] = [];
   readonly fromRedis: unknown[] = [];
   private readonly map = new CounterMap();
@@ -76,7 +80,7 @@ export class CounterTwin {
 
   /** What both remember: first the rules, then Redis. */
   async states(): Promise<[Record<string, string>, Record<string, string>]> {
-    const inRedis = await this.redis.hgetall(this.key);
+    const { epoch: _epoch, ...inRedis } = await this.redis.hgetall(this.key);
     const { state } = this.map;
     if (state === undefined) return [{}, inRedis];
     const { header, rows } = state;
@@ -93,7 +97,7 @@ export class CounterTwin {
 
   private reading() {
     const { timeMs, server, count, lossWindowMs } = this;
-    return { timeMs, server, random: `r${count}`, lossWindowMs };
+    return { timeMs, server, isLeft: this.isLeft, random: `r${count}`, lossWindowMs };
   }
 
   private async run(
@@ -102,9 +106,11 @@ export class CounterTwin {
     args: readonly unknown[],
   ): Promise<unknown[]> {
     this.count++;
+    this.isLeft = await isLeftServer(this.redis, this.key, this);
     const { timeMs, server, random, lossWindowMs } = this.reading();
     const all = [counter, lossWindowMs, random, ...args, timeMs, server].map(String);
-    return (await this.redis.eval(TIMED_COUNTER_LUA[script], 1, this.key, ...all)) as unknown[];
+    const lua = `ARGV.epoch = ${this.epoch}\n${TIMED_COUNTER_LUA[script]}`;
+    return (await this.redis.eval(lua, 1, this.key, ...all)) as unknown[];
   }
 
   private keep(ours: unknown, theirs: unknown): void {

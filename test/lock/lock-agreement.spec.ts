@@ -26,6 +26,7 @@ const step = fc.record({
   more: mostly(fc.constant(0n), 1n, 2n ** 40n, 2n ** 55n),
   keepMs: mostly(fc.constant(0), 1500),
   era: mostly(fc.constant(0), 1, 2, 5, 9),
+  failovers: mostly(fc.constant(0), 1, -1),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -45,6 +46,7 @@ class Walk {
     if (befalls === 'rolled back') await this.twin.restore(false);
     this.twin.timeMs += step.elapsedMs;
     if (step.server !== 'same') this.twin.server = step.server;
+    this.twin.epoch = Math.max(0, this.twin.epoch + step.failovers);
     const key = `${process} ${lock}`;
     const held = this.held.get(key);
     if (op === 'acquire' || held === undefined) return this.acquire(step, key);

@@ -16,6 +16,7 @@ import type {
   HeldLock,
 } from '../../lib/lock/lock-store.js';
 import { HEADER_KEY, RowLocks } from '../../lib/lock/row-locks.js';
+import { isLeftServer } from '../backends/registry-twin.js';
 import { MapRows } from './map-rows.js';
 import { TIMED_LOCK_LUA } from './timed-locks.js';
 
@@ -34,6 +35,9 @@ const FACTS = {
 export class LockTwin {
   timeMs = 1_800_000_000_000;
   server = 'one';
+  /** Of the failover by which whoever asks was led to it. */
+  epoch = 0;
+  private isLeft = false;
   readonly fromRules: unknown[] = [];
   readonly fromRedis: unknown[] = [];
   private readonly rows: MapRows;
@@ -45,7 +49,13 @@ export class LockTwin {
     private readonly key: string,
     private readonly lossWindowMs: number,
   ) {
-    this.rows = new MapRows(() => ({ timeMs: this.timeMs, server: this.server }), lossWindowMs);
+    const moment = () => {
+      // To locks both are the same; what is written then is no copy any more.
+      const isPutBack = this.isLeft;
+      this.isLeft = false;
+      return { timeMs: this.timeMs, server: this.server, isPutBack };
+    };
+    this.rows = new MapRows(moment, lossWindowMs);
     // Both forget what nobody needs, but not at the same moment.
     this.rows.sweep = async () => false;
     this.rules = new RowLocks(this.rows);
@@ -115,8 +125,10 @@ export class LockTwin {
     args: readonly unknown[],
   ): Promise<unknown[]> {
     const { timeMs, server, lossWindowMs } = this;
+    this.isLeft = await isLeftServer(this.redis, this.key, this);
     const all = [lock, lossWindowMs, 'random', ...args, timeMs, server].map(String);
-    return (await this.redis.eval(TIMED_LOCK_LUA[script], 1, this.key, ...all)) as unknown[];
+    const lua = `ARGV.epoch = ${this.epoch}\n${TIMED_LOCK_LUA[script]}`;
+    return (await this.redis.eval(lua, 1, this.key, ...all)) as unknown[];
   }
 
   private keep(ours: unknown, theirs: unknown): void {

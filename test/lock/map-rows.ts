@@ -12,6 +12,7 @@ import type {
 export interface Moment {
   readonly timeMs: number;
   readonly server: string;
+  readonly isPutBack?: boolean;
 }
 
 export class MapRows implements KeyedRows {
@@ -29,9 +30,8 @@ export class MapRows implements KeyedRows {
 
   async read(keys: readonly string[]): Promise<KeyedRead> {
     await Promise.resolve();
-    const { timeMs, server } = this.moment();
     const rows = keys.map((key) => this.table.get(key)).filter((row) => row !== undefined);
-    return { timeMs, server, rows };
+    return { ...this.moment(), rows };
   }
 
   async readAll(): Promise<KeyedRead> {

@@ -8,6 +8,7 @@
 import { systemTimers, type Timers } from '../../../patience/timers.js';
 import { withinLimit } from '../../../patience/within-limit.js';
 import { hearLaterErrors, speaksTls, type RedisClient } from './redis-client.js';
+import { sentinelEpoch } from './sentinel-epoch.js';
 import { Silence, SILENCE_MS } from './silence.js';
 
 /** Less than a call may take, which would end without a reason. */
@@ -17,6 +18,8 @@ const TLS_MS = 1500;
 export interface ClientUse {
   /** What the connection said last; a command only says that there is none. */
   readonly lastError: Error | undefined;
+  /** Of the failover by which Sentinel named the server, once it is ready; 0 without a Sentinel. */
+  readonly epoch?: number;
   /** The client, once a connection that is under way has come up or failed. */
   ready(): Promise<RedisClient>;
   /** What the client answers, if need be over another connection. */
@@ -32,6 +35,9 @@ export class ClientLife implements ClientUse {
   #settling: Promise<void> | undefined;
   #client: RedisClient | undefined;
   #lastError: Error | undefined;
+  /** Asked once for each connection, before its first call. */
+  #asking: Promise<number> | undefined;
+  #epoch = 0;
   #isOver = false;
   readonly #silence: Silence;
   readonly #timers: Timers;
@@ -52,11 +58,20 @@ export class ClientLife implements ClientUse {
       throw error;
     });
     const client = await this.#opening;
-    if (client.status === 'ready' || this.#isOver) return client;
-    this.#settling ??= settled(client).finally(() => (this.#settling = undefined));
-    const settling = this.answered(this.#settling);
-    await (speaksTls(client) ? this.#withinLimit(settling) : settling);
+    if (this.#isOver) return client;
+    if (client.status !== 'ready') {
+      this.#settling ??= settled(client).finally(() => (this.#settling = undefined));
+      const settling = this.answered(this.#settling);
+      await (speaksTls(client) ? this.#withinLimit(settling) : settling);
+    }
+    if (client.status === 'ready') {
+      this.#epoch = await (this.#asking ??= sentinelEpoch(client, this.#timers));
+    }
     return client;
+  }
+
+  get epoch(): number {
+    return this.#epoch;
   }
 
   answered<T>(answer: Promise<T>): Promise<T> {
@@ -88,6 +103,7 @@ export class ClientLife implements ClientUse {
     hearLaterErrors(client);
     // Not at 'ready', which a connection that has refused the password may still come to.
     client.on('connect', () => (this.#lastError = undefined));
+    client.on('close', () => (this.#asking = undefined));
     if (this.#isOver) client.disconnect();
     return (this.#client = client);
   }

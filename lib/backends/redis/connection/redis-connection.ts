@@ -31,7 +31,7 @@ export class RedisConnection {
   readonly #join: () => ClientUse;
   // Not to be seen by whoever prints the support: it holds passwords.
   readonly #place: RedisPlace;
-  readonly #bound = new Map<Script, Script>();
+  readonly #boundTo = new Map<string, Script>();
   #life: Life = { line: new CallLine() };
 
   constructor(join: () => ClientUse, place: RedisPlace) {
@@ -45,8 +45,10 @@ export class RedisConnection {
   }
 
   run(script: Script, key: string, args: readonly Value[]): Promise<unknown[]> {
-    const bound = this.#inDatabase(script);
-    return this.ask((client, line) => evaluated(client, line, bound, [key, ...args]));
+    return this.ask((client, line) => {
+      const bound = this.#bound(script, this.#life.use?.epoch ?? 0);
+      return evaluated(client, line, bound, [key, ...args]);
+    });
   }
 
   info(section: string): Promise<string> {
@@ -80,16 +82,20 @@ export class RedisConnection {
 
   /**
    * A database is chosen inside the step that uses it: a SELECT of its own could be refused
-   * unheard, or be lost with a connection that is replaced between the two.
+   * unheard, or be lost with a connection that is replaced between the two. So is what Sentinel
+   * said of the server, which a script is told in no place of its own among its arguments.
    */
-  #inDatabase(script: Script): Script {
+  #bound(script: Script, epoch: number): Script {
     const { db } = this.#place;
-    if (db === 0) return script;
-    const known = this.#bound.get(script);
+    const selects = db === 0 ? '' : `redis.call('SELECT', ${db})\n`;
+    const head = epoch === 0 ? selects : `${selects}ARGV.epoch = ${epoch}\n`;
+    if (head === '') return script;
+    const name = `${head}${script.sha1}`;
+    const known = this.#boundTo.get(name);
     if (known !== undefined) return known;
-    const lua = `redis.call('SELECT', ${db})\n${script.lua}`;
+    const lua = `${head}${script.lua}`;
     const bound = { lua, sha1: createHash('sha1').update(lua).digest('hex') };
-    this.#bound.set(script, bound);
+    this.#boundTo.set(name, bound);
     return bound;
   }
 }

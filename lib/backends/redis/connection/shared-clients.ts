@@ -25,6 +25,9 @@ export class SharedClients {
       get lastError() {
         return shared.life.lastError;
       },
+      get epoch() {
+        return shared.life.epoch;
+      },
       ready: () => shared.life.ready(),
       answered: (answer) => shared.life.answered(answer),
       end: () => this.#leave(key, shared, use),

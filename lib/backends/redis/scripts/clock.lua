@@ -17,4 +17,5 @@ end
 local function keepMoment()
   redis.call('HSET', key, 'server', server, 'slew', text(slew), 'era', text(era),
     'lastTime', text(time))
+  if text(epoch) ~= (lastEpoch or '0') then redis.call('HSET', key, 'epoch', text(epoch)) end
 end

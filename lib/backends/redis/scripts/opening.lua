@@ -5,8 +5,8 @@
 -- Answer   'other-version' and what is stored, where another protocol keeps it; an error where it
 --          cannot be told which server answers, since a failover may then forget what it granted
 local key, VERSION = KEYS[1], '1'
-local version, lastTime, lastServer, slew, era, incarnation = unpack(redis.call('HMGET', key,
-  'version', 'lastTime', 'server', 'slew', 'era', 'incarnation'))
+local version, lastTime, lastServer, slew, era, incarnation, lastEpoch = unpack(redis.call('HMGET',
+  key, 'version', 'lastTime', 'server', 'slew', 'era', 'incarnation', 'epoch'))
 if version and version ~= VERSION then return { 'other-version', version } end
 
 local function text(number) return string.format('%.0f', number) end -- not 1.7952e+15
@@ -30,3 +30,8 @@ local server = run .. ':' .. replication
 
 -- Without its last field a hash is absent: the first script that wrote it did not end.
 local isOther = lastTime and lastServer ~= server -- acknowledged writes may be gone
+-- The number of the failover by which Sentinel named this server, as far as whoever asks was told:
+-- a later one of the same server means that it was left for another one in between.
+local epoch = isOther and 0 or tonumber(lastEpoch or 0)
+local isLeft = lastTime and epoch > 0 and (ARGV.epoch or 0) > epoch
+epoch, isOther = math.max(epoch, ARGV.epoch or 0), isOther or isLeft

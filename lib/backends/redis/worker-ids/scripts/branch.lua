@@ -15,8 +15,5 @@ local function heardOf(seenIncarnation, seenServer, seenEra, have)
   -- A floor ahead of a clock that stays behind would stop everybody until that is there.
   hear()
   safeFloor = math.max(safeFloor, have)
-  if wasLeft then
-    leftEra = era
-    redis.call('HSET', key, 'leftEra', text(leftEra))
-  end
+  if wasLeft then leftEra = era end
 end

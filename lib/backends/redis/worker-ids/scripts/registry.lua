@@ -44,6 +44,7 @@ else
   end
   if isOther then noteLoss() end
   if isOther or not isToldHere then hear() end
+  if isLeft then leftEra = era end
 end
 operations = operations + 1
 
@@ -54,6 +55,7 @@ local function answer(...)
   end
   redis.call('HSET', key, 'quarantine', text(quarantine), 'safeFloor', text(safeFloor),
     'operations', text(operations))
+  if leftEra > 0 then redis.call('HSET', key, 'leftEra', text(leftEra)) end
   keepMoment()
   return { ... }
 end

@@ -7,6 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setClock } from './fleet.mjs';
 import { OPERATOR_FAULTS } from './operator-faults.mjs';
+import { THERE_AND_BACK } from './there-and-back.mjs';
 import { REGISTRY } from './topologies.mjs';
 
 /** @import { Fault, World } from './fault.mjs' */
@@ -171,5 +172,6 @@ export const FAULTS = [
     only: ['cluster'],
     apply: ({ topology }) => topology.moveSlot(),
   },
+  ...THERE_AND_BACK.map((fault) => ({ ...fault, only: ['sentinel', 'cluster'] })),
   ...OPERATOR_FAULTS,
 ];

@@ -27,6 +27,8 @@ import { REDIS_PACE } from './pace.mjs';
 const WARM_UP_MS = 2500;
 /** A fault of a process shows within this time. */
 const SOON_MS = 2000;
+/** So often it is looked whether processes may be attacked again. */
+const CALM_MS = 100;
 /** On a slow machine each fault has its turn, and enough is made, in so much more time. */
 const OVERTIME_MS = 240_000;
 
@@ -89,6 +91,8 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   return {
     topology: topology.name,
     note: topology.note,
+    /** Where no rule can keep things from being twice. */
+    toleratesTwice: topology.toleratesTwice === true,
     words: { ...WORDS, ...topology.words },
     least,
     /** Whether too little was made to prove anything. */
@@ -129,6 +133,11 @@ async function attackAll(attack) {
 async function onProcesses({ world, pace, log }, isOver) {
   const deal = dealer('process', world);
   while (!isOver()) {
+    // Whoever comes, ends or stands still is decided by a fault of the store then.
+    if (world.topology.isCalm) {
+      await sleep(CALM_MS);
+      continue;
+    }
     const fault = deal();
     const { leaseCount } = world.fleet;
     await happened(fault, world, log);

@@ -102,6 +102,26 @@ export class Sentinel {
     await master.start(['--replicaof', '127.0.0.1', String(replica.port)]);
   }
 
+  /** The master stands still, and its replica is promoted. */
+  async away() {
+    if (!(await this.#isMaster(this.node))) this.nodes.reverse();
+    const [master, replica] = /** @type {[RedisNode, RedisNode]} */ (this.nodes);
+    await until(async () => (await replica.admin.info('replication')).includes('link_status:up'));
+    await until(() => this.#knows('flags', 'slave', 'master-link-status', 'ok'));
+    process.kill(master.pid, 'SIGSTOP');
+    await until(() => this.#isMaster(replica));
+  }
+
+  /** The new one dies, so that Sentinel names the old one again, which only stood still. */
+  async back() {
+    const [master, replica] = /** @type {[RedisNode, RedisNode]} */ (this.nodes);
+    process.kill(master.pid, 'SIGCONT');
+    await replica.kill();
+    await until(() => this.#isMaster(master));
+    replica.forget();
+    await replica.start(['--replicaof', '127.0.0.1', String(master.port)]);
+  }
+
   async #isMaster(/** @type {RedisNode} */ { port }) {
     const address = await this.admin?.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'mymaster');
     return String(address).endsWith(`,${port}`);
@@ -198,6 +218,31 @@ export class Cluster {
     await until(async () => (await owner?.admin.info('replication'))?.includes('role:slave'));
     await owner?.allowReplicas();
     this.nodes = [replica, owner, ...rest];
+  }
+
+  /** The owner stands still, and its replica takes over. */
+  async away() {
+    if (this.isMovedAway) await this.moveSlot();
+    const [owner, replica] = /** @type {RedisNode[]} */ (this.nodes);
+    await until(async () => (await replica?.admin.info('replication'))?.includes('link_status:up'));
+    process.kill(/** @type {RedisNode} */ (owner).pid, 'SIGSTOP');
+    await replica?.admin.call('CLUSTER', 'FAILOVER', 'TAKEOVER');
+  }
+
+  /** The new one dies, and the old one, which only stood still, takes its slots again. */
+  async back() {
+    const [owner, replica] = /** @type {RedisNode[]} */ (this.nodes);
+    await replica?.kill();
+    process.kill(/** @type {RedisNode} */ (owner).pid, 'SIGCONT');
+    // It follows the dead one as soon as the others tell, and has to be made a master again.
+    await until(async () => {
+      if (!(await owner?.admin.info('replication'))?.includes('role:slave')) return false;
+      await owner?.admin.call('CLUSTER', 'FAILOVER', 'TAKEOVER');
+      return true;
+    });
+    await until(async () => (await owner?.admin.info('replication'))?.includes('role:master'));
+    await replica?.start(['--appendonly', 'no']);
+    await until(async () => (await replica?.admin.info('replication'))?.includes('link_status:up'));
   }
 
   async stop() {

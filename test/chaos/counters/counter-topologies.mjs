@@ -9,8 +9,9 @@ import { FAULTS } from '../faults.mjs';
 import { KeptRedis } from '../kept-redis.mjs';
 import { NETWORK_FAULTS } from '../network-faults.mjs';
 import { POSTGRES_FAULTS } from '../stores/postgres.mjs';
-import { PostgresStandby, STANDBY_FAULTS } from '../stores/postgres-standby.mjs';
+import { ofLedBack, PostgresStandby, STANDBY_FAULTS } from '../stores/postgres-standby.mjs';
 import { isRemoved, ran, storeFault } from '../stores/store-fault.mjs';
+import { SURVIVORS_FIRST, THERE_AND_BACK } from '../there-and-back.mjs';
 import { NAMESPACE, Sentinel } from '../topologies.mjs';
 import { until } from '../until.mjs';
 import { FEW, FILE_FAULTS } from './file-faults.mjs';
@@ -159,7 +160,7 @@ class RedisSentinel extends Sentinel {
   name = 'counters in redis by sentinel';
   pace = PACE;
   settings = settingsOf({ lossWindowMs: WINDOW_MS }, true);
-  faults = [...SENTINEL_FAULTS, ...shared('CLIENT PAUSE', 'CLIENT KILL')];
+  faults = [...SENTINEL_FAULTS, ...THERE_AND_BACK, ...shared('CLIENT PAUSE', 'CLIENT KILL')];
 }
 
 class Postgres extends PostgresStandby {
@@ -172,6 +173,7 @@ class Postgres extends PostgresStandby {
   forgetful = forgetGrants;
   faults = [
     ...STANDBY_FAULTS,
+    SURVIVORS_FIRST,
     ...shared('postgres kill -9', 'postgres SIGSTOP'),
     DELETED,
     ...NETWORK_FAULTS,
@@ -202,7 +204,12 @@ class RedisIdsBySentinel extends RedisSentinel {
   grants = 'grants of ids';
   name = 'ids made in redis by sentinel';
   settings = { ...settingsOf({ lossWindowMs: WINDOW_MS }), ...IDS };
-  faults = [SENTINEL_FAULTS[0], FLUSHED, ...shared('CLIENT PAUSE', 'CLIENT KILL')];
+  faults = [
+    SENTINEL_FAULTS[0],
+    FLUSHED,
+    ...THERE_AND_BACK,
+    ...shared('CLIENT PAUSE', 'CLIENT KILL'),
+  ];
 }
 
 /** @type {Record<string, new (folder: string) => any>} */
@@ -213,4 +220,5 @@ export const COUNTERS = {
   ids: RedisIds,
   'ids-by-sentinel': RedisIdsBySentinel,
   'postgres-standby': Postgres,
+  'postgres-led-back': ofLedBack(Postgres),
 };

@@ -9,9 +9,10 @@ import { KeptRedis } from '../kept-redis.mjs';
 import { NETWORK_FAULTS } from '../network-faults.mjs';
 import { Etcd, ETCD_FAULTS } from '../stores/etcd.mjs';
 import { Mariadb, MARIADB_FAULTS } from '../stores/mariadb.mjs';
-import { PostgresStandby, STANDBY_FAULTS } from '../stores/postgres-standby.mjs';
+import { ofLedBack, PostgresStandby, STANDBY_FAULTS } from '../stores/postgres-standby.mjs';
 import { Postgres, POSTGRES_FAULTS } from '../stores/postgres.mjs';
 import { isRemoved, storeFault } from '../stores/store-fault.mjs';
+import { SURVIVORS_FIRST, THERE_AND_BACK } from '../there-and-back.mjs';
 import { NAMESPACE, Sentinel } from '../topologies.mjs';
 import { checkHolds } from './hold-checker.mjs';
 
@@ -141,7 +142,7 @@ class Redis extends ofLocks(KeptRedis) {
 class RedisBySentinel extends ofLocks(Sentinel) {
   name = 'locks in redis by sentinel';
   settings = { CHAOS_QUERY: `namespace=${NAMESPACE}&lossWindowMs=${WINDOW_MS}` };
-  faults = [FAILED_OVER, ...shared('FLUSHALL', 'CLIENT PAUSE', 'CLIENT KILL')];
+  faults = [FAILED_OVER, ...THERE_AND_BACK, ...shared('FLUSHALL', 'CLIENT PAUSE', 'CLIENT KILL')];
 }
 
 class PostgresLocks extends ofTable(Postgres) {
@@ -159,7 +160,7 @@ class StandbyLocks extends ofLocks(PostgresStandby) {
   name = 'locks in postgres with a standby';
   create = CREATE;
   forgetful = forgetGrants;
-  faults = [...STANDBY_FAULTS, ...NETWORK_FAULTS];
+  faults = [...STANDBY_FAULTS, SURVIVORS_FIRST, ...NETWORK_FAULTS];
 }
 
 class MariadbLocks extends ofTable(Mariadb) {
@@ -206,6 +207,7 @@ export const LOCKS = {
   sentinel: RedisBySentinel,
   postgres: PostgresLocks,
   'postgres-standby': StandbyLocks,
+  'postgres-led-back': ofLedBack(StandbyLocks),
   mariadb: MariadbLocks,
   etcd: EtcdLocks,
 };

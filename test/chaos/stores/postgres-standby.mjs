@@ -10,6 +10,7 @@ import { PostgresNode } from './postgres-node.mjs';
 import { forgetLease } from './forgotten-lease.mjs';
 import { CREATE } from './postgres.mjs';
 import { storeFault } from './store-fault.mjs';
+import { NEWCOMER_FIRST, SURVIVORS_FIRST } from '../there-and-back.mjs';
 import { until } from '../until.mjs';
 
 /** So long the old primary may go on, and be ahead by its clock, as processes are told. */
@@ -33,12 +34,19 @@ export const STANDBY_FAULTS = [
   },
 ];
 
+/** Led back to the old primary, of which nobody tells that it was left. */
+export const ofLedBack = (/** @type {new (folder: string) => any} */ Server) =>
+  class extends Server {
+    faults = [NEWCOMER_FIRST];
+    toleratesTwice = true;
+  };
+
 export class PostgresStandby {
   name = 'postgres-standby';
   create = CREATE;
   quarantineMs = FAILOVER_MS + CLOCK_MS;
   pace = STORE_PACE;
-  faults = [...STANDBY_FAULTS, ...NETWORK_FAULTS];
+  faults = [...STANDBY_FAULTS, SURVIVORS_FIRST, ...NETWORK_FAULTS];
   /** Brings the worst moment about. @type {typeof forgetLease} */
   forgetful = forgetLease;
   /** Between the processes and the primary. */
@@ -85,6 +93,28 @@ export class PostgresStandby {
     this.proxy.dropHalf();
     await sleep(GOES_ON_MS);
     await primary.kill();
+  }
+
+  /** Clients are led to the standby, which is promoted; the primary goes on, and nobody asks it. */
+  async away() {
+    await until(async () => {
+      const [{ count }] = await this.node.sql('SELECT count(*) FROM pg_stat_replication');
+      return count === '1';
+    });
+    await /** @type {PostgresNode} */ (this.nodes[1]).sql('SELECT pg_promote()');
+    this.#lead();
+  }
+
+  /** And back, as by an address that names the old primary again. */
+  async back() {
+    this.#lead();
+    await /** @type {PostgresNode} */ (this.nodes[1]).follow(this.replication.port);
+  }
+
+  #lead() {
+    this.nodes.reverse();
+    this.proxy.set('cut');
+    this.proxy.set('open');
   }
 
   /** The old primary becomes the standby of the new one. */

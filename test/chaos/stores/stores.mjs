@@ -7,13 +7,14 @@
 import { Etcd, ETCD_FAULTS } from './etcd.mjs';
 import { Folder, FOLDER_FAULTS } from './folder.mjs';
 import { Mariadb, MARIADB_FAULTS } from './mariadb.mjs';
-import { PostgresStandby, STANDBY_FAULTS } from './postgres-standby.mjs';
+import { ofLedBack, PostgresStandby, STANDBY_FAULTS } from './postgres-standby.mjs';
 import { Postgres, POSTGRES_FAULTS } from './postgres.mjs';
 
 /** @type {Record<string, new (folder: string) => any>} */
 export const STORES = {
   postgres: Postgres,
   'postgres-standby': PostgresStandby,
+  'postgres-led-back': ofLedBack(PostgresStandby),
   mariadb: Mariadb,
   etcd: Etcd,
   file: Folder,

@@ -117,7 +117,7 @@ function reopened(
   const moved = { ...stored, ...clockAt(stored, { ...reading, timeMs }), operations };
   const header = withQuarantine(moved, quarantineOf(terms, reading));
   if (isSame) return isToldHere ? header : withHeard(header, reckoned);
-  const lost = withHeard({ ...afterLoss(header), server }, reckoned);
+  const lost = withHeard({ ...afterLoss(header), server: reading.server }, reckoned);
   return reading.isLeft ? { ...lost, leftEra: lost.era } : lost;
 }
 

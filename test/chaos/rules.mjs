@@ -95,6 +95,13 @@ export const RULES = [
       },
     ],
   },
+  {
+    // Sentinel is not asked which failover a master was named by.
+    name: 'failover-number',
+    edits: [
+      { in: 'code', says: '.call("SENTINEL", "MASTER"', insteadSays: '.call("SENTINEL", "NONE"' },
+    ],
+  },
   ...COUNTER_RULES,
   ...LOCK_RULES,
 ];

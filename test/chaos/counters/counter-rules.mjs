@@ -22,7 +22,7 @@ export const COUNTER_RULES = [
       },
       {
         in: 'code',
-        says: 'moved.server === server ? moved : afterLoss({ ...moved, server })',
+        says: 'isSame ? moved : afterLoss({ ...moved, server })',
         insteadSays: '({ ...moved, server })',
       },
       {

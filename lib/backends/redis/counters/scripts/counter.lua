@@ -3,7 +3,8 @@
 -- ARGV     1 counter, 2 loss window ms, 3 random text, 4.. as the script says
 local counter, lossWindow, random = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 if not lastTime then incarnation = random end
-if isOther then era = era + (isLeft and 2 or 1) end -- its jump from here was the other one's, too
+if isOther then era = era + 1 end
+if isLeft then era = era + 1 end -- its jump from here was that of the other one, too
 
 -- What a script says of the file that is relied on: how much a restart may lose beyond the window,
 -- and why nothing dense may be granted at all.

@@ -17,24 +17,23 @@ const ASKED_MS = 3000;
 
 /**
  * @param {World} world
- * @param {{ away: () => Promise<void>, back: () => Promise<void>, newcomerFirst: boolean }} steps
- *   with `newcomerFirst` whoever was answered by the other server stands still while one that was
- *   never answered asks the first; else all were answered by the other one, and nobody is new
+ * @param {boolean} newcomerFirst whether all that were answered by the other server stand still
+ *   while one that was never answered asks the first; else nobody is new
  */
-async function thereAndBack({ fleet, topology, random }, { away, back, newcomerFirst }) {
+async function thereAndBack({ fleet, topology, random }, newcomerFirst) {
   topology.isCalm = true;
   /** @type {Member[]} */
   let still = [];
   try {
     await sleep(STILL_MS);
-    await away();
+    await topology.away();
     const granted = fleet.next('lease', GRANT_MS_MAX);
     fleet.any(random)?.kill('SIGKILL');
     if ((await granted) === undefined) return false;
     await sleep(ASKED_MS);
     if (newcomerFirst) still = [...fleet.members];
     for (const member of still) member.kill('SIGSTOP');
-    await back();
+    await topology.back();
     const newcomer = fleet.next('lease', GRANT_MS_MAX);
     if (newcomerFirst) still[Math.floor(random() * still.length)]?.kill('SIGKILL');
     await (newcomerFirst ? Promise.race([newcomer, sleep(STILL_MS)]) : undefined);
@@ -47,17 +46,12 @@ async function thereAndBack({ fleet, topology, random }, { away, back, newcomerF
   }
 }
 
-const led = (/** @type {string} */ name, newcomerFirst = false) =>
-  storeFault(name, (topology, world) =>
-    thereAndBack(world, {
-      away: () => topology.away(),
-      back: () => topology.back(),
-      newcomerFirst,
-    }),
-  );
-
 /** Of every topology that can lead `away` and `back`. */
-export const SURVIVORS_FIRST = led('there and back, survivors first');
+export const SURVIVORS_FIRST = storeFault('there and back, survivors first', (_, world) =>
+  thereAndBack(world, false),
+);
 /** Where nothing but whoever was answered by the other server can tell, no rule helps. */
-export const NEWCOMER_FIRST = led('there and back, newcomer first', true);
+export const NEWCOMER_FIRST = storeFault('there and back, newcomer first', (_, world) =>
+  thereAndBack(world, true),
+);
 export const THERE_AND_BACK = [SURVIVORS_FIRST, NEWCOMER_FIRST];

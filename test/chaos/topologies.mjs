@@ -209,11 +209,21 @@ export class Cluster {
 
   /** The replica takes over without the writes it never saw. */
   async failOver() {
+    await this.cut();
+    await sleep(1500);
+    await this.takeOver();
+  }
+
+  /** From here on the replica hears nothing. */
+  async cut() {
     if (this.isMovedAway) await this.moveSlot();
-    const [owner, replica, ...rest] = /** @type {RedisNode[]} */ (this.nodes);
+    const [owner, replica] = /** @type {RedisNode[]} */ (this.nodes);
     await until(async () => (await replica?.admin.info('replication'))?.includes('link_status:up'));
     await owner?.cutReplicas();
-    await sleep(1500);
+  }
+
+  async takeOver() {
+    const [owner, replica, ...rest] = /** @type {RedisNode[]} */ (this.nodes);
     await replica?.admin.call('CLUSTER', 'FAILOVER', 'TAKEOVER');
     await until(async () => (await owner?.admin.info('replication'))?.includes('role:slave'));
     await owner?.allowReplicas();

@@ -11,8 +11,8 @@ import { NETWORK_FAULTS } from '../network-faults.mjs';
 import { POSTGRES_FAULTS } from '../stores/postgres.mjs';
 import { ofLedBack, PostgresStandby, STANDBY_FAULTS } from '../stores/postgres-standby.mjs';
 import { isRemoved, ran, storeFault } from '../stores/store-fault.mjs';
-import { SURVIVORS_FIRST, THERE_AND_BACK } from '../there-and-back.mjs';
-import { NAMESPACE, Sentinel } from '../topologies.mjs';
+import { NEWCOMER_FIRST, SURVIVORS_FIRST, THERE_AND_BACK } from '../there-and-back.mjs';
+import { Cluster, NAMESPACE, Sentinel } from '../topologies.mjs';
 import { until } from '../until.mjs';
 import { FEW, FILE_FAULTS } from './file-faults.mjs';
 import { forgetGrants } from './forgotten-grants.mjs';
@@ -76,6 +76,10 @@ const SENTINEL_FAULTS = [
   storeFault('FLUSHALL, then begun above the table', ({ node }) => node.admin.flushall()),
 ];
 
+const TAKEN_OVER = storeFault('cluster takeover without the last segments', (topology, world) =>
+  forgetGrants(world, { keep: () => topology.cut(), forget: () => topology.takeOver() }),
+);
+
 const DELETED = storeFault('counters deleted, then begun above the table', ({ node }) =>
   isRemoved(async () => {
     const rows = await node.sql(`DELETE FROM snowflake_counters RETURNING 1`);
@@ -91,6 +95,7 @@ export const COUNTER_FAULTS = [
   ...REDIS_FAULTS,
   ...FILE_FAULTS,
   ...SENTINEL_FAULTS,
+  TAKEN_OVER,
   DELETED,
   FLUSHED,
 ];
@@ -163,6 +168,21 @@ class RedisSentinel extends Sentinel {
   faults = [...SENTINEL_FAULTS, ...THERE_AND_BACK, ...shared('CLIENT PAUSE', 'CLIENT KILL')];
 }
 
+class RedisCluster extends Cluster {
+  worker = 'number-worker.mjs';
+  grants = 'segments';
+  name = 'counters in redis by cluster';
+  pace = PACE;
+  settings = settingsOf({ lossWindowMs: WINDOW_MS }, true);
+  faults = [TAKEN_OVER, SURVIVORS_FIRST, ...shared('CLIENT KILL')];
+}
+
+/** Both jump to one place: whoever asks first was answered by neither, and nobody else can tell. */
+class RedisClusterLedBack extends RedisCluster {
+  faults = [NEWCOMER_FIRST];
+  toleratesTwice = true;
+}
+
 class Postgres extends PostgresStandby {
   worker = 'number-worker.mjs';
   grants = 'segments';
@@ -217,6 +237,8 @@ export const COUNTERS = {
   redis: Redis,
   'redis-file': RedisFile,
   sentinel: RedisSentinel,
+  cluster: RedisCluster,
+  'cluster-led-back': RedisClusterLedBack,
   ids: RedisIds,
   'ids-by-sentinel': RedisIdsBySentinel,
   'postgres-standby': Postgres,

@@ -207,7 +207,7 @@ export class RegistrySupport implements IDistributedSupport {
     { count, refused }: Tries,
   ): Promise<boolean> {
     if (await this.#store.write(write)) return true;
-    if (count < UNSUSPECTED_COUNT) return false;
+    if (this.#store.comparesRows !== true || count < UNSUSPECTED_COUNT) return false;
     // The next attempt may be about other rows.
     const found = await this.#read(slots.map(({ workerId }) => workerId));
     const now = restsOf(found.write(slots));

@@ -101,6 +101,12 @@ export interface SliceStore {
   readonly lossWindowMs: number;
   /** Default `slewed`; `highest` for a store of several servers, whose clocks differ. */
   readonly clock?: ClockPolicy | undefined;
+  /**
+   * True where a step is not taken only for a change of what it names, as in a database of rows:
+   * one that is refused again and again without such a change is reported as swallowed. A store
+   * that compares more, such as a whole document, leaves it out.
+   */
+  readonly comparesRows?: boolean | undefined;
   read(question: SliceQuestion): Promise<RegistrySlice>;
   /**
    * The rows of the registry for a list, by which nothing is granted: a store with many of them

@@ -33,6 +33,7 @@ export class SqlStore implements SliceStore {
   readonly place: string;
   readonly lossWindowMs: number;
   readonly clock?: ClockPolicy;
+  readonly comparesRows = true;
   readonly #dialect: SqlStoreParts['dialect'];
   readonly #session: SqlSession;
 

@@ -185,6 +185,8 @@ function newsIn(stored: RegistryHeader | undefined, next: RegistryHeader) {
   const isNew = ([name, fact]: [string, unknown]) => next[name as keyof typeof facts] !== fact;
   if (Object.entries(facts).some(isNew)) return 'facts';
   const agedMs = next.lastTimeMs - lastTimeMs;
+  // No clock comes back by itself as fast as an operator brings it back.
+  if (slewMs - next.slewMs > Math.max(0, agedMs)) return 'facts';
   if (agedMs >= 0 && agedMs < HEADER_AGE_MS) return 'none';
   return agedMs > 0 && next.slewMs === slewMs ? 'time' : 'facts';
 }

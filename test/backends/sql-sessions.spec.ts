@@ -3,6 +3,9 @@
  * process changed is tried again, and each message says what to do.
  */
 import { randomUUID } from 'node:crypto';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
 import type { Pool } from 'pg';
@@ -89,6 +92,24 @@ describe('PostgreSQL', () => {
     await client.query('ROLLBACK');
     client.release();
     expect(failure.message).toContain('inside a transaction');
+  });
+
+  it('writes nothing over a connection on which somebody left a transaction open', async () => {
+    const forgotten = lab.pool({ max: 1 });
+    await forgotten.query('BEGIN');
+    const own = named();
+    const first = await leased(postgresSupport({ pool, ...own }));
+    let writeCount = 0;
+    const query: SqlQuery = (sql, params) => {
+      const isWrite = sql.startsWith('WITH changed');
+      return (isWrite && writeCount++ < 2 ? forgotten : pool).query(sql, params);
+    };
+    const support = sqlSupport({ query, dialect: 'postgres', ...own });
+    const second = await leased(support);
+    await forgotten.query('ROLLBACK');
+    const workerIds = [first.workerId, second.workerId].toSorted((a, b) => a - b);
+    expect(await idsOf(support)).toEqual(workerIds);
+    expect(writeCount).toBeGreaterThan(2);
   });
 
   it('says that a server which takes no writes is not the primary, and asks again', async () => {
@@ -272,4 +293,27 @@ describe('a SQLite handle', () => {
     database.exec('ROLLBACK');
     await leased(support);
   });
+
+  it.each(['WAL', 'DELETE'])(
+    'is refused for good once its file is another one, in %s',
+    async (mode) => {
+      const folder = mkdtempSync(join(tmpdir(), 'moved-'));
+      const path = join(folder, 'shop.db');
+      const database = new Database(path);
+      database.prepare(`PRAGMA journal_mode = ${mode}`).all();
+      database.exec(registryTable('sqlite'));
+      const support = sqliteSupport({ database });
+      await leased(support);
+      writeFileSync(join(folder, 'other.db'), '');
+      renameSync(join(folder, 'other.db'), path);
+      for (let count = 0; count < 3; count++) {
+        const failure = await failureOf(support.getNextWorkId(request()));
+        expect(failure.message).toContain('was replaced');
+      }
+      rmSync(path);
+      expect((await failureOf(support.getNextWorkId(request()))).message).toContain('was replaced');
+      database.close();
+      rmSync(folder, { recursive: true });
+    },
+  );
 });

@@ -40,6 +40,9 @@ export const POSTGRES_DURABLY =
   `set_config('synchronous_commit', CASE current_setting('synchronous_commit') ` +
   `WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true) <> ''`;
 
+/** In microseconds. What begins before the read that it rests on may be rolled back by others. */
+const BEGAN = 'floor(extract(epoch FROM now()) * 1000000)::bigint';
+
 /** Which transaction wrote a row; without a savepoint a statement has one of its own. */
 const STAMPS = {
   written: '(txid_current() % 4294967296)::text',
@@ -97,6 +100,8 @@ interface Offered {
 
 class PostgresStatements extends TableStatements {
   protected override readonly stamps: Stamps | undefined;
+  /** Of the last read, of a server that no other one stands beside. */
+  private beganUs: number | undefined;
 
   constructor(
     place: SqlTable,
@@ -119,6 +124,7 @@ class PostgresStatements extends TableStatements {
 
   checkPrimary(row: SqlRow): void {
     if (flagOf(row, 'is_replica')) throw fromReplica();
+    if (this.stamps !== undefined) this.beganUs = answered(row, 'began_us');
   }
 
   override isOutdated(row: SqlRow): boolean {
@@ -135,6 +141,7 @@ class PostgresStatements extends TableStatements {
     const { server, isReplica, knowsCluster } = this.offered;
     return [
       `${POSTGRES_TIME} AS time_ms`,
+      `${BEGAN} AS began_us`,
       `${server} AS server`,
       `${isReplica} AS is_replica`,
       ...(knowsCluster === undefined ? [] : [`${KNOWS_CLUSTER} AS knows_cluster`]),
@@ -156,7 +163,8 @@ class PostgresStatements extends TableStatements {
   }
 
   protected standsOn(server: string, { of }: Binder): string {
-    return `${this.offered.server} = ${of(server)} AND ${POSTGRES_DURABLY}`;
+    const isNext = this.beganUs === undefined ? '' : `${BEGAN} >= ${of(this.beganUs)} AND `;
+    return `${isNext}${this.offered.server} = ${of(server)} AND ${POSTGRES_DURABLY}`;
   }
 
   /** One row comes back whatever happened: a driver that swallows an error has none. */

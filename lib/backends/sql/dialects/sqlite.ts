@@ -32,6 +32,9 @@ export class SqliteDialect implements Dialect {
   readonly name = 'sqlite';
   readonly title = 'SQLite';
 
+  /** Of the file that was found first: a handle that it was taken from stays with it. */
+  #opened: string | undefined;
+
   constructor(private readonly serverSql?: string) {}
 
   async prepare(query: SqlQuery, place: SqlTable): Promise<Statements> {
@@ -40,7 +43,18 @@ export class SqliteDialect implements Dialect {
     const list = rowsOf(await query('PRAGMA database_list', []));
     const path = list.find(({ name }) => name === 'main')?.['file'];
     const isFile = typeof path === 'string' && path !== '';
-    return new SqliteStatements(place, isFile ? identityOf(path) : () => "'memory'");
+    return new SqliteStatements(place, isFile ? this.#identityOf(path) : () => "'memory'");
+  }
+
+  /** As a text in SQL, asked before every statement: nothing in SQL knows the file. */
+  #identityOf(path: string): () => string {
+    const boot = bootId();
+    this.#opened ??= fileNow(path);
+    return () => {
+      const file = fileNow(path);
+      if (file !== undefined && file === this.#opened) return `'${boot}/${file}'`;
+      throw replaced();
+    };
   }
 
   isConflict(codes: readonly string[]): boolean {
@@ -67,23 +81,19 @@ async function isSynchronous(query: SqlQuery): Promise<boolean> {
   return flagOf(row, 'is_durable');
 }
 
-/** As a text in SQL, asked before every statement: nothing in SQL knows the file. */
-function identityOf(path: string): () => string {
-  const boot = bootId();
-  const fileNow = () => {
-    const { dev, ino } = statSync(path, { bigint: true });
-    return `${dev}:${ino}`;
-  };
-  const opened = fileNow();
-  return () => {
-    if (fileNow() === opened) return `'${boot}/${opened}'`;
-    throw new SnowflakeError(
-      'STORE_UNAVAILABLE',
-      'The file of the SQLite database was replaced while it was open, so that nobody else would ' +
-        'see what is written. Start this process again.',
-      { retryable: false },
-    );
-  };
+/** Undefined where it was deleted. */
+function fileNow(path: string): string | undefined {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found && `${found.dev}:${found.ino}`;
+}
+
+function replaced(): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    'The file of the SQLite database was replaced or deleted while it was open, so that nobody ' +
+      'else would see what is written. Start this process again.',
+    { retryable: false },
+  );
 }
 
 /** Of Linux; elsewhere a crash of the host shows by what its processes remember. */

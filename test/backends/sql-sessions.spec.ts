@@ -316,4 +316,19 @@ describe('a SQLite handle', () => {
       rmSync(folder, { recursive: true });
     },
   );
+
+  it('says what may be missing where a file cannot be read', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'lost-'));
+    const path = join(folder, 'shop.db');
+    const database = new Database(path);
+    database.prepare('PRAGMA journal_mode = WAL').all();
+    database.exec(registryTable('sqlite'));
+    rmSync(`${path}-wal`);
+    const newcomer = supportFromUrl(`sqlite:${path}`);
+    const failure = await failureOf(newcomer.getNextWorkId(request()));
+    expect(failure.message).toContain('deleted the -wal');
+    await newcomer.close();
+    database.close();
+    rmSync(folder, { recursive: true });
+  });
 });

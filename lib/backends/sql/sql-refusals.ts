@@ -32,6 +32,9 @@ const PRIMARY =
 const CONNECTIONS =
   'The database takes no more connections. Raise its limit or make the pools smaller.';
 const DISK = 'The disk of the database is full. Free some space.';
+const FILE_LOST =
+  'The disk may be full or broken, or somebody deleted the -wal of the file while processes have ' +
+  'it open: then stop them all, and start them again.';
 const AWAY = 'Check that the database runs and can be reached from this host.';
 const OTHER =
   'What listens there does not speak the protocol of this database. Check the scheme of the URL, ' +
@@ -108,7 +111,8 @@ const SQLITE: Refusals = {
     'The file cannot be used as a database. Check its path, its rights and its content.',
     /unable to open|not a database|malformed|directory does not exist/i,
   ),
-  disk: later(['SQLITE_FULL', 'SQLITE_IOERR'], DISK, /disk is full|disk I\/O/i),
+  disk: later(['SQLITE_FULL'], DISK, /disk is full/i),
+  'disk-io': later(['SQLITE_IOERR'], FILE_LOST, /disk I\/O/i),
 };
 
 export const REFUSALS: Readonly<Record<DialectName, Refusals>> = {

@@ -5,11 +5,13 @@
  * Promise: no store, client or name is shown; each may hold a password, or go on with one.
  */
 import { SnowflakeError } from './errors.js';
-import { knownNames } from './nearest.js';
+import { knownNames, nearest } from './nearest.js';
 import { shown } from './shown.js';
 
 const NAME = /^[^\s\p{C}|]{1,128}$/u;
 const NO_NAME = /[\s\p{C}|]/u;
+/** What is longer, or no word, may be a secret in the place of a name: keys have 22 and more. */
+const OPTION = /^\w{1,20}$/;
 
 /**
  * The names of options that do not exist.
@@ -25,7 +27,27 @@ export function unknownNames(options: object, known: string, whose: string): str
   const names = known.split(', ');
   return Object.keys(options)
     .filter((name) => !names.includes(name))
-    .map((name) => `${whose} has no option \`${name}\`. ${knownNames(name, names)}`);
+    .map((name) => {
+      const shownName = OPTION.test(name) ? `\`${name}\`` : 'of a name that is not shown';
+      return `${whose} has no option ${shownName}. ${knownNames(name, names)}`;
+    });
+}
+
+/**
+ * A parameter of a URL that does not exist.
+ *
+ * @param at its place; the name is shown only if it is one of `strangers`: it may be a password
+ */
+export function unknownParameter(
+  [at, name]: readonly [at: number, name: string],
+  known: readonly string[],
+  strangers: string,
+): string {
+  const isCommon = strangers.split(' ').includes(name);
+  const which = isCommon ? `"${name}"` : `its parameter number ${at + 1}`;
+  const meant = nearest(name, known);
+  const guess = meant === undefined ? '' : ` (did you mean \`${meant}\`?)`;
+  return `${which} is not known${guess}; known are ${known.join(', ')}`;
 }
 
 /** The name of a counter or a lock. */

@@ -19,8 +19,8 @@ import { readable } from './readable-module.mjs';
 const LIB = 'dist/lib';
 /** @type {Readonly<Record<string, readonly string[]>>} the modules of whole rooms, by name */
 const MODULES = {
-  core: ['core', 'errors', 'shown', 'url-schemes'],
-  patience: ['patience', 'process-wide', 'option-faults', 'nearest', 'generator-kind'],
+  core: ['core', 'errors', 'shown', 'url-schemes', 'option-faults', 'nearest'],
+  patience: ['patience', 'process-wide', 'generator-kind'],
   lease: ['lease'],
   registry: ['registry'],
   lock: ['lock'],

@@ -5,6 +5,7 @@
  */
 import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
 import { SnowflakeError } from '../errors.js';
+import { unknownNames } from '../option-faults.js';
 import { shown } from '../shown.js';
 
 /** A class, whose dependencies Nest injects, or an instance. */
@@ -34,11 +35,6 @@ export const DASHBOARD_CONFIG = Symbol.for('nestjs-snowflake:dashboard');
 const PATH_DEFAULT = 'snowflake';
 /** Plain segments: a pattern would serve the page under other paths, too, a dot under none. */
 const PATH = /^\/?(?!\.{1,2}(\/|$))[\w.~-]+(\/(?!\.{1,2}(\/|$))[\w.~-]+)*\/?$/;
-const OPTION_NAMES: Record<keyof SnowflakeDashboardOptions, true> = {
-  guards: true,
-  path: true,
-  imports: true,
-};
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`. */
 export function resolveDashboardOptions(options: SnowflakeDashboardOptions): DashboardConfig {
@@ -46,9 +42,7 @@ export function resolveDashboardOptions(options: SnowflakeDashboardOptions): Das
     throw invalidDashboard([`Expected the options to be an object, got ${shown(options)}.`]);
   }
   const { guards, path = PATH_DEFAULT } = options;
-  const faults = Object.keys(options)
-    .filter((name) => !Object.hasOwn(OPTION_NAMES, name))
-    .map((name) => `The option \`${name}\` is unknown.`);
+  const faults = unknownNames(options, 'guards, path, imports', 'SnowflakeDashboardModule');
   const fault = guardsFault(guards);
   if (fault !== undefined) faults.push(fault);
   if (typeof path !== 'string' || !PATH.test(path)) {

@@ -37,12 +37,13 @@ export class IdListCheck {
   private readonly check: IdCheck;
 
   /** @throws SnowflakeError CONFIG_INVALID for checks that cannot work. */
-  constructor({ countMin = 0, countMax = COUNT_MAX, ...checks }: SnowflakeIdListChecks = {}) {
+  constructor(checks: SnowflakeIdListChecks = {}) {
+    this.check = new IdCheck(checks, [], ', countMin, countMax');
+    const { countMin = 0, countMax = COUNT_MAX } = checks;
     const fault = boundsFault(countMin, countMax);
     if (fault !== undefined) throw new SnowflakeError('CONFIG_INVALID', fault);
     this.countMin = countMin;
     this.countMax = countMax;
-    this.check = new IdCheck(checks);
   }
 
   /** The ids, or what is wrong with the list or with the first value that is not an id. */

@@ -11,10 +11,11 @@ import { isId, notAnIdText } from '../core/text/checked-id.js';
 import { refusalBy } from '../core/text/refusal.js';
 import type { TextForm } from '../core/text/text-form.js';
 import { reachMs } from '../core/seat/reach.js';
+import { refuse, unknownNames } from '../option-faults.js';
 import { quoted, shownShort } from '../shown.js';
 import { textForms } from '../core/text/text-forms.js';
 import { SnowflakeError } from '../errors.js';
-import { FUTURE_MS_MAX, checksFault, type SnowflakeIdChecks } from './id-checks.js';
+import { CHECKS, FUTURE_MS_MAX, checksFault, type SnowflakeIdChecks } from './id-checks.js';
 import { EXAMPLE_ID, exampleOf } from './id-schema.js';
 
 export class IdCheck {
@@ -22,12 +23,15 @@ export class IdCheck {
 
   /**
    * @param forms Text forms to read, in this order; decimal comes last unless it is listed.
+   * @param more what else may stand beside the checks, each after a comma
    * @throws SnowflakeError CONFIG_INVALID for checks or forms that cannot work.
    */
   constructor(
     private readonly checks: SnowflakeIdChecks = {},
     forms: readonly TextForm[] = [],
+    more = '',
   ) {
+    refuse(unknownNames(checks, `${CHECKS}${more}`, 'A check of ids'));
     const fault = checksFault(checks, forms);
     if (fault !== undefined) throw new SnowflakeError('CONFIG_INVALID', fault);
     const all = forms.includes(textForms.decimal) ? forms : [...forms, textForms.decimal];

@@ -45,12 +45,11 @@ export interface SnowflakeScalarOptions extends SnowflakeIdChecks {
 export function snowflakeScalar(
   options: SnowflakeScalarOptions = {},
 ): GraphQLScalarType<string, string> {
-  const { name = 'SnowflakeID', ...checks } = options;
-  const check = new IdCheck(checks);
-  const { form = textForms.decimal } = checks;
+  const { name = 'SnowflakeID', form = textForms.decimal } = options;
+  const check = new IdCheck(options, [], ', name');
   // Resolvers have ids as bigint or decimal text, whatever clients have. Other checks would say in
   // their messages what number a text stands for.
-  const inside = checks.form === undefined ? check : new IdCheck();
+  const inside = options.form === undefined ? check : new IdCheck();
   return new GraphQLScalarType<string, string>({
     name,
     description: `A 64-bit id as ${form.name} text.`,

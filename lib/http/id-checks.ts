@@ -39,6 +39,7 @@ export interface SnowflakeIdChecks {
  */
 export const FUTURE_MS_MAX = 900_000;
 const DAY_MS = 86_400_000;
+export const CHECKS = 'form, layout, notInFuture, futureMsMax, workerId, clock';
 
 export function checksFault(
   checks: SnowflakeIdChecks,

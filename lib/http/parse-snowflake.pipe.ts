@@ -55,7 +55,7 @@ export class ParseSnowflakePipe implements PipeTransform<unknown, bigint | strin
   private readonly isOptional: boolean;
 
   constructor(@Optional() options: ParseSnowflakePipeOptions = {}) {
-    this.check = new IdCheck(options, options.forms);
+    this.check = new IdCheck(options, options.forms, ', as, forms, optional');
     this.isText = options.as === 'text';
     this.isOptional = options.optional ?? false;
   }

@@ -6,6 +6,7 @@
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { layouts } from '../core/layout/presets.js';
 import { SnowflakeError } from '../errors.js';
+import { refuse, unknownNames } from '../option-faults.js';
 import { shown } from '../shown.js';
 import type { IdMaker } from '../nest/id-maker.js';
 
@@ -117,6 +118,7 @@ const STATUS: IdMaker['status'] = {
  * ```
  */
 export function fakeIdMaker(options: FakeIdMakerOptions = {}): IdMaker {
+  refuse(unknownNames(options, 'from, layout', 'fakeIdMaker()'));
   const { from = 1, layout = layouts.snowflake() } = options;
   const isWhole = typeof from === 'bigint' || Number.isSafeInteger(from);
   if (!isWhole || from < 0) {

@@ -169,7 +169,7 @@ describe('options', () => {
     ['a prefix that begins with a digit', { prefix: '7shop' }, 1, /`prefix`/],
     ['a prefix with a line end', { prefix: 'shop\n' }, 1, /`prefix`/],
     ['a long prefix', { prefix: 'a'.repeat(33) }, 1, /not shown/],
-    ['an unknown option', { prefix: 'shop', peper: NEW }, 1, /"peper" \(string\) is unknown/],
+    ['an unknown option', { prefix: 'shop', peper: NEW }, 1, /`peper`\. Did you mean `pepper`\?/],
     [
       'a pepper that is not set',
       { prefix: 'shop', pepper: undefined },

@@ -52,7 +52,7 @@ describe('forRoot', () => {
   it.each<[string, unknown, number, RegExp]>([
     ['nothing', undefined, 2, /`prefix`.*give `find`/],
     ['no way in', { prefix: 'shop' }, 1, /No key could ever be let in/],
-    ['an unknown option', { ...options, fnid: () => undefined }, 1, /"fnid".*header/],
+    ['an unknown option', { ...options, fnid: () => undefined }, 1, /`fnid`.*header/],
     ['a `find` that is no function', { ...options, find: 7 }, 1, /`find` to be a function.*number/],
     ['a list for nothing', { ...options, isRevoked: () => true }, 1, /there are no `secrets`/],
     ['a strange header', { ...options, header: 'x api key' }, 1, /`header`/],

@@ -92,7 +92,7 @@ describe('options', () => {
     [{ ...good, failoverWindowMs: -1 }, 'Expected `failoverWindowMs`'],
     [{ ...good, clockDifferenceMs: 0.5 }, 'Expected `clockDifferenceMs`'],
     [{ ...good, requestTimeoutMs: 9 }, 'Expected `requestTimeoutMs`'],
-    [{ ...good, hunter2: 1 }, '1 of its options are not known'],
+    [{ ...good, namspace: 'a' }, 'Did you mean `namespace`? The options are endpoints, '],
   ])('%j are refused', (options, fault) => {
     const { message } = faultOf(() => etcdSupport(options as never));
     expect(message).toContain(fault);

@@ -55,7 +55,7 @@ describe('the options', () => {
     [{ guards: 'none' }, 'got "none"'],
     [{ guards: [null, anybody] }, 'to be a class or have canActivate(), got null'],
     [{ guards: [() => true] }, 'to be a class or have canActivate()'],
-    [{ guards, toString: 1 }, 'The option `toString` is unknown.'],
+    [{ guards, toString: 1 }, 'has no option `toString`.'],
     [{ guards, path: '' }, 'to be plain, such as \'admin/snowflake\', got ""'],
     [{ guards, path: '/' }, 'to be plain'],
     [{ guards, path: ':any' }, 'got ":any"'],
@@ -63,7 +63,7 @@ describe('the options', () => {
     [{ guards, path: '..' }, 'to be plain'],
     [{ guards, path: 'a/./b' }, 'to be plain'],
     [{ guards, path: 7 }, 'got 7'],
-    [{ guards, pfad: 'x' }, 'The option `pfad` is unknown'],
+    [{ guards, pfad: 'x' }, 'has no option `pfad`. Did you mean `path`?'],
     [undefined, 'Expected the options to be an object, got undefined'],
   ])('%j are refused with the reason', (options, reason) => {
     expect(faultsOf(options)).toEqual([expect.stringContaining(reason)]);

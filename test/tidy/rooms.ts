@@ -25,22 +25,26 @@ export const ROOMS: readonly Room[] = [
   { room: 'shown', imports: ['url-schemes'], outside: [] },
   // Which of the names that there are was probably meant.
   { room: 'nearest', imports: [], outside: [] },
+  { room: 'option-faults', imports: ['errors', 'shown', 'nearest'], outside: [] },
   // Numbers in, ids out; from left to right: text <- layout <- seat <- generator.
   { room: 'core/clock', imports: [], outside: [] },
   { room: 'core/id-words', imports: [], outside: [] },
-  { room: 'core/text', imports: ['core/id-words', 'errors', 'shown'], outside: [] },
-  { room: 'core/layout', imports: ['core/text', ...BELOW_CORE], outside: [] },
+  {
+    room: 'core/text',
+    imports: ['core/id-words', 'option-faults', 'errors', 'shown'],
+    outside: [],
+  },
+  { room: 'core/layout', imports: ['core/text', 'option-faults', ...BELOW_CORE], outside: [] },
   { room: 'core/seat', imports: ['core/layout', ...BELOW_CORE], outside: [] },
   {
     room: 'core/generator',
-    imports: ['core/seat', 'core/layout', 'core/text', ...BELOW_CORE],
+    imports: ['core/seat', 'core/layout', 'core/text', 'option-faults', ...BELOW_CORE],
     outside: [],
   },
   // Names only: the entry `nestjs-snowflake/core`.
   { room: 'core/index', imports: ['core', 'errors'], outside: [] },
   // Time, timers and chance as ports; who this process is.
   { room: 'patience', imports: [], outside: [] },
-  { room: 'option-faults', imports: ['errors', 'shown', 'nearest'], outside: [] },
   // What the option `generator` takes; types, and how a value is told.
   { room: 'generator-kind', imports: [], typesOf: ['core', 'patience'], outside: [] },
   { room: 'lease', imports: ['patience', 'core', 'errors', 'shown', 'process-wide'], outside: [] },
@@ -130,20 +134,20 @@ export const ROOMS: readonly Room[] = [
   { room: 'orm/exact-text', imports: ['core', 'errors', 'shown'], outside: [] },
   {
     room: 'orm/typeorm',
-    imports: ['orm/exact-text', 'nest', 'core', 'errors', 'shown', 'process-wide'],
+    imports: ['orm/exact-text', 'nest', 'nearest', 'core', 'errors', 'shown', 'process-wide'],
     outside: ['typeorm', '@nestjs/common', '@nestjs/core'],
   },
   // Both are known by shape, so nothing of them is imported.
-  { room: 'orm/prisma', imports: ['nest', 'errors', 'shown'], outside: [] },
+  { room: 'orm/prisma', imports: ['nest', 'option-faults', 'errors', 'shown'], outside: [] },
   { room: 'orm/drizzle', imports: ['orm/exact-text', 'core'], outside: [] },
   {
     room: 'http',
-    imports: ['core', 'errors', 'shown'],
+    imports: ['core', 'option-faults', 'errors', 'shown'],
     outside: ['@nestjs/common', 'rxjs', 'rxjs/operators'],
   },
   {
     room: 'api-keys',
-    imports: ['core', 'errors', 'shown'],
+    imports: ['core', 'option-faults', 'errors', 'shown'],
     outside: ['@nestjs/common', 'node:crypto', 'node:zlib'],
   },
   {
@@ -160,7 +164,7 @@ export const ROOMS: readonly Room[] = [
   },
   {
     room: 'dashboard',
-    imports: ['nest', 'health', 'core', 'lease', 'patience', 'errors', 'shown'],
+    imports: ['nest', 'health', 'core', 'lease', 'option-faults', 'patience', 'errors', 'shown'],
     typesOf: ['generator-kind', 'lock'],
     outside: ['@nestjs/common', '@nestjs/core'],
   },
@@ -183,7 +187,17 @@ export const ROOMS: readonly Room[] = [
   },
   {
     room: 'testing',
-    imports: ['counters', 'lock', 'core', 'lease', 'patience', 'errors', 'shown', 'process-wide'],
+    imports: [
+      'counters',
+      'lock',
+      'core',
+      'lease',
+      'option-faults',
+      'patience',
+      'errors',
+      'shown',
+      'process-wide',
+    ],
     typesOf: ['nest'],
     outside: [],
   },

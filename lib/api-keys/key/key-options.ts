@@ -5,6 +5,7 @@
  * included.
  */
 import { SnowflakeError } from '../../errors.js';
+import { unknownNames } from '../../option-faults.js';
 import { shownShort } from '../../shown.js';
 import { readSecret, type ApiKeySecret } from './secrets.js';
 
@@ -68,7 +69,7 @@ export function readKeyOptions(
   const { prefix, pepper, secrets: given = {}, deriveWith } = all;
   const secrets = isObject(given) ? given : {};
   const faults = [
-    ...unknownNames(options, known),
+    ...unknownNames(all, known.join(', '), 'ApiKeys'),
     prefixFault(prefix),
     ...(isObject(given) ? letterFaults(Object.keys(given)) : [NO_SECRETS]),
   ];
@@ -103,16 +104,6 @@ export function refuseFaults(faults: readonly string[]): void {
   const details = { faults };
   const message = `The API key options are invalid. ${faults.join(' ')}`;
   throw new SnowflakeError('CONFIG_INVALID', message, { details });
-}
-
-/** A name may be a secret in the wrong place, unless it is short. */
-function unknownNames(options: unknown, known: readonly string[]): string[] {
-  return Object.keys(isObject(options) ? options : {})
-    .filter((name) => !known.includes(name))
-    .map((name) => {
-      const named = name.length <= 16 ? `The option ${shownShort(name)}` : 'An option';
-      return `${named} is unknown. The options are ${known.join(', ')}.`;
-    });
 }
 
 function prefixFault(prefix: unknown): string | undefined {

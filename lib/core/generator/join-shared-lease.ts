@@ -26,5 +26,7 @@ export function joinSharedLease(
 ): SnowflakeGenerator {
   if (!isSharedLease(shared)) throw notShared(shared);
   const seat = joinSeat(shared);
-  return new SnowflakeGenerator(seat, { ...shared, clock: seat.anchored(clock) });
+  const { aheadMsMax, sequenceStart } = shared;
+  const options = { aheadMsMax, sequenceStart, clock: seat.anchored(clock) };
+  return new SnowflakeGenerator(seat, options);
 }

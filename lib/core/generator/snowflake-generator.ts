@@ -9,6 +9,7 @@ import type { BitLayout } from '../layout/bit-layout.js';
 import { Block, BlockTaker } from './block-taker.js';
 import { callWords, withCallFields, type CallFields } from './call-words.js';
 import { systemClock, type Clock } from '../clock.js';
+import { refuse, unknownNames } from '../../option-faults.js';
 import { DecimalText } from '../text/decimal.js';
 import { checkedCount, tooWideForNumber } from './generator-errors.js';
 import { HIGH_WORD, IdWords, LOW_WORD } from '../id-words.js';
@@ -33,6 +34,8 @@ export interface GeneratorOptions {
   /** A number from 0 (inclusive) to 1 (exclusive). Default Math.random. */
   readonly random?: (() => number) | undefined;
 }
+
+const OPTIONS = 'aheadMsMax, sequenceStart, clock, random';
 
 /** `count` ids with the same high word; the low words begin at `low`, one step apart. */
 interface Run {
@@ -81,6 +84,7 @@ export class SnowflakeGenerator implements IdSource {
     private readonly seat: WorkerSeat,
     options: GeneratorOptions = {},
   ) {
+    refuse(unknownNames(options, OPTIONS, 'SnowflakeGenerator'));
     const { layout } = seat;
     this.layout = layout;
     this.clock = options.clock ?? systemClock;

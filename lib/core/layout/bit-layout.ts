@@ -6,6 +6,7 @@
  * compose are inverse to each other. What the bits are filled with is left to the generator.
  */
 import { SnowflakeError } from '../../errors.js';
+import { unknownNames } from '../../option-faults.js';
 import { shownShort } from '../../shown.js';
 import { systemClock, type Clock } from '../clock.js';
 import { IdWords } from '../id-words.js';
@@ -100,9 +101,10 @@ export class BitLayout {
     private readonly options: BitLayoutOptions,
     clock: Clock = systemClock,
   ) {
+    const faults = unknownNames(options, 'epoch, unitMs, fields', 'A layout');
     const { epoch = DEFAULT_EPOCH_MS, unitMs = 1 } = options;
     const epochMs = readEpoch(epoch, clock.now());
-    const faults = fieldsFaults(options.fields, unitMs);
+    faults.push(...fieldsFaults(options.fields, unitMs));
     if (typeof epochMs !== 'number') faults.push(epochMs.fault);
     if (typeof epochMs !== 'number' || faults.length > 0) throw invalidLayout(faults);
     this.epochMs = epochMs;

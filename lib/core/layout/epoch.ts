@@ -5,6 +5,7 @@
  * message that says what is wrong with it. Never "now", never the zone of the machine that reads
  * it.
  */
+import { refuse, unknownNames } from '../../option-faults.js';
 import { shown } from '../../shown.js';
 
 /**
@@ -47,6 +48,20 @@ export function readEpoch(epoch: unknown, nowMs: number): number | { readonly fa
     };
   }
   return ms;
+}
+
+/**
+ * The epoch that the options of a preset name, once none of them is misspelt: with another one than
+ * was meant, ids that exist are made again.
+ */
+export function epochIn(
+  options: { readonly epoch?: Epoch | undefined },
+  byDefault?: Epoch,
+  known = 'epoch',
+): Epoch | undefined {
+  refuse(unknownNames(options, known, 'The layout'));
+  const { epoch = byDefault } = options;
+  return epoch;
 }
 
 /** The epoch of a layout that there is, for another one: as text, whatever it is taken for. */

@@ -1,5 +1,5 @@
 /**
- * The layouts of other systems.
+ * The layouts of other systems, in one file, since they are one list.
  *
  * Promise: each is bit for bit what its system uses, so existing ids parse and new ids sort after
  * them. Where a system uses the 64th bit, the timestamp here is one bit shorter: the sign bit
@@ -8,7 +8,7 @@
 import { SnowflakeError } from '../../errors.js';
 import { shown } from '../../shown.js';
 import { BitLayout } from './bit-layout.js';
-import type { Epoch } from './epoch.js';
+import { epochIn, type Epoch } from './epoch.js';
 import type { FieldSpec } from './layout-fields.js';
 
 /** What every preset of another generator takes. */
@@ -52,24 +52,26 @@ const TIMESTAMP_BITS_MAX = 47;
 
 export const layoutsOfOthers = {
   /** Twitter's: 41 timestamp, 5 datacenter, 5 worker, 12 sequence, from 2010-11-04. */
-  twitter: ({ epoch }: LayoutOptions = {}) => datacenters(epoch),
+  twitter: (options: LayoutOptions = {}) => datacenters(options),
 
   /** ICH.Snowflake's: 41 timestamp, `workIdLength` worker, the rest of 22 sequence. */
-  ich: ({ workIdLength = 10, epoch }: IchLayoutOptions = {}) => {
+  ich: (options: IchLayoutOptions = {}) => {
+    const epoch = epochIn(options, undefined, 'workIdLength, epoch');
+    const { workIdLength = 10 } = options;
     checkBits('workIdLength', workIdLength, 1, 10);
     return split(workIdLength, LOW_BITS - workIdLength, epoch);
   },
 
   /** bwmarrin/snowflake's: 41 timestamp, 10 node, 12 step, from Twitter's epoch. */
-  bwmarrin: ({ epoch = TWITTER_EPOCH_MS }: LayoutOptions = {}) => split(10, 12, epoch),
+  bwmarrin: (options: LayoutOptions = {}) => split(10, 12, epochIn(options, TWITTER_EPOCH_MS)),
 
   /**
    * Sonyflake's: 39 timestamp of 10 ms, 8 sequence, 16 machine in the lowest bits, from
    * 2014-09-01.
    */
-  sonyflake: ({ epoch = SONYFLAKE_EPOCH_MS }: LayoutOptions = {}) =>
+  sonyflake: (options: LayoutOptions = {}) =>
     new BitLayout({
-      epoch,
+      epoch: epochIn(options, SONYFLAKE_EPOCH_MS),
       unitMs: 10,
       fields: [
         ['timestamp', 39],
@@ -82,15 +84,15 @@ export const layoutsOfOthers = {
    * hengyunabc/redis-id-generator's: 41 timestamp since 1970, 12 shard, 10 sequence; ends in
    * 2039.
    */
-  redisIdGenerator: ({ epoch = 0 }: LayoutOptions = {}) =>
-    layoutOf(epoch, 41, ['shard', 12], ['sequence', 10]),
+  redisIdGenerator: (options: LayoutOptions = {}) =>
+    layoutOf(epochIn(options, 0), 41, ['shard', 12], ['sequence', 10]),
 
   /**
    * Baidu uid-generator's: 28 timestamp of 1 s, 22 worker, 13 sequence; 8.5 years from the epoch.
    */
-  baidu: ({ epoch }: LayoutOptions = {}) =>
+  baidu: (options: LayoutOptions = {}) =>
     new BitLayout({
-      epoch,
+      epoch: epochIn(options),
       unitMs: 1000,
       fields: [
         ['timestamp', 28],
@@ -100,38 +102,46 @@ export const layoutsOfOthers = {
     }),
 
   /** Discord's: timestamp, 5 worker, 5 process, 12 increment, from 2015-01-01. */
-  discord: ({ epoch = DISCORD_EPOCH_MS }: LayoutOptions = {}) =>
-    layoutOf(epoch, 41, ['worker', 5], ['process', 5], ['sequence', 12]),
+  discord: (options: LayoutOptions = {}) =>
+    layoutOf(
+      epochIn(options, DISCORD_EPOCH_MS),
+      41,
+      ['worker', 5],
+      ['process', 5],
+      ['sequence', 12],
+    ),
 
   /**
    * Instagram's: timestamp, 13 shard, 10 sequence, from 2011-08-24; the signed 64 bits end in
    * 2046.
    */
-  instagram: ({ epoch = INSTAGRAM_EPOCH_MS }: LayoutOptions = {}) =>
-    layoutOf(epoch, 40, ['shard', 13], ['sequence', 10]),
+  instagram: (options: LayoutOptions = {}) =>
+    layoutOf(epochIn(options, INSTAGRAM_EPOCH_MS), 40, ['shard', 13], ['sequence', 10]),
 
   /**
    * The TSID of tsid-creator and Hypersistence: timestamp, `nodeBits` node, the rest of 22 counter,
    * from 2020-01-01. Its counter starts at random in each ms, that of new ids at 0. Its text is
    * `textForms.sortableCrockford32`.
    */
-  tsid: ({ nodeBits = 10, epoch = TSID_EPOCH_MS }: TsidLayoutOptions = {}) => {
+  tsid: (options: TsidLayoutOptions = {}) => {
+    const epoch = epochIn(options, TSID_EPOCH_MS, 'nodeBits, epoch');
+    const { nodeBits = 10 } = options;
     checkBits('nodeBits', nodeBits, 1, 20);
     return layoutOf(epoch, 41, ['node', nodeBits], ['sequence', LOW_BITS - nodeBits]);
   },
 
   /** MyBatis-Plus's IdWorker: the bits and the epoch of Twitter. */
-  mybatisPlus: ({ epoch }: LayoutOptions = {}) => datacenters(epoch),
+  mybatisPlus: (options: LayoutOptions = {}) => datacenters(options),
 
   /** Hutool's Snowflake: the bits and the epoch of Twitter. */
-  hutool: ({ epoch }: LayoutOptions = {}) => datacenters(epoch),
+  hutool: (options: LayoutOptions = {}) => datacenters(options),
 
   /**
    * ShardingSphere's: 41 timestamp, 10 worker, 12 sequence, from midnight of 2016-11-01 in the zone
    * of its machine. The default is UTC; in China give '2016-11-01T00:00:00+08:00'.
    */
-  shardingSphere: ({ epoch = SHARDING_SPHERE_EPOCH_MS }: LayoutOptions = {}) =>
-    split(10, 12, epoch),
+  shardingSphere: (options: LayoutOptions = {}) =>
+    split(10, 12, epochIn(options, SHARDING_SPHERE_EPOCH_MS)),
 
   /**
    * yitter's IdGenerator: timestamp, `workerIdBitLength` worker, `seqBitLength` sequence, from
@@ -140,7 +150,8 @@ export const layoutsOfOthers = {
    * is met by the rules of this package, not by its drift.
    */
   yitter: (options: YitterLayoutOptions = {}) => {
-    const { workerIdBitLength = 6, seqBitLength = 6, epoch = YITTER_EPOCH_MS } = options;
+    const epoch = epochIn(options, YITTER_EPOCH_MS, 'workerIdBitLength, seqBitLength, epoch');
+    const { workerIdBitLength = 6, seqBitLength = 6 } = options;
     checkBits('workerIdBitLength', workerIdBitLength, 1, 15);
     checkBits('seqBitLength', seqBitLength, 3, Math.min(21, LOW_BITS - workerIdBitLength));
     const timeBits = Math.min(TIMESTAMP_BITS_MAX, 63 - workerIdBitLength - seqBitLength);
@@ -151,17 +162,17 @@ export const layoutsOfOthers = {
    * nodejs-snowflake's: timestamp, 12 instance, 10 sequence, from 2019-01-01 as in its version 1.
    * Version 2 counts from its own start unless it is given `custom_epoch`: give the same here.
    */
-  nodejsSnowflake: ({ epoch = NODEJS_SNOWFLAKE_EPOCH_MS }: LayoutOptions = {}) =>
-    layoutOf(epoch, 41, ['instance', 12], ['sequence', 10]),
+  nodejsSnowflake: (options: LayoutOptions = {}) =>
+    layoutOf(epochIn(options, NODEJS_SNOWFLAKE_EPOCH_MS), 41, ['instance', 12], ['sequence', 10]),
 
   /** flake-idgen's: timestamp, 5 datacenter, 5 worker, 12 counter, from 1970; ends in 2039. */
-  flakeIdgen: ({ epoch = 0 }: LayoutOptions = {}) => datacenters(epoch),
+  flakeIdgen: (options: LayoutOptions = {}) => datacenters(options, 0),
 
   /**
    * Mastodon's: timestamp, from 1970, above 16 bits that it fills with a hash and a counter. There
    * is no worker in them, so that a single process can continue them.
    */
-  mastodon: ({ epoch = 0 }: LayoutOptions = {}) => layoutOf(epoch, 47, ['sequence', 16]),
+  mastodon: (options: LayoutOptions = {}) => layoutOf(epochIn(options, 0), 47, ['sequence', 16]),
 } as const;
 
 /** 41 timestamp, a worker field and the sequence, which fill 63 bits. */
@@ -169,8 +180,14 @@ export function split(workerBits: number, sequenceBits: number, epoch?: Epoch): 
   return layoutOf(epoch, 41, ['worker', workerBits], ['sequence', sequenceBits]);
 }
 
-function datacenters(epoch: Epoch = TWITTER_EPOCH_MS): BitLayout {
-  return layoutOf(epoch, 41, ['datacenter', 5], ['worker', 5], ['sequence', 12]);
+function datacenters(options: LayoutOptions, fallback: Epoch = TWITTER_EPOCH_MS): BitLayout {
+  return layoutOf(
+    epochIn(options, fallback),
+    41,
+    ['datacenter', 5],
+    ['worker', 5],
+    ['sequence', 12],
+  );
 }
 
 function layoutOf(epoch: Epoch | undefined, timeBits: number, ...below: FieldSpec[]): BitLayout {

@@ -4,6 +4,7 @@
  * Promise: a preset never changes, because it is part of every id made with it.
  */
 import { BitLayout } from './bit-layout.js';
+import { epochIn } from './epoch.js';
 import { layoutsOfOthers, split, type LayoutOptions } from './presets-of-others.js';
 
 /**
@@ -21,7 +22,7 @@ export const layouts = /* @__PURE__ */ Object.assign(
   // Not by a spread: bundlers keep one, with every layout, where only text forms are asked for.
   {
     /** 41 timestamp, 10 worker, 12 sequence, 1 ms: 1024 workers, 4096 ids per ms each, 69 years. */
-    snowflake: ({ epoch }: LayoutOptions = {}) => split(10, 12, epoch),
+    snowflake: (options: LayoutOptions = {}) => split(10, 12, epochIn(options)),
   } as const,
   layoutsOfOthers,
   {
@@ -29,9 +30,9 @@ export const layouts = /* @__PURE__ */ Object.assign(
      * 53 bits in all, so that ids fit in a JavaScript number: 38 timestamp of 10 ms, 8 worker,
      * 7 sequence: 256 workers, 12,800 ids per second each, 87 years.
      */
-    javascriptSafe: ({ epoch }: LayoutOptions = {}) =>
+    javascriptSafe: (options: LayoutOptions = {}) =>
       new BitLayout({
-        epoch,
+        epoch: epochIn(options),
         unitMs: 10,
         fields: [
           ['timestamp', 38],

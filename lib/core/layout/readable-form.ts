@@ -6,6 +6,7 @@
  * comes twice a year could not be read back.
  */
 import { SnowflakeError } from '../../errors.js';
+import { refuse, unknownNames } from '../../option-faults.js';
 import { quoted, shownShort } from '../../shown.js';
 import { decodedBy, notTextRefusal } from '../text/refusal.js';
 import type { TextForm } from '../text/text-form.js';
@@ -115,10 +116,9 @@ class ReadableForm implements TextForm {
  * form.decode('20220320133617924-5-0'); // 295913926632165376n
  * ```
  */
-export function readableForm(
-  layout: BitLayout,
-  { utcOffset = '+00:00' }: ReadableFormOptions = {},
-): TextForm {
+export function readableForm(layout: BitLayout, options: ReadableFormOptions = {}): TextForm {
+  refuse(unknownNames(options, 'utcOffset', 'readableForm()'));
+  const { utcOffset = '+00:00' } = options;
   return new ReadableForm(layout, offsetMsOf(utcOffset));
 }
 

@@ -6,6 +6,7 @@
  * key, wherever it was put. Who may see what an id names is not decided here.
  */
 import { SnowflakeError } from '../../errors.js';
+import { unknownNames } from '../../option-faults.js';
 import { shownShort } from '../../shown.js';
 import { OpaqueForm, type PublicIds } from './opaque-form.js';
 import { cipherOf, readKey, type PublicIdKey } from './public-id-key.js';
@@ -58,6 +59,7 @@ export function publicIds<const Prefix extends string>(
   if (key !== undefined || writeKey === '') named.unshift(['', key]);
   const read = named.map(([letter, one]) => [letter, readKey(nameOf(letter), one)] as const);
   const faults = [
+    ...unknownNames(options, 'prefix, key, keys, writeKey', 'publicIds()'),
     prefixFault(prefix),
     ...Object.keys(keys).map(letterFault),
     ...read.map(([, bytes]) => (typeof bytes === 'string' ? bytes : undefined)),

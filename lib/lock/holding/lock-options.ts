@@ -71,7 +71,7 @@ const TTL_MS_MIN = 100;
 const DEFAULTS = { ttlMs: 10_000, callTimeoutMs: 2000, drainMs: 10_000 };
 const SIGNAL_METHODS = ['throwIfAborted', 'addEventListener', 'removeEventListener'];
 const LABEL_LENGTH_MAX = 256;
-const LOCK_OPTIONS =
+export const LOCK_OPTIONS =
   'ttlMs, longestTtlMs, callTimeoutMs, drainMs, application, clock, monotonic, timers, random';
 export const HOLD_OPTIONS = 'ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, signal';
 
@@ -93,7 +93,7 @@ export function lockTerms(options: LockOptions = {}): LockTerms {
   };
 }
 
-export function lockFaults(options: LockOptions): string[] {
+export function lockFaults(options: LockOptions, known = LOCK_OPTIONS): string[] {
   const { clock = systemClock, monotonic = monotonicClock } = options;
   const { timers = systemTimers, random = Math.random } = options;
   const { ttlMs = DEFAULTS.ttlMs, longestTtlMs = ttlMs, application = '-' } = options;
@@ -101,7 +101,7 @@ export function lockFaults(options: LockOptions): string[] {
   const ttlFaults = wholeFaults('ttlMs', ttlMs, [TTL_MS_MIN, TTL_MS_MAX]);
   const longestMin = ttlFaults.length === 0 ? ttlMs : TTL_MS_MIN;
   return [
-    ...unknownNames(options, LOCK_OPTIONS, 'A lock'),
+    ...unknownNames(options, known, 'A lock'),
     ...ttlFaults,
     ...wholeFaults('longestTtlMs', longestTtlMs, [longestMin, TTL_MS_MAX]),
     ...wholeFaults('callTimeoutMs', callTimeoutMs, [10, 60_000]),

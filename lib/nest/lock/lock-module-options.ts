@@ -5,7 +5,7 @@
  */
 import { locksOf } from '../../backends/schemes.js';
 import { DistributedLock } from '../../lock/holding/distributed-lock.js';
-import { lockFaults, type LockOptions } from '../../lock/holding/lock-options.js';
+import { LOCK_OPTIONS, lockFaults, type LockOptions } from '../../lock/holding/lock-options.js';
 import type { LockStore } from '../../lock/lock-store.js';
 import { applicationName } from '../application-name.js';
 import { faultsOf, invalid } from '../config-faults.js';
@@ -25,7 +25,7 @@ export async function lockOf(given: LockModuleOptions): Promise<DistributedLock>
   }
   const { locks, application = applicationName(), ...others } = given;
   const options = { ...others, application };
-  const faults = lockFaults(options);
+  const faults = lockFaults(options, `locks, ${LOCK_OPTIONS}`);
   const store = await storeOf(locks, faults);
   if (faults.length === 0) {
     return new DistributedLock(store!, options);

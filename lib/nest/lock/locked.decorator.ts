@@ -8,7 +8,7 @@ import { Inject } from '@nestjs/common';
 import { SnowflakeError } from '../../errors.js';
 import { DistributedLock } from '../../lock/holding/distributed-lock.js';
 import { HOLD_OPTIONS, type HoldOptions } from '../../lock/holding/lock-options.js';
-import { nameFaults } from '../../option-faults.js';
+import { nameFaults, unknownNames } from '../../option-faults.js';
 import { shown } from '../../shown.js';
 
 /** Options of `@Locked()`. */
@@ -119,11 +119,10 @@ function withoutLocks(name: string | symbol): SnowflakeError {
 
 /** @returns what is wrong with it, for all to be said at once */
 export function lockedFaults({ key, options }: LockedMark, where: string): string[] {
-  const known = [...HOLD_OPTIONS.split(', '), 'onHeld'].filter((name) => name !== 'signal');
+  const known = HOLD_OPTIONS.replace('signal', 'onHeld');
   const { onHeld = 'throw' } = options;
-  const unknown = Object.keys(options).filter((name) => !known.includes(name));
   const faults = [
-    ...unknown.map((name) => `There is no option \`${name}\`; there are ${known.join(', ')}.`),
+    ...unknownNames(options, known, '@Locked'),
     ...(onHeld === 'throw' || onHeld === 'skip'
       ? []
       : [`Expected \`onHeld\` to be 'throw' or 'skip', got ${shown(onHeld)}.`]),

@@ -4,6 +4,7 @@
  * Promise: every new row in the arguments has its ids, or the call fails. Prisma itself is known by
  * its shape, so that one build serves all its majors.
  */
+import { refuse, unknownNames } from '../../option-faults.js';
 import { withIds } from './filled-arguments.js';
 import { modelsOf } from './marked-models.js';
 
@@ -50,6 +51,7 @@ interface Query {
  * ```
  */
 export function snowflakeIds(options: SnowflakeIdsOptions = {}): SnowflakeIdsExtension {
+  refuse(unknownNames(options, 'generator', 'snowflakeIds()'));
   const { generator } = options;
   return (client) => {
     const models = modelsOf(client);

@@ -6,7 +6,10 @@
  */
 import type { ColumnOptions } from 'typeorm';
 import { SnowflakeError } from '../../errors.js';
+import { nearest } from '../../nearest.js';
 import { shown } from '../../shown.js';
+
+const OWN_OPTIONS = ['type', 'primary', 'generator'];
 
 export function refuseDeclaration(
   prototype: object,
@@ -16,7 +19,7 @@ export function refuseDeclaration(
   const { type, primary, nullable } = column;
   const fault =
     propertyFault(prototype, property) ??
-    ('maker' in column ? 'The option `maker` is called `generator` now.' : undefined) ??
+    nameFault(column) ??
     typeFault(type) ??
     (primary && nullable ? 'A primary column cannot be `nullable`; leave it out.' : undefined);
   if (fault === undefined) return;
@@ -35,6 +38,16 @@ function propertyFault(prototype: object, property: string): string | undefined 
     'it to a string: a number is not exact beyond 2^53, and TypeORM cannot use bigint keys. ' +
     `Declare it as \`${property}: string\`.`
   );
+}
+
+/** Every other name is one of TypeORM, which has more of them in each version. */
+function nameFault(column: ColumnOptions): string | undefined {
+  if ('maker' in column) return 'The option `maker` is called `generator` now.';
+  for (const name of Object.keys(column)) {
+    const meant = OWN_OPTIONS.includes(name) ? undefined : nearest(name, OWN_OPTIONS);
+    if (meant !== undefined) return `There is no option \`${name}\`. Did you mean \`${meant}\`?`;
+  }
+  return undefined;
 }
 
 function typeFault(type: unknown): string | undefined {

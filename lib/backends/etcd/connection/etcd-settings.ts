@@ -5,6 +5,7 @@
  */
 import { SnowflakeError } from '../../../errors.js';
 import { windowFaults } from '../../../registry/loss-window.js';
+import { unknownNames } from '../../../option-faults.js';
 import { shown, shownUrl } from '../../../shown.js';
 import type { EtcdTls } from './http-request.js';
 
@@ -46,7 +47,7 @@ export function settingsOf(options: unknown): EtcdSettings {
   const { namespace = 'default', username, password, tls } = given;
   const { failoverWindowMs = 0, clockDifferenceMs = 1000, requestTimeoutMs = 1000 } = given;
   const faults = [
-    ...strangerFaults(given),
+    ...unknownNames(given, NAMES.join(', '), 'A store in etcd'),
     ...endpointFaults(given.endpoints),
     ...nameFaults(namespace),
     ...loginFaults(username, password),
@@ -69,13 +70,6 @@ function endpointUrl(text: string): URL {
   // The port of HTTP itself is not shown by a URL, nor told from none.
   if (!/:\d+\/?$/.test(text)) url.port = PORT;
   return url;
-}
-
-function strangerFaults(given: GivenOptions): string[] {
-  const count = Object.keys(given).filter((name) => !NAMES.includes(name as never)).length;
-  if (count === 0) return [];
-  // Their names are not shown: a connection string may have been spread into them.
-  return [`${count} of its options are not known; known are ${NAMES.join(', ')}.`];
 }
 
 function endpointFaults(endpoints: unknown): string[] {

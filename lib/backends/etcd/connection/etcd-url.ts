@@ -8,6 +8,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { SnowflakeError } from '../../../errors.js';
+import { unknownParameter } from '../../../option-faults.js';
 import { shownUrl } from '../../../shown.js';
 import { digitsOf, kindOf, schemeOf } from '../../../url-schemes.js';
 import type { GivenOptions } from './etcd-settings.js';
@@ -68,11 +69,7 @@ function hostFaults(hosts: string): string[] {
 
 function queryFaults(query: ReadonlyMap<string, string>, isTls: boolean): string[] {
   return [...query].flatMap(([name, value], at) => {
-    if (!KNOWN.includes(name)) {
-      const isCommon = COMMON_STRANGERS.split(' ').includes(name);
-      const which = isCommon ? `"${name}"` : `its parameter number ${at + 1}`;
-      return [`${which} is not known; known are ${KNOWN.join(', ')}`];
-    }
+    if (!KNOWN.includes(name)) return [unknownParameter([at, name], KNOWN, COMMON_STRANGERS)];
     if (/[=@]/.test(value)) {
       return [`its ${name} contains = or @, as if it were part of another connection string`];
     }

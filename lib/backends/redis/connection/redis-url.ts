@@ -8,6 +8,7 @@
  * Promise: a URL that cannot be meant so is refused with its fault. Nothing of it is repeated.
  */
 import { SnowflakeError } from '../../../errors.js';
+import { unknownParameter } from '../../../option-faults.js';
 import { shownUrl } from '../../../shown.js';
 import { kindOf, schemeOf } from '../../../url-schemes.js';
 
@@ -119,10 +120,7 @@ function sentinelLogin(query: Map<string, string>) {
 export function refuseQuery({ query }: RedisUrl, url: string, names: readonly string[]): void {
   for (const [at, [name, value]] of [...query].entries()) {
     if (!names.includes(name)) {
-      const which = COMMON_STRANGERS.split(' ').includes(name)
-        ? `"${name}"`
-        : `its parameter number ${at + 1}`;
-      throw invalidUrl(url, `${which} is not known; known are ${names.join(', ')}`);
+      throw invalidUrl(url, unknownParameter([at, name], names, COMMON_STRANGERS));
     }
     if (/[=@]/.test(value)) {
       throw invalidUrl(

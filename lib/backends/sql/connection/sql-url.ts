@@ -11,6 +11,7 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { SnowflakeError } from '../../../errors.js';
+import { unknownParameter } from '../../../option-faults.js';
 import { shownUrl } from '../../../shown.js';
 import { digitsOf, kindOf } from '../../../url-schemes.js';
 import type { SqlRegistryOptions } from '../sql-options.js';
@@ -135,11 +136,7 @@ function queryIn(url: string, text: string, known: readonly string[]): Map<strin
   const query = new Map(pairs);
   if (query.size < pairs.length) throw invalid(url, 'it gives one of its parameters twice');
   for (const [at, [name, value]] of pairs.entries()) {
-    if (!known.includes(name)) {
-      const isCommon = STRANGERS.split(' ').includes(name);
-      const which = isCommon ? `"${name}"` : `its parameter number ${at + 1}`;
-      throw invalid(url, `${which} is not known; known are ${known.join(', ')}`);
-    }
+    if (!known.includes(name)) throw invalid(url, unknownParameter([at, name], known, STRANGERS));
     if (/[=@]/.test(value)) {
       throw invalid(url, `its ${name} holds = or @, as if it were part of another URL`);
     }

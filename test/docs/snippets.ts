@@ -3,6 +3,7 @@
  * compiler in one program: each block is a module in memory, under the rules of tsconfig.json and
  * those of a stricter reader.
  */
+import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import ts from 'typescript';
 import { linesOf, type Finding, type TextFile } from '../tidy/check.js';
@@ -30,6 +31,20 @@ export function snippetsIn(file: TextFile): Snippet[] {
   return fencesIn(file)
     .filter(({ language }) => language === 'ts')
     .map(({ line, code }) => ({ path: file.path, line, code }));
+}
+
+/** The one block of a page in which a text stands, as JavaScript. */
+export function blockWith(path: string, text: string): string {
+  const blocks = snippetsIn({ path, text: readFileSync(join(ROOT, path), 'utf8') });
+  const [block, ...others] = blocks.filter(({ code }) => code.includes(text));
+  if (block === undefined || others.length > 0) throw new Error(`${path} has no one such block`);
+  const compilerOptions = {
+    target: ts.ScriptTarget.ES2022,
+    module: ts.ModuleKind.ES2022,
+    experimentalDecorators: true,
+    emitDecoratorMetadata: true,
+  };
+  return ts.transpileModule(block.code, { compilerOptions }).outputText;
 }
 
 /** Blocks that nobody would compile: not closed, marked otherwise, or an @example without one. */

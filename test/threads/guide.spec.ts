@@ -5,34 +5,21 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import ts from 'typescript';
 
 import { command } from '../cli/run-command.js';
-import { snippetsIn } from '../docs/snippets.js';
-import { ROOT } from '../tidy/tree.js';
+import { blockWith } from '../docs/snippets.js';
 import { until } from '../until.js';
 import { compileLibrary } from './compiled-library.js';
 
 const PATH = 'docs/guides/threads.md';
 
 /** The block of the guide with this line, as JavaScript beside the compiled library. */
-function blockWith(line: string): string {
-  const blocks = snippetsIn({ path: PATH, text: readFileSync(`${ROOT}/${PATH}`, 'utf8') });
-  const found = blocks.filter(({ code }) => code.includes(line));
-  expect(found).toHaveLength(1);
-  const compilerOptions = {
-    target: ts.ScriptTarget.ES2022,
-    module: ts.ModuleKind.ES2022,
-    experimentalDecorators: true,
-    emitDecoratorMetadata: true,
-  };
-  const { outputText } = ts.transpileModule(found[0]!.code, { compilerOptions });
-  return outputText
+const script = (line: string): string =>
+  blockWith(PATH, line)
     .replace("'nestjs-snowflake/core'", "'./lib/core/index.js'")
     .replace("'nestjs-snowflake'", "'./lib/index.js'");
-}
 
 const MAIN = (support: string): string => `import 'reflect-metadata';
 import { Module } from '@nestjs/common';
@@ -57,8 +44,8 @@ describe('a thread in a process that is told to stop', () => {
     const support = `${process.env['REDIS_URL']}?namespace=${randomUUID()}`;
     writeFileSync(`${folder}/package.json`, '{ "type": "module" }');
     writeFileSync(`${folder}/main.js`, MAIN(support));
-    writeFileSync(`${folder}/import-thread.js`, blockWith('class ImportThread'));
-    writeFileSync(`${folder}/import.worker.js`, blockWith('while (!isStopping)'));
+    writeFileSync(`${folder}/import-thread.js`, script('class ImportThread'));
+    writeFileSync(`${folder}/import.worker.js`, script('while (!isStopping)'));
     const child = spawn(process.execPath, [`${folder}/main.js`]);
     const said = { out: '', err: '' };
     child.stdout.setEncoding('utf8').on('data', (text: string) => (said.out += text));

@@ -58,6 +58,7 @@ export const OPERATING: Sources = {
   },
   'docs/operating/failure-modes.md': {
     '1 s': our.releaseMs,
+    '5 s': lease.maxDriftMs,
     '26 s': 'test/segments/several-stores.spec.ts: toBeGreaterThanOrEqual(26_000)',
     '10 ms': our.longestWaitMs,
     '10 s': our.silenceMs,

@@ -188,6 +188,10 @@ describe('registry create', () => {
     expect(created.out).toContain('none yet; the first process that leases sets it');
     const [seen] = json(await command(['registry', 'inspect', '--json', ...at]));
     expect(seen).toMatchObject({ fingerprint: '', era: 1, quarantineMs: 60_000, held: 0 });
+    const released = await command(['release', '99999', '--yes', ...at]);
+    expect(released.out).toMatch(
+      /^Worker id 99999 was never leased\. The registry \(.*\) is for no layout/,
+    );
     const again = await command(['registry', 'create', '--ttl', '600000', '--yes', ...at]);
     expect(again).toMatchObject({ code: 1 });
     expect(again.err).toContain('already exists');

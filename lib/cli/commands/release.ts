@@ -171,7 +171,13 @@ function nothingToDo(
   { key }: RegistryInspector,
 ): string {
   if (facts === undefined) return noRegistryText(key);
-  if (record === undefined) return `Worker id ${workerId} was never leased; it is free.`;
+  if (record === undefined) {
+    const free =
+      facts.fingerprint === ''
+        ? `The registry (${key}) is for no layout yet, which would say what worker ids there are.`
+        : 'It is free.';
+    return `Worker id ${workerId} was never leased. ${free}`;
+  }
   if (record.freeInMs === 0) {
     return `Worker id ${workerId} is free; its last range ended at ${utcText(record.ceilingMs)}.`;
   }

@@ -34,15 +34,20 @@ export function unknownNames(options: object, known: string, whose: string): str
 }
 
 /**
- * A parameter of a URL that does not exist.
+ * What is wrong with a parameter of a URL: there is none of that name, or its value is a part of
+ * another URL.
  *
- * @param at its place; the name is shown only if it is one of `strangers`: it may be a password
+ * @param strangers names that are no secret: any other may be a part of a password
  */
-export function unknownParameter(
-  [at, name]: readonly [at: number, name: string],
+export function parameterFault(
+  [at, [name, value]]: readonly [at: number, given: readonly [name: string, value: string]],
   known: readonly string[],
   strangers: string,
-): string {
+): string | undefined {
+  if (known.includes(name)) {
+    if (!/[=@]/.test(value)) return undefined;
+    return `its ${name} holds = or @, as if it were part of another URL: give its value alone`;
+  }
   const isCommon = strangers.split(' ').includes(name);
   const which = isCommon ? `"${name}"` : `its parameter number ${at + 1}`;
   const meant = nearest(name, known);

@@ -18,7 +18,7 @@ export function storeFaults(option: string, stores: unknown): string[] {
     ];
   }
   if (new Set(stores).size === stores.length) return [];
-  return [`The same store is given twice in \`${option}\`.`];
+  return [`The same store is given twice in \`${option}\`. Give each of them once.`];
 }
 
 /** Whoever made it. */

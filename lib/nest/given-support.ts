@@ -111,7 +111,9 @@ async function numberOf(source: WorkerIdSource, given: Given): Promise<number> {
   } catch (error) {
     if (isSnowflakeError(error)) throw error;
     const said = withoutSecrets(errorText(error));
-    throw new SnowflakeError('CONFIG_INVALID', `The function \`workerId\` failed: ${said}`, {
+    const text =
+      'The function `workerId` failed. Check what it asks; it must give a number. It said: ';
+    throw new SnowflakeError('CONFIG_INVALID', text + said, {
       cause: plainCause(error),
     });
   }

@@ -63,7 +63,7 @@ describe('the options', () => {
     [{ guards, path: '..' }, 'to be plain'],
     [{ guards, path: 'a/./b' }, 'to be plain'],
     [{ guards, path: 7 }, 'got 7'],
-    [{ guards, pfad: 'x' }, 'has no option `pfad`. Did you mean `path`?'],
+    [{ guards, pfad: 'x' }, 'has no option `pfad`. The options are guards, path'],
     [undefined, 'Expected the options to be an object, got undefined'],
   ])('%j are refused with the reason', (options, reason) => {
     expect(faultsOf(options)).toEqual([expect.stringContaining(reason)]);

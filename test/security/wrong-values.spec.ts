@@ -32,6 +32,12 @@ const URLS: readonly (readonly [url: string, use: (url: string) => unknown])[] =
   ['redis-ids+redis://127.0.0.1:1/0?tag=a&', openGenerator],
 ];
 
+/** What was expected, what there is, or what to do. */
+const HELP = new RegExp(
+  '\\b(Expected|The options are|known are|Supported forms|It starts with|have the form)\\b|' +
+    '\\b(is none of|written as|is for)\\b|: (give|take|write) |[.:] (Check|Give|Leave|Set|Use) ',
+);
+
 async function refusalOf(use: () => unknown): Promise<unknown> {
   try {
     const made = (await use()) as { close?: () => unknown; support?: { close?: () => unknown } };
@@ -47,6 +53,7 @@ async function oddityOf(error: unknown, named: RegExp): Promise<string | undefin
   const { code, message } = error as Error & { code?: string };
   if (!/^(CONFIG|ARGUMENT)_INVALID$/.test(String(code))) return `threw ${String(error)}`;
   if (!named.test(message)) return `did not name it: ${message}`;
+  if (!HELP.test(message)) return `did not say what was expected, or what to do: ${message}`;
   return (await shownError(error)).includes(TRACE) ? `showed a password: ${message}` : undefined;
 }
 

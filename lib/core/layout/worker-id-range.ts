@@ -22,9 +22,11 @@ export function workerIdRangeOf(
     const got = `got ${shown(fixed)}`;
     return { faults: [`Expected \`workerFields\` to be numbers by name, { room: 1 }, ${got}.`] };
   }
+  const names = layout.workerFields.map((field) => field.name);
+  const known = names.join(', ') || 'none';
   const faults = Object.keys(fixed)
-    .filter((name) => !layout.workerFields.some((field) => field.name === name))
-    .map((name) => `\`workerFields.${name}\` is not a worker field of this layout.`);
+    .filter((name) => !names.includes(name))
+    .map((name) => `\`workerFields.${name}\` is none of the worker fields, which are ${known}.`);
   let min = 0;
   let count = layout.workerIdMax + 1;
   let isFree = false;

@@ -8,7 +8,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { SnowflakeError } from '../../../errors.js';
-import { unknownParameter } from '../../../option-faults.js';
+import { parameterFault } from '../../../option-faults.js';
 import { shownUrl } from '../../../shown.js';
 import { digitsOf, kindOf, schemeOf } from '../../../url-schemes.js';
 import type { GivenOptions } from './etcd-settings.js';
@@ -24,7 +24,9 @@ const COMMON_STRANGERS = 'name ns prefix user username password ssl tls cacert c
 /** @throws SnowflakeError CONFIG_INVALID */
 export function optionsOfUrl(url: string): GivenOptions {
   if (/[\s\p{C}]/u.test(url)) {
-    throw invalidUrl(url, ['it contains a space, a line break or another invisible character']);
+    throw invalidUrl(url, [
+      'it contains a space, a line break or another invisible character: take it out',
+    ]);
   }
   if (/\/\/[^?]*[/@][^?]*@/.test(url)) {
     throw invalidUrl(url, ['a / or @ in its user or password must be written %2F or %40']);
@@ -68,11 +70,10 @@ function hostFaults(hosts: string): string[] {
 }
 
 function queryFaults(query: ReadonlyMap<string, string>, isTls: boolean): string[] {
-  return [...query].flatMap(([name, value], at) => {
-    if (!KNOWN.includes(name)) return [unknownParameter([at, name], KNOWN, COMMON_STRANGERS)];
-    if (/[=@]/.test(value)) {
-      return [`its ${name} contains = or @, as if it were part of another connection string`];
-    }
+  return [...query].flatMap((given, at) => {
+    const [name] = given;
+    const fault = parameterFault([at, given], KNOWN, COMMON_STRANGERS);
+    if (fault !== undefined) return [fault];
     const isOfTls = name === 'servername' || FILES.includes(name);
     return isOfTls && !isTls ? [`its ${name} is for TLS: write etcds://`] : [];
   });

@@ -8,7 +8,7 @@
  * Promise: a URL that cannot be meant so is refused with its fault. Nothing of it is repeated.
  */
 import { SnowflakeError } from '../../../errors.js';
-import { unknownParameter } from '../../../option-faults.js';
+import { parameterFault } from '../../../option-faults.js';
 import { shownUrl } from '../../../shown.js';
 import { kindOf, schemeOf } from '../../../url-schemes.js';
 
@@ -41,7 +41,10 @@ const COMMON_STRANGERS =
 /** @throws SnowflakeError CONFIG_INVALID */
 export function parseRedisUrl(url: string): RedisUrl {
   if (/[\s\p{C}]/u.test(url)) {
-    throw invalidUrl(url, 'it contains a space, a line break or another invisible character');
+    throw invalidUrl(
+      url,
+      'it contains a space, a line break or another invisible character: take it out',
+    );
   }
   if (/\/\/[^?]*[/@][^?]*@/.test(url)) {
     throw invalidUrl(url, 'a / or @ in its user or password must be written %2F or %40');
@@ -118,16 +121,9 @@ function sentinelLogin(query: Map<string, string>) {
 
 /** Parameters that nobody knows, and those that are names and yet part of a connection string. */
 export function refuseQuery({ query }: RedisUrl, url: string, names: readonly string[]): void {
-  for (const [at, [name, value]] of [...query].entries()) {
-    if (!names.includes(name)) {
-      throw invalidUrl(url, unknownParameter([at, name], names, COMMON_STRANGERS));
-    }
-    if (/[=@]/.test(value)) {
-      throw invalidUrl(
-        url,
-        `its ${name} contains = or @, as if it were part of another connection string`,
-      );
-    }
+  for (const pair of [...query].entries()) {
+    const fault = parameterFault(pair, names, COMMON_STRANGERS);
+    if (fault !== undefined) throw invalidUrl(url, fault);
   }
 }
 

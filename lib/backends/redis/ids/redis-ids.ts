@@ -71,7 +71,7 @@ function nodesOf(redis: RedisIdsOptions['redis']): readonly GivenRedis[] {
   const nodes = Array.isArray(redis) ? (redis as readonly GivenRedis[]) : [redis as GivenRedis];
   // Two connections to one database would be two stores that are one.
   const isTwice = nodes.some((node, at) => nodes.indexOf(node) < at);
-  if (isTwice) throw refused(['The same Redis is given twice in `redis`.']);
+  if (isTwice) throw refused(['The same Redis is given twice in `redis`. Give each of them once.']);
   return nodes;
 }
 

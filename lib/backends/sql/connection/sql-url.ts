@@ -11,7 +11,7 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { SnowflakeError } from '../../../errors.js';
-import { unknownParameter } from '../../../option-faults.js';
+import { parameterFault } from '../../../option-faults.js';
 import { shownUrl } from '../../../shown.js';
 import { digitsOf, kindOf } from '../../../url-schemes.js';
 import type { SqlRegistryOptions } from '../sql-options.js';
@@ -56,7 +56,9 @@ const STRANGERS =
 /** @throws SnowflakeError CONFIG_INVALID */
 export function parseSqlUrl(url: string): ServerUrl | FileUrl {
   const dialect = kindOf(url);
-  if (/[\s\p{C}]/u.test(url)) throw invalid(url, 'it contains a space or an invisible character');
+  if (/[\s\p{C}]/u.test(url)) {
+    throw invalid(url, 'it contains a space or an invisible character: take it out');
+  }
   return dialect === 'sqlite'
     ? fileUrl(url)
     : serverUrl(url, dialect === 'mysql' ? dialect : 'postgres');
@@ -135,11 +137,9 @@ function queryIn(url: string, text: string, known: readonly string[]): Map<strin
   const pairs = [...new URLSearchParams(text)];
   const query = new Map(pairs);
   if (query.size < pairs.length) throw invalid(url, 'it gives one of its parameters twice');
-  for (const [at, [name, value]] of pairs.entries()) {
-    if (!known.includes(name)) throw invalid(url, unknownParameter([at, name], known, STRANGERS));
-    if (/[=@]/.test(value)) {
-      throw invalid(url, `its ${name} holds = or @, as if it were part of another URL`);
-    }
+  for (const pair of pairs.entries()) {
+    const fault = parameterFault(pair, known, STRANGERS);
+    if (fault !== undefined) throw invalid(url, fault);
   }
   return query;
 }
@@ -148,7 +148,7 @@ function optionsIn(url: string, query: ReadonlyMap<string, string>): SqlRegistry
   const number = (name: string) => (query.has(name) ? digitsOf(query.get(name)!) : undefined);
   const replicated = query.get('replicated');
   if (replicated !== undefined && replicated !== 'true' && replicated !== 'false') {
-    throw invalid(url, 'its replicated is neither true nor false');
+    throw invalid(url, 'its replicated is none of true, false');
   }
   return {
     namespace: query.get('namespace'),

@@ -22,8 +22,9 @@ export function isOfAnother(
 /**
  * What servers before this one granted ends below the safe floor. A range of another one that lasts
  * and does not was granted since this one began, which is a loss; and the floor is above it then,
- * so that nobody proves the same again. Where the other one took over from this one, whose eras are
- * fewer, this one was left: what it granted since then may be somebody else's.
+ * so that nobody proves the same again. This one had been left for the other then: what it granted
+ * before this era may be somebody else's. Eras tell nothing of who took over from whom: those of two
+ * incarnations, or of two replicas that lagged, are counted from different beginnings.
  */
 export function heardOf(
   header: RegistryHeader,
@@ -31,14 +32,13 @@ export function heardOf(
   reckoned?: ReckonedTime,
 ): RegistryHeader {
   if (seen === undefined || !isOfAnother(header, seen)) return header;
-  const { incarnation, haveMs, era: seenEra = 0 } = seen;
+  const { haveMs, era: seenEra = 0 } = seen;
   if (haveMs <= header.safeFloorMs || haveMs >= nowOf(header) + SANE_MS) return header;
   const begun = afterLoss({ ...header, era: Math.max(header.era, seenEra) });
   // A floor that is ahead of a clock that stays behind would stop everybody until that is there.
   const lost = withHeard(begun, reckoned);
   const safeFloorMs = Math.max(lost.safeFloorMs, haveMs);
-  const wasLeft = incarnation === header.incarnation && seenEra >= header.era;
-  return { ...lost, safeFloorMs, ...(wasLeft && { leftEra: lost.era }) };
+  return { ...lost, safeFloorMs, leftEra: lost.era };
 }
 
 /** True for a holder whose range a server granted, or extended, that had been left. */

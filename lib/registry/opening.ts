@@ -11,9 +11,6 @@ import { SANE_MS, contests, contested, isForAnother } from './layout-claim.js';
 import { clockAt, nowAt, nowOf, witnessedTime } from './registry-clock.js';
 import type { RegistryHeader, Step, StoreReading } from './slice.js';
 
-/** How exactly a survivor tells how far ahead the registry was that was lost. */
-const HEARD_STEP_MS = 1000;
-
 /** Of the protocol. A registry that is kept by another one is left alone. */
 export const VERSION = '1';
 
@@ -78,16 +75,15 @@ export function withLoss(stored: RegistryHeader, reading: StoreReading): Registr
 /**
  * The registry before the last loss may have been ahead of this one: its store's clock was set
  * back, and what it had added was forgotten with the rest. Whoever was told its time brings it, and
- * what was forgotten then ends as much later. It is taken in whole steps, so that a fleet of
- * survivors, whose messages take some ms more or less, moves it once.
+ * what was forgotten then ends as much later. It is taken as it was told: a floor that is moved
+ * further would hide that another server granted more.
  */
 export function withHeard(header: RegistryHeader, reckoned?: ReckonedTime): RegistryHeader {
   if (reckoned === undefined) return header;
-  const heardMs = reckoned.nowMs - nowOf(header);
-  const behindMs = Math.ceil(heardMs / HEARD_STEP_MS) * HEARD_STEP_MS;
+  const behindMs = Math.ceil(reckoned.nowMs - nowOf(header));
   const safeFloorMs = header.safeFloorMs + behindMs;
   const slewMs = header.slewMs + behindMs;
-  const isSane = behindMs > 0 && heardMs < SANE_MS;
+  const isSane = behindMs > 0 && behindMs < SANE_MS;
   // This clock has passed all that was forgotten, however far the old one was.
   if (!isSane || safeFloorMs <= nowOf(header)) return header;
   // What was granted since began at the old floor, and goes on above the new one.

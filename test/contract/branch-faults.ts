@@ -29,7 +29,7 @@ export const BRANCH_FAULTS: readonly Fault[] = [
   {
     name: 'what a server granted that had been left is kept',
     by: 'has everybody leave who was granted a range by a server that had been left',
-    edits: [inBranch('...(wasLeft && { leftEra: lost.era })', '')],
+    edits: [inBranch(', leftEra: lost.era }', ' }')],
   },
   {
     name: 'the holder who knew leaves as well',
@@ -37,9 +37,11 @@ export const BRANCH_FAULTS: readonly Fault[] = [
     edits: [inBranch('&& !isOfAnother(header, seen);', '&& seen !== undefined;')],
   },
   {
-    name: 'the server that took over takes itself for the one that was left',
-    by: 'has nobody leave for the holder of a server from before it, however late it comes',
-    edits: [inBranch('...(wasLeft && ', '...(header && ')],
+    name: 'who counted more eras took over',
+    by: 'has them leave also where the other server counted fewer eras, or those of another incarnation',
+    edits: [
+      inBranch(', leftEra: lost.era }', ', ...(seenEra >= header.era && { leftEra: lost.era }) }'),
+    ],
   },
   {
     name: 'every range of another server is a proof',

@@ -47,11 +47,11 @@ export const TIME_CASES: readonly ContractCase[] = [
     needs: NEEDS,
     async run(bench) {
       const { holder, grant } = await bench.holder(POOL);
-      const clocks = clocksOf(holder, bench.nowMs);
       await stepBackAndLose(bench);
+      const lostMs = bench.nowMs;
       const first = await bench.newcomer(POOL);
       await bench.patiently(() => first.acquire());
-      await holder.renew(clocks);
+      await holder.renew(clocksOf(holder, bench.nowMs + BACK_MS, bench.nowMs - lostMs));
       const next = await bench.newcomer(POOL);
       const floors = [
         (await bench.patiently(() => first.renew())).floorMs,

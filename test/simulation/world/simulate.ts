@@ -5,6 +5,7 @@
  * the faults end, the fleet must be making ids again within a stated time.
  */
 import { SettableTime } from '../../../lib/testing/settable-time.js';
+import { SAME_ANSWER_MS_MAX } from '../../../lib/registry/latest-operation.js';
 import { HEADER_AGE_MS } from '../../../lib/registry/stored-slice.js';
 import { FAULTS } from './faults.js';
 import { Fleet } from './fleet.js';
@@ -209,7 +210,9 @@ class Simulation {
  * When the last fault is over: a quarantine of one lease and the loss window, another lease held
  * by nobody, both at half speed while a registry's clock comes home, and the retries.
  */
-function recoveryMs({ ttlMsMax, failoverWindowMs, clockDifferenceMs }: Plan): number {
+function recoveryMs({ scenario, ttlMsMax, failoverWindowMs, clockDifferenceMs }: Plan): number {
   const lossWindowMs = failoverWindowMs + clockDifferenceMs + HEADER_AGE_MS;
-  return 2 * (2 * ttlMsMax + lossWindowMs) + 10_000;
+  // Over rows whoever asks the same again waits so long for an answer that never comes.
+  const lostMs = scenario.isOverRows ? SAME_ANSWER_MS_MAX : 0;
+  return 2 * (2 * ttlMsMax + lossWindowMs) + 10_000 + lostMs;
 }

@@ -9,11 +9,11 @@ end
 local function heardOf(seenIncarnation, seenServer, seenEra, have)
   if not isOfAnother(seenIncarnation, seenServer) then return end
   if have <= safeFloor or have >= now + SANE_MS then return end
-  local wasLeft = seenIncarnation == incarnation and seenEra >= era
   era = math.max(era, seenEra)
   noteLoss()
   -- A floor ahead of a clock that stays behind would stop everybody until that is there.
   hear()
   safeFloor = math.max(safeFloor, have)
-  if wasLeft then leftEra = era end
+  -- It had been left then, whatever eras say: they are counted from different beginnings.
+  leftEra = era
 end

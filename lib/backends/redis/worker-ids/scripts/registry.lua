@@ -5,7 +5,6 @@
 -- Answer   a status and its values; or 'layout-mismatch' or 'other-version' and what is stored
 local layout, ttl, lossWindow, random = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local SANE_MS = 86400000 -- a ceiling further ahead is a fault of the holder's clock
-local HEARD_STEP_MS = 1000 -- so exactly a survivor tells the time of a registry that was lost
 
 local lastFingerprint, lastQuarantine, safeFloor, operations, leftEra = unpack(redis.call('HMGET',
   key, 'fingerprint', 'quarantine', 'safeFloor', 'operations', 'leftEra'))
@@ -20,10 +19,9 @@ end
 -- brings it, and what was forgotten then ends as much later.
 local function hear()
   if not reckonedNow then return end
-  local heard = reckonedNow - now
-  local behind = math.ceil(heard / HEARD_STEP_MS) * HEARD_STEP_MS
+  local behind = math.ceil(reckonedNow - now)
   -- This clock has passed all that was forgotten, however far the old one was.
-  if behind <= 0 or heard >= SANE_MS or safeFloor + behind <= now then return end
+  if behind <= 0 or behind >= SANE_MS or safeFloor + behind <= now then return end
   slew, now, safeFloor = slew + behind, now + behind, safeFloor + behind
   era = era + 1
 end

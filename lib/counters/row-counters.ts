@@ -97,9 +97,9 @@ export class RowCounters implements CounterStore {
     const text = counterText(header, row);
     const version = stored?.version;
     const write = { key: counter, number: row.next, text, version, server };
-    if (await this.#rows.write(write)) return { answer };
-    refused.note(version, server);
-    return undefined;
+    const isWritten = await this.#rows.write(write);
+    if (isWritten === false) refused.note(version, server);
+    return isWritten === true ? { answer } : undefined;
   }
 }
 

@@ -139,24 +139,29 @@ export class RowLocks implements LockStore {
     const { answer, header, row } = rule(stored, reading);
     if (header !== undefined && isNews(stored.header, header)) {
       const isWritten = await this.#writeHeader(stored, header, server);
-      if (!isWritten) refused.note(stored.headerRow?.version, server);
-      return isWritten && row === undefined ? { answer } : undefined;
+      if (isWritten === false) refused.note(stored.headerRow?.version, server);
+      return isWritten === true && row === undefined ? { answer } : undefined;
     }
     if (header === undefined || row === undefined) return { answer };
-    if (!(await this.#writeRow(lock, { stored, header, row, server }))) {
+    const isWritten = await this.#writeRow(lock, { stored, header, row, server });
+    if (isWritten === false) {
       refused.note(stored.headerRow?.version, stored.lockRow?.version, server);
-      return undefined;
     }
+    if (isWritten !== true) return undefined;
     await this.#sweep(nowOf(header));
     return { answer };
   }
 
-  #writeHeader({ headerRow }: Stored, header: LockHeader, server: string): Promise<boolean> {
+  #writeHeader(
+    { headerRow }: Stored,
+    header: LockHeader,
+    server: string,
+  ): Promise<boolean | undefined> {
     const row = { key: HEADER_KEY, number: HEADER_NUMBER, text: headerText(header) };
     return this.#rows.write({ ...row, version: headerRow?.version, server });
   }
 
-  #writeRow(lock: string, { stored, header, row, server }: ToWrite): Promise<boolean> {
+  #writeRow(lock: string, { stored, header, row, server }: ToWrite): Promise<boolean | undefined> {
     const { headerRow, lockRow } = stored;
     return this.#rows.write({
       key: lock,

@@ -39,7 +39,8 @@ export class BlockMaker {
     // At once: each step waits for all of a fleet that starts with this registry.
     const writes = blocks.map((block) => slice.rowsOf(block)).filter(({ rows }) => rows.length > 0);
     const taken = await Promise.all(writes.map((write) => this.#store.write(write)));
-    if (taken.includes(false)) return false;
-    return this.#store.write(slice.write([], headerRow(withBlocks(header, blocks))));
+    if (taken.some((isTaken) => isTaken !== true)) return false;
+    const made = headerRow(withBlocks(header, blocks));
+    return (await this.#store.write(slice.write([], made))) === true;
   }
 }

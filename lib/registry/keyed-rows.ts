@@ -65,8 +65,10 @@ export interface KeyedRows {
   /**
    * One atomic step, taken only if the row has its version, the server is the one named, and the
    * row of `onlyWith` has its own version.
+   *
+   * @returns false where it was not taken; undefined where the store says that others were at it
    */
-  write(write: KeyedWrite): Promise<boolean>;
+  write(write: KeyedWrite): Promise<boolean | undefined>;
   /**
    * Deletes rows whose number is less, some thousands at most; for locks, whose names come and go.
    * Whoever does without it keeps every name for ever.

@@ -206,8 +206,10 @@ export class RegistrySupport implements IDistributedSupport {
     slots: Changes['slots'],
     { count, refused }: Tries,
   ): Promise<boolean> {
-    if (await this.#store.write(write)) return true;
-    if (this.#store.comparesRows !== true || count < UNSUSPECTED_COUNT) return false;
+    const isTaken = await this.#store.write(write);
+    if (isTaken === true) return true;
+    const isSuspect = isTaken === false && this.#store.comparesRows === true;
+    if (!isSuspect || count < UNSUSPECTED_COUNT) return false;
     // The next attempt may be about other rows.
     const found = await this.#read(slots.map(({ workerId }) => workerId));
     const now = restsOf(found.write(slots));

@@ -127,9 +127,10 @@ export interface SliceStore {
    * ids are used for the first time, up to 128 rows that are not there come at once: a store may
    * make them in one step.
    *
-   * @returns false where a step was not taken; those before it may have been
+   * @returns false where a step was not taken, or undefined where the store says that others were
+   *   at it; those before it may have been
    */
-  write(write: SliceWrite): Promise<boolean>;
+  write(write: SliceWrite): Promise<boolean | undefined>;
   /** As `IDistributedSupport.advice`. */
   advice?(): Promise<string[]>;
   /** What `snowflake doctor` says of the server and its settings, besides the advice. */

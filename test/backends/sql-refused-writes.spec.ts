@@ -35,10 +35,10 @@ afterAll(async () => {
   await lab.end();
 });
 
-async function withTrigger(): Promise<void> {
+async function withTrigger(body = 'RETURN NULL;'): Promise<void> {
   await admin.query(
-    `CREATE OR REPLACE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS ` +
-      `'BEGIN RETURN NULL; END'`,
+    `CREATE OR REPLACE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$ ` +
+      `BEGIN ${body} END $$`,
   );
   await admin.query(
     `CREATE TRIGGER swallow BEFORE INSERT OR UPDATE ON ${name} ` +
@@ -91,7 +91,7 @@ describe.each(USES)('a write that is not carried out, of %s', (_name, create, us
 
   it.each([
     ['row-level security', withRowSecurity, () => reader],
-    ['a trigger', withTrigger, () => admin],
+    ['a trigger', () => withTrigger(), () => admin],
   ])('is named where %s came after the first', async (_what, change, pool) => {
     // A store that is new grants nothing for a while.
     await until(async () => {
@@ -100,5 +100,18 @@ describe.each(USES)('a write that is not carried out, of %s', (_name, create, us
     });
     await change();
     expect((await failureOf(use(pool()))).message).toContain(SAYS);
+  });
+
+  it('is not one that others were in the way of, as the database says', async () => {
+    await admin.query(`CREATE SEQUENCE ${name}_tries`);
+    try {
+      await withTrigger(
+        `IF nextval('${name}_tries') > 11 THEN RETURN NEW; END IF; ` +
+          `RAISE EXCEPTION USING ERRCODE = 'serialization_failure';`,
+      );
+      await expect(use(admin)).resolves.toHaveProperty('status');
+    } finally {
+      await admin.query(`DROP SEQUENCE ${name}_tries`);
+    }
   });
 });

@@ -17,7 +17,7 @@ export const TIME_IS_KEPT = {
 };
 
 /** What an empty store made of it. */
-export async function keptTimeIn(store: SliceStore): Promise<typeof TIME_IS_KEPT> {
+export async function keptTimeIn(store: SliceStore): Promise<object> {
   const read = async () => {
     const { server, rows } = await store.read({ workerIds: [0] });
     const { version, ceilingMs = 0 } = rows.find(({ workerId }) => workerId === HEADER_ID) ?? {};

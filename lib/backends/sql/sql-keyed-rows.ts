@@ -59,9 +59,10 @@ export class SqlKeyedRows implements KeyedRows {
     return readIn(await this.#session.read((statements) => statements.readKeyed()));
   }
 
-  async write(write: KeyedWrite): Promise<boolean> {
+  async write(write: KeyedWrite): Promise<boolean | undefined> {
     const change = { ...write, nextVersion: versionAfter(write.version) };
-    return (await this.#session.written((statements) => statements.writeKeyed(change))) === 1;
+    const count = await this.#session.written((statements) => statements.writeKeyed(change));
+    return count === undefined ? undefined : count === 1;
   }
 
   async sweep(below: bigint): Promise<boolean> {

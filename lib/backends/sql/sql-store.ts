@@ -80,15 +80,16 @@ export class SqlStore implements SliceStore {
     });
   }
 
-  async write(write: SliceWrite): Promise<boolean> {
+  async write(write: SliceWrite): Promise<boolean | undefined> {
     const { server, headerVersion, rows, isTimeOnly = false } = write;
     const own = headerChange(write);
-    if (own !== undefined && !(await this.#writeRow(own, isTimeOnly))) return false;
+    let isWritten = own === undefined || (await this.#writeRow(own, isTimeOnly));
     const rests = { server, headerVersion: own?.nextVersion ?? headerVersion };
     for (const change of changesOf(rows)) {
-      if (!(await this.#writeRow({ ...change, ...rests }))) return false;
+      if (isWritten !== true) break;
+      isWritten = await this.#writeRow({ ...change, ...rests });
     }
-    return true;
+    return isWritten;
   }
 
   advice(): Promise<string[]> {
@@ -110,9 +111,9 @@ export class SqlStore implements SliceStore {
   }
 
   /** @param isEnough where it has been written already, or what follows will be refused */
-  async #writeRow(change: RowChange, isEnough = false): Promise<boolean> {
+  async #writeRow(change: RowChange, isEnough = false): Promise<boolean | undefined> {
     const count = await this.#session.written((statements) => statements.write(change));
-    if (count === undefined) return false;
+    if (count === undefined) return undefined;
     return isEnough || count === 1 + (change.moreWorkerIds?.length ?? 0);
   }
 }

@@ -17,6 +17,7 @@ const COUNTER = [...OPENING, CLOCK, 'counters/scripts/numbers', 'counters/script
 /** Where nobody has said how much a restart loses. */
 const KEPT_COUNTER = [...COUNTER, 'counters/scripts/file'];
 const LOCK = [...OPENING, CLOCK, 'counters/scripts/numbers', 'locks/scripts/lock'];
+const HEARD_LOCK = [...LOCK, 'locks/scripts/highest'];
 const SCRIPTS = {
   acquire: [...HOLDERS, BRANCH, 'worker-ids/scripts/search', 'worker-ids/scripts/acquire'],
   renew: [...HOLDERS, BRANCH, 'worker-ids/scripts/renew'],
@@ -29,8 +30,8 @@ const SCRIPTS = {
   createKeptCounter: [...KEPT_COUNTER, 'counters/scripts/create'],
   counters: [MOMENT, 'counters/scripts/counters'],
   durability: ['counters/scripts/durability'],
-  acquireLock: [...LOCK, 'locks/scripts/acquire'],
-  extendLock: [...LOCK, 'locks/scripts/extend'],
+  acquireLock: [...HEARD_LOCK, 'locks/scripts/acquire'],
+  extendLock: [...HEARD_LOCK, 'locks/scripts/extend'],
   releaseLock: [...LOCK, 'locks/scripts/release'],
   isLockFree: [MOMENT, 'locks/scripts/is-free'],
   locks: [MOMENT, 'locks/scripts/locks'],

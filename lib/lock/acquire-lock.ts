@@ -5,7 +5,15 @@
  * until whoever may have been granted it before has ended.
  */
 import { nowOf } from '../registry/registry-clock.js';
-import { created, heard, heardEra, opened, raised, waitMsOf } from './lock-opening.js';
+import {
+  created,
+  heard,
+  heardEra,
+  heardHighest,
+  opened,
+  raised,
+  waitMsOf,
+} from './lock-opening.js';
 import type { LockHeader, LockReading, LockRow, LockSlice, LockStep } from './lock-slice.js';
 import type { AcquireAnswer, AcquireRequest } from './lock-store.js';
 import { nextToken } from './token.js';
@@ -40,11 +48,12 @@ export function acquireLock(
 
 function openedFor(
   { header, row }: LockSlice,
-  { longestMs, have, era }: AcquireRequest,
+  { longestMs, have, era, highest }: AcquireRequest,
   reading: LockReading,
 ): LockHeader {
-  if (header === undefined) return heardEra(created(longestMs, reading), era, reading);
-  const moved = heardEra(opened(header, reading), era, reading);
+  if (header === undefined) return heardEra(created(longestMs, reading, highest), era, reading);
+  const told = heardHighest(opened(header, reading), highest, reading);
+  const moved = heardEra(told, era, reading);
   const known = heard(moved, row, { have, reading });
   return raised(known, longestMs, reading);
 }

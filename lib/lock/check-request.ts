@@ -5,7 +5,7 @@
  */
 import { shown } from '../shown.js';
 import { nameFaults, refused, wholeFaults } from '../option-faults.js';
-import type { AcquireRequest, ExtendRequest, ReleaseRequest } from './lock-store.js';
+import type { AcquireRequest, ExtendRequest, HighestToken, ReleaseRequest } from './lock-store.js';
 
 export const TTL_MS_MAX = 86_400_000;
 const TOKEN_MAX = 2n ** 63n - 1n;
@@ -13,7 +13,7 @@ const LABEL = /^\P{C}{1,256}$/u;
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function checkAcquire(request: AcquireRequest): void {
-  const { label, ttlMs, longestMs, have, era = 0 } = request;
+  const { label, ttlMs, longestMs, have, era = 0, highest } = request;
   refuse([
     ...namesFaults(request),
     ...(typeof label === 'string' && LABEL.test(label)
@@ -23,6 +23,7 @@ export function checkAcquire(request: AcquireRequest): void {
     ...wholeFaults('longestMs', longestMs, [ttlMs >= 1 ? ttlMs : 1, TTL_MS_MAX]),
     ...tokenFaults('have', have),
     ...wholeFaults('era', era, [0, Number.MAX_SAFE_INTEGER]),
+    ...highestFaults(highest),
   ]);
 }
 
@@ -33,6 +34,7 @@ export function checkExtend(request: ExtendRequest): void {
     ...tokenFaults('token', request.token),
     ...wholeFaults('ttlMs', request.ttlMs, [1, TTL_MS_MAX]),
     ...wholeFaults('era', request.era ?? 0, [0, Number.MAX_SAFE_INTEGER]),
+    ...highestFaults(request.highest),
   ]);
 }
 
@@ -48,6 +50,13 @@ export function checkRelease(request: ReleaseRequest): void {
 
 function namesFaults({ lock, holder }: { readonly lock: string; readonly holder: string }) {
   return [...nameFaults('lock', lock), ...nameFaults('holder', holder)];
+}
+
+function highestFaults(highest: HighestToken | undefined): string[] {
+  if (highest === undefined) return [];
+  const { token, ageMs } = highest;
+  const age = wholeFaults('highest.ageMs', ageMs, [0, Number.MAX_SAFE_INTEGER]);
+  return [...tokenFaults('highest.token', token), ...age];
 }
 
 function tokenFaults(name: string, value: unknown): string[] {

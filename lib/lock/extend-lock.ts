@@ -5,18 +5,19 @@
  */
 import { nowOf } from '../registry/registry-clock.js';
 import { isHeldBy } from './acquire-lock.js';
-import { heard, heardEra, opened } from './lock-opening.js';
+import { heard, heardEra, heardHighest, opened } from './lock-opening.js';
 import type { LockReading, LockSlice, LockStep } from './lock-slice.js';
 import type { ExtendAnswer, ExtendRequest } from './lock-store.js';
 
 export function extendLock(
   { header: stored, row }: LockSlice,
-  { holder, token, ttlMs, era }: ExtendRequest,
+  { holder, token, ttlMs, era, highest }: ExtendRequest,
   reading: LockReading,
 ): LockStep<ExtendAnswer> {
   const lost = { status: 'lost' } as const;
   if (stored === undefined) return { answer: lost };
-  const moved = heardEra(opened(stored, reading), era, reading);
+  const told = heardHighest(opened(stored, reading), highest, reading);
+  const moved = heardEra(told, era, reading);
   // A lock that was held for long may have no row any more, which proves nothing.
   const header = row === undefined ? moved : heard(moved, row, { have: token, reading });
   const isHeld = row !== undefined && row.token === token && isHeldBy(row, header, { holder });

@@ -6,11 +6,20 @@
  */
 import { nowOf, slewed } from '../registry/registry-clock.js';
 import type { LockHeader, LockReading, LockRow } from './lock-slice.js';
-import { KEPT_MS, firstTokenAt, timeOf } from './token.js';
+import { SANE_MS } from '../registry/layout-claim.js';
+import type { HighestToken } from './lock-store.js';
+import { HEADER_AGE_MS, KEPT_MS, firstTokenAt, timeOf } from './token.js';
+
+/** So exactly a survivor tells how far ahead the store was that was lost. */
+const AHEAD_STEP_MS = 1000;
 
 /** An absent header cannot be told from a lost one, so that none is believed to be new. */
-export function created(longestMs: number, reading: LockReading): LockHeader {
-  return forgotten(newHeader(longestMs, reading), reading);
+export function created(
+  longestMs: number,
+  reading: LockReading,
+  highest?: HighestToken,
+): LockHeader {
+  return forgotten(movedTo(newHeader(longestMs, reading), highest), reading);
 }
 
 /** Of a store that begins with the process it lies in: there was nothing before it to be lost. */
@@ -54,6 +63,31 @@ export function heard(
   if (!isMissing || have <= header.forgottenTo) return header;
   const forgottenTo = greatest(header.forgottenTo, have);
   return forgotten({ ...header, forgottenTo }, reading);
+}
+
+/**
+ * A token of a time that is far from having come was granted by a store that this one has
+ * forgotten, and whose clock was ahead of this one's. What was granted since then is lost as well.
+ */
+export function heardHighest(
+  header: LockHeader,
+  highest: HighestToken | undefined,
+  reading: LockReading,
+): LockHeader {
+  if (highest === undefined || timeOf(highest.token) <= nowOf(header) + HEADER_AGE_MS) {
+    return header;
+  }
+  const moved = movedTo(header, highest);
+  return moved === header ? header : forgotten(moved, reading);
+}
+
+/** In whole steps, so that a fleet of survivors moves it once; never by a day, which is a fault. */
+function movedTo(header: LockHeader, highest?: HighestToken): LockHeader {
+  if (highest === undefined) return header;
+  const aheadMs = timeOf(highest.token) + highest.ageMs - nowOf(header);
+  if (aheadMs <= 0 || aheadMs >= SANE_MS) return header;
+  const stepMs = Math.ceil(aheadMs / AHEAD_STEP_MS) * AHEAD_STEP_MS;
+  return { ...header, slewMs: header.slewMs + stepMs };
 }
 
 /**

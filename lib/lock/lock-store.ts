@@ -6,6 +6,13 @@
  * higher than all before it, as long as the store loses no write that is older than `lossWindowMs`.
  */
 
+/** The highest token that a process was ever answered for any lock of a store. */
+export interface HighestToken {
+  readonly token: bigint;
+  /** How long ago it was asked for. */
+  readonly ageMs: number;
+}
+
 /** One attempt to hold a lock. */
 export interface AcquireRequest {
   /** 1 to 128 visible characters without |, e.g. `order:7`. */
@@ -31,6 +38,11 @@ export interface AcquireRequest {
   readonly have: bigint;
   /** The highest that this process was ever answered by this store; absent at first. */
   readonly era?: number | undefined;
+  /**
+   * Tells a store that lost everything how far it had come, where its clock was set back before:
+   * no token is lower than the time at which it is granted. Absent at first.
+   */
+  readonly highest?: HighestToken | undefined;
 }
 
 /** Of a lock that is held: compared with both, so that it is never that of somebody else. */
@@ -46,6 +58,8 @@ export interface ExtendRequest extends HeldLock {
   readonly ttlMs: number;
   /** Of the grant. */
   readonly era?: number | undefined;
+  /** As of an acquire. */
+  readonly highest?: HighestToken | undefined;
 }
 
 /** What a holder asks for that gives a lock back. */

@@ -28,14 +28,12 @@ import { headerIn, headerText, rowIn, rowText } from './lock-text.js';
 import { lockRecords } from './lock-view.js';
 import { releaseLock } from './release-lock.js';
 import type { ReleaseTelling } from './releases.js';
-import { KEPT_MS, firstTokenAt, forgettableFrom } from './token.js';
+import { HEADER_AGE_MS, KEPT_MS, firstTokenAt, forgettableFrom } from './token.js';
 
 /** No lock has this name. */
 export const HEADER_KEY = '|';
 /** No sweep reaches it. */
 const HEADER_NUMBER = 2n ** 63n - 1n;
-/** The clock may lag what was answered by this much; far less than a lock is remembered. */
-const HEADER_AGE_MS = KEPT_MS / 10;
 /** So often one of those who acquire looks for rows that nobody needs. */
 const SWEEP_MS = KEPT_MS;
 

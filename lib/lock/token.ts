@@ -9,6 +9,9 @@ const TOKENS_PER_MS = 4096n;
 /** So long after its end a lock is remembered, so that whoever has its token proves a loss. */
 export const KEPT_MS = 60_000;
 
+/** The clock that is stored may lag what was answered by this much. */
+export const HEADER_AGE_MS = KEPT_MS / 10;
+
 export function firstTokenAt(ms: number): bigint {
   return BigInt(ms) * TOKENS_PER_MS;
 }

@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
+import type { HighestToken } from '../../lib/lock/lock-store.js';
 import { LockTwin } from './lock-twin.js';
 
 /** Mostly `usual`, sometimes one of the rest. */
@@ -27,6 +28,8 @@ const step = fc.record({
   keepMs: mostly(fc.constant(0), 1500),
   era: mostly(fc.constant(0), 1, 2, 5, 9),
   failovers: mostly(fc.constant(0), 1, -1),
+  /** Of the highest token, where it is told. */
+  ageMs: mostly(fc.constant(undefined), 0, 1, 999, 60_000, 86_400_000),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -34,6 +37,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 class Walk {
   private readonly have = new Map<string, bigint>();
   private readonly held = new Map<string, { holder: string; token: bigint }>();
+  private highest = 0n;
   private count = 0;
 
   constructor(private readonly twin: LockTwin) {}
@@ -48,14 +52,16 @@ class Walk {
     if (step.server !== 'same') this.twin.server = step.server;
     this.twin.epoch = Math.max(0, this.twin.epoch + step.failovers);
     const key = `${process} ${lock}`;
+    const { ageMs, era } = step;
+    const highest = ageMs === undefined ? undefined : { token: this.highest, ageMs };
     const held = this.held.get(key);
-    if (op === 'acquire' || held === undefined) return this.acquire(step, key);
+    if (op === 'acquire' || held === undefined) return this.acquire(step, key, highest);
     const { holder, token } = held;
     if (op === 'release') return this.twin.release({ lock, holder, token, keepMs });
-    return `extend ${await this.twin.extend({ lock, holder, token, ttlMs, era: step.era })}`;
+    return `extend ${await this.twin.extend({ lock, holder, token, ttlMs, era, highest })}`;
   }
 
-  private async acquire(step: Step, key: string): Promise<string> {
+  private async acquire(step: Step, key: string, highest?: HighestToken): Promise<string> {
     const { lock, process, ttlMs, again, forgets, more } = step;
     const known = forgets ? 0n : (this.have.get(key) ?? 0n);
     const holder = again ? (this.held.get(key)?.holder ?? 'x') : `h${process}.${this.count++}`;
@@ -67,8 +73,10 @@ class Walk {
       longestMs: Math.max(ttlMs, step.longestMs),
       have: known === 0n ? 0n : known + more,
       era: step.era,
+      highest,
     });
     if (answer.status === 'ok') {
+      if (answer.token > this.highest) this.highest = answer.token;
       this.have.set(key, answer.token);
       this.held.set(key, { holder, token: answer.token });
     }

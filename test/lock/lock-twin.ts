@@ -62,7 +62,7 @@ export class LockTwin {
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
-    const asked = [...acquireArguments(request), 0];
+    const asked = acquireArguments(request, 0);
     const reply = await this.run('acquire', request.lock, asked);
     const ours = await this.rules.acquire(request);
     this.keep(ours, acquireAnswer(reply, request.ttlMs));

@@ -69,7 +69,12 @@ export const ETCD_LOCK_MUTANTS = [
   {
     name: 'the token ignores what somebody has',
     by: 'grants a token that is higher than one that somebody has',
-    edits: [edit(READER, 'timed - at, asked.have - at]', 'timed - at]')],
+    edits: [edit(READER, '[timed, have, told]', '[timed, told]')],
+  },
+  {
+    name: 'what somebody was granted by a run ahead of this one proves nothing',
+    by: 'learns from survivors how far ahead of its clock a store was that was lost',
+    edits: [edit(READER, 'if (highest !== undefined && highest.token >', 'if (0n >')],
   },
   {
     name: 'tokens are revisions alone',
@@ -134,7 +139,7 @@ export const ETCD_LOCK_MUTANTS = [
   {
     name: 'the same proof counts again and again',
     by: 'takes a token that it does not remember for a proof that writes were lost',
-    edits: [edit(READER, ' || token <= header.forgottenTo)', ')')],
+    edits: [edit(READER, 'if (token <= header.forgottenTo) return false;')],
   },
   {
     name: 'a grant rests on nothing that was read',

@@ -114,7 +114,7 @@ export const LOCK_MUTANTS = [
     by: 'grants nothing after everything was lost, until what was forgotten has ended',
     edits: edit(
       OPENING,
-      'return forgotten(newHeader(longestMs, reading), reading);',
+      'return forgotten(movedTo(newHeader(longestMs, reading), highest), reading);',
       'return newHeader(longestMs, reading);',
     ),
   },
@@ -182,8 +182,36 @@ export const LOCK_MUTANTS = [
     ),
   },
   {
+    name: 'what somebody was granted by a store ahead of this one proves nothing',
+    by: 'learns from survivors how far ahead of its clock a store was that was lost',
+    edits: edit(
+      OPENING,
+      'if (highest === undefined || timeOf',
+      'if (highest !== undefined || timeOf',
+    ),
+  },
+  {
+    name: 'what was granted since somebody asked is not reckoned with',
+    by: 'learns from survivors how far ahead of its clock a store was that was lost',
+    edits: edit(OPENING, ' + highest.ageMs - nowOf', ' - nowOf'),
+  },
+  {
+    name: 'what a survivor tells moves the clock and loses nothing',
+    by: 'begins no lower than the first who asks knows, nor lets a holder keep what began lower',
+    edits: edit(OPENING, 'moved === header ? header : forgotten(moved, reading)', 'moved'),
+  },
+  {
+    name: 'a store that begins again knows nothing of the one that was lost',
+    by: 'begins no lower than the first who asks knows, nor lets a holder keep what began lower',
+    edits: edit(
+      OPENING,
+      'movedTo(newHeader(longestMs, reading), highest)',
+      'newHeader(longestMs, reading)',
+    ),
+  },
+  {
+    // In the simulation those who were granted locks before make good for it.
     name: 'the clock goes back with that of the server',
-    seed: 2,
     by: 'frees nothing and repeats no token although its clock goes back, again and again',
     edits: edit(OPENING, '...clock(stored, timeMs) };', 'lastTimeMs: timeMs };'),
   },

@@ -13,6 +13,7 @@ import type { ExtendAnswer, LockStore } from '../lock-store.js';
 import type { HeldFrom } from './lock-attempt.js';
 import type { HoldTerms, LockTerms } from './lock-options.js';
 import { lockLost, tooSlow, type LossReason } from './lock-texts.js';
+import type { SeenTokens } from './seen-tokens.js';
 import { started, type Stopwatch } from './stopwatch.js';
 
 /** What is handed to whoever runs under a lock. */
@@ -31,6 +32,7 @@ export interface LockSection {
 export interface SectionParts {
   readonly store: LockStore;
   readonly terms: LockTerms;
+  readonly seen: SeenTokens;
   readonly lock: string;
   readonly hold: HoldTerms;
   /** Told that it is held for ten times its ttl, and each time that has doubled. */
@@ -146,7 +148,7 @@ export class HeldSection implements LockSection {
   }
 
   async #extend(): Promise<void> {
-    const { lock, store, hold, terms, onLong } = this.#parts;
+    const { lock, store, hold, terms, seen, onLong } = this.#parts;
     if (this.leftMs <= 0) return this.#runOut();
     if (this.heldMs >= this.#longMs) {
       this.#longMs *= 2;
@@ -154,7 +156,7 @@ export class HeldSection implements LockSection {
     }
     const passed = started(terms);
     const own = { holder: this.#holder, token: this.token, era: this.#era };
-    const request = { lock, ...own, ttlMs: hold.ttlMs };
+    const request = { lock, ...own, ttlMs: hold.ttlMs, highest: seen.highest };
     const asked = (async () => {
       // However late an answer comes, it is true of the moment at which it was asked for.
       this.#heard(await store.extend(request), passed);

@@ -45,7 +45,7 @@ export class Holdings {
   readonly #store: LockStore;
   readonly #terms: LockTerms;
   readonly #queue = new LocalQueue();
-  readonly #seen = new SeenTokens();
+  readonly #seen: SeenTokens;
   readonly #streaks: OwnStreaks;
   readonly #held = new Map<HeldSection, Place>();
   readonly #waiting = new Set<Waiting>();
@@ -56,6 +56,7 @@ export class Holdings {
   constructor(store: LockStore, terms: LockTerms) {
     this.#store = store;
     this.#terms = terms;
+    this.#seen = new SeenTokens(terms.monotonic);
     this.#streaks = new OwnStreaks(terms, store.untilReleased !== undefined);
   }
 
@@ -130,7 +131,7 @@ export class Holdings {
       const onLong = ({ heldMs }: HeldSection) => this.events.tell({ kind: 'long', lock, heldMs });
       const parts = { store, terms, seen, onPause, inBackground, holder: randomUUID() };
       const from = await new LockAttempt({ ...parts, lock, hold, waited, signal }).run();
-      const section = new HeldSection({ store, terms, lock, hold, onLong }, from);
+      const section = new HeldSection({ store, terms, seen, lock, hold, onLong }, from);
       this.#held.set(section, place);
       section.signal.addEventListener('abort', () => this.#lost(section), { once: true });
       this.events.tell({ kind: 'acquired', lock, waitedMs: Math.floor(waited()) });

@@ -94,11 +94,12 @@ export class LockAttempt {
     const { lock, holder, seen, terms, signal } = this.#parts;
     signal.throwIfAborted();
     const passed = started(terms);
+    const askedAtMs = seen.nowMs;
     try {
       const answer = await this.#answer();
       if (answer.status !== 'ok') return this.#refusal(answer);
       const { token, era, ttlMs } = answer;
-      seen.note(lock, token, era);
+      seen.note(lock, answer, askedAtMs);
       if (passed() < ttlMs) return { holder, token, era, ttlMs, passed };
       return { error: tooSlow(lock, ttlMs), againMs: 0 };
     } catch (error) {
@@ -112,7 +113,8 @@ export class LockAttempt {
     const { store, lock, hold, holder, terms, seen } = this.#parts;
     const { label, longestTtlMs: longestMs, callTimeoutMs: ms, timers } = terms;
     const have = seen.of(lock);
-    const asked = { lock, holder, label, ttlMs: hold.ttlMs, longestMs, have, era: seen.era };
+    const { era, highest } = seen;
+    const asked = { lock, holder, label, ttlMs: hold.ttlMs, longestMs, have, era, highest };
     const over = (): never => {
       throw tooSlow(lock, ms);
     };

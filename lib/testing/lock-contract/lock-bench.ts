@@ -6,6 +6,7 @@ import type {
   AcquireAnswer,
   AcquireRequest,
   ExtendAnswer,
+  ExtendRequest,
   HeldLock,
   LockGrant,
   LockStore,
@@ -88,11 +89,11 @@ export class LockBench {
   }
 
   async extend(
-    held: HeldLock & { readonly era?: number },
+    held: HeldLock & Pick<ExtendRequest, 'era' | 'highest'>,
     ttlMs: number = ASKED.ttlMs,
   ): Promise<ExtendAnswer> {
-    const { lock, holder, token, era } = held;
-    return (await this.store()).extend({ lock, holder, token, ttlMs, era });
+    const { lock, holder, token, era, highest } = held;
+    return (await this.store()).extend({ lock, holder, token, ttlMs, era, highest });
   }
 
   async release(held: HeldLock, keepMs?: number): Promise<void> {

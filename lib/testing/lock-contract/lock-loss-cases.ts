@@ -116,6 +116,54 @@ export const LOCK_LOSS_CASES: readonly LockCase[] = [
     },
   },
   {
+    name: 'learns from survivors how far ahead of its clock a store was that was lost',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const survivor = await bench.held();
+      await bench.advance(600_000);
+      const last = await bench.held();
+      await bench.advance(-3_600_000);
+      await bench.happen('wipe');
+      await bench.expectStatus(bench.acquire({ lock: 'other' }), 'wait');
+      const highest = { token: survivor.token, ageMs: 600_001 };
+      await bench.expectStatus(bench.acquire({ lock: 'third', highest }), 'wait');
+      const after = await bench.held();
+      bench.rises(last, after);
+      bench.expect((await bench.held({ lock: 'third', highest })).era).toEqual(after.era);
+    },
+  },
+  {
+    name: 'begins no lower than the first who asks knows, nor lets a holder keep what began lower',
+    needs: ['clock', 'losses'],
+    async run(bench) {
+      const { token } = await bench.held();
+      const highest = { token, ageMs: 0 };
+      await bench.advance(-3_600_000);
+      await bench.happen('wipe');
+      const first = await bench.held({ lock: 'other', highest });
+      bench.rises({ token }, first);
+      await bench.advance(-3_600_000);
+      await bench.happen('wipe');
+      const low = await bench.held();
+      bench.expect(low.era).toEqual(first.era);
+      await bench.expectStatus(bench.extend({ ...low, highest }), 'lost');
+      await bench.expectStatus(bench.acquire(), 'wait');
+      bench.rises({ token }, await bench.held());
+    },
+  },
+  {
+    name: 'takes a step of some seconds back for no loss',
+    needs: ['clock'],
+    async run(bench) {
+      await bench.held();
+      await bench.advance(5500);
+      const { token, era } = await bench.held();
+      await bench.advance(-5000);
+      const next = await bench.held({ lock: 'other', highest: { token, ageMs: 0 } });
+      bench.expect(next.era).toEqual(era);
+    },
+  },
+  {
     name: 'keeps a released lock from others for as long as was asked, also after a restart',
     needs: ['clock', 'losses'],
     async run(bench) {

@@ -1,5 +1,6 @@
 /**
- * Reads a lock with all that it rests on, at one revision, from a run of etcd that was examined.
+ * Reads a lock with all that it rests on, at one revision, from a run of etcd that was examined. It
+ * is in one file, since a run begins by what was read.
  *
  * Promise: where etcd may have forgotten anything, a new run begins before anybody goes on: nothing
  * is granted in it until whatever was forgotten has ended, and its tokens are higher than all. Who
@@ -7,6 +8,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { isSnowflakeError } from '../../../errors.js';
+import type { HighestToken } from '../../../lock/lock-store.js';
 import { firstTokenAt } from '../../../lock/token.js';
 import { headerIn, listIn, type EtcdAnswer, type EtcdHeader } from '../connection/etcd-answer.js';
 import type { EtcdClient } from '../connection/etcd-client.js';
@@ -57,6 +59,7 @@ export type Known = Found & { readonly header: EtcdLockHeader };
 export interface Asked {
   readonly longestMs: number;
   readonly have: bigint;
+  readonly highest?: HighestToken | undefined;
 }
 
 type LeasedKey = KeyValue & Leased & { readonly createRevision: number };
@@ -124,9 +127,16 @@ export class EtcdLockReader {
   }
 
   /** Whether somebody has a token of a lock that this run has never granted. */
-  async hasForgotten(found: Found, name: string, token: bigint): Promise<boolean> {
+  async hasForgotten(
+    found: Found,
+    name: string,
+    { have: token, highest }: Pick<Asked, 'have' | 'highest'>,
+  ): Promise<boolean> {
     const { header, revision, locks } = found;
-    if (header === undefined || token <= header.forgottenTo) return false;
+    if (header === undefined) return false;
+    // A token that no revision has come to was granted by a run that this one has forgotten.
+    if (highest !== undefined && highest.token > header.tokenBase + BigInt(revision)) return true;
+    if (token <= header.forgottenTo) return false;
     const [held] = locks;
     if (held !== undefined) return token > held.token;
     const at = token - header.tokenBase;
@@ -158,7 +168,10 @@ export class EtcdLockReader {
     const longestMs = Math.max(old?.longestMs ?? 0, asked.longestMs);
     const lease = await this.#leases.granted(longestMs + this.#lossWindowMs);
     // Tokens of a run that was forgotten are below its time, as far as it went.
-    const tokenBase = greatest([old?.tokenBase ?? 0n, timed - at, asked.have - at]);
+    const { have, highest } = asked;
+    const told = highest === undefined ? 0n : highest.token + firstTokenAt(highest.ageMs);
+    const known = [timed, have, told].map((token) => token - at);
+    const tokenBase = greatest([old?.tokenBase ?? 0n, ...known]);
     const header = {
       server,
       era: (old?.era ?? 0) + (fate === 'elected' ? 0 : 1),

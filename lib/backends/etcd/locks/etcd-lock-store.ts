@@ -22,7 +22,13 @@ import { RowTurns } from '../../../registry/row-turns.js';
 import type { EtcdClient } from '../connection/etcd-client.js';
 import { etcdLockAdvice } from './etcd-lock-advice.js';
 import { EtcdLeases } from './etcd-leases.js';
-import { EtcdLockReader, type Found, type FoundLock, type Known } from './etcd-lock-reader.js';
+import {
+  EtcdLockReader,
+  type Asked,
+  type Found,
+  type FoundLock,
+  type Known,
+} from './etcd-lock-reader.js';
 import { LockKeys, type EtcdLockHeader } from './etcd-lock-keys.js';
 import { EtcdLockWriter } from './etcd-lock-writer.js';
 
@@ -91,9 +97,9 @@ export class EtcdLocks implements LockStore {
   }
 
   async #acquired(request: AcquireRequest): Attempt<AcquireAnswer> {
-    const { lock, holder, ttlMs, longestMs, have } = request;
+    const { lock, holder, ttlMs, longestMs } = request;
     const found = await this.#reader.read(lock);
-    const isLost = !isKnown(found) || (await this.#reader.hasForgotten(found, lock, have));
+    const isLost = !isKnown(found) || (await this.#reader.hasForgotten(found, lock, request));
     if (isLost) return this.#begin(found, request);
     const { header, wait, raise, locks } = found;
     const [held] = locks;
@@ -118,20 +124,20 @@ export class EtcdLocks implements LockStore {
   }
 
   async #extended(request: ExtendRequest): Attempt<ExtendAnswer> {
-    const { lock, token, ttlMs } = request;
+    const { lock, token: have, ttlMs, highest } = request;
     const found = await this.#reader.read(lock);
     const lost = { answer: { status: 'lost' } } as const;
     if (found.headerText === undefined) return lost;
-    const longestMs = ttlMs;
     const [held] = found.locks;
     const isHeld = held !== undefined && held.era === found.header?.era && isOf(held, request);
     // A lock that was held for long may be gone by now, which proves nothing.
-    const isLost = held !== undefined && (await this.#reader.hasForgotten(found, lock, token));
-    if (!isKnown(found) || isLost) return this.#begin(found, { longestMs, have: token });
+    const asked = { longestMs: ttlMs, have, highest };
+    const isLost = held !== undefined && (await this.#reader.hasForgotten(found, lock, asked));
+    if (!isKnown(found) || isLost) return this.#begin(found, asked);
     if (!isHeld) return lost;
     const { header } = found;
     if (!(await this.#writer.prolonged(found, held, ttlMs))) return undefined;
-    return { answer: grant(header, token, ttlMs) };
+    return { answer: grant(header, have, ttlMs) };
   }
 
   async #released(request: ReleaseRequest): Attempt<undefined> {
@@ -148,8 +154,8 @@ export class EtcdLocks implements LockStore {
     return (await this.#writer.deleted(held)) ? done : undefined;
   }
 
-  async #begin(found: Found, { longestMs, have }: Pick<AcquireRequest, 'longestMs' | 'have'>) {
-    await this.#reader.beginRun(found, { longestMs, have });
+  async #begin(found: Found, asked: Asked) {
+    await this.#reader.beginRun(found, asked);
     return undefined;
   }
 

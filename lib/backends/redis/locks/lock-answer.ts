@@ -27,16 +27,26 @@ export function extendAnswer(reply: readonly unknown[], ttlMs: number): ExtendAn
   return { status: 'ok', token: BigInt(token!), ttlMs, era: Number(era) };
 }
 
-/** What acquire.lua is asked, after what every script is asked. */
-export function acquireArguments(request: AcquireRequest): readonly (string | number | bigint)[] {
+type Arguments = readonly (string | number | bigint)[];
+
+/**
+ * What acquire.lua is asked, after what every script is asked.
+ *
+ * @param lookedAt how many other locks are looked at, to be forgotten
+ */
+export function acquireArguments(request: AcquireRequest, lookedAt: number): Arguments {
   const { holder, label, ttlMs, longestMs, have, era = 0 } = request;
-  return [holder, label, ttlMs, longestMs, have, era];
+  return [holder, label, ttlMs, longestMs, have, era, lookedAt, ...highestOf(request)];
+}
+
+function highestOf({ highest }: Pick<AcquireRequest, 'highest'>): Arguments {
+  return [highest?.token ?? 0, highest?.ageMs ?? 0];
 }
 
 /** What extend.lua is asked, after what every script is asked. */
-export function extendArguments(request: ExtendRequest): readonly (string | number | bigint)[] {
+export function extendArguments(request: ExtendRequest): Arguments {
   const { holder, token, ttlMs, era = 0 } = request;
-  return [holder, token, ttlMs, era];
+  return [holder, token, ttlMs, era, ...highestOf(request)];
 }
 
 const FIELDS = 2;

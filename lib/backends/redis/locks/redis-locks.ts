@@ -63,7 +63,7 @@ export class RedisLocks implements LockStore {
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
     checkAcquire(request);
-    const asked = [...acquireArguments(request), LOOKED_AT_COUNT];
+    const asked = acquireArguments(request, LOOKED_AT_COUNT);
     const reply = await this.#hash.change(SCRIPTS.acquireLock, request.lock, asked);
     return acquireAnswer(reply, request.ttlMs);
   }

@@ -2,14 +2,16 @@
 -- It says what the lock room says in acquire-lock.ts.
 -- ARGV     4 holder, 5 label, 6 ttl ms, 7 the longest ttl ms, 8 the highest token ever answered,
 --          9 the highest era ever answered, or 0, 10 how many other locks are looked at, to be
---          forgotten
+--          forgotten, 11 the highest token ever answered for any lock, or 0, 12 its age in ms
 -- Answer   'ok', token, era | 'held', label, ms left, token | 'wait', ms | another version
 local holder, label, ttl, asked = ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 local have, seenEra, lookedAt = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10])
+local highest, age = ARGV[11], tonumber(ARGV[12])
 local row = readLock()
 if row and row.err then return row end
 
 if lastTime then
+  hearHighest(highest, age)
   hearEra(seenEra)
   hear(row, have)
   if asked > longest then
@@ -21,6 +23,7 @@ if lastTime then
 else
   -- An absent header cannot be told from a lost one.
   era, longest, incarnation = 0, asked, random
+  moveTo(highest, age)
   lose()
   hearEra(seenEra)
 end

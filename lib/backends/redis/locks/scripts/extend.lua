@@ -1,12 +1,14 @@
 -- Extends a lock for whoever holds it, and for nobody else.
 -- It says what the lock room says in extend-lock.ts.
--- ARGV     4 holder, 5 token, 6 ttl ms, 7 era of the grant, or 0
+-- ARGV     4 holder, 5 token, 6 ttl ms, 7 era of the grant, or 0,
+--          8 the highest token ever answered for any lock, or 0, 9 its age in ms
 -- Answer   'ok', token, era | 'lost' | another version
 local holder, token, ttl = ARGV[4], ARGV[5], tonumber(ARGV[6])
-local seenEra = tonumber(ARGV[7])
+local seenEra, highest, age = tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9])
 if not lastTime then return { 'lost' } end
 local row = readLock()
 if row and row.err then return row end
+hearHighest(highest, age)
 hearEra(seenEra)
 -- A lock that was held for long may have no row any more, which proves nothing.
 if row then hear(row, token) end

@@ -23,8 +23,8 @@ export function isOfAnother(
  * What servers before this one granted ends below the safe floor. A range of another one that lasts
  * and does not was granted since this one began, which is a loss; and the floor is above it then,
  * so that nobody proves the same again. This one had been left for the other then: what it granted
- * before this era may be somebody else's. Eras tell nothing of who took over from whom: those of two
- * incarnations, or of two replicas that lagged, are counted from different beginnings.
+ * before this era may be somebody else's. Eras tell nothing of who took over from whom: those of
+ * two incarnations, or of replicas that lagged, are counted from different beginnings.
  */
 export function heardOf(
   header: RegistryHeader,

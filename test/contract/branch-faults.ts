@@ -38,7 +38,7 @@ export const BRANCH_FAULTS: readonly Fault[] = [
   },
   {
     name: 'who counted more eras took over',
-    by: 'has them leave also where the other server counted fewer eras, or those of another incarnation',
+    by: 'has them leave also where the other server counted fewer eras',
     edits: [
       inBranch(', leftEra: lost.era }', ', ...(seenEra >= header.era && { leftEra: lost.era }) }'),
     ],

@@ -63,7 +63,7 @@ export const SAFE_VARIANT_IS_WITHOUT: Readonly<Record<string, readonly string[]>
     'starts above what another server granted meanwhile, once somebody renews who knows',
     'has everybody leave who was granted a range by a server that had been left',
     'goes on with the holder who knew, behind its range',
-    'has them leave also where the other server counted fewer eras, or those of another incarnation',
+    'has them leave also where the other server counted fewer eras',
     'goes on with a holder of whose nonces it has forgotten some',
   ],
   'no nonce where there are no clones': [

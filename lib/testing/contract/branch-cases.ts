@@ -51,7 +51,7 @@ export const BRANCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    name: 'has them leave also where the other server counted fewer eras, or those of another incarnation',
+    name: 'has them leave also where the other server counted fewer eras',
     needs: ['clock'],
     async run(bench) {
       const { holder } = await bench.holder({ workerIdMax: 1 });

@@ -44,8 +44,8 @@ export const projects = Object.entries(specsByKind(root)).map(([kind, specs]) =>
 export default {
   // For what hangs. No test may depend on how fast the machine is, so none has a limit of its own.
   testTimeout: 600_000,
-  // More than there are cores: half of the files wait for a server or a process most of their time.
-  maxWorkers: availableParallelism() * 2,
+  // More than there are cores: most files wait for a server or a process most of their time.
+  maxWorkers: availableParallelism() * 3,
   // A worker keeps what its files loaded, and would collect garbage for a third of its time.
   workerIdleMemoryLimit: '500MB',
   testSequencer: '<rootDir>/test/support/long-first.mjs',

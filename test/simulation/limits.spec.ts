@@ -38,7 +38,7 @@ describe('mistakes of operators', () => {
     ['relayout', 20],
     ['misconfigured', 40],
     ['ttls', 400],
-    ['step back, then loss, newcomers', 10],
+    ['step back, then loss, newcomers', 0],
   ])(
     'of the kind %s make at most %i ids twice in 12 fleets',
     async (scenario, most) => {

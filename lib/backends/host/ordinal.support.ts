@@ -94,7 +94,7 @@ export function ordinalSupport(options: OrdinalOptions = {}): IDistributedSuppor
   const faults = unknownNames(options, 'hostname, of', 'ordinalSupport()');
   const { hostname = nameOfThisHost(), of } = options;
   // Not shown: a text that is no name may be anything, a URL with a password for one.
-  if (typeof hostname !== 'string' || /[^\p{L}\p{N}_.-]|^$/u.test(hostname)) {
+  if (typeof hostname !== 'string' || /[^\p{L}\p{N}_.-]/u.test(hostname)) {
     faults.push(`Expected \`hostname\` to be the name of a host, such as shop-3.`);
   }
   refuse(faults);

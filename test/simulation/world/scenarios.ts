@@ -210,7 +210,7 @@ export const SCENARIOS: readonly Scenario[] = [
     losesMessages: true,
     losesClock: true,
     hasLongLeases: true,
-    tolerates: ['duplicate', 'overlap'],
+    tolerates: ['overlap'],
   },
   {
     name: 'step forward for seconds',

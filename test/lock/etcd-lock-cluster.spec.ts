@@ -83,8 +83,8 @@ describe('locks in three members', () => {
     const isEnough = (seen: WalkReport) => seen.grantCount > 20 && seen.extendedCount > 5;
     const report = await walkLocks({ ...pace, stores, isEnough });
     await killing;
+    // Whether a call fails is chance: another member may answer it before its time is over.
     expect([report.twoHolders, report.fallenTokens]).toEqual([[], []]);
-    expect(report.failureCount).toBeGreaterThan(0);
   });
 
   it('are lost with an older copy, and granted when those before have ended', async () => {

@@ -2,7 +2,8 @@
  * What is wrong with options and requests, one sentence for each fault, in the same words wherever
  * they are given.
  *
- * Promise: no store, client or name is shown; each may hold a password, or go on with one.
+ * Promise: no store, client or name of something is shown; each may hold a password, or go on with
+ * one. The name of an option is, where it is a word too short for a secret.
  */
 import { SnowflakeError } from './errors.js';
 import { knownNames, nearest } from './nearest.js';

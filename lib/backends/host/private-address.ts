@@ -2,7 +2,7 @@
  * A number from the address of this host in its private network, as Sonyflake takes its machine id.
  *
  * Promise: never one of several by chance, and none of a host without a private address: both are
- * refuse, and the message names what was found.
+ * refused, and the message names what was found.
  */
 import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
 import { SnowflakeError } from '../../errors.js';

@@ -5,7 +5,6 @@
  * closed list below and whose message says what happened, what was done, and what to do.
  * The rooms write their own messages; this file knows none of them.
  */
-
 /** Why a call failed. The list is closed: a `switch` over it can be exhaustive. */
 export type SnowflakeErrorCode =
   /** Options or layout are wrong; the message lists every fault found. */

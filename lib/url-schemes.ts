@@ -2,7 +2,6 @@
  * Every scheme of a URL that this package knows, once: ours, by what they name, and those that
  * people paste in their place. A message shows no more of a URL than one of these.
  */
-
 /** Of ours, in lower case and without the colon. */
 export const SCHEMES = {
   static: ['static'],
@@ -22,7 +21,7 @@ export const SCHEMES = {
   sqlite: ['sqlite'],
 } as const;
 
-export type SchemeKind = keyof typeof SCHEMES;
+type SchemeKind = keyof typeof SCHEMES;
 
 const OF_OTHERS = 'valkey valkeys http https tcp unix amqp rabbit mongodb mongodb+srv';
 

@@ -19,9 +19,10 @@ import { readable } from './readable-module.mjs';
 const LIB = 'dist/lib';
 /** @type {Readonly<Record<string, readonly string[]>>} the modules of whole rooms, by name */
 const MODULES = {
-  core: ['core', 'errors', 'shown', 'url-schemes', 'option-faults', 'nearest'],
-  patience: ['patience', 'process-wide', 'generator-kind'],
+  core: ['core', 'errors', 'messages', 'url-schemes', 'options'],
+  time: ['time', 'process-wide', 'generator'],
   lease: ['lease'],
+  rows: ['rows'],
   registry: ['registry'],
   lock: ['lock'],
   counters: ['counters'],
@@ -125,8 +126,7 @@ function namesOfChunks(/** @type {import('esbuild').Metafile['outputs']} */ outp
   return names;
 }
 
-const roomOf = (/** @type {string} */ path) =>
-  path.replace(/^(backends|orm)\//, '').split(/[/.]/)[0];
+const roomOf = (/** @type {string} */ path) => path.replace(/^(stores|orm)\//, '').split(/[/.]/)[0];
 
 /** With the paths of what was made apart, and of sources as they are in the repository. */
 function finished(/** @type {string} */ path, /** @type {string} */ text) {

@@ -4,45 +4,44 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const FOLDER = new URL('../lib/backends/redis/', import.meta.url);
+const FOLDER = new URL('../lib/stores/redis/scripts/', import.meta.url);
 
-const MOMENT = 'scripts/moment';
+const TIME = 'time';
 /** Whatever changes something follows the beginning that all of them have in common. */
-const OPENING = [MOMENT, 'scripts/opening'];
-const CLOCK = 'scripts/clock';
-const REGISTRY = ['witness', 'registry', 'holders'].map((part) => `worker-ids/scripts/${part}`);
-const HOLDERS = [...OPENING, REGISTRY[0], CLOCK, ...REGISTRY.slice(1)];
-const BRANCH = 'worker-ids/scripts/branch';
-const COUNTER = [...OPENING, CLOCK, 'counters/scripts/numbers', 'counters/scripts/counter'];
+const PROLOGUE = [TIME, 'prologue'];
+const CLOCK = 'clock';
+const REGISTRY = ['witness', 'registry', 'holders'].map((part) => `worker-ids/${part}`);
+const HOLDERS = [...PROLOGUE, REGISTRY[0], CLOCK, ...REGISTRY.slice(1)];
+const BRANCH = 'worker-ids/branch';
+const COUNTER = [...PROLOGUE, CLOCK, 'counters/numbers', 'counters/counter'];
 /** Where nobody has said how much a restart loses. */
-const KEPT_COUNTER = [...COUNTER, 'counters/scripts/file'];
-const LOCK = [...OPENING, CLOCK, 'counters/scripts/numbers', 'locks/scripts/lock'];
-const HEARD_LOCK = [...LOCK, 'locks/scripts/highest'];
+const KEPT_COUNTER = [...COUNTER, 'counters/file'];
+const LOCK = [...PROLOGUE, CLOCK, 'counters/numbers', 'locks/lock'];
+const HEARD_LOCK = [...LOCK, 'locks/highest'];
 const SCRIPTS = {
-  acquire: [...HOLDERS, BRANCH, 'worker-ids/scripts/search', 'worker-ids/scripts/acquire'],
-  renew: [...HOLDERS, BRANCH, 'worker-ids/scripts/renew'],
-  release: [...HOLDERS, 'worker-ids/scripts/release'],
-  workers: [MOMENT, 'worker-ids/scripts/workers'],
-  takePositions: [...COUNTER, 'counters/scripts/take'],
-  takeKeptPositions: [...KEPT_COUNTER, 'counters/scripts/take'],
-  giveBackPositions: [...COUNTER, 'counters/scripts/give-back'],
-  createCounter: [...COUNTER, 'counters/scripts/create'],
-  createKeptCounter: [...KEPT_COUNTER, 'counters/scripts/create'],
-  counters: [MOMENT, 'counters/scripts/counters'],
-  durability: ['counters/scripts/durability'],
-  acquireLock: [...HEARD_LOCK, 'locks/scripts/acquire'],
-  extendLock: [...HEARD_LOCK, 'locks/scripts/extend'],
-  releaseLock: [...LOCK, 'locks/scripts/release'],
-  isLockFree: [MOMENT, 'locks/scripts/is-free'],
-  locks: [MOMENT, 'locks/scripts/locks'],
+  acquire: [...HOLDERS, BRANCH, 'worker-ids/search', 'worker-ids/acquire'],
+  renew: [...HOLDERS, BRANCH, 'worker-ids/renew'],
+  release: [...HOLDERS, 'worker-ids/release'],
+  workers: [TIME, 'worker-ids/workers'],
+  takePositions: [...COUNTER, 'counters/take'],
+  takeKeptPositions: [...KEPT_COUNTER, 'counters/take'],
+  giveBackPositions: [...COUNTER, 'counters/give-back'],
+  createCounter: [...COUNTER, 'counters/create'],
+  createKeptCounter: [...KEPT_COUNTER, 'counters/create'],
+  counters: [TIME, 'counters/counters'],
+  durability: ['counters/durability'],
+  acquireLock: [...HEARD_LOCK, 'locks/acquire'],
+  extendLock: [...HEARD_LOCK, 'locks/extend'],
+  releaseLock: [...LOCK, 'locks/release'],
+  isLockFree: [TIME, 'locks/is-free'],
+  locks: [TIME, 'locks/locks'],
 };
 
 function read(part) {
   return readFileSync(new URL(`${part}.lua`, FOLDER), 'utf8');
 }
 
-/** A part as the package knows it, which has no such folders. */
-const nameOf = (part) => `'${part.replace('scripts/', '')}'`;
+const nameOf = (part) => `'${part}'`;
 
 /** The text that scripts.generated.ts must have. */
 export function generateScripts() {
@@ -70,5 +69,5 @@ ${scripts.join('')}} as const;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  writeFileSync(new URL('scripts.generated.ts', FOLDER), generateScripts());
+  writeFileSync(new URL('../scripts.generated.ts', FOLDER), generateScripts());
 }

@@ -54,7 +54,7 @@ function supportOf(support, replica) {
 /** What `snowflake registry create` does: in a database the registry needs a table. */
 async function prepare(support) {
   if (support.startsWith('static:')) return;
-  const { inspectorOf } = await import(join(SHOP, 'lib/backends/schemes.js'));
+  const { inspectorOf } = await import(join(SHOP, 'lib/stores/schemes.js'));
   const inspector = await inspectorOf(support);
   try {
     await inspector.preparation?.run();

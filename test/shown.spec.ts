@@ -2,9 +2,9 @@
  * How values of others are shown in messages: nothing in them steers a terminal, a page or a log.
  */
 import { describe, expect, it } from '@jest/globals';
-import { folderError } from '../lib/backends/host/folder-errors.js';
-import { unavailable } from '../lib/lock/holding/lock-texts.js';
-import { errorText, printable, quoted, shown, shownName, shownShort } from '../lib/shown.js';
+import { folderError } from '../lib/stores/host/folder-files.js';
+import { unavailable } from '../lib/lock/lock-events.js';
+import { errorText, printable, quoted, shown, shownName, shownShort } from '../lib/messages.js';
 
 /** An escape, a C1 control, a change of direction, a zero-width space, a line separator. */
 const HOSTILE = ['\u001b[2J', '\u009b2J', '\u202egro', '\u200b', '\u2028'];

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, test } from '@jest/globals';
 import { ENTRY_FILES, packageWithEntries, tsconfigWithEntries } from '../scripts/entries.mjs';
-import { SCRIPTS } from '../lib/backends/redis/scripts.generated.js';
+import { SCRIPTS } from '../lib/stores/redis/scripts.generated.js';
 import { checkArrows, checkFrontDoor, checkSampleApp } from './tidy/arrows.js';
 import { checkCircles } from './tidy/circles.js';
 import { findingsOf, isLua, linesOf, type Check, type TextFile } from './tidy/check.js';
@@ -86,10 +86,10 @@ describe('style', () => {
 });
 
 describe('generated files', () => {
-  it('lib/backends/redis/scripts.generated.ts holds the Lua files as they are', async () => {
+  it('lib/stores/redis/scripts.generated.ts holds the Lua files as they are', async () => {
     const generator = `${ROOT}/scripts/embed-lua.mjs`;
     const { generateScripts } = (await import(generator)) as { generateScripts: () => string };
-    const path = 'lib/backends/redis/scripts.generated.ts';
+    const path = 'lib/stores/redis/scripts.generated.ts';
     const check = checkFresh(path, generateScripts(), 'npm run build:lua');
     expect(findingsOf(check, TREE)).toEqual([]);
   });

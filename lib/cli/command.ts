@@ -4,12 +4,14 @@
  * Parsing, help and suggestions all read this data, so they cannot disagree. This file imports no
  * command and no parser; both import it.
  */
+import { parseArgs } from 'node:util';
+import { isDecimalId } from '../core/text/decimal.js';
 import { SnowflakeError } from '../errors.js';
-import { shownUrl } from '../shown.js';
-import type { ExitCode, Surroundings } from './surroundings.js';
-import type { Terminal } from './terminal.js';
+import { shownUrl } from '../messages.js';
+import { nearest } from '../options.js';
+import type { ExitCode, Surroundings, Terminal } from './terminal.js';
 
-export interface OptionSpec {
+interface OptionSpec {
   /** The name of the value in the help; absent for an option without a value. */
   readonly value?: string;
   readonly says: string;
@@ -20,7 +22,7 @@ export interface OptionSpec {
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
 
 /** The arguments after a command that are not options. */
-export interface WordSpec {
+interface WordSpec {
   readonly name: string;
   readonly min: number;
   readonly max: number;
@@ -76,4 +78,127 @@ const MAY_BE_SECRET = /:\/\/|@|=|\w{32}/;
 /** An argument as a message shows it; what may be a URL with a password, or a key, is hidden. */
 export function quoted(text = ''): string {
   return MAY_BE_SECRET.test(text) ? shownUrl(text) : JSON.stringify(text);
+}
+
+/*
+ * Reads and checks the arguments of one command.
+ *
+ * For an unknown option the message suggests the closest one that exists.
+ */
+
+export const HELP_OPTION: OptionSpecs = { help: { says: 'show this text' } };
+
+class ReadOptions implements Options {
+  constructor(
+    private readonly given: Readonly<Record<string, unknown>>,
+    readonly words: readonly string[],
+    /** Of the command, for messages. */
+    private readonly name: string,
+  ) {}
+
+  flag(name: string): boolean {
+    return this.given[name] === true;
+  }
+
+  text(name: string): string | undefined {
+    return this.given[name] as string | undefined;
+  }
+
+  texts(name: string): readonly string[] {
+    return (this.given[name] as string[] | undefined) ?? [];
+  }
+
+  required(name: string): string {
+    const text = this.text(name);
+    if (text !== undefined && text !== '') return text;
+    throw usageFault(`\`${this.name}\` needs --${name}.\n${helpHint(this.name)}`);
+  }
+
+  whole(name: string): number | undefined {
+    const text = this.text(name);
+    return text === undefined ? undefined : readWhole(`--${name}`, text);
+  }
+}
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function readWhole(label: string, text: string): number {
+  const value = wholeOf(text);
+  if (value !== undefined) return value;
+  throw usageFault(`Expected ${label} to be a whole number from 0 up, got ${quoted(text)}.`);
+}
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function readOptions(command: Command, args: readonly string[]): Options {
+  const specs = { ...command.options, ...HELP_OPTION };
+  const { values, positionals } = parsed(specs, args);
+  checkWords(command, positionals);
+  return new ReadOptions(values, positionals, command.name);
+}
+
+/** A negative number, which parseArgs takes for an option; no option here starts with a digit. */
+const NEGATIVE = /^-\d/;
+const SHIELD = '\0';
+
+const bareWord = (word: string): string => (word.startsWith(SHIELD) ? word.slice(1) : word);
+
+function bare(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const bareValue = (value: unknown): unknown =>
+    Array.isArray(value) ? value.map(bareValue) : isText(value) ? bareWord(value) : value;
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, bareValue(value)]),
+  );
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+
+function parsed(specs: OptionSpecs, args: readonly string[]) {
+  const options = Object.entries(specs).map(([name, { value, multiple = false }]) => {
+    const type: 'string' | 'boolean' = value === undefined ? 'boolean' : 'string';
+    return [name, { type, multiple }] as const;
+  });
+  try {
+    const { values, positionals } = parseArgs({
+      args: args.map((word) => (NEGATIVE.test(word) ? SHIELD + word : word)),
+      options: Object.fromEntries(options),
+      allowPositionals: true,
+      strict: true,
+    });
+    return { values: bare(values), positionals: positionals.map(bareWord) };
+  } catch (error) {
+    throw argumentFault((error as Error).message, Object.keys(specs));
+  }
+}
+
+function argumentFault(message: string, names: readonly string[]) {
+  const [, dashes, unknown] = /^Unknown option '(-{1,2})([^'=\s]*)/.exec(message) ?? [];
+  if (unknown === undefined) return usageFault(message);
+  // Without the dashes, which all options share: they would make any two look alike.
+  const meant = nearest(unknown, names);
+  const known = names.map((name) => `--${name}`).join(', ');
+  return usageFault(
+    `There is no option ${quoted(dashes + unknown)}. ` +
+      (meant === undefined ? `The options are ${known}.` : `Did you mean --${meant}?`),
+  );
+}
+
+function checkWords({ name, words }: Command, given: readonly string[]): void {
+  const max = words?.max ?? 0;
+  if (given.length > max) {
+    const takes = words === undefined ? 'takes only options' : `takes only ${max} <${words.name}>`;
+    throw usageFault(`\`${name}\` ${takes}; ${quoted(given[max])} is one argument too many.`);
+  }
+  if (words !== undefined && given.length < words.min) {
+    throw usageFault(`\`${name}\` needs a <${words.name}>.`);
+  }
+}
+
+/*
+ * A count on the command line, in the grammar that every decimal text of this package has: no sign,
+ * no leading zero, nothing around it.
+ */
+
+/** Undefined for any other text, and for what a number does not hold exactly. */
+export function wholeOf(text: string): number | undefined {
+  const value = Number(text);
+  return isDecimalId(text) && Number.isSafeInteger(value) ? value : undefined;
 }

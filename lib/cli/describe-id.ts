@@ -4,11 +4,11 @@
  * In JSON an id is text, because a JavaScript number loses its last digits.
  */
 import type { BitLayout } from '../core/index.js';
-import { bitDiagram } from './bit-diagram.js';
-import { tableLines } from './table.js';
+import type { PlausibleLayout } from '../core/layout/compatibility.js';
+import { tableLines } from './terminal.js';
 import { localText, utcText } from './time-text.js';
 
-export interface IdRecord {
+interface IdRecord {
   readonly id: string;
   readonly time: string;
   readonly timestampMs: number;
@@ -34,4 +34,91 @@ export function idLines(layout: BitLayout, id: bigint, title: string): string[] 
   ];
   if (title !== String(id)) rows.unshift(['id', String(id)]);
   return [title, ...tableLines(rows, '  '), ...bitDiagram(layout, fields)];
+}
+
+/*
+ * Draws the bits of an id:
+ *
+ *      63 62            22 21     12 11        0
+ *     |  | 41 timestamp   | 10 worker | 12 sequence |
+ *
+ * Each of the 64 bits is in exactly one cell, the most significant on the left.
+ */
+
+interface Cell {
+  readonly positions: string;
+  /** One text for each line of the diagram. */
+  readonly lines: readonly string[];
+}
+
+/** @param values the fields of an id; without them only the layout is drawn */
+export function bitDiagram(layout: BitLayout, values?: Readonly<Record<string, number>>): string[] {
+  const cells = layout.fields.map(({ name, bits, shift }) => {
+    const value = values?.[name];
+    const lines = [`${bits} ${name}`];
+    if (value !== undefined) lines.push(value.toString(2).padStart(bits, '0'), String(value));
+    return drawn(lines, shift + bits - 1, shift);
+  });
+  const { totalBits } = layout;
+  if (totalBits < 64) cells.unshift(unusedCell(64 - totalBits, values !== undefined));
+  const rule = `+${cells.map(({ positions }) => '-'.repeat(positions.length + 2)).join('+')}+`;
+  const lineCount = values === undefined ? 1 : 3;
+  return [
+    cells
+      .map(({ positions }) => `  ${positions} `)
+      .join('')
+      .trimEnd(),
+    rule,
+    ...Array.from(
+      { length: lineCount },
+      (_, at) => `|${cells.map((cell) => ` ${textOf(cell, at)} `).join('|')}|`,
+    ),
+    rule,
+  ];
+}
+
+/** The sign bit, which is always 0, and the bits above the fields of a shorter layout. */
+function unusedCell(bits: number, hasValues: boolean): Cell {
+  const name = bits === 1 ? '' : `${bits} unused`;
+  return drawn(hasValues ? [name, '0'.repeat(bits)] : [name], 63, 64 - bits);
+}
+
+function drawn(lines: readonly string[], high: number, low: number): Cell {
+  const ends = high === low ? [String(high)] : [String(high), String(low)];
+  const width = Math.max(ends.join(' ').length, ...lines.map(({ length }) => length));
+  const [first = '', last = ''] = ends;
+  return { positions: first.padEnd(width - last.length) + last, lines };
+}
+
+const textOf = ({ positions, lines }: Cell, at: number): string =>
+  (lines[at] ?? '').padEnd(positions.length);
+
+/*
+ * Which presets an id can be of, in the words of `snowflake decode`: lines under the parts of an
+ * id that was read with the default, and a record of `--json`.
+ */
+
+/** As `--json` has it. */
+export function plausibleRecord({ presets, timestampMs, ...rest }: PlausibleLayout) {
+  return { presets, time: utcText(timestampMs), ...rest };
+}
+
+export function plausibleLines(fits: readonly PlausibleLayout[]): string[] {
+  if (fits.length === 0) {
+    return [
+      '  Read as snowflake, the default. Its time fits no preset: perhaps it has another',
+      '  epoch, or comes from a counter.',
+    ];
+  }
+  const rows = fits.map(({ presets, timestampMs, workerId, sequence }) => [
+    utcText(timestampMs),
+    `worker ${workerId}`,
+    `sequence ${sequence}`,
+    presets.join(', '),
+  ]);
+  return [
+    '  Read as snowflake, the default. An id does not say its layout; by its time it can be of,',
+    '  likeliest first:',
+    ...tableLines(rows, '    '),
+  ];
 }

@@ -2,10 +2,8 @@
  * The help texts, built from the data of the commands: every command and every option is listed
  * because it exists, none by hand.
  */
-import type { Command, OptionSpecs } from './command.js';
-import { HELP_OPTION } from './options.js';
-import { tableLines } from './table.js';
-import { wrapped } from './wrapped.js';
+import { HELP_OPTION, type Command, type OptionSpecs } from './command.js';
+import { tableLines, wrapped } from './terminal.js';
 
 const WIDTH = 90;
 const OPTION_WIDTH = 58;

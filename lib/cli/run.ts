@@ -4,16 +4,14 @@
  * Promise: it never rejects and resolves after all output is written. If the reader of the output
  * is gone, it stops without a message.
  */
+import { readFileSync, realpathSync } from 'node:fs';
 import { isSnowflakeError, type SnowflakeError } from '../errors.js';
-import { shown } from '../shown.js';
-import { helpHint, quoted, usageFault, type Command } from './command.js';
+import { shown } from '../messages.js';
+import { nearest, suggestion } from '../options.js';
+import { helpHint, quoted, readOptions, usageFault, type Command } from './command.js';
 import { COMMANDS } from './commands/index.js';
 import { helpOf, helpOfAll, helpOfFamily } from './help.js';
-import { nearest, suggestion } from '../nearest.js';
-import { readOptions } from './options.js';
-import type { ExitCode, Surroundings } from './surroundings.js';
-import { Terminal, isBrokenPipe } from './terminal.js';
-import { versionOf } from './version.js';
+import { isBrokenPipe, Terminal, type ExitCode, type Surroundings } from './terminal.js';
 
 const HELP_OPTIONS: readonly string[] = ['--help', '-h'];
 const VERSION_WORDS: readonly string[] = ['--version', '-v', '-V'];
@@ -141,4 +139,24 @@ function unforeseen(error: unknown): string {
   if (!(error instanceof Error)) return `unexpected error: ${shown(error)}`;
   const isOfSystem = /^E[A-Z0-9]+$/.test((error as { code?: string }).code ?? '');
   return isOfSystem ? error.message : `unexpected error. ${error.stack}`;
+}
+
+/*
+ * The version of this package, read from its package.json; `unknown` if the program was moved out
+ * of the package.
+ */
+
+/** From dist/esm/cli/main.js to the package. */
+const FOLDERS_UP = 4;
+
+function versionOf(program: string | undefined): string {
+  try {
+    // A bin is a symbolic link.
+    const folders = realpathSync(program ?? '').split(/[\\/]/);
+    const path = [...folders.slice(0, -FOLDERS_UP), 'package.json'].join('/');
+    const { version } = JSON.parse(readFileSync(path, 'utf8')) as { version?: string };
+    return version ?? 'unknown';
+  } catch {
+    return 'unknown';
+  }
 }

@@ -5,8 +5,7 @@
  * set here, for a terminal and never with NO_COLOR. Each write is awaited, so nothing piles up in
  * memory and a reader that is gone is noticed.
  */
-import { printable, printableJson } from '../shown.js';
-import type { Input, Output, Surroundings } from './surroundings.js';
+import { printable, printableJson } from '../messages.js';
 
 const COLOURS = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
 
@@ -83,4 +82,104 @@ function written(stream: Output, text: string): Promise<void> {
 function painted(stream: Output, env: Surroundings['env'], colour: Colour, text: string): string {
   const isWanted = stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
   return isWanted ? `\u001b[${COLOURS[colour]}m${text}\u001b[0m` : text;
+}
+
+/*
+ * The process around a command as one object, which a test can replace: commands never use
+ * `process` themselves.
+ */
+
+/** 0 success, 1 something is wrong or has failed, 2 the command line is wrong. */
+export type ExitCode = 0 | 1 | 2;
+
+/** A writable stream of Node. */
+interface Output {
+  write(text: string, done: (error?: Error | null) => void): unknown;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  readonly isTTY?: boolean;
+}
+
+/** A readable stream of Node. */
+export interface Input extends AsyncIterable<string | Uint8Array> {
+  readonly isTTY?: boolean;
+}
+
+export interface Surroundings {
+  /** Without the program's own name. */
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stdin: Input;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** The file that was started, from which the package is found. */
+  readonly program?: string;
+}
+
+/*
+ * Reads standard input line by line.
+ *
+ * Promise: memory holds one chunk and the start of one line, however long the input is.
+ */
+
+/** Longer than any text of an id, so the start of a line is enough to refuse it. */
+const LINE_LENGTH_MAX = 1000;
+
+/** The lines of each chunk as it arrives, so that they are answered at once. */
+export async function* lineChunks(
+  input: AsyncIterable<string | Uint8Array>,
+): AsyncGenerator<readonly string[]> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of input) {
+    const text = typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
+    const lines = (rest + text).split('\n').map(cut);
+    rest = lines.pop()!;
+    if (lines.length > 0) yield lines;
+  }
+  // Half a character at the end becomes a wrong character, so no id ends there.
+  rest += decoder.decode();
+  if (rest !== '') yield [rest];
+}
+
+/** The ellipsis, which no id contains, keeps a cut line from being read as an id. */
+function cut(line: string): string {
+  return line.length <= LINE_LENGTH_MAX ? line : `${line.slice(0, LINE_LENGTH_MAX)}…`;
+}
+
+/*
+ * Formats rows as lines with aligned columns. No line ends in spaces, and an empty table gives no
+ * line.
+ */
+
+/** @param right the columns to align on the right, such as numbers */
+export function tableLines(
+  rows: readonly (readonly string[])[],
+  indent = '',
+  right: readonly number[] = [],
+): string[] {
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length);
+  }
+  return rows.map((row) => {
+    const cells = row.map((cell, at) =>
+      right.includes(at) ? cell.padStart(widths[at]!) : cell.padEnd(widths[at]!),
+    );
+    return (indent + cells.join('  ')).trimEnd();
+  });
+}
+
+/**
+ * Wraps text between words.
+ *
+ * No line is longer than the width unless a single word is.
+ */
+export function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(/\s+/)) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
 }

@@ -4,11 +4,11 @@
  * Promise: a time without its zone is refused, and every time that is shown has its zone.
  */
 import { systemClock } from '../core/clock.js';
-import { quoted, usageFault } from './command.js';
-import { wholeOf } from './whole.js';
+import { quoted, usageFault, wholeOf } from './command.js';
+import { lineChunks, type Terminal } from './terminal.js';
 
 /** The first and the last millisecond of the day, minute or second that was written. */
-export interface WrittenTime {
+interface WrittenTime {
   readonly firstMs: number;
   readonly lastMs: number;
 }
@@ -77,4 +77,23 @@ export function spanText(ms: number): string {
   if (ms < 2 * DAY_MS) return `${Math.round(ms / HOUR_MS)} h`;
   if (ms < 2 * YEAR_MS) return `${Math.round(ms / DAY_MS)} days`;
   return `${(ms / YEAR_MS).toFixed(1)} years`;
+}
+
+/*
+ * Asks before something is changed that others use.
+ *
+ * Promise: only the word yes is a yes. Without a terminal the command is refused and does not wait.
+ */
+
+/** True when the operator types yes. @throws SnowflakeError CONFIG_INVALID without a terminal */
+export async function confirm(terminal: Terminal, question: string): Promise<boolean> {
+  if (terminal.stdin.isTTY !== true) {
+    throw usageFault(
+      'Standard input is not a terminal, so nobody can confirm this. Nothing was changed. In a ' +
+        'script add --yes.',
+    );
+  }
+  await terminal.ask(`${question} Type yes to continue: `);
+  for await (const [answer = ''] of lineChunks(terminal.stdin)) return /^yes\s*$/i.test(answer);
+  return false;
 }

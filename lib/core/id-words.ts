@@ -4,7 +4,6 @@
  * Promise: writing both words and reading `id` allocates one BigInt and nothing else. This is
  * what makes an id cost a few nanoseconds beside its clock read (docs/internals/architecture.md).
  */
-
 /** Which of the two words holds the low bits: typed arrays use the byte order of the host. */
 export const LOW_WORD = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? 0 : 1;
 export const HIGH_WORD = 1 - LOW_WORD;

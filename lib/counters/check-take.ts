@@ -2,10 +2,14 @@
  * Requests that cannot be meant so are refused before a store is asked; and the form of a counter,
  * by which a request for another kind of it, or another of several stores, is known.
  */
-import { shown } from '../shown.js';
-import { POSITION_MAX, type NewCounter, type TakeRequest } from './counter-store.js';
-import { nameFaults, refused, wholeFaults } from '../option-faults.js';
-import { STORE_COUNT_MAX } from './store-faults.js';
+import { shown } from '../messages.js';
+import { nameFaults, refused, wholeFaults } from '../options.js';
+import {
+  POSITION_MAX,
+  STORE_COUNT_MAX,
+  type NewCounter,
+  type TakeRequest,
+} from './counter-store.js';
 
 /** The number of bits of a sequence that fits beside 41 bits of time. */
 const PER_MS_MAX = 4_194_304;

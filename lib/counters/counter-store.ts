@@ -5,7 +5,11 @@
  * Promise: no position of a counter is granted twice, as long as the store loses no write that is
  * older than `lossWindowMs`. A loss costs positions, never a repetition.
  */
-
+import { ID_MAX } from '../core/id-words.js';
+import { shown } from '../messages.js';
+import { nowAt, type LaterTime } from '../rows/store-clock.js';
+import { numberIn } from '../rows/stored-fields.js';
+import type { CounterHeader, CounterRow } from './counter-slice.js';
 /** The highest end of a range: what fits the signed 64 bits of every store. */
 export const POSITION_MAX = 2n ** 63n - 1n;
 
@@ -156,4 +160,96 @@ export interface CounterStore {
   advice?(): Promise<string[]>;
   /** Closes what the store opened itself. */
   close?(): Promise<void>;
+}
+
+/*
+ * What is wrong with stores of counters, and with numbers that are taken from them.
+ *
+ * Promise: no store is shown; it may hold a password.
+ */
+
+export const STORE_COUNT_MAX = 1024;
+
+export function storeFaults(option: string, stores: unknown): string[] {
+  const isList = Array.isArray(stores) && stores.length > 0 && stores.length <= STORE_COUNT_MAX;
+  if (!isList || !stores.every(isCounterStore)) {
+    return [
+      `Expected \`${option}\` to name 1 to ${STORE_COUNT_MAX} stores of counters, as ` +
+        `sqlCounters() and redisCounters() make them.`,
+    ];
+  }
+  if (new Set(stores).size === stores.length) return [];
+  return [`The same store is given twice in \`${option}\`. Give each of them once.`];
+}
+
+/** Whoever made it. */
+export function isCounterStore(value: unknown): value is CounterStore {
+  const candidate = value as Partial<CounterStore> | null | undefined;
+  return typeof candidate === 'object' && typeof candidate?.take === 'function';
+}
+
+/** For what may be beyond Number. */
+export function bigFaults(name: string, value: unknown, min: bigint): string[] {
+  const isWhole = typeof value === 'bigint' || Number.isSafeInteger(value);
+  if (isWhole && BigInt(value as number) >= min && BigInt(value as number) <= ID_MAX) return [];
+  return [
+    `Expected \`${name}\` to be a bigint or a safe integer from ${min}, got ${shown(value)}.`,
+  ];
+}
+
+/*
+ * Counters as an operator sees them.
+ *
+ * Promise: nothing is changed by looking.
+ */
+
+interface NamedCounter {
+  readonly counter: string;
+  readonly header: CounterHeader;
+  readonly row: CounterRow;
+}
+
+/** In the order of their names. */
+export function counterRecords(
+  counters: readonly NamedCounter[],
+  later: LaterTime,
+): CounterRecord[] {
+  return counters
+    .toSorted((a, b) => (a.counter < b.counter ? -1 : 1))
+    .map(({ counter, header, row: { form, next, readyAtMs } }) => {
+      const waitMs = Math.max(0, readyAtMs - nowAt(header, later));
+      return { counter, form, next, era: header.era, waitMs };
+    });
+}
+
+/*
+ * A grant as text: where it begins and a random text, so that no other grant, of before or after a
+ * loss, has the same; and, for whoever holds it, the counter that it is of.
+ */
+
+interface Grant {
+  readonly first: bigint;
+  readonly random: string;
+}
+
+/** As the store keeps it with its counter. */
+export function grantText({ first, random }: Grant): string {
+  return `${first}.${random}`;
+}
+
+export interface NamedGrant {
+  readonly counter: string;
+  /** As the store keeps it. */
+  readonly text: string;
+  readonly first: bigint;
+}
+
+const NAMED = /^((\d+)\.[^.|]+)\.(.+)$/s;
+
+/** Undefined for what no store of ours has granted. */
+export function namedGrant(grant: string): NamedGrant | undefined {
+  const [, text, digits, counter] = NAMED.exec(grant) ?? [];
+  const first = numberIn(digits);
+  if (text === undefined || first === undefined || counter === undefined) return undefined;
+  return { counter, text, first };
 }

@@ -5,8 +5,12 @@
 export { segments } from './segments/segments.js';
 export type { HighestId, SegmentOptions } from './segments/segment-options.js';
 export { series } from './series/series.js';
-export type { Series, SeriesOptions } from './series/series.js';
-export type { SeriesFormOptions, SeriesParts } from './series/series-form.js';
-export type { Period } from './series/period.js';
-export type { GeneratorKind } from '../generator-kind.js';
+export type {
+  Series,
+  SeriesOptions,
+  SeriesFormOptions,
+  SeriesParts,
+  Period,
+} from './series/series.js';
+export type { GeneratorKind } from '../generator.js';
 export type { CounterStore } from './counter-store.js';

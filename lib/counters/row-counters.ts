@@ -5,24 +5,28 @@
  * Promise: the contract of CounterStore in full, by the rules of every counter.
  */
 import { randomUUID } from 'node:crypto';
-import type { KeyedRows } from '../registry/keyed-rows.js';
-import type { RefusedWrites } from '../registry/refused-writes.js';
-import { RowTurns, type RowTurnsParts } from '../registry/row-turns.js';
+import { SnowflakeError } from '../errors.js';
+import type { KeyedRow, KeyedRows } from '../rows/row-store.js';
+import { RowTurns, type RefusedWrites, type RowTurnsParts } from '../rows/row-turns.js';
+import { fieldsIn, isWhole, numberIn } from '../rows/stored-fields.js';
 import { checkNew, checkTake } from './check-take.js';
-import type { CounterHeader, CounterReading, CounterSlice, CounterStep } from './counter-slice.js';
+import { createCounter, giveBack, take } from './counter-rules.js';
 import type {
-  CounterRecord,
-  CounterStore,
-  NewCounter,
-  TakeAnswer,
-  TakeRequest,
+  CounterHeader,
+  CounterReading,
+  CounterRow,
+  CounterSlice,
+  CounterStep,
+} from './counter-slice.js';
+import {
+  type CounterRecord,
+  type CounterStore,
+  type NewCounter,
+  type TakeAnswer,
+  type TakeRequest,
+  counterRecords,
+  namedGrant,
 } from './counter-store.js';
-import { counterOf, counterText } from './counter-text.js';
-import { counterRecords } from './counter-view.js';
-import { createCounter } from './create-counter.js';
-import { giveBack } from './give-back.js';
-import { namedGrant } from './grant-text.js';
-import { take } from './take.js';
 
 type Rule<T> = (slice: CounterSlice, reading: CounterReading) => CounterStep<T>;
 
@@ -106,4 +110,57 @@ export class RowCounters implements CounterStore {
 /** Who is told to wait has changed nothing but the time; one that went back must be known. */
 function isWorthWriting(stored: CounterHeader, next: CounterHeader): boolean {
   return stored.era !== next.era || next.lastTimeMs < stored.lastTimeMs;
+}
+
+/*
+ * A counter and the moment it was written in as the text that a store keeps, and back.
+ *
+ * Promise: what cannot be read is refused, never taken for a counter that begins.
+ */
+
+/** Of the protocol. A counter that is kept by another one is left alone. */
+const VERSION = '1';
+
+interface CounterOfRow {
+  readonly header: CounterHeader;
+  readonly row: CounterRow;
+}
+
+function counterText(header: CounterHeader, row: CounterRow): string {
+  const { next: _, margin, windowCount, era, ...rest } = row;
+  const amounts = { margin: String(margin), windowCount: String(windowCount), counterEra: era };
+  return JSON.stringify({ version: VERSION, ...header, ...rest, ...amounts });
+}
+
+const NUMBERS = ['lastTimeMs', 'slewMs', 'era', 'counterEra', 'readyAtMs', 'windowAtMs'] as const;
+const TEXTS = ['incarnation', 'server', 'form', 'grant'] as const;
+const AMOUNTS = ['margin', 'windowCount'] as const;
+
+/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable */
+function counterOf({ number: next, text }: Omit<KeyedRow, 'key'>): CounterOfRow {
+  const fields = fieldsIn(text);
+  const isCounter =
+    fields['version'] === VERSION &&
+    isWhole(fields, TEXTS, NUMBERS) &&
+    AMOUNTS.every((name) => numberIn(fields[name]) !== undefined);
+  if (!isCounter || next < 0n) throw unreadable(fields['version']);
+  const whole = fields as Record<(typeof NUMBERS)[number], number> &
+    Record<(typeof TEXTS | typeof AMOUNTS)[number], string>;
+  const { incarnation, server, lastTimeMs, slewMs, era } = whole;
+  const { form, counterEra, readyAtMs, windowAtMs, grant } = whole;
+  const [margin, windowCount] = [BigInt(whole.margin), BigInt(whole.windowCount)];
+  return {
+    header: { incarnation, server, lastTimeMs, slewMs, era },
+    row: { form, next, era: counterEra, margin, readyAtMs, windowAtMs, windowCount, grant },
+  };
+}
+
+function unreadable(version: unknown): SnowflakeError {
+  const isOther = typeof version === 'string' && version !== VERSION;
+  const message = isOther
+    ? 'The counter has a protocol version that this package does not know. Nothing was changed. ' +
+      'Use one version of nestjs-snowflake for it.'
+    : 'The row of the counter cannot be read: somebody else wrote into it. Nothing is granted ' +
+      'from it. Restore the row, or delete it and create the counter above every number in use.';
+  return new SnowflakeError('STORE_UNAVAILABLE', message, { retryable: false });
 }

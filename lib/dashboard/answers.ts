@@ -3,11 +3,11 @@
  *
  * Promise: ids are text, spans of time are milliseconds, and what is unknown is left out.
  */
-import type { FieldRole } from '../core/layout/layout-field.js';
+import type { FieldRole } from '../core/layout/layout-fields.js';
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
-import type { GeneratorState, GeneratorStatus } from '../generator-kind.js';
+import type { GeneratorState, GeneratorStatus } from '../generator.js';
 import type { HealthReport } from '../health/health-report.js';
-import type { LeaseState } from '../lease/lease-states.js';
+import type { LeaseState } from '../lease/held-lease.js';
 
 /** So many are listed, and have a cell of the map each. Who would look at more? */
 export const WORKERS_SHOWN_MAX = 4096;
@@ -155,7 +155,7 @@ export interface LocksAnswer {
 }
 
 /** The first two are now, the others since the process was started. */
-export interface OwnLocksView {
+interface OwnLocksView {
   readonly held: number;
   readonly waiting: number;
   readonly acquired: number;

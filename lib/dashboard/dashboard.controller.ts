@@ -4,17 +4,22 @@
  * Promise: nothing can be changed from here, and the application's interceptors, serializers and
  * filters do not touch the answers.
  */
-import { Get, Injectable, Query, Res } from '@nestjs/common';
+import {
+  Get,
+  Injectable,
+  Query,
+  Res,
+  type CanActivate,
+  type ExecutionContext,
+} from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { systemIdentity } from '../patience/process-identity.js';
-import { hasLayout } from '../nest/id-maker-status.js';
+import { hasLayout } from '../nest/id-maker.js';
+import { systemIdentity } from '../time/process-identity.js';
 import type { IdAnswer, LocksAnswer, StateAnswer } from './answers.js';
-import { JSON_HEADERS, PAGE_HEADERS } from './dashboard-headers.js';
-import { generatorView } from './generator-view.js';
-import { idAnswer } from './id-answer.js';
+import { generatorView, idAnswer } from './generator-view.js';
+import { ShownLocks } from './lock-list.js';
 import { PAGE } from './page.generated.js';
-import { ShownGenerators, type ShownGenerator } from './shown-generators.js';
-import { ShownLocks } from './shown-locks.js';
+import { ShownGenerators, type ShownGenerator } from './worker-list.js';
 
 /** The answer about a generator that the application does not have. */
 const UNKNOWN_GENERATOR = { problem: 'The application has no such generator.' };
@@ -93,3 +98,82 @@ function readId(
 }
 
 const nowOf = ({ ids }: ShownGenerator): number => ids.status.readAt.getTime();
+
+/*
+ * The HTTP headers of the page and of its answers.
+ *
+ * Promise: the page runs only the script and the style built into it, connects only to its own
+ * origin, cannot be framed and is not cached.
+ */
+
+const SECURITY_POLICY = [
+  "default-src 'none'",
+  `script-src '${PAGE.scriptHash}'`,
+  `style-src '${PAGE.styleHash}'`,
+  "connect-src 'self'",
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+];
+
+const ANSWER_HEADERS = {
+  'Cache-Control': 'no-store',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Robots-Tag': 'noindex',
+};
+
+/** For the answers that the page asks for. */
+const JSON_HEADERS = {
+  ...ANSWER_HEADERS,
+  'Content-Type': 'application/json; charset=utf-8',
+};
+
+/** For the page itself. */
+const PAGE_HEADERS = {
+  ...ANSWER_HEADERS,
+  'Content-Security-Policy': SECURITY_POLICY.join('; '),
+  'Content-Type': 'text/html; charset=utf-8',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'X-Frame-Options': 'DENY',
+};
+
+/*
+ * Keeps pages of other origins from reading the answers.
+ *
+ * Promise: whatever CORS allows for the application's own routes, no browser lets another site read
+ * these, over plain HTTP either. Requests without browser headers are left to the application's
+ * guards.
+ */
+
+type HeaderName = 'sec-fetch-site' | 'sec-fetch-mode' | 'origin' | 'host' | ':authority';
+type Headers = { readonly [name in HeaderName]?: string };
+
+export const sameOriginGuard: CanActivate = {
+  canActivate(context: ExecutionContext): boolean {
+    const { headers } = context.switchToHttp().getRequest<{ headers: Headers }>();
+    const { 'sec-fetch-site': site = 'none', 'sec-fetch-mode': mode } = headers;
+    // No script can set these two. A link from another site opens the page, but does not let that
+    // site read it. They are also right where a proxy rewrites Host.
+    if (site === 'same-origin' || mode === 'navigate') return true;
+    return site === 'none' && isOfHost(headers);
+  },
+};
+
+/**
+ * Over plain HTTP a browser sends no Sec-Fetch-Site, and with a GET it sends Origin only to other
+ * origins. X-Forwarded-Host is not used: where CORS is open, scripts can set it.
+ */
+function isOfHost({ origin, host, ':authority': authority }: Headers): boolean {
+  if (origin === undefined) return true;
+  const named = host ?? authority;
+  if (!URL.canParse(origin) || named === undefined) return false;
+  const { protocol, host: originHost } = new URL(origin);
+  const own = `${protocol}//${named}`;
+  // Parsed as a URL, so that case, default ports and IPv6 are written in one way.
+  return originHost !== '' && URL.canParse(own) && new URL(own).host === originHost;
+}

@@ -4,13 +4,16 @@
  * Promise: at most one request per second and one at a time, however many pages are open. If a
  * store fails or is silent, the answer says so after at most 3 s.
  */
+import { Injectable } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
 import { monotonicClock } from '../core/clock.js';
-import type { DistributedLock } from '../lock/holding/distributed-lock.js';
+import type { DistributedLock } from '../lock/distributed-lock.js';
 import type { LockRecord } from '../lock/lock-store.js';
-import { SharedAnswer } from '../patience/shared-answer.js';
-import type { Timers } from '../patience/timers.js';
-import { errorText, printable, shownName, withoutSecrets } from '../shown.js';
-import type { LockView, LocksAnswer } from './answers.js';
+import { errorText, printable, shownName, withoutSecrets } from '../messages.js';
+import { LOCK_LIFECYCLE, type LockLifecycle } from '../nest/lock/lock.module.js';
+import { SharedAnswer } from '../time/call-record.js';
+import { systemTimers, type Timers } from '../time/timers.js';
+import type { LocksAnswer, LockView } from './answers.js';
 
 const ASKED_EVERY_MS = 1000;
 const WAITED_MS_MAX = 3000;
@@ -21,7 +24,7 @@ const TOO_MANY = `Only ${SHOWN_MAX} locks are shown. The command \`snowflake loc
 
 type Listed = Pick<LocksAnswer, 'locks' | 'problem'>;
 
-export class LockList {
+class LockList {
   private readonly listed: SharedAnswer<Listed>;
 
   constructor(
@@ -64,5 +67,29 @@ export class LockList {
       sinceMs,
       leftMs,
     };
+  }
+}
+
+/*
+ * Finds the locks of the application, if it has LockModule: by a symbol that every copy of this
+ * package has, and only when they are asked for.
+ */
+
+@Injectable()
+export class ShownLocks {
+  private found: { readonly list: LockList | undefined } | undefined;
+
+  constructor(private readonly discovery: DiscoveryService) {}
+
+  /** Undefined where the application has none. */
+  get list(): LockList | undefined {
+    this.found ??= { list: this.find() };
+    return this.found.list;
+  }
+
+  private find(): LockList | undefined {
+    const provider = this.discovery.getProviders().find(({ token }) => token === LOCK_LIFECYCLE);
+    const lifecycle = provider?.instance as LockLifecycle | undefined;
+    return lifecycle && new LockList(lifecycle.locks, systemTimers);
   }
 }

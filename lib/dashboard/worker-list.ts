@@ -4,15 +4,21 @@
  * Promise: at most one request per second and one at a time, however many pages are open. If the
  * store fails or is silent, the answer says so after at most 3 s.
  */
-import { errorText, printable, shownName, withoutSecrets } from '../shown.js';
+import { Injectable } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
-import { SharedAnswer } from '../patience/shared-answer.js';
-import type { Timers } from '../patience/timers.js';
+import { errorText, printable, shownName, withoutSecrets } from '../messages.js';
+import { isReplaced, type RunParts } from '../nest/generator-run.js';
+import type { IdMaker } from '../nest/id-maker.js';
+import { SNOWFLAKE_RUN_PARTS } from '../nest/tokens.js';
+import { SharedAnswer } from '../time/call-record.js';
+import { systemIdentity } from '../time/process-identity.js';
+import { systemTimers, type Timers } from '../time/timers.js';
 import {
   WORKERS_SHOWN_MAX,
   type HolderView,
-  type WorkerView,
   type WorkersAnswer,
+  type WorkerView,
 } from './answers.js';
 
 const ASKED_EVERY_MS = 1000;
@@ -98,4 +104,47 @@ function holderView(
 ): HolderView {
   const names = { host: shownName(host), pid, application: shownName(application) };
   return sinceMs === 0 ? names : { ...names, heldForMs: nowMs - sinceMs };
+}
+
+/*
+ * Finds the generators of the application and keeps the list of workers of each.
+ *
+ * Promise: every generator that SnowflakeModule registered, of whichever copy of this package, is
+ * shown once. One whose IdMaker a test has overridden is left out.
+ */
+
+export interface ShownGenerator {
+  readonly name: string | undefined;
+  readonly ids: IdMaker;
+  readonly support: IDistributedSupport;
+  readonly application: string;
+  readonly workers: WorkerList;
+}
+
+@Injectable()
+export class ShownGenerators {
+  private found: readonly ShownGenerator[] | undefined;
+
+  constructor(private readonly discovery: DiscoveryService) {}
+
+  /** Empty where the application has none. */
+  all(): readonly ShownGenerator[] {
+    this.found ??= this.discovery
+      .getProviders()
+      .filter(({ token }) => token === SNOWFLAKE_RUN_PARTS)
+      .map(({ instance }) => instance as RunParts)
+      .filter((parts) => !isReplaced(parts))
+      .map(shownGenerator);
+    return this.found;
+  }
+
+  named(name: string | undefined): ShownGenerator | undefined {
+    return this.all().find((generator) => generator.name === name);
+  }
+}
+
+function shownGenerator({ name, idMaker: ids, support, config }: RunParts): ShownGenerator {
+  const { application } = config;
+  const own = systemIdentity(application).label();
+  return { name, ids, support, application, workers: new WorkerList(support, systemTimers, own) };
 }

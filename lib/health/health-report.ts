@@ -4,16 +4,16 @@
  * Promise: no store is asked, and a store that is away does not mean down while ids can be made.
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
-import type { GeneratorState, GeneratorStatus } from '../generator-kind.js';
-import type { LeaseState } from '../lease/lease-states.js';
-import type { IdMaker } from '../nest/id-maker.js';
+import type { GeneratorState, GeneratorStatus } from '../generator.js';
+import type { LeaseState } from '../lease/held-lease.js';
 import {
   hasLayout,
   hasWorkerId,
+  type IdMaker,
   type IdMakerStatus,
   type WorkerStatus,
-} from '../nest/id-maker-status.js';
-import { nameFaults, unknownNames, wholeFaults } from '../option-faults.js';
+} from '../nest/id-maker.js';
+import { nameFaults, unknownNames, wholeFaults } from '../options.js';
 
 /** What is checked, and from when on it is reported as down. */
 export interface SnowflakeHealthOptions {

@@ -15,6 +15,7 @@ import {
   type SnowflakeHealth,
   type SnowflakeHealthOptions,
 } from './health-report.js';
+export type { SnowflakeHealth, SnowflakeHealthOptions } from './health-report.js';
 
 /**
  * Up while ids can be made, otherwise down. While the store is away and the leased range lasts it

@@ -5,17 +5,16 @@
  * Promise: a value of any size is refused in the time of a short text, without an Error, and with
  * a message that quotes no more than the start of it.
  */
-import { systemClock } from '../core/clock.js';
+import { systemClock, type Clock } from '../core/clock.js';
+import type { BitLayout } from '../core/layout/bit-layout.js';
 import { DATE_MS_MAX } from '../core/layout/epoch.js';
-import { isId, notAnIdText } from '../core/text/checked-id.js';
-import { refusalBy } from '../core/text/refusal.js';
-import type { TextForm } from '../core/text/text-form.js';
-import { reachMs } from '../core/seat/reach.js';
-import { refuse, unknownNames } from '../option-faults.js';
-import { quoted, shownShort } from '../shown.js';
+import { reachMs } from '../core/seat/worker-seat.js';
+import { isId, notAnIdText } from '../core/text/decimal.js';
+import { refusalBy, type TextForm } from '../core/text/text-form.js';
 import { textForms } from '../core/text/text-forms.js';
 import { SnowflakeError } from '../errors.js';
-import { CHECKS, FUTURE_MS_MAX, checksFault, type SnowflakeIdChecks } from './id-checks.js';
+import { quoted, shown, shownShort } from '../messages.js';
+import { refuse, unknownNames } from '../options.js';
 import { EXAMPLE_ID, exampleOf } from './id-schema.js';
 
 export class IdCheck {
@@ -138,4 +137,188 @@ export class IdCheck {
 
 function isoOf(ms: number): string {
   return ms <= DATE_MS_MAX ? new Date(ms).toISOString() : `${ms} ms after 1970`;
+}
+
+/*
+ * Checks a list of ids, whose length is bounded.
+ *
+ * Promise: the length is checked first, and the first value that is not an id ends the check, so a
+ * list of any length costs no more than one of the longest allowed length. There is a default
+ * bound, because validators read every value before they check a bound of their own.
+ */
+
+/** What a list of ids from a client must be. */
+export interface SnowflakeIdListChecks extends SnowflakeIdChecks {
+  /** The fewest ids, inclusive. Default 0. */
+  readonly countMin?: number | undefined;
+  /** The most ids, inclusive. Default 10,000. */
+  readonly countMax?: number | undefined;
+}
+
+/**
+ * More than fits into 100 kB, the largest body that Nest accepts by default: 4,760 ids. The bound
+ * matters where that limit was raised; this many ids are read in a few milliseconds.
+ */
+export const COUNT_MAX = 10_000;
+
+interface ListFault {
+  readonly message: string;
+  /** Which value is not an id; undefined if the list itself is wrong. */
+  readonly index?: number;
+}
+
+export class IdListCheck {
+  readonly countMin: number;
+  readonly countMax: number;
+  private readonly check: IdCheck;
+
+  /** @throws SnowflakeError CONFIG_INVALID for checks that cannot work. */
+  constructor(checks: SnowflakeIdListChecks = {}) {
+    this.check = new IdCheck(checks, [], ', countMin, countMax');
+    const { countMin = 0, countMax = COUNT_MAX } = checks;
+    const fault = boundsFault(countMin, countMax);
+    if (fault !== undefined) throw new SnowflakeError('CONFIG_INVALID', fault);
+    this.countMin = countMin;
+    this.countMax = countMax;
+  }
+
+  /** The ids, or what is wrong with the list or with the first value that is not an id. */
+  read(list: unknown): bigint[] | ListFault {
+    if (!Array.isArray(list)) return { message: this.notList(list) };
+    const { length } = list as unknown[];
+    if (length > this.countMax || length < this.countMin) return { message: this.wrong(length) };
+    const ids: bigint[] = [];
+    for (let index = 0; index < length; index++) {
+      const value: unknown = list[index];
+      const id = this.check.find(value);
+      if (id === undefined) return { index, message: this.check.faultOf(value) };
+      ids.push(id);
+    }
+    return ids;
+  }
+
+  private notList(value: unknown): string {
+    return `Expected a list of ids, got ${shownShort(value)}. Send an array, even for one id.`;
+  }
+
+  private wrong(length: number): string {
+    const { countMin, countMax } = this;
+    return (
+      `Expected ${countMin} to ${countMax} ids, got ${length}. ` +
+      (length > countMax ? 'Send them in several requests.' : 'Check that all were sent.')
+    );
+  }
+}
+
+function boundsFault(countMin: number, countMax: number): string | undefined {
+  const fault =
+    integerFault('countMin', countMin, Number.MAX_SAFE_INTEGER) ??
+    integerFault('countMax', countMax, Number.MAX_SAFE_INTEGER);
+  if (fault !== undefined || countMin <= countMax) return fault;
+  return `Expected \`countMin\` to be at most \`countMax\` (${countMax}), got ${shown(countMin)}.`;
+}
+
+/*
+ * What an application may demand of ids. Finds what is wrong with such options, so that one that
+ * could never work is refused at program start, not when a client sends the first id.
+ */
+
+/** What an id from a client must be, in addition to a number of 63 bits. */
+export interface SnowflakeIdChecks {
+  /**
+   * The only text form that is read, such as that of `publicIds()`; decimal text is then refused,
+   * and no message says what number a text stands for. Default: decimal.
+   */
+  readonly form?: TextForm | undefined;
+  /** The layout of the ids; an id with more bits is refused. */
+  readonly layout?: BitLayout | undefined;
+  /**
+   * Refuses an id whose time is more than `futureMsMax` ahead of `clock` and later than any id that
+   * the generators of this process may make. Needs `layout`.
+   */
+  readonly notInFuture?: boolean | undefined;
+  /**
+   * How far ahead of `clock` an id may be with `notInFuture`, in ms. 0 to 86,400,000 (a day),
+   * default 900,000 (15 min), which covers the ids of every process with valid options.
+   */
+  readonly futureMsMax?: number | undefined;
+  /** Refuses the ids of all other workers. Needs `layout`. */
+  readonly workerId?: number | undefined;
+  /** What `notInFuture` compares with. Default: the host's clock. */
+  readonly clock?: Clock | undefined;
+}
+
+/**
+ * How far ahead the ids of any process with valid options may be: a lease reaches up to 10 min
+ * beyond the store's clock, and host clocks may differ from that clock. Ids of another system or
+ * another epoch are years away, so a wide bound does no harm.
+ */
+export const FUTURE_MS_MAX = 900_000;
+const DAY_MS = 86_400_000;
+const CHECKS = 'form, layout, notInFuture, futureMsMax, workerId, clock';
+
+function checksFault(checks: SnowflakeIdChecks, forms: readonly TextForm[]): string | undefined {
+  return (
+    formFault(checks, forms) ??
+    formsFault(forms) ??
+    layoutFault(checks) ??
+    futureFault(checks) ??
+    workerFault(checks)
+  );
+}
+
+const isForm = (form: unknown): boolean =>
+  typeof (form as Partial<TextForm> | null | undefined)?.tryDecode === 'function';
+
+function formFault(checks: SnowflakeIdChecks, forms: readonly TextForm[]): string | undefined {
+  // Asked by name: one that is undefined by mistake would let decimal text in.
+  if (!('form' in checks)) return undefined;
+  if (!isForm(checks.form)) {
+    return (
+      'Expected `form` to be a text form, with `encode`, `decode` and `tryDecode`, got ' +
+      `${shown(checks.form)}. Leave it out for decimal text.`
+    );
+  }
+  if (forms.length === 0) return undefined;
+  return (
+    'Expected `form` or `forms`, got both. `form` is the only one that is read, `forms` are read ' +
+    'in addition to decimal.'
+  );
+}
+
+function formsFault(forms: readonly TextForm[]): string | undefined {
+  const at = forms.findIndex((form) => !isForm(form));
+  if (at < 0) return undefined;
+  return (
+    `Expected \`forms\` to be text forms, with \`encode\`, \`decode\` and \`tryDecode\`, got ` +
+    `${shown(forms[at])}. Take them from \`textForms\`.`
+  );
+}
+
+function layoutFault(checks: SnowflakeIdChecks): string | undefined {
+  if (checks.layout !== undefined) return undefined;
+  const { notInFuture, futureMsMax, workerId } = checks;
+  const needs = { notInFuture: notInFuture || undefined, futureMsMax, workerId };
+  const name = Object.entries(needs).find(([, value]) => value !== undefined)?.[0];
+  if (name === undefined) return undefined;
+  return (
+    `Expected \`layout\` together with \`${name}\`, got undefined. Only the layout tells where ` +
+    'an id has its time and its worker: give the one that makes the ids.'
+  );
+}
+
+function futureFault({ notInFuture, futureMsMax }: SnowflakeIdChecks): string | undefined {
+  if (futureMsMax === undefined) return undefined;
+  if (!notInFuture) return 'Expected `notInFuture: true` together with `futureMsMax`.';
+  return integerFault('futureMsMax', futureMsMax, DAY_MS);
+}
+
+function workerFault({ layout, workerId }: SnowflakeIdChecks): string | undefined {
+  if (workerId === undefined) return undefined;
+  return integerFault('workerId', workerId, layout!.workerIdMax);
+}
+
+function integerFault(name: string, value: number, max: number): string | undefined {
+  if (Number.isInteger(value) && value >= 0 && value <= max) return undefined;
+  return `Expected \`${name}\` to be an integer from 0 to ${max}, got ${shown(value)}.`;
 }

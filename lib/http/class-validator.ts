@@ -10,12 +10,15 @@ import {
   type ValidationOptions,
   type ValidatorConstraintInterface,
 } from 'class-validator';
-import { COUNT_MAX, IdListCheck, type SnowflakeIdListChecks } from './check-id-list.js';
-import { IdCheck } from './check-id.js';
-import type { SnowflakeIdChecks } from './id-checks.js';
+import {
+  COUNT_MAX,
+  IdListCheck,
+  type SnowflakeIdListChecks,
+  IdCheck,
+  type SnowflakeIdChecks,
+} from './check-id.js';
 
-export type { SnowflakeIdListChecks } from './check-id-list.js';
-export type { SnowflakeIdChecks } from './id-checks.js';
+export type { SnowflakeIdListChecks, SnowflakeIdChecks } from './check-id.js';
 
 /**
  * The property is an id, as decimal text or bigint.

@@ -13,10 +13,9 @@ import {
 } from 'graphql';
 import { isSnowflakeError } from '../errors.js';
 import { textForms } from '../core/text/text-forms.js';
-import { IdCheck } from './check-id.js';
-import type { SnowflakeIdChecks } from './id-checks.js';
+import { IdCheck, type SnowflakeIdChecks } from './check-id.js';
 
-export type { SnowflakeIdChecks } from './id-checks.js';
+export type { SnowflakeIdChecks } from './check-id.js';
 
 /** Options of the GraphQL scalar. */
 export interface SnowflakeScalarOptions extends SnowflakeIdChecks {

@@ -4,9 +4,8 @@
  * It needs only Nest. OpenAPI, validators, schemas and GraphQL have their own entries, so that none
  * of them has to be installed.
  */
-export { bigintAsText } from './bigint-as-text.js';
-export type { SnowflakeIdChecks } from './id-checks.js';
+export { bigintAsText, SnowflakeJsonInterceptor } from './snowflake-json.interceptor.js';
+export type { SnowflakeIdChecks } from './check-id.js';
 export { ParseSnowflakePipe } from './parse-snowflake.pipe.js';
 export type { ParseSnowflakePipeOptions } from './parse-snowflake.pipe.js';
 export { SnowflakeErrorFilter } from './snowflake-error.filter.js';
-export { SnowflakeJsonInterceptor } from './snowflake-json.interceptor.js';

@@ -4,7 +4,6 @@
  * Promise: no setter runs and no original is changed. What is not JSON (files, streams, objects of
  * the server) is recognised and not walked through.
  */
-
 type Parts = Record<string | number, unknown>;
 
 /**
@@ -79,7 +78,7 @@ export function beginCopyOf(source: object, keys: readonly string[] | undefined)
 }
 
 /** Defines the property instead of assigning it where a setter would run, as for `__proto__`. */
-export function putInto(copy: object, key: string | number, value: unknown): void {
+function putInto(copy: object, key: string | number, value: unknown): void {
   if (!(key in copy) || Object.hasOwn(copy, key)) (copy as Parts)[key] = value;
   else {
     const property = { value, enumerable: true, writable: true, configurable: true };

@@ -7,8 +7,7 @@
 import { BadRequestException, Injectable, Optional, type PipeTransform } from '@nestjs/common';
 import type { TextForm } from '../core/text/text-form.js';
 import { isSnowflakeError } from '../errors.js';
-import { IdCheck } from './check-id.js';
-import type { SnowflakeIdChecks } from './id-checks.js';
+import { IdCheck, type SnowflakeIdChecks } from './check-id.js';
 
 /** Options of ParseSnowflakePipe. */
 export interface ParseSnowflakePipeOptions extends SnowflakeIdChecks {

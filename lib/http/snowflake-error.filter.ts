@@ -5,10 +5,15 @@
  * Retry-After, and anything else with 500 without details, which go to the log. Where there is no
  * request to answer, the error is thrown again.
  */
-import { Catch, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import {
+  Catch,
+  HttpStatus,
+  Logger,
+  type ArgumentsHost,
+  type ExceptionFilter,
+} from '@nestjs/common';
 import { throwError, type Observable } from 'rxjs';
 import { isSnowflakeError, type SnowflakeError } from '../errors.js';
-import { answerTo, type ErrorAnswer } from './error-answer.js';
 
 /** Nest chooses filters by `instanceof`, which fails for errors of another copy of this package. */
 abstract class ErrorOfAnyCopy {
@@ -123,4 +128,95 @@ function graphqlError(error: SnowflakeError, answer: ErrorAnswer): Error {
   const { message, retryAfterSeconds } = answer;
   const code = answer.error === undefined ? 'INTERNAL_SERVER_ERROR' : error.code;
   return Object.assign(new Error(message), { extensions: { code, retryAfterSeconds } });
+}
+
+/*
+ * Turns an error of this library into an answer: a status, a sentence, and when to try again.
+ *
+ * Promise: the only part of an error that a client sees is the value it sent itself; it sees no
+ * text of the store, no worker, no layout.
+ */
+
+interface ErrorAnswer {
+  readonly statusCode: HttpStatus;
+  readonly message: string;
+  /** The name of the status, as Nest writes it; absent with 500. */
+  readonly error?: string;
+  /** When the client may try again; only with 503. */
+  readonly retryAfterSeconds?: number;
+}
+
+/** As Nest answers an unexpected error. */
+const INTERNAL: ErrorAnswer = {
+  statusCode: HttpStatus.INTERNAL_SERVER_ERROR,
+  message: 'Internal server error',
+};
+
+/** One process may wait long for a worker id while others can already answer. */
+const RETRY_SECONDS_MAX = 60;
+
+/**
+ * @param sent What the client sent: 400 is only for a value found in it. Any other invalid id was
+ * made by the server or read from its own store, which is the server's fault.
+ */
+function answerTo(error: SnowflakeError, sent: readonly unknown[]): ErrorAnswer {
+  if (error.code === 'ID_INVALID') {
+    if (!isSent(error.details['value'], sent)) return INTERNAL;
+    return { statusCode: HttpStatus.BAD_REQUEST, message: error.message, error: 'Bad Request' };
+  }
+  if (error.code === 'LOCK_HELD') {
+    const message = 'Somebody else is doing this right now. Try again.';
+    return { statusCode: HttpStatus.CONFLICT, message, error: 'Conflict' };
+  }
+  // NOT_READY cannot be retried in a process that shuts down, but the next request goes elsewhere.
+  if (!error.retryable && error.code !== 'NOT_READY') return INTERNAL;
+  return {
+    statusCode: HttpStatus.SERVICE_UNAVAILABLE,
+    message: `${WANTED[isOfLock(error) ? 'lock' : 'id']} right now. Try again.`,
+    error: 'Service Unavailable',
+    retryAfterSeconds: secondsOf(error.details['waitMs']),
+  };
+}
+
+const WANTED = { id: 'No id can be made', lock: 'This cannot be done' };
+
+function isOfLock({ details }: SnowflakeError): boolean {
+  return typeof details['lock'] === 'string';
+}
+
+function secondsOf(waitMs: unknown): number {
+  const seconds = typeof waitMs === 'number' ? Math.ceil(waitMs / 1000) : 1;
+  return Math.min(Math.max(1, seconds || 1), RETRY_SECONDS_MAX);
+}
+
+/*
+ * Tells whether a client sent a value.
+ *
+ * Promise: true only if exactly this text, or the digits of the bigint, is in what was sent. A
+ * number proves nothing, since numbers are too common. The search is bounded.
+ */
+
+/** More parts than a body of the usual size has. */
+const PARTS_MAX = 100_000;
+
+function isSent(value: unknown, sent: readonly unknown[]): boolean {
+  const text = textOf(value);
+  if (text === undefined) return false;
+  const open = [...sent];
+  let left = PARTS_MAX;
+  while (open.length > 0 && left > 0) {
+    const part = open.pop();
+    if (part === text) return true;
+    if (typeof part !== 'object' || part === null || ArrayBuffer.isView(part)) continue;
+    const parts = Array.isArray(part) ? (part as unknown[]) : Object.values(part);
+    for (let at = 0; at < parts.length && left > 0; at++, left--) open.push(parts[at]);
+  }
+  return false;
+}
+
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  // A larger bigint is no id, and its digits would take long to write.
+  const isShort = typeof value === 'bigint' && BigInt.asIntN(128, value) === value;
+  return isShort ? String(value) : undefined;
 }

@@ -5,14 +5,16 @@
  * name of the schema says whether the output is text or a bigint.
  */
 import { z } from 'zod';
-import { shownShort } from '../shown.js';
-import { IdListCheck, type SnowflakeIdListChecks } from './check-id-list.js';
-import { IdCheck } from './check-id.js';
-import type { SnowflakeIdChecks } from './id-checks.js';
+import { shownShort } from '../messages.js';
+import {
+  IdListCheck,
+  type SnowflakeIdListChecks,
+  IdCheck,
+  type SnowflakeIdChecks,
+} from './check-id.js';
 import { idSchemaOf } from './id-schema.js';
 
-export type { SnowflakeIdListChecks } from './check-id-list.js';
-export type { SnowflakeIdChecks } from './id-checks.js';
+export type { SnowflakeIdListChecks, SnowflakeIdChecks } from './check-id.js';
 
 /**
  * An id as decimal text, checked and left as text.

@@ -7,7 +7,7 @@
  */
 import { SnowflakeError } from '../errors.js';
 import { processWide } from '../process-wide.js';
-import { shown } from '../shown.js';
+import { shown } from '../messages.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,

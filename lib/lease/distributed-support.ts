@@ -5,7 +5,7 @@
  * [floor, ceiling)". Ranges of one worker id never overlap; that is all uniqueness rests on.
  * docs/guides/writing-a-support.md gives the rules; static.support.ts is the shortest example.
  */
-import type { HolderLabel } from '../patience/process-identity.js';
+import type { HolderLabel } from '../time/process-identity.js';
 
 /** Token under which Nest injects the support: `@Inject(IDistributedSupport)`. */
 export const IDistributedSupport: unique symbol = Symbol.for(

@@ -5,19 +5,18 @@
  * worker id. Each reason for waiting is logged once; an error that waiting cannot fix is thrown at
  * once.
  */
-import type { SnowflakeError } from '../errors.js';
-import { checkedAnswer } from './check-answer.js';
-import { cleanFromMs, waitUntil } from './clean-start.js';
-import type { LeaseAnswer, LeaseRequest, WorkerLease } from './distributed-support.js';
-import { claimEndless, giveBackEndless } from './endless-worker-ids.js';
+import type { Clock } from '../core/clock.js';
+import type { BitLayout } from '../core/layout/bit-layout.js';
+import { SnowflakeError } from '../errors.js';
+import { pause, RetryDelay, type Timers } from '../time/timers.js';
+import type { LeaseAnswer, LeaseGrant, LeaseRequest, WorkerLease } from './distributed-support.js';
 import { NO_REGISTRY, type Acquired } from './held-lease.js';
-import type { KeeperParts } from './keeper-parts.js';
-import type { AskedTerms } from './asked-terms.js';
+import type { KeeperParts } from './keeper.js';
 import type { LeaseOptions } from './lease-options.js';
-import { gaveUp, refused, type Refused } from './refused-lease.js';
-import { RetryDelay } from '../patience/retry-delay.js';
-import type { SupportCaller } from './support-caller.js';
-import { pause } from '../patience/timers.js';
+import { otherLayout, otherVersion } from './lease-texts.js';
+import type { AskedTerms } from './renewal.js';
+import { claimEndless, giveBackEndless } from './static.support.js';
+import { checkedAnswer, type SupportCaller } from './support-caller.js';
 
 export type StartLimits = Pick<LeaseOptions, 'startTimeoutMs' | 'onNoWorkerFree'>;
 
@@ -153,4 +152,152 @@ export class LeaseAcquirer {
       return { error: error as SnowflakeError };
     }
   }
+}
+
+/*
+ * When ids may start if no registry knows what the previous process with this worker id used: only
+ * the clock keeps the two apart then.
+ *
+ * Promise: the start waits until the clock has passed whatever that process could have reached: the
+ * tick it ended in, plus the run-ahead that its ids were allowed.
+ */
+
+/** No process, and no thread, is started over within so short a time. */
+const RESTART_MS_MIN = 10;
+/** By no more than this a timer fires before the clock is there. */
+const EARLY_MS = 10;
+
+interface Waiting {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly signal: AbortSignal;
+  /** How long a start may take; Infinity for one that has happened. */
+  readonly limitMs: number;
+  readonly onNews: (text: string) => void;
+}
+
+/** When the first id may be made, Unix ms. */
+function cleanFromMs(layout: BitLayout, nowMs: number, aheadMsMax: number): number {
+  const reachedMs = nowMs + aheadMsMax;
+  if (layout.unitMs <= RESTART_MS_MIN) return reachedMs;
+  return layout.msOf(layout.tickOf(reachedMs) + 1);
+}
+
+/**
+ * @throws SnowflakeError CONFIG_INVALID where that takes longer than a start may; CLOCK_UNUSABLE
+ * where it does so since the clock was set back, or stands still
+ */
+async function waitUntil(fromMs: number, waiting: Waiting): Promise<void> {
+  const { clock, timers, signal, limitMs, onNews } = waiting;
+  const waitMs = fromMs - clock.now();
+  if (waitMs > limitMs) throw tooLong(waitMs, limitMs);
+  let waitedMs = 0;
+  let isTold = false;
+  for (let leftMs = waitMs; leftMs > 0; leftMs = fromMs - clock.now()) {
+    const isBehind = waitedMs + leftMs > waitMs + EARLY_MS;
+    if (isBehind && waitedMs >= limitMs) throw clockBehind(leftMs, limitMs);
+    if (isBehind && !isTold) onNews(behind(leftMs));
+    isTold ||= isBehind;
+    const ms = Math.min(leftMs, waitMs, Math.max(EARLY_MS, limitMs - waitedMs));
+    await pause(timers, ms, signal);
+    waitedMs += ms;
+  }
+}
+
+function behind(leftMs: number): string {
+  return (
+    `The clock of this host was set back or stands still, so ids of this worker id start in ` +
+    `${leftMs} ms by that clock, after all that a process before this one may have made.`
+  );
+}
+
+function clockBehind(leftMs: number, limitMs: number): SnowflakeError {
+  return new SnowflakeError(
+    'CLOCK_UNUSABLE',
+    `${behind(leftMs)} The start gave up after startTimeoutMs (${limitMs}). Check the clock and ` +
+      `its time synchronization, then start again.`,
+    { details: { waitMs: leftMs } },
+  );
+}
+
+function tooLong(waitMs: number, limitMs: number): SnowflakeError {
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    `No registry knows which ids this worker id has made, so the start must wait ${waitMs} ms ` +
+      `until the clock has passed them: the rest of a tick of this layout, and aheadMsMax. ` +
+      `That is longer than startTimeoutMs (${limitMs}). Use a layout with shorter ticks, a ` +
+      `smaller aheadMsMax, or a registry.`,
+    { details: { waitMs } },
+  );
+}
+
+/*
+ * The error, and the wait before the next try, for an acquire that brought no worker id.
+ *
+ * Promise: the error says whether waiting can help, and no wait is so long that a worker id which
+ * somebody gives back is overlooked.
+ */
+
+/** Without a wait of its own the delay between two tries decides. */
+interface Refused {
+  readonly error: SnowflakeError;
+  readonly waitMs?: number;
+}
+
+/** Asked again after this at the latest, however long the answer says. */
+const WAIT_MS_MAX = 2000;
+
+function refused(
+  answer: Exclude<LeaseAnswer, LeaseGrant>,
+  { fingerprint, takesOver = false }: LeaseRequest,
+): Refused {
+  switch (answer.status) {
+    case 'none-free':
+      // Without a wait of its own: somebody may give a worker id back at any time.
+      return { error: noneFree(answer.waitMs) };
+    case 'wait':
+    case 'hold':
+      return {
+        error: tooSoon(answer.waitMs, takesOver),
+        waitMs: Math.min(answer.waitMs, WAIT_MS_MAX),
+      };
+    case 'layout-mismatch':
+      return { error: otherLayout(answer.fingerprint, fingerprint) };
+    case 'other-version':
+      return { error: otherVersion(answer.version) };
+    default:
+      return { error: unexpected(answer.status) };
+  }
+}
+
+/** The error of a start that has waited for as long as it may. */
+function gaveUp(startTimeoutMs: number, error: SnowflakeError): SnowflakeError {
+  const message = `No worker id was leased within ${startTimeoutMs} ms. ${error.message}`;
+  return new SnowflakeError(error.code, message, { details: error.details, cause: error });
+}
+
+function noneFree(waitMs: number): SnowflakeError {
+  return new SnowflakeError(
+    'NO_WORKER_FREE',
+    `Every worker id is leased; the next one is free in ${waitMs} ms at the latest. Stop ` +
+      `processes that are not needed, shorten leaseTtlMs, or use a layout with more worker bits.`,
+    { details: { waitMs } },
+  );
+}
+
+function tooSoon(waitMs: number, takesOver: boolean): SnowflakeError {
+  const reason = takesOver
+    ? `The worker id was in use a moment ago, or the registry has lost data. Ids start in ` +
+      `${waitMs} ms, after all that others may have made. If it takes longer, another running ` +
+      `process has the same number.`
+    : `The registry is new or has lost data. Ids start in ${waitMs} ms, after everything that it ` +
+      `could have forgotten.`;
+  return new SnowflakeError('NOT_READY', reason, { details: { waitMs } });
+}
+
+function unexpected(status: string): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The support answered '${status}' when asked for a worker id.`,
+  );
 }

@@ -6,24 +6,23 @@
  * changes nothing but the state shown; no timer has to fire for ids to stay unique.
  */
 import { forwardSignals } from '../core/seat/shared-lease.js';
-import type { SeatWatch, SeatedRange } from '../core/seat/worker-seat.js';
+import type { SeatedRange, SeatWatch } from '../core/seat/worker-seat.js';
 import type { SnowflakeError } from '../errors.js';
-import { AskedTerms } from './asked-terms.js';
-import { ClockSkew } from './clock-skew.js';
+import { RetryDelay, type TimerHandle, type Timers } from '../time/timers.js';
 import type { LeaseGrant } from './distributed-support.js';
-import { HeldLease, type Acquired } from './held-lease.js';
-import type { KeeperParts } from './keeper-parts.js';
-import type { Keeper } from './keeper.js';
+import {
+  HeldLease,
+  nextState,
+  numberOf,
+  type Acquired,
+  type LeaseEvent,
+  type LeaseState,
+} from './held-lease.js';
+import type { Keeper, KeeperParts, LeaseChange, RenewalRecord } from './keeper.js';
 import { LeaseAcquirer, type StartLimits } from './lease-acquirer.js';
-import { LeaseNews } from './lease-news.js';
-import { nextState, numberOf, type LeaseEvent, type LeaseState } from './lease-states.js';
 import * as texts from './lease-texts.js';
-import { otherLayout, otherVersion } from './other-registry.js';
-import { RefreshTimer } from './refresh-timer.js';
-import { Renewal, type Renewed } from './renewal.js';
-import type { RenewalRecord } from './renewal-record.js';
-import { RetryDelay } from '../patience/retry-delay.js';
-import { RollbackCure } from './rollback-cure.js';
+import { otherLayout, otherVersion } from './lease-texts.js';
+import { AskedTerms, ClockSkew, Renewal, type Renewed } from './renewal.js';
 import { SupportCaller } from './support-caller.js';
 
 type Fenced = { readonly status: 'fenced' | 'unknown'; readonly floorMs?: number };
@@ -296,5 +295,124 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     if (from === this.state) return;
     this.parts.seat.signals.state = numberOf(this.state);
     this.news.changed({ from, to: this.state, workerId: this.lease?.workerId, reason });
+  }
+}
+
+/*
+ * What a keeper reports to its application: changes of state, and other news.
+ *
+ * Promise: a cause is reported once while it lasts, however its text changes. A logger that throws
+ * costs no id and does not keep a lease from being seated.
+ */
+
+class LeaseNews {
+  /** Causes that were told of and have not ended. */
+  private readonly told = new Set<string>();
+
+  constructor(
+    private readonly listeners: Pick<KeeperParts, 'onChange' | 'onNews'>,
+    private readonly stopping: AbortSignal,
+  ) {}
+
+  tell(cause: string, text: string): void {
+    if (!this.told.has(cause)) this.say(text);
+    this.told.add(cause);
+  }
+
+  /** What comes after is told of again. */
+  ended(cause: string): void {
+    this.told.delete(cause);
+  }
+
+  /** Tells of a cause as long as there is a text for it. */
+  tellWhile(cause: string, text: string | undefined): void {
+    if (text === undefined) this.ended(cause);
+    else this.tell(cause, text);
+  }
+
+  say(text: string): void {
+    if (!this.stopping.aborted) quietly(() => this.listeners.onNews(text));
+  }
+
+  changed(change: LeaseChange): void {
+    quietly(() => this.listeners.onChange(change));
+  }
+}
+
+function quietly(tell: () => void): void {
+  try {
+    tell();
+  } catch {
+    // What could not be said is still shown by the state.
+  }
+}
+
+/*
+ * The renewals outside the schedule, after half of a range is used or a call has failed.
+ *
+ * Promise: at most one is due at a time, and none after cancel().
+ */
+
+/** Between the news that half a range is used and the renewal: many ids may follow at once. */
+const SOON_MS = 20;
+
+class RefreshTimer {
+  private due: TimerHandle;
+  private isOver = false;
+
+  constructor(
+    private readonly timers: Timers,
+    private readonly refresh: () => Promise<void>,
+  ) {}
+
+  /** Each of many refused ids asks: none may put off the call that would help. */
+  soon(): void {
+    if (this.due === undefined) this.in(SOON_MS);
+  }
+
+  in(delayMs: number): void {
+    if (this.isOver) return;
+    this.timers.cancel(this.due);
+    this.due = this.timers.after(delayMs, () => {
+      this.due = undefined;
+      void this.refresh();
+    });
+  }
+
+  cancel(): void {
+    this.isOver = true;
+    this.timers.cancel(this.due);
+  }
+}
+
+/*
+ * The cure of ICH.Snowflake for a clock that was set back: another worker id, whose ids have the
+ * right time again. Ids are unique without it. It is tried only if the store agrees with the clock,
+ * and a worker id that does not help is given back at once.
+ */
+
+class RollbackCure {
+  constructor(
+    private readonly parts: Pick<KeeperParts, 'idClock' | 'options'>,
+    private readonly acquirer: LeaseAcquirer,
+    private readonly skew: ClockSkew,
+  ) {}
+
+  /** A worker id whose ids begin earlier; undefined where none is needed, or none can be leased. */
+  async earlierThan(lease: HeldLease): Promise<Acquired | undefined> {
+    if (!this.isDrifting(lease)) return undefined;
+    const acquired = await this.acquirer.acquireOnce();
+    if (acquired === undefined) return undefined;
+    const gainMs = lease.lastIssuedMs! - acquired.grant.floorMs;
+    if (gainMs >= this.parts.options.maxDriftMs) return acquired;
+    await this.acquirer.giveBack(acquired.asked, undefined);
+    return undefined;
+  }
+
+  private isDrifting(lease: HeldLease): boolean {
+    const nowMs = this.parts.idClock.now();
+    if (lease.asked.mark.incarnation === '' || this.skew.isSkewed) return false;
+    if (lease.isAhead(nowMs)) return false;
+    return (lease.lastIssuedMs ?? -Infinity) - nowMs > this.parts.options.maxDriftMs;
   }
 }

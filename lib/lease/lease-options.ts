@@ -4,7 +4,7 @@
  * Promise: no value costs uniqueness, and every value or combination that would make the lease fail
  * in operation is reported with a reason.
  */
-import { shown } from '../shown.js';
+import { shown } from '../messages.js';
 
 export interface LeaseOptions {
   /** How far ahead of the store's clock ids may go. 10 s to 10 min, default 60 s. */

@@ -4,12 +4,22 @@
  * Promise: an answer is passed on together with what it was asked for, even if it comes after the
  * time limit.
  */
-import type { AskedTerms } from './asked-terms.js';
-import { checkedAnswer } from './check-answer.js';
-import type { ClockSkew } from './clock-skew.js';
-import type { IDistributedSupport, LeaseAnswer, WorkerLease } from './distributed-support.js';
-import { RenewalRecord } from './renewal-record.js';
-import type { SupportCaller } from './support-caller.js';
+import type { Clock } from '../core/clock.js';
+import type { AnchoredClock } from '../core/seat/seat-memory.js';
+import { SnowflakeError } from '../errors.js';
+import type {
+  IDistributedSupport,
+  LeaseAnswer,
+  LeaseGrant,
+  LeaseTerms,
+  ReckonedTime,
+  RegistryMark,
+  SeenRange,
+  WorkerLease,
+} from './distributed-support.js';
+import { RenewalRecord } from './keeper.js';
+import type { LeaseOptions } from './lease-options.js';
+import { checkedAnswer, type SupportCaller } from './support-caller.js';
 
 interface RenewalParts {
   readonly support: IDistributedSupport;
@@ -60,5 +70,183 @@ export class Renewal {
       record.note('error', sentAtMs, skew.hostNowMs);
       throw error;
     }
+  }
+}
+
+/*
+ * What a process asks for at every call, including what it has learned since it started.
+ *
+ * Promise: every request carries the longest quarantine and the latest clock that any registry has
+ * told this process, so that a registry which replaces a lost one learns how far that one had come;
+ * and what was granted by which server is known to whoever is asked next.
+ */
+
+interface HostClocks {
+  /** The wall clock, which somebody may set. */
+  readonly hostClock: Clock;
+  /** Tells only how much time went by. */
+  readonly monotonicClock: Clock;
+}
+
+/** What a registry told, and when it was asked for it. */
+interface Told extends ReckonedTime {
+  readonly askedAtMs: number;
+}
+
+export class AskedTerms {
+  /** Undefined until a registry has granted a range. */
+  seen: SeenRange | undefined;
+  private quarantineMs: number;
+  private told: Told | undefined;
+
+  constructor(
+    private readonly terms: LeaseTerms,
+    private readonly clocks: HostClocks,
+  ) {
+    this.quarantineMs = terms.quarantineMs;
+  }
+
+  get now(): LeaseTerms {
+    const { terms, quarantineMs, reckoned } = this;
+    const wallMs = Math.floor(this.clocks.hostClock.now());
+    return { ...terms, quarantineMs, wallMs, ...(reckoned && { reckoned }) };
+  }
+
+  /** When something is asked for, as heard() wants it. */
+  get askedAtMs(): number {
+    return this.clocks.monotonicClock.now();
+  }
+
+  /** An answer counts however late it comes. */
+  heard(answer: LeaseAnswer, askedAtMs: number): void {
+    if (answer.status !== 'ok') return;
+    const { quarantineMs, nowMs, timeMs = nowMs, mark, ceilingMs } = answer;
+    if (Number.isFinite(quarantineMs)) {
+      this.quarantineMs = Math.max(this.quarantineMs, quarantineMs!);
+    }
+    if (mark !== undefined) this.saw(mark, ceilingMs);
+    if (nowMs === undefined || timeMs === undefined || mark === undefined) return;
+    if (askedAtMs < (this.told?.askedAtMs ?? -Infinity)) return;
+    const { incarnation, server } = mark;
+    // A time that the registry did not follow is not one to reckon with.
+    this.told = { incarnation, server, nowMs, timeMs: Math.min(timeMs, nowMs), askedAtMs };
+  }
+
+  private saw({ incarnation, server, era }: RegistryMark, ceilingMs: number): void {
+    const haveMs = this.seen?.server === server ? Math.max(this.seen.haveMs, ceilingMs) : ceilingMs;
+    this.seen = { incarnation, server, era, haveMs };
+  }
+
+  /** From when it was asked for: what the store granted to others until then is covered. */
+  private get reckoned(): ReckonedTime | undefined {
+    if (this.told === undefined) return undefined;
+    const { askedAtMs, nowMs, timeMs, ...registry } = this.told;
+    const elapsedMs = Math.ceil(this.askedAtMs - askedAtMs);
+    return { ...registry, nowMs: nowMs + elapsedMs, timeMs: timeMs + elapsedMs };
+  }
+}
+
+/*
+ * What is done about a host clock that differs from the store's.
+ *
+ * Ids stay unique whatever the clocks say; this only keeps the time in them right, and says which
+ * clock is wrong.
+ */
+
+/** The clocks of a host at one moment. */
+interface HostMoment {
+  readonly wallMs: number;
+  readonly monotonicMs: number;
+}
+
+export class ClockSkew {
+  /** Store's clock minus host's clock at the last measurement. */
+  skewMs = 0;
+  /** The registry's clock minus the store's: above 0 where the store's was set back. */
+  private aheadMs = 0;
+  private lastMoment: HostMoment | undefined;
+  /** Which clock was set, as far as this host can tell. */
+  private culprit = 'Set whichever is wrong (NTP).';
+
+  constructor(
+    private readonly clocks: HostClocks,
+    private readonly idClock: AnchoredClock,
+    private readonly options: Pick<LeaseOptions, 'maxClockSkewMs' | 'onClockSkew'>,
+  ) {}
+
+  get hostNowMs(): number {
+    return this.clocks.hostClock.now();
+  }
+
+  get isSkewed(): boolean {
+    return this.isFar(this.skewMs);
+  }
+
+  /**
+   * Takes the clocks of a grant as read somewhere between `sentAtMs` and now. A host that agrees
+   * with the store, or with the registry, is right: the other one alone was set.
+   */
+  measure({ nowMs, timeMs = nowMs }: LeaseGrant, sentAtMs: number): void {
+    if (nowMs === undefined || timeMs === undefined) return;
+    const wallMs = this.hostNowMs;
+    // A process that slept between question and answer learns nothing about its clock.
+    if (this.isFar(wallMs - sentAtMs)) return;
+    const hostMs = (sentAtMs + wallMs) / 2;
+    const skews = [timeMs - hostMs, nowMs - hostMs].map(Math.round) as [number, number];
+    const skewMs = Math.abs(skews[0]) <= Math.abs(skews[1]) ? skews[0] : skews[1];
+    this.blame(skewMs, { wallMs, monotonicMs: this.clocks.monotonicClock.now() });
+    this.skewMs = skewMs;
+    this.aheadMs = nowMs - timeMs;
+    const follows = this.isSkewed && this.options.onClockSkew === 'anchor';
+    this.idClock.offsetMs = follows ? skewMs : 0;
+  }
+
+  /** The error that keeps ids from being made, under the policy 'reject'. */
+  get refusal(): SnowflakeError | undefined {
+    if (!this.isSkewed || this.options.onClockSkew !== 'reject') return undefined;
+    return new SnowflakeError('CLOCK_UNUSABLE', `${this.text} No id was made ('reject').`, {
+      details: { skewMs: this.skewMs },
+    });
+  }
+
+  get text(): string {
+    const side = this.skewMs > 0 ? 'behind' : 'ahead of';
+    return (
+      `The clock of this host is ${Math.abs(this.skewMs)} ms ${side} the store's, more than ` +
+      `maxClockSkewMs (${this.options.maxClockSkewMs}). ${this.culprit}`
+    );
+  }
+
+  /** What is wrong with the store's clock, whatever this host's shows. */
+  get storeText(): string | undefined {
+    const { aheadMs } = this;
+    if (!this.isFar(aheadMs)) return undefined;
+    if (aheadMs < 0) {
+      return (
+        `The clock of the store went ${-aheadMs} ms ahead by itself and is not followed. Set the ` +
+        `clock of the store's host (NTP).`
+      );
+    }
+    return (
+      `The registry is ${aheadMs} ms ahead of its store, whose clock was set back. It comes back ` +
+      `within ${2 * aheadMs} ms. No id is held up meanwhile, and the time in ids is that of the ` +
+      `clocks that agree. If it is too long, see \`snowflake registry settle\`.`
+    );
+  }
+
+  private isFar(ms: number): boolean {
+    return Math.abs(ms) > this.options.maxClockSkewMs;
+  }
+
+  /** A step that the monotonic clock of this host does not show was made by its wall clock. */
+  private blame(skewMs: number, moment: HostMoment): void {
+    const { lastMoment } = this;
+    this.lastMoment = moment;
+    if (lastMoment === undefined || !this.isFar(skewMs - this.skewMs)) return;
+    const wentMs = moment.wallMs - lastMoment.wallMs;
+    const setMs = Math.round(wentMs - (moment.monotonicMs - lastMoment.monotonicMs));
+    this.culprit = this.isFar(setMs)
+      ? `It was set ${setMs < 0 ? 'back' : 'forward'} by ${Math.abs(setMs)} ms. Set it right (NTP).`
+      : `Nobody set it, so the store's is wrong. Set the clock of the store's host (NTP).`;
   }
 }

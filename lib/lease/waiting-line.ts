@@ -4,12 +4,9 @@
  * Promise: first come, first served. However many wait, one timer runs and only the first one asks;
  * whoever gets a new range for the generator wakes the line. A caller that gives up leaves at once.
  */
-import type { CallFields } from '../core/generator/call-words.js';
-import type { IdSource } from '../core/generator/id-source.js';
-import { checkedCount } from '../core/generator/generator-errors.js';
+import { type CallFields, type IdSource, checkedCount } from '../core/generator/id-source.js';
 import { isSnowflakeError } from '../errors.js';
-import { BySignal } from '../patience/by-signal.js';
-import { turn, type TimerHandle, type Timers } from '../patience/timers.js';
+import { BySignal, turn, type TimerHandle, type Timers } from '../time/timers.js';
 
 export interface WaitOptions {
   readonly signal?: AbortSignal;

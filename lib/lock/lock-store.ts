@@ -5,6 +5,10 @@
  * Promise: nobody is granted a lock that another one holds by the store's clock, and every token is
  * higher than all before it, as long as the store loses no write that is older than `lossWindowMs`.
  */
+import { createHash } from 'node:crypto';
+import { SnowflakeError } from '../errors.js';
+import { shown } from '../messages.js';
+import { nameFaults, refused, wholeFaults } from '../options.js';
 
 /** The highest token that a process was ever answered for any lock of a store. */
 export interface HighestToken {
@@ -157,4 +161,139 @@ export interface LockStore {
   advice?(): Promise<string[]>;
   /** Closes what the store opened itself. */
   close?(): Promise<void>;
+}
+
+/*
+ * Requests that cannot be meant so are refused before a store is asked.
+ *
+ * Promise: a name of the store's own, such as that of the header's row, is never that of a lock.
+ */
+
+export const TTL_MS_MAX = 86_400_000;
+const TOKEN_MAX = 2n ** 63n - 1n;
+const LABEL = /^\P{C}{1,256}$/u;
+
+/** @throws SnowflakeError CONFIG_INVALID with every fault */
+export function checkAcquire(request: AcquireRequest): void {
+  const { label, ttlMs, longestMs, have, era = 0, highest } = request;
+  refuse([
+    ...namesFaults(request),
+    ...(typeof label === 'string' && LABEL.test(label)
+      ? []
+      : ['Expected `label` to be 1 to 256 characters that can be printed.']),
+    ...wholeFaults('ttlMs', ttlMs, [1, TTL_MS_MAX]),
+    ...wholeFaults('longestMs', longestMs, [ttlMs >= 1 ? ttlMs : 1, TTL_MS_MAX]),
+    ...tokenFaults('have', have),
+    ...wholeFaults('era', era, [0, Number.MAX_SAFE_INTEGER]),
+    ...highestFaults(highest),
+  ]);
+}
+
+/** @throws SnowflakeError CONFIG_INVALID with every fault */
+export function checkExtend(request: ExtendRequest): void {
+  refuse([
+    ...namesFaults(request),
+    ...tokenFaults('token', request.token),
+    ...wholeFaults('ttlMs', request.ttlMs, [1, TTL_MS_MAX]),
+    ...wholeFaults('era', request.era ?? 0, [0, Number.MAX_SAFE_INTEGER]),
+    ...highestFaults(request.highest),
+  ]);
+}
+
+/** @throws SnowflakeError CONFIG_INVALID with every fault */
+export function checkRelease(request: ReleaseRequest): void {
+  const { token, keepMs } = request;
+  refuse([
+    ...namesFaults(request),
+    ...(token === undefined ? [] : tokenFaults('token', token)),
+    ...(keepMs === undefined ? [] : wholeFaults('keepMs', keepMs, [0, TTL_MS_MAX])),
+  ]);
+}
+
+function namesFaults({ lock, holder }: { readonly lock: string; readonly holder: string }) {
+  return [...nameFaults('lock', lock), ...nameFaults('holder', holder)];
+}
+
+function highestFaults(highest: HighestToken | undefined): string[] {
+  if (highest === undefined) return [];
+  const { token, ageMs } = highest;
+  const age = wholeFaults('highest.ageMs', ageMs, [0, Number.MAX_SAFE_INTEGER]);
+  return [...tokenFaults('highest.token', token), ...age];
+}
+
+function tokenFaults(name: string, value: unknown): string[] {
+  if (typeof value === 'bigint' && value >= 0n && value <= TOKEN_MAX) return [];
+  return [`Expected \`${name}\` to be a bigint from 0n to 2n ** 63n - 1n, got ${shown(value)}.`];
+}
+
+function refuse(faults: readonly string[]): void {
+  if (faults.length === 0) return;
+  throw refused(faults, 'This request for a lock is invalid. ');
+}
+
+/*
+ * The name of a lock, made of texts of others.
+ *
+ * Promise: whatever they hold, it is a name, and that of no other texts where : or / stands between
+ * them.
+ */
+
+const LENGTH_MAX = 128;
+const DIGEST_LENGTH = 64;
+/** What no name may hold, what stands between parts, and what looks like one that is missing. */
+const ESCAPED = /[\s\p{C}|%:/]|undefined|null|NaN/gu;
+
+/**
+ * The name of a lock by a template: any text can stand in it, of any length, and none that is
+ * missing.
+ *
+ * @throws SnowflakeError ARGUMENT_INVALID for a part that is undefined, null, NaN, empty, or
+ *   neither text nor number, since the lock of all who have none would be one; and for half of a
+ *   surrogate pair, since all halves are one in UTF-8
+ * @example
+ * ```ts
+ * import { Locked, lockKey } from 'nestjs-snowflake/lock';
+ *
+ * const keyOf = (mail: string) => lockKey`mail:${mail}`;
+ * export class Mails {@Locked(keyOf) async send(mail: string) {}}
+ * ```
+ */
+export function lockKey(
+  texts: TemplateStringsArray,
+  ...parts: readonly (string | number | bigint)[]
+): string {
+  for (const [at, part] of parts.entries()) check(part, at + 1);
+  const name = texts.map((text, at) => text + escaped(String(parts[at] ?? ''))).join('');
+  if (name.length <= LENGTH_MAX) return name;
+  const digest = createHash('sha256').update(name).digest('hex');
+  // Half of a surrogate pair would be no character.
+  const start = name.slice(0, LENGTH_MAX - DIGEST_LENGTH - 1).replace(/\p{Cs}$/u, '');
+  return `${start}~${digest}`;
+}
+
+function isPart(part: unknown): boolean {
+  return typeof part === 'number' ? !Number.isNaN(part) : typeof part === 'bigint' || isText(part);
+}
+
+function isText(part: unknown): boolean {
+  return typeof part === 'string' && part !== '';
+}
+
+/** As in a URL, byte by byte. */
+function escaped(part: string): string {
+  return part.replace(ESCAPED, (found) => {
+    return Buffer.from(found).toString('hex').replaceAll(/../g, '%$&');
+  });
+}
+
+function check(part: unknown, number: number): void {
+  const at = typeof part === 'string' ? part.search(/\p{Cs}/u) : -1;
+  if (isPart(part) && at < 0) return;
+  const fault =
+    at < 0
+      ? `is ${shown(part)}, and everybody without it would wait for each other. Nothing was ` +
+        'done. Give a text that is not empty, or a number.'
+      : `has half of a surrogate pair at ${at + 1}, and all halves are one in UTF-8. Nothing was ` +
+        'done. Give whole characters.';
+  throw new SnowflakeError('ARGUMENT_INVALID', `Part ${number} of the key of a lock ${fault}`);
 }

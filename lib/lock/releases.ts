@@ -5,7 +5,7 @@
  * Promise: nothing rests on a message. One that is not heard, because a connection broke or may not
  * subscribe, leaves whoever waits to ask again at its own time.
  */
-import { systemTimers, type TimerHandle, type Timers } from '../patience/timers.js';
+import { systemTimers, type TimerHandle, type Timers } from '../time/timers.js';
 
 /** How a store tells of releases: by messages on channels, of which it has one for each lock. */
 export interface ReleaseMessages {

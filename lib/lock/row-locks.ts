@@ -7,28 +7,37 @@
  * before whatever rests on it, and a row only beside the header that was read.
  */
 import { randomUUID } from 'node:crypto';
-import type { KeyedRows, StoredKeyedRow } from '../registry/keyed-rows.js';
-import { nowAt, nowOf, slewed } from '../registry/registry-clock.js';
-import type { RefusedWrites } from '../registry/refused-writes.js';
-import { RowTurns, type RowTurnsParts } from '../registry/row-turns.js';
-import { acquireLock } from './acquire-lock.js';
-import { checkAcquire, checkExtend, checkRelease } from './check-request.js';
-import { extendLock } from './extend-lock.js';
-import type { LockHeader, LockReading, LockRow, LockSlice, LockStep } from './lock-slice.js';
-import type {
-  AcquireAnswer,
-  AcquireRequest,
-  ExtendAnswer,
-  ExtendRequest,
-  LockRecord,
-  LockStore,
-  ReleaseRequest,
+import { SnowflakeError } from '../errors.js';
+import type { KeyedRows, StoredKeyedRow } from '../rows/row-store.js';
+import { RowTurns, type RefusedWrites, type RowTurnsParts } from '../rows/row-turns.js';
+import { nowAt, nowOf, slewed } from '../rows/store-clock.js';
+import { fieldsIn, isWhole, numberIn } from '../rows/stored-fields.js';
+import { acquireLock, extendLock, releaseLock } from './lock-rules.js';
+import {
+  firstTokenAt,
+  forgettableFrom,
+  HEADER_AGE_MS,
+  KEPT_MS,
+  type LockHeader,
+  type LockReading,
+  type LockRow,
+  type LockSlice,
+  type LockStep,
+  lockRecords,
+} from './lock-slice.js';
+import {
+  checkAcquire,
+  checkExtend,
+  checkRelease,
+  type AcquireAnswer,
+  type AcquireRequest,
+  type ExtendAnswer,
+  type ExtendRequest,
+  type LockRecord,
+  type LockStore,
+  type ReleaseRequest,
 } from './lock-store.js';
-import { headerIn, headerText, rowIn, rowText } from './lock-text.js';
-import { lockRecords } from './lock-view.js';
-import { releaseLock } from './release-lock.js';
 import type { ReleaseTelling } from './releases.js';
-import { HEADER_AGE_MS, KEPT_MS, firstTokenAt, forgettableFrom } from './token.js';
 
 /** No lock has this name. */
 export const HEADER_KEY = '|';
@@ -213,4 +222,90 @@ function isNews(stored: LockHeader | undefined, next: LockHeader): boolean {
   if (Object.entries(facts).some(isChanged)) return true;
   const agedMs = next.lastTimeMs - lastTimeMs;
   return agedMs < 0 || agedMs >= HEADER_AGE_MS;
+}
+
+/*
+ * A lock, and what is common to all, as the text that a store keeps, and back.
+ *
+ * Promise: what cannot be read is refused, never taken for a lock that nobody holds.
+ */
+
+/** Of the protocol. Locks that are kept by another one are left alone. */
+const VERSION = '1';
+
+const HEADER_TEXTS = ['incarnation', 'server', 'forgottenTo'] as const;
+const HEADER_NUMBERS = [
+  'lastTimeMs',
+  'slewMs',
+  'era',
+  'longestMs',
+  'provenMs',
+  'provenAtMs',
+  'readyAtMs',
+] as const;
+const ROW_TEXTS = ['incarnation', 'holder', 'label', 'token'] as const;
+const ROW_NUMBERS = ['era', 'sinceMs', 'untilMs'] as const;
+/** In which nobody holds anything. */
+const NO_ERA = 0;
+
+function headerText(header: LockHeader): string {
+  return JSON.stringify({ version: VERSION, ...header, forgottenTo: String(header.forgottenTo) });
+}
+
+/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable */
+function headerIn(text: string): LockHeader {
+  const { version: _, ...header } = wholeFields(text, HEADER_TEXTS, HEADER_NUMBERS);
+  const forgottenTo = tokenIn(header['forgottenTo']);
+  return { ...(header as unknown as LockHeader), forgottenTo };
+}
+
+function rowText({ token, ...rest }: LockRow, { incarnation }: LockHeader): string {
+  return JSON.stringify({ version: VERSION, incarnation, ...rest, token: String(token) });
+}
+
+/**
+ * @param header as it is now; a row that is older than a new beginning is held by nobody
+ * @throws SnowflakeError STORE_UNAVAILABLE, not retryable
+ */
+function rowIn(text: string, header: LockHeader | undefined): LockRow {
+  const fields = wholeFields(text, ROW_TEXTS, ROW_NUMBERS);
+  const { incarnation, holder, label, era, sinceMs, untilMs } = fields as unknown as LockRow & {
+    readonly incarnation: string;
+  };
+  const token = tokenIn(fields['token']);
+  const isOfNow = incarnation === header?.incarnation;
+  const moment = { era: isOfNow ? era : NO_ERA, sinceMs, untilMs };
+  return { token, holder, label, ...moment };
+}
+
+function tokenIn(digits: unknown): bigint {
+  const token = numberIn(digits);
+  if (token === undefined) throw unreadable(VERSION);
+  return token;
+}
+
+/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for what is not ours */
+function wholeFields(
+  text: string,
+  texts: readonly string[],
+  numbers: readonly string[],
+): Readonly<Record<string, unknown>> {
+  const fields = fieldsIn(text);
+  if (fields['version'] === VERSION && isWhole(fields, texts, numbers)) return fields;
+  throw unreadable(fields['version']);
+}
+
+function unreadable(version: unknown): SnowflakeError {
+  return unreadableLocks(version, 'A row', 'Delete all rows of the namespace');
+}
+
+/** @param place what cannot be read @param cure what to do */
+export function unreadableLocks(version: unknown, place: string, cure: string): SnowflakeError {
+  const isOther = typeof version === 'string' && version !== VERSION;
+  const message = isOther
+    ? 'The locks have a protocol version that this package does not know. Nothing was changed. ' +
+      'Use one version of nestjs-snowflake for them.'
+    : `${place} of the locks cannot be read: somebody else wrote into it. Nothing is granted by ` +
+      `it. ${cure}; locks are granted again when those that may still be held have ended.`;
+  return new SnowflakeError('STORE_UNAVAILABLE', message, { retryable: false });
 }

@@ -4,14 +4,20 @@
  * so one dashboard serves both: the unit is in the name, since some exporters add none, and those
  * that do add none twice. docs/operating/monitoring.md says what to watch.
  */
-import type { LeaseState } from '../lease/lease-states.js';
-import type { GeneratorState } from '../generator-kind.js';
-import { hasWorkerId } from '../nest/id-maker-status.js';
-import type { RenewalOutcome } from '../lease/renewal-record.js';
-import type { GeneratorReading } from './generator-reader.js';
-import { secondsOf, type Family, type MetricOf } from './metric.js';
+import type { GeneratorState } from '../generator.js';
+import type { LeaseState } from '../lease/held-lease.js';
+import type { RenewalOutcome } from '../lease/keeper.js';
+import type { DistributedLock, LockStatus } from '../lock/distributed-lock.js';
+import { hasWorkerId } from '../nest/id-maker.js';
+import {
+  secondsOf,
+  type Family,
+  type GeneratorReading,
+  type MetricOf,
+  type ReaderOf,
+} from './metric.js';
 
-export type Metric = MetricOf<GeneratorReading>;
+type Metric = MetricOf<GeneratorReading>;
 
 const STATES: { readonly [state in LeaseState]: 0 } = {
   unassigned: 0,
@@ -261,3 +267,82 @@ export const METRICS: readonly Metric[] = [
 ];
 
 export const GENERATOR_METRICS: Family<GeneratorReading> = { label: 'generator', metrics: METRICS };
+
+/*
+ * All metrics of locks, as a table: what a process holds, waits for, got and has lost.
+ *
+ * Promise: they are read from what the process knows; the store is not asked. No lock is named,
+ * since names come and go.
+ */
+
+/** Locks whose metrics are wanted. */
+export interface MeasuredLocks {
+  /** The value of the label `locks`, where there are several. Default 'default'. */
+  readonly name?: string | undefined;
+  readonly locks: Pick<DistributedLock, 'status'>;
+}
+
+export function lockReader({ name = 'default', locks }: MeasuredLocks): ReaderOf<LockStatus> {
+  return { name, read: () => locks.status };
+}
+
+const LOCK_METRIC_LIST: readonly MetricOf<LockStatus>[] = [
+  {
+    prometheus: 'snowflake_locks_held',
+    openTelemetry: 'snowflake.locks.held',
+    kind: 'gauge',
+    unit: '{lock}',
+    help: 'Locks that this process holds',
+    aggregator: 'sum',
+    read: ({ held }) => held.length,
+  },
+  {
+    prometheus: 'snowflake_locks_longest_held_seconds',
+    openTelemetry: 'snowflake.locks.longest_held.seconds',
+    kind: 'gauge',
+    unit: 's',
+    help: 'How long the longest-held lock has been held; absent where none is held',
+    aggregator: 'max',
+    read: ({ held }) =>
+      held.length === 0 ? undefined : Math.max(...held.map(({ heldMs }) => heldMs)) / 1000,
+  },
+  {
+    prometheus: 'snowflake_locks_waiting',
+    openTelemetry: 'snowflake.locks.waiting',
+    kind: 'gauge',
+    unit: '{caller}',
+    help: 'Callers of this process that wait for a lock, or for the answer of the store',
+    aggregator: 'sum',
+    read: ({ waitingCount }) => waitingCount,
+  },
+  {
+    prometheus: 'snowflake_locks_attempts_total',
+    openTelemetry: 'snowflake.locks.attempts',
+    kind: 'counter',
+    unit: '{attempt}',
+    help: 'Attempts to hold a lock by outcome: refused where somebody else held it for too long',
+    label: 'outcome',
+    aggregator: 'sum',
+    read: ({ counts: { acquired, refused, unavailable } }) => ({ acquired, refused, unavailable }),
+  },
+  {
+    prometheus: 'snowflake_locks_waited_seconds_total',
+    openTelemetry: 'snowflake.locks.waited.seconds',
+    kind: 'counter',
+    unit: 's',
+    help: 'All the time that attempts took, whatever the outcome',
+    aggregator: 'sum',
+    read: ({ waitedMs }) => waitedMs / 1000,
+  },
+  {
+    prometheus: 'snowflake_locks_lost_total',
+    openTelemetry: 'snowflake.locks.lost',
+    kind: 'counter',
+    unit: '{lock}',
+    help: 'Locks that were lost while they were held',
+    aggregator: 'sum',
+    read: ({ counts }) => counts.lost,
+  },
+];
+
+export const LOCK_METRICS: Family<LockStatus> = { label: 'locks', metrics: LOCK_METRIC_LIST };

@@ -7,8 +7,7 @@
  */
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
-import { systemTimers, type Timers } from '../patience/timers.js';
-import { withinLimit } from '../patience/within-limit.js';
+import { systemTimers, withinLimit, type Timers } from '../time/timers.js';
 
 /** Beyond that a count is not worth what it costs the store and this process. */
 const COUNTED_MAX = 65_536;

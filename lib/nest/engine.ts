@@ -5,25 +5,31 @@
  * Nothing runs yet: generator-run.ts starts and stops it, for the module and for scripts alike.
  * Promise: what is said about a lease never changes it, whatever the application's logger does.
  */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Logger } from '@nestjs/common';
 import { monotonicClock } from '../core/clock.js';
-import type { AnchoredClock } from '../core/seat/anchored-clock.js';
-import { SeatWords } from '../core/seat/seat-words.js';
-import { joinSeat, shareSeat } from '../core/seat/shared-lease.js';
 import { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
+import { SeatWords, type AnchoredClock } from '../core/seat/seat-memory.js';
+import { joinSeat, shareSeat } from '../core/seat/shared-lease.js';
 import { WorkerSeat } from '../core/seat/worker-seat.js';
-import type { OpenGenerator } from '../generator-kind.js';
+import type { OpenGenerator } from '../generator.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
-import { systemIdentity, type ProcessIdentity } from '../patience/process-identity.js';
-import { JoinedLease } from '../lease/joined-lease.js';
+import type { LeaseState } from '../lease/held-lease.js';
 import type { Keeper } from '../lease/keeper.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { minRangeMsOf } from '../lease/lease-options.js';
-import { sourceOf, type LeaseSource } from '../lease/lease-source.js';
+import { JoinedLease, sourceOf, type LeaseSource } from '../lease/shared.support.js';
 import { WaitingLine } from '../lease/waiting-line.js';
-import { GeneratorLog } from './generator-log.js';
-import { statusOf } from './id-maker-status.js';
-import { IdMaker } from './id-maker.js';
-import type { GeneratorConfig, SnowflakeConfig, WorkerConfig } from './config.js';
+import { printable } from '../messages.js';
+import { systemIdentity, type ProcessIdentity } from '../time/process-identity.js';
+import { IdMaker, statusOf } from './id-maker.js';
+import {
+  foldersAbove,
+  type GeneratorConfig,
+  type SnowflakeConfig,
+  type WorkerConfig,
+} from './resolve-options.js';
 
 /** The parts of a generator that belong together; nobody else sees them. */
 export interface Engine {
@@ -135,4 +141,88 @@ function keeperOf(source: LeaseSource, config: WorkerConfig, context: KeeperCont
     onChange: (change) => log.change(change),
     onNews: (text) => log.warn(text),
   });
+}
+
+/*
+ * What a generator writes to the application's logger: one line for each change of its lease.
+ *
+ * Promise: a line is one line and steers no terminal, whatever the store or a configuration put
+ * into it. A logger that throws does no harm: the line becomes a warning of Node instead.
+ */
+
+/** One change of state, of a lease or of a generator without one. */
+interface Change {
+  readonly from: LeaseState;
+  readonly to: LeaseState;
+  readonly workerId?: number | undefined;
+  readonly reason: string;
+}
+
+type Level = 'log' | 'warn' | 'error';
+
+export class GeneratorLog {
+  private readonly logger: Logger;
+
+  constructor(name: string | undefined) {
+    this.logger = new Logger(name === undefined ? 'Snowflake' : `Snowflake:${name}`);
+  }
+
+  /** A warning where an operator should check something, an error where ids stop. */
+  change({ from, to, workerId, reason }: Change): void {
+    const who = workerId === undefined ? '' : `Worker id ${workerId}: `;
+    this.write(levelOf(from, to), `${who}${from} -> ${to}. ${reason}`);
+  }
+
+  warn(text: string): void {
+    this.write('warn', text);
+  }
+
+  private write(level: Level, text: string): void {
+    const line = printable(text);
+    try {
+      this.logger[level](line);
+    } catch {
+      process.emitWarning(`${line} (The application's logger threw an error.)`, 'Snowflake');
+    }
+  }
+}
+
+function levelOf(from: LeaseState, to: LeaseState): Level {
+  if (to === 'exhausted' || (to === 'unassigned' && from !== 'released')) return 'error';
+  return to === 'active' || to === 'released' ? 'log' : 'warn';
+}
+
+/*
+ * Packages of the application that start together and yet do not fit: what npm puts beside each
+ * other without a word, and the tests of the application then cannot load.
+ */
+
+/** @param entryPoint process.argv[1]; without it nothing is known */
+export function packageAdvice(entryPoint: string | undefined = process.argv[1]): string[] {
+  const folders = foldersAbove(entryPoint);
+  const core = versionOf('@nestjs/core', folders);
+  const schedule = versionOf('@nestjs/schedule', folders);
+  // The scheduler has the number of Nest from 12 on, where Nest became ES modules alone.
+  if (!(majorOf(core) < 12) || !(majorOf(schedule) >= 12)) return [];
+  return [
+    `@nestjs/schedule ${schedule} in an application of Nest ${core}: it runs, but it is made of ` +
+      'ES modules alone, which the Jest of such an application cannot load ("Must use import to ' +
+      'load ES Module"). Write `npm install @nestjs/schedule@6`.',
+  ];
+}
+
+const majorOf = (version: string | undefined): number => Number.parseInt(version ?? '', 10);
+
+/** Of the package as Node would find it from the innermost of the folders. */
+function versionOf(name: string, folders: readonly string[]): string | undefined {
+  for (const folder of folders) {
+    try {
+      const text = readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8');
+      const { version } = JSON.parse(text) as { version?: unknown };
+      return typeof version === 'string' ? version : undefined;
+    } catch {
+      // It does not lie here: then in a folder further out.
+    }
+  }
+  return undefined;
 }

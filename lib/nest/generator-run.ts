@@ -6,13 +6,12 @@
  */
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { inSnapshot, stopped } from '../lease/lease-texts.js';
-import { errorText } from '../shown.js';
-import { addIdMaker, removeIdMaker } from './current-id-makers.js';
+import { errorText } from '../messages.js';
+import { processWide } from '../process-wide.js';
 import type { Engine } from './engine.js';
-import type { IdMaker } from './id-maker.js';
-import { runIntegrations } from './integrations.js';
-import type { SnowflakeConfig } from './config.js';
+import { addIdMaker, removeIdMaker, type IdMaker } from './id-maker.js';
 import type { RefreshAlive } from './refresh-alive.job.js';
+import type { SnowflakeConfig } from './resolve-options.js';
 
 export interface RunParts {
   readonly name: string | undefined;
@@ -110,4 +109,23 @@ export class GeneratorRun {
 /** True where IdMaker is overridden: then no store is needed, so none is contacted. */
 export function isReplaced({ idMaker, engine }: Pick<RunParts, 'idMaker' | 'engine'>): boolean {
   return idMaker !== engine.idMaker;
+}
+
+/*
+ * What other rooms want done once the lease is held: the ORM room hooks every DataSource it finds.
+ *
+ * Loading such a room adds its integration here, so that applications import one module only.
+ */
+
+/** Is passed every provider of an application before other modules' onModuleInit. */
+type Integration = (instances: readonly unknown[]) => void;
+
+const integrations = processWide('integrations', () => new Set<Integration>());
+
+export function addIntegration(integration: Integration): void {
+  integrations.add(integration);
+}
+
+function runIntegrations(instances: readonly unknown[]): void {
+  for (const integration of integrations) integration(instances);
 }

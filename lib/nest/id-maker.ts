@@ -4,14 +4,18 @@
  * Every call is one line to the source of ids or the layout. The source is ready before other
  * modules' onModuleInit and is closed after their last hook.
  */
+import type { CallFields, IdSource } from '../core/generator/id-source.js';
+import type { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
 import type { BitLayout, SnowflakeParts } from '../core/layout/bit-layout.js';
-import type { SharedLease } from '../core/seat/shared-lease.js';
-import type { CallFields } from '../core/generator/call-words.js';
-import type { IdSource } from '../core/generator/id-source.js';
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
-import type { IdLine } from '../generator-kind.js';
+import type { SharedLease } from '../core/seat/shared-lease.js';
 import { SnowflakeError } from '../errors.js';
-import type { IdMakerStatus } from './id-maker-status.js';
+import type { GeneratorStatus, IdLine } from '../generator.js';
+import type { LeaseState } from '../lease/held-lease.js';
+import type { Keeper } from '../lease/keeper.js';
+import { shownName } from '../messages.js';
+import { processWide } from '../process-wide.js';
+import type { CallStatus } from '../time/call-record.js';
 
 /** What the module puts together; applications inject the whole. */
 export interface IdMakerParts {
@@ -177,5 +181,153 @@ function notShareable(): SnowflakeError {
     'CONFIG_INVALID',
     'The lease of this generator is not in shared memory. Give SnowflakeModule the option ' +
       '`sharesLease: true`.',
+  );
+}
+
+/*
+ * How a generator stands, for health checks and metrics: read from its source of ids and its lease.
+ *
+ * What it shows depends on the kind of source, which is told by `kind`.
+ */
+
+/** What is shown of every generator that has a worker id. */
+interface WorkerIdStatus {
+  readonly state: LeaseState;
+  readonly workerId: number | undefined;
+  /** When the leased range ends; undefined without a lease or for one without end. */
+  readonly leaseEndsAt: Date | undefined;
+  /** The store's clock minus this host's, ms, at the last renewal. */
+  readonly clockSkewMs: number;
+  readonly issuedCount: number;
+  /** How often an id waited for the clock because a tick and the run-ahead were spent. */
+  readonly waitCount: number;
+  /** How often the clock was seen to go back. */
+  readonly rollbackCount: number;
+  /** When this was read, by the clock of the ids; `leaseEndsAt` is counted from it. */
+  readonly readAt: Date;
+  /** How far the time of the last id is ahead of the clock, ms; 0 where it is not. */
+  readonly aheadMs: number;
+  /**
+   * At least how many ids can be made if the store never answers again; the clock uses them up too,
+   * until the lease is `stretched`. Undefined without a lease or for one without end.
+   */
+  readonly idsLeft: number | undefined;
+}
+
+/** A generator that leases a worker id itself, or has one of its own without end. */
+export interface LeaseStatus extends WorkerIdStatus {
+  readonly kind: 'lease';
+  /** The registry's incarnation, equal in the whole fleet; undefined where there is no registry. */
+  readonly incarnation: string | undefined;
+  /** What became of the renewals. */
+  readonly renewals: RenewalStatus;
+}
+
+/** A generator in a thread that shares the lease of another thread, which alone renews it. */
+export interface JoinedStatus extends WorkerIdStatus {
+  readonly kind: 'joined';
+  readonly incarnation: undefined;
+  readonly renewals: undefined;
+}
+
+/** How a generator stands, by the kind of its source of ids. */
+export type IdMakerStatus = WorkerStatus | GeneratorStatus;
+
+/** Of a generator with a worker id. */
+export type WorkerStatus = LeaseStatus | JoinedStatus;
+
+export function hasWorkerId(status: IdMakerStatus): status is WorkerStatus {
+  return status.kind === 'lease' || status.kind === 'joined';
+}
+
+/** Without one, `layout`, `parse` and `idRange` of the IdMaker refuse. */
+export function hasLayout(status: IdMakerStatus): boolean {
+  return hasWorkerId(status) || status.hasLayout;
+}
+
+/** The calls that prolong a lease. */
+export type RenewalStatus = CallStatus;
+
+export function statusOf(generator: SnowflakeGenerator, keeper: Keeper): WorkerStatus {
+  const worker = workerStatus(generator, keeper);
+  const { incarnation, renewals } = keeper;
+  if (renewals === undefined) {
+    return { kind: 'joined', ...worker, incarnation: undefined, renewals: undefined };
+  }
+  return {
+    kind: 'lease',
+    ...worker,
+    // Whatever stands in the store, which others may write to: logs and metrics show it.
+    incarnation: incarnation && shownName(incarnation),
+    renewals: renewals.status,
+  };
+}
+
+function workerStatus(generator: SnowflakeGenerator, keeper: Keeper): WorkerIdStatus {
+  const { endMs } = keeper;
+  return {
+    state: keeper.state,
+    workerId: keeper.workerId,
+    leaseEndsAt: endMs === undefined || endMs === Infinity ? undefined : new Date(endMs),
+    clockSkewMs: keeper.clockSkewMs,
+    issuedCount: generator.issuedCount,
+    waitCount: generator.waitCount,
+    rollbackCount: generator.rollbackCount,
+    readAt: new Date(keeper.nowMs),
+    aheadMs: generator.aheadMs,
+    idsLeft: generator.idsLeft,
+  };
+}
+
+/*
+ * The generators now running in this process, for code without dependency injection, such as
+ * entity listeners. Applications and scripts add theirs at start and remove it at shutdown.
+ */
+
+interface Running {
+  readonly generator: string | undefined;
+  readonly ids: IdMaker;
+}
+
+const running = processWide('running-id-makers', () => [] as Running[]);
+
+export function addIdMaker(generator: string | undefined, ids: IdMaker): void {
+  running.push({ generator, ids });
+}
+
+export function removeIdMaker(ids: IdMaker): void {
+  const at = running.findIndex((entry) => entry.ids === ids);
+  if (at >= 0) running.splice(at, 1);
+}
+
+/** Undefined where none of this name is running, or not yet. */
+export function runningIdMaker(generator: string | undefined): IdMaker | undefined {
+  return running.findLast((candidate) => candidate.generator === generator)?.ids;
+}
+
+/**
+ * The IdMaker that is running in this process, for code without dependency injection, such as the
+ * default of a column. Ask for it when an id is needed and not before; where several of this name
+ * run, it is the one started last.
+ *
+ * @param generator the `name` of the generator; without one, the generator that has none
+ * @throws SnowflakeError NOT_READY when no such generator is running
+ * @example
+ * ```ts
+ * import { currentIdMaker } from 'nestjs-snowflake';
+ *
+ * const order = { id: currentIdMaker().nextIdString(), note: 'by hand' };
+ * ```
+ */
+export function currentIdMaker(generator?: string): IdMaker {
+  const ids = runningIdMaker(generator);
+  if (ids !== undefined) return ids;
+  const wanted = generator === undefined ? 'No generator' : `No generator named '${generator}'`;
+  const option = generator === undefined ? '' : ` with name: '${generator}'`;
+  throw new SnowflakeError(
+    'NOT_READY',
+    `${wanted} is running, so no id was made. In an application import ` +
+      `SnowflakeModule.forRoot(...)${option} and make ids after its onModuleInit; in a script, ` +
+      `migration or seed await startSnowflake(...)${option} first.`,
   );
 }

@@ -7,8 +7,8 @@
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { SnowflakeError } from '../errors.js';
 import type { Engine } from './engine.js';
-import type { TimerHandle } from '../patience/timers.js';
-import type { SnowflakeConfig } from './config.js';
+import type { TimerHandle } from '../time/timers.js';
+import type { SnowflakeConfig } from './resolve-options.js';
 
 /** By which share of the interval it is made longer or shorter at random. */
 const SPREAD = 0.2;

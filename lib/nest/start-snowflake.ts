@@ -7,7 +7,7 @@
 import { createEngine } from './engine.js';
 import { GeneratorRun } from './generator-run.js';
 import type { IdMaker } from './id-maker.js';
-import { resolveOptions, type SnowflakeModuleOptions } from './options.js';
+import { resolveOptions, type SnowflakeModuleOptions } from './resolve-options.js';
 import { RefreshAlive } from './refresh-alive.job.js';
 
 /** The options of SnowflakeModule.forRoot(), and a name for the generator. */

@@ -3,7 +3,7 @@
  *
  * Symbols are from the global registry, so that two copies of the package share them.
  */
-import type { InjectionToken } from '@nestjs/common';
+import { Inject, type InjectionToken } from '@nestjs/common';
 import { IDistributedSupport } from '../lease/distributed-support.js';
 import { IdMaker } from './id-maker.js';
 import { RefreshAlive } from './refresh-alive.job.js';
@@ -34,4 +34,25 @@ export function getDistributedSupportToken(name?: string): InjectionToken {
 /** The token of a generator's RefreshAlive job: the class itself, or a symbol. */
 export function getRefreshAliveToken(name?: string): InjectionToken {
   return name === undefined ? RefreshAlive : named('RefreshAlive', name);
+}
+
+/*
+ * Injection of named generators. The one without a name is injected by its class, IdMaker.
+ * No parameter needs this decorator where the application has one generator.
+ */
+
+/**
+ * Injects the generator that `SnowflakeModule.forRoot({ name })` registered.
+ *
+ * @example
+ * ```ts
+ * import { IdMaker, InjectIdMaker } from 'nestjs-snowflake';
+ *
+ * export class Invoices {
+ *   constructor(@InjectIdMaker('orders') private readonly ids: IdMaker) {}
+ * }
+ * ```
+ */
+export function InjectIdMaker(name?: string): PropertyDecorator & ParameterDecorator {
+  return Inject(getIdMakerToken(name));
 }

@@ -6,7 +6,7 @@
 import { ID_MAX } from '../core/id-words.js';
 import { isDecimalId } from '../core/text/decimal.js';
 import { SnowflakeError } from '../errors.js';
-import { shownShort } from '../shown.js';
+import { shownShort } from '../messages.js';
 
 /** Empty for a value without an exact text: an unsafe number has already lost digits. */
 export function exactText(value: unknown): string {

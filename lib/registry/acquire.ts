@@ -4,12 +4,9 @@
  * Promise: a range starts where the last one of its worker id ended, or later, and ends no further
  * ahead of the registry's clock than one ttl.
  */
-import type { LeaseRequest } from '../lease/distributed-support.js';
-import { heardOf } from './branch.js';
-import { granted, timed } from './grant.js';
-import { claimed, isLive } from './layout-claim.js';
-import { open } from './opening.js';
-import { nowOf } from './registry-clock.js';
+import type { LeaseAnswer, LeaseGrant, LeaseRequest } from '../lease/distributed-support.js';
+import { nowOf } from '../rows/store-clock.js';
+import { claimed, heardOf, isLive, open } from './opening.js';
 import type {
   AcquireSlice,
   HeldSlot,
@@ -65,4 +62,191 @@ function newLease(header: RegistryHeader, lowest: WorkerSlot, request: LeaseRequ
 /** Of a worker id that may be held: its holder keeps the range that ends where this one starts. */
 function isClaim({ takesOver = false, workerIdMin, workerIdMax }: LeaseRequest): boolean {
   return takesOver && workerIdMin === workerIdMax;
+}
+
+/*
+ * The search for the worker id to be leased, where looking at a ceiling costs little: a span is
+ * searched whole for the one that has been free for longest, a wide one by draws.
+ *
+ * Promise: where none that was looked at is free, the one that will be first. The same seed finds
+ * the same in stores/redis/scripts/worker-ids/search.lua.
+ */
+
+/** Of each reach of a wide span. */
+const REACH_DRAW_COUNT = 4;
+/** Where all these are held, hardly any is free: up to so many rounds over all of the span. */
+const ROUND_COUNT = 8;
+const ROUND_DRAW_COUNT = 256;
+
+interface Searched {
+  /** 0 where the worker id was never leased. */
+  readonly ceilingOf: (workerId: number) => number;
+  readonly nowMs: number;
+  /** Another one at each call, so that who asks again looks at others. */
+  readonly seed: string;
+  /** Default 4096; a test makes small spans wide. */
+  readonly wholeCountMax?: number | undefined;
+}
+
+export function nextWorkerId(span: IdSpan, searched: Searched): number {
+  const { wholeCountMax = WHOLE_COUNT_MAX } = searched;
+  return isWide(span, wholeCountMax) ? drawn(span, searched) : longestFree(span, searched);
+}
+
+/** ICH's rule: the worker id that has been free for longest, which has the lowest ceiling. */
+function longestFree({ workerIdMin, workerIdMax }: IdSpan, { ceilingOf }: Searched): number {
+  let best = workerIdMin;
+  for (let workerId = workerIdMin; workerId <= workerIdMax; workerId++) {
+    const ceilingMs = ceilingOf(workerId);
+    if (ceilingMs === 0) return workerId;
+    if (ceilingMs < ceilingOf(best)) best = workerId;
+  }
+  return best;
+}
+
+/** In the first round in which any is free; one that was used before. */
+function drawn(span: IdSpan, { ceilingOf, nowMs, seed }: Searched): number {
+  let best: number | undefined;
+  for (const round of roundsOf(span, seed)) {
+    let unused: number | undefined;
+    for (const workerId of round) {
+      const ceilingMs = ceilingOf(workerId);
+      if (ceilingMs === 0) unused ??= workerId;
+      else if (best === undefined || ceilingMs < ceilingOf(best)) best = workerId;
+    }
+    if (best !== undefined && ceilingOf(best) <= nowMs) return best;
+    if (unused !== undefined) return unused;
+  }
+  return best!;
+}
+
+function* roundsOf(span: IdSpan, seed: string): Generator<number[]> {
+  const draw = drawsOf(seed);
+  const of = (reach: number, count: number) =>
+    Array.from({ length: count }, () => span.workerIdMin + Math.floor(draw() * reach));
+  const reaches = reachesOf(span);
+  yield reaches.flatMap((reach) => of(reach, REACH_DRAW_COUNT));
+  for (let n = 0; n < ROUND_COUNT; n++) yield of(reaches.at(-1)!, ROUND_DRAW_COUNT);
+}
+
+/*
+ * Which worker ids to look at before one of them is leased.
+ *
+ * A few, drawn by a text, are enough: where any is free, a fleet that starts at once spreads over
+ * all of them, and an acquire that is repeated meets its lease again. Only where none of them is
+ * free is it worth reading more.
+ *
+ * Promise: a draw decides which worker id is asked for, never whether it may be granted.
+ */
+
+/** As many as one transaction of any store reads at little cost. */
+const CANDIDATE_COUNT = 64;
+
+/** So many ceilings can be read whole to find the one that has been free for longest. */
+export const WHOLE_COUNT_MAX = 4096;
+
+/** The shortest beginning of a wide span that draws are made from. */
+const REACH_MIN = 64;
+
+export interface IdSpan {
+  readonly workerIdMin: number;
+  /** Inclusive. */
+  readonly workerIdMax: number;
+}
+
+export function countOf({ workerIdMin, workerIdMax }: IdSpan): number {
+  return workerIdMax - workerIdMin + 1;
+}
+
+/** True where the candidates are all there are; also of no span, of which a draw has no end. */
+export function isSmall(span: IdSpan): boolean {
+  return !(countOf(span) > CANDIDATE_COUNT);
+}
+
+/** True where not every ceiling can be read. */
+export function isWide(span: IdSpan, wholeCountMax = WHOLE_COUNT_MAX): boolean {
+  return countOf(span) > wholeCountMax;
+}
+
+/** The same for the same seed; all of a span that is not larger. */
+export function candidatesOf(span: IdSpan, seed: string): number[] {
+  const count = countOf(span);
+  if (isSmall(span)) return Array.from({ length: count }, (_, at) => span.workerIdMin + at);
+  const draw = drawsOf(seed);
+  // Neighbours are read at a fraction of what as many others cost.
+  if (!isWide(span)) return neighboursFrom(Math.floor(draw() * count), span);
+  const reaches = reachesOf(span);
+  const drawn = new Set<number>();
+  for (let at = 0; drawn.size < CANDIDATE_COUNT; at++) {
+    drawn.add(span.workerIdMin + Math.floor(draw() * reaches[at % reaches.length]!));
+  }
+  return [...drawn];
+}
+
+/** Beyond the last of a span its first ones follow. */
+function neighboursFrom(first: number, span: IdSpan): number[] {
+  const count = countOf(span);
+  return Array.from(
+    { length: CANDIDATE_COUNT },
+    (_, at) => span.workerIdMin + ((first + at) % count),
+  );
+}
+
+/**
+ * How much of a wide span to draw from, counted from its beginning: a little, twice as much, up to
+ * all of it. So as many draws fall into what a fleet of any size has used as into all the rest.
+ */
+export function reachesOf(span: IdSpan): number[] {
+  const count = countOf(span);
+  const reaches: number[] = [];
+  for (let reach = REACH_MIN; reach < count; reach *= 2) reaches.push(reach);
+  return [...reaches, count];
+}
+
+/** One of a list, the same for the same seed. */
+export function drawnFrom<T>(list: readonly T[], seed: string): T | undefined {
+  return list[Math.floor(drawsOf(seed)() * list.length)];
+}
+
+/** So many draws of texts that differ in their last letter are alike. */
+const ALIKE_COUNT = 3;
+
+/**
+ * Numbers from 0 up to 1, as a text decides, and the same in Lua, whose numbers are ours.
+ * Source: Park and Miller 1988, 31 bits, so that no product leaves 53.
+ */
+export function drawsOf(seed: string): () => number {
+  let state = 1;
+  const next = (added = 0) => (state = ((state + added) * 16_807) % 2_147_483_647);
+  for (let at = 0; at < seed.length; at++) next(seed.charCodeAt(at));
+  for (let n = 0; n < ALIKE_COUNT; n++) next();
+  return () => next() / 2_147_483_647;
+}
+
+/*
+ * The step that grants a range, and what is said of it.
+ *
+ * Promise: the answer says what the slot is written with, and nothing else.
+ */
+
+export function granted(header: RegistryHeader, slot: HeldSlot): Step {
+  const { incarnation, server, operations, era, quarantineMs } = header;
+  const { workerId, ceilingMs, holder } = slot;
+  const mark = { incarnation, server, operations, era };
+  const range = { workerId, floorMs: holder.floorMs, ceilingMs, nowMs: nowOf(header) };
+  const answer: LeaseGrant = { status: 'ok', ...range, mark, quarantineMs };
+  return { answer, header, slots: [slot] };
+}
+
+/** A grant tells the store's own clock too, which the registry does not follow everywhere. */
+export function timed(step: Step, { timeMs }: StoreReading): Step {
+  const { answer } = step;
+  return answer.status === 'ok' ? { ...step, answer: { ...answer, timeMs } } : step;
+}
+
+/** The store may have told it before whoever is answered asked, who would misjudge its clock. */
+export function withoutTime(answer: LeaseAnswer): LeaseAnswer {
+  if (answer.status !== 'ok') return answer;
+  const { nowMs: _, timeMs: __, ...grant } = answer;
+  return grant;
 }

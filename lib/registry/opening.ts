@@ -6,20 +6,26 @@
  * below one that could have been forgotten. The Lua of backends/redis says the same: opening.lua
  * for every script, registry.lua for those on a registry.
  */
-import type { LeaseAnswer, LeaseTerms, ReckonedTime } from '../lease/distributed-support.js';
-import { SANE_MS, contests, contested, isForAnother } from './layout-claim.js';
-import { clockAt, nowAt, nowOf, witnessedTime } from './registry-clock.js';
-import type { RegistryHeader, Step, StoreReading } from './slice.js';
+import type {
+  LeaseAnswer,
+  LeaseTerms,
+  ReckonedTime,
+  RegistryMark,
+  SeenRange,
+} from '../lease/distributed-support.js';
+import { contestedBy, isContested } from '../lease/lease-texts.js';
+import { clockAt, nowAt, nowOf, witnessedTime } from '../rows/store-clock.js';
+import type { RegistryHeader, SlotHolder, Step, StoreReading } from './slice.js';
 
 /** Of the protocol. A registry that is kept by another one is left alone. */
 export const VERSION = '1';
 
-export interface OpeningTerms extends LeaseTerms {
+interface OpeningTerms extends LeaseTerms {
   /** Where the range ends that whoever asks may still use, or 0. */
   readonly haveMs: number;
 }
 
-export type Opening =
+type Opening =
   { readonly refused: Step } | { readonly refused?: undefined; readonly header: RegistryHeader };
 
 export function open(
@@ -59,7 +65,7 @@ export function newHeader(reading: StoreReading): RegistryHeader {
 }
 
 /** Acknowledged writes may be gone: no range granted from here on starts before they would end. */
-export function afterLoss(header: RegistryHeader): RegistryHeader {
+function afterLoss(header: RegistryHeader): RegistryHeader {
   const safeFloorMs = Math.max(header.safeFloorMs, nowOf(header) + header.quarantineMs);
   return { ...header, era: header.era + 1, safeFloorMs };
 }
@@ -133,4 +139,80 @@ function quarantineOf(terms: OpeningTerms, reading: StoreReading): number {
 
 function otherLayout({ fingerprint }: RegistryHeader): LeaseAnswer {
   return { status: 'layout-mismatch', fingerprint };
+}
+
+/*
+ * Which layout a registry is for: nobody's at first, one's, or contested by two.
+ *
+ * Promise: a layout gets ranges only where no other layout is known to have some that still last.
+ * stores/redis/scripts/worker-ids/registry.lua says the same.
+ */
+
+/** A ceiling claimed by a holder is believed up to here; a wilder one is a fault of its clock. */
+export const SANE_MS = 86_400_000;
+
+/** True where a holder has a range in which it may still make ids. */
+export function isLive(haveMs: number, nowMs: number): boolean {
+  return nowMs < haveMs && haveMs < nowMs + SANE_MS;
+}
+
+function isForAnother(header: RegistryHeader, fingerprint: string): boolean {
+  return header.fingerprint !== '' && header.fingerprint !== fingerprint;
+}
+
+/** True where two layouts have ranges at once, which nobody knew until now. */
+function contests(header: RegistryHeader, haveMs: number, nowMs: number): boolean {
+  return !isContested(header.fingerprint) && isLive(haveMs, nowMs);
+}
+
+function contested(header: RegistryHeader, fingerprint: string): RegistryHeader {
+  return { ...header, fingerprint: contestedBy(header.fingerprint, fingerprint) };
+}
+
+/** Written with the range that makes the claim, never before it. */
+export function claimed(header: RegistryHeader, fingerprint: string): RegistryHeader {
+  return { ...header, fingerprint };
+}
+
+/*
+ * A server that was left for another one and is asked again, although it was never restarted: it
+ * shows no sign of what the other one granted meanwhile, but those who were answered there know.
+ *
+ * Promise: once one of them asks, no range that is granted starts below what it was granted. The
+ * Lua of stores/redis/scripts/worker-ids/branch.lua says the same.
+ */
+
+/** True for what was answered by another server, or from another registry. */
+export function isOfAnother(
+  header: RegistryHeader,
+  { incarnation, server }: Pick<RegistryMark, 'incarnation' | 'server'>,
+): boolean {
+  return incarnation !== header.incarnation || server !== header.server;
+}
+
+/**
+ * What servers before this one granted ends below the safe floor. A range of another one that lasts
+ * and does not was granted since this one began, which is a loss; and the floor is above it then,
+ * so that nobody proves the same again. This one had been left for the other then: what it granted
+ * before this era may be somebody else's. Eras tell nothing of who took over from whom: those of
+ * two incarnations, or of replicas that lagged, are counted from different beginnings.
+ */
+export function heardOf(
+  header: RegistryHeader,
+  seen: SeenRange | undefined,
+  reckoned?: ReckonedTime,
+): RegistryHeader {
+  if (seen === undefined || !isOfAnother(header, seen)) return header;
+  const { haveMs, era: seenEra = 0 } = seen;
+  if (haveMs <= header.safeFloorMs || haveMs >= nowOf(header) + SANE_MS) return header;
+  const begun = afterLoss({ ...header, era: Math.max(header.era, seenEra) });
+  // A floor that is ahead of a clock that stays behind would stop everybody until that is there.
+  const lost = withHeard(begun, reckoned);
+  const safeFloorMs = Math.max(lost.safeFloorMs, haveMs);
+  return { ...lost, safeFloorMs, leftEra: lost.era };
+}
+
+/** True for a holder whose range a server granted, or extended, that had been left. */
+export function isLeftOver(header: RegistryHeader, { era }: SlotHolder, seen: RegistryMark) {
+  return era < (header.leftEra ?? 0) && !isOfAnother(header, seen);
 }

@@ -13,21 +13,37 @@ import type {
   WorkerLease,
   WorkerRecord,
 } from '../lease/distributed-support.js';
-import { RetryDelay } from '../patience/retry-delay.js';
-import { pause, systemTimers, type Timers } from '../patience/timers.js';
-import { acquireFrom, type Attempt, type Rows } from './acquire-rows.js';
-import { BlockMaker } from './block-maker.js';
-import { isWide, type IdSpan } from './candidates.js';
-import { workerRecords } from './registry-view.js';
-import { inTicks } from './coarse-clock.js';
-import { withoutTime } from './grant.js';
-import { release } from './release.js';
-import { RefusedWrites } from './refused-writes.js';
-import { renew } from './renew.js';
-import { LatestOperation } from './latest-operation.js';
+import { LatestOperation, RefusedWrites } from '../rows/row-turns.js';
+import { pause, RetryDelay, systemTimers, type Timers } from '../time/timers.js';
+import {
+  acquire,
+  candidatesOf,
+  countOf,
+  drawnFrom,
+  isSmall,
+  isWide,
+  withoutTime,
+  type IdSpan,
+} from './acquire.js';
+import {
+  finding,
+  workerRecords,
+  type Finding,
+  type RegistryInspector,
+  type RegistryView,
+} from './registry-view.js';
+import { release, renew } from './renew.js';
 import type { RegistrySlice, SliceStore, SliceWrite } from './slice-store.js';
-import type { Changes } from './slice.js';
-import { HEADER_AGE_MS, StoredSlice } from './stored-slice.js';
+import type { Changes, Step, WorkerSlot } from './slice.js';
+import {
+  firstBlocksOf,
+  HEADER_AGE_MS,
+  headerRow,
+  isMade,
+  StoredSlice,
+  withBlocks,
+  workerIdsOf,
+} from './stored-slice.js';
 
 /** Each time somebody else got on. */
 const ATTEMPT_COUNT = 40;
@@ -228,4 +244,214 @@ export class RegistrySupport implements IDistributedSupport {
 
 function restsOf({ server, headerVersion, headerCeilingMs, rows }: SliceWrite): string {
   return JSON.stringify([server, headerVersion, headerCeilingMs, rows.map((row) => row.version)]);
+}
+
+/*
+ * The search for a free worker id in a store of rows: a few that are drawn first; where none of
+ * them is free all of the span, or more draws where the span is wide. The rule decides what is
+ * granted, from the slice it was read with.
+ */
+
+/** Of a span too wide to be read whole. */
+const DRAW_COUNT = 4;
+
+/** What the search asks of the store. */
+export interface Rows {
+  read(workerIds: readonly number[], request: LeaseRequest): Promise<StoredSlice>;
+  ceilings(span: IdSpan): Promise<readonly Pick<WorkerSlot, 'workerId' | 'ceilingMs'>[]>;
+}
+
+/** What was read for a worker id, and what the rule made of it. */
+export interface Attempt<T extends Changes> {
+  readonly workerId: number;
+  readonly slice: StoredSlice;
+  readonly step: T;
+}
+
+/** @param number of the attempt, from 0 up: each looks at others */
+export async function acquireFrom(
+  rows: Rows,
+  request: LeaseRequest,
+  number: number,
+): Promise<Attempt<Step>> {
+  const seed = `${request.token} ${number}`;
+  const drawn = await acquireAmong(rows, candidatesOf(request, seed), request);
+  if (drawn.step.answer.status !== 'none-free' || isSmall(request)) return drawn;
+  if (isWide(request)) return acquireByDraws(drawn, { rows, request, seed });
+  const { nowMs } = drawn.slice;
+  const all = await slotsIn(rows, request);
+  const free = all.filter(({ ceilingMs }) => ceilingMs <= nowMs);
+  // Those who ask at once would all take the one that has been free for longest.
+  const chosen = number > 0 && free.length > 0 ? free : longestFree(all);
+  return acquireAmong(rows, [drawnFrom(chosen, seed)!.workerId], request);
+}
+
+interface Draws {
+  readonly rows: Rows;
+  readonly request: LeaseRequest;
+  readonly seed: string;
+}
+
+async function acquireByDraws(
+  first: Attempt<Step>,
+  { rows, request, seed }: Draws,
+): Promise<Attempt<Step>> {
+  let best = first;
+  for (let draw = 1; draw < DRAW_COUNT; draw++) {
+    const next = await acquireAmong(rows, candidatesOf(request, `${seed} ${draw}`), request);
+    if (next.step.answer.status !== 'none-free') return next;
+    if (waitOf(next) < waitOf(best)) best = next;
+  }
+  return best;
+}
+
+async function acquireAmong(
+  rows: Rows,
+  workerIds: readonly number[],
+  request: LeaseRequest,
+): Promise<Attempt<Step>> {
+  const slice = await rows.read(workerIds, request);
+  const slots = workerIds.map((workerId) => slice.slotOf(workerId));
+  const lowest = drawnFrom(longestFree(madeFirst(slots, slice)), request.token)!;
+  const step = acquire(slice.forAcquire(request, lowest), request, slice.reading);
+  return { workerId: lowest.workerId, slice, step };
+}
+
+/** All of a span; a worker id that was never leased has been free for longest. */
+async function slotsIn(rows: Rows, span: IdSpan): Promise<WorkerSlot[]> {
+  const stored = await rows.ceilings(span);
+  const ceilings = new Map(stored.map(({ workerId, ceilingMs }) => [workerId, ceilingMs]));
+  return Array.from({ length: countOf(span) }, (_, at) => {
+    const workerId = span.workerIdMin + at;
+    return { workerId, ceilingMs: ceilings.get(workerId) ?? 0 };
+  });
+}
+
+/** Rows are reused before others are made, so that a registry has as many as its fleet needs. */
+function madeFirst(slots: readonly WorkerSlot[], slice: StoredSlice): readonly WorkerSlot[] {
+  const { nowMs } = slice;
+  const made = slots.filter(({ workerId, ceilingMs }) => slice.has(workerId) && ceilingMs <= nowMs);
+  return made.length > 0 ? made : slots;
+}
+
+function longestFree(slots: readonly WorkerSlot[]): readonly WorkerSlot[] {
+  const lowestMs = slots.reduce((ms, { ceilingMs }) => Math.min(ms, ceilingMs), Infinity);
+  return slots.filter(({ ceilingMs }) => ceilingMs === lowestMs);
+}
+
+function waitOf({ step: { answer } }: Attempt<Step>): number {
+  return 'waitMs' in answer ? answer.waitMs : 0;
+}
+
+/*
+ * Makes the rows of blocks before one of them is used, and lists them in the header.
+ *
+ * Promise: rows first, so that whatever block the header lists has all of them.
+ */
+
+/** Whoever is refused as often leaves it to those who need them. */
+const FIRST_COUNT_MAX = 5;
+
+export class BlockMaker {
+  readonly #store: SliceStore;
+  readonly #read: (workerIds: readonly number[]) => Promise<StoredSlice>;
+
+  constructor(store: SliceStore, read: (workerIds: readonly number[]) => Promise<StoredSlice>) {
+    this.#store = store;
+    this.#read = read;
+  }
+
+  /** By whoever has created the registry: else a fleet that starts with it would all make them. */
+  async makeFirst(span: IdSpan): Promise<void> {
+    const blocks = firstBlocksOf(span);
+    try {
+      for (let count = 0; count < FIRST_COUNT_MAX && !(await this.make(blocks)); count++);
+    } catch {
+      // They are made when they are needed as well.
+    }
+  }
+
+  /** @returns false where somebody else changed what it read */
+  async make(blocks: readonly number[]): Promise<boolean> {
+    const slice = await this.#read(blocks.flatMap(workerIdsOf));
+    const { header } = slice;
+    if (header === undefined || blocks.every((block) => isMade(header, block))) return true;
+    // At once: each step waits for all of a fleet that starts with this registry.
+    const writes = blocks.map((block) => slice.rowsOf(block)).filter(({ rows }) => rows.length > 0);
+    const taken = await Promise.all(writes.map((write) => this.#store.write(write)));
+    if (taken.some((isTaken) => isTaken !== true)) return false;
+    const made = headerRow(withBlocks(header, blocks));
+    return (await this.#store.write(slice.write([], made))) === true;
+  }
+}
+
+/*
+ * A registry in a store with compare-and-swap, opened for an operator.
+ *
+ * Promise: read() and findings() change nothing.
+ */
+
+export class SliceInspector implements RegistryInspector {
+  readonly lossWindowMs: number;
+  readonly #store: SliceStore;
+  readonly #support: RegistrySupport;
+
+  /**
+   * @param where the store, for messages; without a password
+   * @param key where in the store the registry lies
+   */
+  constructor(
+    store: SliceStore,
+    readonly where: string,
+    readonly key: string,
+  ) {
+    this.#store = store;
+    this.#support = new RegistrySupport(store);
+    this.lossWindowMs = this.#support.lossWindowMs;
+  }
+
+  async read(countMax?: number): Promise<RegistryView> {
+    const { lossWindowMs } = this;
+    const { clock } = this.#store;
+    const slice = new StoredSlice(await this.#store.readAll(countMax), { lossWindowMs, clock });
+    const { facts, nowMs, reading } = slice;
+    return {
+      storeMs: reading.timeMs,
+      nowMs,
+      ...(facts && { facts }),
+      isUnfinished: facts === undefined && slice.slots().length > 0,
+      workers: workerRecords(slice.slots(), nowMs).slice(0, countMax),
+      proofOf: (workerId) => slice.slotOf(workerId).holder,
+    };
+  }
+
+  async findings(): Promise<Finding[]> {
+    const [advice, findings = []] = await Promise.all([
+      this.#support.advice(),
+      this.#store.findings?.(),
+    ]);
+    return [...findings, ...advice.map((text) => finding('warning', 'settings', text))];
+  }
+
+  release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
+    return this.#support.release(lease, lastIssuedMs);
+  }
+
+  close(): Promise<void> {
+    return this.#support.close();
+  }
+}
+
+/*
+ * When to ask a store again whose clock tells whole seconds.
+ *
+ * Promise: never before its next tick, until which it says the same; and those who wait for one
+ * tick do not all come at once.
+ */
+
+/** @param random from 0 up to 1 */
+export function inTicks(answer: LeaseAnswer, resolutionMs: number, random: number): LeaseAnswer {
+  if (resolutionMs === 1 || (answer.status !== 'hold' && answer.status !== 'wait')) return answer;
+  const tickCount = Math.ceil(answer.waitMs / resolutionMs);
+  return { ...answer, waitMs: tickCount * resolutionMs + Math.floor(random * resolutionMs) };
 }

@@ -5,12 +5,26 @@
  * holder that knows more than the registry proves that data was lost.
  */
 import type { RegistryMark, WorkerLease } from '../lease/distributed-support.js';
-import { heardOf, isLeftOver, isOfAnother } from './branch.js';
-import { granted, timed } from './grant.js';
-import { SANE_MS, claimed } from './layout-claim.js';
-import { open, withHeard, withLoss } from './opening.js';
-import { nowOf } from './registry-clock.js';
-import type { HeldSlot, RegistryHeader, Step, StoreReading, WorkerSlice } from './slice.js';
+import { nowOf } from '../rows/store-clock.js';
+import { granted, timed } from './acquire.js';
+import {
+  claimed,
+  heardOf,
+  isLeftOver,
+  isOfAnother,
+  open,
+  SANE_MS,
+  withHeard,
+  withLoss,
+} from './opening.js';
+import type {
+  Changes,
+  HeldSlot,
+  RegistryHeader,
+  Step,
+  StoreReading,
+  WorkerSlice,
+} from './slice.js';
 
 export function renew(slice: WorkerSlice, lease: WorkerLease, reading: StoreReading): Step {
   const opening = open(slice.header, lease, reading);
@@ -86,4 +100,35 @@ function afterProof(
 ): RegistryHeader {
   const operations = Math.max(header.operations, seen.operations);
   return { ...withHeard(withLoss(header, reading), reckoned), operations };
+}
+
+/*
+ * Gives a worker id back: the ceiling falls to the first time that was not used.
+ *
+ * Promise: only for the holder of token and nonce, and never below the floor of its range.
+ */
+
+export function release(
+  { header: stored, slot }: WorkerSlice,
+  lease: WorkerLease,
+  lastIssuedMs: number | undefined,
+  reading: StoreReading,
+): Changes {
+  // Whoever leaves makes no more ids, so that it claims and contests nothing.
+  const opening = open(stored, { ...lease, haveMs: 0 }, reading);
+  if (opening.refused !== undefined) return opening.refused;
+  const { header: opened } = opening;
+  const header = lease.settles === true ? settled(opened, reading) : opened;
+  const { workerId, ceilingMs: lastMs, holder } = slot;
+  const isHolder = holder !== undefined && holder.token === lease.token;
+  const knowsNonce = holder?.nonce === lease.nonce || holder?.nonce === lease.nonceNext;
+  if (!isHolder || !knowsNonce) return { header, slots: [] };
+  const usedMs = lastIssuedMs === undefined ? 0 : lastIssuedMs + 1;
+  const ceilingMs = Math.min(lastMs, Math.max(usedMs, holder.floorMs));
+  return { header, slots: [{ workerId, ceilingMs }] };
+}
+
+/** No ceiling and no floor is touched: what was granted at the wrong time stays granted. */
+function settled(header: RegistryHeader, { timeMs: lastTimeMs }: StoreReading): RegistryHeader {
+  return { ...header, lastTimeMs, slewMs: 0 };
 }

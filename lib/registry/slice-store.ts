@@ -5,7 +5,7 @@
  * A registry is a handful of rows: one header and one row for each worker id that was ever leased.
  * The store keeps them, counts how often each was written, and never has to understand them.
  */
-import type { ClockPolicy } from './registry-clock.js';
+import type { ClockPolicy } from '../rows/store-clock.js';
 import type { Finding } from './registry-view.js';
 
 /** The worker id of the header's row, which no generator has. */

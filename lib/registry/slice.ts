@@ -6,8 +6,8 @@
  * order, all in one atomic step. It never has to understand what it writes.
  */
 import type { LeaseAnswer } from '../lease/distributed-support.js';
-import type { HolderLabel } from '../patience/process-identity.js';
-import type { ClockPolicy, ClockState } from './registry-clock.js';
+import type { HolderLabel } from '../time/process-identity.js';
+import type { ClockPolicy, ClockState } from '../rows/store-clock.js';
 
 /** What a registry remembers besides its worker ids. */
 export interface RegistryHeader extends ClockState {

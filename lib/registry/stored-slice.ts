@@ -7,22 +7,25 @@
  * of its own row too. Both only rise, so that a holder still proves that data was lost.
  */
 import { randomUUID } from 'node:crypto';
+import { SnowflakeError } from '../errors.js';
 import type { LeaseAnswer, LeaseRequest, WorkerLease } from '../lease/distributed-support.js';
-import { clockAt, nowAt, type ClockPolicy } from './registry-clock.js';
+import { clockAt, nowAt, type ClockPolicy } from '../rows/store-clock.js';
+import { fieldsIn, isWhole, labelOf } from '../rows/stored-fields.js';
+import type { IdSpan } from './acquire.js';
 import { withLoss } from './opening.js';
-import { blockOf, isMade, withoutBlock, workerIdsOf, type StoredHeader } from './row-blocks.js';
-import { EMPTY_HEADER, headerOf, headerRow, isHeld, slotOf, slotRow } from './row-text.js';
 import {
   HEADER_ID,
-  type RegistrySlice,
   type RegistryRow,
+  type RegistrySlice,
   type SliceWrite,
   type StoredRow,
 } from './slice-store.js';
 import type {
   AcquireSlice,
   Changes,
+  HeldSlot,
   RegistryHeader,
+  SlotHolder,
   StoreReading,
   WorkerSlice,
   WorkerSlot,
@@ -35,7 +38,7 @@ const HEADER_STEP_MS = HEADER_AGE_MS / 2;
 /** So long may whoever created a registry be at its rows. */
 const MAKING_MS = 10_000;
 
-export interface StoreTerms {
+interface StoreTerms {
   readonly lossWindowMs: number;
   readonly clock?: ClockPolicy | undefined;
 }
@@ -189,4 +192,139 @@ function newsIn(stored: RegistryHeader | undefined, next: RegistryHeader) {
   if (slewMs - next.slewMs > Math.max(0, agedMs)) return 'facts';
   if (agedMs >= 0 && agedMs < HEADER_AGE_MS) return 'none';
   return agedMs > 0 && next.slewMs === slewMs ? 'time' : 'facts';
+}
+
+/*
+ * How a registry knows that a row was deleted: rows are made in blocks before they are used, and
+ * the header lists the blocks that were made. A row that is missing from one of them held a ceiling
+ * that is forgotten, which is a loss of data like any other.
+ *
+ * Promise: no single row can be deleted unnoticed, for worker ids below 4096.
+ */
+
+const BLOCK_SIZE = 128;
+/** Their list stays short enough to be written every second. */
+const BLOCK_COUNT_MAX = 32;
+/** Made by whoever creates the registry, before a fleet that started with it needs them. */
+const FIRST_BLOCK_COUNT = 8;
+
+interface StoredHeader extends RegistryHeader {
+  /** Absent in a header that was just created. */
+  readonly blocks?: readonly number[];
+}
+
+/** Undefined beyond those that are listed. */
+function blockOf(workerId: number): number | undefined {
+  const block = Math.floor(workerId / BLOCK_SIZE);
+  return block < BLOCK_COUNT_MAX ? block : undefined;
+}
+
+/** The first of those that a span lies in; as many as a usual layout has worker ids. */
+export function firstBlocksOf({ workerIdMin, workerIdMax }: IdSpan): number[] {
+  const first = Math.floor(workerIdMin / BLOCK_SIZE);
+  const end = Math.min(Math.floor(workerIdMax / BLOCK_SIZE) + 1, BLOCK_COUNT_MAX);
+  const count = Math.min(end - first, FIRST_BLOCK_COUNT);
+  return Array.from({ length: Math.max(0, count) }, (_, at) => first + at);
+}
+
+export function workerIdsOf(block: number): number[] {
+  return Array.from({ length: BLOCK_SIZE }, (_, at) => block * BLOCK_SIZE + at);
+}
+
+export function isMade({ blocks = [] }: StoredHeader, block: number): boolean {
+  return blocks.includes(block);
+}
+
+export function withBlocks(header: StoredHeader, blocks: readonly number[]): StoredHeader {
+  return { ...header, blocks: [...new Set([...(header.blocks ?? []), ...blocks])] };
+}
+
+function withoutBlock(header: StoredHeader, block: number): StoredHeader {
+  return { ...header, blocks: (header.blocks ?? []).filter((made) => made !== block) };
+}
+
+/*
+ * Header and slots of a registry as the rows that a store keeps, and back.
+ *
+ * Promise: what was written is read back as it was. Of a row that somebody else spoilt, the ceiling
+ * still counts and its holder is nobody; a header that cannot be read is refused, never taken for
+ * one that is not there.
+ */
+
+/**
+ * A header before there is one. It gives whoever creates the registry a version to rest on: one who
+ * saw that nothing was there, and stood still since, could not tell whether it is nothing again.
+ */
+const EMPTY_HEADER: RegistryRow = { workerId: HEADER_ID, ceilingMs: 0, text: '{}' };
+
+export function headerRow(header: StoredHeader): RegistryRow {
+  return { ...EMPTY_HEADER, ceilingMs: header.lastTimeMs, text: JSON.stringify(header) };
+}
+
+/** @param incarnation of the header that the row is written under */
+function slotRow(slot: WorkerSlot, incarnation: string | undefined): RegistryRow {
+  const { workerId, ceilingMs, holder } = slot;
+  if (holder === undefined) return { workerId, ceilingMs, text: '{}' };
+  const { token, ...rest } = holder;
+  return { workerId, ceilingMs, token, text: JSON.stringify({ ...rest, incarnation }) };
+}
+
+const HEADER_NUMBERS = [
+  'lastTimeMs',
+  'slewMs',
+  'quarantineMs',
+  'safeFloorMs',
+  'era',
+  'operations',
+] as const;
+const HEADER_TEXTS = ['version', 'fingerprint', 'incarnation', 'server'] as const;
+
+/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text that is not a header's */
+function headerOf({ text, ceilingMs }: RegistryRow): StoredHeader | undefined {
+  if (text === EMPTY_HEADER.text) return undefined;
+  const fields = fieldsIn(text);
+  const isHeader =
+    isWhole(fields, HEADER_TEXTS, HEADER_NUMBERS) &&
+    (fields['blocks'] === undefined || isList(fields['blocks']));
+  // Another version of the protocol may have other fields, and is left alone by its number.
+  const isLeftAlone = typeof fields['version'] === 'string' && fields['version'] !== '1';
+  const header = fields as unknown as StoredHeader;
+  // The time is written most often.
+  if (isHeader) return { ...header, lastTimeMs: Math.max(header.lastTimeMs, ceilingMs) };
+  if (isLeftAlone) return header;
+  throw new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The header of the registry cannot be read: something else has written to its row. Nothing ` +
+      `is granted from it. Restore the row, or delete the whole registry: running processes ` +
+      `bring back what they know.`,
+    { retryable: false },
+  );
+}
+
+/**
+ * @param incarnation of the header that the row is read with. A header may be lost alone, and the
+ * eras of the next one begin again: a holder from before it is of no era of that.
+ */
+function slotOf(row: RegistryRow, incarnation: string | undefined): WorkerSlot {
+  const { workerId, ceilingMs, token, text } = row;
+  if (token === undefined) return { workerId, ceilingMs };
+  const fields = fieldsIn(text);
+  const holder = holderOf(token, fields);
+  if (holder === undefined) return { workerId, ceilingMs };
+  const isOfThis = incarnation !== undefined && fields['incarnation'] === incarnation;
+  return { workerId, ceilingMs, holder: isOfThis ? holder : { ...holder, era: 0 } };
+}
+
+function isHeld(slot: WorkerSlot): slot is HeldSlot {
+  return slot.holder !== undefined;
+}
+
+function isList(value: unknown): boolean {
+  return Array.isArray(value) && value.every((block) => Number.isSafeInteger(block));
+}
+
+function holderOf(token: string, fields: Record<string, unknown>): SlotHolder | undefined {
+  const { nonce, floorMs, era, sinceMs, label } = fields;
+  if (!isWhole(fields, ['nonce'], ['floorMs', 'era', 'sinceMs'])) return undefined;
+  return { token, nonce, floorMs, era, sinceMs, label: labelOf(label) } as SlotHolder;
 }

@@ -5,16 +5,9 @@
  * a control is left out only where `leaveOut` says so.
  */
 import { processWide } from '../process-wide.js';
-import {
-  CounterBench,
-  type CounterBenchParts,
-  type CounterNeed,
-} from './counter-contract/counter-bench.js';
-import { COUNTER_CLOCK_CASES } from './counter-contract/clock-cases.js';
-import { DENSE_CASES } from './counter-contract/dense-cases.js';
-import { GIVE_BACK_CASES } from './counter-contract/give-back-cases.js';
-import { COUNTER_RACE_CASES } from './counter-contract/race-cases.js';
-import { COUNTER_LOSS_CASES } from './counter-contract/loss-cases.js';
+import { CounterBench, type CounterBenchParts, type CounterNeed } from './counter-bench.js';
+import { COUNTER_CLOCK_CASES, DENSE_CASES, GIVE_BACK_CASES } from './counter-contract.js';
+import { COUNTER_RACE_CASES, COUNTER_LOSS_CASES } from './counter-loss-cases.js';
 
 /** What describeCounterStore() takes. */
 export interface CounterContract extends CounterBenchParts {

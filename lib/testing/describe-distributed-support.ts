@@ -5,22 +5,14 @@
  * want of a control is left out only where `leaveOut` says so.
  */
 import { processWide } from '../process-wide.js';
-import { ACQUIRE_CASES } from './contract/acquire-cases.js';
+import { ACQUIRE_CASES, CLAIM_CASES } from './contract/acquire-cases.js';
 import { Bench, type BenchParts, type ContractCase, type ContractNeed } from './contract/bench.js';
-import { BRANCH_CASES } from './contract/branch-cases.js';
-import { CLAIM_CASES } from './contract/claim-cases.js';
-import { ENDLESS_CASES } from './contract/endless-cases.js';
-import { ERA_CASES } from './contract/era-cases.js';
-import { LAYOUT_CASES, VERSION_CASES } from './contract/layout-cases.js';
-import { LOSS_CASES } from './contract/loss-cases.js';
-import { QUARANTINE_CASES } from './contract/quarantine-cases.js';
-import { RACE_CASES } from './contract/race-cases.js';
-import { RELEASE_CASES } from './contract/release-cases.js';
-import { RENEW_CASES } from './contract/renew-cases.js';
-import { REPEAT_CASES } from './contract/repeat-cases.js';
+import { BRANCH_CASES, ERA_CASES, LOSS_CASES } from './contract/loss-cases.js';
+import { ENDLESS_CASES, RELEASE_CASES, RENEW_CASES } from './contract/renew-cases.js';
+import { LAYOUT_CASES, VERSION_CASES, QUARANTINE_CASES } from './contract/quarantine-cases.js';
+import { RACE_CASES, WALK_CASES } from './contract/walk-cases.js';
+import { REPEAT_CASES, WIDE_CASES } from './contract/repeat-cases.js';
 import { TIME_CASES } from './contract/time-cases.js';
-import { WALK_CASES } from './contract/walk-cases.js';
-import { WIDE_CASES } from './contract/wide-cases.js';
 
 /** What describeDistributedSupport() takes. */
 export interface SupportContract extends BenchParts {

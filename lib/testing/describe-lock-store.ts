@@ -5,11 +5,9 @@
  * for want of a control is left out only where `leaveOut` says so.
  */
 import { processWide } from '../process-wide.js';
-import { HOLD_CASES } from './lock-contract/hold-cases.js';
-import { LockBench, type LockBenchParts, type LockNeed } from './lock-contract/lock-bench.js';
-import { LOCK_CLOCK_CASES } from './lock-contract/lock-clock-cases.js';
-import { LOCK_LOSS_CASES } from './lock-contract/lock-loss-cases.js';
-import { LOCK_RACE_CASES } from './lock-contract/lock-race-cases.js';
+import { HOLD_CASES, LOCK_RACE_CASES } from './lock-contract.js';
+import { LockBench, type LockBenchParts, type LockNeed } from './lock-bench.js';
+import { LOCK_CLOCK_CASES, LOCK_LOSS_CASES } from './lock-loss-cases.js';
 
 /** What describeLockStore() takes. */
 export interface LockContract extends LockBenchParts {

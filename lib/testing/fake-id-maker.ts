@@ -6,8 +6,8 @@
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { layouts } from '../core/layout/presets.js';
 import { SnowflakeError } from '../errors.js';
-import { refuse, unknownNames } from '../option-faults.js';
-import { shown } from '../shown.js';
+import { refuse, unknownNames } from '../options.js';
+import { shown } from '../messages.js';
 import type { IdMaker } from '../nest/id-maker.js';
 
 /** Options of fakeIdMaker(). */

@@ -10,13 +10,13 @@ export type {
   LossControl,
   VersionControl,
 } from './contract/bench.js';
-export type { CounterBenchParts, CounterNeed } from './counter-contract/counter-bench.js';
+export type { CounterBenchParts, CounterNeed } from './counter-bench.js';
 export { describeCounterStore, type CounterContract } from './describe-counter-store.js';
 export {
   describeDistributedSupport,
   type SupportContract,
 } from './describe-distributed-support.js';
-export type { LockBenchParts, LockNeed } from './lock-contract/lock-bench.js';
+export type { LockBenchParts, LockNeed } from './lock-bench.js';
 export { describeLockStore, type LockContract } from './describe-lock-store.js';
 export { fakeIdMaker, type FakeIdMakerOptions } from './fake-id-maker.js';
 export { SettableTime } from './settable-time.js';

@@ -5,7 +5,7 @@ import { referenceSection } from '../reference/page-names.mjs';
 import { CHINESE, CHINESE_SEARCH, CHINESE_THEME, chineseMarkdown } from './chinese.mjs';
 import { sidebarOf } from './sidebar.mjs';
 
-const CORE = fileURLToPath(new URL('../../lib/core/index.ts', import.meta.url));
+const CORE = fileURLToPath(new URL('../../lib/core/index.js', import.meta.url));
 
 /** Chinese has no spaces between its words. */
 function wordsOf(/** @type {string} */ text) {

@@ -3,7 +3,7 @@
  * variants. It is told which calls of node:crypto were made, so that "in constant time" and "the
  * same work" are read off the calls and not measured.
  */
-import { admit, type KeyRecords } from '../../lib/api-keys/guard/admission.js';
+import { admit, type KeyRecords } from '../../lib/api-keys/guard/guard-options.js';
 import { ApiKeys } from '../../lib/api-keys/key/api-keys.js';
 import { KeyText } from '../../lib/api-keys/key/key-text.js';
 

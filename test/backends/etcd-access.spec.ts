@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { etcdLocks, supportFromUrl } from '../../lib/backends/etcd/index.js';
+import { etcdLocks, supportFromUrl } from '../../lib/stores/etcd/index.js';
 import type { LeaseGrant } from '../../lib/lease/distributed-support.js';
 import { etcdMembers, startEtcd, startEtcdMember } from '../../scripts/servers/start-etcd.mjs';
 import { heldIn, namedLock } from '../lock/store-locks.js';

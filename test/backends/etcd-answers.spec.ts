@@ -3,7 +3,7 @@
  * words, and nothing is leased.
  */
 import { afterEach, expect, it } from '@jest/globals';
-import { REFUSALS } from '../../lib/backends/etcd/connection/etcd-refusals.js';
+import { REFUSALS } from '../../lib/stores/etcd/etcd-errors.js';
 import { EtcdLab } from './etcd-lab.js';
 import type { Passed, ProxyCall } from './etcd-proxy.js';
 import { failureOf, request } from './redis-lab.js';

@@ -3,7 +3,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { etcdSupport, type EtcdSupportOptions } from '../../lib/backends/etcd/index.js';
+import { etcdSupport, type EtcdSupportOptions } from '../../lib/stores/etcd/index.js';
 import type { LeaseAnswer, LeaseGrant, WorkerLease } from '../../lib/lease/distributed-support.js';
 import { serverFolder, unprivileged } from '../../scripts/servers/server-process.mjs';
 import { EtcdKeys, endpointOf } from './etcd-keys.js';

@@ -3,10 +3,9 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { clockOfMembers } from '../../lib/backends/etcd/worker-ids/etcd-clock.js';
-import { fateOf, runIn, runText } from '../../lib/backends/etcd/worker-ids/etcd-run.js';
-import { EtcdWitness } from '../../lib/backends/etcd/worker-ids/etcd-witness.js';
-import { nowOf } from '../../lib/registry/registry-clock.js';
+import { clockOfMembers } from '../../lib/stores/etcd/etcd-store.js';
+import { fateOf, runIn, runText, EtcdWitness } from '../../lib/stores/etcd/etcd-witness.js';
+import { nowOf } from '../../lib/rows/store-clock.js';
 
 const RUN = { clusterId: '7', gap: 5, term: 3, random: 'r' };
 const NOW = { clusterId: '7', term: 3, revision: 100 };

@@ -2,9 +2,8 @@
  * What a URL and the options of the etcd support may say; nothing wrong of them is repeated.
  */
 import { describe, expect, it } from '@jest/globals';
-import { settingsOf } from '../../lib/backends/etcd/connection/etcd-settings.js';
-import { optionsOfUrl } from '../../lib/backends/etcd/connection/etcd-url.js';
-import { etcdSupport, supportFromUrl } from '../../lib/backends/etcd/index.js';
+import { settingsOf, optionsOfUrl } from '../../lib/stores/etcd/etcd-settings.js';
+import { etcdSupport, supportFromUrl } from '../../lib/stores/etcd/index.js';
 
 function faultOf(run: () => unknown): { message: string; details: { faults: string[] } } {
   try {

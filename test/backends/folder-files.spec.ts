@@ -18,11 +18,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as immediately } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { folderError } from '../../lib/backends/host/folder-errors.js';
-import { FolderFiles } from '../../lib/backends/host/folder-files.js';
-import { FolderStore } from '../../lib/backends/host/folder-store.js';
-import { folderSupport } from '../../lib/backends/host/index.js';
-import { inspectorFromUrl, supportFromUrl } from '../../lib/backends/host/folder.support.js';
+import { folderError, FolderFiles } from '../../lib/stores/host/folder-files.js';
+import { FolderStore } from '../../lib/stores/host/folder-store.js';
+import { folderSupport } from '../../lib/stores/host/index.js';
+import { inspectorFromUrl, supportFromUrl } from '../../lib/stores/host/folder.support.js';
 import { HEADER_ID, type SliceWrite } from '../../lib/registry/slice-store.js';
 import { TIME_IS_KEPT, keptTimeIn } from '../registry/kept-time.js';
 

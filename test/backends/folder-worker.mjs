@@ -2,7 +2,7 @@
  * A process that makes ids under a lease from a folder, or under a fixed number, and tells them.
  */
 import { writeSync } from 'node:fs';
-import { folderSupport } from './lib/backends/host/index.js';
+import { folderSupport } from './lib/stores/host/index.js';
 import { layouts } from './lib/core/layout/presets.js';
 import { StaticSupport } from './lib/lease/static.support.js';
 // Not by the front door: each of many processes would load all that is behind it.

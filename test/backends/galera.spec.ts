@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPool, type Pool } from 'mysql2/promise';
-import { mysqlSupport, registryTable } from '../../lib/backends/sql/index.js';
+import { mysqlSupport, registryTable } from '../../lib/stores/sql/index.js';
 import type { LeaseAnswer } from '../../lib/lease/distributed-support.js';
 import { freePort } from '../../scripts/servers/free-port.mjs';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';

@@ -5,8 +5,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { redisCounters, redisLocks, redisSupport } from '../../lib/backends/redis/index.js';
-import type { GivenClient } from '../../lib/backends/redis/index.js';
+import {
+  redisCounters,
+  redisLocks,
+  redisSupport,
+  type GivenClient,
+} from '../../lib/stores/redis/index.js';
 import { failureOf, held, RedisLab, request } from './redis-lab.js';
 
 const lab = new RedisLab();

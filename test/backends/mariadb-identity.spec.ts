@@ -4,11 +4,7 @@
  */
 import { expect, it } from '@jest/globals';
 import { createConnection } from 'mysql2/promise';
-import {
-  MYSQL_DURABLE,
-  mysqlHistory,
-  mysqlServer,
-} from '../../lib/backends/sql/dialects/mysql-server.js';
+import { MYSQL_DURABLE, mysqlHistory, mysqlServer } from '../../lib/stores/sql/dialects/mysql.js';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 
 const IDENTITY = 'server_uid';

@@ -2,7 +2,7 @@
  * The rules of the registry that a uniqueness test may miss by luck, one by one with numbers.
  */
 import { describe, expect, it } from '@jest/globals';
-import { MemoryRegistry } from '../../lib/backends/memory/index.js';
+import { MemoryRegistry } from '../../lib/stores/memory/index.js';
 import type { LeaseGrant, LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
 import type { StoreReading } from '../../lib/registry/slice.js';
 

@@ -5,7 +5,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../lib/core/index.js';
-import { MemoryRegistry, MemorySupport } from '../../lib/backends/memory/index.js';
+import { MemoryRegistry, MemorySupport } from '../../lib/stores/memory/index.js';
 import type { IDistributedSupport, LeaseGrant } from '../../lib/lease/distributed-support.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { loadLibrary } from '../mutants/load-library.mjs';
@@ -45,7 +45,7 @@ describe('memory supports of one process', () => {
 
   it('share a registry also where two copies of the package are loaded', async () => {
     const namespace = randomUUID();
-    const { MemorySupport: Copy } = (await loadLibrary([], 'backends/memory/index.ts')) as {
+    const { MemorySupport: Copy } = (await loadLibrary([], 'stores/memory/index.ts')) as {
       MemorySupport: typeof MemorySupport;
     };
     expect(Copy).not.toBe(MemorySupport);

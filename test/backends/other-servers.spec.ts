@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
-import { supportOf } from '../../lib/backends/schemes.js';
+import { supportOf } from '../../lib/stores/schemes.js';
 
 const REQUEST = {
   fingerprint: 'f',

@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { leaseAnswer } from '../../lib/backends/redis/worker-ids/redis-answer.js';
-import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
+import { leaseAnswer } from '../../lib/stores/redis/redis.support.js';
+import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import type { LeaseGrant } from '../../lib/lease/distributed-support.js';
 
 const ONE_CALL = "info('server', 'replication')";

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer, connect, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { redisSupport, type RedisSupport } from '../../lib/backends/redis/index.js';
+import { redisSupport, type RedisSupport } from '../../lib/stores/redis/index.js';
 import type {
   LeaseAnswer,
   LeaseGrant,

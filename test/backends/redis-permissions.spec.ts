@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { redisCounters, redisSupport } from '../../lib/backends/redis/index.js';
+import { redisCounters, redisSupport } from '../../lib/stores/redis/index.js';
 import { held, RedisLab, request } from './redis-lab.js';
 
 const GUIDE = readFileSync('docs/guides/redis.md', 'utf8');

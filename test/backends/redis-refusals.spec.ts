@@ -3,8 +3,7 @@
  * sample here fails the last test.
  */
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { redisError } from '../../lib/backends/redis/connection/redis-error.js';
-import { REFUSALS, type RefusalName } from '../../lib/backends/redis/connection/redis-refusals.js';
+import { redisError, REFUSALS, type RefusalName } from '../../lib/stores/redis/redis-errors.js';
 import { RedisLab, failureOf, request, type Failure } from './redis-lab.js';
 
 const lab = new RedisLab();

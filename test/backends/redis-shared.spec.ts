@@ -10,11 +10,11 @@ import {
   locksFromUrl,
   redisLocks,
   supportFromUrl,
-} from '../../lib/backends/redis/index.js';
-import { UNDER_WAY_MAX } from '../../lib/backends/redis/connection/call-line.js';
-import type { RedisClient } from '../../lib/backends/redis/connection/redis-client.js';
-import { SharedClients } from '../../lib/backends/redis/connection/shared-clients.js';
-import { turn } from '../../lib/patience/timers.js';
+} from '../../lib/stores/redis/index.js';
+import { UNDER_WAY_MAX } from '../../lib/stores/redis/redis-connection.js';
+import type { RedisClient } from '../../lib/stores/redis/redis-client.js';
+import { SharedClients } from '../../lib/stores/redis/client-life.js';
+import { turn } from '../../lib/time/timers.js';
 import { RedisLab, failureOf, request, until } from './redis-lab.js';
 
 const lab = new RedisLab();

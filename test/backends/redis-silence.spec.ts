@@ -3,15 +3,10 @@
  * gets no answer and no end, for as long as the kernel tries.
  */
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  clientFromUrl,
-  duplicateClient,
-} from '../../lib/backends/redis/connection/redis-client.js';
-import { ClientLife } from '../../lib/backends/redis/connection/client-life.js';
-import { RedisConnection } from '../../lib/backends/redis/connection/redis-connection.js';
-import { placeOfUrl } from '../../lib/backends/redis/connection/redis-place.js';
-import { parseRedisUrl } from '../../lib/backends/redis/connection/redis-url.js';
-import { SILENCE_MS } from '../../lib/backends/redis/connection/silence.js';
+import { clientFromUrl, duplicateClient, placeOfUrl } from '../../lib/stores/redis/redis-client.js';
+import { ClientLife, SILENCE_MS } from '../../lib/stores/redis/client-life.js';
+import { RedisConnection } from '../../lib/stores/redis/redis-connection.js';
+import { parseRedisUrl } from '../../lib/stores/redis/redis-url.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { MuteProxy } from './mute-proxy.js';
 import { RedisLab, failureOf, until } from './redis-lab.js';

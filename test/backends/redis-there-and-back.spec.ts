@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { redisCounters, redisLocks } from '../../lib/backends/redis/index.js';
+import { redisCounters, redisLocks } from '../../lib/stores/redis/index.js';
 import type { LeaseGrant } from '../../lib/lease/distributed-support.js';
 import { RedisLab, request, until } from './redis-lab.js';
 

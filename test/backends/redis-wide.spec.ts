@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { redisSupport, type RedisSupport } from '../../lib/backends/redis/index.js';
+import { redisSupport, type RedisSupport } from '../../lib/stores/redis/index.js';
 import { command } from '../cli/run-command.js';
 import { held, request } from './redis-lab.js';
 import { settleRegistry } from './settled-registry.js';

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { redisSupport } from '../../lib/backends/redis/index.js';
+import { redisSupport } from '../../lib/stores/redis/index.js';
 import { settleRegistry } from './settled-registry.js';
 
 const HOLDER_COUNT = 1024;

@@ -3,15 +3,15 @@
  * Redis, with the same clock, server and random text, and both answers are kept.
  */
 import type { Redis } from 'ioredis';
-import { MemoryRegistry } from '../../lib/backends/memory/index.js';
-import { leaseAnswer } from '../../lib/backends/redis/worker-ids/redis-answer.js';
+import { MemoryRegistry } from '../../lib/stores/memory/index.js';
+import { leaseAnswer } from '../../lib/stores/redis/redis.support.js';
 import type {
   LeaseAnswer,
   LeaseRequest,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
 import type { StoreCall } from '../simulation/world/index.js';
-import { WHOLE_COUNT_MAX } from '../../lib/registry/candidates.js';
+import { WHOLE_COUNT_MAX } from '../../lib/registry/acquire.js';
 import { timedArguments, timedLua } from './timed-scripts.js';
 
 export const LOSS_WINDOW_MS = 16_000;

@@ -9,10 +9,10 @@ import {
   backendOfScheme,
   isMemory,
   supportOf,
-} from '../../lib/backends/schemes.js';
-import { shownUrl } from '../../lib/shown.js';
+} from '../../lib/stores/schemes.js';
+import { shownUrl } from '../../lib/messages.js';
 import { SCHEMES, schemeOf } from '../../lib/url-schemes.js';
-import { ownSupports } from '../../lib/nest/own-supports.js';
+import { ownSupports } from '../../lib/nest/resolve-support.js';
 
 const NONE = new Map();
 /** Locks alone are kept in memory by a URL. */

@@ -5,13 +5,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
-import { MysqlDialect } from '../../lib/backends/sql/dialects/mysql.js';
-import { mysqlServer } from '../../lib/backends/sql/dialects/mysql-server.js';
-import { POSTGRES_SERVER, PostgresDialect } from '../../lib/backends/sql/dialects/postgres.js';
-import { SqliteDialect } from '../../lib/backends/sql/dialects/sqlite.js';
-import { registryTable } from '../../lib/backends/sql/index.js';
-import type { SqlQuery } from '../../lib/backends/sql/sql-query.js';
-import { SqlStore } from '../../lib/backends/sql/sql-store.js';
+import { MysqlDialect, mysqlServer } from '../../lib/stores/sql/dialects/mysql.js';
+import { POSTGRES_SERVER, PostgresDialect } from '../../lib/stores/sql/dialects/postgres.js';
+import { SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
+import { registryTable } from '../../lib/stores/sql/index.js';
+import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import { SqlStore } from '../../lib/stores/sql/sql-rows.js';
 import { HEADER_ID, type RegistryRow } from '../../lib/registry/slice-store.js';
 import { SqlLab, broken } from './sql-lab.js';
 

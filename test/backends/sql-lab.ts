@@ -4,8 +4,8 @@
 import { randomUUID } from 'node:crypto';
 import { Pool, type PoolConfig } from 'pg';
 import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
-import type { SqlParameter, SqlQuery } from '../../lib/backends/sql/sql-query.js';
-import { registryTable } from '../../lib/backends/sql/index.js';
+import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import { registryTable } from '../../lib/stores/sql/index.js';
 
 export class SqlLab {
   readonly table = `lab_${randomUUID().replaceAll('-', '')}`;

@@ -12,8 +12,8 @@ import {
   registryTable,
   sqlSupport,
   supportFromUrl,
-} from '../../lib/backends/sql/index.js';
-import type { SqlQuery } from '../../lib/backends/sql/sql-query.js';
+} from '../../lib/stores/sql/index.js';
+import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { startPgbouncer } from '../../scripts/servers/start-pgbouncer.mjs';

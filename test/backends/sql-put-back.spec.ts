@@ -12,8 +12,8 @@ import {
   registryTable,
   sqlCounters,
   sqlLocks,
-} from '../../lib/backends/sql/index.js';
-import type { SqlQuery } from '../../lib/backends/sql/sql-query.js';
+} from '../../lib/stores/sql/index.js';
+import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import { heldIn, namedLock } from '../lock/store-locks.js';
 import { until } from '../until.js';
 import { failureOf, request } from './redis-lab.js';

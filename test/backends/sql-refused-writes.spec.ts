@@ -12,7 +12,7 @@ import {
   registryTable,
   sqlCounters,
   sqlLocks,
-} from '../../lib/backends/sql/index.js';
+} from '../../lib/stores/sql/index.js';
 import { namedLock } from '../lock/store-locks.js';
 import { until } from '../until.js';
 import { failureOf, request } from './redis-lab.js';

@@ -19,9 +19,9 @@ import {
   sqlSupport,
   sqliteSupport,
   supportFromUrl,
-} from '../../lib/backends/sql/index.js';
-import { POSTGRES_DURABLY } from '../../lib/backends/sql/dialects/postgres.js';
-import type { SqlQuery } from '../../lib/backends/sql/sql-query.js';
+} from '../../lib/stores/sql/index.js';
+import { POSTGRES_DURABLY } from '../../lib/stores/sql/dialects/postgres.js';
+import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import { failureOf, request } from './redis-lab.js';

@@ -3,9 +3,9 @@
  * takes the connection with it.
  */
 import { afterEach, expect, it } from '@jest/globals';
-import { openClient } from '../../lib/backends/sql/connection/open-client.js';
-import { OwnConnection } from '../../lib/backends/sql/connection/sql-connection.js';
-import { parseSqlUrl, type ServerUrl } from '../../lib/backends/sql/connection/sql-url.js';
+import { openClient } from '../../lib/stores/sql/open-client.js';
+import { OwnConnection } from '../../lib/stores/sql/sql-connection.js';
+import { parseSqlUrl, type ServerUrl } from '../../lib/stores/sql/sql-url.js';
 import { MuteProxy } from './mute-proxy.js';
 
 let proxy: MuteProxy;

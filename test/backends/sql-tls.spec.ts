@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createPool } from 'mysql2/promise';
 import { Pool } from 'pg';
-import { mysqlSupport, postgresSupport, supportFromUrl } from '../../lib/backends/sql/index.js';
+import { mysqlSupport, postgresSupport, supportFromUrl } from '../../lib/stores/sql/index.js';
 import type { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { layouts } from '../../lib/core/layout/presets.js';
-import { postgresSupport, registryTable } from '../../lib/backends/sql/index.js';
+import { postgresSupport, registryTable } from '../../lib/stores/sql/index.js';
 import { startSnowflake, type RunningSnowflake } from '../../lib/index.js';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import { until } from '../until.js';

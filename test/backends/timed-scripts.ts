@@ -3,8 +3,8 @@
  * last two arguments instead of being asked of Redis, so that a test decides them; and so is how
  * many worker ids a span may have to be searched whole, so that a small one can be a wide one.
  */
-import { WHOLE_COUNT_MAX } from '../../lib/registry/candidates.js';
-import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
+import { WHOLE_COUNT_MAX } from '../../lib/registry/acquire.js';
+import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import type { StoreReading } from '../../lib/registry/slice.js';
 import type { StoreCall } from '../simulation/world/index.js';
 

@@ -7,7 +7,7 @@ import Database from 'libsql';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { registryTable, sqliteSupport } from '../../lib/backends/sql/index.js';
+import { registryTable, sqliteSupport } from '../../lib/stores/sql/index.js';
 import { RedisLab, held, request } from './redis-lab.js';
 import { leased } from './sql-leases.js';
 

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { supportOf } from '../../lib/backends/schemes.js';
+import { supportOf } from '../../lib/stores/schemes.js';
 import { layouts } from '../../lib/core/layout/presets.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { leased } from '../backends/sql-leases.js';

@@ -4,7 +4,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { BitLayout, layouts, publicIds, textForms } from 'nestjs-snowflake/core';
-import { bitDiagram } from '../../lib/cli/bit-diagram.js';
+import { bitDiagram } from '../../lib/cli/describe-id.js';
 import { layoutOfFingerprint } from '../../lib/cli/layout-option.js';
 import { command } from './run-command.js';
 

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { locksOf } from '../../lib/backends/schemes.js';
+import { locksOf } from '../../lib/stores/schemes.js';
 import { DistributedLock, type AcquiredLock } from '../../lib/nest/lock/index.js';
 import { SqlLab } from '../backends/sql-lab.js';
 import { command } from './run-command.js';

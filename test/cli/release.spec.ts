@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { forgetHolder } from '../../lib/cli/commands/release.js';
 import { layouts } from '../../lib/core/layout/presets.js';
-import { inspectorFromUrl } from '../../lib/backends/redis/worker-ids/redis-inspector.js';
+import { inspectorFromUrl } from '../../lib/stores/redis/redis-inspector.js';
 import type { LeaseAnswer, LeaseGrant } from '../../lib/lease/distributed-support.js';
 import type { RegistryInspector } from '../../lib/registry/registry-view.js';
 import { command, typing } from './run-command.js';

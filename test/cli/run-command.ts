@@ -3,7 +3,7 @@
  */
 import { Readable, Writable } from 'node:stream';
 import { run } from '../../lib/cli/run.js';
-import type { Input } from '../../lib/cli/surroundings.js';
+import type { Input } from '../../lib/cli/terminal.js';
 
 export interface Answer {
   readonly code: number;

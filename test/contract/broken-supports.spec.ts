@@ -3,7 +3,7 @@
  * case that is about its fault; those that are right in another way must pass.
  */
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { MemoryRegistry } from '../../lib/backends/memory/index.js';
+import { MemoryRegistry } from '../../lib/stores/memory/index.js';
 import { CONTRACT_CASES } from '../../lib/testing/describe-distributed-support.js';
 import {
   describeDistributedSupport,
@@ -47,7 +47,7 @@ async function failuresOf(
 }
 
 async function mutated(edits: Parameters<typeof loadLibrary>[0]) {
-  const { MemoryRegistry: Mutant } = (await loadLibrary(edits, 'backends/memory/index.ts')) as {
+  const { MemoryRegistry: Mutant } = (await loadLibrary(edits, 'stores/memory/index.ts')) as {
     MemoryRegistry: typeof MemoryRegistry;
   };
   return memoryStore(Mutant);

@@ -6,7 +6,7 @@ import type { Fault } from './registry-faults.js';
 
 const ACQUIRE = 'registry/acquire.ts';
 const RENEW = 'registry/renew.ts';
-const RELEASE = 'registry/release.ts';
+const RELEASE = 'registry/renew.ts';
 
 export const CLAIM_FAULTS: readonly Fault[] = [
   {

@@ -9,18 +9,17 @@ import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
 import { DataSource } from 'typeorm';
-import { POSTGRES_SERVER, POSTGRES_TIME } from '../../lib/backends/sql/dialects/postgres.js';
-import { SQLITE_TIME } from '../../lib/backends/sql/dialects/sqlite.js';
+import { POSTGRES_SERVER, POSTGRES_TIME } from '../../lib/stores/sql/dialects/postgres.js';
+import { SQLITE_TIME, SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
 import {
   CreateSnowflakeRegistry1767225600000,
   postgresSupport,
   registryTable,
   sqlSupport,
   supportFromUrl,
-} from '../../lib/backends/sql/index.js';
-import { SqliteDialect } from '../../lib/backends/sql/dialects/sqlite.js';
-import { checkedOptions } from '../../lib/backends/sql/sql-options.js';
-import { SqlStore } from '../../lib/backends/sql/sql-store.js';
+} from '../../lib/stores/sql/index.js';
+import { checkedOptions } from '../../lib/stores/sql/sql-options.js';
+import { SqlStore } from '../../lib/stores/sql/sql-rows.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { describeDistributedSupport } from '../../lib/testing/index.js';
 import { leased } from '../backends/sql-leases.js';

@@ -5,8 +5,8 @@
 import { cpSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { FolderStore } from '../../lib/backends/host/folder-store.js';
-import { folderSupport } from '../../lib/backends/host/index.js';
+import { FolderStore } from '../../lib/stores/host/folder-store.js';
+import { folderSupport } from '../../lib/stores/host/index.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { describeDistributedSupport, SettableTime } from '../../lib/testing/index.js';
 import { quickFolder } from '../support/quick-folder.mjs';

@@ -7,9 +7,9 @@ import type { Fault } from './registry-faults.js';
 
 const ACQUIRE = 'registry/acquire.ts';
 const RENEW = 'registry/renew.ts';
-const RELEASE = 'registry/release.ts';
+const RELEASE = 'registry/renew.ts';
 const OPENING = 'registry/opening.ts';
-const LAYOUT = 'registry/layout-claim.ts';
+const LAYOUT = 'registry/opening.ts';
 
 const edit = (file: string, find: string, put: string): Edit => ({ file, find, put });
 
@@ -103,7 +103,7 @@ export const LAYOUT_FAULTS: readonly Fault[] = [
   {
     name: 'the quarantine is not told',
     by: 'says with each grant how long its quarantine is',
-    edits: [edit('registry/grant.ts', 'mark, quarantineMs };', 'mark };')],
+    edits: [edit('registry/acquire.ts', 'mark, quarantineMs };', 'mark };')],
   },
   {
     name: 'what a process knew of quarantines is not heard',

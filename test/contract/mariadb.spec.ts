@@ -5,9 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createPool, type Pool } from 'mysql2/promise';
-import { MYSQL_TIME } from '../../lib/backends/sql/dialects/mysql.js';
-import { mysqlServer } from '../../lib/backends/sql/dialects/mysql-server.js';
-import { mysqlSupport, registryTable } from '../../lib/backends/sql/index.js';
+import { MYSQL_TIME, mysqlServer } from '../../lib/stores/sql/dialects/mysql.js';
+import { mysqlSupport, registryTable } from '../../lib/stores/sql/index.js';
 import { describeDistributedSupport } from '../../lib/testing/index.js';
 import { sqlStore } from './settable-sql.js';
 

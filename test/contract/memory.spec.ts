@@ -1,6 +1,6 @@
 /** The registry in memory keeps the contract, bare and as the support that applications use. */
 import { describe, expect, it } from '@jest/globals';
-import { MemoryRegistry, MemorySupport } from '../../lib/backends/memory/index.js';
+import { MemoryRegistry, MemorySupport } from '../../lib/stores/memory/index.js';
 import { describeDistributedSupport, SettableTime } from '../../lib/testing/index.js';
 import { memoryStore } from './settable-stores.js';
 

@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { POSTGRES_SERVER, POSTGRES_TIME } from '../../lib/backends/sql/dialects/postgres.js';
-import { postgresSupport, registryTable } from '../../lib/backends/sql/index.js';
+import { POSTGRES_SERVER, POSTGRES_TIME } from '../../lib/stores/sql/dialects/postgres.js';
+import { postgresSupport, registryTable } from '../../lib/stores/sql/index.js';
 import { describeDistributedSupport } from '../../lib/testing/index.js';
 import { startPgbouncer } from '../../scripts/servers/start-pgbouncer.mjs';
 import { sqlStore } from './settable-sql.js';

@@ -5,8 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { POSTGRES_SERVER, POSTGRES_TIME } from '../../lib/backends/sql/dialects/postgres.js';
-import { postgresSupport, registryTable } from '../../lib/backends/sql/index.js';
+import { POSTGRES_SERVER, POSTGRES_TIME } from '../../lib/stores/sql/dialects/postgres.js';
+import { postgresSupport, registryTable } from '../../lib/stores/sql/index.js';
 import { describeDistributedSupport } from '../../lib/testing/index.js';
 import { sqlStore } from './settable-sql.js';
 

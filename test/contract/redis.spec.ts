@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { RedisSupport } from '../../lib/backends/redis/index.js';
+import { RedisSupport } from '../../lib/stores/redis/index.js';
 import { describeDistributedSupport } from '../../lib/testing/index.js';
 import { redisStore } from './settable-stores.js';
 

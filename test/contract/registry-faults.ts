@@ -12,13 +12,13 @@ export interface Fault {
 }
 
 const editIn = (file: string) => (find: string, put: string) => ({ file, find, put });
-const inMemory = editIn('backends/memory/memory-registry.ts');
+const inMemory = editIn('stores/memory/memory.support.ts');
 const inAcquire = editIn('registry/acquire.ts');
 const inRenew = editIn('registry/renew.ts');
-const inRelease = editIn('registry/release.ts');
+const inRelease = editIn('registry/renew.ts');
 const inOpening = editIn('registry/opening.ts');
-const inSearch = editIn('registry/search.ts');
-const inClock = editIn('registry/registry-clock.ts');
+const inSearch = editIn('registry/acquire.ts');
+const inClock = editIn('rows/store-clock.ts');
 
 export const REGISTRY_FAULTS: readonly Fault[] = [
   {

@@ -3,7 +3,7 @@
  * and whose cluster are in the hands of the test.
  */
 import { randomUUID } from 'node:crypto';
-import { etcdSupport } from '../../lib/backends/etcd/index.js';
+import { etcdSupport } from '../../lib/stores/etcd/index.js';
 import type { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { SettableTime, type BenchParts } from '../../lib/testing/index.js';
 import { EtcdKeys } from '../backends/etcd-keys.js';

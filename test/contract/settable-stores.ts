@@ -4,9 +4,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { RedisSupport } from '../../lib/backends/redis/index.js';
-import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
-import type { MemoryRegistry, RegistryState } from '../../lib/backends/memory/index.js';
+import { RedisSupport } from '../../lib/stores/redis/index.js';
+import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
+import type { MemoryRegistry, RegistryState } from '../../lib/stores/memory/index.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { SettableTime, type BenchParts } from '../../lib/testing/index.js';
 import { HEADER_ID, type StoredRow } from '../../lib/registry/slice-store.js';

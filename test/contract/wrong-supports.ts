@@ -1,7 +1,7 @@
 /**
  * Supports as they are written elsewhere, each wrong in its own way, and the case that says so.
  */
-import { MemoryRegistry } from '../../lib/backends/memory/index.js';
+import { MemoryRegistry } from '../../lib/stores/memory/index.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,

@@ -3,7 +3,7 @@
  * contract suite are seen to notice each rule of counters that is broken.
  */
 import { describe, expect, it } from '@jest/globals';
-import { CounterMap } from '../../lib/backends/memory/counter-map.js';
+import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
 import { COUNTER_CASES } from '../../lib/testing/describe-counter-store.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
 import { COUNTER_MUTANTS } from '../mutants/counter-mutants.mjs';
@@ -59,7 +59,7 @@ describe('the contract suite of counters', () => {
 
   const tried = COUNTER_MUTANTS.filter(({ by }) => by !== undefined);
   it.each(tried)('rejects: $name', async ({ edits, by }) => {
-    const loaded = await loadLibrary(edits, 'backends/memory/counter-map.ts');
+    const loaded = await loadLibrary(edits, 'stores/memory/memory-counters.ts');
     const { CounterMap: Mutant } = loaded as { CounterMap: typeof CounterMap };
     expect(await failuresOf(Mutant)).toContain(by);
   });

@@ -6,10 +6,14 @@
  * What it looks for: a position that is granted twice. What the rules promise nothing about does
  * not happen here: a loss of older writes than `LOSS_WINDOW_MS`, a clock set forward around a loss.
  */
-import { CounterMap, type CounterState } from '../../lib/backends/memory/counter-map.js';
-import type { TakeAnswer, TakeGrant, TakeRequest } from '../../lib/counters/counter-store.js';
-import { namedGrant } from '../../lib/counters/grant-text.js';
-import { SeededRandom } from '../../lib/testing/seeded-random.js';
+import { CounterMap, type CounterState } from '../../lib/stores/memory/memory-counters.js';
+import {
+  type TakeAnswer,
+  type TakeGrant,
+  type TakeRequest,
+  namedGrant,
+} from '../../lib/counters/counter-store.js';
+import { SeededRandom } from '../../lib/testing/contract/bench.js';
 
 export const LOSS_WINDOW_MS = 2000;
 const STEP_COUNT = 400;

@@ -3,12 +3,16 @@
  * real Redis, with the same time, server and random text, and both answers are kept.
  */
 import type { Redis } from 'ioredis';
-import { CounterMap } from '../../lib/backends/memory/counter-map.js';
-import { takeAnswer } from '../../lib/backends/redis/counters/counter-answer.js';
+import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
+import { takeAnswer } from '../../lib/stores/redis/redis-counters.js';
 import { denseForm, formOf } from '../../lib/counters/check-take.js';
 import type { CounterRow } from '../../lib/counters/counter-slice.js';
-import type { NewCounter, TakeAnswer, TakeRequest } from '../../lib/counters/counter-store.js';
-import { namedGrant } from '../../lib/counters/grant-text.js';
+import {
+  type NewCounter,
+  type TakeAnswer,
+  type TakeRequest,
+  namedGrant,
+} from '../../lib/counters/counter-store.js';
 import { isLeftServer } from '../backends/registry-twin.js';
 import { TIMED_COUNTER_LUA } from './timed-counters.js';
 

@@ -3,8 +3,8 @@
  * applications use.
  */
 import { describe, expect, it } from '@jest/globals';
-import { CounterMap } from '../../lib/backends/memory/counter-map.js';
-import { countersOf } from '../../lib/backends/schemes.js';
+import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
+import { countersOf } from '../../lib/stores/schemes.js';
 import { MemoryCounters } from '../../lib/index.js';
 import { describeCounterStore, SettableTime } from '../../lib/testing/index.js';
 import { memoryCounterStore } from './settable-counters.js';

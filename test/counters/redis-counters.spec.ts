@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { RedisCounters, countersFromUrl } from '../../lib/backends/redis/index.js';
+import { RedisCounters, countersFromUrl } from '../../lib/stores/redis/index.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { failureOf, RedisLab } from '../backends/redis-lab.js';

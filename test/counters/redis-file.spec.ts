@@ -4,7 +4,7 @@
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
-import { RedisCounters } from '../../lib/backends/redis/index.js';
+import { RedisCounters } from '../../lib/stores/redis/index.js';
 import type { DenseTake } from '../../lib/counters/counter-store.js';
 import { failureOf, RedisLab } from '../backends/redis-lab.js';
 import { until, untilTime } from '../until.js';

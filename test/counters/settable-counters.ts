@@ -2,10 +2,9 @@
  * Counters whose clock and losses are in the hands of a test: those in memory, as they are or as a
  * mutant of them, under any loss window.
  */
-import type { CounterMap, CounterState } from '../../lib/backends/memory/counter-map.js';
+import type { CounterMap, CounterState } from '../../lib/stores/memory/memory-counters.js';
 import { checkNew, checkTake } from '../../lib/counters/check-take.js';
-import type { CounterStore } from '../../lib/counters/counter-store.js';
-import { namedGrant } from '../../lib/counters/grant-text.js';
+import { type CounterStore, namedGrant } from '../../lib/counters/counter-store.js';
 import type { CounterBenchParts } from '../../lib/testing/index.js';
 import { LOSS_WINDOW_MS, StoreReadings } from '../backends/store-readings.js';
 

@@ -6,15 +6,15 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
 import { Pool } from 'pg';
-import { MYSQL_TIME } from '../../lib/backends/sql/dialects/mysql.js';
 import {
+  MYSQL_TIME,
   MYSQL_DURABLE,
   mysqlHistory,
   mysqlServer,
-} from '../../lib/backends/sql/dialects/mysql-server.js';
-import { POSTGRES_HISTORY, POSTGRES_TIME } from '../../lib/backends/sql/dialects/postgres.js';
-import { countersFromUrl, counterTable, sqlCounters } from '../../lib/backends/sql/index.js';
-import type { SqlQuery } from '../../lib/backends/sql/sql-query.js';
+} from '../../lib/stores/sql/dialects/mysql.js';
+import { POSTGRES_HISTORY, POSTGRES_TIME } from '../../lib/stores/sql/dialects/postgres.js';
+import { countersFromUrl, counterTable, sqlCounters } from '../../lib/stores/sql/index.js';
+import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
 import { failureOf } from '../backends/redis-lab.js';
 import { COUNTERS, sqlCounterStore } from './settable-sql-counters.js';

@@ -4,8 +4,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { RedisCounters } from '../../lib/backends/redis/index.js';
-import { SCRIPTS } from '../../lib/backends/redis/scripts.generated.js';
+import { RedisCounters } from '../../lib/stores/redis/index.js';
+import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import { copied, timedClient } from '../backends/timed-client.js';
 import { timed, withTime } from '../backends/timed-scripts.js';
 import { LOSS_WINDOW_MS, StoreReadings } from '../backends/store-readings.js';

@@ -5,7 +5,7 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import { SnowflakeError, type SnowflakeErrorCode } from '../../lib/errors.js';
-import { LEASE_STATES } from '../../lib/lease/lease-states.js';
+import { LEASE_STATES } from '../../lib/lease/held-lease.js';
 import { SCENARIOS } from '../simulation/world/index.js';
 import { BROKEN_VARIANTS } from '../mutants/mutants.mjs';
 import { isLib } from '../tidy/check.js';
@@ -69,7 +69,7 @@ function faultsOf(cell: string): string[] {
 }
 
 const STATES: readonly string[] = Object.keys(LEASE_STATES);
-const STATUS = textOf('lib/nest/id-maker-status.ts');
+const STATUS = textOf('lib/nest/id-maker.ts');
 
 /** The words of a status cell that are no state, and its fields that the status has not. */
 function unknownIn(cell: string): string[] {

@@ -9,7 +9,7 @@ import { SnowflakeError, layouts, textForms, type SnowflakeErrorCode } from 'nes
 import { RedisSupport } from 'nestjs-snowflake/redis';
 import { ENTRY_FILES } from '../../scripts/entries.mjs';
 import { LEASE_DEFAULTS, leaseFaults } from '../../lib/lease/lease-options.js';
-import { LEASE_STATES } from '../../lib/lease/lease-states.js';
+import { LEASE_STATES } from '../../lib/lease/held-lease.js';
 import { isLib, say, type TextFile } from '../tidy/check.js';
 import { settleRegistry } from '../backends/settled-registry.js';
 import { readTree } from '../tidy/tree.js';
@@ -119,10 +119,10 @@ describe('tables', () => {
   it.each([
     ['option', 'lib/index.ts', 'SnowflakeModuleOptions'],
     ['extra', 'lib/index.ts', 'SnowflakeModuleExtras'],
-    ['Redis option', 'lib/backends/redis/index.ts', 'RedisSupportOptions'],
+    ['Redis option', 'lib/stores/redis/index.ts', 'RedisSupportOptions'],
     ['segment option', 'lib/counters/index.ts', 'SegmentOptions'],
-    ['Redis id option', 'lib/backends/redis/index.ts', 'RedisIdsOptions'],
-    ['Redis counter option', 'lib/backends/redis/index.ts', 'RedisCountersOptions'],
+    ['Redis id option', 'lib/stores/redis/index.ts', 'RedisIdsOptions'],
+    ['Redis counter option', 'lib/stores/redis/index.ts', 'RedisCountersOptions'],
     ['API key option', 'lib/api-keys/index.ts', 'ApiKeyModuleOptions'],
     ['lock option', 'lib/nest/lock/index.ts', 'LockModuleOptions'],
     ['hold option', 'lib/nest/lock/index.ts', 'HoldOptions'],

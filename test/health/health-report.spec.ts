@@ -4,7 +4,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { layouts, type IdMakerStatus, type LeaseState } from 'nestjs-snowflake';
 import { healthOf } from '../../lib/health/health-report.js';
-import { LEASE_STATES } from '../../lib/lease/lease-states.js';
+import { LEASE_STATES } from '../../lib/lease/held-lease.js';
 
 const NOW_MS = Date.parse('2026-01-01T00:00:00Z');
 const layout = layouts.snowflake();

@@ -7,7 +7,7 @@ import { APP_INTERCEPTOR } from '@nestjs/core';
 import { Long, deserialize, serialize } from 'bson';
 import fc from 'fast-check';
 import { SnowflakeJsonInterceptor } from '../../lib/http/index.js';
-import { textCopyOf } from '../../lib/http/text-copy.js';
+import { textCopyOf } from '../../lib/http/snowflake-json.interceptor.js';
 import { PLATFORMS, serve, type Served } from './serve.js';
 
 const ID = 382_366_441_078_288_385n;

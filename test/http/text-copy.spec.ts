@@ -7,7 +7,7 @@ import { StreamableFile } from '@nestjs/common';
 import fc from 'fast-check';
 import { Readable } from 'node:stream';
 import { bigintAsText } from '../../lib/http/index.js';
-import { textCopyOf } from '../../lib/http/text-copy.js';
+import { textCopyOf } from '../../lib/http/snowflake-json.interceptor.js';
 
 const ID = 382_366_441_078_288_384n;
 const TEXT = '382366441078288384';

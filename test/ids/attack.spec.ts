@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { RedisCounters } from '../../lib/backends/redis/index.js';
+import { RedisCounters } from '../../lib/stores/redis/index.js';
 import type { CounterStore } from '../../lib/counters/counter-store.js';
 import { redisCounterStore } from '../counters/timed-counters.js';
 import { PeerIds } from './peer-ids.js';

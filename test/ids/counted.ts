@@ -2,13 +2,13 @@
  * Ids of counters in memory, in time that the test moves, with faults in the test's hands: a call
  * hangs, fails, or is carried out without an answer.
  */
-import { CounterMap } from '../../lib/backends/memory/counter-map.js';
-import { countedIds } from '../../lib/counters/ids/counted-ids.js';
+import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
+import { countedIds } from '../../lib/counters/ids/counted-keeper.js';
 import type { IdOptions } from '../../lib/counters/ids/counted-options.js';
 import type { CounterStore, TakeAnswer, TakeRequest } from '../../lib/counters/counter-store.js';
-import type { OpenGenerator } from '../../lib/generator-kind.js';
+import type { OpenGenerator } from '../../lib/generator.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
-import { turn } from '../../lib/patience/timers.js';
+import { turn } from '../../lib/time/timers.js';
 
 type Fault = 'hang' | 'fail' | 'lose' | TakeAnswer;
 

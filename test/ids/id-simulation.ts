@@ -5,10 +5,10 @@
  * What it looks for: an id that came twice, one below another that was given before it was asked
  * for, one taken too long ago, one after the stop.
  */
-import type { OpenGenerator } from '../../lib/generator-kind.js';
-import { SeededRandom } from '../../lib/testing/seeded-random.js';
+import type { OpenGenerator } from '../../lib/generator.js';
+import { SeededRandom } from '../../lib/testing/contract/bench.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
-import { CounterMap } from '../../lib/backends/memory/counter-map.js';
+import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
 import { FaultyCounters, opened } from './counted.js';
 
 const STEP_COUNT = 150;

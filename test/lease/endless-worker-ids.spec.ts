@@ -203,11 +203,11 @@ describe('two copies of the package in one process', () => {
   });
 
   it('find the generator that runs, whoever started it', async () => {
-    const { addIdMaker, removeIdMaker } = await import('../../lib/nest/current-id-makers.js');
+    const { addIdMaker, removeIdMaker } = await import('../../lib/nest/id-maker.js');
     const maker = {} as IdMaker;
     addIdMaker('other copy', maker);
     jest.resetModules();
-    const { currentIdMaker } = await import('../../lib/nest/current-id-makers.js');
+    const { currentIdMaker } = await import('../../lib/nest/id-maker.js');
     expect(currentIdMaker('other copy')).toBe(maker);
     removeIdMaker(maker);
   });

@@ -2,10 +2,10 @@
  * A lease that threads share, as its keeper and those threads see it.
  */
 import { describe, expect, it } from '@jest/globals';
-import { SeatWords } from '../../lib/core/seat/seat-words.js';
+import { SeatWords } from '../../lib/core/seat/seat-memory.js';
 import { joinSeat, shareSeat } from '../../lib/core/seat/shared-lease.js';
 import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator.js';
-import { JoinedLease } from '../../lib/lease/joined-lease.js';
+import { JoinedLease } from '../../lib/lease/shared.support.js';
 import type { LeaseOptions } from '../../lib/lease/lease-options.js';
 import { World, process } from './world.js';
 import { codeOf } from '../code-of.js';

@@ -1,6 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { LEASE_STATES, nextState } from '../../lib/lease/lease-states.js';
-import type { LeaseEvent, LeaseState } from '../../lib/lease/lease-states.js';
+import {
+  LEASE_STATES,
+  nextState,
+  type LeaseEvent,
+  type LeaseState,
+} from '../../lib/lease/held-lease.js';
 
 /** Every change there is; whatever is not named here leaves the state as it is. */
 const CHANGES: readonly [LeaseState, LeaseEvent, LeaseState][] = [

@@ -3,12 +3,12 @@
  */
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
-import { SeatWords } from '../../lib/core/seat/seat-words.js';
+import { SeatWords } from '../../lib/core/seat/seat-memory.js';
 import { joinSeat, shareSeat } from '../../lib/core/seat/shared-lease.js';
 import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator.js';
 import type { WorkerSeat } from '../../lib/core/seat/worker-seat.js';
-import { JoinedLease } from '../../lib/lease/joined-lease.js';
-import { turn } from '../../lib/patience/timers.js';
+import { JoinedLease } from '../../lib/lease/shared.support.js';
+import { turn } from '../../lib/time/timers.js';
 import { WaitingLine, type WaitOptions } from '../../lib/lease/waiting-line.js';
 import { World, process as holder } from './world.js';
 

@@ -2,10 +2,10 @@
  * A small world for the keeper: the real keeper, seat and generator on the reference registry,
  * with time that a test moves and a store that a test can break.
  */
-import { MemoryRegistry } from '../../lib/backends/memory/index.js';
-import { stateOf } from '../../lib/backends/memory/memory-registry.js';
+import { MemoryRegistry } from '../../lib/stores/memory/index.js';
+import { stateOf } from '../../lib/stores/memory/memory.support.js';
 import { layouts } from '../../lib/core/layout/presets.js';
-import { SeatWords } from '../../lib/core/seat/seat-words.js';
+import { SeatWords } from '../../lib/core/seat/seat-memory.js';
 import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator.js';
 import { WorkerSeat } from '../../lib/core/seat/worker-seat.js';
 import type {
@@ -14,7 +14,7 @@ import type {
   LeaseRequest,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
-import type { LeaseChange } from '../../lib/lease/keeper-parts.js';
+import type { LeaseChange } from '../../lib/lease/keeper.js';
 import { newHeader } from '../../lib/registry/opening.js';
 import { LeaseKeeper } from '../../lib/lease/lease-keeper.js';
 import { LEASE_DEFAULTS, type LeaseOptions } from '../../lib/lease/lease-options.js';

@@ -4,7 +4,7 @@
  */
 import { executionAsyncResource } from 'node:async_hooks';
 import { describe, expect, it } from '@jest/globals';
-import type { LockEvent } from '../../lib/lock/holding/lock-events.js';
+import type { LockEvent } from '../../lib/lock/lock-events.js';
 import { codeOf, LockWorld, open } from './held-locks.js';
 
 describe('using', () => {

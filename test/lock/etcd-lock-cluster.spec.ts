@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { etcdLocks } from '../../lib/backends/etcd/index.js';
+import { etcdLocks } from '../../lib/stores/etcd/index.js';
 import { isSnowflakeError } from '../../lib/errors.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { EtcdCluster } from '../chaos/stores/etcd-cluster.mjs';

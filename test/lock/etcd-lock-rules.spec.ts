@@ -3,7 +3,7 @@
  * contract suite, on a real etcd told the time by the test, or by a client that stalls.
  */
 import { describe, expect, it } from '@jest/globals';
-import { etcdLocks } from '../../lib/backends/etcd/index.js';
+import { etcdLocks } from '../../lib/stores/etcd/index.js';
 import type { LockRecord } from '../../lib/lock/lock-store.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { endpointOf } from '../backends/etcd-keys.js';
@@ -20,7 +20,7 @@ const CASES = [...new Set(ETCD_LOCK_MUTANTS.map(({ by }) => by))];
 
 /** A store that refuses every write is given up soon. */
 const IMPATIENT = {
-  file: 'registry/row-turns.ts',
+  file: 'rows/row-turns.ts',
   find: 'const ATTEMPT_COUNT = 40;',
   put: 'const ATTEMPT_COUNT = 8;',
 };
@@ -66,7 +66,7 @@ describe('a lock in etcd', () => {
 
 describe('locks in etcd are seen to be wrong where', () => {
   it.each(ETCD_LOCK_MUTANTS)('$name', async ({ edits, by }) => {
-    const broken = (await loadLibrary([...edits, IMPATIENT], 'backends/etcd/index.ts')) as {
+    const broken = (await loadLibrary([...edits, IMPATIENT], 'stores/etcd/index.ts')) as {
       etcdLocks: Make;
     };
     expect(await said(broken.etcdLocks, by)).not.toBe('good');

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { etcdLocks, etcdLocksFromUrl } from '../../lib/backends/etcd/index.js';
+import { etcdLocks, etcdLocksFromUrl } from '../../lib/stores/etcd/index.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { EtcdKeys, endpointOf } from '../backends/etcd-keys.js';

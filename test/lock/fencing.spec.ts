@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import Database from 'libsql';
-import type { RedisLocks } from '../../lib/backends/redis/index.js';
+import type { RedisLocks } from '../../lib/stores/redis/index.js';
 import { runs } from '../runs.js';
 import { StallRun, type StallReport } from './stalled-holders.js';
 import { redisLockStore } from './timed-locks.js';

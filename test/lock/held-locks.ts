@@ -3,8 +3,8 @@
  * each with a way to it that can hang, fail, lose answers or bring them late.
  */
 import { MemoryLocks } from '../../lib/index.js';
-import { DistributedLock } from '../../lib/lock/holding/distributed-lock.js';
-import type { LockOptions } from '../../lib/lock/holding/lock-options.js';
+import { DistributedLock } from '../../lib/lock/distributed-lock.js';
+import type { LockOptions } from '../../lib/lock/lock-options.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { SettableTime } from '../../lib/testing/index.js';
 

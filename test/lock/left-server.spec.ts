@@ -3,7 +3,7 @@
  * remembers what it knew, under its own name. Whoever was granted a lock by the other one knows.
  */
 import { describe, expect, it } from '@jest/globals';
-import { DistributedLock } from '../../lib/lock/holding/distributed-lock.js';
+import { DistributedLock } from '../../lib/lock/distributed-lock.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';
 import { SettableTime } from '../../lib/testing/index.js';
@@ -66,7 +66,7 @@ describe('locks of a server that was left for another one', () => {
   });
 
   it.each([
-    ['the store does not hear it', 'lock/lock-opening.ts', 'era > header.era ?', 'era < 0 ?'],
+    ['the store does not hear it', 'lock/lock-rules.ts', 'era > header.era ?', 'era < 0 ?'],
   ])('would be granted to a second holder: %s', async (_, file, find, put) => {
     const { RowLocks: Mutant } = (await loadLibrary(
       [{ file, find, put }],

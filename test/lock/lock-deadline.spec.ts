@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SnowflakeError } from '../../lib/index.js';
-import type { LockSection } from '../../lib/lock/holding/held-section.js';
-import { turn } from '../../lib/patience/timers.js';
+import type { LockSection } from '../../lib/lock/held-section.js';
+import { turn } from '../../lib/time/timers.js';
 import { codeOf, LockWorld, open, type Way } from './held-locks.js';
 
 const unhandled: unknown[] = [];

@@ -2,7 +2,7 @@
  * The contract suite of locks is seen to notice each rule that is broken, in memory and over rows.
  */
 import { describe, expect, it } from '@jest/globals';
-import { LockMap } from '../../lib/backends/memory/lock-map.js';
+import { LockMap } from '../../lib/stores/memory/memory-locks.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';
 import { LOCK_CASES } from '../../lib/testing/describe-lock-store.js';
 import { describeLockStore } from '../../lib/testing/index.js';
@@ -28,7 +28,7 @@ describe('the contract suite of locks', () => {
   });
 
   it.each(LOCK_MUTANTS)('rejects: $name', async ({ edits, by }) => {
-    const inMemory = (await loadLibrary(edits, 'backends/memory/lock-map.ts')) as {
+    const inMemory = (await loadLibrary(edits, 'stores/memory/memory-locks.ts')) as {
       LockMap: typeof LockMap;
     };
     expect(await failuresOf(memoryLockStore(inMemory.LockMap))).toContain(by);

@@ -6,10 +6,10 @@
  * What the rules promise nothing about does not happen here: a loss of older writes than the loss
  * window, a clock of the store set forward, a process whose two clocks are wrong at once.
  */
-import { LockMap, type LockState } from '../../lib/backends/memory/lock-map.js';
-import type { LockSection } from '../../lib/lock/holding/held-section.js';
+import { LockMap, type LockState } from '../../lib/stores/memory/memory-locks.js';
+import type { LockSection } from '../../lib/lock/held-section.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
-import { SeededRandom } from '../../lib/testing/seeded-random.js';
+import { SeededRandom } from '../../lib/testing/contract/bench.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { SimulatedProcess } from './simulated-process.js';
 

@@ -3,7 +3,7 @@
  * applications use, and over rows.
  */
 import { describe, expect, it } from '@jest/globals';
-import { LockMap } from '../../lib/backends/memory/lock-map.js';
+import { LockMap } from '../../lib/stores/memory/memory-locks.js';
 import { MemoryLocks } from '../../lib/index.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';
 import { describeLockStore, SettableTime } from '../../lib/testing/index.js';

@@ -8,7 +8,7 @@ import {
   acquireArguments,
   extendAnswer,
   extendArguments,
-} from '../../lib/backends/redis/locks/lock-answer.js';
+} from '../../lib/stores/redis/redis-locks.js';
 import type {
   AcquireAnswer,
   AcquireRequest,

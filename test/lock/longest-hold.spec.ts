@@ -3,8 +3,8 @@
  * none was.
  */
 import { describe, expect, it } from '@jest/globals';
-import type { LockSection } from '../../lib/lock/holding/held-section.js';
-import type { LockEvent } from '../../lib/lock/holding/lock-events.js';
+import type { LockSection } from '../../lib/lock/held-section.js';
+import type { LockEvent } from '../../lib/lock/lock-events.js';
 import { codeOf, LockWorld, open } from './held-locks.js';
 
 const TTL_MS = 9000;

@@ -2,12 +2,7 @@
  * The shortest store of rows with compare-and-swap: a Map. What a caller read may be old by the
  * time it writes, since each step takes a turn of its own.
  */
-import type {
-  KeyedRead,
-  KeyedRows,
-  KeyedWrite,
-  StoredKeyedRow,
-} from '../../lib/registry/keyed-rows.js';
+import type { KeyedRead, KeyedRows, KeyedWrite, StoredKeyedRow } from '../../lib/rows/row-store.js';
 
 export interface Moment {
   readonly timeMs: number;

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { RedisLocks, locksFromUrl } from '../../lib/backends/redis/index.js';
+import { RedisLocks, locksFromUrl } from '../../lib/stores/redis/index.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { failureOf, RedisLab } from '../backends/redis-lab.js';
 import { codeOf } from '../code-of.js';

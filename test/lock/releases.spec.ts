@@ -4,7 +4,7 @@
  */
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { messagesFrom } from '../../lib/backends/redis/connection/given-redis.js';
+import { messagesFrom } from '../../lib/stores/redis/redis-options.js';
 import { LINGER_MS, Releases } from '../../lib/lock/releases.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { RedisLab } from '../backends/redis-lab.js';

@@ -4,7 +4,7 @@
  * hands of the test as well.
  */
 import { randomUUID } from 'node:crypto';
-import { etcdLocks } from '../../lib/backends/etcd/index.js';
+import { etcdLocks } from '../../lib/stores/etcd/index.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { EtcdKeys } from '../backends/etcd-keys.js';
 import { etcdProxy, type EtcdProxy, type Passed, type ProxyCall } from '../backends/etcd-proxy.js';

@@ -2,9 +2,13 @@
  * Locks whose clock and losses are in the hands of a test: those in memory, as they are or as a
  * mutant of them, under any loss window; and those in rows.
  */
-import type { LockMap, LockState } from '../../lib/backends/memory/lock-map.js';
-import { checkAcquire, checkExtend, checkRelease } from '../../lib/lock/check-request.js';
-import type { LockStore } from '../../lib/lock/lock-store.js';
+import type { LockMap, LockState } from '../../lib/stores/memory/memory-locks.js';
+import {
+  checkAcquire,
+  checkExtend,
+  checkRelease,
+  type LockStore,
+} from '../../lib/lock/lock-store.js';
 import type { RowLocks } from '../../lib/lock/row-locks.js';
 import type { LockBenchParts } from '../../lib/testing/index.js';
 import { LOSS_WINDOW_MS, StoreReadings } from '../backends/store-readings.js';

@@ -3,7 +3,7 @@
  * test: the store as it is, on a query function that replaces both in each statement.
  */
 import { randomUUID } from 'node:crypto';
-import type { SqlParameter, SqlQuery } from '../../lib/backends/sql/sql-query.js';
+import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { LOSS_WINDOW_MS, StoreReadings } from '../backends/store-readings.js';
 import type { LockBenchStore } from './settable-locks.js';

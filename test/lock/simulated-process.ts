@@ -3,10 +3,10 @@
  * may stand still, sleep, be cut off, have its clock set or crash.
  */
 import type { Clock } from '../../lib/core/clock.js';
-import { DistributedLock } from '../../lib/lock/holding/distributed-lock.js';
+import { DistributedLock } from '../../lib/lock/distributed-lock.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
-import type { TimerHandle, Timers } from '../../lib/patience/timers.js';
-import type { SeededRandom } from '../../lib/testing/seeded-random.js';
+import type { TimerHandle, Timers } from '../../lib/time/timers.js';
+import type { SeededRandom } from '../../lib/testing/contract/bench.js';
 import type { SettableTime } from '../../lib/testing/settable-time.js';
 
 export interface Surroundings {

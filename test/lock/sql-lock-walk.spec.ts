@@ -7,8 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
 import { Pool } from 'pg';
-import { lockTable, sqlLocks } from '../../lib/backends/sql/index.js';
-import type { SqlQuery } from '../../lib/backends/sql/sql-query.js';
+import { lockTable, sqlLocks } from '../../lib/stores/sql/index.js';
+import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { walkLocks, type WalkReport } from './lock-walk.js';
 

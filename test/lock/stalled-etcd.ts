@@ -3,7 +3,7 @@
  * that lets something else happen in between.
  */
 import { randomUUID } from 'node:crypto';
-import type { etcdLocks } from '../../lib/backends/etcd/index.js';
+import type { etcdLocks } from '../../lib/stores/etcd/index.js';
 import { isSnowflakeError } from '../../lib/errors.js';
 import type { HeldLock, LockStore } from '../../lib/lock/lock-store.js';
 import { EtcdKeys } from '../backends/etcd-keys.js';

@@ -3,9 +3,9 @@
  * their last look at the lock and their write, for longer than the lock lasts; meanwhile others
  * get it and write. The time of each process, and that of the store, is in the hands of the test.
  */
-import { DistributedLock } from '../../lib/lock/holding/distributed-lock.js';
+import { DistributedLock } from '../../lib/lock/distributed-lock.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
-import { SeededRandom } from '../../lib/testing/seeded-random.js';
+import { SeededRandom } from '../../lib/testing/contract/bench.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { codeOf, open } from './held-locks.js';
 

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Releases } from '../../lib/lock/releases.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { codeOf, LockWorld, open } from './held-locks.js';
-import type { LockEvent } from '../../lib/lock/holding/lock-events.js';
+import type { LockEvent } from '../../lib/lock/lock-events.js';
 
 describe('who is told nothing', () => {
   it('asks as often as at first when the lock has changed hands', async () => {

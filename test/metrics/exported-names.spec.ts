@@ -4,8 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
-import { LOCK_METRICS } from '../../lib/metrics/lock-catalog.js';
-import { METRICS as OF_GENERATORS } from '../../lib/metrics/metric-catalog.js';
+import { LOCK_METRICS, METRICS as OF_GENERATORS } from '../../lib/metrics/metric-catalog.js';
 import type { MetricOf } from '../../lib/metrics/metric.js';
 import { ROOT } from '../tidy/tree.js';
 import {

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
 import { MeterProvider, type MetricReader } from '@opentelemetry/sdk-metrics';
 import * as client from 'prom-client';
-import { MemoryCounters, MemoryLocks } from '../../lib/backends/memory/index.js';
+import { MemoryCounters, MemoryLocks } from '../../lib/stores/memory/index.js';
 import { segments } from '../../lib/counters/index.js';
 import * as metrics from '../../lib/metrics/index.js';
 import type { MetricOf } from '../../lib/metrics/metric.js';

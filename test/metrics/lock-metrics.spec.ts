@@ -5,8 +5,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import * as client from 'prom-client';
-import { MemoryLocks } from '../../lib/backends/memory/index.js';
-import { LOCK_METRICS } from '../../lib/metrics/lock-catalog.js';
+import { MemoryLocks } from '../../lib/stores/memory/index.js';
+import { LOCK_METRICS } from '../../lib/metrics/metric-catalog.js';
 import {
   registerOpenTelemetryLockMetrics,
   registerPrometheusLockMetrics,

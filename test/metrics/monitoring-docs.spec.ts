@@ -5,11 +5,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import type { SnowflakeHealthOptions } from '../../lib/health/index.js';
-import { LEASE_STATES } from '../../lib/lease/lease-states.js';
-import { GeneratorReader } from '../../lib/metrics/generator-reader.js';
-import { LOCK_METRICS } from '../../lib/metrics/lock-catalog.js';
-import { METRICS as OF_GENERATORS } from '../../lib/metrics/metric-catalog.js';
-import { samplesOf, type MetricOf } from '../../lib/metrics/metric.js';
+import { LEASE_STATES } from '../../lib/lease/held-lease.js';
+import { GeneratorReader, samplesOf, type MetricOf } from '../../lib/metrics/metric.js';
+import { LOCK_METRICS, METRICS as OF_GENERATORS } from '../../lib/metrics/metric-catalog.js';
 import { rowsOf } from '../docs/markdown.js';
 import { ROOT } from '../tidy/tree.js';
 import { saying, startApp } from './measured-app.js';

@@ -4,7 +4,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as client from 'prom-client';
 import type { LeaseAnswer } from 'nestjs-snowflake';
-import { RenewalRecord } from '../../lib/lease/renewal-record.js';
+import { RenewalRecord } from '../../lib/lease/keeper.js';
 import { registerPrometheusMetrics } from '../../lib/metrics/index.js';
 import { settled, startApp } from './measured-app.js';
 

@@ -5,6 +5,6 @@ import { explore } from './explorer.mjs';
 /** @import { Variant } from './variants.mjs' */
 
 export async function runVariant(/** @type {Variant} */ { bounds, edits, fault }) {
-  const { MemoryRegistry } = await loadLibrary(edits ?? [], 'backends/memory/index.ts');
+  const { MemoryRegistry } = await loadLibrary(edits ?? [], 'stores/memory/index.ts');
   return explore({ MemoryRegistry, bounds, fault });
 }

@@ -124,7 +124,7 @@ const RARE = [
     name: 'release is clamped only when no id was made',
     edits: [
       {
-        file: 'registry/release.ts',
+        file: 'registry/renew.ts',
         find: 'Math.max(usedMs, holder.floorMs)',
         put: 'lastIssuedMs === undefined ? holder.floorMs : usedMs',
       },
@@ -183,12 +183,12 @@ export const SAFE = [
     name: 'the worker id that was freed last',
     edits: [
       {
-        file: 'registry/search.ts',
+        file: 'registry/acquire.ts',
         find: 'workerIdMax }: IdSpan, { ceilingOf }: Searched)',
         put: 'workerIdMax }: IdSpan, { ceilingOf, nowMs }: Searched)',
       },
       {
-        file: 'registry/search.ts',
+        file: 'registry/acquire.ts',
         find: 'if (ceilingMs < ceilingOf(best)) best = workerId;',
         put: 'if (ceilingMs <= nowMs && ceilingMs > ceilingOf(best)) best = workerId;',
       },
@@ -199,7 +199,7 @@ export const SAFE = [
     name: 'raw time, not slewed',
     edits: [
       {
-        file: 'registry/registry-clock.ts',
+        file: 'rows/store-clock.ts',
         find: 'return lastTimeMs + slewMs;',
         put: 'return lastTimeMs;',
       },

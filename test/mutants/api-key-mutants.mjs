@@ -5,7 +5,7 @@
 
 const KEYS = 'api-keys/key/api-keys.ts';
 const TEXT = 'api-keys/key/key-text.ts';
-const ADMISSION = 'api-keys/guard/admission.ts';
+const ADMISSION = 'api-keys/guard/guard-options.ts';
 
 /** @type {readonly { name: string, breaks: string, edits: readonly Edit[] }[]} with its claim */
 export const API_KEY_MUTANTS = [

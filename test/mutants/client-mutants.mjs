@@ -8,7 +8,7 @@ const KEEPER = 'lease/lease-keeper.ts';
 const LEASE = 'lease/held-lease.ts';
 const ACQUIRER = 'lease/lease-acquirer.ts';
 const SEAT = 'core/seat/worker-seat.ts';
-const RANGE = 'core/seat/seated-range.ts';
+const RANGE = 'core/seat/range-ring.ts';
 const TAKER = 'core/generator/block-taker.ts';
 
 const ceilingCheck = 'if (tick >= range.ceilingTick) {';

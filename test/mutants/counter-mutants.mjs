@@ -4,10 +4,10 @@
  */
 /** @import { Mutant } from './mutant.mjs' */
 
-const OPENING = 'counters/counter-opening.ts';
-const TAKE = 'counters/take.ts';
-const BACK = 'counters/give-back.ts';
-const CREATE = 'counters/create-counter.ts';
+const OPENING = 'counters/counter-rules.ts';
+const TAKE = 'counters/counter-rules.ts';
+const BACK = 'counters/counter-rules.ts';
+const CREATE = 'counters/counter-rules.ts';
 
 const edit = (/** @type {string} */ file, /** @type {string} */ find, put = '') => [
   { file, find, put },

@@ -4,10 +4,10 @@
  */
 /** @import { Mutant } from './mutant.mjs' */
 
-const STORE = 'backends/etcd/locks/etcd-lock-store.ts';
-const READER = 'backends/etcd/locks/etcd-lock-reader.ts';
-const WRITER = 'backends/etcd/locks/etcd-lock-writer.ts';
-const RUN = 'backends/etcd/worker-ids/etcd-run.ts';
+const STORE = 'stores/etcd/etcd-locks.ts';
+const READER = 'stores/etcd/etcd-lock-reader.ts';
+const WRITER = 'stores/etcd/etcd-lock-writer.ts';
+const RUN = 'stores/etcd/etcd-witness.ts';
 
 const edit = (/** @type {string} */ file, /** @type {string} */ find, put = '') => ({
   file,

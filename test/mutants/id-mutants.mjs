@@ -5,9 +5,9 @@
 /** @import { Mutant } from './mutant.mjs' */
 
 const KEEPER = 'counters/ids/counted-keeper.ts';
-const PREFETCHED = 'counters/ids/prefetched-ids.ts';
+const PREFETCHED = 'counters/ids/id-queue.ts';
 const QUEUE = 'counters/ids/id-queue.ts';
-const RUN = 'counters/ids/position-run.ts';
+const RUN = 'counters/ids/counted-options.ts';
 
 /** @type {readonly (Mutant & { readonly storeCount?: number })[]} */
 export const ID_MUTANTS = [

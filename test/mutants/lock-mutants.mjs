@@ -4,15 +4,15 @@
  */
 /** @import { Mutant } from './mutant.mjs' */
 
-const OPENING = 'lock/lock-opening.ts';
-const ACQUIRE = 'lock/acquire-lock.ts';
-const EXTEND = 'lock/extend-lock.ts';
-const RELEASE = 'lock/release-lock.ts';
-const TOKEN = 'lock/token.ts';
-const ATTEMPT = 'lock/holding/lock-attempt.ts';
-const SECTION = 'lock/holding/held-section.ts';
-const STOPWATCH = 'lock/holding/stopwatch.ts';
-const HOLDINGS = 'lock/holding/holdings.ts';
+const OPENING = 'lock/lock-rules.ts';
+const ACQUIRE = 'lock/lock-rules.ts';
+const EXTEND = 'lock/lock-rules.ts';
+const RELEASE = 'lock/lock-rules.ts';
+const TOKEN = 'lock/lock-slice.ts';
+const ATTEMPT = 'lock/lock-attempt.ts';
+const SECTION = 'lock/held-section.ts';
+const STOPWATCH = 'lock/lock-attempt.ts';
+const HOLDINGS = 'lock/holdings.ts';
 
 const edit = (/** @type {string} */ file, /** @type {string} */ find, put = '') => [
   { file, find, put },

@@ -4,13 +4,13 @@
  */
 /** @import { Mutant } from './mutant.mjs' */
 
-const MEMORY = 'backends/memory/memory-registry.ts';
-const CLOCK = 'registry/registry-clock.ts';
+const MEMORY = 'stores/memory/memory.support.ts';
+const CLOCK = 'rows/store-clock.ts';
 const OPENING = 'registry/opening.ts';
-const SEARCH = 'registry/search.ts';
+const SEARCH = 'registry/acquire.ts';
 const ACQUIRE = 'registry/acquire.ts';
 const RENEW = 'registry/renew.ts';
-const RELEASE = 'registry/release.ts';
+const RELEASE = 'registry/renew.ts';
 
 const floorAtRegrant = 'const floorMs = Math.max(lastMs, header.safeFloorMs);';
 const floorAtRenewal = 'Math.max(slot.ceilingMs, lease.haveMs, header.safeFloorMs);';

@@ -7,8 +7,8 @@
 /** @import { Mutant } from './mutant.mjs' */
 
 const OPENING = 'registry/opening.ts';
-const BRANCH = 'registry/branch.ts';
-const TERMS = 'lease/asked-terms.ts';
+const BRANCH = 'registry/opening.ts';
+const TERMS = 'lease/renewal.ts';
 const KEEPER = 'lease/lease-keeper.ts';
 
 /** @type {readonly (Mutant & { readonly scenario: string, readonly seed: number })[]} */

@@ -3,7 +3,7 @@
  */
 /** @import { Mutant } from './mutant.mjs' */
 
-const MEMORY = 'backends/memory/memory-registry.ts';
+const MEMORY = 'stores/memory/memory.support.ts';
 const RENEW = 'registry/renew.ts';
 
 /** @type {readonly Mutant[]} */
@@ -29,7 +29,7 @@ export const SAFE_VARIANTS = [
     name: 'raw TIME without slewing',
     edits: [
       {
-        file: 'registry/registry-clock.ts',
+        file: 'rows/store-clock.ts',
         find: 'return lastTimeMs + slewMs;',
         put: 'return lastTimeMs;',
       },

@@ -3,12 +3,12 @@
  */
 /** @import { Mutant } from './mutant.mjs' */
 
-const ASKED = 'counters/asking/asked-store.ts';
+const ASKED = 'counters/asked-store.ts';
 const STORE = 'counters/segments/numbered-store.ts';
-const TURNS = 'counters/segments/store-turns.ts';
+const TURNS = 'counters/segments/numbered-store.ts';
 const KEEPER = 'counters/segments/segment-keeper.ts';
-const SPACE = 'counters/segments/number-space.ts';
-const GENERATOR = 'core/generator/segment-generator.ts';
+const SPACE = 'counters/segments/numbered-store.ts';
+const GENERATOR = 'counters/segments/segment-generator.ts';
 
 /**
  * `seed` is one that shows it, where most do not.

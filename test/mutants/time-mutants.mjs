@@ -7,7 +7,7 @@
 /** @import { Mutant } from './mutant.mjs' */
 
 const OPENING = 'registry/opening.ts';
-const CLOCK = 'registry/registry-clock.ts';
+const CLOCK = 'rows/store-clock.ts';
 
 /** @type {readonly Mutant[]} */
 export const TIME_MUTANTS = [
@@ -27,7 +27,7 @@ export const TIME_MUTANTS = [
     tryFirst: { scenario: 'step back, then loss', seed: 29 },
     edits: [
       {
-        file: 'lease/asked-terms.ts',
+        file: 'lease/renewal.ts',
         find: 'Math.ceil(this.askedAtMs - askedAtMs)',
         put: '0',
       },

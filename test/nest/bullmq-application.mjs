@@ -9,7 +9,7 @@ import { Global, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
-import { redisSupport } from './lib/backends/redis/index.js';
+import { redisSupport } from './lib/stores/redis/index.js';
 import { IdMaker, SnowflakeModule, getIdMakerToken } from './lib/index.js';
 
 const { url, namespace, queue, order, isGlobal, names, sharesConnection } = JSON.parse(

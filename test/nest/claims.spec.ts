@@ -13,7 +13,7 @@ import {
   type SnowflakeModuleOptions,
 } from '../../lib/index.js';
 import { layouts } from '../../lib/core/index.js';
-import { resolveOptions } from '../../lib/nest/options.js';
+import { resolveOptions } from '../../lib/nest/resolve-options.js';
 import { SettableTime } from '../../lib/testing/index.js';
 
 const TTL_MS = 60_000;

@@ -8,7 +8,7 @@ import { Logger, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { SnowflakeModule, startSnowflake } from './lib/index.js';
-import { addIntegration } from './lib/nest/integrations.js';
+import { addIntegration } from './lib/nest/generator-run.js';
 
 const { way, support } = JSON.parse(process.env.APPLICATION);
 const snowflake = (more) => SnowflakeModule.forRoot({ support, ...more });

@@ -13,7 +13,7 @@ import {
 } from 'nestjs-snowflake';
 import { segments } from 'nestjs-snowflake/segments';
 import { healthOf } from '../../lib/health/health-report.js';
-import { resolveOptions, type SnowflakeModuleOptions } from '../../lib/nest/options.js';
+import { resolveOptions, type SnowflakeModuleOptions } from '../../lib/nest/resolve-options.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { codeOf } from '../code-of.js';
 import { CountingStore } from '../segments/counting-store.js';

@@ -23,9 +23,9 @@ import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
 import { MemoryLocks } from 'nestjs-snowflake';
 import { DistributedLock, Locked, LockModule, type LockSection } from 'nestjs-snowflake/lock';
-import { applicationName } from '../../lib/nest/application-name.js';
-import { lockOf } from '../../lib/nest/lock/lock-module-options.js';
-import { turn } from '../../lib/patience/timers.js';
+import { applicationName } from '../../lib/nest/resolve-options.js';
+import { lockOf } from '../../lib/nest/lock/lock.module.js';
+import { turn } from '../../lib/time/timers.js';
 import { codeOf, open } from '../lock/held-locks.js';
 
 interface Order {

@@ -4,8 +4,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { BitLayout, layouts } from '../../lib/core/index.js';
 import type { SnowflakeError } from '../../lib/errors.js';
-import type { WorkerConfig } from '../../lib/nest/config.js';
-import { resolveOptions, type SnowflakeModuleOptions } from '../../lib/nest/options.js';
+import {
+  type WorkerConfig,
+  resolveOptions,
+  type SnowflakeModuleOptions,
+} from '../../lib/nest/resolve-options.js';
 
 const resolved = async (options: SnowflakeModuleOptions) =>
   (await resolveOptions(options, true)) as WorkerConfig;

@@ -4,7 +4,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { packageAdvice } from '../../lib/nest/package-advice.js';
+import { packageAdvice } from '../../lib/nest/engine.js';
 import { quickFolder } from '../support/quick-folder.mjs';
 
 const root = quickFolder('packages');

@@ -18,8 +18,7 @@ import {
   startSnowflake,
   type SnowflakeModuleOptions,
 } from 'nestjs-snowflake';
-import { applicationName } from '../../lib/nest/application-name.js';
-import { resolveOptions } from '../../lib/nest/options.js';
+import { applicationName, resolveOptions } from '../../lib/nest/resolve-options.js';
 
 const compile = (...imports: DynamicModule[]) => Test.createTestingModule({ imports }).compile();
 

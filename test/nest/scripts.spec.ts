@@ -9,13 +9,19 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
-import { IdMaker, MemoryRegistry, MemorySupport, layouts, startSnowflake } from 'nestjs-snowflake';
-import { SnowflakeModule } from 'nestjs-snowflake';
+import {
+  IdMaker,
+  MemoryRegistry,
+  MemorySupport,
+  layouts,
+  startSnowflake,
+  SnowflakeModule,
+} from 'nestjs-snowflake';
 import { SettableTime } from 'nestjs-snowflake/testing';
 import { redisSupport } from 'nestjs-snowflake/redis';
 import pg from 'pg';
 import ts from 'typescript';
-import { currentIdMaker } from '../../lib/nest/current-id-makers.js';
+import { currentIdMaker } from '../../lib/nest/id-maker.js';
 import { snippetsIn } from '../docs/snippets.js';
 import { runWith } from '../package/command.js';
 import { compileLibrary } from '../threads/compiled-library.js';

@@ -10,7 +10,7 @@ import { IdMaker, SnowflakeModule } from 'nestjs-snowflake';
 import { DistributedLock, LockModule } from 'nestjs-snowflake/lock';
 import { redisSupport } from 'nestjs-snowflake/redis';
 import pg from 'pg';
-import { inspectorOf, lockPreparationOf } from '../../lib/backends/schemes.js';
+import { inspectorOf, lockPreparationOf } from '../../lib/stores/schemes.js';
 import { RedisLab } from '../backends/redis-lab.js';
 import { until } from '../until.js';
 

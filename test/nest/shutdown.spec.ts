@@ -17,7 +17,7 @@ import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
 import { IdMaker, MemoryRegistry, MemorySupport, SnowflakeModule } from 'nestjs-snowflake';
 import { SettableTime } from 'nestjs-snowflake/testing';
-import { startFirstEndLast } from '../../lib/nest/module-order.js';
+import { startFirstEndLast } from '../../lib/nest/lifecycle.js';
 import { SNOWFLAKE_LIFECYCLE } from '../../lib/nest/tokens.js';
 
 /** What a slow consumer of messages takes to finish what it has begun. */

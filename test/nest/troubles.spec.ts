@@ -19,8 +19,8 @@ import {
   type SnowflakeModuleOptions,
 } from 'nestjs-snowflake';
 import { fakeIdMaker } from 'nestjs-snowflake/testing';
-import { turn } from '../../lib/patience/timers.js';
-import { currentIdMaker } from '../../lib/nest/current-id-makers.js';
+import { turn } from '../../lib/time/timers.js';
+import { currentIdMaker } from '../../lib/nest/id-maker.js';
 import { SNOWFLAKE_LIFECYCLE } from '../../lib/nest/tokens.js';
 
 /** Nothing listens there: a connection would fail at once. */

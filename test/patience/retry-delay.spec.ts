@@ -1,6 +1,6 @@
 /** Delays between tries: full jitter over a span that doubles up to its last. */
 import { expect, it } from '@jest/globals';
-import { RetryDelay } from '../../lib/patience/retry-delay.js';
+import { RetryDelay } from '../../lib/time/timers.js';
 
 const delays = (delay: RetryDelay, count: number) =>
   Array.from({ length: count }, () => delay.next());

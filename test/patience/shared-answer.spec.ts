@@ -1,6 +1,6 @@
 /** One question for many who ask: once per period, one at a time, and an answer within a limit. */
 import { expect, it } from '@jest/globals';
-import { SharedAnswer } from '../../lib/patience/shared-answer.js';
+import { SharedAnswer } from '../../lib/time/call-record.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 
 function shared() {

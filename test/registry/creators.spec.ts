@@ -5,7 +5,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
 import * as real from '../../lib/registry/registry-support.js';
-import { pause } from '../../lib/patience/timers.js';
+import { pause } from '../../lib/time/timers.js';
 import { HEADER_ID } from '../../lib/registry/slice-store.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { loadLibrary } from '../mutants/load-library.mjs';

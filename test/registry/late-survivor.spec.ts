@@ -3,7 +3,7 @@
  * that was forgotten is granted again, and nobody waits for a clock that stays behind.
  */
 import { describe, expect, it } from '@jest/globals';
-import { MemoryRegistry } from '../../lib/backends/memory/memory-registry.js';
+import { MemoryRegistry } from '../../lib/stores/memory/memory.support.js';
 import type { LeaseGrant, LeaseRequest } from '../../lib/lease/distributed-support.js';
 
 const T0 = 1_800_000_000_000;

@@ -1,15 +1,15 @@
 /**
  * The shortest store that keeps a registry: a Map, and a clock and a server in the hands of a test.
  */
-import type {
-  RegistryRow,
-  RegistrySlice,
-  SliceQuestion,
-  SliceStore,
-  SliceWrite,
-  StoredRow,
+import {
+  type RegistryRow,
+  type RegistrySlice,
+  type SliceQuestion,
+  type SliceStore,
+  type SliceWrite,
+  type StoredRow,
+  HEADER_ID,
 } from '../../lib/registry/slice-store.js';
-import { HEADER_ID } from '../../lib/registry/slice-store.js';
 
 export interface StoreMoment {
   timeMs: number;

@@ -3,13 +3,13 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { RedisConnection } from '../../lib/backends/redis/connection/redis-connection.js';
-import { readRegistry } from '../../lib/backends/redis/worker-ids/redis-view.js';
+import type { RedisConnection } from '../../lib/stores/redis/redis-connection.js';
+import { readRegistry } from '../../lib/stores/redis/redis-view.js';
 import { newHeader } from '../../lib/registry/opening.js';
-import { highest, nowOf, slewed, type ClockPolicy } from '../../lib/registry/registry-clock.js';
-import { release } from '../../lib/registry/release.js';
-import { headerRow } from '../../lib/registry/row-text.js';
-import { SliceInspector } from '../../lib/registry/slice-inspector.js';
+import { highest, nowOf, slewed, type ClockPolicy } from '../../lib/rows/store-clock.js';
+import { release } from '../../lib/registry/renew.js';
+import { headerRow } from '../../lib/registry/stored-slice.js';
+import { SliceInspector } from '../../lib/registry/registry-support.js';
 import { HEADER_ID } from '../../lib/registry/slice-store.js';
 import { MapStore } from './map-store.js';
 

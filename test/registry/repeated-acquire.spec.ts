@@ -4,10 +4,10 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import type { LeaseGrant, LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
-import { turn } from '../../lib/patience/timers.js';
-import { SAME_ANSWER_MS_MAX } from '../../lib/registry/latest-operation.js';
+import { turn } from '../../lib/time/timers.js';
+import { SAME_ANSWER_MS_MAX } from '../../lib/rows/row-turns.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
-import { SeededRandom } from '../../lib/testing/seeded-random.js';
+import { SeededRandom } from '../../lib/testing/contract/bench.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { REPEATED_MUTANTS } from '../mutants/rows-mutants.mjs';

@@ -9,8 +9,7 @@ import type {
   LeaseRequest,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
-import { RegistrySupport } from '../../lib/registry/registry-support.js';
-import { SliceInspector } from '../../lib/registry/slice-inspector.js';
+import { RegistrySupport, SliceInspector } from '../../lib/registry/registry-support.js';
 import { HEADER_ID, type SliceStore } from '../../lib/registry/slice-store.js';
 import { MapStore } from './map-store.js';
 

@@ -2,8 +2,7 @@
  * The search for a worker id: whole in a span of thousands, by draws in one of millions.
  */
 import { describe, expect, it } from '@jest/globals';
-import { candidatesOf, drawsOf, reachesOf } from '../../lib/registry/candidates.js';
-import { nextWorkerId } from '../../lib/registry/search.js';
+import { candidatesOf, drawsOf, reachesOf, nextWorkerId } from '../../lib/registry/acquire.js';
 
 const NOW_MS = 1_000_000;
 const WIDE = { workerIdMin: 8_388_608, workerIdMax: 8_388_608 + 4_194_303 };

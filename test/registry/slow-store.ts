@@ -8,8 +8,7 @@ import type {
   LeaseAnswer,
   LeaseRequest,
 } from '../../lib/lease/distributed-support.js';
-import { RetryDelay } from '../../lib/patience/retry-delay.js';
-import { pause } from '../../lib/patience/timers.js';
+import { RetryDelay, pause } from '../../lib/time/timers.js';
 import {
   HEADER_ID,
   type RegistrySlice,

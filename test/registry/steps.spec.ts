@@ -6,8 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
 import { acquire } from '../../lib/registry/acquire.js';
 import { newHeader } from '../../lib/registry/opening.js';
-import { release } from '../../lib/registry/release.js';
-import { renew } from '../../lib/registry/renew.js';
+import { release, renew } from '../../lib/registry/renew.js';
 import type { HeldSlot, RegistryHeader, StoreReading } from '../../lib/registry/slice.js';
 
 const T0 = 1_800_000_000_000;

@@ -1,8 +1,8 @@
 /** Decimal text is read in one grammar, that of ids: what stores keep, and what users write. */
 import { expect, it } from '@jest/globals';
-import { namedGrant } from '../../lib/counters/grant-text.js';
-import { wholeNumber } from '../../lib/counters/url-query.js';
-import { numberIn } from '../../lib/registry/stored-fields.js';
+import { namedGrant } from '../../lib/counters/counter-store.js';
+import { wholeNumber } from '../../lib/counters/segments/segments.js';
+import { numberIn } from '../../lib/rows/stored-fields.js';
 
 const MAX = 2n ** 63n - 1n;
 

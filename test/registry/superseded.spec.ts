@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import type { LeaseGrant, LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
-import { turn } from '../../lib/patience/timers.js';
+import { turn } from '../../lib/time/timers.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
 import type { SliceStore } from '../../lib/registry/slice-store.js';
 import { MapStore } from './map-store.js';

@@ -14,7 +14,7 @@ const SOURCES = ['lib', 'sample-app', 'nest-cli.json', 'package.json', 'package-
 const SETTINGS = ['tsconfig.json', 'tsconfig.app.json', 'test/support/bundle.mjs'];
 const MAIN = 'sample-app/src/main.js';
 /** By which `npm run start:replicas` prepares a registry. */
-const SCHEMES = 'lib/backends/schemes.js';
+const SCHEMES = 'lib/stores/schemes.js';
 const BUILT = 'built';
 
 export class BuiltShop {

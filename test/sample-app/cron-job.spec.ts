@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { locksOf } from '../../lib/backends/schemes.js';
+import { locksOf } from '../../lib/stores/schemes.js';
 import type { LockRecord, LockStore } from '../../lib/lock/lock-store.js';
 import { until } from '../until.js';
 import { BuiltShop } from './built-shop.js';

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { redisSupport } from '../../lib/backends/redis/index.js';
+import { redisSupport } from '../../lib/stores/redis/index.js';
 import { layouts } from '../../lib/core/layout/presets.js';
 import { readConfig } from '../../sample-app/src/config.js';
 import { BuiltShop } from './built-shop.js';

@@ -3,10 +3,9 @@
  * logged, printed, measured or shown holds a password or a token.
  */
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { etcdError } from '../../lib/backends/etcd/connection/etcd-error.js';
-import { REFUSALS } from '../../lib/backends/etcd/connection/etcd-refusals.js';
-import { etcdLocks, etcdSupport, supportFromUrl } from '../../lib/backends/etcd/index.js';
-import { resolveOptions } from '../../lib/nest/options.js';
+import { etcdError, REFUSALS } from '../../lib/stores/etcd/etcd-errors.js';
+import { etcdLocks, etcdSupport, supportFromUrl } from '../../lib/stores/etcd/index.js';
+import { resolveOptions } from '../../lib/nest/resolve-options.js';
 import { EtcdLab } from '../backends/etcd-lab.js';
 import type { Handler } from '../backends/etcd-proxy.js';
 import { failureOf, request } from '../backends/redis-lab.js';

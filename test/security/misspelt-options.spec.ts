@@ -4,15 +4,15 @@
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { etcdSupport } from '../../lib/backends/etcd/index.js';
-import { redisSupport } from '../../lib/backends/redis/index.js';
+import { etcdSupport } from '../../lib/stores/etcd/index.js';
+import { redisSupport } from '../../lib/stores/redis/index.js';
 import { SnowflakeGenerator, WorkerSeat, layouts, publicIds } from '../../lib/core/index.js';
 import { IsSnowflakeId, IsSnowflakeIds } from '../../lib/http/class-validator.js';
 import { snowflakeScalar } from '../../lib/http/graphql.js';
 import { ParseSnowflakePipe } from '../../lib/http/index.js';
 import { lockedFaults } from '../../lib/nest/lock/locked.decorator.js';
-import { resolveOptions } from '../../lib/nest/options.js';
-import { refuse } from '../../lib/option-faults.js';
+import { resolveOptions } from '../../lib/nest/resolve-options.js';
+import { refuse } from '../../lib/options.js';
 import { snowflakeIds } from '../../lib/orm/prisma/index.js';
 import { SnowflakeId } from '../../lib/orm/typeorm/index.js';
 import { fakeIdMaker } from '../../lib/testing/index.js';

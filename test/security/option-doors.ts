@@ -5,27 +5,22 @@
 import { readFileSync } from 'node:fs';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { resolveGuardOptions } from '../../lib/api-keys/guard/guard-options.js';
-import { etcdSupport } from '../../lib/backends/etcd/index.js';
-import { folderSupport, ordinalSupport, privateAddress } from '../../lib/backends/host/index.js';
+import { etcdSupport } from '../../lib/stores/etcd/index.js';
+import { folderSupport, ordinalSupport, privateAddress } from '../../lib/stores/host/index.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
-import { MemoryCounters, MemoryLocks, MemorySupport } from '../../lib/backends/memory/index.js';
-import {
-  redisCounters,
-  redisIds,
-  redisLocks,
-  redisSupport,
-} from '../../lib/backends/redis/index.js';
-import { gaplessSeries, sqlCounters, sqlLocks, sqlSupport } from '../../lib/backends/sql/index.js';
+import { MemoryCounters, MemoryLocks, MemorySupport } from '../../lib/stores/memory/index.js';
+import { redisCounters, redisIds, redisLocks, redisSupport } from '../../lib/stores/redis/index.js';
+import { gaplessSeries, sqlCounters, sqlLocks, sqlSupport } from '../../lib/stores/sql/index.js';
 import { segments, series } from '../../lib/counters/index.js';
-import { resolveDashboardOptions } from '../../lib/dashboard/dashboard-options.js';
-import type { GeneratorSurroundings } from '../../lib/generator-kind.js';
+import { resolveDashboardOptions } from '../../lib/dashboard/snowflake-dashboard.module.js';
+import type { GeneratorSurroundings } from '../../lib/generator.js';
 import { healthFaults } from '../../lib/health/health-report.js';
-import { DistributedLock } from '../../lib/lock/holding/distributed-lock.js';
+import { DistributedLock } from '../../lib/lock/distributed-lock.js';
 import { registerPrometheusMetrics } from '../../lib/metrics/index.js';
-import { lockOf } from '../../lib/nest/lock/lock-module-options.js';
-import { resolveOptions } from '../../lib/nest/options.js';
-import { refuse } from '../../lib/option-faults.js';
-import { systemTimers } from '../../lib/patience/timers.js';
+import { lockOf } from '../../lib/nest/lock/lock.module.js';
+import { resolveOptions } from '../../lib/nest/resolve-options.js';
+import { refuse } from '../../lib/options.js';
+import { systemTimers } from '../../lib/time/timers.js';
 import { rowsOf } from '../docs/markdown.js';
 import { ROOT } from '../tidy/tree.js';
 import { WRONG_TEXTS } from './wrong-values.js';

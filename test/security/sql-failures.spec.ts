@@ -12,7 +12,7 @@ import {
   sqlLocks,
   sqlSupport,
   supportFromUrl,
-} from '../../lib/backends/sql/index.js';
+} from '../../lib/stores/sql/index.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { failureOf, request } from '../backends/redis-lab.js';

@@ -5,8 +5,8 @@
  * parameters those that the messages themselves name.
  */
 import { describe, expect, it } from '@jest/globals';
-import { generatorOf, locksOf } from '../../lib/backends/schemes.js';
-import { resolveOptions } from '../../lib/nest/options.js';
+import { generatorOf, locksOf } from '../../lib/stores/schemes.js';
+import { resolveOptions } from '../../lib/nest/resolve-options.js';
 import { AS_DIGITS, DOORS, surroundings } from './option-doors.js';
 import { TRACE, shownError } from './sinks.js';
 import { WRONG_TEXTS, WRONG_VALUES } from './wrong-values.js';

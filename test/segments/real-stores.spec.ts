@@ -15,7 +15,7 @@ import { counterTable, sqlCounters } from 'nestjs-snowflake/sql';
 import { SnowflakeId } from 'nestjs-snowflake/typeorm';
 import type { Pool } from 'pg';
 import { Column, DataSource, Entity } from 'typeorm';
-import { countersOf } from '../../lib/backends/schemes.js';
+import { countersOf } from '../../lib/stores/schemes.js';
 import { SqlLab } from '../backends/sql-lab.js';
 import { bundledScript } from '../threads/compiled-library.js';
 

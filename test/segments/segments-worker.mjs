@@ -2,7 +2,7 @@
  * A process that makes numbers of a counter and tells them, until it is ended or killed.
  */
 import { writeSync } from 'node:fs';
-import { MemoryCounters } from './lib/backends/memory/memory-counters.js';
+import { MemoryCounters } from './lib/stores/memory/memory-counters.js';
 import { segments } from './lib/counters/index.js';
 // Not by the front door: each of many processes would load all that is behind it.
 import { startSnowflake } from './lib/nest/start-snowflake.js';

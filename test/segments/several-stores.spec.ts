@@ -3,8 +3,8 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import { MemoryCounters } from 'nestjs-snowflake';
-import { NumberSpace } from '../../lib/counters/segments/number-space.js';
-import { StepSize } from '../../lib/counters/segments/step-size.js';
+import { NumberSpace } from '../../lib/counters/segments/numbered-store.js';
+import { StepSize } from '../../lib/counters/segments/segment-keeper.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { CountingStore } from './counting-store.js';
 import { kept, work } from './kept.js';

@@ -4,9 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import type { ChainableCommander, Redis } from 'ioredis';
-import { leaseAnswer } from '../../lib/backends/redis/worker-ids/redis-answer.js';
+import { leaseAnswer } from '../../lib/stores/redis/redis.support.js';
 import type { StoreCall, StoreEvent } from './world/index.js';
-import { WHOLE_COUNT_MAX } from '../../lib/registry/candidates.js';
+import { WHOLE_COUNT_MAX } from '../../lib/registry/acquire.js';
 import { timedArguments, timedLua } from '../backends/timed-scripts.js';
 
 type CallEvent = StoreEvent & { kind: 'call' };

@@ -12,15 +12,15 @@ describe('arrows between rooms', () => {
     ['lib/core/generator/x.ts', `import { a } from '../seat/y.js';`],
     ['lib/core/text/x.ts', `import { a } from './y.js';`],
     ['lib/lease/x.ts', `import type { A } from '../core/clock.js';`],
-    ['lib/patience/process-identity.ts', `import { hostname } from 'node:os';`],
-    ['lib/backends/redis/x.ts', `import { A } from '../../lease/distributed-support.js';`],
-    ['lib/backends/redis/connection/redis-client.ts', `const load = () => import('ioredis');`],
-    ['lib/nest/x.ts', `import { a } from '../backends/schemes.js';`],
-    ['lib/backends/schemes.ts', `const load = () => import('./redis/index.js');`],
+    ['lib/time/process-identity.ts', `import { hostname } from 'node:os';`],
+    ['lib/stores/redis/x.ts', `import { A } from '../../lease/distributed-support.js';`],
+    ['lib/stores/redis/redis-client.ts', `const load = () => import('ioredis');`],
+    ['lib/nest/x.ts', `import { a } from '../stores/schemes.js';`],
+    ['lib/stores/schemes.ts', `const load = () => import('./redis/index.js');`],
     ['lib/orm/typeorm/x.ts', `import { A } from '../../nest/id-maker.js';`],
     ['lib/health/x.ts', `import type { A } from '../lease/lease-keeper.js';`],
     ['lib/index.ts', `export { A } from './orm/typeorm/index.js';`],
-    ['test/core/x.spec.ts', `import { a } from '../../lib/patience/process-identity.js';`],
+    ['test/core/x.spec.ts', `import { a } from '../../lib/time/process-identity.js';`],
   ])('%s may hold %s', (path, text) => {
     expect(arrowsIn(path, text)).toEqual([]);
   });
@@ -46,7 +46,7 @@ describe('arrows between rooms', () => {
     [
       'lib/lease/x.ts',
       '../nest/y.js',
-      'imports lib/nest/y.ts; lease may import patience, core, errors, shown, process-wide',
+      'imports lib/nest/y.ts; lease may import time, core, errors, messages, process-wide',
     ],
     ['lib/core/clock.ts', '../index.js', 'imports lib/index.ts, not a room'],
     ['lib/core/clock.ts', '../../test/y.js', 'imports test/y.ts, not a room'],
@@ -54,34 +54,34 @@ describe('arrows between rooms', () => {
       'lib/core/seat/x.ts',
       '../generator/y.js',
       'imports lib/core/generator/y.ts; core/seat may import core/layout, ' +
-        'core/clock, core/id-words, errors, shown',
+        'core/clock, core/id-words, errors, messages',
     ],
     [
-      'lib/backends/memory/x.ts',
+      'lib/stores/memory/x.ts',
       '../redis/y.js',
-      'imports lib/backends/redis/y.ts; ' +
-        'backends/memory may import counters, lock, option-faults, registry, lease, core, ' +
-        'errors, shown, process-wide',
+      'imports lib/stores/redis/y.ts; ' +
+        'stores/memory may import counters, lock, options, registry, rows, lease, core, ' +
+        'errors, messages, process-wide',
     ],
     [
       'lib/nest/x.ts',
-      '../backends/redis/index.js',
-      'imports lib/backends/redis/index.ts; ' +
-        'nest may import backends/schemes, generator-kind, core, lease, lock, option-faults, ' +
-        'nearest, patience, errors, shown, process-wide',
+      '../stores/redis/index.js',
+      'imports lib/stores/redis/index.ts; ' +
+        'nest may import stores/schemes, generator, core, lease, lock, options, ' +
+        'time, errors, messages, process-wide',
     ],
     [
-      'lib/backends/schemes.ts',
+      'lib/stores/schemes.ts',
       './redis/index.js',
-      'imports lib/backends/redis/index.ts; ' +
-        'backends/schemes may import lease, errors, shown, url-schemes, types of registry, ' +
-        'types of counters, types of lock, types of generator-kind, backends by ' +
-        'import(), counters by import()',
+      'imports lib/stores/redis/index.ts; ' +
+        'stores/schemes may import lease, errors, messages, url-schemes, types of registry, ' +
+        'types of counters, types of lock, types of generator, stores by import(), ' +
+        'counters by import()',
     ],
     [
       'lib/health/x.ts',
       '../core/y.js',
-      'imports lib/core/y.ts; health may import nest, option-faults, types of generator-kind, ' +
+      'imports lib/core/y.ts; health may import nest, options, types of generator, ' +
         'types of lease, types of core',
     ],
   ])('%s may not import %s', (path, specifier, message) => {
@@ -91,8 +91,8 @@ describe('arrows between rooms', () => {
   test.each([
     ['lib/core/seat/x.ts', 'node:fs', 'core/seat', 'nothing'],
     ['lib/lease/lease-keeper.ts', 'node:os', 'lease', 'nothing'],
-    ['lib/patience/process-identity.ts', 'node:fs', 'patience', 'node:crypto, node:os, node:v8'],
-    ['lib/backends/redis/connection/redis-client.ts', 'ioredis', 'backends/redis', 'nothing'],
+    ['lib/time/process-identity.ts', 'node:fs', 'time', 'node:crypto, node:os, node:v8'],
+    ['lib/stores/redis/redis-client.ts', 'ioredis', 'stores/redis', 'nothing'],
     ['lib/nest/x.ts', 'rxjs', 'nest', '@nestjs/common, @nestjs/core, @nestjs/schedule'],
     ['lib/orm/typeorm/x.ts', 'pg', 'orm/typeorm', 'typeorm, @nestjs/common, @nestjs/core'],
   ])('%s may not know %s', (path, specifier, room, known) => {

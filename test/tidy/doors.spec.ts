@@ -105,7 +105,7 @@ describe('defaults of a worker id', () => {
     ['docs/start.md', "support: process.env['SNOWFLAKE_SUPPORT'] ?? 'static:1'"],
     ['README.md', 'support: process.env.SUPPORT || "static:7"'],
     ['docs/guides/static.md', 'SNOWFLAKE_SUPPORT=${SUPPORT:-static:1}'],
-    ['lib/nest/options.ts', ' * support: given ?? `static:${number}`'],
+    ['lib/nest/resolve-options.ts', ' * support: given ?? `static:${number}`'],
   ])('in %s, %s is found', (path, text) => {
     expect(taught(path, `\n${text}`)).toEqual([expect.stringContaining(`${path}:2 gives`)]);
   });

@@ -9,7 +9,7 @@ describe('file names', () => {
   test.each([
     'lib/core/layout/bit-layout.ts',
     'lib/lease/static.support.ts',
-    'lib/backends/redis/scripts.generated.ts',
+    'lib/stores/redis/scripts.generated.ts',
     'test/package/consumers/nest-12-esm/tsconfig.json',
     'test/package/consumers/nest-12-esm/.npmrc',
   ])('%s passes', (path) => {

@@ -24,7 +24,7 @@ it('an arrow too many, a room too few and a file that is not drawn are found', (
   const lease = mayImport(ROOMS.find(({ room }) => room === 'lease')!);
   expect(rowsOf(PAGE).get('lease')).toBe(lease);
   expect(tableFaults(PAGE.replace(lease, `nest, ${lease}`))).toEqual([`lease: ${lease}`]);
-  expect(tableFaults(PAGE.replace(/^\| patience .*\n/m, ''))).toEqual(['no patience']);
-  expect(tableFaults(PAGE.replace('| patience ', '| patients '))).toContain('patients: is no room');
+  expect(tableFaults(PAGE.replace(/^\| time .*\n/m, ''))).toEqual(['no time']);
+  expect(tableFaults(PAGE.replace('| time ', '| patients '))).toContain('patients: is no room');
   expect(treeFaults(PAGE, ['lib/errors.ts', 'lib/attic/a.ts'])).toEqual(['attic']);
 });

@@ -11,10 +11,10 @@ export function rowsOf(page: string): Map<string, string> {
   return new Map(cells.filter(([, room]) => room).map(([, room, may]) => [room!, may!]));
 }
 
-/** What the table must say. Who may import errors may import shown; so may every room of core. */
+/** What the table must say. Errors bring messages along, and so does every room of core. */
 export function mayImport({ room, imports, typesOf = [], loads = [] }: Room): string {
   const isMeant = imports.includes('errors') || room.startsWith('core/');
-  const named = imports.filter((name) => !(isMeant && name === 'shown'));
+  const named = imports.filter((name) => !(isMeant && name === 'messages'));
   const parts = [
     ...(named.length > 0 ? [named.join(', ')] : []),
     ...(typesOf.length > 0 ? [`types of ${typesOf.join(', ')}`] : []),

@@ -4,7 +4,7 @@
  */
 
 export interface Room {
-  /** A folder of lib, or a file without its ending. `backends` speaks for each `backends/X`. */
+  /** A folder of lib, or a file without its ending. `stores` speaks for each `stores/X`. */
   readonly room: string;
   /** Rooms it may import. */
   readonly imports: readonly string[];
@@ -16,170 +16,176 @@ export interface Room {
   readonly outside: readonly string[];
 }
 
-const BELOW_CORE = ['core/clock', 'core/id-words', 'errors', 'shown'];
+const BELOW_CORE = ['core/clock', 'core/id-words', 'errors', 'messages'];
 
 export const ROOMS: readonly Room[] = [
   { room: 'errors', imports: [], outside: [] },
   { room: 'process-wide', imports: [], outside: [] },
   { room: 'url-schemes', imports: [], outside: [] },
-  { room: 'shown', imports: ['url-schemes'], outside: [] },
-  // Which of the names that there are was probably meant.
-  { room: 'nearest', imports: [], outside: [] },
-  { room: 'option-faults', imports: ['errors', 'shown', 'nearest'], outside: [] },
+  { room: 'messages', imports: ['url-schemes'], outside: [] },
+  { room: 'options', imports: ['errors', 'messages'], outside: [] },
   // Numbers in, ids out; from left to right: text <- layout <- seat <- generator.
   { room: 'core/clock', imports: [], outside: [] },
   { room: 'core/id-words', imports: [], outside: [] },
   {
     room: 'core/text',
-    imports: ['core/id-words', 'option-faults', 'errors', 'shown'],
+    imports: ['core/id-words', 'options', 'errors', 'messages'],
     outside: [],
   },
-  { room: 'core/layout', imports: ['core/text', 'option-faults', ...BELOW_CORE], outside: [] },
+  { room: 'core/layout', imports: ['core/text', 'options', ...BELOW_CORE], outside: [] },
   { room: 'core/seat', imports: ['core/layout', ...BELOW_CORE], outside: [] },
   {
     room: 'core/generator',
-    imports: ['core/seat', 'core/layout', 'core/text', 'option-faults', ...BELOW_CORE],
+    imports: ['core/seat', 'core/layout', 'core/text', 'options', ...BELOW_CORE],
     outside: [],
   },
   // Names only: the entry `nestjs-snowflake/core`.
   { room: 'core/index', imports: ['core', 'errors'], outside: [] },
   // Time, timers and chance as ports; who this process is.
-  { room: 'patience', imports: [], outside: [] },
+  { room: 'time', imports: [], outside: [] },
   // What the option `generator` takes; types, and how a value is told.
-  { room: 'generator-kind', imports: [], typesOf: ['core', 'patience'], outside: [] },
-  { room: 'lease', imports: ['patience', 'core', 'errors', 'shown', 'process-wide'], outside: [] },
+  { room: 'generator', imports: [], typesOf: ['core', 'time'], outside: [] },
+  { room: 'lease', imports: ['time', 'core', 'errors', 'messages', 'process-wide'], outside: [] },
+  // Rows with compare-and-swap, which every store of rows offers, and the clock it tells.
+  {
+    room: 'rows',
+    imports: ['time', 'core', 'errors', 'messages'],
+    typesOf: ['lease'],
+    outside: [],
+  },
   // What every store does, without a store: it answers in the words of the contract of lease.
   {
     room: 'registry',
-    imports: ['lease', 'patience', 'core', 'errors', 'shown'],
+    imports: ['rows', 'lease', 'time', 'core', 'errors', 'messages'],
     outside: ['node:crypto'],
   },
   // Counters, without a store; they share the clock that never goes back.
   {
     room: 'counters',
-    imports: ['generator-kind', 'option-faults', 'registry', 'patience', 'core', 'errors', 'shown'],
+    imports: ['generator', 'options', 'registry', 'rows', 'time', 'core', 'errors', 'messages'],
     outside: ['node:crypto'],
   },
   // Locks, without a store: contract and rules, and whoever holds them.
   {
     room: 'lock',
-    imports: ['option-faults', 'registry', 'patience', 'core', 'errors', 'shown', 'process-wide'],
+    imports: ['options', 'registry', 'rows', 'time', 'core', 'errors', 'messages', 'process-wide'],
     outside: ['node:async_hooks', 'node:crypto'],
   },
   // The store's clock of a registry in this process is the clock of this process.
   {
-    room: 'backends/memory',
+    room: 'stores/memory',
     imports: [
       'counters',
       'lock',
-      'option-faults',
+      'options',
       'registry',
+      'rows',
       'lease',
       'core',
       'errors',
-      'shown',
+      'messages',
       'process-wide',
     ],
     outside: [],
   },
   // The store's clock of a registry on this host is the clock of this host.
   {
-    room: 'backends/host',
-    imports: ['option-faults', 'registry', 'lease', 'core', 'errors', 'shown', 'url-schemes'],
+    room: 'stores/host',
+    imports: ['options', 'registry', 'rows', 'lease', 'core', 'errors', 'messages', 'url-schemes'],
     outside: ['node:fs/promises', 'node:path'],
   },
   // The table of URL schemes loads the backend that a URL names, and no other.
   {
-    room: 'backends/schemes',
-    imports: ['lease', 'errors', 'shown', 'url-schemes'],
-    typesOf: ['registry', 'counters', 'lock', 'generator-kind'],
-    loads: ['backends', 'counters'],
+    room: 'stores/schemes',
+    imports: ['lease', 'errors', 'messages', 'url-schemes'],
+    typesOf: ['registry', 'counters', 'lock', 'generator'],
+    loads: ['stores', 'counters'],
     outside: [],
   },
   {
-    room: 'backends',
+    room: 'stores',
     imports: [
       'counters',
       'lock',
-      'option-faults',
+      'options',
       'registry',
+      'rows',
       'lease',
-      'patience',
+      'time',
       'errors',
-      'shown',
+      'messages',
       'url-schemes',
       'process-wide',
     ],
-    typesOf: ['generator-kind'],
+    typesOf: ['generator'],
     outside: [],
   },
   {
     room: 'nest',
     imports: [
-      'backends/schemes',
-      'generator-kind',
+      'stores/schemes',
+      'generator',
       'core',
       'lease',
       'lock',
-      'option-faults',
-      'nearest',
-      'patience',
+      'options',
+      'time',
       'errors',
-      'shown',
+      'messages',
       'process-wide',
     ],
     outside: ['@nestjs/common', '@nestjs/core', '@nestjs/schedule'],
   },
   // The text of an id on its way to and from any driver.
-  { room: 'orm/exact-text', imports: ['core', 'errors', 'shown'], outside: [] },
+  { room: 'orm/exact-text', imports: ['core', 'errors', 'messages'], outside: [] },
   {
     room: 'orm/typeorm',
-    imports: ['orm/exact-text', 'nest', 'nearest', 'core', 'errors', 'shown', 'process-wide'],
+    imports: ['orm/exact-text', 'nest', 'options', 'core', 'errors', 'messages', 'process-wide'],
     outside: ['typeorm', '@nestjs/common', '@nestjs/core'],
   },
   // Both are known by shape, so nothing of them is imported.
-  { room: 'orm/prisma', imports: ['nest', 'option-faults', 'errors', 'shown'], outside: [] },
+  { room: 'orm/prisma', imports: ['nest', 'options', 'errors', 'messages'], outside: [] },
   { room: 'orm/drizzle', imports: ['orm/exact-text', 'core'], outside: [] },
   {
     room: 'http',
-    imports: ['core', 'option-faults', 'errors', 'shown'],
+    imports: ['core', 'options', 'errors', 'messages'],
     outside: ['@nestjs/common', 'rxjs', 'rxjs/operators'],
   },
   {
     room: 'api-keys',
-    imports: ['core', 'option-faults', 'errors', 'shown'],
+    imports: ['core', 'options', 'errors', 'messages'],
     outside: ['@nestjs/common', 'node:crypto', 'node:zlib'],
   },
   {
     room: 'health',
-    imports: ['nest', 'option-faults'],
-    typesOf: ['generator-kind', 'lease', 'core'],
+    imports: ['nest', 'options'],
+    typesOf: ['generator', 'lease', 'core'],
     outside: ['@nestjs/common', '@nestjs/core', '@nestjs/terminus'],
   },
   {
     room: 'metrics',
-    imports: ['nest', 'lease', 'option-faults', 'patience', 'process-wide'],
-    typesOf: ['generator-kind', 'core', 'lock'],
+    imports: ['nest', 'lease', 'options', 'time', 'process-wide'],
+    typesOf: ['generator', 'core', 'lock'],
     outside: ['@nestjs/common'],
   },
   {
     room: 'dashboard',
-    imports: ['nest', 'health', 'core', 'lease', 'option-faults', 'patience', 'errors', 'shown'],
-    typesOf: ['generator-kind', 'lock'],
+    imports: ['nest', 'health', 'core', 'lease', 'options', 'time', 'errors', 'messages'],
+    typesOf: ['generator', 'lock'],
     outside: ['@nestjs/common', '@nestjs/core'],
   },
   {
     room: 'cli',
     imports: [
-      'backends/schemes',
+      'stores/schemes',
       'api-keys',
       'core',
       'lease',
-      'patience',
+      'options',
+      'time',
       'registry',
-      'nearest',
       'errors',
-      'shown',
+      'messages',
       'url-schemes',
     ],
     typesOf: ['counters', 'lock'],
@@ -192,10 +198,10 @@ export const ROOMS: readonly Room[] = [
       'lock',
       'core',
       'lease',
-      'option-faults',
-      'patience',
+      'options',
+      'time',
       'errors',
-      'shown',
+      'messages',
       'process-wide',
     ],
     typesOf: ['nest'],
@@ -205,24 +211,22 @@ export const ROOMS: readonly Room[] = [
 
 /** Single files that may know more of the outside world than their room. */
 export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
-  'lib/backends/host/ordinal.support.ts': ['node:os'],
-  'lib/backends/host/private-address.ts': ['node:os'],
-  'lib/backends/host/folder-files.ts': ['node:crypto'],
-  'lib/backends/host/folder.support.ts': ['node:url'],
-  'lib/backends/redis/worker-ids/redis.support.ts': ['node:crypto'],
-  'lib/backends/redis/connection/redis-connection.ts': ['node:crypto'],
-  'lib/backends/etcd/connection/etcd-client.ts': ['node:events', 'node:http'],
-  'lib/backends/redis/connection/redis-hash.ts': ['node:crypto'],
-  'lib/backends/etcd/connection/etcd-url.ts': ['node:fs'],
-  'lib/backends/etcd/connection/http-request.ts': ['node:http', 'node:https'],
-  'lib/backends/etcd/worker-ids/etcd-store.ts': ['node:crypto'],
-  'lib/backends/etcd/locks/etcd-lock-reader.ts': ['node:crypto'],
-  'lib/backends/sql/connection/sql-url.ts': ['node:fs', 'node:net'],
-  'lib/backends/sql/dialects/sqlite.ts': ['node:fs'],
-  'lib/backends/sql/row-changes.ts': ['node:crypto'],
-  'lib/backends/sql/sql-session.ts': ['node:crypto'],
-  'lib/backends/sql/sql-keyed-rows.ts': ['node:crypto'],
-  'lib/backends/sql/locks/postgres-releases.ts': ['node:crypto'],
+  'lib/stores/host/ordinal.support.ts': ['node:os'],
+  'lib/stores/host/folder-files.ts': ['node:crypto'],
+  'lib/stores/host/folder.support.ts': ['node:url'],
+  'lib/stores/redis/redis.support.ts': ['node:crypto'],
+  'lib/stores/redis/redis-connection.ts': ['node:crypto'],
+  'lib/stores/etcd/etcd-client.ts': ['node:events', 'node:http'],
+  'lib/stores/redis/redis-options.ts': ['node:crypto'],
+  'lib/stores/etcd/etcd-settings.ts': ['node:fs'],
+  'lib/stores/etcd/http-request.ts': ['node:http', 'node:https'],
+  'lib/stores/etcd/etcd-store.ts': ['node:crypto'],
+  'lib/stores/etcd/etcd-lock-reader.ts': ['node:crypto'],
+  'lib/stores/sql/sql-url.ts': ['node:fs', 'node:net'],
+  'lib/stores/sql/dialects/sqlite.ts': ['node:fs'],
+  'lib/stores/sql/sql-rows.ts': ['node:crypto'],
+  'lib/stores/sql/sql-session.ts': ['node:crypto'],
+  'lib/stores/sql/postgres-releases.ts': ['node:crypto'],
   // Entries of their own, each behind an optional package.
   'lib/http/swagger.ts': ['@nestjs/swagger'],
   'lib/api-keys/swagger.ts': ['@nestjs/swagger'],
@@ -230,29 +234,24 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/http/class-transformer.ts': ['class-transformer'],
   'lib/http/zod.ts': ['zod'],
   'lib/http/graphql.ts': ['graphql'],
-  'lib/patience/process-identity.ts': ['node:crypto', 'node:os', 'node:v8'],
-  'lib/nest/application-name.ts': ['node:fs', 'node:path'],
-  'lib/nest/package-advice.ts': ['node:fs', 'node:path'],
+  'lib/time/process-identity.ts': ['node:crypto', 'node:os', 'node:v8'],
+  'lib/nest/resolve-options.ts': ['node:fs', 'node:path'],
+  'lib/nest/engine.ts': ['node:fs', 'node:path'],
 };
 
 /** Single files that may load a package by import() when it is needed, and name its types. */
 export const FILES_THAT_LOAD: Readonly<Record<string, readonly string[]>> = {
-  'lib/backends/redis/connection/redis-client.ts': ['ioredis'],
-  'lib/backends/sql/connection/open-client.ts': [
-    'pg',
-    'mysql2/promise',
-    'better-sqlite3',
-    'libsql',
-  ],
+  'lib/stores/redis/redis-client.ts': ['ioredis'],
+  'lib/stores/sql/open-client.ts': ['pg', 'mysql2/promise', 'better-sqlite3', 'libsql'],
 };
 
 /** The front door may name every room, because it only passes names on. */
 export const FRONT_DOOR = 'lib/index.ts';
 
 /** Folders of lib whose folders and files are rooms of their own. */
-const HOUSES: readonly string[] = ['core', 'backends', 'orm'];
+const HOUSES: readonly string[] = ['core', 'stores', 'orm'];
 
-/** The room a file of lib lies in, e.g. `core/seat`, `backends/redis`. */
+/** The room a file of lib lies in, e.g. `core/seat`, `stores/redis`. */
 export function roomOf(path: string): string {
   const [, first = '', second = ''] = path.replace(/\.\w+$/, '').split('/');
   return HOUSES.includes(first) ? `${first}/${second}` : first;

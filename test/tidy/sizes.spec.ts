@@ -8,10 +8,10 @@ const findings = (check: Check, path: string, text: string): string[] =>
 
 describe('lines of a file', () => {
   test.each([
-    ['lib/core/x.ts', 300],
-    ['sample-app/src/x.ts', 300],
-    ['test/x.spec.ts', 400],
-    ['lib/backends/redis/scripts/x.lua', 80],
+    ['lib/core/x.ts', 500],
+    ['sample-app/src/x.ts', 500],
+    ['test/x.spec.ts', 500],
+    ['lib/stores/redis/scripts/x.lua', 80],
   ])('%s may have %d', (path, wall) => {
     expect(findings(checkFileSizes, path, 'a;\n'.repeat(wall))).toEqual([]);
     expect(findings(checkFileSizes, path, 'a;\n'.repeat(wall + 1))).toEqual([
@@ -21,18 +21,18 @@ describe('lines of a file', () => {
 
   it('generated files and data are exempt', () => {
     const long = 'a;\n'.repeat(1000);
-    expect(findings(checkFileSizes, 'lib/backends/redis/scripts.generated.ts', long)).toEqual([]);
+    expect(findings(checkFileSizes, 'lib/stores/redis/scripts.generated.ts', long)).toEqual([]);
     expect(findings(checkFileSizes, 'test/vectors.json', long)).toEqual([]);
   });
 });
 
 describe('a long file of lib', () => {
   const long = (head: string, path = 'lib/core/x.ts'): string[] =>
-    findings(checkLongFiles, path, `/**\n * ${head}\n */\n${'a;\n'.repeat(200)}`);
+    findings(checkLongFiles, path, `/**\n * ${head}\n */\n${'a;\n'.repeat(350)}`);
 
   it('says at its head why it is one', () => {
     expect(long('The keeper.')).toEqual([
-      'lib/core/x.ts has 203 lines; split it, or say at its head why it is "in one file"',
+      'lib/core/x.ts has 353 lines; split it, or say at its head why it is "in one file"',
     ]);
     expect(long('The keeper, in one file since its states are read together.')).toEqual([]);
     expect(long('The keeper.', 'test/core/x.spec.ts')).toEqual([]);
@@ -44,7 +44,7 @@ describe('a long file of lib', () => {
     ['#!/usr/bin/env node\n// Packs it.\n', 1],
     ['// Packs it.\nrun();\n// In one file.\n', 1],
   ])('is asked of all that is no test: %j', (head, count) => {
-    const found = findings(checkLongFiles, 'scripts/x.cjs', head + 'a;\n'.repeat(200));
+    const found = findings(checkLongFiles, 'scripts/x.cjs', head + 'a;\n'.repeat(350));
     expect(found).toHaveLength(count);
   });
 });

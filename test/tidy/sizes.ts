@@ -9,11 +9,11 @@ import type { Check, Finding, TextFile } from './check.js';
 import { lineOf, treeOf, walk } from './syntax.js';
 
 /** From here on a file that is no test says at its head why it stays in one. */
-const ALARM_LINES = 200;
+const ALARM_LINES = 350;
 
 export const WALLS = {
-  fileLines: 300,
-  testFileLines: 400,
+  fileLines: 500,
+  testFileLines: 500,
   luaLines: 80,
   functionLines: 60,
   columns: 100,

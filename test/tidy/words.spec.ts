@@ -42,7 +42,7 @@ describe('code words', () => {
     ['lib/core/clock.ts', 'const now = Date.now;'],
     ['lib/core/x.ts', 'const then = new Date(0);'],
     ['lib/core/x.ts', 'const range = new DateRange();'],
-    ['lib/patience/timers.ts', 'setTimeout(f, 1);'],
+    ['lib/time/timers.ts', 'setTimeout(f, 1);'],
     ['lib/cli/x.ts', 'console.log(1); process.exit(1);'],
     ['lib/nest/x.ts', 'process.exitCode = 1;'],
     ['lib/core/x.ts', 'if (A.prototype === b) c();'],

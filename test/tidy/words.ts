@@ -52,8 +52,8 @@ const CODE_WORDS: readonly ForbiddenWord[] = [
   },
   {
     word: /\b(setTimeout|setInterval|setImmediate)\b/g,
-    where: libExcept('lib/patience/timers.ts'),
-    instead: 'timers are made in lib/patience/timers.ts',
+    where: libExcept('lib/time/timers.ts'),
+    instead: 'timers are made in lib/time/timers.ts',
   },
   {
     word: /\b(Date|performance)\.now\b|\bnew Date\b(\(\s*\)|(?!\s*\())|(?<!new )\bDate\(\)/g,
@@ -63,7 +63,7 @@ const CODE_WORDS: readonly ForbiddenWord[] = [
   {
     // The holder mixes it into its random text, as a number that nobody else has.
     word: /\bhrtime\b/g,
-    where: libExcept('lib/patience/process-identity.ts'),
+    where: libExcept('lib/time/process-identity.ts'),
     instead: 'time is read in lib/core/clock.ts',
   },
 ];

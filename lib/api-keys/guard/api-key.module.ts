@@ -14,11 +14,11 @@ import { ApiKeys } from '../key/api-keys.js';
 import { refuseFaults } from '../key/key-options.js';
 import { ApiKeyGuard } from './api-key.guard.js';
 import {
+  API_KEY_CONFIG,
   resolveGuardOptions,
   type ApiKeyConfig,
   type ApiKeyModuleOptions,
 } from './guard-options.js';
-import { API_KEY_CONFIG } from './tokens.js';
 
 /** What forRoot() and forRootAsync() take beside the options. */
 export interface ApiKeyModuleExtras {

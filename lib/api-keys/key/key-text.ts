@@ -7,9 +7,53 @@
  * its secret and an underscore after the prefix, two characters more, so that none becomes the
  * other by one character.
  */
+import { createHmac } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { ID_MAX, IdWords } from '../../core/id-words.js';
-import { SECRET_WIDTH, digits } from './base-62.js';
+import { RadixDigits } from '../../core/text/radix.js';
+import { BASE_62 } from '../../core/text/text-forms.js';
+
+/*
+ * Base 62 for API keys: the digits, and 256 bits as text of one width.
+ *
+ * Promise: equal bytes have equal texts and different bytes different ones. No BigInt is made: the
+ * number is divided by 62^5 in limbs of 16 bits, so that every step is an exact double.
+ */
+
+/** As many bytes as SHA-256 has, and a random secret. */
+export const SECRET_BYTES = 32;
+/** 62^43 is just above 2^256. */
+export const SECRET_WIDTH = 43;
+
+const digits = new RadixDigits(BASE_62);
+
+const LIMB = 2 ** 16;
+const PART_WIDTH = 5;
+const PART = 62 ** PART_WIDTH;
+const PART_COUNT = Math.ceil(SECRET_WIDTH / PART_WIDTH);
+
+/** 43 characters for 32 bytes. */
+export function base62Of(bytes: Uint8Array): string {
+  const limbs = new Float64Array(SECRET_BYTES / 2);
+  for (let at = 0; at < limbs.length; at++) limbs[at] = bytes[2 * at]! * 256 + bytes[2 * at + 1]!;
+  let text = '';
+  for (let part = 0; part < PART_COUNT; part++) text = partText(dividedByPart(limbs)) + text;
+  return text.slice(-SECRET_WIDTH);
+}
+
+/** Divides the number in place. @returns what is left over */
+function dividedByPart(limbs: Float64Array): number {
+  let rest = 0;
+  for (let at = 0; at < limbs.length; at++) {
+    const value = rest * LIMB + limbs[at]!;
+    const quotient = Math.floor(value / PART);
+    rest = value - quotient * PART;
+    limbs[at] = quotient;
+  }
+  return rest;
+}
+
+const partText = (part: number): string => digits.textOf(0, part).padStart(PART_WIDTH, '0');
 
 /** What a key says without any secret being known. */
 export interface ParsedApiKey {
@@ -88,3 +132,12 @@ const checkOf = (text: string): string => filled(0, crc32(text), CHECK_WIDTH);
 
 const filled = (high: number, low: number, width: number): string =>
   digits.textOf(high, low).padStart(width, digits.zero);
+
+/*
+ * HMAC in one place, so that the vectors of RFC 2202 and RFC 4231 are about every use of it:
+ * hashes with a pepper, derived keys, and keys of other systems.
+ */
+
+export function hmacOf(algorithm: 'md5' | 'sha256', secret: Uint8Array, message: string): Buffer {
+  return createHmac(algorithm, secret).update(message).digest();
+}

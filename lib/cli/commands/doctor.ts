@@ -9,9 +9,8 @@ import type { Finding, Level, RegistryInspector } from '../../registry/registry-
 import { GIVEN_LAYOUT_OPTIONS, layoutFrom, namesLayout } from '../layout-option.js';
 import type { Call, Command } from '../command.js';
 import { measured, registryFindings } from '../store/registry-findings.js';
-import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
-import type { ExitCode } from '../surroundings.js';
-import type { Colour, Painted } from '../terminal.js';
+import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
+import type { ExitCode, Colour, Painted } from '../terminal.js';
 
 const COLOUR_OF: Readonly<Record<Level, Colour>> = {
   ok: 'green',

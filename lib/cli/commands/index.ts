@@ -2,20 +2,13 @@
  * All commands, in the order in which the help lists them.
  */
 import type { Command } from '../command.js';
-import { countersCreate } from './counters-create.js';
-import { countersInspect, countersList } from './counters-list.js';
-import { decode } from './decode.js';
+import { countersCreate, countersInspect, countersList } from './counters.js';
+import { decode, encode, range } from './id.js';
 import { doctor } from './doctor.js';
-import { encode } from './encode.js';
-import { keyIssue } from './key-issue.js';
-import { keyRead } from './key-read.js';
+import { keyIssue, keyRead } from './key.js';
 import { layout } from './layout.js';
-import { locks } from './locks.js';
-import { locksCreate } from './locks-create.js';
-import { range } from './range.js';
-import { registryCreate } from './registry-create.js';
-import { registryInspect } from './registry-inspect.js';
-import { registrySettle } from './registry-settle.js';
+import { locks, locksCreate } from './locks.js';
+import { registryCreate, registryInspect, registrySettle } from './registry.js';
 import { release } from './release.js';
 import { sql } from './sql.js';
 import { workers } from './workers.js';

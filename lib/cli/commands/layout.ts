@@ -6,13 +6,20 @@
  */
 import { BitLayout, systemClock, type FieldSpec } from '../../core/index.js';
 import { epochText } from '../../core/layout/epoch.js';
-import { bitDiagram } from '../bit-diagram.js';
+import { bitDiagram } from '../describe-id.js';
 import { quoted, usageFault, type Call, type Command } from '../command.js';
-import { afterAdvice, afterFacts, afterRow, readMaxId } from '../layout-after.js';
-import { factRows, layoutFacts } from '../layout-facts.js';
-import { LAYOUT_OPTIONS, layoutFrom, readFields } from '../layout-option.js';
-import type { ExitCode } from '../surroundings.js';
-import { tableLines } from '../table.js';
+import {
+  afterAdvice,
+  afterFacts,
+  afterRow,
+  readMaxId,
+  factRows,
+  layoutFacts,
+  LAYOUT_OPTIONS,
+  layoutFrom,
+  readFields,
+} from '../layout-option.js';
+import { type ExitCode, tableLines } from '../terminal.js';
 
 export const layout: Command = {
   name: 'layout',

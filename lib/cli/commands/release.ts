@@ -6,21 +6,19 @@
  */
 import { DATE_MS_MAX } from '../../core/layout/epoch.js';
 import type { WorkerLease, WorkerRecord } from '../../lease/distributed-support.js';
-import { shownName } from '../../shown.js';
+import { shownName } from '../../messages.js';
 import type {
   HolderProof,
   RegistryFacts,
   RegistryInspector,
   RegistryView,
 } from '../../registry/registry-view.js';
-import { usageFault, type Call, type Command } from '../command.js';
-import { confirm } from '../confirm.js';
+import { usageFault, type Call, type Command, readWhole } from '../command.js';
+import { confirm, spanText, utcText } from '../time-text.js';
 import { layoutOfFingerprint } from '../layout-option.js';
-import { readWhole } from '../options.js';
-import { noRegistryText } from '../store/registry-texts.js';
-import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
-import type { ExitCode } from '../surroundings.js';
-import { spanText, utcText } from '../time-text.js';
+import { noRegistryText } from '../store/registry-findings.js';
+import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
+import type { ExitCode } from '../terminal.js';
 
 /**
  * A release lowers the ceiling to the last id that was made. Only the holder knows that id, so this

@@ -3,15 +3,12 @@
  *
  * It connects to nothing. The worker id is the operator's to keep: no generator may lease it.
  */
+import type { BitLayout } from '../../core/index.js';
 import { isSnowflakeError } from '../../errors.js';
+import { suggestion } from '../../options.js';
 import { quoted, usageFault, type Call, type Command, type Options } from '../command.js';
 import { LAYOUT_OPTIONS, layoutFrom } from '../layout-option.js';
-import { suggestion } from '../../nearest.js';
-import { idNumbers, type IdNumbers } from '../sql/id-numbers.js';
-import { mariadbIds } from '../sql/mariadb-ids.js';
-import { postgresIds } from '../sql/postgres-ids.js';
-import type { ExitCode } from '../surroundings.js';
-import type { BitLayout } from '../../core/index.js';
+import type { ExitCode } from '../terminal.js';
 
 interface Dialect {
   readonly call: (name: string) => string;
@@ -92,4 +89,120 @@ function numbersOf(layout: BitLayout, workerId: number): IdNumbers {
     if (isSnowflakeError(error)) throw usageFault(error.message);
     throw error;
   }
+}
+
+/*
+ * What functions in SQL compute with: a layout as shifts and constants.
+ *
+ * All that changes from id to id is one number, the tick above the sequence, which a sequence of
+ * the database keeps. The rest of an id is the worker id, and 0 in the fields of callers.
+ */
+
+interface IdNumbers {
+  readonly epochMs: number;
+  readonly unitMs: number;
+  /** Bits of the sequence, which are the lowest of the number. */
+  readonly sequenceBits: number;
+  readonly sequenceMax: number;
+  /** The largest number. */
+  readonly numberMax: bigint;
+  /** An id of a number, as SQL. */
+  idOf(number: string): string;
+}
+
+/** @throws SnowflakeError ARGUMENT_INVALID for a worker id that the layout has not */
+function idNumbers(layout: BitLayout, workerId: number): IdNumbers {
+  const { timestamp, sequence, epochMs, unitMs } = layout;
+  const worker = layout.compose({ timestampMs: epochMs, workerId });
+  return {
+    epochMs,
+    unitMs,
+    sequenceBits: sequence.bits,
+    sequenceMax: sequence.max,
+    numberMax: 2n ** BigInt(timestamp.bits + sequence.bits) - 1n,
+    idOf(number) {
+      const time = `((${number} >> ${sequence.bits}) << ${timestamp.shift})`;
+      const inTick = `((${number} & ${sequence.max}) << ${sequence.shift})`;
+      return `${time} | ${worker} | ${inTick}`;
+    },
+  };
+}
+
+/*
+ * A procedure for MariaDB that makes ids of one worker id.
+ *
+ * Promise: no two calls return one id, whatever the clock, rollbacks and other sessions do: each
+ * number is from NEXTVAL, which gives none twice, and SETVAL only ever raises what comes next. No
+ * lock is taken. It is a procedure, because SETVAL takes no variable and a function may not build
+ * a statement.
+ */
+
+/** The largest value that a sequence there may have. */
+const SEQUENCE_MAX = 2n ** 63n - 2n;
+
+function mariadbIds(name: string, numbers: IdNumbers): string[] {
+  const { epochMs, unitMs, sequenceBits, numberMax } = numbers;
+  const last = `${name}_last`;
+  const max = numberMax < SEQUENCE_MAX ? numberMax : SEQUENCE_MAX;
+  return [
+    `CREATE SEQUENCE ${last} START WITH 1 MINVALUE 1 MAXVALUE ${max} NOCACHE NOCYCLE;`,
+    '',
+    'DELIMITER $$',
+    `CREATE PROCEDURE ${name}(OUT id BIGINT) MODIFIES SQL DATA SQL SECURITY DEFINER`,
+    'BEGIN',
+    '  DECLARE reached BIGINT DEFAULT',
+    '    GREATEST(0, FLOOR((',
+    `      TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000 - ${epochMs}`,
+    `    ) / ${unitMs})) << ${sequenceBits};`,
+    `  DECLARE number BIGINT DEFAULT NEXTVAL(${last});`,
+    '  IF number < reached THEN',
+    '    -- Does nothing where another session was quicker.',
+    `    EXECUTE IMMEDIATE CONCAT('DO SETVAL(${last}, ', reached, ', 0)');`,
+    `    SET number = NEXTVAL(${last});`,
+    '  END IF;',
+    `  SET id = ${numbers.idOf('number')};`,
+    'END $$',
+    'DELIMITER ;',
+  ];
+}
+
+/*
+ * A function for PostgreSQL that makes ids of one worker id.
+ *
+ * Promise: no two calls return one id, whatever the clock, rollbacks and other sessions do. Reading
+ * the last number, the clock, and storing the next one happen under one lock; setval is never
+ * rolled back. The lock is of a block that is always rolled back, so that it is free again at once
+ * and not at the end of the caller's transaction.
+ */
+
+/** The first half of the lock's key, for all functions made here; "SNOW" in ASCII. */
+const LOCK_CLASS = 0x534e4f57;
+
+/** @param name with its schema */
+function postgresIds(name: string, numbers: IdNumbers): string[] {
+  const { epochMs, unitMs, sequenceBits, numberMax } = numbers;
+  const last = `${name}_last`;
+  return [
+    `CREATE SEQUENCE ${last} AS bigint MINVALUE 0 MAXVALUE ${numberMax} START 0 NO CYCLE;`,
+    '',
+    `CREATE FUNCTION ${name}() RETURNS bigint`,
+    'LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER',
+    'SET search_path = pg_catalog, pg_temp AS $$',
+    'DECLARE',
+    '  number bigint;',
+    'BEGIN',
+    '  BEGIN',
+    `    PERFORM pg_advisory_xact_lock(${LOCK_CLASS}, '${last}'::regclass::oid::int);`,
+    '    SELECT greatest(last_value + 1, floor((',
+    `        extract(epoch FROM clock_timestamp()) * 1000 - ${epochMs}`,
+    `      ) / ${unitMs})::bigint << ${sequenceBits})`,
+    `      INTO number FROM ${last};`,
+    `    PERFORM setval('${last}', number);`,
+    '    -- Undoes this block and with it the lock, but not setval.',
+    `    RAISE EXCEPTION USING ERRCODE = 'SF001';`,
+    `  EXCEPTION WHEN SQLSTATE 'SF001' THEN NULL;`,
+    '  END;',
+    `  RETURN ${numbers.idOf('number')};`,
+    'END $$;',
+  ];
 }

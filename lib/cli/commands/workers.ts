@@ -4,13 +4,11 @@
  * Promise: it reads the registry once, keeps no more than --limit says, and changes nothing.
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
-import { cutName } from '../../shown.js';
+import { cutName } from '../../messages.js';
 import { usageFault, type Call, type Command } from '../command.js';
-import { occupancyOf, occupancyText } from '../store/occupancy.js';
-import { noRegistryText } from '../store/registry-texts.js';
-import { SUPPORT_OPTIONS, withStore } from '../store/support-option.js';
-import type { ExitCode } from '../surroundings.js';
-import { tableLines } from '../table.js';
+import { occupancyOf, occupancyText, noRegistryText } from '../store/registry-findings.js';
+import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
+import { type ExitCode, tableLines } from '../terminal.js';
 import { spanText, utcText } from '../time-text.js';
 
 /** More than a fleet has, and little to keep. */

@@ -3,8 +3,8 @@
  * read. The measurement asks a few times and keeps the quickest answer, whose time is known best.
  */
 import { systemClock } from '../../core/index.js';
-import { isContested } from '../../lease/contested-layout.js';
 import { LEASE_DEFAULTS } from '../../lease/lease-options.js';
+import { isContested } from '../../lease/lease-texts.js';
 import { VERSION } from '../../registry/opening.js';
 import {
   finding,
@@ -15,8 +15,6 @@ import {
 } from '../../registry/registry-view.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import { spanText, utcText } from '../time-text.js';
-import { occupancyOf, occupancyText, type Occupancy } from './occupancy.js';
-import { UNFINISHED } from './registry-texts.js';
 
 const READS = 5;
 /** A quarter of what a call of an application may take: the rest is for a bad day. */
@@ -26,7 +24,7 @@ const FREE_SHARE_MIN = 0.1;
 /** A store whose clock was set back by more than this has a fault of its own. */
 const SLEW_MS_MAX = 1000;
 
-export interface Measurement {
+interface Measurement {
   readonly view: RegistryView;
   readonly findings: readonly Finding[];
 }
@@ -160,4 +158,50 @@ function workersFinding(occupancy: Occupancy): Finding {
   }
   const advice = 'A rollout that starts new processes before it ends old ones may run out.';
   return finding('warning', 'worker ids', `${text} ${advice}`);
+}
+
+/*
+ * What commands say of a registry that is not there, or not whole, so that all of them say the
+ * same.
+ */
+
+/** A namespace that is misspelt looks like one that nobody has used yet. */
+export function noRegistryText(key: string): string {
+  return `There is no registry yet (${key}); nobody has leased anything. Is the namespace right?`;
+}
+
+export const UNFINISHED =
+  'A script started to create this registry and did not finish, because its user lacked a right ' +
+  'or the server stopped. It counts as absent: the next process creates it again, and nothing ' +
+  'has to be deleted.';
+
+/*
+ * How many worker ids a registry has, and how many of them can be leased now, counted from what the
+ * registry remembers. Where its fingerprint cannot be read the whole number is unknown, and so is
+ * what is free.
+ */
+
+interface Occupancy {
+  /** Held by a process. */
+  readonly held: number;
+  /** Held by nobody, but used up to a time that has not come yet. */
+  readonly pending: number;
+  readonly free?: number;
+  readonly workers?: number;
+}
+
+export function occupancyOf({ facts, workers: records }: RegistryView): Occupancy {
+  const taken = records.filter(({ freeInMs }) => freeInMs > 0);
+  const held = taken.filter(({ holder }) => holder !== undefined).length;
+  const layout = facts && layoutOfFingerprint(facts.fingerprint);
+  const pending = taken.length - held;
+  if (layout === undefined) return { held, pending };
+  const workers = layout.workerIdMax + 1;
+  return { held, pending, free: Math.max(0, workers - taken.length), workers };
+}
+
+export function occupancyText({ held, pending, free, workers }: Occupancy): string {
+  const parts = [`${held} held`, ...(pending > 0 ? [`${pending} not held but not free yet`] : [])];
+  if (free !== undefined) parts.push(`${free} of ${workers} free`);
+  return `${parts.join(', ')}.`;
 }

@@ -5,17 +5,22 @@
  * Promise: every id's tick lies in a range of the seat, (tick, sequence) strictly rises within a
  * range, and nothing is allocated but the id. A wrong clock makes the time in ids wrong, no more.
  */
-import type { BitLayout } from '../layout/bit-layout.js';
-import { Block, BlockTaker } from './block-taker.js';
-import { callWords, withCallFields, type CallFields } from './call-words.js';
+import { refuse, unknownNames } from '../../options.js';
 import { systemClock, type Clock } from '../clock.js';
-import { refuse, unknownNames } from '../../option-faults.js';
-import { DecimalText } from '../text/decimal.js';
-import { checkedCount, tooWideForNumber } from './generator-errors.js';
 import { HIGH_WORD, IdWords, LOW_WORD } from '../id-words.js';
-import type { IdSource } from './id-source.js';
-import { KeptIds, type Moment } from './kept-ids.js';
+import type { BitLayout } from '../layout/bit-layout.js';
+import { isSharedLease, joinSeat, notShared, type SharedLease } from '../seat/shared-lease.js';
 import type { SeatedRange, WorkerSeat } from '../seat/worker-seat.js';
+import { DecimalText } from '../text/decimal.js';
+import { Block, BlockTaker } from './block-taker.js';
+import {
+  callWords,
+  checkedCount,
+  tooWideForNumber,
+  withCallFields,
+  type CallFields,
+  type IdSource,
+} from './id-source.js';
 
 /** Options of a SnowflakeGenerator that is used without Nest. */
 export interface GeneratorOptions {
@@ -296,4 +301,73 @@ export class SnowflakeGenerator implements IdSource {
     this.workerHigh = words.high;
     this.workerLow = words.low;
   }
+}
+
+/*
+ * The ids of a batch that failed half way: taken, and in nobody's hands.
+ *
+ * Promise: the next batch begins with them where nothing was made since and the range they lie in
+ * is still the one in use; so ids rise, and none outlives a lease that was dropped.
+ */
+
+/** Between two batches: whether ids were made, and the lease is the same. */
+export interface Moment {
+  /** That of the range in use. */
+  readonly rangeNumber: number;
+  readonly issuedCount: number;
+}
+
+const NEVER: Moment = { rangeNumber: -1, issuedCount: -1 };
+
+export class KeptIds {
+  private ids: readonly bigint[] = [];
+  private since = NEVER;
+
+  get isEmpty(): boolean {
+    return this.ids.length === 0;
+  }
+
+  keep(ids: readonly bigint[], now: Moment): void {
+    this.ids = ids;
+    this.since = now;
+  }
+
+  /** Up to `count` of them; the rest is kept. */
+  take(count: number, { rangeNumber, issuedCount }: Moment): bigint[] {
+    const { since } = this;
+    const isGood = since.rangeNumber === rangeNumber && since.issuedCount === issuedCount;
+    const taken = isGood ? this.ids.slice(0, count) : [];
+    this.ids = isGood ? this.ids.slice(count) : [];
+    return taken;
+  }
+}
+
+/*
+ * A generator in a worker thread, on the lease of the thread that started it.
+ *
+ * It asks no store and holds nothing: the thread that holds the lease renews it and gives it back.
+ */
+
+/**
+ * A generator for a worker thread without Nest, on the lease of the thread that started it.
+ * @throws SnowflakeError CONFIG_INVALID for anything but `IdMaker.sharedLease`, which cannot be
+ * sent to another process.
+ * @example
+ * ```ts
+ * import { workerData } from 'node:worker_threads';
+ * import { joinSharedLease, type SharedLease } from 'nestjs-snowflake/core';
+ *
+ * const ids = joinSharedLease((workerData as { ids: SharedLease }).ids);
+ * ids.nextIdString();
+ * ```
+ */
+export function joinSharedLease(
+  shared: SharedLease,
+  clock: Clock = systemClock,
+): SnowflakeGenerator {
+  if (!isSharedLease(shared)) throw notShared(shared);
+  const seat = joinSeat(shared);
+  const { aheadMsMax, sequenceStart } = shared;
+  const options = { aheadMsMax, sequenceStart, clock: seat.anchored(clock) };
+  return new SnowflakeGenerator(seat, options);
 }

@@ -6,16 +6,21 @@
  * compose are inverse to each other. What the bits are filled with is left to the generator.
  */
 import { SnowflakeError } from '../../errors.js';
-import { unknownNames } from '../../option-faults.js';
-import { shownShort } from '../../shown.js';
+import { shown, shownShort } from '../../messages.js';
+import { unknownNames } from '../../options.js';
 import { systemClock, type Clock } from '../clock.js';
 import { IdWords } from '../id-words.js';
 import { readDecimal } from '../text/decimal.js';
 import { DATE_MS_MAX, DEFAULT_EPOCH_MS, readEpoch, type Epoch } from './epoch.js';
 import { fingerprintOf } from './fingerprint.js';
-import { idSpan, type IdSpan } from './id-span.js';
-import { LayoutField, checkedPart, invalidPart } from './layout-field.js';
-import { fieldsFaults, placeFields, type FieldSpec } from './layout-fields.js';
+import {
+  checkedPart,
+  fieldsFaults,
+  invalidPart,
+  LayoutField,
+  placeFields,
+  type FieldSpec,
+} from './layout-fields.js';
 
 /**
  * Epoch, length of a tick and fields of a layout. They are part of every id and must never change.
@@ -287,4 +292,53 @@ function invalidLayout(faults: readonly string[]): SnowflakeError {
   return new SnowflakeError('CONFIG_INVALID', `The layout is not sound. ${faults.join(' ')}`, {
     details: { faults },
   });
+}
+
+/*
+ * The ids of a span of time, for `WHERE id BETWEEN first AND last`.
+ *
+ * Promise: every id whose tick touches the span lies in it, and no other id of the layout does.
+ */
+
+/** Both inclusive; empty where `first` is greater than `last`. */
+interface IdSpan {
+  readonly first: bigint;
+  readonly last: bigint;
+}
+
+const EMPTY: IdSpan = { first: 1n, last: 0n };
+
+/**
+ * @throws SnowflakeError ARGUMENT_INVALID for an invalid Date, or fields that do not begin with
+ * time
+ */
+function idSpan(
+  fields: readonly LayoutField[],
+  from: Date,
+  to: Date,
+  tickOf: (ms: number) => number,
+): IdSpan {
+  const [timestamp] = fields;
+  if (timestamp?.role !== 'timestamp') throw notInOrderOfTime(fields);
+  const first = Math.max(0, tickOf(checkedDate('from', from)));
+  const last = Math.min(timestamp.max, tickOf(checkedDate('to', to)));
+  if (first > last) return EMPTY;
+  const tick = 2n ** BigInt(timestamp.shift);
+  return { first: BigInt(first) * tick, last: (BigInt(last) + 1n) * tick - 1n };
+}
+
+function checkedDate(name: string, date: Date): number {
+  if (date instanceof Date && !Number.isNaN(date.getTime())) return date.getTime();
+  throw new SnowflakeError(
+    'ARGUMENT_INVALID',
+    `Expected \`${name}\` to be a valid Date, got ${shown(date)}.`,
+  );
+}
+
+function notInOrderOfTime([first]: readonly LayoutField[]): SnowflakeError {
+  return new SnowflakeError(
+    'ARGUMENT_INVALID',
+    `A span of time is not one range of ids in a layout whose first field is ` +
+      `\`${first!.name}\`. Query each value of that field by itself.`,
+  );
 }

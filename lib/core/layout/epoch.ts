@@ -5,8 +5,8 @@
  * message that says what is wrong with it. Never "now", never the zone of the machine that reads
  * it.
  */
-import { refuse, unknownNames } from '../../option-faults.js';
-import { shown } from '../../shown.js';
+import { shown } from '../../messages.js';
+import { refuse, unknownNames } from '../../options.js';
 
 /**
  * The moment that timestamps are counted from: a Date, an ISO text, or Unix ms. It must not be in

@@ -6,8 +6,7 @@
  * equal ids. Names are not in it.
  */
 import { epochText } from './epoch.js';
-import type { LayoutField } from './layout-field.js';
-import type { FieldSpec } from './layout-fields.js';
+import type { FieldSpec, LayoutField } from './layout-fields.js';
 
 const FINGERPRINT = /^((?:[tswc]\d{1,2}-)*[tswc]\d{1,2})\/(\d{1,7})ms@(\d{1,15})$/;
 const FIELD_NAMES: Readonly<Record<string, string>> = {
@@ -18,7 +17,7 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
 };
 
 /** What a fingerprint says, as the options of a layout. */
-export interface FingerprintParts {
+interface FingerprintParts {
   readonly epoch: string;
   readonly unitMs: number;
   /** Named after their role. */

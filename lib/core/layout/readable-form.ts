@@ -6,10 +6,9 @@
  * comes twice a year could not be read back.
  */
 import { SnowflakeError } from '../../errors.js';
-import { refuse, unknownNames } from '../../option-faults.js';
-import { quoted, shownShort } from '../../shown.js';
-import { decodedBy, notTextRefusal } from '../text/refusal.js';
-import type { TextForm } from '../text/text-form.js';
+import { quoted, shownShort } from '../../messages.js';
+import { refuse, unknownNames } from '../../options.js';
+import { decodedBy, notTextRefusal, type TextForm } from '../text/text-form.js';
 import type { BitLayout } from './bit-layout.js';
 import { DATE_MS_MAX } from './epoch.js';
 

@@ -4,7 +4,7 @@
  * Promise: the ids of one setting of the fixed fields are one unbroken span, so that a registry
  * can hand them out without knowing the fields.
  */
-import { shown } from '../../shown.js';
+import { shown } from '../../messages.js';
 import type { BitLayout } from './bit-layout.js';
 
 /** Inclusive on both sides. */

@@ -6,12 +6,11 @@
  * it would hear from its own generator.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shown } from '../../shown.js';
+import { shown } from '../../messages.js';
 import { BitLayout } from '../layout/bit-layout.js';
 import { epochText } from '../layout/epoch.js';
 import type { FieldSpec } from '../layout/layout-fields.js';
-import type { LeaseSignals } from './lease-signals.js';
-import { SeatWords, isSeatMemory } from './seat-words.js';
+import { isSeatMemory, SeatWords, type LeaseSignals } from './seat-memory.js';
 import { WorkerSeat, type SeatWatch } from './worker-seat.js';
 
 /** Plain data that `workerData` and `postMessage` carry to another thread of this process. */

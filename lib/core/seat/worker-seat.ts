@@ -5,25 +5,26 @@
  *
  * Promise: no tick outside a granted range is ever offered, and no id to two generators.
  */
-import type { SnowflakeError } from '../../errors.js';
+import { SnowflakeError } from '../../errors.js';
 import type { Clock } from '../clock.js';
 import type { BitLayout } from '../layout/bit-layout.js';
-import { AnchoredClock } from './anchored-clock.js';
-import { LeaseSignals } from './lease-signals.js';
-import { PlaceCursor, type FreePlace } from './place-cursor.js';
-import { RangeRing } from './range-ring.js';
-import { noteReach } from './reach.js';
-import { RunAheadCredit } from './run-ahead-credit.js';
 import {
   beginningOf,
   halfway,
   isBeginning,
+  RangeRing,
   seatedRange,
   type LeasedRange,
   type SeatedRange,
-} from './seated-range.js';
-import { notSeated, usedUp } from './seat-errors.js';
-import { SeatWords } from './seat-words.js';
+} from './range-ring.js';
+import {
+  AnchoredClock,
+  LeaseSignals,
+  PlaceCursor,
+  RunAheadCredit,
+  SeatWords,
+  type FreePlace,
+} from './seat-memory.js';
 
 export type { LeasedRange, SeatedRange };
 
@@ -275,4 +276,53 @@ export class WorkerSeat {
   private ceilingTickOf(ceilingMs: number): number {
     return Math.floor((ceilingMs - this.layout.epochMs) / this.layout.unitMs);
   }
+}
+
+/*
+ * What the seat says when it refuses an id.
+ *
+ * Promise: no id was made when one of these is thrown.
+ */
+
+function usedUp(workerId: number, ceilingMs: number | undefined): SnowflakeError {
+  return new SnowflakeError(
+    'LEASE_LOST',
+    `The leased range of worker id ${workerId} is used up and could not be renewed, so no id ` +
+      `was made. Ids can be made again when the store answers; use nextIdAsync() to wait.`,
+    { details: { workerId, ceilingMs } },
+  );
+}
+
+function notSeated(isClosed: boolean): SnowflakeError {
+  return new SnowflakeError(
+    'NOT_READY',
+    isClosed
+      ? 'The lease was given back, so no id was made.'
+      : 'No worker id is held yet, so no id was made. Wait until the application has started, ' +
+          'or use nextIdAsync().',
+    { retryable: !isClosed },
+  );
+}
+
+/*
+ * How far into the future this process makes ids: the latest time of any id that its generators
+ * have made or may make under the leases they hold.
+ *
+ * Promise: one number for all copies of the package in a process, which only rises. It widens what
+ * a check of ids lets in and decides nothing else; threads have one each.
+ */
+
+const KEY = Symbol.for('nestjs-snowflake:reach');
+
+const shared = globalThis as { [KEY]?: { ms: number } };
+const reach = (shared[KEY] ??= { ms: -Infinity });
+
+/** Unix ms; -Infinity as long as there is no generator. */
+export function reachMs(): number {
+  return reach.ms;
+}
+
+/** Ids up to this time may exist. A range without end says nothing: its ids do, one by one. */
+function noteReach(ms: number): void {
+  if (ms > reach.ms && ms !== Infinity) reach.ms = ms;
 }

@@ -5,7 +5,7 @@
  * separators are passed over, so the text of a form with a prefix has one too.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shownShort } from '../../shown.js';
+import { shownShort } from '../../messages.js';
 
 /** One way of making a check digit. */
 export interface CheckDigit {

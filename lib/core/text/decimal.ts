@@ -7,6 +7,8 @@
  * so that the last four digits and the rest each fit in a double; the rest changes once or twice a
  * millisecond and is kept. Promise: the text is that of `id.toString()`, and no other is read.
  */
+import { SnowflakeError } from '../../errors.js';
+import { shownShort } from '../../messages.js';
 import { ID_MAX, type IdWords } from '../id-words.js';
 
 const TAIL = 10_000;
@@ -72,4 +74,65 @@ const ID_MAX_TEXT = String(ID_MAX);
 export function isDecimalId(text: string): boolean {
   // Of two texts with as many digits the greater number is the greater text.
   return GRAMMAR.test(text) && (text.length < LENGTH_MAX || text <= ID_MAX_TEXT);
+}
+
+/*
+ * Whether a value is an id of any layout: a bigint from 0 to 2^63 - 1.
+ *
+ * The sign bit of a signed 64-bit integer stays 0, as databases have it.
+ */
+
+/** True for a bigint that is an id of some layout. */
+export function isId(value: unknown): value is bigint {
+  return typeof value === 'bigint' && value >= 0n && value <= ID_MAX;
+}
+
+/** The id itself, once it is known to be one. */
+export function checkedId(id: bigint): bigint {
+  if (isId(id)) return id;
+  throw new SnowflakeError('ID_INVALID', notAnIdText(id), { details: { value: id } });
+}
+
+export function notAnIdText(value: unknown): string {
+  return (
+    `Expected an id from 0 to ${ID_MAX}, got \`${shownShort(value)}\`. ` +
+    `Ids are bigint: decode a text first; a JavaScript number cannot hold every id.`
+  );
+}
+
+/*
+ * An id as eight bytes and back, for binary columns, keys and messages.
+ *
+ * The highest byte comes first, so that byte order is id order.
+ */
+
+/**
+ * Eight bytes, the highest first, so that byte order is id order.
+ * @throws SnowflakeError ID_INVALID for anything but a bigint from 0 to 2^63 - 1.
+ * @example
+ * ```ts
+ * import { idFromBytes, idToBytes } from 'nestjs-snowflake/core';
+ *
+ * idFromBytes(idToBytes(1428076403798048768n)); // 1428076403798048768n
+ * ```
+ */
+export function idToBytes(id: bigint): Uint8Array {
+  const bytes = new Uint8Array(8);
+  new DataView(bytes.buffer).setBigUint64(0, checkedId(id));
+  return bytes;
+}
+
+/**
+ * The id of eight bytes; the inverse of idToBytes.
+ * @throws SnowflakeError ID_INVALID for anything but eight bytes whose highest bit is 0.
+ */
+export function idFromBytes(bytes: Uint8Array): bigint {
+  if (!(bytes instanceof Uint8Array) || bytes.length !== 8) {
+    const length = bytes instanceof Uint8Array ? `${bytes.length} bytes` : shownShort(bytes);
+    throw new SnowflakeError(
+      'ID_INVALID',
+      `Expected the 8 bytes of an id as Uint8Array, got ${length}.`,
+    );
+  }
+  return checkedId(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0));
 }

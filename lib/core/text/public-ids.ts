@@ -6,10 +6,14 @@
  * key, wherever it was put. Who may see what an id names is not decided here.
  */
 import { SnowflakeError } from '../../errors.js';
-import { unknownNames } from '../../option-faults.js';
-import { shownShort } from '../../shown.js';
-import { OpaqueForm, type PublicIds } from './opaque-form.js';
-import { cipherOf, readKey, type PublicIdKey } from './public-id-key.js';
+import { quoted, shownShort } from '../../messages.js';
+import { unknownNames } from '../../options.js';
+import { IdWords } from '../id-words.js';
+import { checkedId } from './decimal.js';
+import { RadixDigits } from './radix.js';
+import { KEY_LENGTH, keyWords, Speck64 } from './speck.js';
+import { decodedBy, notTextRefusal, type TextForm } from './text-form.js';
+import { BASE_58 } from './text-forms.js';
 
 /** Options of publicIds(). */
 export interface PublicIdsOptions<Prefix extends string = string> {
@@ -102,4 +106,219 @@ function letterFault(letter: string): string | undefined {
 function writeKeyFault(writeKey: unknown, letters: readonly string[]): string | undefined {
   if (writeKey === '' || letters.includes(writeKey as string)) return undefined;
   return 'Expected `writeKey` to be one of the letters in `keys`.';
+}
+
+/*
+ * Keys of public ids: what a key may be, and the cipher of one prefix.
+ *
+ * Promise: no part of a key appears in a message. Each prefix has a key of its own, derived from
+ * the given one, so that one secret serves all kinds of ids and a number under two prefixes gives
+ * two texts that have nothing in common.
+ */
+
+/** 16 random bytes: as they are, as 32 hexadecimal digits, or as base64url. */
+export type PublicIdKey = Uint8Array | string;
+
+const HEX = /^[0-9a-f]{32}$/i;
+/** Of 22 characters the last has two bits; with more, one key would have several spellings. */
+const BASE64URL = /^[\w-]{21}[AQgw](==)?$/;
+const BASE64URL_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+
+/** The bytes of a key, or what is wrong with it in words. */
+function readKey(name: string, key: unknown): Uint8Array | string {
+  const bytes = typeof key === 'string' ? bytesOf(key) : key;
+  if (!(bytes instanceof Uint8Array) || bytes.length !== KEY_LENGTH) {
+    return (
+      `Expected \`${name}\` to be ${KEY_LENGTH} bytes, as Uint8Array, as 32 hexadecimal digits ` +
+      `or as 22 characters of base64url, got ${kindOf(key)}. Make one with openssl rand -hex 16.`
+    );
+  }
+  if (bytes.some((byte) => byte !== bytes[0])) return bytes;
+  return (
+    `Expected \`${name}\` to be ${KEY_LENGTH} random bytes, got ${KEY_LENGTH} equal ones. Make ` +
+    'one with openssl rand -hex 16.'
+  );
+}
+
+/** The cipher of one prefix. */
+function cipherOf(key: Uint8Array, prefix: string): Speck64 {
+  const cipher = new Speck64(keyWords(key));
+  const derived = [0, 1].flatMap((part) => partOfKey(cipher, part, prefix));
+  return new Speck64(Uint32Array.from(derived));
+}
+
+/** CBC-MAC of a prefix; its first block says which part of the key it is, and of what length. */
+function partOfKey(cipher: Speck64, part: number, prefix: string): [low: number, high: number] {
+  const words = new IdWords();
+  words.set(part, prefix.length);
+  cipher.encrypt(words);
+  for (let at = 0; at < prefix.length; at += 8) {
+    words.set(words.high ^ wordAt(prefix, at + 4), words.low ^ wordAt(prefix, at));
+    cipher.encrypt(words);
+  }
+  return [words.low, words.high];
+}
+
+/** Four characters of ASCII, the first lowest; 0 beyond the end. */
+function wordAt(text: string, from: number): number {
+  let word = 0;
+  for (let at = 0; at < 4; at++) word |= (text.charCodeAt(from + at) || 0) << (8 * at);
+  return word;
+}
+
+function bytesOf(text: string): Uint8Array | undefined {
+  if (HEX.test(text)) {
+    const byteAt = (at: number) => Number.parseInt(text.slice(2 * at, 2 * at + 2), 16);
+    return Uint8Array.from({ length: KEY_LENGTH }, (_, at) => byteAt(at));
+  }
+  if (!BASE64URL.test(text)) return undefined;
+  const digits = Array.from(text.slice(0, 22), (digit) => BASE64URL_DIGITS.indexOf(digit));
+  const bytes = new Uint8Array(KEY_LENGTH);
+  for (const at of bytes.keys()) {
+    // A byte lies in two digits of six bits.
+    const first = Math.floor((at * 8) / 6);
+    const both = (digits[first]! << 6) | digits[first + 1]!;
+    bytes[at] = both >> (12 - 8 - ((at * 8) % 6));
+  }
+  return bytes;
+}
+
+/** What was given instead of a key, without a character of it. */
+function kindOf(key: unknown): string {
+  if (key === undefined || key === null) return String(key);
+  if (typeof key === 'string') return `a text of ${key.length} characters, which is not shown`;
+  if (ArrayBuffer.isView(key)) return `${key.byteLength} bytes`;
+  return `a value of type ${typeof key}, which is not shown`;
+}
+
+/*
+ * A public id as text: an id is encrypted as one block of 64 bits and written in base 58.
+ *
+ * Promise: every id has one text for each key, a text that decodes is an id, a wrong text of any
+ * length is refused in the time of a short one, and neither JSON nor inspection shows a key. What
+ * keys and prefixes may be is left to public-ids.ts.
+ */
+
+/** The text of a public id: `PublicId<'ord'>` is `ord_${string}`. */
+export type PublicId<Prefix extends string = string> = `${Prefix}_${string}`;
+
+/** Any text from outside; but of the texts that the compiler knows only those of this prefix. */
+type Readable<Text extends string, Prefix extends string> = string extends Text
+  ? Text
+  : PublicId<Prefix>;
+
+/** The form of the public ids of one kind of thing. */
+export interface PublicIds<Prefix extends string = string> extends TextForm<PublicId<Prefix>> {
+  readonly prefix: Prefix;
+  readonly pattern: string;
+  /**
+   * @throws SnowflakeError ID_INVALID for another prefix, length or alphabet, for a number above
+   * 2^64 - 1, and for what this key did not write, as far as that can be seen.
+   */
+  decode<Text extends string>(text: Text & Readable<Text, Prefix>): bigint;
+  tryDecode<Text extends string>(text: Text & Readable<Text, Prefix>): bigint | undefined;
+  /** True for what `decode` reads. */
+  is(value: unknown): value is PublicId<Prefix>;
+}
+
+const BLOCK_BITS = 64;
+const HIGH_MAX = 2 ** 31 - 1;
+
+/** 58^11 is more than 2^64, so base 58 needs no more characters than base 62. */
+const digits = new RadixDigits(BASE_58);
+const WIDTH = digits.widthOf(BLOCK_BITS);
+const scratch = new IdWords();
+
+class OpaqueForm<Prefix extends string> implements PublicIds<Prefix> {
+  readonly name: string;
+  readonly prefix: Prefix;
+  readonly pattern: string;
+  /** What new texts begin with. */
+  readonly #head: PublicId<Prefix>;
+  readonly #writer: Speck64;
+  /** By letter; '' is the first key. */
+  readonly #ciphers: ReadonlyMap<string, Speck64>;
+
+  constructor(prefix: Prefix, ciphers: ReadonlyMap<string, Speck64>, writeKey: string) {
+    this.name = `${prefix}_`;
+    this.prefix = prefix;
+    this.#head = `${prefix}_${writeKey}`;
+    this.#ciphers = ciphers;
+    this.#writer = ciphers.get(writeKey)!;
+    this.pattern = `^${prefix}_${letterClass(ciphers)}${digits.classOf(() => true)}{${WIDTH}}$`;
+  }
+
+  encode(id: bigint): PublicId<Prefix> {
+    scratch.id = checkedId(id);
+    this.#writer.encrypt(scratch);
+    const text = digits.textOf(scratch.high, scratch.low).padStart(WIDTH, digits.zero);
+    return `${this.#head}${text}`;
+  }
+
+  decode(text: string): bigint {
+    return decodedBy(this, text);
+  }
+
+  tryDecode(text: string): bigint | undefined {
+    if (typeof text !== 'string' || !text.startsWith(this.name)) return undefined;
+    const from = text.length - WIDTH;
+    if (from < this.name.length || from > this.name.length + 1) return undefined;
+    const cipher = this.#ciphers.get(text.slice(this.name.length, from));
+    if (cipher === undefined || !digits.read(text, from, scratch)) return undefined;
+    cipher.decrypt(scratch);
+    return scratch.high <= HIGH_MAX ? scratch.id : undefined;
+  }
+
+  is(value: unknown): value is PublicId<Prefix> {
+    return this.tryDecode(value as string) !== undefined;
+  }
+
+  refusalOf(text: string): string {
+    const notText = notTextRefusal(this, text);
+    return (
+      notText ?? `Expected an id as ${this.name} text, got ${quoted(text)}${this.#faultOf(text)}`
+    );
+  }
+
+  #faultOf(text: string): string {
+    if (text === '') return ', which is empty. Check that the id was sent at all.';
+    if (!text.startsWith(this.name)) {
+      return `, which does not begin with "${this.name}". Check what kind of id it is.`;
+    }
+    const from = text.length - WIDTH;
+    const letter = text.slice(this.name.length, from);
+    if (from < this.name.length || !this.#hasLength(letter.length)) {
+      return (
+        `, which has ${text.length} characters. Such an id has ` +
+        `${this.#lengths().join(' or ')}. Check that all of it was sent, and nothing more.`
+      );
+    }
+    const stranger = digits.strangerIn(text, from, text.length);
+    if (stranger !== undefined) return stranger;
+    if (!this.#ciphers.has(letter)) {
+      return `, which names the key "${letter}", which is not among \`keys\`. Check the keys here.`;
+    }
+    if (!digits.read(text, from, scratch)) {
+      return ', which is larger than 2^64 - 1. Check that nothing was changed in it.';
+    }
+    return ', which this key did not write. Check that nothing was changed in it.';
+  }
+
+  #hasLength(letters: number): boolean {
+    return [...this.#ciphers.keys()].some((letter) => letter.length === letters);
+  }
+
+  #lengths(): number[] {
+    const lengths = [...this.#ciphers.keys()].map(
+      ({ length }) => this.name.length + length + WIDTH,
+    );
+    return [...new Set(lengths)].toSorted((a, b) => a - b);
+  }
+}
+
+/** The letters as a part of a regular expression; none for the first key. */
+function letterClass(ciphers: ReadonlyMap<string, Speck64>): string {
+  const letters = [...ciphers.keys()].join('');
+  if (letters === '') return '';
+  return ciphers.has('') ? `[${letters}]?` : `[${letters}]`;
 }

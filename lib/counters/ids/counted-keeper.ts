@@ -5,31 +5,39 @@
  * Promise: callers of one turn of the event loop share a call, and each store has one call under
  * way at most. A store that is away, hangs or lost its counter costs time, never an id twice.
  */
-import { callWords } from '../../core/generator/call-words.js';
-import { checkedCount } from '../../core/generator/generator-errors.js';
-import type { CallFields } from '../../core/generator/call-words.js';
+import { callWords, checkedCount, type CallFields } from '../../core/generator/id-source.js';
 import type { BitLayout } from '../../core/layout/bit-layout.js';
 import type { SnowflakeError } from '../../errors.js';
 import {
   NO_WORKER,
+  type GeneratorKind,
   type GeneratorListener,
+  type GeneratorState,
+  type GeneratorStatus,
+  type GeneratorSurroundings,
   type IdLine,
   type OpenGenerator,
-} from '../../generator-kind.js';
-import type {
-  GeneratorState,
-  GeneratorStatus,
-  GeneratorSurroundings,
-} from '../../generator-kind.js';
-import { CallRecord } from '../../patience/call-record.js';
-import { pause, turn, type TimerHandle } from '../../patience/timers.js';
-import { withinLimit } from '../../patience/within-limit.js';
-import { adviceOf, closeAll, placesOf } from '../asking/several-stores.js';
-import type { CountedTerms } from './counted-options.js';
-import { handSpent, notStarted, stopped } from './counted-texts.js';
-import { IdQueue, WaitingCaller, type Asker, type Sent } from './id-queue.js';
-import type { PositionRun } from './position-run.js';
-import { NoIdsAtOnce, PrefetchedIds } from './prefetched-ids.js';
+} from '../../generator.js';
+import { CallRecord } from '../../time/call-record.js';
+import { pause, turn, withinLimit, type TimerHandle } from '../../time/timers.js';
+import { adviceOf, closeAll, placesOf } from '../asked-store.js';
+import {
+  countedTerms,
+  handSpent,
+  notStarted,
+  stopped,
+  type CountedOptions,
+  type CountedTerms,
+  type PositionRun,
+} from './counted-options.js';
+import {
+  IdQueue,
+  NoIdsAtOnce,
+  PrefetchedIds,
+  WaitingCaller,
+  type Asker,
+  type Sent,
+} from './id-queue.js';
 import { StoreLane } from './store-lane.js';
 
 /** What closing a connection may take. */
@@ -37,12 +45,12 @@ const CLOSE_MS = 1000;
 /** How often the start looks whether a store has rested. */
 const LOOK_AGAIN_MS = 20;
 
-export interface CountedCall {
+interface CountedCall {
   readonly signal?: AbortSignal;
   readonly fields?: CallFields;
 }
 
-export class CountedKeeper implements OpenGenerator, IdLine {
+class CountedKeeper implements OpenGenerator, IdLine {
   readonly nature = 'are made in a store without a worker id';
   readonly line = this;
   readonly layout: BitLayout;
@@ -281,4 +289,17 @@ export class CountedKeeper implements OpenGenerator, IdLine {
     this.shownState = to;
     this.listener?.changed({ from, to, reason });
   }
+}
+
+/*
+ * Ids made in a store, as a value of the option `generator`: whichever store it is. The keeper does
+ * the work; this is its face for the module.
+ */
+
+/** The options are checked when the application starts, with its other options. */
+export function countedIds(options: CountedOptions): GeneratorKind {
+  return {
+    kind: 'counted',
+    open: (surroundings) => new CountedKeeper(countedTerms(options), surroundings),
+  };
 }

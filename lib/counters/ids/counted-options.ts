@@ -3,14 +3,15 @@
  *
  * Promise: every fault is found at once; no store, client or text that may be a URL is shown.
  */
+import { timeExhausted, type CallWords } from '../../core/generator/id-source.js';
+import { IdWords } from '../../core/id-words.js';
 import { BitLayout } from '../../core/layout/bit-layout.js';
 import { epochText } from '../../core/layout/epoch.js';
 import { layouts } from '../../core/layout/presets.js';
-import { shown } from '../../shown.js';
-import type { CounterStore } from '../counter-store.js';
-import { nameFaults, refuse, unknownNames, wholeFaults } from '../../option-faults.js';
-import { storeFaults } from '../store-faults.js';
-import { perMsOf } from './position-run.js';
+import { SnowflakeError } from '../../errors.js';
+import { shown, shownName } from '../../messages.js';
+import { nameFaults, refuse, unknownNames, wholeFaults } from '../../options.js';
+import { storeFaults, type CounterStore } from '../counter-store.js';
 
 export interface PrefetchOptions {
   /** How many ids are taken at a time, 1 to 1,000,000. At most three times as many are in hand. */
@@ -110,4 +111,162 @@ function layoutFaults(layout: Partial<BitLayout>): string[] {
     `Expected a \`layout\` in units of 1 ms, got ${layout.fingerprint}: a position of the ` +
       `counter is a millisecond and a number within it, so ids of a longer unit would come twice.`,
   ];
+}
+
+/*
+ * What ids made in a store say when there are none: what happened, and what to do.
+ *
+ * Promise: no id was made when one of these is thrown.
+ */
+
+export const WAIT_CURE = 'Wait with nextIdAsync(); if this lasts, raise `aheadMs`.';
+
+export function notStarted(): SnowflakeError {
+  return new SnowflakeError(
+    'NOT_READY',
+    'The store has given no ids yet, so no id was made. Make ids after the start of the ' +
+      'application, or wait with nextIdAsync().',
+  );
+}
+
+export function stopped(): SnowflakeError {
+  return new SnowflakeError(
+    'NOT_READY',
+    'The generator was stopped at shutdown, so no id was made. This is the last shutdown step: ' +
+      'make ids earlier, in the onApplicationShutdown hooks at the latest.',
+    { retryable: false },
+  );
+}
+
+/** Every synchronous call, where nothing is taken ahead. */
+export function needsPrefetch(): SnowflakeError {
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    'These ids are made in a store, which cannot be asked without waiting, so no id was made. ' +
+      'Call nextIdAsync() or nextIdsAsync(), or give `prefetch: { count: 1000, staleMs: 1000 }`, ' +
+      'with which ids are taken ahead: nextId(), @SnowflakeId() and inserts of TypeORM need it.',
+  );
+}
+
+export function handSpent(tag: string, fault: SnowflakeError | undefined): SnowflakeError {
+  const why = fault === undefined ? 'The next ones are on their way.' : fault.message;
+  return new SnowflakeError(
+    'SEGMENT_SPENT',
+    `All prefetched ids of ${shownName(tag)} are used or older than \`staleMs\`, so no id was ` +
+      `made. ${why} Wait with nextIdAsync(); if this is seen often, raise \`prefetch.count\`.`,
+    { cause: fault },
+  );
+}
+
+function beforeEpochOfLayout(layout: BitLayout, storeMs: number): SnowflakeError {
+  return new SnowflakeError(
+    'CLOCK_UNUSABLE',
+    `The clock of the store reads ${storeMs} ms, before the epoch ${layout.epochMs} of layout ` +
+      `${layout.fingerprint}, so no id was made. Set the clock of the store's host.`,
+    { details: { storeMs, epochMs: layout.epochMs } },
+  );
+}
+
+/*
+ * Ids of a range of positions. A position is a time and a number within its millisecond; of N
+ * stores store k gives every N-th sequence, from k - 1 on:
+ *
+ *     position = ms * perMs + n          id = ms - epoch | fields of the call | n * N + k - 1
+ *
+ * Promise: no id belongs to two positions, nor to two stores, whatever the fields; within a run
+ * they rise where the fields stay the same.
+ */
+
+/** What a store counts fits 22 bits per ms. */
+const PER_MS_MAX = 4_194_304;
+
+/** One of several stores, and what its positions are. */
+export class PositionSpace {
+  readonly perMs: number;
+
+  /** @param place which of the stores, from 1 to `storeCount` */
+  constructor(
+    readonly layout: BitLayout,
+    readonly place: number,
+    readonly storeCount: number,
+  ) {
+    this.perMs = perMsOf(layout, storeCount);
+  }
+
+  /** As the store keeps it, so that another order or number of stores is refused. */
+  get stores(): string {
+    return `${this.place}/${this.storeCount}`;
+  }
+
+  /** @throws SnowflakeError where the layout has no such time, or not any more */
+  run(first: bigint, end: bigint): PositionRun {
+    const { layout } = this;
+    const perMs = BigInt(this.perMs);
+    const startMs = Number(first / perMs);
+    if (startMs < layout.epochMs) throw beforeEpochOfLayout(layout, startMs);
+    const isOver = (position: bigint) =>
+      layout.tickOf(Number(position / perMs)) > layout.timestamp.max;
+    if (isOver(first)) throw timeExhausted(layout);
+    // Of a range across the end the rest is no id any more.
+    const last = isOver(end - 1n) ? BigInt(layout.epochMs + layout.lifetimeMs) * perMs : end;
+    return new PositionRun(this, startMs, Number(first % perMs), Number(last - first));
+  }
+}
+
+/** How many positions a store has in each ms; less than 1 where there are too many stores. */
+function perMsOf({ sequence }: BitLayout, storeCount: number): number {
+  return Math.min(PER_MS_MAX, Math.floor((sequence.max + 1) / storeCount));
+}
+
+/** The positions of one grant, the lowest first; each is taken once. */
+export class PositionRun {
+  private readonly out = new IdWords();
+  private high = 0;
+  private low = 0;
+
+  constructor(
+    private readonly space: PositionSpace,
+    private ms: number,
+    private number: number,
+    private leftCount: number,
+  ) {
+    this.enterMs();
+  }
+
+  get left(): number {
+    return this.leftCount;
+  }
+
+  /** One id. Only while something is left. */
+  next({ high, low }: CallWords): bigint {
+    const { out, space } = this;
+    const { sequence } = space.layout;
+    const value = this.number * space.storeCount + space.place - 1;
+    out.set(this.high + high + sequence.highOf(value), this.low + low + sequence.lowOf(value));
+    this.leftCount--;
+    if (++this.number === space.perMs) {
+      this.number = 0;
+      this.ms++;
+      this.enterMs();
+    }
+    return out.id;
+  }
+
+  /** The first `count` of them as a run of their own; at most as many as are left. */
+  split(count: number): PositionRun {
+    const taken = new PositionRun(this.space, this.ms, this.number, count);
+    const { perMs } = this.space;
+    this.leftCount -= count;
+    this.ms += Math.floor((this.number + count) / perMs);
+    this.number = (this.number + count) % perMs;
+    this.enterMs();
+    return taken;
+  }
+
+  private enterMs(): void {
+    const { layout } = this.space;
+    const tick = layout.tickOf(this.ms);
+    this.high = layout.timestamp.highOf(tick);
+    this.low = layout.timestamp.lowOf(tick);
+  }
 }

@@ -4,9 +4,19 @@
  * Promise: first come, first served; and whoever came after a call was sent gets nothing of it, so
  * an id asked for after another was given is higher than that one.
  */
-import type { CallWords } from '../../core/generator/call-words.js';
-import { BySignal } from '../../patience/by-signal.js';
-import type { PositionRun } from './position-run.js';
+import type { Clock } from '../../core/clock.js';
+import {
+  callWords,
+  checkedCount,
+  tooWideForNumber,
+  type CallFields,
+  type CallWords,
+  type IdSource,
+} from '../../core/generator/id-source.js';
+import type { BitLayout } from '../../core/layout/bit-layout.js';
+import type { SnowflakeError } from '../../errors.js';
+import { BySignal } from '../../time/timers.js';
+import { needsPrefetch, type PositionRun, type PrefetchOptions } from './counted-options.js';
 
 export interface Asker {
   readonly signal?: AbortSignal | undefined;
@@ -100,5 +110,187 @@ export class WaitingCaller implements Asker {
       ids.push(run.next(call.words));
     }
     if (this.left === 0) this.resolve(ids);
+  }
+}
+
+/*
+ * Ids at once: of positions that were taken ahead, or of none.
+ *
+ * Promise: what was taken longer ago than `staleMs` is not given; a call gets all its ids or none;
+ * within this process the ids of a shard rise.
+ */
+
+/** Of a generator without prefetch: every call refuses. */
+export class NoIdsAtOnce implements IdSource {
+  get issuedCount(): number {
+    return 0;
+  }
+
+  /** How often a call found too few in hand. */
+  get spentCount(): number {
+    return 0;
+  }
+
+  get inHand(): number {
+    return 0;
+  }
+
+  nextId(fields?: CallFields): bigint {
+    return this.take(1, fields)[0]!;
+  }
+
+  nextIdAtOnce(fields?: CallFields): bigint {
+    return this.nextId(fields);
+  }
+
+  nextIdString(fields?: CallFields): string {
+    return String(this.nextId(fields));
+  }
+
+  nextIdNumber(fields?: CallFields): number {
+    return Number(this.nextId(fields));
+  }
+
+  nextIds(count: number, fields?: CallFields): bigint[] {
+    return this.take(checkedCount(count), fields);
+  }
+
+  nextIdStrings(count: number, fields?: CallFields): string[] {
+    return this.nextIds(count, fields).map(String);
+  }
+
+  fill(target: BigUint64Array | BigInt64Array, fields?: CallFields): void {
+    target.set(this.take(target.length, fields));
+  }
+
+  protected take(_count: number, _fields: CallFields | undefined): bigint[] {
+    throw needsPrefetch();
+  }
+}
+
+interface PrefetchedParts {
+  readonly layout: BitLayout;
+  readonly prefetch: PrefetchOptions;
+  readonly clock: Clock;
+  /** Lets the stock wait for more. */
+  readonly join: (asker: Asker) => void;
+  /** What the caller is told where too few are in hand. */
+  readonly spent: () => SnowflakeError;
+}
+
+interface Taken {
+  readonly run: PositionRun;
+  readonly atMs: number;
+}
+
+export class PrefetchedIds extends NoIdsAtOnce {
+  private readonly stock: Taken[] = [];
+  private isWaiting = false;
+  private isClosed = false;
+  private issued = 0;
+  private spentTimes = 0;
+
+  constructor(private readonly parts: PrefetchedParts) {
+    super();
+  }
+
+  override get issuedCount(): number {
+    return this.issued;
+  }
+
+  override get spentCount(): number {
+    return this.spentTimes;
+  }
+
+  override get inHand(): number {
+    const fresh = this.stock.filter((taken) => !this.isStale(taken));
+    return fresh.reduce((sum, { run }) => sum + run.left, 0);
+  }
+
+  /** How long until the newest of them is too old; 0 where there are none. */
+  get freshForMs(): number {
+    const newest = this.stock.at(-1);
+    if (newest === undefined || this.inHand === 0) return 0;
+    return newest.atMs + this.parts.prefetch.staleMs - this.parts.clock.now();
+  }
+
+  override nextIdNumber(fields?: CallFields): number {
+    const { totalBits } = this.parts.layout;
+    if (totalBits > 53) throw tooWideForNumber(totalBits);
+    return super.nextIdNumber(fields);
+  }
+
+  /** Asks for more where few are in hand or the newest are half as old as they may be. */
+  refresh(): void {
+    this.dropStale();
+    const { count, staleMs } = this.parts.prefetch;
+    if (this.inHand * 2 <= count || this.freshForMs * 2 <= staleMs) void this.refill();
+  }
+
+  /** Resolves once more are in hand. @throws SnowflakeError what cannot pass */
+  refill(): Promise<void> | undefined {
+    if (this.isWaiting || this.isClosed) return undefined;
+    this.isWaiting = true;
+    const filled = new Promise<void>((resolve, reject) => {
+      this.parts.join(new StockAsker(this.parts.prefetch.count, this.stock, resolve, reject));
+    }).finally(() => (this.isWaiting = false));
+    // Whoever waits for it hears of it; nobody else has to.
+    filled.catch(() => undefined);
+    return filled;
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.stock.length = 0;
+  }
+
+  protected override take(count: number, fields: CallFields | undefined): bigint[] {
+    const words = callWords(this.parts.layout, fields);
+    this.dropStale();
+    const { inHand } = this;
+    if (inHand - count <= this.parts.prefetch.count / 2) void this.refill();
+    if (inHand < count) {
+      this.spentTimes++;
+      throw this.parts.spent();
+    }
+    const ids: bigint[] = [];
+    while (ids.length < count) {
+      const { run } = this.stock[0]!;
+      if (run.left === 0) this.stock.shift();
+      else ids.push(run.next(words));
+    }
+    this.issued += count;
+    return ids;
+  }
+
+  /** A clock that was set back tells no age. */
+  private isStale({ atMs }: Taken): boolean {
+    const ageMs = this.parts.clock.now() - atMs;
+    return ageMs < 0 || ageMs > this.parts.prefetch.staleMs;
+  }
+
+  private dropStale(): void {
+    while (this.stock.length > 0 && this.isStale(this.stock[0]!)) this.stock.shift();
+  }
+}
+
+/** Stands in the queue for the stock. */
+class StockAsker implements Asker {
+  constructor(
+    private wanted: number,
+    private readonly stock: Taken[],
+    private readonly resolve: () => void,
+    readonly refuse: (reason: unknown) => void,
+  ) {}
+
+  get left(): number {
+    return this.wanted;
+  }
+
+  takeFrom(run: PositionRun, atMs: number): void {
+    const count = Math.min(this.wanted, run.left);
+    this.stock.push({ run: run.split(count), atMs });
+    this.wanted -= count;
+    if (this.wanted === 0) this.resolve();
   }
 }

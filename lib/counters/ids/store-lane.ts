@@ -5,15 +5,17 @@
  * others are asked meanwhile.
  */
 import type { SnowflakeError } from '../../errors.js';
-import { RetryDelay } from '../../patience/retry-delay.js';
-import type { TimerHandle } from '../../patience/timers.js';
-import { AskedStore, type AskingLimits } from '../asking/asked-store.js';
+import { RetryDelay, type TimerHandle } from '../../time/timers.js';
+import { AskedStore, type AskingLimits } from '../asked-store.js';
 import type { CounterStore, TakeAnswer } from '../counter-store.js';
-import type { CountedTerms } from './counted-options.js';
-import { WAIT_CURE } from './counted-texts.js';
-import { PositionSpace, type PositionRun } from './position-run.js';
+import {
+  PositionSpace,
+  WAIT_CURE,
+  type CountedTerms,
+  type PositionRun,
+} from './counted-options.js';
 
-export interface LaneParts extends AskingLimits {
+interface LaneParts extends AskingLimits {
   readonly terms: CountedTerms;
   readonly random: () => number;
 }

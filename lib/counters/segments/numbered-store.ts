@@ -2,16 +2,15 @@
  * One of the stores of segments: its positions as numbers, and where its counter begins. A counter
  * that is missing is created again only above every number in use.
  */
-import type { Segment } from '../../core/generator/segment-generator.js';
+import { ID_MAX } from '../../core/id-words.js';
 import { isDecimalId } from '../../core/text/decimal.js';
 import { isSnowflakeError } from '../../errors.js';
-import { withinLimit } from '../../patience/within-limit.js';
-import { plainCause, shown } from '../../shown.js';
-import { AskedStore, type AskingLimits } from '../asking/asked-store.js';
+import { plainCause, shown } from '../../messages.js';
+import { withinLimit } from '../../time/timers.js';
+import { adviceOf, AskedStore, closeAll, placesOf, type AskingLimits } from '../asked-store.js';
 import type { CounterStore, TakeAnswer } from '../counter-store.js';
-import type { NumberSpace } from './number-space.js';
-import type { HighestId, SegmentTerms } from './segment-options.js';
-import { noHighestId, startFailed } from './segment-texts.js';
+import type { Segment, SegmentRest } from './segment-generator.js';
+import { noHighestId, startFailed, type HighestId, type SegmentTerms } from './segment-options.js';
 
 /** The numbers of one grant. */
 export interface GrantedSegment extends Segment {
@@ -19,7 +18,7 @@ export interface GrantedSegment extends Segment {
   readonly store: NumberedStore;
 }
 
-export interface AskingParts extends AskingLimits {
+interface AskingParts extends AskingLimits {
   readonly terms: SegmentTerms;
   /** Takes what is granted after the time limit. */
   readonly late: (segment: GrantedSegment) => void;
@@ -27,7 +26,7 @@ export interface AskingParts extends AskingLimits {
 
 const WAIT_CURE = 'If this lasts, raise `skip`.';
 
-export class NumberedStore {
+class NumberedStore {
   private readonly asked: AskedStore;
 
   constructor(
@@ -102,4 +101,120 @@ function afterHighest(id: HighestId): bigint {
   const isWhole = typeof id === 'bigint' || Number.isSafeInteger(id) || isDecimalId(String(id));
   if (!isWhole || BigInt(id) < 0n) throw noHighestId(shown(id));
   return BigInt(id) + 1n;
+}
+
+/*
+ * Which numbers the positions of a counter stand for: of one store its positions, of N stores every
+ * N-th number each, as masters with start and step give them.
+ *
+ * Promise: no number belongs to two stores, nor to two positions of one.
+ */
+
+export class NumberSpace {
+  private readonly step: bigint;
+
+  /** @param place which of the stores, from 1 to `storeCount` */
+  constructor(
+    private readonly place: number,
+    private readonly storeCount: number,
+  ) {
+    this.step = BigInt(storeCount);
+  }
+
+  /** As the store keeps it, so that another order or number of stores is refused. */
+  get stores(): string {
+    return `${this.place}/${this.storeCount}`;
+  }
+
+  /** The number of a position: of position 1 the place. */
+  numberOf(position: bigint): bigint {
+    return (position - 1n) * this.step + BigInt(this.place);
+  }
+
+  /** The first position whose number is `number` or more. */
+  positionFrom(number: bigint): bigint {
+    const distance = number - BigInt(this.place);
+    const whole = distance / this.step;
+    // Division of a bigint goes towards zero.
+    return 1n + (distance > 0n && distance % this.step !== 0n ? whole + 1n : whole);
+  }
+
+  /** The numbers of the positions from `first` to `end`, as far as they are ids. */
+  segmentOf(first: bigint, end: bigint): Segment | undefined {
+    const from = greater(first, this.positionFrom(0n));
+    const to = lesser(end, this.positionFrom(ID_MAX + 1n));
+    if (to <= from) return undefined;
+    return { first: this.numberOf(from), count: Number(to - from), step: this.storeCount };
+  }
+}
+
+function greater(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+function lesser(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}
+
+/*
+ * The stores of one counter, in turn: who is asked next, who is skipped, and what they take back.
+ *
+ * Promise: a store that hangs costs its turn and nothing else; what one of them refuses to take
+ * back or to close is lost and holds up none of the others.
+ */
+
+export class StoreTurns {
+  private readonly stores: readonly NumberedStore[];
+  private turn: number;
+  /** What was granted after the stop, on its way back. */
+  private returning: Promise<void> = Promise.resolve();
+
+  constructor(parts: AskingParts, random: () => number) {
+    const { stores } = parts.terms;
+    this.stores = stores.map(
+      (store, at) => new NumberedStore(store, new NumberSpace(at + 1, stores.length), parts),
+    );
+    // Not all processes begin with the same store.
+    this.turn = Math.floor(random() * stores.length);
+  }
+
+  get place(): string {
+    return placesOf(this.stores);
+  }
+
+  /** From the next one on, each once; those that hang lose their turn to any that does not. */
+  next(): readonly NumberedStore[] {
+    const { stores } = this;
+    const from = this.turn++ % stores.length;
+    const all = [...stores.slice(from), ...stores.slice(0, from)];
+    const answering = all.filter(({ isSilent }) => !isSilent);
+    return answering.length > 0 ? answering : all;
+  }
+
+  advice(): Promise<string[]> {
+    return adviceOf(this.stores.map(({ store }) => store));
+  }
+
+  /** Of a segment that came too late to be used. */
+  giveBackWhole(segment: GrantedSegment): void {
+    this.returning = giveBack({ segment, left: segment.count });
+  }
+
+  /** The last grant first: only then is the one before it the last. */
+  async giveBack(unused: readonly SegmentRest<GrantedSegment>[]): Promise<void> {
+    await this.returning;
+    for (const rest of unused.toReversed()) await giveBack(rest);
+  }
+
+  close(): Promise<void> {
+    return closeAll(this.stores.map(({ store }) => store));
+  }
+}
+
+async function giveBack({ segment, left }: SegmentRest<GrantedSegment>): Promise<void> {
+  try {
+    await segment.store.giveBack(segment, left);
+  } catch {
+    // Lost numbers are no harm.
+  }
 }

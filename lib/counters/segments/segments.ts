@@ -2,7 +2,10 @@
  * segments({...}): dense numbers of a counter, as a value of the option `generator`. The keeper
  * does the work; this is its face for the module.
  */
-import type { GeneratorKind } from '../../generator-kind.js';
+import { isDecimalId } from '../../core/text/decimal.js';
+import { SnowflakeError } from '../../errors.js';
+import type { GeneratorKind } from '../../generator.js';
+import type { CounterStore } from '../counter-store.js';
 import { SegmentKeeper } from './segment-keeper.js';
 import { segmentTerms, type SegmentOptions } from './segment-options.js';
 
@@ -34,4 +37,66 @@ export function segments(options: SegmentOptions): GeneratorKind {
     kind: 'segments',
     open: (surroundings) => new SegmentKeeper(segmentTerms(options), surroundings),
   };
+}
+
+/*
+ * segments({...}) from a URL: the store's own, with what is asked of segments in its query.
+ *
+ *     postgres://app@db/shop?counter=order&startAt=1&stepMax=100000
+ *
+ * Promise: nothing of the URL is shown but the names of its parameters.
+ */
+
+/** Those of segments; all others are the store's. */
+const NUMBERS = ['startAt', 'lastsMs', 'stepMin', 'stepMax', 'skip'];
+
+/**
+ * @param url without `segments+`
+ * @param open makes the store that the rest of the URL names
+ * @throws SnowflakeError CONFIG_INVALID
+ */
+export async function segmentsFromUrl(
+  url: string,
+  open: (url: string) => Promise<CounterStore>,
+): Promise<GeneratorKind> {
+  const { own, rest } = splitQuery(url, ['counter', ...NUMBERS]);
+  const counter = own.get('counter') ?? '';
+  const given = NUMBERS.filter((name) => own.has(name)).map((name) => {
+    const whole = wholeNumber(name, own.get(name)!);
+    return [name, name === 'startAt' || name === 'skip' ? whole : Number(whole)] as const;
+  });
+  const store = await open(rest);
+  return segments({ store, counter, ...Object.fromEntries(given) });
+}
+
+/*
+ * The URL of a generator: what is meant for it, and the URL of the store without that.
+ *
+ * Promise: nothing of the URL is shown but the names of its parameters.
+ */
+
+/** Not by the class URL, which cannot read the several hosts of a sentinel. */
+export function splitQuery(
+  url: string,
+  names: readonly string[],
+): { readonly own: URLSearchParams; readonly rest: string } {
+  const at = url.indexOf('?');
+  if (at < 0) return { own: new URLSearchParams(), rest: url };
+  const own: string[] = [];
+  const others: string[] = [];
+  for (const part of url.slice(at + 1).split('&')) {
+    const [name = ''] = part.split('=');
+    (names.includes(name) ? own : others).push(part);
+  }
+  const rest = url.slice(0, at) + (others.length > 0 ? `?${others.join('&')}` : '');
+  return { own: new URLSearchParams(own.join('&')), rest };
+}
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function wholeNumber(name: string, text: string): bigint {
+  if (isDecimalId(text)) return BigInt(text);
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    `Expected \`${name}\` in the URL of a generator to be a whole number of at most 19 digits.`,
+  );
 }

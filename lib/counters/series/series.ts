@@ -4,16 +4,12 @@
  * Promise: no text is given twice. The counter is named after the period, so a wrong clock picks
  * another day and never the same number.
  */
-import { unknownNames } from '../../option-faults.js';
-import type { CounterStore } from '../counter-store.js';
-import { bigFaults, isCounterStore } from '../store-faults.js';
-import { refusal } from '../asking/store-texts.js';
-import {
-  FORM_OPTIONS,
-  SeriesForm,
-  type SeriesFormOptions,
-  type SeriesParts,
-} from './series-form.js';
+import { systemClock, type Clock } from '../../core/clock.js';
+import { SnowflakeError } from '../../errors.js';
+import { shown, shownShort } from '../../messages.js';
+import { methodFaults, refuse, unknownNames } from '../../options.js';
+import { refusal } from '../asked-store.js';
+import { bigFaults, isCounterStore, type CounterStore } from '../counter-store.js';
 
 /** What helps where a period has to be waited for often. */
 const WAIT_CURE = 'If this lasts, raise `skip`.';
@@ -108,4 +104,184 @@ function losingFaults(store: CounterStore): string[] {
       'sqlCounters({ ..., replicated: false }): each period begins at 1, and one that its store ' +
       'has lost would begin there again.',
   ];
+}
+
+/*
+ * The form of the texts of a series, both ways: `INV-{date}-{000000}` and INV-20261121-000123.
+ *
+ * Promise: a text is read as the one period and number that are written so, and as no other; a
+ * number that does not fit its digits is refused and never written shorter or longer.
+ */
+
+/** How the texts of a series look, and when its numbers start again. */
+export interface SeriesFormOptions {
+  /** Which series, e.g. `invoice`: 1 to 100 characters without spaces, / and |. */
+  readonly name: string;
+  /** When it starts again at 1. */
+  readonly period: Period;
+  /** By which a day begins, of the IANA database: 'Asia/Shanghai'. */
+  readonly timeZone: string;
+  /** `{date}` is the period (yyyyMMdd, yyyyMM or yyyy), zeros in braces are the number. */
+  readonly form: string;
+  /** Tells the day. Default: the clock of the host. */
+  readonly clock?: Clock | undefined;
+}
+
+/** Their names. */
+export const FORM_OPTIONS = 'name, period, timeZone, form, clock';
+
+/** What a text of a series says. */
+export interface SeriesParts {
+  /** Such as `20261121`. */
+  readonly period: string;
+  /** From 1 up. */
+  readonly number: number;
+}
+
+const WIDTH_MAX = 15;
+
+export class SeriesForm {
+  readonly name: string;
+  private readonly literals: readonly [before: string, between: string, after: string];
+  private readonly width: number;
+  private readonly periodDigits: number;
+  private readonly pattern: RegExp;
+  private readonly clock: Clock;
+  private readonly periodAt: (nowMs: number) => string;
+
+  /**
+   * @param others what is wrong with other options
+   * @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`
+   */
+  constructor(options: SeriesFormOptions, others: readonly string[]) {
+    const { name, period, timeZone, form, clock = systemClock } = options;
+    const faults = [
+      ...others,
+      ...nameFaults(name),
+      ...periodFaults(period),
+      ...zoneFaults(timeZone),
+      ...methodFaults('clock', clock, ['now']),
+    ];
+    const [, before = '', between = '', zeros = '', after = ''] =
+      /^([^{}]*)\{date\}([^{}]*)\{(0+)\}([^{}]*)$/.exec(typeof form === 'string' ? form : '') ?? [];
+    if (zeros.length < 1 || zeros.length > WIDTH_MAX) faults.push(formFault(form));
+    refuse(faults);
+    this.name = name;
+    this.clock = clock;
+    this.periodAt = periodsOf(period, timeZone);
+    this.literals = [before, between, after];
+    this.width = zeros.length;
+    this.periodDigits = PERIOD_DIGITS[period];
+    const digits = `(\\d{${this.periodDigits}})${escaped(between)}(\\d{${this.width}})`;
+    this.pattern = new RegExp(`^${escaped(before)}${digits}${escaped(after)}$`);
+  }
+
+  /** The period that it is now. */
+  get period(): string {
+    return this.periodAt(this.clock.now());
+  }
+
+  /** @throws SnowflakeError COUNTER_FULL for a number that does not fit */
+  text({ period, number }: SeriesParts): string {
+    const [before, between, after] = this.literals;
+    const digits = String(number).padStart(this.width, '0');
+    const isPeriod = /^\d+$/.test(period) && period.length === this.periodDigits;
+    if (!isPeriod || !Number.isSafeInteger(number) || number < 1) throw wrongParts(period, number);
+    if (digits.length > this.width) throw this.full(period);
+    return `${before}${period}${between}${digits}${after}`;
+  }
+
+  /** @throws SnowflakeError ID_INVALID for a text that is not of this series */
+  parse(text: string): SeriesParts {
+    const [, period, digits] = (typeof text === 'string' && this.pattern.exec(text)) || [];
+    const number = Number(digits);
+    if (period !== undefined && number > 0) return { period, number };
+    throw new SnowflakeError(
+      'ID_INVALID',
+      `Expected a text of the series ${this.name}, such as ${this.example}, got ` +
+        `${shownShort(text)}.`,
+      { details: { value: text } },
+    );
+  }
+
+  private get example(): string {
+    return this.text({ period: '20261121'.slice(0, this.periodDigits), number: 1 });
+  }
+
+  private full(period: string): SnowflakeError {
+    return new SnowflakeError(
+      'COUNTER_FULL',
+      `The series ${this.name} has used all numbers of ${this.width} digits in ${period}. A ` +
+        `wider form is another series: texts of two widths do not sort, and are not read alike.`,
+      { details: { period } },
+    );
+  }
+}
+
+function nameFaults(name: unknown): string[] {
+  if (typeof name === 'string' && /^[^\s\p{C}|/]{1,100}$/u.test(name)) return [];
+  return ['Expected `name` to be 1 to 100 characters without spaces, / and |.'];
+}
+
+function periodFaults(period: unknown): string[] {
+  if (typeof period === 'string' && Object.hasOwn(PERIOD_DIGITS, period)) return [];
+  return [`Expected \`period\` to be 'day', 'month' or 'year', got ${shown(period)}.`];
+}
+
+function formFault(form: unknown): string {
+  return (
+    `Expected \`form\` to hold {date} and after it 1 to ${WIDTH_MAX} zeros in braces, such as ` +
+    `'INV-{date}-{000000}', got ${shown(form)}.`
+  );
+}
+
+function wrongParts(period: string, number: number): SnowflakeError {
+  return new SnowflakeError(
+    'ARGUMENT_INVALID',
+    `Expected a period of this series and a whole number from 1 up, got ${shown(period)} and ` +
+      `${shown(number)}.`,
+  );
+}
+
+const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+
+/*
+ * Which day, month or year it is in a time zone: the part of a series that starts again at 1.
+ *
+ * Promise: the calendar is the Gregorian one with Latin digits, whatever the locale of the host.
+ */
+
+/** When the numbers of a series start again at 1. */
+export type Period = 'day' | 'month' | 'year';
+
+/** How many of the digits yyyyMMdd name a period. */
+const PERIOD_DIGITS: { readonly [period in Period]: number } = { day: 8, month: 6, year: 4 };
+
+/** @param timeZone one that zoneFaults() knows */
+function periodsOf(period: Period, timeZone: string): (nowMs: number) => string {
+  const format = dateIn(timeZone);
+  return (nowMs) => {
+    const found = format.formatToParts(nowMs);
+    const part = (type: string) => found.find((each) => each.type === type)?.value ?? '';
+    const digits = `${part('year').padStart(4, '0')}${part('month')}${part('day')}`;
+    return digits.slice(0, PERIOD_DIGITS[period]);
+  };
+}
+
+/** What is wrong with a time zone: this Node does not know it. */
+function zoneFaults(timeZone: unknown): string[] {
+  try {
+    if (typeof timeZone === 'string' && dateIn(timeZone)) return [];
+  } catch {
+    // Answered below, with what is no text.
+  }
+  return [
+    `Expected \`timeZone\` to be a time zone of the IANA database, such as 'Asia/Shanghai' or ` +
+      `'UTC', got ${shown(timeZone)}.`,
+  ];
+}
+
+function dateIn(timeZone: string): Intl.DateTimeFormat {
+  const parts = { year: 'numeric', month: '2-digit', day: '2-digit' } as const;
+  return new Intl.DateTimeFormat('en-u-ca-gregory-nu-latn', { ...parts, timeZone });
 }

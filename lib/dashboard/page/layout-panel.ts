@@ -2,10 +2,21 @@
  * Shows the layout of the ids: its fields, and how much of its lifetime is used.
  * Every number comes from the layout in the answer.
  */
-import type { GeneratorView, LayoutView } from '../answers.js';
-import { element, found, setBar, setHidden, setTerms, setText } from './elements.js';
-import { colourOf } from './id-reading.js';
-import { YEAR_MS, dayText, numberText, spanText } from './texts.js';
+import type { GeneratorView, LayoutView, LeasedGeneratorView, WorkerView } from '../answers.js';
+import {
+  dayText,
+  element,
+  found,
+  numberText,
+  setAttributes,
+  setBar,
+  setHidden,
+  setTerms,
+  setText,
+  spanText,
+  YEAR_MS,
+} from './elements.js';
+import { colourOf } from './id-reader.js';
 
 export class LayoutPanel {
   private readonly fields = element('div', { class: 'fields', 'aria-hidden': 'true' });
@@ -61,4 +72,44 @@ export class LayoutPanel {
 
 function mayLease({ min, max }: NonNullable<GeneratorView['workerIds']>): [string, string] {
   return ['this application may lease', `${numberText(min)} to ${numberText(max)}`];
+}
+
+/*
+ * Counts the worker ids in each state, next to the sign that the map uses for it.
+ *
+ * The numbers add up to all worker ids that this application may lease, and any others in the list.
+ */
+
+const SIGNS = ['held', 'resting', 'ended', 'fixed', 'free'] as const;
+
+interface Counted {
+  readonly generator: LeasedGeneratorView;
+  readonly workers: readonly WorkerView[];
+  /** Whether the list has every worker id in use. */
+  readonly isKnown: boolean;
+}
+
+export function showLegend(list: HTMLElement, { generator, workers, isKnown }: Counted): void {
+  const counts = SIGNS.map((sign) => [sign, countOf(sign, generator, workers)] as const);
+  const shown = counts.filter(([sign, count]) => count > 0 || sign === 'free');
+  const texts = shown.map(([sign, count]) =>
+    sign === 'free' && !isKnown ? ['free', 'others: unknown'] : [sign, `${count} ${sign}`],
+  );
+  while (list.children.length > texts.length) list.lastElementChild!.remove();
+  while (list.children.length < texts.length) list.append(element('li'));
+  texts.forEach(([sign, text], at) => {
+    const item = list.children[at]!;
+    setAttributes(item, { class: sign! });
+    setText(item, text!);
+  });
+}
+
+function countOf(
+  sign: (typeof SIGNS)[number],
+  { workerIds: { min, max } }: LeasedGeneratorView,
+  workers: readonly WorkerView[],
+): number {
+  if (sign !== 'free') return workers.filter(({ state }) => state === sign).length;
+  const taken = workers.filter(({ workerId }) => workerId >= min && workerId <= max);
+  return max - min + 1 - taken.length;
 }

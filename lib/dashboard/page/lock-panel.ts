@@ -6,8 +6,19 @@
  */
 import type { LockView, LocksAnswer } from '../answers.js';
 import { ask, askOften } from './asking.js';
-import { element, found, setAttributes, setHidden, setTerms, setText } from './elements.js';
-import { countText, localText, numberText, spanText, timeText } from './texts.js';
+import {
+  element,
+  found,
+  setAttributes,
+  setHidden,
+  setTerms,
+  setText,
+  countText,
+  localText,
+  numberText,
+  spanText,
+  timeText,
+} from './elements.js';
 
 /** Another time than those of the other questions, for the same reason as theirs differ. */
 const EVERY_MS = 2500;

@@ -8,22 +8,16 @@ import type {
   GeneratorView,
   LeasedGeneratorView,
   StateAnswer,
-  WorkerView,
   WorkersAnswer,
+  WorkerView,
 } from '../answers.js';
-import { ask, askOften } from './asking.js';
-import { Changes } from './changes.js';
-import { FixedWorkers } from './fixed-workers.js';
-import { element, found, setAttributes, setHidden, setText } from './elements.js';
+import { ask, askOften, Changes } from './asking.js';
+import { element, found, setAttributes, setHidden, setText, timeText } from './elements.js';
 import { IdReader } from './id-reader.js';
-import { LayoutPanel } from './layout-panel.js';
-import { showLegend } from './legend.js';
+import { LayoutPanel, showLegend } from './layout-panel.js';
 import { LockPanel } from './lock-panel.js';
-import { hasWorkerId, ownWorkers } from './own-workers.js';
-import { ProcessCards, healthText } from './process-cards.js';
-import { timeText } from './texts.js';
-import { WorkerMap } from './worker-map.js';
-import { WorkerTable } from './worker-table.js';
+import { healthText, ProcessCards } from './process-cards.js';
+import { FixedWorkers, hasWorkerId, ownWorkers, WorkerMap, WorkerTable } from './workers.js';
 
 /** Different, so that a round-robin load balancer does not send each kind always to one process. */
 const STATE_EVERY_MS = 2000;

@@ -2,18 +2,132 @@
  * The module of locks: options -> store -> DistributedLock -> lifecycle. It only takes the options
  * and lists what is exported.
  */
-import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
+import {
+  ConfigurableModuleBuilder,
+  Module,
+  type BeforeApplicationShutdown,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { DistributedLock } from '../../lock/holding/distributed-lock.js';
-import { LOCK_LIFECYCLE, LockLifecycle } from './lock-lifecycle.js';
-import { lockOf, type LockModuleOptions } from './lock-module-options.js';
+import { monotonicClock } from '../../core/clock.js';
+import { DistributedLock } from '../../lock/distributed-lock.js';
+import type { LockEvent } from '../../lock/lock-events.js';
+import { LOCK_OPTIONS, lockFaults, type LockOptions } from '../../lock/lock-options.js';
+import type { LockStore } from '../../lock/lock-store.js';
+import { locksOf } from '../../stores/schemes.js';
+import { GeneratorLog } from '../engine.js';
+import { startFirstEndLast } from '../lifecycle.js';
+import { applicationName } from '../resolve-options.js';
+import { faultsOf, invalid } from '../resolve-support.js';
+import { LOCKED, lockedFaults, type LockedMark } from './locked.decorator.js';
 
-const LOCK_OPTIONS = Symbol.for('nestjs-snowflake:lock-options');
+/*
+ * Locks with their application: faults of @Locked at the start, what endangers them in the log, and
+ * a shutdown that waits for whoever runs under one.
+ */
+
+export const LOCK_LIFECYCLE = Symbol.for('nestjs-snowflake:lock-lifecycle');
+
+interface LockSurroundings {
+  readonly discovery: DiscoveryService;
+  readonly scanner: MetadataScanner;
+  readonly modules: ModulesContainer | undefined;
+}
+
+export class LockLifecycle
+  implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown
+{
+  readonly #log = new GeneratorLog('locks');
+  private pausedUntilMs = 0;
+
+  constructor(
+    readonly locks: DistributedLock,
+    private readonly surroundings: LockSurroundings,
+  ) {
+    startFirstEndLast(surroundings.modules, LOCK_LIFECYCLE);
+  }
+
+  onModuleInit(): void {
+    const faults = this.faults();
+    if (faults.length > 0) throw invalid(faults);
+    this.locks.listen((event) => this.note(event));
+    // A store that is away at the start is no fault: whoever needs a lock is told.
+    this.tellAdvice().catch(() => undefined);
+  }
+
+  /** Before connections are closed, of which sections may have need. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.locks.drain();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    try {
+      await this.locks.close();
+    } catch (error) {
+      this.#log.warn(`The store of the locks could not be closed: ${String(error)}`);
+    }
+  }
+
+  private faults(): string[] {
+    const { discovery, scanner } = this.surroundings;
+    const classes = [...discovery.getProviders(), ...discovery.getControllers()]
+      .map(({ metatype }) => metatype)
+      .filter((type) => typeof type === 'function' && type.prototype !== undefined);
+    return [...new Set(classes)].flatMap((type) => {
+      const prototype = (type as { prototype: Record<string, unknown> }).prototype;
+      return scanner.getAllMethodNames(prototype).flatMap((name) => {
+        const mark = markOf(prototype[name]);
+        return mark === undefined ? [] : lockedFaults(mark, `${type!.name}.${name}`);
+      });
+    });
+  }
+
+  private async tellAdvice(): Promise<void> {
+    for (const line of await this.locks.advice()) this.#log.warn(line);
+  }
+
+  private note(event: LockEvent): void {
+    if (event.kind === 'lost') {
+      this.#log.warn(`The lock ${event.lock} was lost while it was held (${event.reason}).`);
+    } else if (event.kind === 'long') {
+      this.#log.warn(longText(event.lock, event.heldMs));
+    } else if (event.kind === 'paused') {
+      this.notePause(event.waitMs);
+    }
+  }
+
+  /** Whoever asks meanwhile is told the same, which is one line of the log. */
+  private notePause(waitMs: number): void {
+    const nowMs = monotonicClock.now();
+    if (nowMs < this.pausedUntilMs) return;
+    this.pausedUntilMs = nowMs + waitMs;
+    this.#log.warn(
+      `The store of the locks grants none for another ${waitMs} ms: it is new, was restarted or ` +
+        'may have lost data, and a lock that it has forgotten may still be held. Methods with ' +
+        "`onHeld: 'skip'` wait for that; others fail unless they wait.",
+    );
+  }
+}
+
+function longText(lock: string, heldMs: number): string {
+  return (
+    `The lock ${lock} has been held for ${Math.round(heldMs / 1000)} s, and is extended as long ` +
+    'as its section runs. If that hangs nobody else gets it: `holdAtMostMs` sets an end.'
+  );
+}
+
+function markOf(method: unknown): LockedMark | undefined {
+  if (typeof method !== 'function') return undefined;
+  return Reflect.getMetadata(LOCKED, method) as LockedMark | undefined;
+}
+
+const LOCK_MODULE_OPTIONS = Symbol.for('nestjs-snowflake:lock-options');
 /** Optional, since Nest does not document it. */
 const MODULES = { token: ModulesContainer, optional: true };
 
 const PROVIDERS = [
-  { provide: DistributedLock, useFactory: lockOf, inject: [LOCK_OPTIONS] },
+  { provide: DistributedLock, useFactory: lockOf, inject: [LOCK_MODULE_OPTIONS] },
   {
     provide: LOCK_LIFECYCLE,
     useFactory: (
@@ -27,7 +141,7 @@ const PROVIDERS = [
 ];
 
 const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LockModuleOptions>({
-  optionsInjectionToken: LOCK_OPTIONS,
+  optionsInjectionToken: LOCK_MODULE_OPTIONS,
 })
   .setClassMethodName('forRoot')
   .setFactoryMethodName('createLockOptions')
@@ -73,3 +187,56 @@ export interface LockOptionsFactory {
  */
 @Module({})
 export class LockModule extends ConfigurableModuleClass {}
+
+/*
+ * The options of LockModule, and the locks that they name.
+ *
+ * Promise: what is given as a store is never printed; URLs and clients hold passwords.
+ */
+
+/** Options of LockModule. */
+export interface LockModuleOptions extends LockOptions {
+  /**
+   * Where the locks are kept: a URL, or a store. `memory:` is for tests and for a single process.
+   */
+  readonly locks: string | LockStore;
+}
+
+/** @throws SnowflakeError CONFIG_INVALID with every fault */
+export async function lockOf(given: LockModuleOptions): Promise<DistributedLock> {
+  if (typeof given !== 'object' || given === null) {
+    throw invalid([`Expected the options of LockModule to be an object, got ${typeof given}.`]);
+  }
+  const { locks, application = applicationName(), ...others } = given;
+  const options = { ...others, application };
+  const faults = lockFaults(options, `locks, ${LOCK_OPTIONS}`);
+  const store = await storeOf(locks, faults);
+  if (faults.length === 0) {
+    return new DistributedLock(store!, options);
+  }
+  // An error on closing would hide what is wrong.
+  await store?.close?.().catch(() => undefined);
+  throw invalid(faults);
+}
+
+async function storeOf(locks: unknown, faults: string[]): Promise<LockStore | undefined> {
+  if (isLockStore(locks)) return locks;
+  try {
+    if (typeof locks === 'string') return await locksOf(locks);
+  } catch (error) {
+    faults.push(...faultsOf(error));
+    return undefined;
+  }
+  faults.push(
+    `Expected \`locks\` to be a URL, e.g. 'redis://host:6379?namespace=shop', or a store of ` +
+      `locks, got ${locks === null ? 'null' : typeof locks}.`,
+  );
+  return undefined;
+}
+
+/** Whoever made it. */
+function isLockStore(value: unknown): value is LockStore {
+  const candidate = value as Partial<LockStore> | null | undefined;
+  const calls = [candidate?.acquire, candidate?.extend, candidate?.release];
+  return typeof candidate === 'object' && calls.every((call) => typeof call === 'function');
+}

@@ -6,10 +6,10 @@
  */
 import { Inject } from '@nestjs/common';
 import { SnowflakeError } from '../../errors.js';
-import { DistributedLock } from '../../lock/holding/distributed-lock.js';
-import { HOLD_OPTIONS, type HoldOptions } from '../../lock/holding/lock-options.js';
-import { nameFaults, unknownNames } from '../../option-faults.js';
-import { shown } from '../../shown.js';
+import { DistributedLock } from '../../lock/distributed-lock.js';
+import { HOLD_OPTIONS, type HoldOptions } from '../../lock/lock-options.js';
+import { nameFaults, unknownNames } from '../../options.js';
+import { shown } from '../../messages.js';
 
 /** Options of `@Locked()`. */
 export interface LockedOptions extends Omit<HoldOptions, 'signal'> {

@@ -4,9 +4,10 @@
  * Promise: every new row in the arguments has its ids, or the call fails. Prisma itself is known by
  * its shape, so that one build serves all its majors.
  */
-import { refuse, unknownNames } from '../../option-faults.js';
-import { withIds } from './filled-arguments.js';
-import { modelsOf } from './marked-models.js';
+import { SnowflakeError } from '../../errors.js';
+import { shown } from '../../messages.js';
+import { currentIdMaker } from '../../nest/id-maker.js';
+import { refuse, unknownNames } from '../../options.js';
 
 /** Options of snowflakeIds(). */
 export interface SnowflakeIdsOptions {
@@ -62,3 +63,197 @@ export function snowflakeIds(options: SnowflakeIdsOptions = {}): SnowflakeIdsExt
     return $extends.call(client, extension) as ReturnType<SnowflakeIdsExtension>;
   };
 }
+
+/*
+ * Finds the new rows in the arguments of a query, and gives them ids.
+ *
+ * Prisma's hooks see a query once, with all rows nested in it, so the arguments are walked through.
+ * Promise: what was passed in is copied where it changes, and what is not understood is left to
+ * Prisma, which refuses it.
+ */
+
+type Parts = Readonly<Record<string, unknown>>;
+type Change = (row: Parts) => Parts;
+
+interface Call {
+  readonly model: string;
+  readonly operation: string;
+  readonly args: unknown;
+}
+
+export function withIds(
+  models: ReadonlyMap<string, Model>,
+  generator: string | undefined,
+  { model, operation, args }: Call,
+): unknown {
+  const walk = new Walk(models, generator);
+  // A row of which every field has a default needs no `data`, and no arguments.
+  const given = operation === 'create' ? { data: {}, ...(args as Parts | undefined) } : args;
+  return isParts(given) ? walk.ofOperation(operation, models.get(model), given) : given;
+}
+
+class Walk {
+  constructor(
+    private readonly models: ReadonlyMap<string, Model>,
+    private readonly generator: string | undefined,
+  ) {}
+
+  ofOperation(operation: string, model: Model | undefined, args: Parts): Parts {
+    if (model === undefined) return args;
+    const toNewRow: Change = (row) => this.newRow(row, model);
+    const toUpdate: Change = (row) => this.update(row, model);
+    switch (operation) {
+      case 'create':
+      case 'createMany':
+      case 'createManyAndReturn':
+        return changed(args, { data: toNewRow });
+      case 'update':
+        return changed(args, { data: toUpdate });
+      case 'upsert':
+        return changed(args, { create: toNewRow, update: toUpdate });
+      case 'connectOrCreate':
+        return changed(args, { create: toNewRow });
+      default:
+        return args;
+    }
+  }
+
+  private newRow(row: Parts, model: Model): Parts {
+    const filled: Record<string, unknown> = this.update(row, model);
+    for (const [field, type] of model.ids) {
+      const value = filled[field];
+      if (value === undefined) filled[field] = this.nextId(type);
+      else if (typeof value === 'number') refuseInexact(field, value);
+    }
+    return filled;
+  }
+
+  /** A row of which the other rows that it leads to are filled. */
+  private update(row: Parts, { relations }: Model): Record<string, unknown> {
+    const copy: Record<string, unknown> = { ...row };
+    for (const [field, name] of relations) {
+      const operations = copy[field];
+      if (isParts(operations)) copy[field] = this.nested(operations, this.models.get(name));
+    }
+    return copy;
+  }
+
+  /** Nested operations are written as those of a client are, but for two. */
+  private nested(operations: Parts, model: Model | undefined): Parts {
+    if (model === undefined) return operations;
+    const copy: Record<string, unknown> = { ...operations };
+    for (const [operation, value] of Object.entries(operations)) {
+      copy[operation] = each(value, (args) => {
+        if (operation === 'create') return this.newRow(args, model);
+        if (operation === 'update' && !hasData(args, model)) return this.update(args, model);
+        return this.ofOperation(operation, model, args);
+      });
+    }
+    return copy;
+  }
+
+  private nextId(type: 'BigInt' | 'String'): bigint | string {
+    const ids = currentIdMaker(this.generator);
+    return type === 'BigInt' ? ids.nextId() : ids.nextIdString();
+  }
+}
+
+/** Prisma takes `{ where, data }` and, where a relation leads to one row, also its fields alone. */
+function hasData({ data, ...rest }: Parts, { fields }: Model): boolean {
+  const isOfRow = isParts(data) && Object.keys(data).every((key) => fields.has(key));
+  return isOfRow && Object.keys(rest).every((key) => key === 'where');
+}
+
+/** A copy in which the rows below these keys are changed, whether they are one or a list. */
+function changed(args: Parts, changes: Readonly<Record<string, Change>>): Parts {
+  const copy: Record<string, unknown> = { ...args };
+  for (const [key, change] of Object.entries(changes)) {
+    if (key in copy) copy[key] = each(copy[key], change);
+  }
+  return copy;
+}
+
+function each(value: unknown, change: Change): unknown {
+  if (Array.isArray(value)) return value.map((one) => each(one, change));
+  return isParts(value) ? change(value) : value;
+}
+
+/** `Prisma.skip` is an object that stands for nothing; only it has this method. */
+function isParts(value: unknown): value is Parts {
+  return typeof value === 'object' && value !== null && !('ifUndefined' in value);
+}
+
+function refuseInexact(field: string, value: number): void {
+  if (Number.isSafeInteger(value)) return;
+  throw new SnowflakeError(
+    'ID_INVALID',
+    `Expected the id in \`${field}\` as bigint or text, got ${shown(value)}, which has lost ` +
+      'digits. Nothing was sent to the database. Keep ids as bigint or text, in JSON as text.',
+    { details: { field, value } },
+  );
+}
+
+/*
+ * The models of a client, and which of their fields are marked to be filled with ids.
+ *
+ * Both are read from private members, since Prisma shows its data model nowhere else. Promise:
+ * where they are not as in Prisma 6 and 7, `$extends()` fails, so that no row is left unfilled.
+ */
+
+export type IdType = 'BigInt' | 'String';
+
+export interface Model {
+  readonly fields: ReadonlySet<string>;
+  /** Field that is filled -> its type. */
+  readonly ids: ReadonlyMap<string, IdType>;
+  /** Field -> name of the model it leads to. */
+  readonly relations: ReadonlyMap<string, string>;
+}
+
+interface PrivateMembers {
+  readonly _runtimeDataModel?: { readonly models?: Record<string, RuntimeModel> };
+  readonly _engineConfig?: { readonly inlineSchema?: unknown };
+}
+
+interface RuntimeModel {
+  readonly fields: readonly { name: string; kind: string; type: string }[];
+}
+
+const NOT_CODE = /"(?:[^"\\\n]|\\.)*"|\/\/.*|\/\*[^]*?\*\//g;
+const MODEL = /^\s*(?:model|view)\s+(\w+)\s*\{([^}]*)\}/gm;
+const MARKED_FIELD = /^\s*(\w+)\s+(BigInt|String)(?![\w[]).*@default\(\s*dbgenerated\(\s*\)\s*\)/gm;
+
+export function modelsOf(client: object): ReadonlyMap<string, Model> {
+  const { _runtimeDataModel: runtime, _engineConfig: engine } = client as PrivateMembers;
+  const schema = engine?.inlineSchema;
+  if (typeof runtime?.models !== 'object' || typeof schema !== 'string') {
+    throw refused(
+      'this client does not show its data model as Prisma 6.19 and 7 do. Use one of these ' +
+        'versions, with a client that was not made by an extension that hides it.',
+    );
+  }
+  const marked = markedFields(schema);
+  const models = Object.entries(runtime.models).map(([name, { fields }]): [string, Model] => {
+    const related = fields.filter(({ kind }) => kind === 'object');
+    const relations = new Map(related.map(({ name, type }) => [name, type]));
+    const ids = marked.get(name) ?? new Map<string, IdType>();
+    return [name, { fields: new Set(fields.map((field) => field.name)), ids, relations }];
+  });
+  if (models.some(([, { ids }]) => ids.size > 0)) return new Map(models);
+  throw refused(
+    'no field is marked. Write `id BigInt @id @default(dbgenerated())` in the schema, with ' +
+      'nothing between the inner brackets, and run `prisma generate`.',
+  );
+}
+
+function markedFields(schema: string): Map<string, Map<string, IdType>> {
+  const code = schema.replace(NOT_CODE, (text) => (text.startsWith('"') ? '""' : ''));
+  const models = [...code.matchAll(MODEL)].map(([, name = '', body = '']) => {
+    const fields = [...body.matchAll(MARKED_FIELD)].map(([, field, type]) => [field, type]);
+    return [name, new Map(fields as [string, IdType][])] as const;
+  });
+  return new Map(models);
+}
+
+const refused = (fault: string): SnowflakeError =>
+  new SnowflakeError('CONFIG_INVALID', `snowflakeIds() fills nothing: ${fault}`);

@@ -4,11 +4,16 @@
  * Promise: a DataSource has it once, however often it is hooked, before or after `initialize()`.
  * Those that Nest provides are hooked by SnowflakeModule, before other modules' `onModuleInit`.
  */
-import { InstanceChecker, type DataSource } from 'typeorm';
-import { runningIdMaker } from '../../nest/current-id-makers.js';
+import {
+  EventSubscriber,
+  InstanceChecker,
+  type DataSource,
+  type EntitySubscriberInterface,
+  type InsertEvent,
+} from 'typeorm';
+import { runningIdMaker } from '../../nest/id-maker.js';
 import { processWide } from '../../process-wide.js';
-import { snowflakeColumns } from './snowflake-columns.js';
-import { SnowflakeSubscriber, isSnowflakeSubscriber } from './snowflake.subscriber.js';
+import { idForInsert, snowflakeColumns } from './snowflake-columns.js';
 
 /** Kept, since TypeORM's command line removes all subscribers before it runs migrations. */
 const hooked = processWide('hooked-data-sources', () => new Set<WeakRef<DataSource>>());
@@ -77,4 +82,34 @@ function refuseWaiting({ isInitialized, entityMetadatas }: DataSource): void {
     const ids = runningIdMaker(generator);
     if (ids?.status?.kind === 'counted') ids.nextIds(0);
   }
+}
+
+/*
+ * Fills the ids of everything that a DataSource inserts, except where TypeORM calls no listeners.
+ *
+ * Promise: plain objects, which no entity listener sees, also have their ids before TypeORM
+ * computes foreign keys from them.
+ */
+
+/** Marks the class, since a second copy of this package has another class of this name. */
+const MARK = Symbol.for('nestjs-snowflake:typeorm-subscriber');
+
+@EventSubscriber()
+class SnowflakeSubscriber implements EntitySubscriberInterface<object> {
+  get [MARK](): true {
+    return true;
+  }
+
+  beforeInsert({ entity, metadata }: InsertEvent<object>): void {
+    // Contrary to its types, TypeORM passes no entity when it inserts a row of its own.
+    if (!entity) return;
+    for (const { column, generator } of snowflakeColumns(metadata)) {
+      column.setEntityValue(entity, idForInsert(column.getEntityValue(entity), generator));
+    }
+  }
+}
+
+/** True for an instance of the subscriber, or its prototype, of any copy of this package. */
+function isSnowflakeSubscriber(value: object): boolean {
+  return MARK in value;
 }

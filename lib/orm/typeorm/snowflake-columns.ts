@@ -5,16 +5,17 @@
  * Promise: a column is found by the class that was decorated, so base classes, single-table
  * children and embedded classes work, and junction tables and foreign keys are left alone.
  */
-import type { EntityMetadata } from 'typeorm';
+import { InstanceChecker, type EntityMetadata, type ValueTransformer } from 'typeorm';
 import { SnowflakeError } from '../../errors.js';
-import { shown } from '../../shown.js';
-import { currentIdMaker } from '../../nest/current-id-makers.js';
+import { shown } from '../../messages.js';
+import { currentIdMaker } from '../../nest/id-maker.js';
 import { processWide } from '../../process-wide.js';
+import { exactText, refusedReading, textToSend } from '../exact-text.js';
 
-export type ColumnMetadata = EntityMetadata['columns'][number];
+type ColumnMetadata = EntityMetadata['columns'][number];
 
 /** A column that is filled on insert, and the name of the generator that makes its ids. */
-export interface SnowflakeColumn {
+interface SnowflakeColumn {
   readonly column: ColumnMetadata;
   readonly generator: string | undefined;
 }
@@ -78,4 +79,50 @@ function isNumber(value: number): SnowflakeError {
       `an existing row for a new one. Write '${value}', or leave it out for a new id.`,
     { details: { value } },
   );
+}
+
+/*
+ * Converts an id between an entity, where it is always decimal text, and the database.
+ *
+ * Promise: the digits are the same on both sides, or a SnowflakeError says why they are not.
+ */
+
+const ADVICE =
+  'The row was not loaded. Make the driver return text: PostgreSQL without `parseInt8: true`; ' +
+  'MySQL and MariaDB with `supportBigNumbers: true`; on SQLite declare the column as ' +
+  "`@SnowflakeId({ type: 'varchar' })`.";
+
+/**
+ * The transformer of `@SnowflakeId()`, for columns that hold an id but must not get a new one, such
+ * as a foreign key column that you declare yourself.
+ *
+ * @example
+ * ```ts
+ * import { idText } from 'nestjs-snowflake/typeorm';
+ * import { Column } from 'typeorm';
+ *
+ * class Order {@Column({ type: 'bigint', transformer: idText }) customerId!: string}
+ * ```
+ */
+export const idText: ValueTransformer = { to: toDatabase, from: fromDatabase };
+
+function toDatabase(value: unknown): unknown {
+  if (value === null || value === undefined) return value;
+  // `Any([...])` passes its list as a whole; every other operator passes one value at a time.
+  if (Array.isArray(value)) return value.map(toDatabase);
+  // Inside `And()` and `Or()` TypeORM 0.3 passes the operators, TypeORM 1 their values.
+  if (InstanceChecker.isFindOperator(value)) {
+    value.transformValue(idText);
+    return value;
+  }
+  // `values({ id: () => 'SQL' })` is an expression for the database.
+  if (typeof value === 'function') return value;
+  return textToSend(value);
+}
+
+function fromDatabase(value: unknown): unknown {
+  if (value === null || value === undefined) return value;
+  const text = exactText(value);
+  if (text !== '') return text;
+  throw refusedReading(value, ADVICE);
 }

@@ -7,9 +7,10 @@ import type {
   LeaseAnswer,
   LeaseGrant,
   LeaseRequest,
+  WorkerLease,
 } from '../../lease/distributed-support.js';
-import { pause, systemTimers } from '../../patience/timers.js';
-import { granted, ContractHolder } from './contract-holder.js';
+import { NO_REGISTRY } from '../../lease/held-lease.js';
+import { pause, systemTimers } from '../../time/timers.js';
 
 /** The part of Jest's and Vitest's `expect` that the contract uses. */
 export type Expect = (actual: unknown) => {
@@ -156,5 +157,113 @@ export class Bench {
       await this.advance(answer.waitMs);
     }
     throw new Error(`No lease was granted although ${TRIES_MAX} waits were kept.`);
+  }
+}
+
+/*
+ * Somebody who leases worker ids: keeps token, nonces, highest ceiling and mark as a real holder
+ * does, and lets a case say what is asked otherwise.
+ */
+
+/** What holders ask for unless a case says otherwise. */
+export const TERMS = {
+  fingerprint: 'contract',
+  ttlMs: 60_000,
+  minRangeMs: 50,
+  quarantineMs: 0,
+  workerIdMin: 0,
+  workerIdMax: 0,
+  haveMs: 0,
+} as const;
+
+export class ContractHolder {
+  /** The lease as it would be asked to be prolonged now. */
+  lease: WorkerLease | undefined;
+  /** What it asks for; sent again it is a repeated acquire. */
+  readonly request: LeaseRequest;
+  private nonceCount = 0;
+
+  constructor(
+    readonly support: IDistributedSupport,
+    private readonly name: string,
+    terms: Partial<LeaseRequest>,
+  ) {
+    const holder = { host: `host of ${name}`, pid: 1, application: 'contract' };
+    this.request = { ...TERMS, token: name, nonce: this.nonce(), holder, ...terms };
+  }
+
+  async acquire(changes: Partial<LeaseRequest> = {}): Promise<LeaseAnswer> {
+    const request = { ...this.request, ...changes };
+    const answer = await this.support.getNextWorkId(request);
+    if (answer.status !== 'ok') return answer;
+    const { workerId, ceilingMs: haveMs, mark = NO_REGISTRY } = answer;
+    this.lease = { ...request, workerId, haveMs, mark, nonceNext: this.nonce() };
+    return answer;
+  }
+
+  /** Renews; what was changed for the question is not kept, what was answered is. */
+  async renew(changes: Partial<WorkerLease> = {}): Promise<LeaseAnswer> {
+    const lease = this.lease!;
+    const answer = await this.support.refreshAlive({ ...lease, ...changes });
+    if (answer.status !== 'ok') return answer;
+    const haveMs = Math.max(lease.haveMs, answer.ceilingMs);
+    const mark = answer.mark ?? lease.mark;
+    this.lease = { ...lease, haveMs, mark, nonce: lease.nonceNext, nonceNext: this.nonce() };
+    return answer;
+  }
+
+  async release(lastIssuedMs: number | undefined, changes: Partial<WorkerLease> = {}) {
+    await this.support.release?.({ ...this.lease!, ...changes }, lastIssuedMs);
+  }
+
+  /** After a loss no range begins sooner than this: all that was forgotten has ended by then. */
+  get quarantineMs(): number {
+    return this.request.ttlMs + (this.support.lossWindowMs ?? 0);
+  }
+
+  private nonce(): string {
+    return `${this.name} ${++this.nonceCount}`;
+  }
+}
+
+/** The grant, or an error that says what was answered instead. */
+export function granted(answer: LeaseAnswer): LeaseGrant {
+  if (answer.status === 'ok') return answer;
+  throw new Error(`Expected a lease to be granted, got ${JSON.stringify(answer)}.`);
+}
+
+/**
+ * Chance decided by a seed: the same seed gives the same numbers on every machine.
+ *
+ * Mulberry32 by Tommy Ettinger, in the public domain: 32 bits of state, plenty for faults.
+ */
+export class SeededRandom {
+  private state: number;
+
+  constructor(seed: number) {
+    // Neighbouring seeds must not begin alike.
+    this.state = Math.imul(seed + 1, 0x9e3779b1);
+    this.next();
+  }
+
+  /** From 0 (inclusive) to 1 (exclusive). */
+  next(): number {
+    this.state = (this.state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(this.state ^ (this.state >>> 15), this.state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  /** An integer, both ends included. */
+  between(min: number, max: number): number {
+    return min + Math.floor(this.next() * (max - min + 1));
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability;
+  }
+
+  pick<T>(from: readonly T[]): T {
+    return from[Math.floor(this.next() * from.length)]!;
   }
 }

@@ -2,8 +2,8 @@
  * What a support must do when a lease is renewed. Each case is one property, in words, and names
  * all that it needs.
  */
-import type { ContractCase } from './bench.js';
-import { granted, TERMS } from './contract-holder.js';
+import { ACQUIRE_CASES } from './acquire-cases.js';
+import { granted, TERMS, type Bench, type ContractCase } from './bench.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -184,6 +184,160 @@ export const RENEW_CASES: readonly ContractCase[] = [
       const haveMs = grant.ceilingMs + 48 * HOUR_MS;
       bench.expect((await holder.renew({ haveMs })).status).toEqual('unknown');
       granted(await (await bench.asker()).acquire());
+    },
+  },
+];
+
+/*
+ * What a support must do when a worker id is given back. Each case is one property, in words, and
+ * names all that it needs.
+ */
+
+export const RELEASE_CASES: readonly ContractCase[] = [
+  {
+    name: 'starts the next holder right after the last id that was made',
+    needs: ['release', 'clock'],
+    async run(bench) {
+      const { holder, grant } = await bench.holder();
+      await bench.advance(10);
+      const lastMs = grant.floorMs + 3;
+      await holder.release(lastMs);
+      bench.expect((await bench.holder()).grant.floorMs).toEqual(lastMs + 1);
+    },
+  },
+  {
+    name: 'takes an unused lease back whole',
+    needs: ['clock', 'release'],
+    async run(bench) {
+      const { holder, grant } = await bench.holder();
+      await holder.release(undefined);
+      bench.expect((await bench.holder()).grant.floorMs).toEqual(grant.floorMs);
+    },
+  },
+  {
+    name: 'never lowers a ceiling below the floor of the lease given back',
+    needs: ['release', 'clock'],
+    async run(bench) {
+      const first = await bench.holder();
+      await bench.advance(20);
+      await first.holder.release(first.grant.floorMs + 10);
+      const { holder, grant } = await bench.holder();
+      await holder.release(first.grant.floorMs);
+      bench.expect((await bench.holder()).grant.floorMs).toEqual(grant.floorMs);
+    },
+  },
+  {
+    name: 'never raises a ceiling by a release',
+    needs: ['release', 'clock'],
+    async run(bench) {
+      const { holder, grant } = await bench.holder();
+      await holder.release(grant.ceilingMs + 90_000);
+      await bench.advance(grant.ceilingMs - bench.nowMs);
+      bench.expect((await bench.holder()).grant.floorMs).toEqual(grant.ceilingMs);
+    },
+  },
+  {
+    name: 'takes a worker id back only from the token that holds it',
+    needs: ['release'],
+    async run(bench) {
+      const { holder } = await bench.holder();
+      await holder.release(undefined, { token: 'a stranger' });
+      bench.expect((await (await bench.asker()).acquire()).status).toEqual('none-free');
+      granted(await holder.renew());
+    },
+  },
+  {
+    name: 'takes a worker id back only from whoever knows the nonce',
+    needs: ['release'],
+    async run(bench) {
+      const { holder } = await bench.holder();
+      await holder.release(undefined, { nonce: 'a copy', nonceNext: 'of the process' });
+      bench.expect((await (await bench.asker()).acquire()).status).toEqual('none-free');
+      granted(await holder.renew());
+    },
+  },
+  {
+    name: 'takes nothing back for another layout',
+    needs: ['release'],
+    async run(bench) {
+      const { holder } = await bench.holder();
+      // There is no answer to say so; an error is as good as none.
+      await holder.release(undefined, { fingerprint: 'other' }).catch(() => undefined);
+      bench.expect((await (await bench.asker()).acquire()).status).toEqual('none-free');
+      granted(await holder.renew());
+    },
+  },
+  {
+    name: 'does nothing at a release that comes again when somebody else holds the worker id',
+    needs: ['clock', 'release'],
+    async run(bench) {
+      const { holder, grant } = await bench.holder();
+      await holder.release(undefined);
+      const next = await bench.holder();
+      await holder.release(grant.floorMs);
+      bench.expect((await (await bench.asker()).acquire()).status).toEqual('none-free');
+      bench.expect(granted(await next.holder.renew()).floorMs).toEqual(next.grant.floorMs);
+    },
+  },
+  {
+    name: 'keeps later holders apart when acquire and release of an old one come again',
+    needs: ['release', 'clock'],
+    async run(bench) {
+      const old = await bench.holder();
+      const lastMs = old.grant.floorMs + 5;
+      await bench.advance(10);
+      await old.holder.release(lastMs);
+      const lease = old.holder.lease!;
+      const between = await bench.holder();
+      await bench.advance(200);
+      const usedMs = between.grant.floorMs + 100;
+      await between.holder.release(usedMs);
+      granted(await old.holder.acquire());
+      await old.holder.support.release!(lease, lastMs);
+      bench.expect((await bench.holder()).grant.floorMs).toBeGreaterThanOrEqual(usedMs + 1);
+    },
+  },
+];
+
+/*
+ * What a support whose leases have no end must do: it gives numbers away and takes none back. Each
+ * case is one property, in words. None needs a clock, since such a lease is no matter of time.
+ */
+
+const PARALLEL_COUNT = 30;
+
+export const ENDLESS_CASES: readonly ContractCase[] = [
+  ...ACQUIRE_CASES.filter(({ name }) => /within the bounds|who ask at once/.test(name)),
+  {
+    name: 'grants a worker id without end, and says the same at each renewal',
+    needs: [],
+    async run(bench: Bench) {
+      const { holder, grant } = await bench.holder({ workerIdMax: PARALLEL_COUNT });
+      bench.expect(grant.ceilingMs).toEqual(Infinity);
+      for (let n = 0; n < 3; n++) bench.expect(await holder.renew()).toEqual(grant);
+    },
+  },
+  {
+    name: 'answers a repeated acquire with the same worker id, also after others have asked',
+    needs: [],
+    async run(bench) {
+      const terms = { workerIdMax: 2 };
+      const { holder, grant } = await bench.holder(terms);
+      await bench.holder(terms);
+      bench.expect(await holder.acquire()).toEqual(grant);
+      const last = await bench.holder(terms);
+      bench.expect(last.grant.workerId === grant.workerId).toEqual(false);
+    },
+  },
+  {
+    name: 'gives nothing away twice when every worker id is taken: it throws, or says none is free',
+    needs: [],
+    async run(bench) {
+      await bench.holder();
+      const next = await bench.asker();
+      // What it throws is its own way to say no.
+      const answer = await next.acquire().catch(() => ({ status: 'an error' }));
+      bench.expect(['an error', 'none-free'].includes(answer.status)).toEqual(true);
     },
   },
 ];

@@ -2,8 +2,7 @@
  * What a support must do with the clocks of those who ask: a survivor tells how far a lost registry
  * had come, and whoever knows better keeps it from following a store whose clock went wrong.
  */
-import type { Bench, ContractCase } from './bench.js';
-import { TERMS, granted, type ContractHolder } from './contract-holder.js';
+import { granted, TERMS, type Bench, type ContractCase, type ContractHolder } from './bench.js';
 
 const POOL = { workerIdMax: 3 } as const;
 const NEEDS = ['clock', 'losses', 'reckoned'] as const;

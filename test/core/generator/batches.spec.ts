@@ -3,7 +3,7 @@
  * ids of a batch that fails half way.
  */
 import { describe, expect, it } from '@jest/globals';
-import { MemoryRegistry } from '../../../lib/backends/memory/index.js';
+import { MemoryRegistry } from '../../../lib/stores/memory/index.js';
 import { BitLayout, SnowflakeGenerator, WorkerSeat, layouts } from '../../../lib/core/index.js';
 import type { LeaseRequest } from '../../../lib/lease/distributed-support.js';
 import { codeOf } from '../../code-of.js';

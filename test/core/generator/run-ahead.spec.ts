@@ -10,9 +10,9 @@ import {
   WorkerSeat,
   joinSharedLease,
   layouts,
+  type GeneratorOptions,
 } from '../../../lib/core/index.js';
-import type { GeneratorOptions } from '../../../lib/core/index.js';
-import { SeatWords } from '../../../lib/core/seat/seat-words.js';
+import { SeatWords } from '../../../lib/core/seat/seat-memory.js';
 import { shareSeat } from '../../../lib/core/seat/shared-lease.js';
 import { codeOf } from '../../code-of.js';
 import { runs } from '../../runs.js';

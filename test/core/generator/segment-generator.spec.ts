@@ -3,7 +3,10 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import { SnowflakeError } from '../../../lib/errors.js';
-import { SegmentGenerator, type Segment } from '../../../lib/core/generator/segment-generator.js';
+import {
+  SegmentGenerator,
+  type Segment,
+} from '../../../lib/counters/segments/segment-generator.js';
 import { codeOf } from '../../code-of.js';
 
 function counting(...segments: Segment[]) {

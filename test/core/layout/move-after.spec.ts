@@ -5,7 +5,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { layouts, moveAfter, type BitLayout } from '../../../lib/core/index.js';
-import { LayoutField } from '../../../lib/core/layout/layout-field.js';
+import { LayoutField } from '../../../lib/core/layout/layout-fields.js';
 import { codeOf } from '../../code-of.js';
 import { runs } from '../../runs.js';
 

@@ -12,7 +12,7 @@ import {
   type SharedLease,
   type SnowflakeError,
 } from '../../../lib/core/index.js';
-import { SeatWords } from '../../../lib/core/seat/seat-words.js';
+import { SeatWords } from '../../../lib/core/seat/seat-memory.js';
 import {
   forwardSignals,
   joinSeat,

@@ -3,8 +3,8 @@
  * whole, and what follows from them.
  */
 import { layouts, type BitLayout } from 'nestjs-snowflake/core';
-import { RESOLUTION_MS } from '../../../lib/backends/etcd/worker-ids/etcd-clock.js';
-import { SILENCE_MS } from '../../../lib/backends/redis/connection/silence.js';
+import { RESOLUTION_MS } from '../../../lib/stores/etcd/etcd-store.js';
+import { SILENCE_MS } from '../../../lib/stores/redis/client-life.js';
 import { LEASE_DEFAULTS, minRangeMsOf } from '../../../lib/lease/lease-options.js';
 import { readTree } from '../../tidy/tree.js';
 import { numberOf } from './figure.js';
@@ -24,12 +24,12 @@ export const latestRenewalMs =
   lease.refreshAliveIntervalMs * (1 + constant('lib/nest/refresh-alive.job.ts', 'SPREAD'));
 
 /** How long a Redis with replicas, or a database with a standby, may lose writes. */
-const REDIS = 'lib/backends/redis/worker-ids/redis.support.ts';
+const REDIS = 'lib/stores/redis/redis.support.ts';
 export const failoverMs = constant(REDIS, 'FAILOVER_WINDOW_MS');
 export const differenceMs = constant(REDIS, 'CLOCK_DIFFERENCE_MS');
 export const lossMs = failoverMs + differenceMs;
 
-const ETCD = 'lib/backends/etcd/connection/etcd-settings.ts';
+const ETCD = 'lib/stores/etcd/etcd-settings.ts';
 export const etcdDifferenceMs = constant(ETCD, 'clockDifferenceMs');
 
 /** How long the first start on a new registry takes: a second, and two units of the layout. */
@@ -39,17 +39,17 @@ export const slowestFirstStartMs = minRangeMsOf(layouts.baidu().unitMs);
 export const etcdFirstStartMs = firstStartMs + etcdDifferenceMs + RESOLUTION_MS;
 
 /** How long locks and ids made in Redis wait after a loss. */
-const HASH = 'lib/backends/redis/connection/redis-hash.ts';
+const HASH = 'lib/stores/redis/redis-options.ts';
 export const redisRestartMs = constant(HASH, 'RESTART_MS');
 export const redisFailoverMs = redisRestartMs + constant(HASH, 'FAILOVER_MS');
 
 export const silenceMs = SILENCE_MS;
-export const firstRetryMs = constant('lib/patience/retry-delay.ts', 'FIRST_MS');
-export const lastRetryMs = constant('lib/patience/retry-delay.ts', 'LAST_MS');
+export const firstRetryMs = constant('lib/time/timers.ts', 'FIRST_MS');
+export const lastRetryMs = constant('lib/time/timers.ts', 'LAST_MS');
 export const releaseMs = constant('lib/lease/lease-acquirer.ts', 'RELEASE_TIMEOUT_MS');
-export const drawAgainMs = constant('lib/lease/refused-lease.ts', 'WAIT_MS_MAX');
-export const aheadMs = constant('lib/core/generator/run-ahead.ts', 'AHEAD_MS_MAX_DEFAULT');
-export const longestWaitMs = constant('lib/core/generator/run-ahead.ts', 'WAIT_UNIT_MS_MAX');
+export const drawAgainMs = constant('lib/lease/lease-acquirer.ts', 'WAIT_MS_MAX');
+export const aheadMs = constant('lib/core/generator/block-taker.ts', 'AHEAD_MS_MAX_DEFAULT');
+export const longestWaitMs = constant('lib/core/generator/block-taker.ts', 'WAIT_UNIT_MS_MAX');
 
 export const perSecond = ({ sequence, unitMs }: BitLayout): number =>
   ((sequence.max + 1) * 1000) / unitMs;

@@ -2,18 +2,17 @@
  * Where the figures of README, start, concepts, guides and reference come from.
  */
 import { layouts } from 'nestjs-snowflake/core';
-import { LINE_MS_MAX } from '../../../lib/backends/etcd/connection/http-request.js';
-import { FUTURE_MS_MAX } from '../../../lib/http/id-checks.js';
+import { LINE_MS_MAX } from '../../../lib/stores/etcd/http-request.js';
+import { FUTURE_MS_MAX } from '../../../lib/http/check-id.js';
 import { HEADER_AGE_MS } from '../../../lib/registry/stored-slice.js';
-import { KEPT_MS } from '../../../lib/lock/token.js';
+import { KEPT_MS } from '../../../lib/lock/lock-slice.js';
 import * as our from './constants.js';
 import type { Sources } from './figure.js';
 import { tableUnder, WAITING } from './results.js';
 
 const { lease } = our;
 const LAST_YEARS = 'lib/core/layout/bit-layout.ts: WARNING_MS = 5 * 365.25';
-const LOCKS =
-  'lib/lock/holding/lock-options.ts: { ttlMs: 10_000, callTimeoutMs: 2000, drainMs: 10_000 }';
+const LOCKS = 'lib/lock/lock-options.ts: { ttlMs: 10_000, callTimeoutMs: 2000, drainMs: 10_000 }';
 const SIZE = 'test/backends/registry-size.spec.ts: takes about 0.4 MB for 1024 holders, 350 bytes';
 const IN_HAND = 'test/segments/several-stores.spec.ts: toBeGreaterThanOrEqual(26_000)';
 const FOR_ALL = 'test/segments/segment-options.spec.ts: 222,000';
@@ -93,12 +92,12 @@ export const GUIDES: Sources = {
   'docs/guides/etcd.md': {
     '20 s': LINE_MS_MAX,
     '1 s': our.etcdDifferenceMs,
-    '2 GiB': 'lib/backends/etcd/worker-ids/etcd-findings.ts: Of the 2 GiB that etcd has by default',
+    '2 GiB': 'lib/stores/etcd/etcd-members.ts: Of the 2 GiB that etcd has by default',
   },
   'docs/guides/ids-at-the-edge.md': {
     '15 minutes': FUTURE_MS_MAX,
     '10 minutes': 'lib/lease/lease-options.ts: ttlMs: [10_000, 600_000]',
-    '1 s': 'lib/http/error-answer.ts: Math.max(1, seconds || 1)',
+    '1 s': 'lib/http/snowflake-error.filter.ts: Math.max(1, seconds || 1)',
   },
   'docs/guides/ids-in-json.md': { '12,800 per second': our.perSecond(layouts.javascriptSafe()) },
   'docs/guides/ids-in-redis.md': {
@@ -110,10 +109,10 @@ export const GUIDES: Sources = {
   'docs/guides/locks.md': {
     '10 s': LOCKS,
     '2 s': LOCKS,
-    '50 ms': 'lib/lock/holding/lock-attempt.ts: POLL_MS = 50',
-    '1 s': 'lib/lock/holding/own-streaks.ts: untold: 1000',
-    '25 ms': 'lib/lock/holding/own-streaks.ts: told: 25',
-    '500 ms': 'lib/lock/holding/own-streaks.ts: STREAK_MS = 500',
+    '50 ms': 'lib/lock/lock-attempt.ts: POLL_MS = 50',
+    '1 s': 'lib/lock/holdings.ts: untold: 1000',
+    '25 ms': 'lib/lock/holdings.ts: told: 25',
+    '500 ms': 'lib/lock/holdings.ts: STREAK_MS = 500',
     '20 ms': 'bench/lock/waiting.mjs: holdMs: 20, restMs: 100',
     '100 ms': 'bench/lock/waiting.mjs: holdMs: 20, restMs: 100',
     '700 ms': 'bench/lock/waiting.mjs: holdMs: 700',
@@ -137,12 +136,12 @@ export const GUIDES: Sources = {
   'docs/guides/segments.md': {
     '26 s': IN_HAND,
     '222,000 per second': FOR_ALL,
-    '2 s': 'lib/backends/redis/connection/redis-hash.ts: RESTART_MS = 2000',
-    '18 s': 'lib/backends/redis/locks/redis-locks.ts: 18,000 for Sentinel and Cluster',
+    '2 s': 'lib/stores/redis/redis-options.ts: RESTART_MS = 2000',
+    '18 s': 'lib/stores/redis/redis-locks.ts: 18,000 for Sentinel and Cluster',
   },
   'docs/guides/sql.md': {
-    '50 ms': 'lib/lock/holding/lock-attempt.ts: POLL_MS = 50',
-    '1 s': 'lib/lock/holding/lock-attempt.ts: POLL_MS_MAX = 1000',
+    '50 ms': 'lib/lock/lock-attempt.ts: POLL_MS = 50',
+    '1 s': 'lib/lock/lock-attempt.ts: POLL_MS_MAX = 1000',
     '2 s': 'lib/lock/releases.ts: LINGER_MS = 2000',
     '17 s': our.firstStartMs + our.lossMs,
     '10 s': lease.refreshAliveIntervalMs,

@@ -8,7 +8,7 @@ const { lease } = our;
 const RESULTS = 'bench/RESULTS.md: ';
 const ALERTS = 'docs/operating/monitoring/alert-rules.yaml: ';
 const STANDBY = 'test/chaos/stores/postgres-standby.mjs: GOES_ON_MS = 2000';
-const BUCKETS = 'lib/patience/call-record.ts: 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000';
+const BUCKETS = 'lib/time/call-record.ts: 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000';
 
 export const OPERATING: Sources = {
   'docs/internals/architecture.md': {
@@ -49,8 +49,8 @@ export const OPERATING: Sources = {
     '10 s': lease.refreshAliveIntervalMs,
     '500 ms': lease.callTimeoutMs / 4,
     '5 s': lease.maxClockSkewMs,
-    '90 %': 'lib/backends/redis/worker-ids/redis-findings.ts: MEMORY_SHARE_MAX = 0.9;',
-    '16 MiB': 'lib/backends/host/folder-store.ts: FREE_BYTES_MIN = 16 * 2 ** 20',
+    '90 %': 'lib/stores/redis/redis-inspector.ts: MEMORY_SHARE_MAX = 0.9;',
+    '16 MiB': 'lib/stores/host/folder-store.ts: FREE_BYTES_MIN = 16 * 2 ** 20',
   },
   'docs/operating/dashboard.md': {
     '15 s': 'lib/dashboard/page/main.ts: DIFFERING_MS = 15_000',

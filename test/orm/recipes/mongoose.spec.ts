@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Long, type Document } from 'bson';
 import mongoose, { Schema, type Connection, type Model } from 'mongoose';
 import { currentIdMaker, type RunningSnowflake } from 'nestjs-snowflake';
-import { textCopyOf } from '../../../lib/http/text-copy.js';
+import { textCopyOf } from '../../../lib/http/snowflake-json.interceptor.js';
 import { openMongoWire, type MongoWire } from './support/mongo-wire.js';
 import { EARLIER_ID, isMade, startGenerator } from './support/made-ids.js';
 

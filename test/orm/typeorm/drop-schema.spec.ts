@@ -4,7 +4,7 @@
  */
 import { expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { registryTable } from '../../../lib/backends/sql/index.js';
+import { registryTable } from '../../../lib/stores/sql/index.js';
 import { command } from '../../cli/run-command.js';
 import { ownPostgres } from '../drizzle/support/own-database.js';
 

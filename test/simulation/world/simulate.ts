@@ -5,14 +5,14 @@
  * the faults end, the fleet must be making ids again within a stated time.
  */
 import { SettableTime } from '../../../lib/testing/settable-time.js';
-import { SAME_ANSWER_MS_MAX } from '../../../lib/registry/latest-operation.js';
+import { SAME_ANSWER_MS_MAX } from '../../../lib/rows/row-turns.js';
 import { HEADER_AGE_MS } from '../../../lib/registry/stored-slice.js';
 import { FAULTS } from './faults.js';
 import { Fleet } from './fleet.js';
 import { Oracle, type Violation } from './oracle.js';
 import { drawPlan, drawnOptions, drawnText, type Plan } from './plan.js';
 import { SCENARIOS, type Scenario } from './scenarios.js';
-import { SeededRandom } from '../../../lib/testing/seeded-random.js';
+import { SeededRandom } from '../../../lib/testing/contract/bench.js';
 import type { Note, Surroundings } from './surroundings.js';
 import { SimulatedRows } from './simulated-rows.js';
 import { SimulatedStore } from './simulated-store.js';

@@ -7,8 +7,7 @@
  */
 import type { BitLayout } from '../../../lib/core/layout/bit-layout.js';
 import type { Clock } from '../../../lib/core/clock.js';
-import { AnchoredClock } from '../../../lib/core/seat/anchored-clock.js';
-import { SeatWords } from '../../../lib/core/seat/seat-words.js';
+import { AnchoredClock, SeatWords } from '../../../lib/core/seat/seat-memory.js';
 import { SnowflakeGenerator } from '../../../lib/core/generator/snowflake-generator.js';
 import {
   WorkerSeat,
@@ -16,11 +15,11 @@ import {
   type LeasedRange,
 } from '../../../lib/core/seat/worker-seat.js';
 import { isSnowflakeError } from '../../../lib/errors.js';
-import type { ProcessIdentity } from '../../../lib/patience/process-identity.js';
-import type { KeeperParts } from '../../../lib/lease/keeper-parts.js';
+import type { ProcessIdentity } from '../../../lib/time/process-identity.js';
+import type { KeeperParts } from '../../../lib/lease/keeper.js';
 import type { IDistributedSupport } from '../../../lib/lease/distributed-support.js';
 import { LeaseKeeper } from '../../../lib/lease/lease-keeper.js';
-import type { Timers } from '../../../lib/patience/timers.js';
+import type { Timers } from '../../../lib/time/timers.js';
 import { RegistrySupport } from '../../../lib/registry/registry-support.js';
 import { copyOf } from './copy-process.js';
 import type { Claim, Witness } from './oracle.js';

@@ -6,7 +6,7 @@
  * longer than `failoverWindowMs`.
  */
 import type { SettableTime } from '../../../lib/testing/settable-time.js';
-import type { SeededRandom } from '../../../lib/testing/seeded-random.js';
+import type { SeededRandom } from '../../../lib/testing/contract/bench.js';
 import { LeftServers } from './left-servers.js';
 import type { StoreEvent } from './store-event.js';
 

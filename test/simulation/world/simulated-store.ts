@@ -2,8 +2,8 @@
  * The store of a simulation with the reference registry, in which each operation is one step.
  * Every operation is recorded for whoever wants to replay it.
  */
-import { MemoryRegistry } from '../../../lib/backends/memory/index.js';
-import { nowOf } from '../../../lib/registry/registry-clock.js';
+import { MemoryRegistry } from '../../../lib/stores/memory/index.js';
+import { nowOf } from '../../../lib/rows/store-clock.js';
 import type { StoreReading } from '../../../lib/registry/slice.js';
 import type { LeaseAnswer } from '../../../lib/lease/distributed-support.js';
 import { SimulatedServers, type Server } from './simulated-servers.js';

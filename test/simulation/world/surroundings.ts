@@ -2,7 +2,7 @@
  * What all processes of a simulation share.
  */
 import type { SettableTime } from '../../../lib/testing/settable-time.js';
-import type { SeededRandom } from '../../../lib/testing/seeded-random.js';
+import type { SeededRandom } from '../../../lib/testing/contract/bench.js';
 import type { Oracle } from './oracle.js';
 import type { Plan } from './plan.js';
 import type { SimulatedRows } from './simulated-rows.js';

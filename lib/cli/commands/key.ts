@@ -1,0 +1,155 @@
+/**
+ * `snowflake key issue`: makes an API key for an id, to be handed out and stored by hand.
+ *
+ * Promise: the key is the only secret in the output. No id is made: it is that of a row.
+ */
+import { isSnowflakeError } from '../../errors.js';
+import { usageFault, type Call, type Command } from '../command.js';
+import { KEY_OPTIONS, keysFrom, PEPPER_SAYS, pepperText, type NamedKeys } from '../form-option.js';
+import { lineChunks, tableLines, type ExitCode } from '../terminal.js';
+
+export const keyIssue: Command = {
+  name: 'key issue',
+  summary: 'Makes an API key for an id',
+  words: { name: 'id', min: 1, max: 1 },
+  says: [
+    'The id, in decimal, is the primary key of the row that stores the hash. A second key for ' +
+      'the same id is a different one. With --secret-name it is derived: always the same, and ' +
+      'nothing is stored.',
+    PEPPER_SAYS,
+  ],
+  options: { ...KEY_OPTIONS, json: { says: 'a JSON object' } },
+  examples: [
+    'snowflake key issue --prefix shop_live 382366441078288384',
+    'snowflake key issue --prefix shop_live --secret-name a 382366441078288384',
+  ],
+  async run(call: Call): Promise<ExitCode> {
+    const { options, terminal } = call;
+    const [id = ''] = options.words;
+    const { keys, secretName, hasPepper } = keysFrom(call);
+    const said = asUsage(() =>
+      secretName === undefined
+        ? { ...keys.issue(id), hasPepper }
+        : { key: keys.derive(id), keyId: id, secretName },
+    );
+    if (options.flag('json')) await terminal.printJson(said);
+    else await terminal.print(said.key, ...tableLines(rowsOf(said), '  '));
+    return 0;
+  },
+};
+
+type Said = { readonly keyId: string } & (
+  { readonly hash: string; readonly hasPepper: boolean } | { readonly secretName: string }
+);
+
+function rowsOf(said: Said): string[][] {
+  const keyId = ['key id', said.keyId];
+  if ('secretName' in said) return [keyId, ['derived', `with the secret ${said.secretName}`]];
+  return [keyId, ['hash', said.hash], ['pepper', pepperText(said.hasPepper)]];
+}
+
+/** What is no id is a mistake in the command line. */
+function asUsage<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (isSnowflakeError(error)) throw usageFault(error.message);
+    throw error;
+  }
+}
+
+/*
+ * `snowflake key read`: whose API keys these are, and whether they are right.
+ *
+ * Promise: keys are read from standard input, never from an argument, and no part of one is in the
+ * output. One that cannot be read is reported with its line number.
+ */
+
+interface Reading {
+  readonly keyId: string;
+  readonly secretName?: string;
+  /** Absent where there was nothing to compare it with. */
+  readonly isRight?: boolean;
+}
+
+export const keyRead: Command = {
+  name: 'key read',
+  summary: 'Shows whose API key it is, and whether it is genuine',
+  says: [
+    'Reads keys from standard input, one per line: an argument could be seen by others. Without ' +
+      '--hash or --secret-name it only says what anybody can read from a key. Exit code 1: ' +
+      'one is not a key of the prefix or not genuine, or there was none.',
+    PEPPER_SAYS,
+  ],
+  options: {
+    ...KEY_OPTIONS,
+    hash: { value: 'hash', says: 'the stored hash, to compare the key with' },
+    json: { says: 'one JSON object per line' },
+  },
+  examples: [
+    'snowflake key read --prefix shop_live < key.txt',
+    'snowflake key read --prefix shop_live --hash 2a89c1ca732e... < key.txt',
+  ],
+  async run(call: Call): Promise<ExitCode> {
+    const { options, terminal } = call;
+    const named = keysFrom(call);
+    if (terminal.stdin.isTTY === true) {
+      throw usageFault('Send keys to standard input, one per line: snowflake key read < key.txt');
+    }
+    let lineNumber = 0;
+    let keyCount = 0;
+    let code: ExitCode = 0;
+    for await (const lines of lineChunks(terminal.stdin)) {
+      for (const line of lines) {
+        lineNumber++;
+        const key = line.trim();
+        if (key === '') continue;
+        keyCount++;
+        const reading = readingOf(key, options.text('hash'), named);
+        if (reading === undefined) {
+          await terminal.say(`snowflake: line ${lineNumber}: ${refusalOf(key, call)}`);
+        } else if (options.flag('json')) await terminal.printJson(reading);
+        else await terminal.print(...linesOf(reading, named.hasPepper));
+        if (reading === undefined || reading.isRight === false) code = 1;
+      }
+    }
+    if (keyCount > 0) return code;
+    await terminal.say('snowflake: there was no key on standard input.');
+    return 1;
+  },
+};
+
+function readingOf(key: string, hash: string | undefined, named: NamedKeys): Reading | undefined {
+  const { keys } = named;
+  const parsed = keys.parse(key);
+  if (parsed === undefined) return undefined;
+  if (parsed.secretName !== undefined) return { ...parsed, isRight: keys.verifyDerived(key) };
+  return hash === undefined ? parsed : { ...parsed, isRight: verified(named, key, hash) };
+}
+
+/** A hash that is none is a mistake in the command line. */
+function verified({ keys }: NamedKeys, key: string, hash: string): boolean {
+  try {
+    return keys.verify(key, hash);
+  } catch (error) {
+    if (!isSnowflakeError(error)) throw error;
+    throw usageFault('Expected --hash to be the stored hash, which has 64 hexadecimal digits.');
+  }
+}
+
+function linesOf({ keyId, secretName, isRight }: Reading, hasPepper: boolean): string[] {
+  const isDerived = secretName !== undefined;
+  const rows = [
+    ['kind', isDerived ? `derived with the secret ${secretName}` : 'issued, with a stored hash'],
+    ['right', isRight === undefined ? 'not compared; give --hash' : isRight ? 'yes' : 'NO'],
+  ];
+  if (!isDerived && isRight !== undefined) rows.push(['pepper', pepperText(hasPepper)]);
+  return [keyId, ...tableLines(rows, '  ')];
+}
+
+function refusalOf(key: string, { options }: Call): string {
+  return (
+    `no key of the prefix ${options.text('prefix')}: mistyped, cut off, or of a secret other ` +
+    `than --secret-name. It has ${key.length} characters, which are not shown.`
+  );
+}

@@ -1,0 +1,215 @@
+/**
+ * From --support to an open store.
+ *
+ * Promise: what was opened is closed, whatever happens in between.
+ */
+import type { CounterStore } from '../../counters/counter-store.js';
+import { SnowflakeError } from '../../errors.js';
+import type { LockRecord, LockStore } from '../../lock/lock-store.js';
+import type { RegistryInspector, StorePreparation } from '../../registry/registry-view.js';
+import {
+  countersOf,
+  inspectorOf,
+  isMemory,
+  lockPreparationOf,
+  locksOf,
+} from '../../stores/schemes.js';
+import { systemIdentity } from '../../time/process-identity.js';
+import { systemTimers, withinLimit } from '../../time/timers.js';
+import { kindOf } from '../../url-schemes.js';
+import { usageFault, type Call, type OptionSpecs } from '../command.js';
+import type { ExitCode } from '../terminal.js';
+
+export const SUPPORT_OPTIONS: OptionSpecs = {
+  support: {
+    value: 'url',
+    says: 'as in the application, e.g. redis://host:6379?namespace=shop; or SNOWFLAKE_SUPPORT',
+  },
+  timeout: { value: 'ms', says: 'how long the store may take to answer; default 5000' },
+};
+
+const TIMEOUT_MS = 5000;
+const TIMEOUT_MS_MAX = 600_000;
+
+/** Runs with the store that --support names. @throws SnowflakeError CONFIG_INVALID */
+export async function withStore(
+  call: Call,
+  use: (store: RegistryInspector) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const { url, timeoutMs } = namedStore(call);
+  const store = limitedInspector(await openStore(url), timeoutMs);
+  try {
+    return await use(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** What --support and --timeout say. @throws SnowflakeError CONFIG_INVALID */
+function namedStore(call: Call): { readonly url: string; readonly timeoutMs: number } {
+  // The environment keeps a password out of the list of processes.
+  const url = call.options.text('support') ?? call.env['SNOWFLAKE_SUPPORT'];
+  const timeoutMs = call.options.whole('timeout') ?? TIMEOUT_MS;
+  if (timeoutMs < 1 || timeoutMs > TIMEOUT_MS_MAX) {
+    throw usageFault(`Expected --timeout to be from 1 to ${TIMEOUT_MS_MAX}, got ${timeoutMs}.`);
+  }
+  if (url === undefined || url === '') {
+    throw usageFault(
+      'Which store? Give --support redis://host:6379?namespace=shop, or set SNOWFLAKE_SUPPORT.',
+    );
+  }
+  return { url, timeoutMs };
+}
+
+async function openStore(url: string): Promise<RegistryInspector> {
+  if (kindOf(url) === 'static') {
+    throw usageFault(
+      'A static worker id has no store: nothing is leased, and nobody knows who uses which number.',
+    );
+  }
+  return inspectorOf(url);
+}
+
+/*
+ * From --support to a store of counters.
+ *
+ * Promise: what was opened is closed, whatever happens in between, and no call lasts longer than
+ * --timeout says.
+ */
+
+export interface NamedCounters {
+  readonly store: CounterStore;
+  readonly place: string;
+  readonly limited: Limited;
+}
+
+export async function withCounters(
+  call: Call,
+  use: (counters: NamedCounters) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const { url, timeoutMs: ms } = namedStore(call);
+  const store = await countersOf(url);
+  const { place = 'the store' } = store;
+  try {
+    return await use({ store, place, limited: limitedCalls(place, ms) });
+  } finally {
+    await store.close?.();
+  }
+}
+
+/*
+ * From --support to a store of locks.
+ *
+ * Promise: what was opened is closed, whatever happens in between, and no call lasts longer than
+ * --timeout says.
+ */
+
+export interface NamedLocks {
+  readonly place: string;
+  /** In the order of their names. */
+  records(): Promise<LockRecord[]>;
+  advice(): Promise<readonly string[]>;
+  /** Asks for a first lock. @returns for how many ms none is granted yet */
+  begin(ttlMs: number): Promise<number>;
+  /** What has to be in the store before there can be locks; absent where nothing has to. */
+  readonly preparation?: StorePreparation;
+}
+
+/** Runs with the store that --support names. @throws SnowflakeError CONFIG_INVALID */
+export async function withLocks(
+  call: Call,
+  use: (locks: NamedLocks) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const { url, timeoutMs: ms } = namedStore(call);
+  if (isMemory(url)) {
+    throw usageFault('Locks in the memory of a process cannot be seen by another one.');
+  }
+  const store = await locksOf(url);
+  try {
+    return await use(named(store, { ms, preparation: await lockPreparationOf(url) }));
+  } finally {
+    await store.close?.();
+  }
+}
+
+function named(
+  store: LockStore,
+  { ms, preparation }: { ms: number; preparation: StorePreparation | undefined },
+): NamedLocks {
+  const { place = 'the store' } = store;
+  const limited = limitedCalls(place, ms);
+  return {
+    place,
+    records: async () => {
+      if (store.locks === undefined) throw usageFault(`${place} cannot list its locks.`);
+      return limited(store.locks());
+    },
+    advice: async () => (await limited(store.advice?.() ?? Promise.resolve([]))) ?? [],
+    begin: async (ttlMs) => {
+      const who = { lock: 'snowflake', holder: systemIdentity('snowflake').randomText() };
+      const asked = { ...who, label: 'snowflake', ttlMs, longestMs: ttlMs, have: 0n };
+      const answer = await limited(store.acquire(asked));
+      if (answer.status === 'wait') return answer.waitMs;
+      await limited(store.release(who));
+      return 0;
+    },
+    ...(preparation && {
+      preparation: { text: preparation.text, run: () => limited(preparation.run()) },
+    }),
+  };
+}
+
+/*
+ * Calls for which a command waits no longer than --timeout says: a store that is silent is named,
+ * and what to do about it.
+ */
+
+type Limited = <T>(asked: Promise<T>) => Promise<T>;
+
+/** @param place the store, for the message */
+function limitedCalls(place: string, ms: number): Limited {
+  const over = (): never => {
+    throw new SnowflakeError(
+      'STORE_UNAVAILABLE',
+      `${place} did not answer within ${ms} ms. Check that it is up and reachable from this ` +
+        `host, or raise --timeout.`,
+    );
+  };
+  return (asked) => withinLimit(asked, { timers: systemTimers, ms, over });
+}
+
+/*
+ * An inspector for which a command waits no longer than --timeout says.
+ *
+ * Promise: closing is never cut short.
+ */
+
+function limitedInspector(inspector: RegistryInspector, ms: number): RegistryInspector {
+  const { where, key, lossWindowMs, preparation } = inspector;
+  const over = () => {
+    throw silent(inspector, ms);
+  };
+  const limited = <T>(asked: Promise<T>) => withinLimit(asked, { timers: systemTimers, ms, over });
+  return {
+    where,
+    key,
+    lossWindowMs,
+    ...(preparation && {
+      preparation: { text: preparation.text, run: () => limited(preparation.run()) },
+    }),
+    read: (countMax) => limited(inspector.read(countMax)),
+    findings: () => limited(inspector.findings()),
+    release: (lease, lastIssuedMs) => limited(inspector.release(lease, lastIssuedMs)),
+    close: () => inspector.close(),
+  };
+}
+
+function silent(inspector: RegistryInspector, ms: number): SnowflakeError {
+  const fault = inspector.lastFault?.()?.message.replace(/\.$/, '');
+  const last = fault === undefined ? '' : `; the last error was: ${fault}`;
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The store at ${inspector.where} did not answer within ${ms} ms${last}. Check that it is up ` +
+      `and reachable from this host, or raise --timeout.`,
+  );
+}

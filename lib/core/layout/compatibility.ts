@@ -1,0 +1,125 @@
+/**
+ * Whether ids of a layout can follow ids that exist, of any layout and any origin.
+ *
+ * Promise: a move judged safe never makes an id that exists, because each new id is above the last
+ * old one. No other rule holds for ever: below it, a new id equals an old one as soon as both fall
+ * on the same bits, whatever those bits mean.
+ */
+import { SnowflakeError } from '../../errors.js';
+import { shownShort } from '../../messages.js';
+import type { BitLayout } from './bit-layout.js';
+import { DATE_MS_MAX } from './epoch.js';
+import { layouts } from './presets.js';
+
+/** What is to be known of a move. */
+export interface MoveAfter {
+  /** Every id made from now on is above all that exist. */
+  readonly isSafe: boolean;
+  /** The first moment at which that holds; undefined where it is never within the layout's life. */
+  readonly safeFrom: Date | undefined;
+  /** The latest epoch with which the same fields would be safe now; undefined before 1970. */
+  readonly epochMax: Date | undefined;
+}
+
+/**
+ * Judges whether ids of a layout can follow ids that exist. The old ids may be of another layout or
+ * epoch, or of a counter; but none may be made any more, so read the largest one after the old
+ * generators have stopped.
+ *
+ * @param maxId the largest id that exists
+ * @param nowMs when the first new id will be made, Unix ms
+ * @throws SnowflakeError ARGUMENT_INVALID for an id that is no bigint from 0 up, or a time that is
+ * no integer
+ * @example
+ * ```ts
+ * import { layouts, moveAfter } from 'nestjs-snowflake/core';
+ *
+ * const lastOfSonyflake = 645_391_211_593_711_617n; // made in November 2026
+ * const { isSafe, safeFrom } = moveAfter(layouts.snowflake(), lastOfSonyflake, Date.now());
+ * if (!isSafe) throw new Error(`Wait until ${safeFrom?.toISOString()}, or take another epoch.`);
+ * ```
+ */
+export function moveAfter(layout: BitLayout, maxId: bigint, nowMs: number): MoveAfter {
+  checkArguments(maxId, nowMs);
+  const { timestamp, unitMs, epochMs } = layout;
+  // The least id of a tick has 0 in every other field, also in those above the time.
+  const tick = (maxId >> BigInt(timestamp.shift)) + 1n;
+  const aheadMs = Number(tick) * unitMs;
+  const safeFromMs = epochMs + aheadMs;
+  if (tick > BigInt(timestamp.max) || safeFromMs > DATE_MS_MAX) {
+    return { isSafe: false, safeFrom: undefined, epochMax: undefined };
+  }
+  const epochMaxMs = nowMs - aheadMs;
+  return {
+    isSafe: nowMs >= safeFromMs,
+    safeFrom: new Date(safeFromMs),
+    epochMax: epochMaxMs >= 0 ? new Date(epochMaxMs) : undefined,
+  };
+}
+
+function checkArguments(maxId: unknown, nowMs: unknown): void {
+  if (typeof maxId !== 'bigint' || maxId < 0n) {
+    throw new SnowflakeError(
+      'ARGUMENT_INVALID',
+      `Expected \`maxId\` to be a bigint from 0 up, got ${shownShort(maxId)}.`,
+    );
+  }
+  if (!Number.isSafeInteger(nowMs)) {
+    throw new SnowflakeError(
+      'ARGUMENT_INVALID',
+      `Expected \`nowMs\` to be Unix milliseconds, got ${shownShort(nowMs)}.`,
+    );
+  }
+}
+
+/*
+ * Which presets an id can be of, likeliest first. An id does not say its layout, so this is a guess
+ * and is told as one.
+ *
+ * Whatever has a time between 2010, or its epoch, and now is listed. The likeliest needs the
+ * shortest description: ids of one system are mostly recent, of a low worker id, and early in
+ * their tick, while the bits of another system read as these fields are any number.
+ */
+
+export interface PlausibleLayout {
+  /** All presets with these bits, this unit and this epoch. */
+  readonly presets: readonly string[];
+  readonly timestampMs: number;
+  readonly workerId: number;
+  readonly sequence: number;
+}
+
+const DAY_MS = 86_400_000;
+/** Twitter announced the first of them in this month. */
+const FIRST_OF_ALL_MS = Date.UTC(2010, 5, 1);
+
+export class PlausibleLayouts {
+  private readonly known: readonly { readonly presets: string[]; readonly layout: BitLayout }[];
+
+  constructor(private readonly nowMs: number) {
+    const byFingerprint = new Map<string, { presets: string[]; layout: BitLayout }>();
+    for (const [name, preset] of Object.entries(layouts)) {
+      const layout = preset();
+      const same = byFingerprint.get(layout.fingerprint);
+      if (same === undefined) byFingerprint.set(layout.fingerprint, { presets: [name], layout });
+      else same.presets.push(name);
+    }
+    this.known = [...byFingerprint.values()];
+  }
+
+  of(id: bigint): PlausibleLayout[] {
+    return this.known
+      .flatMap(({ presets, layout }) => {
+        if (id > layout.idMax) return [];
+        const { timestampMs, workerId, sequence } = layout.parse(id);
+        // A counter reads as the first moments of every layout.
+        const sinceMs = Math.max(FIRST_OF_ALL_MS, layout.epochMs + DAY_MS);
+        if (timestampMs < sinceMs || timestampMs > this.nowMs + DAY_MS) return [];
+        const ticksAgo = Math.abs(this.nowMs - timestampMs) / layout.unitMs;
+        const bits = Math.log2((ticksAgo + 1) * (workerId + 1) * (sequence + 1));
+        return [{ bits, fit: { presets, timestampMs, workerId, sequence } }];
+      })
+      .toSorted((one, other) => one.bits - other.bits)
+      .map(({ fit }) => fit);
+  }
+}

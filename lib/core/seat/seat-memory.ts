@@ -1,0 +1,293 @@
+/**
+ * The words of a seat: every number that the threads on one lease share, and where it lies.
+ *
+ * What is written often lies two cache lines or more away from what is read for every id, since a
+ * thread that writes to a line slows down all that read it ("threads" in bench/RESULTS.md: three
+ * times). Each view of the words has one job: RangeRing, RunAheadCredit, LeaseSignals and
+ * AnchoredClock.
+ */
+import type { Clock } from '../clock.js';
+import { IdWords } from '../id-words.js';
+
+/*
+ * byte                                                                    is written
+ *    0   current | newest | rewound | closed | state | signals | offset   with changes of the lease
+ *   32   form | changes
+ *  128   seen tick | credit | has seen tick                               once a tick
+ *  256   cursor of the range in place 0                                   with every block of ids
+ *  384   cursor of the range in place 1
+ *  ...   one every 128 bytes, 16 in all
+ * 2304   worker id | floor | ceiling of the range in place 0              with every grant
+ * 2328   worker id | floor | ceiling of the range in place 1
+ *  ...   16 in all
+ * 2688   the end
+ *
+ * 32-bit integers up to byte 255, but for the clock offset, a double; then 64-bit integers.
+ * `current` and the offset are read for every id.
+ */
+
+/** Indexes of `ints`: the byte divided by 4. */
+export const CURRENT = 0;
+export const NEWEST = 1;
+export const REWOUND = 2;
+export const CLOSED = 3;
+const STATE = 4;
+const SIGNALS = 5;
+const FORM = 8;
+const CHANGES = 9;
+const SEEN_TICK = 32;
+const CREDIT = 33;
+const HAS_SEEN_TICK = 34;
+
+/** An index of `doubles`: the byte divided by 8. */
+const CLOCK_OFFSET = 3;
+
+/** Ranges remembered at once; a lease that moves on needs two or three. */
+export const PLACE_COUNT = 16;
+
+/** Indexes of `longs`: the byte divided by 8. */
+const CURSORS = 32;
+const CURSOR_STEP = 16;
+const RANGES = CURSORS + PLACE_COUNT * CURSOR_STEP;
+const RANGE_STEP = 3;
+const BYTE_COUNT = 8 * (RANGES + PLACE_COUNT * RANGE_STEP);
+
+/** Says which words there are and where; a version that moves them changes this. */
+const FORM_NUMBER = 0x5ea70002;
+
+export class SeatWords {
+  readonly ints: Int32Array;
+  readonly longs: BigInt64Array;
+  readonly doubles: Float64Array;
+
+  /** `memory` is what another thread shares; without it new memory, for this thread alone. */
+  constructor(memory: ArrayBufferLike = new ArrayBuffer(BYTE_COUNT)) {
+    this.ints = new Int32Array(memory);
+    this.longs = new BigInt64Array(memory);
+    this.doubles = new Float64Array(memory);
+    // Ranges are numbered from 1 on, so that 0 can stand for none.
+    if (this.ints[CURRENT] === 0) this.ints[CURRENT] = 1;
+    this.ints[FORM] = FORM_NUMBER;
+  }
+
+  /** New memory that can be handed to other threads. */
+  static shared(): SeatWords {
+    return new SeatWords(new SharedArrayBuffer(BYTE_COUNT));
+  }
+
+  /** What other threads are given; undefined where this thread has the memory for itself. */
+  get shared(): SharedArrayBuffer | undefined {
+    const { buffer } = this.ints;
+    return isSharedMemory(buffer) ? buffer : undefined;
+  }
+}
+
+/** Where the cursor of a range lies, an index of `longs`; places are used again in turn. */
+export function cursorIndex(rangeNumber: number): number {
+  return CURSORS + (rangeNumber % PLACE_COUNT) * CURSOR_STEP;
+}
+
+/** Where the worker id of a range lies, an index of `longs`; floor and ceiling follow it. */
+export function rangeIndex(rangeNumber: number): number {
+  return RANGES + (rangeNumber % PLACE_COUNT) * RANGE_STEP;
+}
+
+/** True for shared memory that this version of the library laid out. */
+export function isSeatMemory(value: unknown): value is SharedArrayBuffer {
+  if (!isSharedMemory(value) || value.byteLength !== BYTE_COUNT) return false;
+  return Atomics.load(new Int32Array(value), FORM) === FORM_NUMBER;
+}
+
+/** Told by its tag: memory from another realm is no instance of this one's SharedArrayBuffer. */
+function isSharedMemory(value: unknown): value is SharedArrayBuffer {
+  return Object.prototype.toString.call(value) === '[object SharedArrayBuffer]';
+}
+
+/*
+ * What the threads on one lease tell each other beside ids: its state, flags for the thread that
+ * holds it, and that something has changed.
+ *
+ * Nothing here decides whether an id may be made. Waiting needs shared memory and keeps no process
+ * alive.
+ */
+
+export class LeaseSignals {
+  private readonly ints: Int32Array;
+
+  constructor({ ints }: SeatWords) {
+    this.ints = ints;
+  }
+
+  /** The state of the lease, as a number to which the lease gives a meaning. */
+  get state(): number {
+    return Atomics.load(this.ints, STATE);
+  }
+
+  set state(state: number) {
+    Atomics.store(this.ints, STATE, state);
+  }
+
+  /** Sets flags for the thread that holds the lease, and wakes it. */
+  signal(flags: number): void {
+    Atomics.or(this.ints, SIGNALS, flags);
+    this.wake();
+  }
+
+  /** Wakes the thread that holds the lease, with or without flags. */
+  wake(): void {
+    Atomics.notify(this.ints, SIGNALS);
+  }
+
+  /** The flags set since the last time. */
+  takeSignals(): number {
+    return Atomics.exchange(this.ints, SIGNALS, 0);
+  }
+
+  /** Resolves when there are flags to take, or at wake(). */
+  async untilSignal(): Promise<void> {
+    await Atomics.waitAsync(this.ints, SIGNALS, 0).value;
+  }
+
+  /** Counts what may let ids be made that were refused before, or refuse them for good. */
+  get changeCount(): number {
+    return Atomics.load(this.ints, CHANGES);
+  }
+
+  announceChange(): void {
+    Atomics.add(this.ints, CHANGES, 1);
+    Atomics.notify(this.ints, CHANGES);
+  }
+
+  /** Resolves when there are more changes than `countSeen`. */
+  async untilChange(countSeen: number): Promise<void> {
+    await Atomics.waitAsync(this.ints, CHANGES, countSeen).value;
+  }
+}
+
+/*
+ * The token bucket of the run-ahead and the clock as it was last seen, one of each for all threads.
+ *
+ * Promise: a tick of credit is spent once, by compare-and-swap. What refills it, and how much fits
+ * in, is left to the generator's RunAhead.
+ */
+
+export class RunAheadCredit {
+  private readonly ints: Int32Array;
+
+  constructor({ ints }: SeatWords) {
+    this.ints = ints;
+  }
+
+  /** The lowest 32 bits of the tick at which the clock was last seen; undefined before. */
+  get seenTick(): number | undefined {
+    const hasSeen = Atomics.load(this.ints, HAS_SEEN_TICK) === 1;
+    return hasSeen ? Atomics.load(this.ints, SEEN_TICK) : undefined;
+  }
+
+  /** Notes the clock; false when another thread was faster. */
+  noteClock(before: number | undefined, nowTick: number): boolean {
+    const seen = Atomics.compareExchange(this.ints, SEEN_TICK, before ?? 0, nowTick | 0);
+    Atomics.store(this.ints, HAS_SEEN_TICK, 1);
+    return seen === (before ?? 0);
+  }
+
+  /** Adds ticks, up to `creditMax` in all. */
+  refill(tickCount: number, creditMax: number): void {
+    for (;;) {
+      const credit = this.read();
+      if (this.change(credit, Math.min(creditMax, credit + tickCount))) return;
+    }
+  }
+
+  /**
+   * Takes one tick; false when there is none. More than `creditMax` is worth no more: it comes from
+   * further ahead, or from a range with another limit.
+   */
+  spend(creditMax: number): boolean {
+    for (;;) {
+      const credit = this.read();
+      const left = Math.min(credit, creditMax) - 1;
+      if (left < 0) return false;
+      if (this.change(credit, left)) return true;
+    }
+  }
+
+  private read(): number {
+    return Atomics.load(this.ints, CREDIT);
+  }
+
+  /** False when another thread changed the credit just now. */
+  private change(from: number, to: number): boolean {
+    return Atomics.compareExchange(this.ints, CREDIT, from, to) === from;
+  }
+}
+
+/*
+ * The next free id of a range as one 64-bit number: `tick * sequenceCount + sequence`.
+ *
+ * One number, so that a thread can take ids by a single compare-and-swap.
+ */
+
+/** The next free id of a range. */
+export interface FreePlace {
+  readonly tick: number;
+  readonly sequence: number;
+  /** Both in one number, as it lies in memory. */
+  readonly cursor: bigint;
+}
+
+export class PlaceCursor {
+  private readonly ticksPerHighWord: number;
+  private readonly words = new IdWords();
+
+  /** @param sequenceCount how many ids a tick has, a power of 2 */
+  constructor(private readonly sequenceCount: number) {
+    this.ticksPerHighWord = 2 ** 32 / sequenceCount;
+  }
+
+  of(tick: number, sequence: number): bigint {
+    const { ticksPerHighWord, sequenceCount, words } = this;
+    const high = Math.floor(tick / ticksPerHighWord);
+    words.set(high, (tick - high * ticksPerHighWord) * sequenceCount + sequence);
+    return words.id;
+  }
+
+  read(cursor: bigint): FreePlace {
+    this.words.id = cursor;
+    const { high, low } = this.words;
+    const sequence = low % this.sequenceCount;
+    const tick = high * this.ticksPerHighWord + (low - sequence) / this.sequenceCount;
+    return { tick, sequence, cursor };
+  }
+}
+
+/*
+ * The clock that the generators of one seat read: the host's, moved by an offset.
+ *
+ * Promise: the offset lies in the memory of the seat, so that every thread on it is moved at once.
+ */
+
+/** The lease sets the offset when the host's clock is far from the registry's. */
+export class AnchoredClock implements Clock {
+  private readonly doubles: Float64Array;
+
+  constructor(
+    private readonly source: Clock,
+    { doubles } = new SeatWords(),
+  ) {
+    this.doubles = doubles;
+  }
+
+  /** Milliseconds. An ordinary read, since it is made for every id. */
+  get offsetMs(): number {
+    return this.doubles[CLOCK_OFFSET]!;
+  }
+
+  set offsetMs(offsetMs: number) {
+    this.doubles[CLOCK_OFFSET] = offsetMs;
+  }
+
+  now(): number {
+    return this.source.now() + this.doubles[CLOCK_OFFSET]!;
+  }
+}

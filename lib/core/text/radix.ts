@@ -1,0 +1,264 @@
+/**
+ * The digits of a base: both ways between text and a number of 64 bits, held in two words.
+ *
+ * Promise: no BigInt is touched, every number on the way is an exact double, and a text of more
+ * than 64 bits is refused. How many digits a text may have is left to the forms.
+ */
+import { quoted } from '../../messages.js';
+import { ID_MAX, IdWords } from '../id-words.js';
+import { checkedId } from './decimal.js';
+import { decodedBy, notTextRefusal, type TextForm } from './text-form.js';
+
+/** The digits of a base. */
+export interface Base {
+  /** One ASCII letter or digit per digit, zero first; as many as the base is large. */
+  readonly alphabet: string;
+  /** Read upper and lower case alike. */
+  readonly anyCase?: boolean;
+  /** Further characters that are read as a digit: `{ O: '0' }`. */
+  readonly readAs?: Readonly<Record<string, string>>;
+}
+
+const WORD = 2 ** 32;
+/** A high word below this and the low word are together one exact double. */
+const EXACT_HIGH = 2 ** 21;
+/** A number below this times any base, plus a digit, is still an exact double. */
+const EXACT_STEP = 2 ** 46;
+
+export class RadixDigits {
+  readonly radix: number;
+  readonly alphabet: string;
+  readonly zero: string;
+  private readonly base: Base;
+  /** Made on first use, as the pairs are: most applications use one form of a dozen. */
+  private table: Int8Array | undefined;
+  /** Every two digits in a row: half the divisions of single digits. */
+  private pairs: readonly string[] | undefined;
+
+  constructor(base: Base) {
+    this.base = base;
+    this.alphabet = base.alphabet;
+    this.radix = base.alphabet.length;
+    this.zero = base.alphabet[0]!;
+  }
+
+  private get digitOf(): Int8Array {
+    return (this.table ??= readingTable(this.base));
+  }
+
+  /** How many digits the largest number of so many bits has. */
+  widthOf(bits: number): number {
+    return Math.ceil(bits / Math.log2(this.radix));
+  }
+
+  /** Long division by the square of the base: the high word first, then one exact number. */
+  textOf(high: number, low: number): string {
+    const pairs = (this.pairs ??= pairsOf(this.alphabet));
+    let text = '';
+    while (high >= EXACT_HIGH) {
+      const nextHigh = Math.floor(high / pairs.length);
+      const part = (high - nextHigh * pairs.length) * WORD + low;
+      high = nextHigh;
+      low = Math.floor(part / pairs.length);
+      text = pairs[part - low * pairs.length]! + text;
+    }
+    let rest = high * WORD + low;
+    do {
+      const next = Math.floor(rest / pairs.length);
+      text = pairs[rest - next * pairs.length]! + text;
+      rest = next;
+    } while (rest > 0);
+    return text.startsWith(this.zero) ? text.slice(1) : text;
+  }
+
+  /** Reads the rest of a text into words; false for a strange character and beyond 64 bits. */
+  read(text: string, from: number, words: IdWords): boolean {
+    const { radix, digitOf } = this;
+    let at = from;
+    let low = 0;
+    for (; at < text.length && low < EXACT_STEP; at++) {
+      const digit = digitOf[text.charCodeAt(at)] ?? -1;
+      if (digit < 0) return false;
+      low = low * radix + digit;
+    }
+    let high = Math.floor(low / WORD);
+    low -= high * WORD;
+    for (; at < text.length; at++) {
+      const digit = digitOf[text.charCodeAt(at)] ?? -1;
+      if (digit < 0) return false;
+      low = low * radix + digit;
+      const carry = Math.floor(low / WORD);
+      high = high * radix + carry;
+      low -= carry * WORD;
+    }
+    words.set(high, low);
+    return high < WORD;
+  }
+
+  /** -1 for what is no digit. */
+  digitAt(text: string, at: number): number {
+    return this.digitOf[text.charCodeAt(at)] ?? -1;
+  }
+
+  /** Which character is no digit, in words; looked for in a part of the text. */
+  strangerIn(text: string, from: number, end: number): string | undefined {
+    for (let at = from; at < Math.min(text.length, end); at++) {
+      if (this.digitAt(text, at) >= 0) continue;
+      return (
+        `, whose character ${at + 1} is ${named(text, at)}. The digits of this form are ` +
+        `${this.alphabet}.`
+      );
+    }
+    return undefined;
+  }
+
+  /** All characters that are read as a digit, as a class of a regular expression. */
+  classOf(isDigit: (digit: number) => boolean): string {
+    const codes = Array.from(this.digitOf, (digit, code) =>
+      digit >= 0 && isDigit(digit) ? code : -1,
+    );
+    const spans: [first: number, last: number][] = [];
+    for (const code of codes.filter((one) => one >= 0)) {
+      const span = spans.at(-1);
+      if (span !== undefined && span[1] === code - 1) span[1] = code;
+      else spans.push([code, code]);
+    }
+    const text = spans.map(spanText).join('');
+    if (text === '0-9') return '\\d';
+    return text.length === 1 ? text : `[${text}]`;
+  }
+}
+
+/** For each ASCII code its digit, or -1. */
+function readingTable(base: Base): Int8Array {
+  const table = new Int8Array(128).fill(-1);
+  const spell = (character: string, digit: number) => (table[character.charCodeAt(0)] = digit);
+  for (const [digit, character] of base.alphabet.split('').entries()) {
+    spell(character, digit);
+    if (base.anyCase) spell(character.toLowerCase(), digit);
+    if (base.anyCase) spell(character.toUpperCase(), digit);
+  }
+  for (const [character, digit] of Object.entries(base.readAs ?? {})) {
+    spell(character.toUpperCase(), base.alphabet.indexOf(digit));
+    spell(character.toLowerCase(), base.alphabet.indexOf(digit));
+  }
+  return table;
+}
+
+function pairsOf(alphabet: string): string[] {
+  const digits = alphabet.split('');
+  return digits.flatMap((first) => digits.map((second) => first + second));
+}
+
+function named(text: string, at: number): string {
+  return JSON.stringify(String.fromCodePoint(text.codePointAt(at)!));
+}
+
+function spanText([first, last]: readonly [number, number]): string {
+  const [start, end] = [String.fromCharCode(first), String.fromCharCode(last)];
+  if (first === last) return start;
+  return last === first + 1 ? start + end : `${start}-${end}`;
+}
+
+/*
+ * An id as text in some base, both ways.
+ *
+ * Promise: encode and decode are inverse to each other, a text that decodes is an id, and a text
+ * of any length is refused in the time of a short one. Which bases there are is left to
+ * text-forms.ts; here a base is data.
+ */
+
+const ID_BITS = 63;
+/** The high word has 31 bits; the sign bit of a signed 64-bit integer stays 0. */
+const HIGH_MAX = 2 ** 31 - 1;
+/** The digits that JavaScript itself writes; for them nothing is faster than toString. */
+const NATIVE_DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';
+
+const scratch = /* @__PURE__ */ new IdWords();
+
+export class RadixForm implements TextForm {
+  private readonly digits: RadixDigits;
+  /** The digits of 2^63 - 1, the longest id. */
+  private readonly width: number;
+  private readonly isNative: boolean;
+
+  constructor(
+    readonly name: string,
+    base: Base,
+    /** Fill up with zero digits to the width of the longest id. */
+    private readonly isFixedWidth: boolean,
+  ) {
+    this.digits = new RadixDigits(base);
+    this.width = this.digits.widthOf(ID_BITS);
+    this.isNative = NATIVE_DIGITS.startsWith(base.alphabet);
+  }
+
+  get pattern(): string {
+    const { digits, width } = this;
+    const any = digits.classOf(() => true);
+    if (this.isFixedWidth) return `^${any}{${width}}$`;
+    const zero = digits.classOf((digit) => digit === 0);
+    const first = digits.classOf((digit) => digit > 0);
+    return `^(${zero}|${first}${any}{0,${width - 1}})$`;
+  }
+
+  encode(id: bigint): string {
+    const text = this.written(checkedId(id));
+    return this.isFixedWidth ? text.padStart(this.width, this.digits.zero) : text;
+  }
+
+  decode(text: string): bigint {
+    return decodedBy(this, text);
+  }
+
+  tryDecode(text: string): bigint | undefined {
+    if (typeof text !== 'string' || !this.isSpelling(text)) return undefined;
+    if (!this.digits.read(text, 0, scratch) || scratch.high > HIGH_MAX) return undefined;
+    return scratch.id;
+  }
+
+  /** Why `decode` refuses a value, in its words. */
+  refusalOf(text: string): string {
+    const notText = notTextRefusal(this, text);
+    return (
+      notText ?? `Expected an id as ${this.name} text, got ${quoted(text)}${this.faultOf(text)}`
+    );
+  }
+
+  private written(id: bigint): string {
+    if (this.isNative) return id.toString(this.digits.radix);
+    scratch.id = id;
+    return this.digits.textOf(scratch.high, scratch.low);
+  }
+
+  /** Length and first digit are right; looked at before any arithmetic. */
+  private isSpelling(text: string): boolean {
+    if (this.isFixedWidth) return text.length === this.width;
+    if (text.length === 1) return true;
+    return text.length > 1 && text.length <= this.width && this.digits.digitAt(text, 0) !== 0;
+  }
+
+  private faultOf(text: string): string {
+    if (text === '') return ', which is empty. Check that the id was sent at all.';
+    // Only as far as an id can reach: the rest of a megabyte changes nothing.
+    const stranger = this.digits.strangerIn(text, 0, this.width + 1);
+    if (stranger !== undefined) return stranger;
+    const { zero } = this.digits;
+    if (this.isFixedWidth && text.length !== this.width) {
+      return (
+        `, which has ${text.length} characters. This form has exactly ${this.width}, ` +
+        `filled up with leading "${zero}".`
+      );
+    }
+    if (!this.isFixedWidth && this.digits.digitAt(text, 0) === 0) {
+      return (
+        `, which begins with the zero digit. Leave it out: an id has one spelling, and ` +
+        `only the sortable forms are filled up.`
+      );
+    }
+    return (
+      `, which is larger than 2^63 - 1 ("${this.encode(ID_MAX)}"). Check that nothing ` +
+      `was added to the id.`
+    );
+  }
+}

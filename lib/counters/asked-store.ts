@@ -1,0 +1,222 @@
+/**
+ * One of the stores of a counter, as a keeper asks it: within a time limit, with what it answered
+ * before.
+ *
+ * Promise: of an answer nothing is used that lies below what this process was ever answered, so a
+ * store that went back gives it no position twice; every failure is a SnowflakeError.
+ */
+import type { Clock } from '../core/clock.js';
+import { isSnowflakeError, SnowflakeError } from '../errors.js';
+import { plainCause, shown, shownName } from '../messages.js';
+import type { CallRecord } from '../time/call-record.js';
+import { withinLimit, type Timers } from '../time/timers.js';
+import {
+  POSITION_MAX,
+  type CounterStore,
+  type TakeAnswer,
+  type TakeGrant,
+  type TakeRequest,
+} from './counter-store.js';
+
+export interface AskingLimits {
+  readonly calls: CallRecord;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly callTimeoutMs: number;
+}
+
+interface AskedParts extends AskingLimits {
+  readonly counter: string;
+  /** What helps where the store often says to wait. */
+  readonly waitCure: string;
+}
+
+export class AskedStore {
+  /** The highest end answered, as the contract wants it. */
+  private answeredEnd = 0n;
+  private answeredEra = 0;
+  private silentCount = 0;
+
+  constructor(
+    readonly store: CounterStore,
+    private readonly parts: AskedParts,
+  ) {}
+
+  /** True while a call is out that did not return within its limit. */
+  get isSilent(): boolean {
+    return this.silentCount > 0;
+  }
+
+  get place(): string {
+    return this.store.place ?? 'the store of counters';
+  }
+
+  get have(): bigint {
+    return this.answeredEnd;
+  }
+
+  /** The highest answered, as the contract wants it. */
+  get era(): number {
+    return this.answeredEra;
+  }
+
+  /**
+   * Whatever the store answers within the limit.
+   * @param late takes what is granted after it
+   * @throws SnowflakeError why there is no answer
+   */
+  async ask(request: TakeRequest, late: (answer: TakeAnswer) => void): Promise<TakeAnswer> {
+    const { calls, clock, timers, callTimeoutMs } = this.parts;
+    const sentAtMs = clock.now();
+    // Also what throws at once, or returns no promise, comes out of this one.
+    const asked = (async () => this.store.take(request))();
+    let isLate = false;
+    const over = () => {
+      isLate = true;
+      this.silentCount++;
+      throw silent(this.where, callTimeoutMs);
+    };
+    const handOn = async () => {
+      const answer = await asked;
+      if (!isLate) return;
+      calls.noteLate(String(answer?.status), clock.now());
+      late(answer);
+    };
+    // An error is this call's; that of a late answer, or of taking it in, is nobody's any more.
+    void handOn()
+      .catch(() => undefined)
+      .then(() => isLate && this.silentCount--);
+    try {
+      const answer = await withinLimit(asked, { timers, ms: callTimeoutMs, over });
+      calls.note(String(answer?.status), sentAtMs, clock.now());
+      return answer;
+    } catch (error) {
+      calls.note('error', sentAtMs, clock.now());
+      throw asSnowflakeError(error);
+    }
+  }
+
+  /** The grant, checked against what was asked for. @throws SnowflakeError why there is none */
+  granted(answer: TakeAnswer, count: bigint): TakeGrant {
+    if (answer?.status !== 'ok') throw this.refused(answer);
+    const { first, end } = answer;
+    const { have } = this;
+    if (typeof first !== 'bigint' || typeof end !== 'bigint' || first < 0n || end > POSITION_MAX) {
+      throw wrongAnswer(this.where, 'it holds no range of positions');
+    }
+    const isWanted = first < end && end - first <= count;
+    if (!isWanted) throw wrongAnswer(this.where, 'its range is empty or longer than asked for');
+    if (end > have) this.answeredEnd = end;
+    if (answer.era > this.era) this.answeredEra = answer.era;
+    if (first < have)
+      throw wrongAnswer(this.where, `it begins below ${have}, where the last ended`);
+    return answer;
+  }
+
+  refused(answer: Exclude<TakeAnswer, { status: 'ok' }>): SnowflakeError {
+    const isKnown = ['wait', 'absent', 'mismatch', 'full'].includes(answer?.status);
+    if (isKnown) return refusal(this.where, answer, this.parts.waitCure);
+    return wrongAnswer(this.where, `its status is ${shown(answer?.status)}`);
+  }
+
+  private get where() {
+    return { counter: this.parts.counter, place: this.place };
+  }
+}
+
+/*
+ * What is said when a store of counters gives no positions: what happened, and what to do.
+ *
+ * Promise: nothing was made of an answer when one of these is thrown; names are shown in one line.
+ */
+
+/** Which counter, and in which store. */
+export interface Place {
+  readonly counter: string;
+  readonly place: string;
+}
+
+/** What an answer without numbers means. @param cure what helps where it has to be waited often */
+export function refusal(
+  { counter, place }: Place,
+  answer: Exclude<TakeAnswer, { status: 'ok' }>,
+  cure: string,
+): SnowflakeError {
+  const which = `the counter ${shownName(counter)} in ${shownName(place)}`;
+  switch (answer.status) {
+    case 'absent':
+      return new SnowflakeError(
+        'COUNTER_ABSENT',
+        `There is no such counter: ${which}. It was never created, or the store has lost it. It ` +
+          `is not created again automatically, because its numbers could repeat. Run \`snowflake ` +
+          `counters create\` with a start above every number in use, or give ` +
+          `\`startAt: () => the highest id in use\`.`,
+      );
+    case 'mismatch':
+      return new SnowflakeError(
+        'COUNTER_MISMATCH',
+        `The store keeps ${which} as ${shownName(answer.stored)}, another kind, layout or ` +
+          `place among several stores, so no number was taken. Give what the counter was ` +
+          `created with, the stores in the same order and number, or use another counter.`,
+        { details: { stored: shownName(answer.stored) } },
+      );
+    case 'full':
+      return new SnowflakeError(
+        'COUNTER_FULL',
+        `No number is left: ${which} has reached its end at 2^63 - 1.`,
+      );
+    case 'wait':
+      return new SnowflakeError(
+        'STORE_UNAVAILABLE',
+        `The store grants nothing of ${which} for another ${answer.waitMs} ms: the counter is ` +
+          `new, its store has lost data, or the most that may be granted at once is used up. ` +
+          `${cure}`,
+        { details: { waitMs: answer.waitMs } },
+      );
+  }
+}
+
+/** A store that breaks its contract: nothing of the answer is used. */
+function wrongAnswer({ counter, place }: Place, what: string): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The answer of ${shownName(place)} for the counter ${shownName(counter)} was not used: ` +
+      `${what}.`,
+  );
+}
+
+function silent({ place }: Place, timeoutMs: number): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `${shownName(place)} did not answer within ${timeoutMs} ms, so no numbers were taken. Check ` +
+      'that the store is up and reachable from this host.',
+    { details: { timeoutMs } },
+  );
+}
+
+function asSnowflakeError(error: unknown): SnowflakeError {
+  if (isSnowflakeError(error)) return error;
+  // A store of another maker may hand on the error of its client, passwords and all.
+  const cause = plainCause(error);
+  return new SnowflakeError('STORE_UNAVAILABLE', `The store failed: ${cause.message}`, { cause });
+}
+
+/*
+ * What is done with all stores of one counter at once.
+ *
+ * Promise: what one of them refuses to close is lost and holds up none of the others.
+ */
+
+/** Where the counter lies, each place once. */
+export function placesOf(stores: readonly { readonly place: string }[]): string {
+  return [...new Set(stores.map(({ place }) => place))].join(', ');
+}
+
+export async function adviceOf(stores: readonly CounterStore[]): Promise<string[]> {
+  const advice = await Promise.all(stores.map(async (store) => store.advice?.()));
+  return advice.flatMap((texts) => texts ?? []);
+}
+
+export async function closeAll(stores: readonly CounterStore[]): Promise<void> {
+  await Promise.allSettled(stores.map(async (store) => store.close?.()));
+}

@@ -1,0 +1,223 @@
+/**
+ * Grants positions of a counter: the next ones, or those that the clock has come to.
+ *
+ * Promise: a counter that is not there is created by a clock, or by whoever says where it starts,
+ * and by nothing else; one of another form is left alone.
+ */
+import { nowOf, slewed } from '../rows/store-clock.js';
+import { denseForm, formOf } from './check-take.js';
+import {
+  blankRow,
+  type CounterHeader,
+  type CounterReading,
+  type CounterRow,
+  type CounterSlice,
+  type CounterStep,
+} from './counter-slice.js';
+import {
+  POSITION_MAX,
+  type ClockTake,
+  type DenseTake,
+  type NewCounter,
+  type TakeAnswer,
+  type TakeRequest,
+  grantText,
+  type NamedGrant,
+} from './counter-store.js';
+
+type Step = CounterStep<TakeAnswer>;
+
+/** A counter that grants, and the moment. */
+interface Standing {
+  readonly header: CounterHeader;
+  readonly row: CounterRow;
+  readonly reading: CounterReading;
+}
+
+export function take(slice: CounterSlice, request: TakeRequest, reading: CounterReading): Step {
+  const moved = opened(slice.header, reading);
+  const stored = slice.row ?? begun(request, moved);
+  if (stored === undefined) return { answer: { status: 'absent' } };
+  const { form } = stored;
+  if (form !== formOf(request)) return { answer: { status: 'mismatch', stored: form } };
+  const { have, era } = request;
+  const header = heard(moved, stored, { have, era: slice.header && era });
+  return request.kind === 'dense'
+    ? takeDense({ header, row: stored, reading }, request)
+    : takeClock({ header, row: stored, reading }, request);
+}
+
+/** One that follows the clock is safe wherever it begins, as after a loss. */
+function begun(request: TakeRequest, { era }: CounterHeader): CounterRow | undefined {
+  if (request.kind === 'clock') return blankRow(formOf(request), 0n, 0);
+  if (request.startAt === undefined) return undefined;
+  return blankRow(formOf(request), request.startAt, era);
+}
+
+/** Half of the skip in each window: whatever one loss takes with it lies in two of them. */
+function takeDense({ header, row: stored, reading }: Standing, request: DenseTake): Step {
+  const { lossWindowMs } = reading;
+  const nowMs = nowOf(header);
+  const { have, skip } = request;
+  // Another server may have jumped over one of several losses, and granted from there.
+  const jump = (next: bigint, margin: bigint, lossCount: number) =>
+    next + (lossCount > 1 ? 2n * margin : margin);
+  const row = settled(header, stored, { have, margin: skip, lossWindowMs, jump });
+  const restCount = POSITION_MAX - row.next;
+  if (restCount <= 0n) return { answer: { status: 'full' } };
+  if (row.readyAtMs > nowMs) return waiting(header, row, row.readyAtMs - nowMs);
+  const isOver = nowMs >= row.windowAtMs + lossWindowMs;
+  const windowAtMs = isOver ? nowMs : row.windowAtMs;
+  const usedCount = isOver ? 0n : row.windowCount;
+  const windowLeft = lossWindowMs === 0 ? restCount : row.margin / 2n - usedCount;
+  if (windowLeft <= 0n) return waiting(header, row, windowAtMs + lossWindowMs - nowMs);
+  const count = least(request.count, restCount, windowLeft);
+  const counted = { ...row, windowAtMs, windowCount: usedCount + count };
+  return granted({ header, row: counted, reading }, request, row.next + count);
+}
+
+function takeClock({ header, row: stored, reading }: Standing, request: ClockTake): Step {
+  const { lossWindowMs } = reading;
+  const nowMs = nowOf(header);
+  const { have, aheadMs } = request;
+  const positionAt = (ms: number) => BigInt(ms) * BigInt(request.perMs);
+  const jump = (next: bigint, margin: bigint) =>
+    greatest(next, positionAt(nowMs + Number(margin) + lossWindowMs));
+  const row = settled(header, stored, { have, margin: BigInt(aheadMs), lossWindowMs, jump });
+  const ceiling = positionAt(nowMs + aheadMs);
+  if (ceiling > POSITION_MAX || row.next >= POSITION_MAX) return { answer: { status: 'full' } };
+  if (row.readyAtMs > nowMs) return waiting(header, row, row.readyAtMs - nowMs);
+  const first = greatest(row.next, positionAt(nowMs));
+  if (first >= ceiling) {
+    const aheadOf = Number(first / BigInt(request.perMs)) + 1;
+    return waiting(header, row, aheadOf - nowMs - aheadMs);
+  }
+  const count = least(request.count, ceiling - first);
+  return granted({ header, row: { ...row, next: first }, reading }, request, first + count);
+}
+
+function waiting(header: CounterHeader, row: CounterRow, waitMs: number): Step {
+  return { answer: { status: 'wait', waitMs }, header, row };
+}
+
+function granted({ header, row, reading }: Standing, request: TakeRequest, end: bigint): Step {
+  const { next: first } = row;
+  const grant = grantText({ first, random: reading.random });
+  const named = `${grant}.${request.counter}`;
+  const answer = { status: 'ok', first, end, grant: named, era: header.era } as const;
+  return { answer, header, row: { ...row, next: end, grant } };
+}
+
+function least(...values: bigint[]): bigint {
+  return values.reduce((a, b) => (b < a ? b : a));
+}
+
+function greatest(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+/*
+ * The beginning of every operation on a counter: the clock moves on, a loss of data is noticed, and
+ * the counter makes good for what has happened since it was written.
+ *
+ * Promise: the clock never goes back; after a loss a counter jumps over all that may have been
+ * granted and forgotten, and grants nothing until the jump itself can no longer be lost.
+ */
+
+function opened(stored: CounterHeader | undefined, reading: CounterReading): CounterHeader {
+  const { timeMs, server, isPutBack, isLeft, random, clock = slewed } = reading;
+  if (stored === undefined) {
+    return { incarnation: random, server, lastTimeMs: timeMs, slewMs: 0, era: 1 };
+  }
+  const moved = { ...stored, ...clock(stored, timeMs) };
+  // Its jump from here was that of the other one, too.
+  if (isLeft) return afterLoss(afterLoss(moved));
+  const isSame = moved.server === server && isPutBack !== true;
+  return isSame ? moved : afterLoss({ ...moved, server });
+}
+
+/** Acknowledged writes may be gone: each counter jumps before it grants again. */
+function afterLoss(header: CounterHeader): CounterHeader {
+  return { ...header, era: header.era + 1 };
+}
+
+/** Whoever was answered more than the store remembers proves that it has forgotten. */
+function heard(
+  header: CounterHeader,
+  row: CounterRow,
+  { have, era = 0 }: Pick<TakeRequest, 'have' | 'era'>,
+): CounterHeader {
+  // Whoever knows of more losses was answered by a server that took over from this one.
+  if (era > header.era) return afterLoss({ ...header, era });
+  return have > row.next ? afterLoss(header) : header;
+}
+
+interface Settling {
+  readonly have: bigint;
+  /** As asked for now. */
+  readonly margin: bigint;
+  readonly lossWindowMs: number;
+  /** Where a counter goes on after so many losses. */
+  readonly jump: (next: bigint, margin: bigint, lossCount: number) => bigint;
+}
+
+/**
+ * The counter as it stands before it grants. A larger margin is recorded before it is used: a loss
+ * that took it with it would be answered by a jump of the smaller one.
+ */
+function settled(header: CounterHeader, row: CounterRow, asked: Settling): CounterRow {
+  const isBehind = row.era !== header.era;
+  const isRaised = asked.margin > row.margin;
+  if (!isBehind && !isRaised) return row;
+  const margin = isRaised ? asked.margin : row.margin;
+  const readyAtMs = nowOf(header) + asked.lossWindowMs;
+  if (!isBehind) return { ...row, margin, readyAtMs };
+  const known = asked.have > row.next ? asked.have : row.next;
+  const next = asked.jump(known, margin, header.era - row.era);
+  return { ...row, next, era: header.era, margin, readyAtMs, grant: '' };
+}
+
+/*
+ * Takes back the end of the last grant.
+ *
+ * Promise: only of that very grant. A range that ends at the same position may be another one by
+ * now: what came between was taken back itself, or was forgotten.
+ */
+
+interface GivenBack extends NamedGrant {
+  readonly unused: bigint;
+}
+
+/** @returns whether it was taken back */
+export function giveBack(
+  { header: stored, row }: CounterSlice,
+  { text, first, unused }: GivenBack,
+  reading: CounterReading,
+): CounterStep<boolean> {
+  if (stored === undefined || row === undefined) return { answer: false };
+  const header = opened(stored, reading);
+  // What a store that lost data takes for the last grant may have others after it.
+  const isLast = row.grant === text && row.era === header.era && row.form.startsWith('dense ');
+  if (!isLast || unused < 1n || unused > row.next - first) return { answer: false };
+  return { answer: true, header, row: { ...row, next: row.next - unused, grant: '' } };
+}
+
+/*
+ * Creates a counter for an operator.
+ *
+ * Promise: one that is there is never changed; and nothing is granted of a new one until it can no
+ * longer be lost, since it would be created again from the same position.
+ */
+
+/** @returns false where there is one already */
+export function createCounter(
+  slice: CounterSlice,
+  { start, stores }: NewCounter,
+  reading: CounterReading,
+): CounterStep<boolean> {
+  if (slice.row !== undefined) return { answer: false };
+  const header = opened(slice.header, reading);
+  const readyAtMs = nowOf(header) + reading.lossWindowMs;
+  const row = { ...blankRow(denseForm(stores), start, header.era), readyAtMs };
+  return { answer: true, header, row };
+}

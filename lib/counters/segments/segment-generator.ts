@@ -1,0 +1,264 @@
+/**
+ * The generator of dense numbers: it counts through the segments that it was given, one after the
+ * other, in two 32-bit words. All calls are in one file, since they all continue the same run.
+ *
+ * Promise: every number comes from a segment that was added and is made once; of what was taken out
+ * again by `close` none is made. No clock is read and nothing is allocated but the id.
+ */
+import {
+  checkedCount,
+  noFields,
+  numberTooLarge,
+  type CallFields,
+  type IdSource,
+} from '../../core/generator/id-source.js';
+import { KeptIds, type Moment } from '../../core/generator/snowflake-generator.js';
+import { HIGH_WORD, IdWords, LOW_WORD } from '../../core/id-words.js';
+import { DecimalText } from '../../core/text/decimal.js';
+import type { SnowflakeError } from '../../errors.js';
+
+/** The numbers first, first + step, first + 2 * step ..., which belong to this process alone. */
+export interface Segment {
+  readonly first: bigint;
+  /** From 1 to 2^31 - 1. */
+  readonly count: number;
+  readonly step: number;
+}
+
+/** Who brings segments. */
+interface SegmentSupply {
+  /** At most as many are in hand as the mark says; told once until more are added. */
+  low(): void;
+  /** Nothing is in hand: what the caller is told. */
+  spent(): SnowflakeError;
+}
+
+/** What is left of a segment: its last `left` numbers. */
+export interface SegmentRest<S extends Segment> {
+  readonly segment: S;
+  readonly left: number;
+}
+
+const WORD = 2 ** 32;
+/** The high word of 2^53. */
+const NUMBER_HIGH_END = 2 ** 21;
+
+/** Makes ids of segments. Applications inject IdMaker instead. */
+export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
+  private readonly out = new IdWords();
+  /** The run in progress: numbers that differ in the low word alone, and how many are made. */
+  private madeCount = 0;
+  private runCount = 0;
+  private step = 1;
+  /** The words of its first number: the low one as a signed integer, which wraps. */
+  private high = 0;
+  private low = 0;
+  /** The same number, as far as a double is exact. */
+  private first = 0;
+
+  private readonly chain: SegmentRest<S>[] = [];
+  /** In the chain, without the run in progress. */
+  private queuedCount = 0;
+  private issuedBefore = 0;
+  private lowMark = 0;
+  private isToldLow = false;
+  private spentTimes = 0;
+  private closedTimes = 0;
+  private readonly decimal = new DecimalText();
+  private readonly kept = new KeptIds();
+
+  constructor(private readonly supply: SegmentSupply) {}
+
+  /** Numbers that can be made before another segment is needed. */
+  get inHand(): number {
+    return this.queuedCount + this.runCount - this.madeCount;
+  }
+
+  get issuedCount(): number {
+    return this.issuedBefore + this.madeCount;
+  }
+
+  /** How often a call found nothing in hand. */
+  get spentCount(): number {
+    return this.spentTimes;
+  }
+
+  /** `low` is called when at most so many are in hand. */
+  set mark(count: number) {
+    this.lowMark = count;
+    this.isToldLow = false;
+    // The run in progress was cut for another mark.
+    this.leaveRun();
+  }
+
+  add(segment: S): void {
+    this.chain.push({ segment, left: segment.count });
+    this.queuedCount += segment.count;
+    this.isToldLow = false;
+  }
+
+  /** Takes out what was not made, the oldest first. */
+  close(): readonly SegmentRest<S>[] {
+    this.leaveRun();
+    this.queuedCount = 0;
+    this.closedTimes++;
+    return this.chain.splice(0).filter(({ left }) => left > 0);
+  }
+
+  /** One number. @throws what the supply says where nothing is in hand; ARGUMENT_INVALID */
+  nextId(fields?: CallFields): bigint {
+    if (fields !== undefined) refuseFields(fields);
+    if (this.madeCount === this.runCount) this.enterRun();
+    this.out.words[LOW_WORD] = this.low + Math.imul(this.madeCount++, this.step);
+    return this.out.id;
+  }
+
+  nextIdAtOnce(fields?: CallFields): bigint {
+    return this.nextId(fields);
+  }
+
+  nextIdString(fields?: CallFields): string {
+    if (fields !== undefined) refuseFields(fields);
+    if (this.madeCount === this.runCount) this.enterRun();
+    return this.textOf(this.madeCount++);
+  }
+
+  /** One number below 2^53. @throws as nextId does; CONFIG_INVALID from 2^53 on */
+  nextIdNumber(fields?: CallFields): number {
+    if (fields !== undefined) refuseFields(fields);
+    if (this.madeCount === this.runCount) this.enterRun();
+    if (this.high >= NUMBER_HIGH_END) throw numberTooLarge();
+    return this.first + this.madeCount++ * this.step;
+  }
+
+  /** `count` numbers, rising within each segment; those made before an error are kept. */
+  nextIds(count: number, fields?: CallFields): bigint[] {
+    if (fields !== undefined) refuseFields(fields);
+    const ids = this.kept.take(checkedCount(count), this.moment);
+    let at = ids.length;
+    ids.length = count;
+    const { out } = this;
+    try {
+      while (at < count) {
+        const from = this.run(count - at);
+        for (let made = from; made < this.madeCount; made++, at++) {
+          out.words[LOW_WORD] = this.low + Math.imul(made, this.step);
+          ids[at] = out.id;
+        }
+      }
+    } catch (error) {
+      this.kept.keep(ids.slice(0, at), this.moment);
+      throw error;
+    }
+    return ids;
+  }
+
+  nextIdStrings(count: number, fields?: CallFields): string[] {
+    if (fields !== undefined) refuseFields(fields);
+    const ids = this.kept.take(checkedCount(count), this.moment).map(String);
+    let at = ids.length;
+    ids.length = count;
+    try {
+      while (at < count) {
+        for (let made = this.run(count - at); made < this.madeCount; made++) {
+          ids[at++] = this.textOf(made);
+        }
+      }
+    } catch (error) {
+      this.kept.keep(ids.slice(0, at).map(BigInt), this.moment);
+      throw error;
+    }
+    return ids;
+  }
+
+  /** Fills an array; the numbers made before an error are in it and are not made again. */
+  fill(target: BigUint64Array | BigInt64Array, fields?: CallFields): void {
+    if (fields !== undefined) refuseFields(fields);
+    const words = new Uint32Array(target.buffer, target.byteOffset, target.length * 2);
+    for (let at = 0; at < words.length;) {
+      const made = this.run((words.length - at) / 2);
+      const { high, step } = this;
+      const end = at + 2 * (this.madeCount - made);
+      // A signed integer that wraps makes the same word, in half the time of a double.
+      for (let low = (this.low + Math.imul(made, step)) | 0; at < end; low = (low + step) | 0) {
+        words[at + HIGH_WORD] = high;
+        words[at + LOW_WORD] = low;
+        at += 2;
+      }
+    }
+  }
+
+  private textOf(made: number): string {
+    return this.decimal.of(this.high, (this.low + Math.imul(made, this.step)) >>> 0);
+  }
+
+  private get moment(): Moment {
+    return { rangeNumber: this.closedTimes, issuedCount: this.issuedCount };
+  }
+
+  /** Takes up to `count` of a run: from the number returned to `madeCount`, excluded. */
+  private run(count: number): number {
+    if (this.madeCount === this.runCount) this.enterRun();
+    const from = this.madeCount;
+    this.madeCount = Math.min(this.runCount, from + count);
+    return from;
+  }
+
+  /** A run ends with its segment, with its high word, or where the supply wants to be told. */
+  private enterRun(): void {
+    this.settle();
+    const { chain, queuedCount, lowMark } = this;
+    if (chain[0]?.left === 0) chain.shift();
+    if (queuedCount <= lowMark && !this.isToldLow) {
+      this.isToldLow = true;
+      this.supply.low();
+    }
+    const rest = chain[0];
+    if (rest === undefined) {
+      this.spentTimes++;
+      throw this.supply.spent();
+    }
+    const { segment, left } = rest;
+    const first = segment.first + BigInt((segment.count - left) * segment.step);
+    const words = new IdWords();
+    words.id = first;
+    const inWord = Math.floor((WORD - 1 - words.low) / segment.step) + 1;
+    const beforeMark = queuedCount > lowMark ? queuedCount - lowMark : left;
+    this.begin(words, segment.step, Math.min(left, inWord, beforeMark));
+  }
+
+  private begin(first: IdWords, step: number, count: number): void {
+    this.high = this.out.words[HIGH_WORD] = first.high;
+    this.low = first.low | 0;
+    this.first = first.high * WORD + first.low;
+    this.step = step;
+    this.runCount = count;
+    this.queuedCount -= count;
+    this.shorten(count);
+  }
+
+  /** What a run has not made goes back into the chain. */
+  private leaveRun(): void {
+    const left = this.runCount - this.madeCount;
+    this.settle();
+    if (left === 0) return;
+    this.queuedCount += left;
+    this.shorten(-left);
+  }
+
+  /** Counts what was made of the run in progress, which ends. */
+  private settle(): void {
+    this.issuedBefore += this.madeCount;
+    this.runCount = this.madeCount = 0;
+  }
+
+  private shorten(by: number): void {
+    const { segment, left } = this.chain[0]!;
+    this.chain[0] = { segment, left: left - by };
+  }
+}
+
+function refuseFields(fields: CallFields): void {
+  const names = Object.keys(fields);
+  if (names.length > 0) throw noFields(names[0]!);
+}

@@ -1,0 +1,350 @@
+/**
+ * A map with a cell for each worker id, or for several if there are very many.
+ *
+ * Promise: states differ by shape, not only by colour. Everything it shows is also in the table and
+ * the legend.
+ */
+import {
+  WORKERS_SHOWN_MAX,
+  type GeneratorView,
+  type LeasedGeneratorView,
+  type StateAnswer,
+  type WorkerState,
+  type WorkerView,
+} from '../answers.js';
+import {
+  agoText,
+  drawn,
+  element,
+  setAttributes,
+  setBar,
+  setHidden,
+  setText,
+  spanText,
+} from './elements.js';
+
+const STEP = 10;
+/** The most important first: a cell for several worker ids shows this one. */
+const NOTABLE: readonly WorkerState[] = ['ended', 'held', 'fixed', 'resting'];
+
+interface Space {
+  readonly min: number;
+  readonly perCell: number;
+  readonly cellCount: number;
+}
+
+export class WorkerMap {
+  private readonly root = drawn('svg', { class: 'map', 'aria-hidden': 'true' });
+  private cells: { readonly rect: SVGElement; readonly title: SVGElement }[] = [];
+  private drawnFor = '';
+
+  constructor(place: HTMLElement) {
+    place.append(this.root);
+  }
+
+  show(generator: LeasedGeneratorView, workers: readonly WorkerView[], isOwn: IsOwn): void {
+    const space = spaceOf(generator, workers);
+    this.draw(space);
+    const byCell = grouped(workers, (worker) => cellOf(space, worker.workerId));
+    this.cells.forEach(({ rect, title }, at) => {
+      const inside = byCell.get(at) ?? [];
+      const state =
+        NOTABLE.find((one) => inside.some((worker) => worker.state === one)) ??
+        (isForLease(space, at, generator) ? 'free' : 'outside');
+      setAttributes(rect, { class: inside.some(isOwn) ? `${state} own` : state });
+      setText(title, titleOf(space, at, { inside, state }));
+    });
+  }
+
+  private draw({ min, perCell, cellCount }: Space): void {
+    const drawnFor = `${min} ${perCell} ${cellCount}`;
+    if (drawnFor === this.drawnFor) return;
+    this.drawnFor = drawnFor;
+    const columns = columnsFor(cellCount);
+    const rows = Math.ceil(cellCount / columns);
+    setAttributes(this.root, { viewBox: `0 0 ${columns * STEP} ${rows * STEP}` });
+    this.cells = Array.from({ length: cellCount }, (_, at) => {
+      const x = (at % columns) * STEP + 1;
+      const y = Math.floor(at / columns) * STEP + 1;
+      const title = drawn('title', {});
+      return { title, rect: drawn('rect', { x, y, width: 8, height: 8, rx: 1.5 }, title) };
+    });
+    this.root.replaceChildren(...this.cells.map(({ rect }) => rect));
+  }
+}
+
+/** All worker ids of a small layout; of a large one those that can be leased, and any in use. */
+function spaceOf(
+  { layout, workerIds }: LeasedGeneratorView,
+  workers: readonly WorkerView[],
+): Space {
+  const isSmall = layout.workerIdMax < WORKERS_SHOWN_MAX;
+  const seen = workers.map(({ workerId }) => workerId);
+  const min = isSmall ? 0 : Math.min(workerIds.min, ...seen);
+  const max = isSmall ? layout.workerIdMax : Math.max(workerIds.max, ...seen);
+  const perCell = Math.ceil((max - min + 1) / WORKERS_SHOWN_MAX);
+  return { min, perCell, cellCount: Math.ceil((max - min + 1) / perCell) };
+}
+
+const cellOf = ({ min, perCell }: Space, workerId: number): number =>
+  Math.floor((workerId - min) / perCell);
+
+function grouped(
+  workers: readonly WorkerView[],
+  keyOf: (worker: WorkerView) => number,
+): ReadonlyMap<number, WorkerView[]> {
+  const groups = new Map<number, WorkerView[]>();
+  for (const worker of workers) {
+    const key = keyOf(worker);
+    groups.set(key, [...(groups.get(key) ?? []), worker]);
+  }
+  return groups;
+}
+
+/** Whether this application may lease any of a cell's worker ids. */
+function isForLease(
+  { min, perCell }: Space,
+  at: number,
+  { workerIds, lease }: LeasedGeneratorView,
+): boolean {
+  const first = min + at * perCell;
+  const isLeased = lease.remainingMs !== undefined || lease.workerId === undefined;
+  return isLeased && first <= workerIds.max && first + perCell > workerIds.min;
+}
+
+function columnsFor(cellCount: number): number {
+  if (cellCount <= 256) return 32;
+  return cellCount <= 1024 ? 64 : 128;
+}
+
+function titleOf(
+  { min, perCell }: Space,
+  at: number,
+  { inside, state }: { readonly inside: readonly WorkerView[]; readonly state: string },
+): string {
+  const first = min + at * perCell;
+  const ids = perCell === 1 ? `${first}` : `${first} to ${first + perCell - 1}`;
+  if (inside.length === 0)
+    return state === 'free' ? `${ids}: free` : `${ids}: not for this application`;
+  const said = inside.map(({ workerId, state, holder }) => {
+    const who = holder === undefined ? '' : ` by ${holder.application} on ${holder.host}`;
+    return `${perCell === 1 ? '' : `${workerId} `}${state}${who}`;
+  });
+  return `${ids}: ${said.join(', ')}`;
+}
+
+/*
+ * A table of who holds which worker id, which can be searched and sorted.
+ *
+ * Promise: a row stays the same element while its holder is listed; only changes are written, and
+ * only rows in the wrong place are moved.
+ */
+
+/** Whether the answering process holds it; known only if one process answers. */
+type IsOwn = (worker: WorkerView) => boolean;
+
+interface Column {
+  readonly title: string;
+  readonly text: (worker: WorkerView) => string;
+  readonly order: (worker: WorkerView) => number | string;
+  readonly isSearched?: boolean;
+}
+
+const COLUMNS: readonly Column[] = [
+  {
+    title: 'worker id',
+    text: ({ workerId }) => String(workerId),
+    order: ({ workerId }) => workerId,
+    isSearched: true,
+  },
+  wordColumn('state', ({ state }) => state),
+  wordColumn('application', ({ holder }) => holder?.application ?? ''),
+  wordColumn('host', ({ holder }) => holder?.host ?? ''),
+  {
+    title: 'pid',
+    text: ({ holder }) => String(holder?.pid ?? ''),
+    order: ({ holder }) => holder?.pid ?? -1,
+    isSearched: true,
+  },
+  {
+    title: 'age',
+    text: ({ holder }) => (holder?.heldForMs === undefined ? '' : spanText(holder.heldForMs)),
+    order: ({ holder }) => holder?.heldForMs ?? -1,
+  },
+  {
+    title: 'time to ceiling',
+    text: ceilingText,
+    order: ({ remainingMs }) => remainingMs ?? Infinity,
+  },
+];
+const STATE_AT = 1;
+const CEILING_AT = COLUMNS.length - 1;
+
+interface Row {
+  readonly root: HTMLTableRowElement;
+  readonly cells: readonly HTMLElement[];
+  readonly bar: HTMLElement;
+}
+
+export class WorkerTable {
+  private readonly rows = new Map<string, Row>();
+  private readonly body = element('tbody', { role: 'rowgroup' });
+  private readonly heads: readonly HTMLTableCellElement[];
+  private readonly nothing = element('p', {}, 'No worker id matches.');
+  private workers: readonly WorkerView[] = [];
+  private isOwn: IsOwn = () => false;
+  private wanted = '';
+  private sortedAt = 0;
+  private isDescending = false;
+
+  constructor(place: HTMLElement, filter: HTMLInputElement) {
+    this.heads = COLUMNS.map(({ title }, at) => this.head(title, at));
+    const line = element('tr', { role: 'row' }, ...this.heads);
+    const head = element('thead', { role: 'rowgroup' }, line);
+    const caption = element('caption', { class: 'unseen' }, 'Who holds which worker id');
+    place.append(element('table', { role: 'table' }, caption, head, this.body), this.nothing);
+    filter.addEventListener('input', () => {
+      this.wanted = filter.value.trim().toLowerCase();
+      this.render();
+    });
+    this.render();
+  }
+
+  show(workers: readonly WorkerView[], isOwn: IsOwn): void {
+    this.workers = workers;
+    this.isOwn = isOwn;
+    this.render();
+  }
+
+  private head(title: string, at: number): HTMLTableCellElement {
+    const button = element('button', { type: 'button' }, title);
+    button.addEventListener('click', () => {
+      this.isDescending = this.sortedAt === at && !this.isDescending;
+      this.sortedAt = at;
+      this.render();
+    });
+    return element('th', { scope: 'col', role: 'columnheader' }, button);
+  }
+
+  private render(): void {
+    const { sortedAt, isDescending, body } = this;
+    this.heads.forEach((head, at) => {
+      const order = isDescending ? 'descending' : 'ascending';
+      setAttributes(head, { 'aria-sort': at === sortedAt ? order : 'none' });
+    });
+    const { order } = COLUMNS[sortedAt]!;
+    const listed = this.workers
+      .filter((worker) => this.isWanted(worker))
+      .toSorted((a, b) => compared(order(a), order(b)) || a.workerId - b.workerId);
+    if (isDescending) listed.reverse();
+    const longestMs = Math.max(1, ...listed.map(({ remainingMs }) => remainingMs ?? 0));
+    listed.forEach((worker, at) => {
+      const row = this.row(worker, longestMs);
+      const there = body.children[at] ?? null;
+      if (there !== row) body.insertBefore(row, there);
+    });
+    while (body.children.length > listed.length) body.lastElementChild!.remove();
+    setHidden(this.nothing, listed.length > 0 || this.wanted === '');
+    const kept = new Set(this.workers.map(keyOf));
+    for (const key of this.rows.keys()) if (!kept.has(key)) this.rows.delete(key);
+  }
+
+  private isWanted(worker: WorkerView): boolean {
+    return COLUMNS.filter(({ isSearched }) => isSearched).some(({ text }) =>
+      text(worker).toLowerCase().includes(this.wanted),
+    );
+  }
+
+  private row(worker: WorkerView, longestMs: number): HTMLTableRowElement {
+    const row = this.rows.get(keyOf(worker)) ?? newRow();
+    this.rows.set(keyOf(worker), row);
+    const isOwn = this.isOwn(worker);
+    COLUMNS.forEach(({ text }, at) => {
+      const more = isOwn && at === STATE_AT ? ', this process' : '';
+      setText(row.cells[at]!, text(worker) + more);
+    });
+    setAttributes(row.root, { class: isOwn ? `${worker.state} own` : worker.state });
+    setHidden(row.bar, worker.remainingMs === undefined);
+    setBar(row.bar, (worker.remainingMs ?? 0) / longestMs);
+    return row.root;
+  }
+}
+
+/** If two processes have the same static worker id by mistake, each has a row. */
+function keyOf({ workerId, state, holder }: WorkerView): string {
+  return state === 'fixed' ? `${workerId} ${holder?.host} ${holder?.pid}` : String(workerId);
+}
+
+function newRow(): Row {
+  const bar = element('span', { class: 'bar', 'aria-hidden': 'true' });
+  const cells = COLUMNS.map(() => element('span'));
+  const boxes = COLUMNS.map(({ title }, at) => {
+    const content = at === CEILING_AT ? [cells[at]!, bar] : [cells[at]!];
+    if (at > 0) return element('td', { role: 'cell', 'data-title': title }, ...content);
+    return element('th', { scope: 'row', role: 'rowheader', 'data-title': title }, ...content);
+  });
+  return { root: element('tr', { role: 'row' }, ...boxes), cells, bar };
+}
+
+function wordColumn(title: string, text: Column['text']): Column {
+  return { title, text, order: (worker) => text(worker).toLowerCase(), isSearched: true };
+}
+
+function ceilingText({ state, remainingMs }: WorkerView): string {
+  if (remainingMs === undefined) return 'no end';
+  return state === 'ended' ? agoText(-remainingMs) : spanText(remainingMs);
+}
+
+function compared(a: number | string, b: number | string): number {
+  if (typeof a === 'number' && typeof b === 'number') return a === b ? 0 : a - b;
+  return String(a).localeCompare(String(b));
+}
+
+/*
+ * What the page knows of worker ids without a list: whether a generator has one, and which is the
+ * one of the process that answers.
+ */
+
+/** Without one there is no list of workers to be in. */
+export const hasWorkerId = (generator: GeneratorView): generator is LeasedGeneratorView =>
+  generator.lease !== undefined;
+
+/** Without a list the page shows what this process knows of itself. */
+export function ownWorkers(
+  { application, lease }: LeasedGeneratorView,
+  { host, pid }: StateAnswer,
+): WorkerView[] {
+  const { workerId, remainingMs } = lease;
+  if (workerId === undefined) return [];
+  const state = remainingMs === undefined ? 'fixed' : 'held';
+  return [{ workerId, state, holder: { host, pid, application }, remainingMs }];
+}
+
+/*
+ * Static worker ids; each process knows only its own.
+ *
+ * Promise: behind a load balancer the list has every process that answered within a minute, so a
+ * number given to two of them appears twice.
+ */
+
+const SHOWN_MS = 60_000;
+
+export class FixedWorkers {
+  private readonly seen = new Map<string, { readonly worker: WorkerView; readonly atMs: number }>();
+
+  /** The list in the answer, plus the static worker ids of other processes. */
+  with(workers: readonly WorkerView[], nowMs: number): readonly WorkerView[] {
+    const fixed = workers.filter(({ state }) => state === 'fixed');
+    if (fixed.length === 0) return workers;
+    for (const worker of fixed) {
+      const { workerId, holder } = worker;
+      this.seen.set(`${workerId} ${holder?.host} ${holder?.pid}`, { worker, atMs: nowMs });
+    }
+    for (const [key, { atMs }] of this.seen) if (nowMs - atMs > SHOWN_MS) this.seen.delete(key);
+    return [...this.seen.values()].map(({ worker }) => worker);
+  }
+
+  clear(): void {
+    this.seen.clear();
+  }
+}

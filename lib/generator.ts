@@ -1,0 +1,146 @@
+/**
+ * What the option `generator` takes: a kind of generator that makes ids without a worker id, such
+ * as segments of a counter. SnowflakeModule and startSnowflake() know this contract alone.
+ *
+ * A kind is told by its `kind`, never by its class, so that two copies of this package can meet.
+ */
+import type { Clock } from './core/clock.js';
+import type { CallFields, IdSource } from './core/generator/id-source.js';
+import type { BitLayout } from './core/layout/bit-layout.js';
+import type { CallStatus } from './time/call-record.js';
+import type { Timers } from './time/timers.js';
+
+/** A value of the option `generator`, as `segments({...})` gives it. */
+export interface GeneratorKind {
+  readonly kind: GeneratorStatus['kind'];
+  /**
+   * Checks the options and puts the generator together; ids are made from its `start()` on.
+   * @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`
+   */
+  open(surroundings: GeneratorSurroundings): OpenGenerator | Promise<OpenGenerator>;
+}
+
+/** What the module passes on of its own options. */
+export interface GeneratorSurroundings {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  /** How long one call to the store may take. */
+  readonly callTimeoutMs: number;
+  /** How long the start may wait for the first ids. */
+  readonly startTimeoutMs: number;
+  /** A number from 0 (inclusive) to 1 (exclusive). */
+  readonly random: () => number;
+}
+
+/** Who is told what happens to a generator. */
+export interface GeneratorListener {
+  changed(change: GeneratorChange): void;
+  /** News that is no change of state. */
+  news(text: string): void;
+  /** There are ids again, or there will be none any more: for those who wait. */
+  woken(): void;
+}
+
+interface GeneratorChange {
+  readonly from: GeneratorState;
+  readonly to: GeneratorState;
+  /** Why, in words. */
+  readonly reason: string;
+}
+
+/** Who serves those that wait for ids: first come, first served. */
+export interface IdLine {
+  /** @throws the reason of the signal, or a SnowflakeError that waiting cannot cure */
+  next(call: { signal?: AbortSignal; fields?: CallFields }): Promise<bigint>;
+  /** In rising order. @throws as `next` does */
+  nextMany(count: number, call: { signal?: AbortSignal; fields?: CallFields }): Promise<bigint[]>;
+}
+
+/** One generator, from its start to its stop. */
+export interface OpenGenerator {
+  readonly source: IdSource;
+  /** Who serves those that wait for ids; absent where they wait for what `source` has at once. */
+  readonly line?: IdLine;
+  /** Absent where its ids are plain numbers, which cannot be taken apart. */
+  readonly layout?: BitLayout;
+  /** What its ids are, for a call that needs a layout or a worker id: "are ... , so". */
+  readonly nature: string;
+  /** Where its ids come from, in words for the operator, without secrets. */
+  readonly place: string;
+  readonly status: GeneratorStatus;
+  listen(listener: GeneratorListener): void;
+  /** @throws SnowflakeError what kept it from ids for startTimeoutMs, or what cannot pass */
+  start(): Promise<void>;
+  /** Asks the store now if ids are needed; never fails. */
+  refresh(): Promise<void>;
+  /** No id is made from here on; what was not used is given back, and what it opened closed. */
+  stop(): Promise<void>;
+  /** What endangers the ids, one sentence each. */
+  advice(): Promise<readonly string[]>;
+}
+
+/**
+ * | state      | meaning                                   | nextId()                     |
+ * | unassigned | nothing yet: before the start             | throws NOT_READY             |
+ * | active     | ids are in hand, or the store answers     | makes ids                    |
+ * | degraded   | the store gives none; ids are in hand     | makes ids                    |
+ * | exhausted  | nothing is in hand                        | throws, saying why           |
+ * | released   | shut down                                 | throws NOT_READY             |
+ */
+export type GeneratorState = 'unassigned' | 'active' | 'degraded' | 'exhausted' | 'released';
+
+/** How such a generator stands, for health checks and metrics. */
+export interface GeneratorStatus {
+  /** `segments` of a counter, or ids `counted` in a store. */
+  readonly kind: 'segments' | 'counted';
+  readonly state: GeneratorState;
+  readonly issuedCount: number;
+  /** How often a call found nothing in hand. */
+  readonly waitCount: number;
+  /** When this was read, by the clock of the host. */
+  readonly readAt: Date;
+  /** How many ids can be made without the store. */
+  readonly inHand: number;
+  /**
+   * Of `segments` how long they last at the current rate, of ids `counted` how long until the
+   * newest are too old; undefined while that is not known.
+   */
+  readonly inHandMs: number | undefined;
+  /** How many the store is asked for at a time; undefined where as many as are wanted. */
+  readonly step: number | undefined;
+  /** What became of the calls to the store. */
+  readonly calls: CallStatus;
+  /** As `inHand`. */
+  readonly idsLeft: number;
+  /** Whether its ids have a layout; without one they cannot be taken apart. */
+  readonly hasLayout: boolean;
+  // What only a generator with a worker id has.
+  readonly workerId: undefined;
+  readonly leaseEndsAt: undefined;
+  readonly clockSkewMs: undefined;
+  readonly rollbackCount: undefined;
+  readonly aheadMs: undefined;
+  readonly incarnation: undefined;
+  readonly renewals: undefined;
+}
+
+/** The fields that a generator without a worker id has no value for. */
+export const NO_WORKER = {
+  workerId: undefined,
+  leaseEndsAt: undefined,
+  clockSkewMs: undefined,
+  rollbackCount: undefined,
+  aheadMs: undefined,
+  incarnation: undefined,
+  renewals: undefined,
+} as const;
+
+/** Whoever made it. */
+export function isGeneratorKind(value: unknown): value is GeneratorKind {
+  const candidate = value as Partial<GeneratorKind> | null | undefined;
+  return (
+    typeof candidate === 'object' &&
+    typeof candidate?.kind === 'string' &&
+    typeof candidate.open === 'function'
+  );
+}

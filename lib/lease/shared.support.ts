@@ -1,0 +1,138 @@
+/**
+ * Stands where a support stands in a thread that shares the lease of another. Nothing is leased
+ * through it: it carries what was shared to where the seat is made.
+ */
+import type { AnchoredClock } from '../core/seat/seat-memory.js';
+import { isSharedLease, notShared, type SharedLease } from '../core/seat/shared-lease.js';
+import type { WorkerSeat } from '../core/seat/worker-seat.js';
+import { SnowflakeError } from '../errors.js';
+import { pause, type Timers } from '../time/timers.js';
+import type { IDistributedSupport, LeaseAnswer } from './distributed-support.js';
+import { stateOf, type LeaseState } from './held-lease.js';
+import type { Keeper } from './keeper.js';
+import { stopped } from './lease-texts.js';
+
+export class JoinedSupport implements IDistributedSupport {
+  readonly place = 'another thread of this process';
+
+  /** @throws SnowflakeError CONFIG_INVALID for anything but the `sharedLease` of an IdMaker */
+  constructor(readonly shared: SharedLease) {
+    if (!isSharedLease(shared)) throw notShared(shared);
+  }
+
+  async getNextWorkId(): Promise<LeaseAnswer> {
+    throw nothingLeased();
+  }
+
+  async refreshAlive(): Promise<LeaseAnswer> {
+    throw nothingLeased();
+  }
+}
+
+function nothingLeased(): SnowflakeError {
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    'This thread shares the lease of another one and leases nothing itself. Ask the support of ' +
+      'the thread that holds the lease.',
+  );
+}
+
+/*
+ * The lease of another thread of this process, as a thread that shares it sees it.
+ *
+ * Promise: nothing is asked of a store, and stopping concerns this thread alone. The thread that
+ * holds the lease renews it and gives it back.
+ */
+
+interface JoinedParts {
+  readonly seat: WorkerSeat;
+  readonly clock: AnchoredClock;
+  readonly timers: Timers;
+  readonly startTimeoutMs: number;
+}
+
+const LOOK_AGAIN_MS = 20;
+
+export class JoinedLease implements Keeper {
+  readonly renewsItself = false;
+  private hasStopped = false;
+
+  constructor(private readonly parts: JoinedParts) {}
+
+  get state(): LeaseState {
+    if (this.hasStopped) return 'released';
+    const state = stateOf(this.parts.seat.signals.state);
+    // The thread that holds the lease may have ended without a word.
+    const isOver = this.endMs !== undefined && this.nowMs >= this.endMs;
+    return isOver ? 'exhausted' : state;
+  }
+
+  get workerId(): number | undefined {
+    return this.parts.seat.current?.workerId;
+  }
+
+  get endMs(): number | undefined {
+    return this.parts.seat.endMs;
+  }
+
+  /** Known to the thread that holds the lease alone. */
+  get incarnation(): undefined {
+    return undefined;
+  }
+
+  get clockSkewMs(): number {
+    return this.parts.clock.offsetMs;
+  }
+
+  get nowMs(): number {
+    return this.parts.clock.now();
+  }
+
+  get renewals(): undefined {
+    return undefined;
+  }
+
+  /** Waits until the other thread holds a worker id. */
+  async start(): Promise<void> {
+    const { seat, timers, startTimeoutMs } = this.parts;
+    for (let waitedMs = 0; seat.current === undefined; waitedMs += LOOK_AGAIN_MS) {
+      if (seat.isClosed) throw stopped();
+      if (waitedMs >= startTimeoutMs) throw noLease(waitedMs);
+      await pause(timers, LOOK_AGAIN_MS);
+    }
+  }
+
+  /** Asks the thread that holds the lease to renew it. */
+  async refresh(): Promise<void> {
+    this.parts.seat.watch.halfUsed();
+  }
+
+  async stop(): Promise<void> {
+    this.hasStopped = true;
+    this.parts.seat.leave(stopped);
+  }
+}
+
+function noLease(waitedMs: number): SnowflakeError {
+  return new SnowflakeError(
+    'NOT_READY',
+    `The thread that holds the shared lease had no worker id within ${waitedMs} ms. Start its ` +
+      `application first, and its threads after that.`,
+    { details: { waitedMs } },
+  );
+}
+
+/*
+ * Where the lease of a generator comes from: a support, or the thread that shares its own. Asked
+ * once, when a generator is put together; after that a source is a value.
+ */
+
+export type LeaseSource =
+  | { readonly kind: 'lease'; readonly support: IDistributedSupport }
+  | { readonly kind: 'joined'; readonly shared: SharedLease };
+
+/** The only place that looks at a support for more than it does, whichever copy made it. */
+export function sourceOf(support: IDistributedSupport): LeaseSource {
+  const { shared } = support as { readonly shared?: unknown };
+  return isSharedLease(shared) ? { kind: 'joined', shared } : { kind: 'lease', support };
+}

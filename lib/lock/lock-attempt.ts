@@ -1,0 +1,264 @@
+/**
+ * One attempt to get a lock: asks the store, waits for a release or a while, and asks again, under
+ * one name, so that an answer that was lost is given again.
+ *
+ * Promise: what is answered too late is not held; an attempt that ends without the lock tells the
+ * store, which may have granted it unheard.
+ */
+import type { Clock } from '../core/clock.js';
+import { isSnowflakeError, type SnowflakeError } from '../errors.js';
+import { comesWithin, pause, RetryDelay, withinLimit } from '../time/timers.js';
+import { lockHeld, notYet, tooSlow, unavailable } from './lock-events.js';
+import type { HoldTerms, LockTerms } from './lock-options.js';
+import type {
+  AcquireAnswer,
+  HighestToken,
+  LockGrant,
+  LockRefusal,
+  LockStore,
+} from './lock-store.js';
+
+interface AttemptParts {
+  readonly store: LockStore;
+  readonly terms: LockTerms;
+  readonly seen: SeenTokens;
+  readonly lock: string;
+  readonly hold: HoldTerms;
+  /** Of the time that may be waited. */
+  readonly waited: Stopwatch;
+  /** Ends the waiting. */
+  readonly signal: AbortSignal;
+  readonly holder: string;
+  /** Told once that the store grants nothing yet. */
+  readonly onPause: (waitMs: number) => void;
+  /** For what nobody waits for. */
+  readonly inBackground: (told: Promise<unknown>) => void;
+}
+
+/** A lock that is held from the moment the request left. */
+export interface HeldFrom {
+  readonly holder: string;
+  readonly token: bigint;
+  readonly era: number;
+  readonly ttlMs: number;
+  readonly passed: Stopwatch;
+}
+
+/** Why the lock is not held yet, and when to ask again. */
+interface Refusal {
+  readonly error: SnowflakeError;
+  readonly againMs: number;
+  /** True where a release would be told. */
+  readonly isHeld?: boolean;
+  /** True where no waiting helps. */
+  readonly isFinal?: boolean;
+}
+
+/** A release that was told before anybody listened is found by asking. */
+const POLL_MS = 50;
+const POLL_MS_MAX = 1000;
+/** Where no release is told, the pauses are a fifth of the time for which nothing has changed. */
+const POLL_GROWTH = { told: 2, untold: 1.25 };
+
+export class LockAttempt {
+  readonly #parts: AttemptParts;
+  readonly #retry: RetryDelay;
+  #pollMs = POLL_MS;
+  /** When it has waited for long enough: later where the store grants nothing for a while. */
+  #endMs: number;
+  /** Of whoever held the lock when it was asked for last. */
+  #heldBy: bigint | undefined;
+  /** True while the store may have granted what nobody heard. */
+  #isUnsure = false;
+
+  constructor(parts: AttemptParts) {
+    this.#parts = parts;
+    this.#endMs = parts.hold.waitMs;
+    this.#retry = new RetryDelay(parts.terms.random);
+  }
+
+  /** @throws SnowflakeError LOCK_HELD, STORE_UNAVAILABLE, what the store throws; the signal's */
+  async run(): Promise<HeldFrom> {
+    try {
+      for (;;) {
+        const outcome = await this.#ask();
+        this.#parts.signal.throwIfAborted();
+        if ('token' in outcome) return outcome;
+        await this.#wait(outcome);
+      }
+    } catch (error) {
+      if (this.#isUnsure) this.#giveUp();
+      throw error;
+    }
+  }
+
+  async #ask(): Promise<HeldFrom | Refusal> {
+    const { lock, holder, seen, terms, signal } = this.#parts;
+    signal.throwIfAborted();
+    const passed = started(terms);
+    const askedAtMs = seen.nowMs;
+    try {
+      const answer = await this.#answer();
+      if (answer.status !== 'ok') return this.#refusal(answer);
+      const { token, era, ttlMs } = answer;
+      seen.note(lock, answer, askedAtMs);
+      if (passed() < ttlMs) return { holder, token, era, ttlMs, passed };
+      return { error: tooSlow(lock, ttlMs), againMs: 0 };
+    } catch (error) {
+      const failure = unavailable(lock, error);
+      const isFinal = isSnowflakeError(error) && !error.retryable;
+      return { error: failure, againMs: this.#retry.next(), isFinal };
+    }
+  }
+
+  #answer(): Promise<AcquireAnswer> {
+    const { store, lock, hold, holder, terms, seen } = this.#parts;
+    const { label, longestTtlMs: longestMs, callTimeoutMs: ms, timers } = terms;
+    const have = seen.of(lock);
+    const { era, highest } = seen;
+    const asked = { lock, holder, label, ttlMs: hold.ttlMs, longestMs, have, era, highest };
+    const over = (): never => {
+      throw tooSlow(lock, ms);
+    };
+    this.#isUnsure = true;
+    const answer = (async () => store.acquire(asked))();
+    return withinLimit(answer, { ms, timers, over });
+  }
+
+  #refusal(answer: Exclude<AcquireAnswer, { readonly status: 'ok' }>): Refusal {
+    const { lock, hold } = this.#parts;
+    this.#isUnsure = false;
+    this.#retry.reset();
+    if (answer.status === 'wait') return this.#pause(answer.waitMs);
+    return {
+      error: lockHeld(lock, answer, hold.waitMs),
+      againMs: this.#nextPollMs(answer),
+      isHeld: true,
+    };
+  }
+
+  /** Before its end nobody gets the lock, and whoever cannot wait for so long need not begin to. */
+  #pause(waitMs: number): Refusal {
+    const { lock, onPause } = this.#parts;
+    onPause(waitMs);
+    const isFinal = waitMs > this.#leftMs && !this.#isPauseAdded(waitMs);
+    return { error: notYet(lock, waitMs), againMs: waitMs, isFinal };
+  }
+
+  #isPauseAdded(waitMs: number): boolean {
+    const { hold, waited } = this.#parts;
+    const endMs = waited() + waitMs + Math.max(0, this.#leftMs);
+    const isAllowed = endMs <= hold.waitMs + (hold.pauseMs ?? 0);
+    if (isAllowed) this.#endMs = endMs;
+    return isAllowed;
+  }
+
+  /** Less and less often, as long as one and the same holder keeps it. */
+  #nextPollMs({ leftMs, token }: LockRefusal): number {
+    const { terms, store } = this.#parts;
+    const growth = POLL_GROWTH[store.untilReleased ? 'told' : 'untold'];
+    if (token !== this.#heldBy) this.#pollMs = POLL_MS;
+    this.#heldBy = token;
+    const jitteredMs = this.#pollMs * (0.5 + terms.random());
+    this.#pollMs = Math.min(POLL_MS_MAX, this.#pollMs * growth);
+    return Math.ceil(Math.min(leftMs + 1, jitteredMs));
+  }
+
+  get #leftMs(): number {
+    return this.#endMs - this.#parts.waited();
+  }
+
+  async #wait({ error, againMs, isHeld = false, isFinal = false }: Refusal): Promise<void> {
+    if (isFinal || this.#leftMs <= 0) throw error;
+    const ms = Math.max(1, Math.min(againMs, Math.ceil(this.#leftMs)));
+    const { timers } = this.#parts.terms;
+    if (isHeld) await this.#untilReleased(ms);
+    else await pause(timers, ms, this.#parts.signal);
+  }
+
+  async #untilReleased(ms: number): Promise<void> {
+    const { store, lock, terms, signal } = this.#parts;
+    const told = async (over: AbortSignal) => store.untilReleased?.(lock, ms, over) ?? never();
+    // Where nothing can be heard, asking from time to time is what is left.
+    const heard = (over: AbortSignal) => told(over).catch(never);
+    await comesWithin(heard, { ms, timers: terms.timers, signal });
+  }
+
+  #giveUp(): void {
+    const { store, lock, holder, inBackground } = this.#parts;
+    inBackground((async () => store.release({ lock, holder }))());
+  }
+}
+
+function never(): Promise<never> {
+  return new Promise(() => {});
+}
+
+/*
+ * The highest token that this process was answered for each of its locks, which proves to a store
+ * that it has lost data; and the most losses of data that the store knew of, which prove to one
+ * that was left for it that it was. The highest of all proves that the store's clock was there.
+ *
+ * Promise: a bounded number of them. A token that is forgotten proves nothing, and the next one is
+ * higher by its time.
+ */
+
+const COUNT_MAX = 1024;
+
+export class SeenTokens {
+  readonly #tokens = new Map<string, bigint>();
+  readonly #monotonic: Clock;
+  #highest: { readonly token: bigint; readonly atMs: number } | undefined;
+
+  era: number | undefined;
+
+  constructor(monotonic: Clock) {
+    this.#monotonic = monotonic;
+  }
+
+  /** When something is asked for, as note() wants it. */
+  get nowMs(): number {
+    return this.#monotonic.now();
+  }
+
+  get highest(): HighestToken | undefined {
+    if (this.#highest === undefined) return undefined;
+    const { token, atMs } = this.#highest;
+    return { token, ageMs: Math.max(0, Math.ceil(this.nowMs - atMs)) };
+  }
+
+  of(lock: string): bigint {
+    return this.#tokens.get(lock) ?? 0n;
+  }
+
+  note(lock: string, { token, era }: Pick<LockGrant, 'token' | 'era'>, askedAtMs: number): void {
+    if (token > (this.#highest?.token ?? 0n)) this.#highest = { token, atMs: askedAtMs };
+    this.era = Math.max(this.era ?? 0, era);
+    const known = this.of(lock);
+    this.#tokens.delete(lock);
+    this.#tokens.set(lock, token > known ? token : known);
+    if (this.#tokens.size <= COUNT_MAX) return;
+    const [oldest] = this.#tokens.keys();
+    this.#tokens.delete(oldest!);
+  }
+}
+
+/*
+ * How much time went by, by two clocks.
+ *
+ * Promise: never less than either says. The monotonic one may stand still while a machine sleeps,
+ * and the wall clock may be set back; both at once is not believed to happen.
+ */
+
+export interface TwoClocks {
+  readonly clock: Clock;
+  readonly monotonic: Clock;
+}
+
+/** The ms since it was started. */
+export type Stopwatch = () => number;
+
+export function started({ clock, monotonic }: TwoClocks): Stopwatch {
+  const [wallMs, monotonicMs] = [clock.now(), monotonic.now()];
+  return () => Math.max(clock.now() - wallMs, monotonic.now() - monotonicMs, 0);
+}

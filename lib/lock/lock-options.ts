@@ -1,0 +1,156 @@
+/**
+ * How long a lock is held, waited for and kept from others: what is said for all locks of a
+ * process, and what is said for one.
+ */
+import { monotonicClock, systemClock, type Clock } from '../core/clock.js';
+import { SnowflakeError } from '../errors.js';
+import {
+  methodFaults,
+  nameFaults,
+  refused,
+  TIMER_METHODS,
+  unknownNames,
+  wholeFaults,
+} from '../options.js';
+import { systemIdentity } from '../time/process-identity.js';
+import { systemTimers, type Timers } from '../time/timers.js';
+import { TTL_MS_MAX } from './lock-store.js';
+
+/** For all locks of a process. */
+export interface LockOptions {
+  /** How long a lock is held unless it is extended, 100 ms to a day. Default 10 s. */
+  readonly ttlMs?: number | undefined;
+  /**
+   * The longest `ttlMs` of any lock in any process of the namespace: so long nothing is granted
+   * after the store has lost data. Default `ttlMs`; the same in all processes.
+   */
+  readonly longestTtlMs?: number | undefined;
+  /** After which a call to the store counts as failed, 10 ms to a minute. Default 2 s. */
+  readonly callTimeoutMs?: number | undefined;
+  /** How long a shutdown waits for locks that are held, up to an hour. Default 10 s. */
+  readonly drainMs?: number | undefined;
+  /** What others see who are refused, beside host and process. Default 'application'. */
+  readonly application?: string | undefined;
+  /** Reads the time; for tests. */
+  readonly clock?: Clock | undefined;
+  /** Time that no setting of the clock changes; for tests. */
+  readonly monotonic?: Clock | undefined;
+  /** Sets timers; for tests. */
+  readonly timers?: Timers | undefined;
+  /** From 0 up to 1; for tests. */
+  readonly random?: (() => number) | undefined;
+}
+
+/** For one lock. */
+export interface HoldOptions {
+  /** As for all, up to `longestTtlMs`. It is extended as long as the section runs. */
+  readonly ttlMs?: number | undefined;
+  /** How long to wait for a lock that is held, or a store that is away. Default 0. */
+  readonly waitMs?: number | undefined;
+  /** From its beginning, how long nobody else shall get it, also if it ends sooner. Default 0. */
+  readonly holdAtLeastMs?: number | undefined;
+  /**
+   * For a section that may hang: then its signal is aborted and the lock no longer extended, so
+   * that others get it within `ttlMs`. From 100 ms to a day; without it there is no end.
+   */
+  readonly holdAtMostMs?: number | undefined;
+  /** Ends the waiting, with its reason. What runs already is not ended by it. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export type LockTerms = Required<Omit<LockOptions, 'application'>> & { readonly label: string };
+export type HoldTerms = { readonly [N in Exclude<keyof HoldOptions, 'signal'>]-?: number } & Pick<
+  HoldOptions,
+  'signal'
+> & {
+    /** How long to wait, besides, for a store that grants nothing yet and says for how long. */
+    readonly pauseMs?: number;
+  };
+
+const TTL_MS_MIN = 100;
+const DEFAULTS = { ttlMs: 10_000, callTimeoutMs: 2000, drainMs: 10_000 };
+const SIGNAL_METHODS = ['throwIfAborted', 'addEventListener', 'removeEventListener'];
+const LABEL_LENGTH_MAX = 256;
+export const LOCK_OPTIONS =
+  'ttlMs, longestTtlMs, callTimeoutMs, drainMs, application, clock, monotonic, timers, random';
+export const HOLD_OPTIONS = 'ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, signal';
+
+/** @throws SnowflakeError CONFIG_INVALID with every fault */
+export function lockTerms(options: LockOptions = {}): LockTerms {
+  const faults = lockFaults(options);
+  if (faults.length > 0) throw refused(faults);
+  const { ttlMs = DEFAULTS.ttlMs, application = 'application' } = options;
+  return {
+    ttlMs,
+    longestTtlMs: options.longestTtlMs ?? ttlMs,
+    callTimeoutMs: options.callTimeoutMs ?? DEFAULTS.callTimeoutMs,
+    drainMs: options.drainMs ?? DEFAULTS.drainMs,
+    label: labelOf(application),
+    clock: options.clock ?? systemClock,
+    monotonic: options.monotonic ?? monotonicClock,
+    timers: options.timers ?? systemTimers,
+    random: options.random ?? Math.random,
+  };
+}
+
+export function lockFaults(options: LockOptions, known = LOCK_OPTIONS): string[] {
+  const { clock = systemClock, monotonic = monotonicClock } = options;
+  const { timers = systemTimers, random = Math.random } = options;
+  const { ttlMs = DEFAULTS.ttlMs, longestTtlMs = ttlMs, application = '-' } = options;
+  const { callTimeoutMs = DEFAULTS.callTimeoutMs, drainMs = DEFAULTS.drainMs } = options;
+  const ttlFaults = wholeFaults('ttlMs', ttlMs, [TTL_MS_MIN, TTL_MS_MAX]);
+  const longestMin = ttlFaults.length === 0 ? ttlMs : TTL_MS_MIN;
+  return [
+    ...unknownNames(options, known, 'A lock'),
+    ...ttlFaults,
+    ...wholeFaults('longestTtlMs', longestTtlMs, [longestMin, TTL_MS_MAX]),
+    ...wholeFaults('callTimeoutMs', callTimeoutMs, [10, 60_000]),
+    ...wholeFaults('drainMs', drainMs, [0, 3_600_000]),
+    ...(typeof application === 'string' ? [] : ['Expected `application` to be a string.']),
+    ...methodFaults('clock', clock, ['now']),
+    ...methodFaults('monotonic', monotonic, ['now']),
+    ...methodFaults('timers', timers, TIMER_METHODS),
+    ...(typeof random === 'function' ? [] : ['Expected `random` to be a function.']),
+  ];
+}
+
+/** @throws SnowflakeError ARGUMENT_INVALID with every fault */
+export function holdTerms(lock: string, options: HoldOptions, terms: LockTerms): HoldTerms {
+  const { ttlMs = terms.ttlMs, waitMs = 0, holdAtLeastMs = 0, signal } = options;
+  const { holdAtMostMs = Infinity } = options;
+  const faults = [
+    ...nameFaults('lock', lock),
+    ...unknownNames(options, HOLD_OPTIONS, 'A lock'),
+    ...wholeFaults('ttlMs', ttlMs, [TTL_MS_MIN, TTL_MS_MAX]),
+    ...wholeFaults('waitMs', waitMs, [0, TTL_MS_MAX]),
+    ...wholeFaults('holdAtLeastMs', holdAtLeastMs, [0, TTL_MS_MAX]),
+    ...atMostFaults(options),
+    ...longerFaults(ttlMs, terms),
+    ...(signal === undefined ? [] : methodFaults('signal', signal, SIGNAL_METHODS)),
+  ];
+  if (faults.length > 0) {
+    throw new SnowflakeError('ARGUMENT_INVALID', faults.join(' '), { details: { faults } });
+  }
+  return { ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, ...(signal && { signal }) };
+}
+
+function atMostFaults({ holdAtMostMs, holdAtLeastMs = 0 }: HoldOptions): string[] {
+  if (holdAtMostMs === undefined) return [];
+  const leastMs = Math.max(TTL_MS_MIN, Number.isInteger(holdAtLeastMs) ? holdAtLeastMs : 0);
+  return wholeFaults('holdAtMostMs', holdAtMostMs, [leastMs, TTL_MS_MAX]);
+}
+
+function longerFaults(ttlMs: number, { longestTtlMs }: LockTerms): string[] {
+  if (typeof ttlMs !== 'number' || !(ttlMs > longestTtlMs)) return [];
+  return [
+    `\`ttlMs\` is ${ttlMs}, and no lock may be held for longer than ${longestTtlMs} ms without ` +
+      `being extended. It is extended automatically while its section runs, so a short one is ` +
+      `enough; otherwise give all processes a higher \`longestTtlMs\`.`,
+  ];
+}
+
+function labelOf(application: string): string {
+  const { host, pid } = systemIdentity(application).label();
+  const label = `${host} ${pid} ${application}`;
+  return label.replace(/\p{C}/gu, '?').slice(0, LABEL_LENGTH_MAX);
+}

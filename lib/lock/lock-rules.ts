@@ -1,0 +1,255 @@
+/**
+ * Grants a lock that nobody holds, or grants it again to the same attempt.
+ *
+ * Promise: where two ask, one is granted and the other told who; after a loss of data nobody is,
+ * until whoever may have been granted it before has ended.
+ */
+import { SANE_MS } from '../registry/opening.js';
+import { nowOf, slewed } from '../rows/store-clock.js';
+import {
+  firstTokenAt,
+  HEADER_AGE_MS,
+  KEPT_MS,
+  nextToken,
+  timeOf,
+  type LockHeader,
+  type LockReading,
+  type LockRow,
+  type LockSlice,
+  type LockStep,
+} from './lock-slice.js';
+import type {
+  AcquireAnswer,
+  AcquireRequest,
+  ExtendAnswer,
+  ExtendRequest,
+  HighestToken,
+  ReleaseRequest,
+} from './lock-store.js';
+
+export function acquireLock(
+  slice: LockSlice,
+  request: AcquireRequest,
+  reading: LockReading,
+): LockStep<AcquireAnswer> {
+  const { row } = slice;
+  const header = openedFor(slice, request, reading);
+  const nowMs = nowOf(header);
+  if (row !== undefined && isHeldBy(row, header, request)) {
+    const untilMs = Math.max(row.untilMs, nowMs + request.ttlMs);
+    return granted(header, { ...row, untilMs }, request);
+  }
+  const others = row !== undefined && row.untilMs > nowMs ? row : undefined;
+  const waitMs = waitMsOf(header, request.ttlMs);
+  // Whoever held it before the loss will be told that it is lost.
+  if (waitMs > 0 && others?.era !== header.era) {
+    return { answer: { status: 'wait', waitMs }, header };
+  }
+  if (others !== undefined) {
+    const { label, untilMs, token } = others;
+    return { answer: { status: 'held', label, leftMs: untilMs - nowMs, token }, header };
+  }
+  const { holder, label, ttlMs, have } = request;
+  const token = nextToken(row?.token ?? 0n, have, nowMs);
+  const moment = { sinceMs: nowMs, untilMs: nowMs + ttlMs };
+  return granted(header, { token, era: header.era, holder, label, ...moment }, request);
+}
+
+function openedFor(
+  { header, row }: LockSlice,
+  { longestMs, have, era, highest }: AcquireRequest,
+  reading: LockReading,
+): LockHeader {
+  if (header === undefined) return heardEra(created(longestMs, reading, highest), era, reading);
+  const told = heardHighest(opened(header, reading), highest, reading);
+  const moved = heardEra(told, era, reading);
+  const known = heard(moved, row, { have, reading });
+  return raised(known, longestMs, reading);
+}
+
+/** By this very attempt, and not by what a loss has left of it. */
+function isHeldBy(
+  row: LockRow,
+  header: LockHeader,
+  { holder }: { readonly holder: string },
+): boolean {
+  return row.holder === holder && row.era === header.era && row.untilMs > nowOf(header);
+}
+
+function granted(
+  header: LockHeader,
+  row: LockRow,
+  { ttlMs }: AcquireRequest,
+): LockStep<AcquireAnswer> {
+  return { answer: { status: 'ok', token: row.token, ttlMs, era: header.era }, header, row };
+}
+
+/*
+ * Extends a lock for whoever holds it, and for nobody else.
+ *
+ * Promise: what has ended, by time, by a release or by a loss of data, is never held again.
+ */
+
+export function extendLock(
+  { header: stored, row }: LockSlice,
+  { holder, token, ttlMs, era, highest }: ExtendRequest,
+  reading: LockReading,
+): LockStep<ExtendAnswer> {
+  const lost = { status: 'lost' } as const;
+  if (stored === undefined) return { answer: lost };
+  const told = heardHighest(opened(stored, reading), highest, reading);
+  const moved = heardEra(told, era, reading);
+  // A lock that was held for long may have no row any more, which proves nothing.
+  const header = row === undefined ? moved : heard(moved, row, { have: token, reading });
+  const isHeld = row !== undefined && row.token === token && isHeldBy(row, header, { holder });
+  if (!isHeld) return { answer: lost, header };
+  const untilMs = Math.max(row.untilMs, nowOf(header) + ttlMs);
+  const answer = { status: 'ok', token, ttlMs, era: header.era } as const;
+  return { answer, header, row: { ...row, untilMs } };
+}
+
+/*
+ * Lets go of a lock, for whoever holds it; at once, or after the time for which it was to be kept
+ * from others.
+ *
+ * Promise: what somebody else holds by now stays as it is.
+ */
+
+/** @returns whether it was held so */
+export function releaseLock(
+  { header: stored, row }: LockSlice,
+  { holder, token, keepMs = 0 }: ReleaseRequest,
+  reading: LockReading,
+): LockStep<boolean> {
+  if (stored === undefined || row === undefined) return { answer: false };
+  const header = opened(stored, reading);
+  const isHeld = row.holder === holder && row.token === (token ?? row.token);
+  if (!isHeld) return { answer: false, header };
+  const untilMs = nowOf(header) + keepMs;
+  return { answer: true, header, row: { ...row, holder: '', untilMs } };
+}
+
+/*
+ * The beginning of every operation on a lock: the clock moves on, and a loss of data is noticed.
+ *
+ * Promise: the clock never goes back; after a loss nothing is granted until whatever was forgotten
+ * has ended, and what an older server may grant beside this one as well.
+ */
+
+/** So exactly a survivor tells how far ahead the store was that was lost. */
+const AHEAD_STEP_MS = 1000;
+
+/** An absent header cannot be told from a lost one, so that none is believed to be new. */
+function created(longestMs: number, reading: LockReading, highest?: HighestToken): LockHeader {
+  return forgotten(movedTo(newHeader(longestMs, reading), highest), reading);
+}
+
+/** Of a store that begins with the process it lies in: there was nothing before it to be lost. */
+export function newHeader(longestMs: number, { timeMs, server, random }: LockReading): LockHeader {
+  return {
+    incarnation: random,
+    server,
+    lastTimeMs: timeMs,
+    slewMs: 0,
+    era: 0,
+    longestMs,
+    provenMs: 0,
+    provenAtMs: 0,
+    readyAtMs: 0,
+    forgottenTo: 0n,
+  };
+}
+
+function opened(stored: LockHeader, reading: LockReading): LockHeader {
+  const { timeMs, server, isPutBack, clock = slewed } = reading;
+  const moved = { ...stored, ...clock(stored, timeMs) };
+  const isSame = moved.server === server && isPutBack !== true;
+  return isSame ? moved : forgotten({ ...moved, server }, reading);
+}
+
+/** Acknowledged writes may be gone: whatever they were, it has ended by then. */
+function forgotten(header: LockHeader, { lossWindowMs }: LockReading): LockHeader {
+  const nowMs = nowOf(header);
+  const readyAtMs = Math.max(header.readyAtMs, nowMs + header.longestMs + lossWindowMs);
+  const forgottenTo = greatest(header.forgottenTo, firstTokenAt(nowMs));
+  return { ...header, era: header.era + 1, readyAtMs, forgottenTo };
+}
+
+/** Whoever was answered a higher token than the store remembers proves that it has forgotten. */
+function heard(
+  header: LockHeader,
+  row: LockRow | undefined,
+  { have, reading }: { readonly have: bigint; readonly reading: LockReading },
+): LockHeader {
+  const isMissing = row === undefined ? timeOf(have) + KEPT_MS > nowOf(header) : have > row.token;
+  if (!isMissing || have <= header.forgottenTo) return header;
+  const forgottenTo = greatest(header.forgottenTo, have);
+  return forgotten({ ...header, forgottenTo }, reading);
+}
+
+/**
+ * A token of a time that is far from having come was granted by a store that this one has
+ * forgotten, and whose clock was ahead of this one's. What was granted since then is lost as well.
+ */
+function heardHighest(
+  header: LockHeader,
+  highest: HighestToken | undefined,
+  reading: LockReading,
+): LockHeader {
+  if (highest === undefined || timeOf(highest.token) <= nowOf(header) + HEADER_AGE_MS) {
+    return header;
+  }
+  const moved = movedTo(header, highest);
+  return moved === header ? header : forgotten(moved, reading);
+}
+
+/** In whole steps, so that a fleet of survivors moves it once; never by a day, which is a fault. */
+function movedTo(header: LockHeader, highest?: HighestToken): LockHeader {
+  if (highest === undefined) return header;
+  const aheadMs = timeOf(highest.token) + highest.ageMs - nowOf(header);
+  if (aheadMs <= 0 || aheadMs >= SANE_MS) return header;
+  const stepMs = Math.ceil(aheadMs / AHEAD_STEP_MS) * AHEAD_STEP_MS;
+  return { ...header, slewMs: header.slewMs + stepMs };
+}
+
+/**
+ * Whoever knows of more losses than the store was answered by one that took over from it: this one
+ * was left, and what the other one granted may still be held.
+ */
+function heardEra(header: LockHeader, era = 0, reading: LockReading): LockHeader {
+  return era > header.era ? forgotten({ ...header, era }, reading) : header;
+}
+
+function greatest(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+/**
+ * A longer ttl is recorded before it is granted: a loss that took both with it would be waited for
+ * as long as the shorter one. What the last loss forgot may end later than was known then.
+ */
+function raised(header: LockHeader, longestMs: number, { lossWindowMs }: LockReading): LockHeader {
+  const longerMs = longestMs - header.longestMs;
+  if (longerMs <= 0) return header;
+  const nowMs = nowOf(header);
+  const isWaiting = header.readyAtMs > nowMs;
+  return {
+    ...header,
+    longestMs,
+    provenMs: provenMsOf(header),
+    provenAtMs: nowMs + lossWindowMs,
+    readyAtMs: header.readyAtMs + (isWaiting ? longerMs : 0),
+  };
+}
+
+/** The longest ttl of which no loss can take the record with it. */
+function provenMsOf(header: LockHeader): number {
+  return nowOf(header) >= header.provenAtMs ? header.longestMs : header.provenMs;
+}
+
+/** For how long nothing of this ttl is granted to anybody. */
+function waitMsOf(header: LockHeader, ttlMs: number): number {
+  const isProven = ttlMs <= provenMsOf(header);
+  const atMs = isProven ? header.readyAtMs : Math.max(header.readyAtMs, header.provenAtMs);
+  return Math.max(0, atMs - nowOf(header));
+}

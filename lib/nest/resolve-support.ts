@@ -1,0 +1,280 @@
+/**
+ * From the options `support` and `workerId` to the support itself. What is given in place of one is
+ * never printed: URLs, clients and options hold passwords.
+ */
+import { isSharedLease } from '../core/seat/shared-lease.js';
+import { isSnowflakeError, SnowflakeError } from '../errors.js';
+import { isGeneratorKind, type GeneratorSurroundings, type OpenGenerator } from '../generator.js';
+import { ClaimSupport, isClaim, type WorkerIdSource } from '../lease/claim.support.js';
+import type { IDistributedSupport } from '../lease/distributed-support.js';
+import { LEASE_DEFAULTS } from '../lease/lease-options.js';
+import { JoinedSupport } from '../lease/shared.support.js';
+import { StaticSupport } from '../lease/static.support.js';
+import { errorText, plainCause, shown, withoutSecrets } from '../messages.js';
+import {
+  backendOfScheme,
+  generatorOf,
+  isSupport,
+  supportOf,
+  type OwnSupports,
+  type SupportFromUrl,
+} from '../stores/schemes.js';
+import { systemTimers, withinLimit, type Timers } from '../time/timers.js';
+
+/** Those of the options that decide it. */
+interface Given {
+  readonly support?: unknown;
+  readonly workerId?: WorkerIdSource;
+  readonly timers?: Timers;
+  readonly startTimeoutMs?: number;
+}
+
+const NOTHING_GIVEN =
+  'Neither `support` nor `workerId` is given, and no worker id is a safe default. Give ' +
+  "`support: 'redis://host:6379?namespace=shop'`, or `workerId: 7` with a different " +
+  'number in each process.';
+/** As of a variable of the environment. `nest add` and the documents read this one. */
+const UNDEFINED_GIVEN =
+  ' `support` is there, but undefined: is the environment variable that it comes from not set? ' +
+  '`nest add` has written SNOWFLAKE_SUPPORT into .env, which tests and production do not read.';
+
+/**
+ * @param own what the application makes of URLs of its own
+ * @throws SnowflakeError CONFIG_INVALID
+ */
+export async function givenSupport(given: Given, own: OwnSupports): Promise<IDistributedSupport> {
+  const { support, workerId } = given;
+  if (workerId === undefined) {
+    if (support === undefined) throw nothingGiven(given);
+    if (!isClaim(support) || isSupport(support)) return toSupport(support, own);
+    return claimed(support.workerId, support.of, { given, own });
+  }
+  if (support !== undefined) return claimed(workerId, support, { given, own });
+  return new StaticSupport(await numberOf(workerId, given));
+}
+
+function nothingGiven(given: Given): SnowflakeError {
+  const more = Object.hasOwn(given, 'support') ? UNDEFINED_GIVEN : '';
+  return new SnowflakeError('CONFIG_INVALID', NOTHING_GIVEN + more);
+}
+
+/** Both are looked at, so that the faults of both are reported. */
+async function claimed(
+  workerId: WorkerIdSource,
+  of: unknown,
+  { given, own }: { readonly given: Given; readonly own: OwnSupports },
+): Promise<IDistributedSupport> {
+  const [number, registry] = await Promise.allSettled([
+    numberOf(workerId, given),
+    toSupport(of, own),
+  ]);
+  const failed = [number, registry].filter(({ status }) => status === 'rejected');
+  try {
+    if (number.status === 'fulfilled' && registry.status === 'fulfilled') {
+      return new ClaimSupport(number.value, registry.value);
+    }
+    throw invalid(failed.flatMap((result) => faultsOf((result as PromiseRejectedResult).reason)));
+  } catch (error) {
+    // One of the application's own scheme may be open; an error on closing would hide ours.
+    if (registry.status === 'fulfilled') await closed(registry.value);
+    throw error;
+  }
+}
+
+async function closed(support: IDistributedSupport): Promise<void> {
+  try {
+    await support.close?.();
+  } catch {
+    // Said before: what failed first is what is reported.
+  }
+}
+
+async function toSupport(support: unknown, own: OwnSupports): Promise<IDistributedSupport> {
+  if (isSupport(support)) return support;
+  if (isSharedLease(support)) return new JoinedSupport(support);
+  if (typeof support === 'string') return supportOf(support, own);
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    `Expected \`support\` to be a URL or an object with getNextWorkId and refreshAlive, got ` +
+      `${kindOf(support)}.`,
+  );
+}
+
+/** Asked once; what a service answers may take a while, and a start does not wait for ever. */
+async function numberOf(source: WorkerIdSource, given: Given): Promise<number> {
+  // Made of it for its check alone.
+  if (typeof source !== 'function') return new StaticSupport(source).workerId;
+  const { timers = systemTimers, startTimeoutMs } = given;
+  const ms = Number(startTimeoutMs) > 0 ? Number(startTimeoutMs) : LEASE_DEFAULTS.startTimeoutMs;
+  const over = (): never => {
+    throw new SnowflakeError(
+      'CONFIG_INVALID',
+      `The function \`workerId\` gave no number within ${ms} ms, so the start ended.`,
+    );
+  };
+  try {
+    return await withinLimit(Promise.resolve(source()), { ms, timers, over });
+  } catch (error) {
+    if (isSnowflakeError(error)) throw error;
+    const said = withoutSecrets(errorText(error));
+    const text =
+      'The function `workerId` failed. Check what it asks; it must give a number. It said: ';
+    throw new SnowflakeError('CONFIG_INVALID', text + said, {
+      cause: plainCause(error),
+    });
+  }
+}
+
+/** Not the value: it may be a client or its options. */
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (typeof value !== 'object') return `a value of type ${typeof value}`;
+  if (value instanceof URL) return 'a URL object; give its text, url.href';
+  if (typeof (value as { duplicate?: unknown }).duplicate === 'function') {
+    return 'a client; write redisSupport({ redis: client }), from nestjs-snowflake/redis';
+  }
+  return Array.isArray(value) ? 'an array' : 'an object without them';
+}
+
+/*
+ * Reads the option `supports`: URL schemes of the application, each with a function that turns a
+ * URL into a support. No scheme of this package is replaced.
+ */
+
+/** As in RFC 3986, in lower case. */
+const SCHEME = /^[a-z][a-z0-9+.-]*$/;
+
+/** @param faults takes one for each entry that cannot be used */
+export function ownSupports(given: unknown, faults: string[]): OwnSupports {
+  if (given === undefined) return new Map();
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    faults.push(
+      `Expected \`supports\` to be an object of functions by URL scheme, got ${shown(given)}.`,
+    );
+    return new Map();
+  }
+  const entries = Object.entries(given as Record<string, unknown>);
+  const found = entries.map(([scheme, make]) => faultOf(scheme, make));
+  faults.push(...found.filter((fault) => fault !== undefined));
+  return new Map(entries.filter((_, at) => found[at] === undefined) as [string, SupportFromUrl][]);
+}
+
+function faultOf(scheme: string, make: unknown): string | undefined {
+  if (!SCHEME.test(scheme)) {
+    return (
+      `Expected each name in \`supports\` to be a URL scheme without its colon (lower-case ` +
+      `letters, digits, +, - and ., a letter first), got ${shown(scheme)}.`
+    );
+  }
+  if (backendOfScheme(scheme) !== undefined) {
+    return `The scheme \`${scheme}\` in \`supports\` belongs to this package; choose another name.`;
+  }
+  if (typeof make === 'function') return undefined;
+  return `Expected \`supports.${scheme}\` to be a function of a URL, got ${typeof make}.`;
+}
+
+/*
+ * From the option `generator` to the generator itself, and what goes with it: no option of a worker
+ * id, and a support that has none to give.
+ *
+ * What is given in place of a generator is never printed: URLs, clients and options hold passwords.
+ */
+
+/** All others are of a worker id and its lease. */
+const WITH_GENERATOR: readonly string[] = [
+  'generator',
+  'application',
+  'lazy',
+  'callTimeoutMs',
+  'startTimeoutMs',
+  'clock',
+  'timers',
+];
+
+/** @param given the names of options that are given and known */
+export function withGenerator(given: readonly string[]): string[] {
+  return given
+    .filter((name) => !WITH_GENERATOR.includes(name))
+    .map(
+      (name) =>
+        `\`generator\` and \`${name}\` exclude each other: ids of that generator come without a ` +
+        `worker id. Leave \`${name}\` out, or \`generator\`.`,
+    );
+}
+
+/** Takes the place of a generator with a fault, so that the other options are checked too. */
+const UNKNOWN_GENERATOR = {} as unknown as OpenGenerator;
+
+/** @param faults takes what is wrong with it */
+export async function givenGenerator(
+  given: unknown,
+  surroundings: GeneratorSurroundings,
+  faults: string[],
+): Promise<OpenGenerator> {
+  try {
+    const kind = typeof given === 'string' ? await generatorOf(given) : given;
+    if (isGeneratorKind(kind)) return await kind.open(surroundings);
+    throw invalid([
+      `Expected \`generator\` to be segments({...}), from nestjs-snowflake/segments, redisIds({` +
+        `...}), from nestjs-snowflake/redis, or a URL such as ` +
+        `'segments+postgres://app@db/shop?counter=order', got ${typeof given}.`,
+    ]);
+  } catch (error) {
+    faults.push(...faultsOf(error));
+    return UNKNOWN_GENERATOR;
+  }
+}
+
+/** Stands where others inject the support: it closes the generator and leases nothing. */
+export function generatorSupport(generator: OpenGenerator): IDistributedSupport {
+  const refuse = async (): Promise<never> => {
+    throw new SnowflakeError('CONFIG_INVALID', 'This generator has no worker ids to lease.');
+  };
+  return {
+    place: generator.place,
+    getNextWorkId: refuse,
+    refreshAlive: refuse,
+    advice: async () => [...(await generator.advice())],
+    close: async () => generator.stop?.(),
+  };
+}
+
+/*
+ * Faults in the configuration: collected one by one, thrown together in one CONFIG_INVALID, which
+ * also lists them in `details.faults`.
+ */
+
+/** Runs a step. If it fails, its faults are added and the stand-in lets the other checks run. */
+export function collect<T>(faults: string[], standIn: T, step: () => T): T {
+  try {
+    return step();
+  } catch (error) {
+    faults.push(...faultsOf(error));
+    return standIn;
+  }
+}
+
+export function faultsOf(error: unknown): string[] {
+  if (!isSnowflakeError(error)) throw error;
+  return (error.details['faults'] as string[] | undefined) ?? [error.message];
+}
+
+export const SCHEDULER_FAULT =
+  'ScheduleModule is not imported, and RefreshAlive runs as one of its jobs. Add ' +
+  '`ScheduleModule.forRoot()` from @nestjs/schedule to the imports of your root module.';
+
+/** Also what a factory without a `return` gives. The value is not shown: it may be a URL. */
+export function noOptions(options: unknown): string {
+  const kind = options === null ? 'null' : typeof options;
+  return (
+    `Expected the options to be an object, got ${kind}. Give at least \`{ support: ` +
+    "'redis://host:6379?namespace=shop' }`, or return it from the factory."
+  );
+}
+
+export function invalid(faults: readonly string[]): SnowflakeError {
+  const list = faults.length === 1 ? faults[0]! : `\n  - ${faults.join('\n  - ')}`;
+  return new SnowflakeError('CONFIG_INVALID', `Snowflake cannot start. ${list}`, {
+    details: { faults },
+  });
+}

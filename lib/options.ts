@@ -1,0 +1,171 @@
+/**
+ * What is wrong with options and requests, one sentence for each fault, in the same words wherever
+ * they are given.
+ *
+ * Promise: no store, client or name of something is shown; each may hold a password, or go on with
+ * one. The name of an option is, where it is a word too short for a secret.
+ */
+import { SnowflakeError } from './errors.js';
+import { shown } from './messages.js';
+
+const NAME = /^[^\s\p{C}|]{1,128}$/u;
+const NO_NAME = /[\s\p{C}|]/u;
+/** What is longer, or no word, may be a secret in the place of a name: keys have 22 and more. */
+const OPTION = /^\w{1,20}$/;
+
+/**
+ * The names of options that do not exist.
+ *
+ * @param known those of `whose`, separated by commas
+ * @throws SnowflakeError CONFIG_INVALID for options that are no object
+ */
+export function unknownNames(options: object, known: string, whose: string): string[] {
+  if (typeof options !== 'object' || options === null) {
+    const got = options === null ? 'null' : typeof options;
+    throw refused([`Expected the options of ${whose} to be an object, got ${got}.`]);
+  }
+  const names = known.split(', ');
+  return Object.keys(options)
+    .filter((name) => !names.includes(name))
+    .map((name) => {
+      const shownName = OPTION.test(name) ? `\`${name}\`` : 'of a name that is not shown';
+      return `${whose} has no option ${shownName}. ${knownNames(name, names)}`;
+    });
+}
+
+/**
+ * What is wrong with a parameter of a URL: there is none of that name, or its value is a part of
+ * another URL.
+ *
+ * @param strangers names that are no secret: any other may be a part of a password
+ */
+export function parameterFault(
+  [at, [name, value]]: readonly [at: number, given: readonly [name: string, value: string]],
+  known: readonly string[],
+  strangers: string,
+): string | undefined {
+  if (known.includes(name)) {
+    if (!/[=@]/.test(value)) return undefined;
+    return `its ${name} holds = or @, as if it were part of another URL: give its value alone`;
+  }
+  const isCommon = strangers.split(' ').includes(name);
+  const which = isCommon ? `"${name}"` : `its parameter number ${at + 1}`;
+  const meant = nearest(name, known);
+  const guess = meant === undefined ? '' : ` (did you mean \`${meant}\`?)`;
+  return `${which} is not known${guess}; known are ${known.join(', ')}`;
+}
+
+/** The name of a counter or a lock. */
+export function nameFaults(option: string, value: unknown): string[] {
+  if (typeof value === 'string' && NAME.test(value)) return [];
+  const expected = `Expected \`${option}\` to be 1 to 128 visible characters without |`;
+  if (typeof value !== 'string') return [`${expected}, got ${typeof value}.`];
+  // Not the whole text: it may go on with a password that was meant for another place.
+  const at = value.search(NO_NAME);
+  const fault = at < 0 ? '' : `, number ${at + 1} of them is ${codeOf(value.codePointAt(at)!)}`;
+  return [`${expected}, got ${value.length}${fault}.`];
+}
+
+function codeOf(codePoint: number): string {
+  return `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}`;
+}
+
+export function wholeFaults(
+  option: string,
+  value: unknown,
+  [min, max]: readonly [min: number, max: number],
+): string[] {
+  const isWhole = typeof value === 'number' && Number.isInteger(value);
+  if (isWhole && value >= min && value <= max) return [];
+  return [`Expected \`${option}\` to be an integer from ${min} to ${max}, got ${shown(value)}.`];
+}
+
+/** For what is used by its methods: a clock, timers, a signal. */
+export function methodFaults(option: string, value: unknown, methods: readonly string[]): string[] {
+  const given = (typeof value === 'object' && value !== null ? value : {}) as Record<
+    string,
+    unknown
+  >;
+  if (methods.every((method) => typeof given[method] === 'function')) return [];
+  const list = methods.map((method) => `${method}()`).join(', ');
+  return [`Expected \`${option}\` to be an object with ${list}, got ${typeName(value)}.`];
+}
+
+const typeName = (value: unknown): string =>
+  value === null ? 'null' : typeof value === 'object' ? 'one without them' : typeof value;
+
+export const TIMER_METHODS = ['after', 'every', 'cancel'] as const;
+
+/** @throws SnowflakeError CONFIG_INVALID unless there are no faults */
+export function refuse(faults: readonly string[]): void {
+  if (faults.length > 0) throw refused(faults);
+}
+
+export function refused(faults: readonly string[], before = ''): SnowflakeError {
+  const message = `${before}${faults.join(' ')}`;
+  return new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });
+}
+
+/*
+ * The options that say what a store may forget: how long an old server may answer after another one
+ * has taken over, and how far their clocks may differ.
+ */
+
+const WINDOW_MS_MAX = 600_000;
+
+/** The fault of such an option, in words for the operator. */
+export function windowFaults(name: string, value: unknown): string[] {
+  const isWhole = typeof value === 'number' && Number.isInteger(value);
+  if (isWhole && value >= 0 && value <= WINDOW_MS_MAX) return [];
+  return [`Expected \`${name}\` to be an integer from 0 to ${WINDOW_MS_MAX}, got ${shown(value)}.`];
+}
+
+/*
+ * Suggests the name that was probably meant, of a command or of an option, but only if it is close:
+ * a wrong suggestion is worse than none.
+ */
+
+/** The closest of the names, or undefined when none is close. */
+export function nearest(word: string, names: readonly string[]): string | undefined {
+  const meant = word.toLowerCase();
+  const ranked = names
+    .map((name) => ({ name, distance: distanceOf(meant, name.toLowerCase()) }))
+    .toSorted((a, b) => a.distance - b.distance);
+  const [best] = ranked;
+  // One mistake for a short word, one more for every three letters.
+  const allowed = 1 + Math.floor(meant.length / 3);
+  return best !== undefined && best.distance <= allowed ? best.name : undefined;
+}
+
+/** "Did you mean decode?", or all names. */
+export function suggestion(word: string, names: readonly string[]): string {
+  const name = nearest(word, names);
+  return name === undefined ? `Choose one of ${names.join(', ')}.` : `Did you mean ${name}?`;
+}
+
+/** What is wrong with a name that there is not, as a sentence after it. */
+export function knownNames(name: string, names: readonly string[]): string {
+  const meant = nearest(name, names);
+  const guess = meant === undefined ? '' : `Did you mean \`${meant}\`? `;
+  return `${guess}The options are ${names.join(', ')}.`;
+}
+
+/** How many letters have to be inserted, removed, changed or swapped. */
+function distanceOf(from: string, to: string): number {
+  let before: number[] = [];
+  let last = Array.from({ length: to.length + 1 }, (_, at) => at);
+  for (let row = 1; row <= from.length; row++) {
+    const line = [row];
+    for (let at = 1; at <= to.length; at++) {
+      const isSame = from[row - 1] === to[at - 1];
+      const isSwapped =
+        row > 1 && at > 1 && from[row - 1] === to[at - 2] && from[row - 2] === to[at - 1];
+      const changed = last[at - 1]! + (isSame ? 0 : 1);
+      const swapped = isSwapped ? before[at - 2]! + 1 : Infinity;
+      line[at] = Math.min(changed, swapped, last[at]! + 1, line[at - 1]! + 1);
+    }
+    before = last;
+    last = line;
+  }
+  return last[to.length]!;
+}

@@ -1,0 +1,78 @@
+/**
+ * The clock of a registry: the store's time, made to never go back.
+ *
+ * Which policy fits is a property of the store. Two servers whose clocks differ would drive a slew
+ * up with every change between them, so that a store of several servers keeps to the highest time.
+ */
+import { DATE_MS_MAX } from '../core/layout/epoch.js';
+import type { LeaseTerms } from '../lease/distributed-support.js';
+
+/** Later than any other: what stands for a ceiling that cannot be read. */
+export const LAST_MS = DATE_MS_MAX;
+
+/** The clock of a registry as its last operation left it. */
+export interface ClockState {
+  /** The store's time at the last operation. */
+  readonly lastTimeMs: number;
+  /** Added to the store's time so that the registry's clock never goes back. */
+  readonly slewMs: number;
+}
+
+/** Moves the clock on to a time of the store. */
+export type ClockPolicy = (last: ClockState, timeMs: number) => ClockState;
+
+/** For one server: absorbs a step back, at half speed until the server has caught up. */
+export const slewed: ClockPolicy = ({ lastTimeMs, slewMs }, timeMs) => {
+  const elapsedMs = timeMs - lastTimeMs;
+  const takenUpMs =
+    elapsedMs < 0 ? slewMs - elapsedMs : Math.max(0, slewMs - Math.floor(elapsedMs / 2));
+  return { lastTimeMs: timeMs, slewMs: takenUpMs };
+};
+
+/** For several servers: stands still until their time has passed the highest one seen. */
+export const highest: ClockPolicy = ({ lastTimeMs, slewMs }, timeMs) => ({
+  lastTimeMs: Math.max(lastTimeMs + slewMs, timeMs),
+  slewMs: 0,
+});
+
+/** A later time of the store, and the policy of its clock. */
+export interface LaterTime {
+  readonly timeMs: number;
+  /** Default `slewed`. */
+  readonly clock?: ClockPolicy | undefined;
+}
+
+/** A step of the store's clock beyond this is followed only if another clock shows it too. */
+const STEP_MS = 5000;
+
+/** The clocks of whoever asks; what it reckons with was told by this very registry. */
+type Witness = Pick<LeaseTerms, 'ttlMs' | 'wallMs' | 'reckoned'>;
+
+/**
+ * The time of the store; or, where it has stepped forward and whoever asks knows better, that of
+ * the witness. A holder reckons by its monotonic clock. Whoever comes new has its wall clock alone,
+ * which counts only if it fits a registry that was in use until now.
+ */
+export function witnessedTime(last: ClockState, timeMs: number, witness: Witness): number {
+  const { wallMs, reckoned, ttlMs } = witness;
+  const { lastTimeMs } = last;
+  if (wallMs === undefined || timeMs - Math.max(lastTimeMs, wallMs) <= STEP_MS) return timeMs;
+  // Within a lease the registry may have been idle, and the clock of whoever asks be slow.
+  const isFar = timeMs - lastTimeMs > ttlMs + STEP_MS;
+  const fits = isFar && wallMs >= lastTimeMs - STEP_MS && wallMs <= lastTimeMs + ttlMs;
+  const knownMs = reckoned?.timeMs ?? (fits ? wallMs : timeMs);
+  return timeMs - knownMs <= STEP_MS ? timeMs : Math.max(lastTimeMs, knownMs);
+}
+
+/** A clock as it stands at a later time: what a step would begin with, and an operator is shown. */
+export function clockAt(last: ClockState, { timeMs, clock = slewed }: LaterTime): ClockState {
+  return clock(last, timeMs);
+}
+
+export function nowAt(last: ClockState, later: LaterTime): number {
+  return nowOf(clockAt(last, later));
+}
+
+export function nowOf({ lastTimeMs, slewMs }: ClockState): number {
+  return lastTimeMs + slewMs;
+}

@@ -1,0 +1,208 @@
+/**
+ * Reads a lock with all that it rests on, at one revision, from a run of etcd that was examined. It
+ * is in one file, since a run begins by what was read.
+ *
+ * Promise: where etcd may have forgotten anything, a new run begins before anybody goes on: nothing
+ * is granted in it until whatever was forgotten has ended, and its tokens are higher than all. Who
+ * holds a lock that stands there keeps it through an election, and loses it with what was lost.
+ */
+import { randomUUID } from 'node:crypto';
+import { isSnowflakeError } from '../../errors.js';
+import { firstTokenAt } from '../../lock/lock-slice.js';
+import type { HighestToken } from '../../lock/lock-store.js';
+import { answerHeader, listIn, type EtcdAnswer, type EtcdHeader } from './etcd-answer.js';
+import type { EtcdClient } from './etcd-client.js';
+import {
+  headerText,
+  isText,
+  lockHeaderIn,
+  lockValueIn,
+  putWith,
+  type EtcdLeases,
+  type EtcdLockHeader,
+  type EtcdLockValue,
+  type LockKeys,
+} from './etcd-lock-keys.js';
+import { EtcdMembers } from './etcd-members.js';
+import { foundBy, get, keyValueIn, toBase64, type KeyValue } from './etcd-rows.js';
+import { EtcdWitness, runText, type Fate, type Mark } from './etcd-witness.js';
+
+/** A key that is held by a lease. */
+interface Leased {
+  readonly lease: string;
+}
+
+export interface FoundLock extends Leased, EtcdLockValue {
+  readonly name: string;
+  readonly token: bigint;
+  readonly modRevision: number;
+}
+
+export interface Found {
+  readonly answer: EtcdAnswer;
+  readonly revision: number;
+  readonly fate: Fate;
+  /** Undefined where there is none, or where it is of a run that is over. */
+  readonly header: EtcdLockHeader | undefined;
+  /** As it stands there. */
+  readonly headerText: string | undefined;
+  readonly wait: Leased | undefined;
+  readonly raise: Leased | undefined;
+  readonly locks: readonly FoundLock[];
+}
+
+/** Read in a run that goes on. */
+export type Known = Found & { readonly header: EtcdLockHeader };
+
+/** What somebody knows who asks. */
+export interface Asked {
+  readonly longestMs: number;
+  readonly have: bigint;
+  readonly highest?: HighestToken | undefined;
+}
+
+type LeasedKey = KeyValue & Leased & { readonly createRevision: number };
+
+export class EtcdLockReader {
+  readonly #client: EtcdClient;
+  readonly #keys: LockKeys;
+  readonly #leases: EtcdLeases;
+  readonly #lossWindowMs: number;
+  readonly #members: EtcdMembers;
+  readonly #witness = new EtcdWitness();
+
+  constructor(parts: {
+    readonly client: EtcdClient;
+    readonly keys: LockKeys;
+    readonly leases: EtcdLeases;
+    readonly lossWindowMs: number;
+  }) {
+    this.#client = parts.client;
+    this.#keys = parts.keys;
+    this.#leases = parts.leases;
+    this.#lossWindowMs = parts.lossWindowMs;
+    this.#members = new EtcdMembers(parts.client);
+  }
+
+  mark(): Mark {
+    return this.#witness.mark();
+  }
+
+  /** @param name of one lock; of all, where it is absent */
+  async read(name?: string): Promise<Found> {
+    const { header: key, wait, raise, held } = this.#keys;
+    const locks = name === undefined ? get(held.from, held.to) : get(this.#keys.lock(name));
+    const mark = this.mark();
+    const success = [get(key), get(wait), get(raise), locks];
+    const answer = await this.#client.ask({ path: 'kv/txn', body: { success } });
+    const { header: at, lists } = this.#client.read(answer, () => {
+      return { header: answerHeader(answer), lists: foundBy(answer, success.length, leasedKeyIn) };
+    });
+    const [[kept] = [], [waiting] = [], [raised] = [], found = []] = lists;
+    const stored = kept && lockHeaderIn(kept.value);
+    const seen = { answer, header: at, mark };
+    const fate = stored === undefined ? 'lost' : await this.fateOf(stored.server, seen);
+    return {
+      answer,
+      revision: at.revision,
+      fate,
+      header: fate === 'same' ? stored : undefined,
+      headerText: kept?.value,
+      wait: waiting,
+      raise: raised,
+      locks: found.map((row) => this.#lockIn(row)),
+    };
+  }
+
+  /** What became of a run up to an answer. */
+  async fateOf(
+    server: string,
+    { answer, header, mark }: { answer: EtcdAnswer; header: EtcdHeader; mark: Mark },
+  ): Promise<Fate> {
+    const sight = { socket: answer.socket, header, mark, server };
+    if (this.#witness.isBelieved(sight)) return 'same';
+    const status = await this.#members.status(answer.endpoint, header.memberId);
+    return this.#witness.examine(sight, status);
+  }
+
+  /** Whether somebody has a token of a lock that this run has never granted. */
+  async hasForgotten(
+    found: Found,
+    name: string,
+    { have: token, highest }: Pick<Asked, 'have' | 'highest'>,
+  ): Promise<boolean> {
+    const { header, revision, locks } = found;
+    if (header === undefined) return false;
+    // A token that no revision has come to was granted by a run that this one has forgotten.
+    if (highest !== undefined && highest.token > header.tokenBase + BigInt(revision)) return true;
+    if (token <= header.forgottenTo) return false;
+    const [held] = locks;
+    if (held !== undefined) return token > held.token;
+    const at = token - header.tokenBase;
+    if (at > BigInt(revision)) return true;
+    const body = { key: toBase64(this.#keys.lock(name)), revision: String(at) };
+    try {
+      const { fields } = await this.#client.ask({ path: 'kv/range', body });
+      const [row] = listIn(fields, 'kvs').map(leasedKeyIn);
+      return row?.createRevision !== Number(at);
+    } catch (error) {
+      // Nobody can tell any more.
+      if (isSnowflakeError(error) && error.details['refusal'] === 'compacted') return false;
+      throw error;
+    }
+  }
+
+  /** Nothing is done where somebody else was faster: it is read again. */
+  async beginRun({ answer, fate, headerText: before }: Found, asked: Asked): Promise<void> {
+    const { header: key, wait } = this.#keys;
+    const { memberId } = this.#client.read(answer, answerHeader);
+    const status = await this.#members.status(answer.endpoint, memberId);
+    // Later than the status, so that the gap is at most what it was.
+    const now = await this.#client.ask({ path: 'kv/range', body: { key: toBase64(key) } });
+    const { clusterId, term, revision } = this.#client.read(now, answerHeader);
+    const gap = status && status.index - revision;
+    const [timed, at] = [firstTokenAt(now.timeMs), BigInt(revision)];
+    const server = runText({ clusterId, gap, term, random: randomUUID() });
+    const old = before === undefined ? undefined : lockHeaderIn(before);
+    const longestMs = Math.max(old?.longestMs ?? 0, asked.longestMs);
+    const lease = await this.#leases.granted(longestMs + this.#lossWindowMs);
+    // Tokens of a run that was forgotten are below its time, as far as it went.
+    const { have, highest } = asked;
+    const told = highest === undefined ? 0n : highest.token + firstTokenAt(highest.ageMs);
+    const known = [timed, have, told].map((token) => token - at);
+    const tokenBase = greatest([old?.tokenBase ?? 0n, ...known]);
+    const header = {
+      server,
+      era: (old?.era ?? 0) + (fate === 'elected' ? 0 : 1),
+      tokenBase,
+      forgottenTo: tokenBase + at,
+      longestMs,
+      provenMs: old?.provenMs ?? 0,
+    };
+    const body = {
+      compare: [isText(key, before)],
+      success: [putWith(key, headerText(header)), putWith(wait, server, lease.id)],
+    };
+    const { fields } = await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
+    if (fields['succeeded'] !== true) await this.#leases.dropped(lease.id);
+  }
+
+  #lockIn({ key, value: text, lease, modRevision, createRevision }: LeasedKey): FoundLock {
+    const value = lockValueIn(text);
+    const token = value.tokenBase + BigInt(createRevision);
+    return { ...value, name: this.#keys.nameOf(key), token, modRevision, lease };
+  }
+}
+
+function greatest(values: readonly bigint[]): bigint {
+  return values.reduce((a, b) => (a > b ? a : b));
+}
+
+function leasedKeyIn(value: unknown): LeasedKey {
+  const { lease, create_revision } = value as { lease?: unknown; create_revision?: unknown };
+  return {
+    ...keyValueIn(value),
+    lease: typeof lease === 'string' ? lease : '0',
+    createRevision: Number(create_revision),
+  };
+}

@@ -1,0 +1,261 @@
+/**
+ * Locks in etcd: the front door. It uses the JSON gateway, so no client of etcd has to be
+ * installed; its connections are closed by `close()`.
+ */
+import { SnowflakeError } from '../../errors.js';
+import {
+  checkAcquire,
+  checkExtend,
+  checkRelease,
+  type AcquireAnswer,
+  type AcquireRequest,
+  type ExtendAnswer,
+  type ExtendRequest,
+  type HeldLock,
+  type LockGrant,
+  type LockRecord,
+  type LockStore,
+  type ReleaseRequest,
+} from '../../lock/lock-store.js';
+import { RowTurns } from '../../rows/row-turns.js';
+import { EtcdClient } from './etcd-client.js';
+import { EtcdLeases, LockKeys, type EtcdLockHeader } from './etcd-lock-keys.js';
+import {
+  EtcdLockReader,
+  type Asked,
+  type Found,
+  type FoundLock,
+  type Known,
+} from './etcd-lock-reader.js';
+import { EtcdLockWriter } from './etcd-lock-writer.js';
+import { EtcdMembers } from './etcd-members.js';
+import { optionsOfUrl, settingsOf } from './etcd-settings.js';
+import type { EtcdSupportOptions } from './etcd.support.js';
+
+/** As of the support, but that clocks do not matter; or a URL with all of them in it. */
+export type EtcdLockOptions =
+  Omit<EtcdSupportOptions, 'clockDifferenceMs'> | { readonly url: string };
+
+/**
+ * Locks in etcd. Of a ttl the store makes whole seconds, and no less than it takes etcd to elect a
+ * leader, 2 s by default: so long a lock stays where its holder was killed.
+ *
+ * @throws SnowflakeError CONFIG_INVALID with every fault of the options.
+ * @example
+ * ```ts
+ * import { etcdLocks } from 'nestjs-snowflake/etcd';
+ *
+ * const endpoints = ['https://etcd-0:2379', 'https://etcd-1:2379', 'https://etcd-2:2379'];
+ * const store = etcdLocks({ endpoints, namespace: 'shop' });
+ * ```
+ */
+export function etcdLocks(options: EtcdLockOptions): LockStore {
+  // A text in its place may be a URL with a password.
+  if (!Object.hasOwn(Object(options), 'url')) return locksOf(options);
+  const { url, ...more } = options as { readonly url: unknown };
+  if (typeof url === 'string' && Object.keys(more).length === 0) return etcdLocksFromUrl(url);
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    'Expected `url` to be text, and all options to be in it: etcd://host:2379?namespace=shop.',
+  );
+}
+
+/** The locks of a URL, e.g. etcd://user:password@a:2379,b:2379,c:2379?namespace=shop. */
+export function etcdLocksFromUrl(url: string): LockStore {
+  return locksOf(optionsOfUrl(url));
+}
+
+function locksOf(options: unknown): LockStore {
+  const settings = settingsOf(options);
+  const { namespace, failoverWindowMs } = settings;
+  return new EtcdLocks(new EtcdClient(settings), namespace, failoverWindowMs);
+}
+
+/*
+ * Locks in etcd: a lock is a key that a lease holds, made where there is none; its token is the
+ * revision at which it was made.
+ *
+ * Promise: the contract of LockStore. Who holds a lock is decided by leases, so by no wall clock;
+ * every grant and every extension is written by a majority, so that no member that was cut off can
+ * give one.
+ */
+
+/** Undefined where somebody else was faster, or had to be waited for. */
+type Attempt<T> = Promise<{ readonly answer: T } | undefined>;
+
+class EtcdLocks implements LockStore {
+  readonly place: string;
+  readonly lossWindowMs: number;
+  readonly #client: EtcdClient;
+  readonly #keys: LockKeys;
+  readonly #leases: EtcdLeases;
+  readonly #reader: EtcdLockReader;
+  readonly #writer: EtcdLockWriter;
+  readonly #turns: RowTurns;
+
+  constructor(client: EtcdClient, namespace: string, lossWindowMs: number) {
+    const keys = new LockKeys(namespace);
+    const leases = new EtcdLeases(client);
+    this.#client = client;
+    this.#keys = keys;
+    this.#leases = leases;
+    const parts = { client, keys, leases, lossWindowMs };
+    this.#reader = new EtcdLockReader(parts);
+    this.#writer = new EtcdLockWriter({ ...parts, reader: this.#reader });
+    this.place = `etcd at ${client.where}, ${keys.prefix}`;
+    this.lossWindowMs = lossWindowMs;
+    this.#turns = new RowTurns(this.place);
+  }
+
+  async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
+    checkAcquire(request);
+    return this.#turns.run(request.lock, () => this.#acquired(request));
+  }
+
+  async extend(request: ExtendRequest): Promise<ExtendAnswer> {
+    checkExtend(request);
+    return this.#turns.run(request.lock, () => this.#extended(request));
+  }
+
+  async release(request: ReleaseRequest): Promise<void> {
+    checkRelease(request);
+    await this.#turns.run(request.lock, () => this.#released(request));
+  }
+
+  async locks(): Promise<LockRecord[]> {
+    const { header, locks } = await this.#reader.read();
+    if (header === undefined) return [];
+    const records = await Promise.all(
+      locks.map(async ({ name: lock, label, token, sinceMs, lease, holder }) => {
+        const leftMs = await this.#leases.leftMs(lease);
+        return { lock, label, token, sinceMs, leftMs, isKept: holder === '' };
+      }),
+    );
+    return records
+      .filter(({ leftMs }) => leftMs > 0)
+      .toSorted((a, b) => (a.lock < b.lock ? -1 : 1));
+  }
+
+  advice(): Promise<string[]> {
+    return etcdLockAdvice(this.#client, this.#keys.header);
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  async #acquired(request: AcquireRequest): Attempt<AcquireAnswer> {
+    const { lock, holder, ttlMs, longestMs } = request;
+    const found = await this.#reader.read(lock);
+    const isLost = !isKnown(found) || (await this.#reader.hasForgotten(found, lock, request));
+    if (isLost) return this.#begin(found, request);
+    const { header, wait, raise, locks } = found;
+    const [held] = locks;
+    if (longestMs > header.longestMs) return this.#writer.raised(found, longestMs);
+    const isOfNow = held?.era === header.era;
+    const isMine = isOfNow && held.holder === holder;
+    // Whoever held it before a loss will be told so. What is this attempt's may be so no longer.
+    if (wait !== undefined && (isMine || !isOfNow)) return this.#waiting(wait.lease);
+    if (isMine) return this.#again(found, request);
+    if (held !== undefined) return this.#refused(held);
+    if (raise !== undefined && ttlMs > header.provenMs) return this.#waiting(raise.lease);
+    const token = await this.#writer.granted(found, request);
+    return token === undefined ? undefined : { answer: grant(header, token, ttlMs) };
+  }
+
+  /** The same attempt, whose answer was lost. */
+  async #again(found: Known, { ttlMs }: AcquireRequest): Attempt<AcquireAnswer> {
+    const { header, locks } = found;
+    const [held] = locks;
+    if (!(await this.#writer.prolonged(found, held!, ttlMs))) return undefined;
+    return { answer: grant(header, held!.token, ttlMs) };
+  }
+
+  async #extended(request: ExtendRequest): Attempt<ExtendAnswer> {
+    const { lock, token: have, ttlMs, highest } = request;
+    const found = await this.#reader.read(lock);
+    const lost = { answer: { status: 'lost' } } as const;
+    if (found.headerText === undefined) return lost;
+    const [held] = found.locks;
+    const isHeld = held !== undefined && held.era === found.header?.era && isOf(held, request);
+    // A lock that was held for long may be gone by now, which proves nothing.
+    const asked = { longestMs: ttlMs, have, highest };
+    const isLost = held !== undefined && (await this.#reader.hasForgotten(found, lock, asked));
+    if (!isKnown(found) || isLost) return this.#begin(found, asked);
+    if (!isHeld) return lost;
+    const { header } = found;
+    if (!(await this.#writer.prolonged(found, held, ttlMs))) return undefined;
+    return { answer: grant(header, have, ttlMs) };
+  }
+
+  async #released(request: ReleaseRequest): Attempt<undefined> {
+    const found = await this.#reader.read(request.lock);
+    const [held] = found.locks;
+    const done = { answer: undefined };
+    if (held === undefined || !isOf(held, request)) return done;
+    const { keepMs = 0 } = request;
+    if (!isKnown(found)) return this.#begin(found, { longestMs: held.leaseMs, have: held.token });
+    if (keepMs > 0) {
+      const kept = await this.#writer.prolonged(found, { ...held, holder: '', leaseMs: 0 }, keepMs);
+      return kept ? done : undefined;
+    }
+    return (await this.#writer.deleted(held)) ? done : undefined;
+  }
+
+  async #begin(found: Found, asked: Asked) {
+    await this.#reader.beginRun(found, asked);
+    return undefined;
+  }
+
+  async #waiting(lease: string) {
+    return {
+      answer: { status: 'wait', waitMs: Math.max(1, await this.#leases.leftMs(lease)) } as const,
+    };
+  }
+
+  /** A lease that has just ended still has its key for a moment: whoever asks again sees. */
+  async #refused({ label, lease, token }: FoundLock) {
+    const leftMs = Math.max(1, await this.#leases.leftMs(lease));
+    return { answer: { status: 'held', label, leftMs, token } as const };
+  }
+}
+
+function isKnown(found: Found): found is Known {
+  return found.header !== undefined;
+}
+
+function isOf(
+  held: FoundLock,
+  { holder, token }: Pick<HeldLock, 'holder'> & Partial<HeldLock>,
+): boolean {
+  return held.holder === holder && held.token === (token ?? held.token);
+}
+
+function grant({ era }: EtcdLockHeader, token: bigint, ttlMs: number): LockGrant {
+  return { status: 'ok', token, ttlMs, era };
+}
+
+/*
+ * What an etcd tells about itself that matters for the locks in it: what it means for them, and
+ * what to do.
+ */
+
+/** @param key of the locks, which the user may read */
+async function etcdLockAdvice(client: EtcdClient, key: string): Promise<string[]> {
+  const { members, isUncompacted } = await new EtcdMembers(client).reports(key);
+  const alarms = new Set(members.flatMap((member) => member.alarms ?? []));
+  return [
+    ...(members.some(({ isDenied }) => isDenied) ? [DENIED] : []),
+    ...[...alarms].map((alarm) => `etcd has an alarm: ${alarm.slice(0, 100)}. See its log.`),
+    ...(isUncompacted === true ? [UNCOMPACTED] : []),
+  ];
+}
+
+const DENIED =
+  'This user may not ask etcd for its status, as later versions allow to root only. So an etcd ' +
+  'that was restored from a snapshot is noticed only where it is behind what a process saw, or ' +
+  'when a process has a token that it does not know. After a restore delete all keys of the locks.';
+const UNCOMPACTED =
+  'etcd keeps all that was ever written, and each lock costs a few writes: it grows until it is ' +
+  'full and refuses writes. Start it with --auto-compaction-mode=periodic ' +
+  '--auto-compaction-retention=1h.';

@@ -1,0 +1,232 @@
+/**
+ * What each member of etcd says of itself.
+ *
+ * Promise: what a user may not ask is absent, never guessed.
+ */
+import { isSnowflakeError } from '../../errors.js';
+import { finding, type Finding } from '../../registry/registry-view.js';
+import { answerHeader, listIn, wholeNumber, type EtcdAnswer } from './etcd-answer.js';
+import type { EtcdClient } from './etcd-client.js';
+import type { EtcdSettings } from './etcd-settings.js';
+import type { MemberStatus } from './etcd-witness.js';
+
+/** Some hours of 1024 holders: nobody needs a history as long. */
+const HISTORY_REVISIONS = 2_000_000;
+
+/** So many members a proxy may share requests out to, before the one meant comes up. */
+const ASK_COUNT = 8;
+
+export class EtcdMembers {
+  readonly #client: EtcdClient;
+
+  constructor(client: EtcdClient) {
+    this.#client = client;
+  }
+
+  /** Of a member, asked now; undefined where the user may not ask. */
+  async status(endpoint: URL, memberId: string): Promise<MemberStatus | undefined> {
+    for (let count = 0; count < ASK_COUNT; count++) {
+      const answer = await this.#asked(endpoint);
+      if (answer === undefined) return undefined;
+      const { memberId: theirs, ...status } = this.#client.read(answer, statusIn);
+      if (theirs === memberId) return status;
+    }
+    throw this.#client.told(endpoint, new Error('answered by another member each time'));
+  }
+
+  /** @param key of the registry, which the user may read */
+  async reports(key: string): Promise<EtcdReports> {
+    const members = await this.#members();
+    const revision = Math.max(0, ...members.map((member) => member.revision ?? 0));
+    const [memberCount, isUncompacted] = await Promise.all([
+      this.#memberCount(),
+      this.#knows(revision - HISTORY_REVISIONS, key),
+    ]);
+    return { members, memberCount, isUncompacted };
+  }
+
+  async #members(): Promise<MemberReport[]> {
+    return Promise.all(
+      this.#client.endpoints.map(async (endpoint): Promise<MemberReport> => {
+        const where = endpoint.host;
+        try {
+          const answer = await this.#asked(endpoint);
+          if (answer === undefined) return { where, isDenied: true };
+          return { where, ...reportIn(answer) };
+        } catch (fault) {
+          return { where, fault: this.#client.told(endpoint, fault).message };
+        }
+      }),
+    );
+  }
+
+  async #memberCount(): Promise<number | undefined> {
+    try {
+      const { fields } = await this.#client.ask({ path: 'cluster/member/list', body: {} });
+      return listIn(fields, 'members').length;
+    } catch {
+      // It is asked for a hint alone, and whoever may not ask is told so elsewhere.
+      return undefined;
+    }
+  }
+
+  /** Whether etcd can still tell what a key was at an old revision. */
+  async #knows(revision: number, key: string): Promise<boolean> {
+    if (revision < 1) return false;
+    const body = { key: Buffer.from(key).toString('base64'), revision: String(revision) };
+    try {
+      await this.#client.ask({ path: 'kv/range', body });
+      return true;
+    } catch {
+      // As above; where it was compacted, this is the answer.
+      return false;
+    }
+  }
+
+  async #asked(endpoint: URL): Promise<EtcdAnswer | undefined> {
+    try {
+      return await this.#client.ask({ path: 'maintenance/status', body: {}, endpoint });
+    } catch (error) {
+      if (isSnowflakeError(error) && error.details['refusal'] === 'permission') return undefined;
+      throw error;
+    }
+  }
+}
+
+function statusIn(answer: EtcdAnswer): MemberStatus & { memberId: string } {
+  const { memberId, revision } = answerHeader(answer);
+  return { memberId, revision, index: wholeNumber(answer.fields['raftIndex'], 'raftIndex') };
+}
+
+function reportIn(answer: EtcdAnswer): Omit<MemberReport, 'where'> {
+  const { fields, timeMs } = answer;
+  const { version, leader, dbSize } = fields;
+  return {
+    timeMs,
+    revision: answerHeader(answer).revision,
+    hasLeader: typeof leader === 'string' && leader !== '0',
+    alarms: listIn(fields, 'errors').map(String),
+    ...(typeof version === 'string' && { version }),
+    ...(dbSize !== undefined && { dbBytes: wholeNumber(dbSize, 'dbSize') }),
+  };
+}
+
+/*
+ * What an etcd tells about itself that matters for the leases in it: what it means for ids, and
+ * what to do. Pure; what etcd does not tell is not judged.
+ */
+
+/** Of the 2 GiB that etcd has by default. */
+const DB_BYTES_MAX = 1.5 * 2 ** 30;
+const MIB = 2 ** 20;
+
+/** One of the endpoints, as it was found. */
+interface MemberReport {
+  readonly where: string;
+  /** In our words, where it did not answer. */
+  readonly fault?: string;
+  /** True where the user may not ask for the state. */
+  readonly isDenied?: boolean;
+  readonly version?: string;
+  readonly hasLeader?: boolean;
+  readonly alarms?: readonly string[];
+  readonly dbBytes?: number;
+  readonly revision?: number;
+  readonly timeMs?: number;
+}
+
+interface EtcdReports {
+  readonly members: readonly MemberReport[];
+  /** How many members the cluster has; absent where etcd does not tell. */
+  readonly memberCount?: number | undefined;
+  /** True where etcd still knows what was written very long ago. */
+  readonly isUncompacted?: boolean;
+}
+
+/** Said once in the log of each process. */
+export function etcdAdvice(reports: EtcdReports): string[] {
+  return [...deniedAdvice(reports), ...alarmAdvice(reports), ...compactionAdvice(reports)];
+}
+
+export function etcdFindings(reports: EtcdReports, settings: EtcdSettings): Finding[] {
+  const { members } = reports;
+  return [
+    ...members.flatMap(memberFindings),
+    ...clockFindings(members, settings.clockDifferenceMs),
+    ...sizeFindings(reports),
+    finding(
+      'note',
+      'clock',
+      'etcd tells the time in whole seconds, so times here are in whole seconds.',
+    ),
+  ];
+}
+
+function deniedAdvice({ members }: EtcdReports): string[] {
+  if (!members.some(({ isDenied }) => isDenied)) return [];
+  return [
+    'This user may not ask etcd for its status, as later versions allow to root only. So an etcd ' +
+      'that was restored from a snapshot is noticed only where it is behind what a process saw, ' +
+      'or when a process renews a lease that was lost. After a restore delete all keys of the ' +
+      'registry: processes that run bring back what they know.',
+  ];
+}
+
+function alarmAdvice({ members }: EtcdReports): string[] {
+  const alarms = new Set(members.flatMap((member) => member.alarms ?? []));
+  return [...alarms].map((alarm) =>
+    /NOSPACE|no space/i.test(alarm)
+      ? 'etcd is full (alarm NOSPACE) and refuses writes: each process makes ids until its ' +
+        'range ends, and then none. Compact and defragment it, then: etcdctl alarm disarm.'
+      : `etcd has an alarm: ${alarm.slice(0, 100)}. See its log.`,
+  );
+}
+
+function compactionAdvice({ isUncompacted }: EtcdReports): string[] {
+  if (isUncompacted !== true) return [];
+  return [
+    'etcd keeps all that was ever written, and each renewal is a write: it grows until it is ' +
+      'full and refuses writes. Start it with --auto-compaction-mode=periodic ' +
+      '--auto-compaction-retention=1h.',
+  ];
+}
+
+function memberFindings({ where, fault, version, hasLeader }: MemberReport): Finding[] {
+  if (fault !== undefined) return [finding('warning', 'members', fault)];
+  if (hasLeader === false) {
+    const text =
+      `The member at ${where} has no leader, so nothing can be leased or renewed there. A ` +
+      `majority of the members has to run and reach each other.`;
+    return [finding('fault', 'members', text)];
+  }
+  return version === undefined ? [] : [finding('ok', 'version', `etcd ${version} at ${where}.`)];
+}
+
+function clockFindings(members: readonly MemberReport[], differenceMs: number): Finding[] {
+  const times = members.flatMap(({ timeMs }) => (timeMs === undefined ? [] : [timeMs]));
+  const spreadMs = Math.max(...times) - Math.min(...times);
+  // They were asked at once, and each second ends in between.
+  if (times.length < 2 || spreadMs <= differenceMs + 1000) return [];
+  const text =
+    `The clocks of the members differ by ${Math.round(spreadMs / 1000)} s, and the support ` +
+    `allows ${differenceMs} ms. Set them (NTP), or raise clockDifferenceMs in every process.`;
+  return [finding('warning', 'clock', text)];
+}
+
+function sizeFindings({ members, memberCount }: EtcdReports): Finding[] {
+  const found: Finding[] = [];
+  const dbBytes = Math.max(0, ...members.map((member) => member.dbBytes ?? 0));
+  if (dbBytes > DB_BYTES_MAX) {
+    const text =
+      `etcd's database is ${Math.round(dbBytes / MIB)} MiB; at its quota, 2048 MiB by default, ` +
+      `it refuses writes. Compact and defragment it.`;
+    found.push(finding('warning', 'size', text));
+  }
+  if (memberCount === 1) {
+    const text =
+      'This etcd has one member: while it is down no worker id is leased or renewed, and ' +
+      'processes make ids until their ranges end. Three members survive the loss of one.';
+    found.push(finding('note', 'members', text));
+  }
+  return found;
+}

@@ -1,0 +1,305 @@
+/**
+ * The keys of a registry in etcd, and its rows as their values.
+ *
+ * Promise: what was written is read back as it was. Of a row that somebody else spoilt nothing is
+ * believed but that its worker id may be in use for ever.
+ */
+import {
+  HEADER_ID,
+  type RegistryRow,
+  type SliceWrite,
+  type StoredRow,
+} from '../../registry/slice-store.js';
+import { LAST_MS } from '../../rows/store-clock.js';
+import {
+  answerHeader,
+  isRecord,
+  listIn,
+  recordOf,
+  wholeNumber,
+  type EtcdAnswer,
+  type EtcdHeader,
+} from './etcd-answer.js';
+
+/** A key and its value, as etcd gives them. */
+export interface KeyValue {
+  readonly key: string;
+  readonly value: string;
+  /** The revision of etcd at which it was written last. */
+  readonly modRevision: number;
+  /** How often it was written since it was created. */
+  readonly version: number;
+}
+
+/** In which run of etcd the registry lies, and its header, if there is one. */
+export interface HeaderValue {
+  readonly server: string;
+  readonly row?: StoredRow;
+  /** Somebody deleted what it knew of the time. */
+  readonly isWithoutClock?: boolean;
+}
+
+const WORKER_DIGITS = 10;
+const CEILING_DIGITS = 16;
+
+/** Keys as text; to etcd they go as base64. */
+export class RegistryKeys {
+  readonly prefix: string;
+  readonly header: string;
+  /** The ceiling of the header, which is written most often. */
+  readonly clock: string;
+  /** Of all rows of worker ids, first and first after the last. */
+  readonly rows: { readonly from: string; readonly to: string };
+
+  constructor(namespace: string) {
+    this.prefix = `snowflake/${namespace}/`;
+    this.header = `${this.prefix}header`;
+    this.clock = `${this.prefix}clock`;
+    this.rows = { from: `${this.prefix}w`, to: `${this.prefix}x` };
+  }
+
+  row(workerId: number): string {
+    return `${this.prefix}w${String(workerId).padStart(WORKER_DIGITS, '0')}`;
+  }
+
+  /** Where the worker id of a token stands, so that an acquire that is repeated finds its lease. */
+  token(token: string): string {
+    return `${this.prefix}t${token}`;
+  }
+
+  workerIdOf(key: string): number {
+    return Number(key.slice(this.rows.from.length));
+  }
+}
+
+/** A header that is absent is a value without its second line. */
+export function headerText(server: string, text = ''): string {
+  return `${server}\n${text}`;
+}
+
+/**
+ * @param clock absent where it was deleted
+ * @param revision at which the slice was read, which is the version of its header: nothing in it
+ * may have been written since
+ */
+export function headerIn(
+  { value }: KeyValue,
+  clock: KeyValue | undefined,
+  revision: number,
+): HeaderValue {
+  const end = value.indexOf('\n');
+  // Not ours: passed on, so that it is refused by those who can say why.
+  const [server, text] = end < 0 ? ['', value] : [value.slice(0, end), value.slice(end + 1)];
+  if (text === '' && end >= 0) return { server };
+  const ceilingMs = ceilingIn(clock);
+  const row = { workerId: HEADER_ID, ceilingMs: ceilingMs ?? 0, text, version: revision };
+  return { server, row, isWithoutClock: ceilingMs === undefined };
+}
+
+function ceilingIn(clock: KeyValue | undefined): number | undefined {
+  return clock !== undefined && CEILING.test(clock.value) ? Number(clock.value) : undefined;
+}
+
+/** Three lines: ceiling, token, all the rest. */
+export function rowText({ ceilingMs, token, text }: RegistryRow): string {
+  return [ceilingText(ceilingMs), token === undefined ? '' : JSON.stringify(token), text].join(
+    '\n',
+  );
+}
+
+/** All of one length, so that etcd can tell which is lower. */
+export function ceilingText(ceilingMs: number): string {
+  return String(ceilingMs).padStart(CEILING_DIGITS, '0');
+}
+
+/** Not one that waits for its first holder. */
+export function isLeased({ value }: KeyValue): boolean {
+  return !value.startsWith(ceilingText(0));
+}
+
+const CEILING = /^\d{16}$/;
+const ROW = /^(\d{16})\n(".*")?\n(.*)$/s;
+
+export function rowIn({ value, version }: KeyValue, workerId: number): StoredRow {
+  const [isWhole, digits, quotedToken, text = ''] = ROW.exec(value) ?? [];
+  if (isWhole === undefined) return { workerId, ceilingMs: LAST_MS, text: '{}', version };
+  const token = quotedToken === undefined ? undefined : tokenIn(quotedToken);
+  return { workerId, ceilingMs: Number(digits), ...(token && { token }), text, version };
+}
+
+function tokenIn(quoted: string): string | undefined {
+  try {
+    return String(JSON.parse(quoted));
+  } catch {
+    // A holder that cannot be read is nobody.
+    return undefined;
+  }
+}
+
+export function keyValueIn(value: unknown): KeyValue {
+  const { key, value: text = '', mod_revision, version } = isRecord(value) ? value : {};
+  if (typeof key !== 'string' || typeof text !== 'string') throw new Error('left out the key');
+  return {
+    key: fromBase64(key),
+    value: fromBase64(text),
+    modRevision: wholeNumber(mod_revision, 'mod_revision'),
+    version: wholeNumber(version, 'version'),
+  };
+}
+
+export const toBase64 = (text: string): string => Buffer.from(text).toString('base64');
+const fromBase64 = (text: string): string => Buffer.from(text, 'base64').toString('utf8');
+
+/*
+ * The transactions of a registry, as the gateway wants them, and what they answer.
+ *
+ * Promise: a transaction is one atomic step at one revision; an answer that does not fit what was
+ * asked is a fault, never an empty registry.
+ */
+
+/** True as long as a key was not written since; without a revision, where it is not there. */
+export function isUnchanged(key: string, modRevision = 0): object {
+  const mod_revision = String(modRevision);
+  return { key: toBase64(key), target: 'MOD', result: 'EQUAL', mod_revision };
+}
+
+/** True where a key was written as often, and not at all after a revision. */
+function isAsRead(key: string, version: number, revision: number): object[] {
+  return [isVersion(key, 'EQUAL', version), isNotAfter(key, revision)];
+}
+
+function isVersion(key: string, result: 'EQUAL' | 'GREATER', version: number): object {
+  return { key: toBase64(key), target: 'VERSION', result, version: String(version) };
+}
+
+/** Also of a key that is not there. */
+function isNotAfter(key: string, revision: number): object {
+  const mod_revision = String(revision + 1);
+  return { key: toBase64(key), target: 'MOD', result: 'LESS', mod_revision };
+}
+
+function has(key: string, value: string): object {
+  return { key: toBase64(key), target: 'VALUE', result: 'EQUAL', value: toBase64(value) };
+}
+
+function isBelow(key: string, ceilingMs: number): object {
+  const value = toBase64(ceilingText(ceilingMs));
+  return { key: toBase64(key), target: 'VALUE', result: 'LESS', value };
+}
+
+export function put(key: string, value: string): object {
+  return { request_put: { key: toBase64(key), value: toBase64(value), prev_kv: true } };
+}
+
+export function get(key: string, end?: string): object {
+  const range_end = end === undefined ? {} : { range_end: toBase64(end) };
+  return { request_range: { key: toBase64(key), ...range_end } };
+}
+
+/** Some of the keys between two, at a revision, or at the one that stands. */
+export function page(span: { from: string; to: string; limit: number; revision?: number }): object {
+  const { from, to, limit, revision } = span;
+  return {
+    request_range: {
+      key: toBase64(from),
+      range_end: toBase64(to),
+      limit: String(limit),
+      ...(revision !== undefined && { revision: String(revision) }),
+    },
+  };
+}
+
+/** Worker ids that follow each other are one range, so that a small span is one question. */
+export function getRows(keys: RegistryKeys, workerIds: readonly number[]): object[] {
+  const spans: [number, number][] = [];
+  for (const workerId of [...new Set(workerIds)].toSorted((a, b) => a - b)) {
+    const last = spans.at(-1);
+    if (last !== undefined && last[1] + 1 === workerId) last[1] = workerId;
+    else spans.push([workerId, workerId]);
+  }
+  return spans.map(([from, to]) => get(keys.row(from), to > from ? keys.row(to + 1) : undefined));
+}
+
+/** Each row only if nothing it rests on has changed; all of them or none. */
+export function writing(keys: RegistryKeys, write: SliceWrite): object {
+  const { rows } = write;
+  return {
+    compare: [...headerIsAsRead(keys, write), ...rowsAreAsRead(keys, write)],
+    success: [
+      ...headerPuts(keys, write),
+      ...rows.map(({ row }) => put(keys.row(row.workerId), rowText(row))),
+      ...rows.flatMap(({ row: { token, workerId } }) =>
+        token === undefined ? [] : [namedOnce(keys.token(token), String(workerId))],
+      ),
+    ],
+  };
+}
+
+function headerPuts(keys: RegistryKeys, { server, header, isTimeOnly }: SliceWrite): object[] {
+  if (header === undefined) return [];
+  const clock = put(keys.clock, ceilingText(header.ceilingMs));
+  if (isTimeOnly !== true) return [put(keys.header, headerText(server, header.text)), clock];
+  return [{ request_txn: { compare: [isBelow(keys.clock, header.ceilingMs)], success: [clock] } }];
+}
+
+/** Of an absent header only the run is there, whose name was never used before. */
+function headerIsAsRead(keys: RegistryKeys, write: SliceWrite): object[] {
+  const { server, header, headerVersion, isTimeOnly } = write;
+  if (headerVersion === undefined) return [has(keys.header, headerText(server))];
+  const isSame = [isVersion(keys.header, 'GREATER', 0), isNotAfter(keys.header, headerVersion)];
+  // Whoever writes one rests on its time as well.
+  const isWhole = header !== undefined && isTimeOnly !== true;
+  return isWhole ? [...isSame, isNotAfter(keys.clock, headerVersion)] : isSame;
+}
+
+/** The version of the header is the revision at which it and the rows were read. */
+function rowsAreAsRead(keys: RegistryKeys, { headerVersion, rows }: SliceWrite): object[] {
+  return rows.flatMap(({ row, version = 0 }) =>
+    isAsRead(keys.row(row.workerId), version, headerVersion ?? Number.MAX_SAFE_INTEGER - 1),
+  );
+}
+
+/** A renewal finds the worker id of its token named already, and writes nothing more. */
+function namedOnce(key: string, value: string): object {
+  return { request_txn: { compare: [has(key, value)], failure: [put(key, value)] } };
+}
+
+/** What each question of a transaction found, in order. */
+export function foundBy<T = KeyValue>(
+  { fields }: EtcdAnswer,
+  questionCount: number,
+  read: (value: unknown) => T = keyValueIn as (value: unknown) => T,
+): T[][] {
+  const responses = listIn(fields, 'responses');
+  if (responses.length !== questionCount) throw new Error('left out what was asked for');
+  return responses.map((response) => {
+    const range = recordOf(response)['response_range'];
+    if (range === undefined) throw new Error('left out what was asked for');
+    return listIn(recordOf(range), 'kvs').map((value) => read(value));
+  });
+}
+
+/** What a transaction that writes did. */
+export interface Written {
+  readonly header: EtcdHeader;
+  /** False where something it rests on had changed. */
+  readonly isTaken: boolean;
+  /** The values as they were before. */
+  readonly replaced: readonly KeyValue[];
+}
+
+export function writtenBy(answer: EtcdAnswer): Written {
+  const { succeeded, responses } = answer.fields;
+  const header = answerHeader(answer);
+  if (succeeded === true && Array.isArray(responses) && responses.length > 0) {
+    return { header, isTaken: true, replaced: responses.flatMap(replacedIn) };
+  }
+  const isRefused = (succeeded ?? false) === false && responses === undefined;
+  if (isRefused) return { header, isTaken: false, replaced: [] };
+  throw new Error('left out whether it wrote');
+}
+
+function replacedIn(response: unknown): KeyValue[] {
+  const previous = recordOf(recordOf(response)['response_put'])['prev_kv'];
+  return previous === undefined ? [] : [keyValueIn(previous)];
+}

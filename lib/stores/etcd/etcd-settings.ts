@@ -1,0 +1,266 @@
+/**
+ * The options of the support, checked once, all faults at once.
+ *
+ * Promise: nothing of an endpoint is repeated in a message: a password may stand in it by mistake.
+ */
+import { readFileSync } from 'node:fs';
+import { SnowflakeError } from '../../errors.js';
+import { shown, shownUrl } from '../../messages.js';
+import { parameterFault, unknownNames, windowFaults } from '../../options.js';
+import { digitsOf, kindOf, schemeOf } from '../../url-schemes.js';
+import type { EtcdTls } from './http-request.js';
+
+export interface EtcdSettings {
+  readonly endpoints: readonly URL[];
+  readonly namespace: string;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  readonly tls?: EtcdTls | undefined;
+  readonly failoverWindowMs: number;
+  readonly clockDifferenceMs: number;
+  readonly requestTimeoutMs: number;
+}
+
+/** As they were given, whoever checked their types. */
+type GivenOptions = Readonly<Partial<Record<keyof EtcdSettings, unknown>>>;
+
+const NAMES: readonly (keyof EtcdSettings)[] = [
+  'endpoints',
+  'namespace',
+  'username',
+  'password',
+  'tls',
+  'failoverWindowMs',
+  'clockDifferenceMs',
+  'requestTimeoutMs',
+];
+const TLS_NAMES: readonly string[] = ['ca', 'cert', 'key', 'servername'];
+const PORT = '2379';
+const REQUEST_MS_MIN = 10;
+const REQUEST_MS_MAX = 60_000;
+const NAME = /^[^/\s\p{C}]{1,128}$/u;
+/** A name, an address, or an IPv6 address in brackets, and a port. */
+const ENDPOINT = /^https?:\/\/([\p{L}\p{N}._-]+|\[[\da-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?\/?$/iu;
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function settingsOf(options: unknown): EtcdSettings {
+  const given = (typeof options === 'object' && options !== null ? options : {}) as GivenOptions;
+  const { namespace = 'default', username, password, tls } = given;
+  const { failoverWindowMs = 0, clockDifferenceMs = 1000, requestTimeoutMs = 1000 } = given;
+  const faults = [
+    ...unknownNames(given, NAMES.join(', '), 'A store in etcd'),
+    ...endpointFaults(given.endpoints),
+    ...nameFaults(namespace),
+    ...loginFaults(username, password),
+    ...tlsFaults(tls, given.endpoints),
+    ...windowFaults('failoverWindowMs', failoverWindowMs),
+    ...windowFaults('clockDifferenceMs', clockDifferenceMs),
+    ...timeoutFaults(requestTimeoutMs),
+  ];
+  if (faults.length > 0) {
+    const message = `The etcd support is misconfigured. ${faults.join(' ')}`;
+    throw new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });
+  }
+  const endpoints = (given.endpoints as string[]).map(endpointUrl);
+  const checked = { namespace, username, password, tls, failoverWindowMs, requestTimeoutMs };
+  return { endpoints, clockDifferenceMs, ...checked } as EtcdSettings;
+}
+
+function endpointUrl(text: string): URL {
+  const url = new URL(text);
+  // The port of HTTP itself is not shown by a URL, nor told from none.
+  if (!/:\d+\/?$/.test(text)) url.port = PORT;
+  return url;
+}
+
+function endpointFaults(endpoints: unknown): string[] {
+  const example = `['https://etcd-0:2379', 'https://etcd-1:2379']`;
+  if (!Array.isArray(endpoints) || endpoints.length === 0) {
+    return [`Expected \`endpoints\` to be a list of addresses, e.g. ${example}.`];
+  }
+  const faults = endpoints.flatMap((endpoint: unknown, at) => endpointFault(endpoint, at + 1));
+  const schemes = new Set(endpoints.map((text) => String(text).split(':')[0]!.toLowerCase()));
+  if (faults.length > 0 || schemes.size === 1) return faults;
+  return ['Expected `endpoints` to be all http or all https: plain text reveals the password.'];
+}
+
+function endpointFault(endpoint: unknown, number: number): string[] {
+  const expected = `Expected number ${number} of \`endpoints\` to be written as https://host:2379`;
+  if (typeof endpoint !== 'string') return [`${expected}, got ${typeof endpoint}.`];
+  const [isWhole, , digits = PORT] = ENDPOINT.exec(endpoint) ?? [];
+  if (isWhole === undefined) return [`${expected}; it was ${shownUrl(endpoint)}.`];
+  const port = Number(digits);
+  return port >= 1 && port <= 65_535 ? [] : [`${expected}: ${port} is not a port.`];
+}
+
+function nameFaults(namespace: unknown): string[] {
+  if (typeof namespace === 'string' && NAME.test(namespace)) return [];
+  const expected = 'Expected `namespace` to be 1 to 128 characters without slashes or spaces';
+  const got = typeof namespace === 'string' ? String(namespace.length) : typeof namespace;
+  return [`${expected}, got ${got}.`];
+}
+
+function loginFaults(username: unknown, password: unknown): string[] {
+  const faults = [];
+  for (const [name, value] of Object.entries({ username, password })) {
+    if (value === undefined || (typeof value === 'string' && value !== '')) continue;
+    faults.push(`Expected \`${name}\` to be a text that is not empty.`);
+  }
+  if ((username === undefined) !== (password === undefined)) {
+    faults.push('Expected `username` and `password` together, or neither of them.');
+  }
+  return faults;
+}
+
+function tlsFaults(tls: unknown, endpoints: unknown): string[] {
+  if (tls === undefined) return [];
+  if (typeof tls !== 'object' || tls === null) {
+    return [`Expected \`tls\` to be { ca, cert, key, servername }, got ${typeof tls}.`];
+  }
+  const faults = Object.entries(tls).flatMap(([name, value]) => {
+    if (!TLS_NAMES.includes(name)) return ['`tls` takes ca, cert, key and servername only.'];
+    if (value === undefined || isPem(value, name === 'servername')) return [];
+    return [`Expected \`tls.${name}\` to be a text or a Buffer that is not empty.`];
+  });
+  if ('cert' in tls !== 'key' in tls) {
+    faults.push('Expected `tls.cert` and `tls.key` together, or neither of them.');
+  }
+  if (Array.isArray(endpoints) && endpoints.some((text) => /^http:/i.test(String(text)))) {
+    faults.push('`tls` is given, and `endpoints` are http: write https.');
+  }
+  return faults;
+}
+
+function isPem(value: unknown, isTextOnly: boolean): boolean {
+  if (typeof value === 'string') return value !== '';
+  return !isTextOnly && ArrayBuffer.isView(value) && value.byteLength > 0;
+}
+
+function timeoutFaults(ms: unknown): string[] {
+  const isWhole = typeof ms === 'number' && Number.isInteger(ms);
+  if (isWhole && ms >= REQUEST_MS_MIN && ms <= REQUEST_MS_MAX) return [];
+  const range = `from ${REQUEST_MS_MIN} to ${REQUEST_MS_MAX}`;
+  return [`Expected \`requestTimeoutMs\` to be an integer ${range}, got ${shown(ms)}.`];
+}
+
+/*
+ * The etcd a URL names.
+ *
+ *     etcd://user:password@a:2379,b:2379,c:2379?namespace=shop         etcds:// for TLS
+ *     etcds://a,b,c?namespace=shop&ca=/etc/etcd/ca.pem&cert=client.pem&key=client-key.pem
+ *
+ * Promise: a URL that cannot be meant so is refused with all its faults. Nothing of it is repeated.
+ */
+
+const URL_PARTS = /^[^:]+:\/\/(?:([^@/]*)@)?([^@/?#]*)\/?(?:\?([^#]*))?$/;
+const HOST = /^([\p{L}\p{N}._-]+|\[[\da-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?$/iu;
+const NUMBERS = ['failoverWindowMs', 'clockDifferenceMs', 'requestTimeoutMs'];
+const FILES = ['ca', 'cert', 'key'];
+const KNOWN = ['namespace', ...NUMBERS, ...FILES, 'servername'];
+/** Asked for by mistake, and no secret themselves: only these are named in a message. */
+const COMMON_STRANGERS = 'name ns prefix user username password ssl tls cacert cafile timeout ttl';
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function optionsOfUrl(url: string): GivenOptions {
+  if (/[\s\p{C}]/u.test(url)) {
+    throw invalidUrl(url, [
+      'it contains a space, a line break or another invisible character: take it out',
+    ]);
+  }
+  if (/\/\/[^?]*[/@][^?]*@/.test(url)) {
+    throw invalidUrl(url, ['a / or @ in its user or password must be written %2F or %40']);
+  }
+  const parts = URL_PARTS.exec(url);
+  if (parts === null || kindOf(url) !== 'etcd') {
+    throw invalidUrl(url, ['it does not have the form etcd://host:2379,host:2379?namespace=name']);
+  }
+  const [, login = '', hosts = '', queryText = ''] = parts;
+  const isTls = schemeOf(url) === 'etcds';
+  const pairs = [...new URLSearchParams(queryText)];
+  const query = new Map(pairs);
+  const faults = [
+    ...hostFaults(hosts),
+    ...(query.size < pairs.length ? ['it gives one of its parameters twice'] : []),
+    ...queryFaults(query, isTls),
+  ];
+  const [files, fileFaults] = faults.length > 0 ? [{}, []] : readFiles(query);
+  const all = [...faults, ...fileFaults];
+  if (all.length > 0) throw invalidUrl(url, all);
+  const servername = query.get('servername');
+  const tls = { ...files, ...(servername !== undefined && { servername }) };
+  return {
+    endpoints: hosts.split(',').map((host) => `${isTls ? 'https' : 'http'}://${host}`),
+    ...loginOf(login),
+    ...(query.has('namespace') && { namespace: query.get('namespace') }),
+    ...Object.fromEntries(numbersIn(query)),
+    ...(Object.keys(tls).length > 0 && { tls }),
+  };
+}
+
+function hostFaults(hosts: string): string[] {
+  return hosts.split(',').flatMap((text, at) => {
+    const [isWhole, , digits = '2379'] = HOST.exec(text) ?? [];
+    if (isWhole === undefined) {
+      return [`its host number ${at + 1} is not written as host or host:port`];
+    }
+    const port = Number(digits);
+    return port >= 1 && port <= 65_535 ? [] : [`${port} is not a port from 1 to 65535`];
+  });
+}
+
+function queryFaults(query: ReadonlyMap<string, string>, isTls: boolean): string[] {
+  return [...query].flatMap((given, at) => {
+    const [name] = given;
+    const fault = parameterFault([at, given], KNOWN, COMMON_STRANGERS);
+    if (fault !== undefined) return [fault];
+    const isOfTls = name === 'servername' || FILES.includes(name);
+    return isOfTls && !isTls ? [`its ${name} is for TLS: write etcds://`] : [];
+  });
+}
+
+/** What cannot be read is named by its parameter: a path that is none may be a secret. */
+function readFiles(query: ReadonlyMap<string, string>): [Record<string, string>, string[]] {
+  const files: Record<string, string> = {};
+  const faults: string[] = [];
+  for (const name of FILES) {
+    const path = query.get(name);
+    if (path === undefined) continue;
+    try {
+      files[name] = readFileSync(path, 'utf8');
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      faults.push(`the file that its ${name} names cannot be read (${code ?? 'no reason given'})`);
+    }
+  }
+  return [files, faults];
+}
+
+function loginOf(login: string): GivenOptions {
+  const colon = login.indexOf(':');
+  const username = decode(colon < 0 ? login : login.slice(0, colon));
+  const password = colon < 0 ? '' : decode(login.slice(colon + 1));
+  return { ...(username !== '' && { username }), ...(password !== '' && { password }) };
+}
+
+/** Whether they may be used is for the options to say. */
+function numbersIn(query: ReadonlyMap<string, string>): [string, number][] {
+  return NUMBERS.flatMap((name) => {
+    const text = query.get(name);
+    return text === undefined ? [] : [[name, digitsOf(text)] as const];
+  }) as [string, number][];
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function invalidUrl(url: string, faults: readonly string[]): SnowflakeError {
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    `The support URL cannot be used: ${faults.join('; ')}. It was ${shownUrl(url)}.`,
+  );
+}

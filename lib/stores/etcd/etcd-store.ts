@@ -1,0 +1,301 @@
+/**
+ * A registry in etcd as rows with compare-and-swap: each read and each write is one transaction.
+ *
+ * Promise: time is the Date of the member that answered, never that of this process. A slice is
+ * read in a run of etcd that was examined, and nothing counts as written that a run may have
+ * forgotten. No lease of etcd is taken: who holds a worker id is told by its ceiling.
+ */
+import { randomUUID } from 'node:crypto';
+import { SnowflakeError } from '../../errors.js';
+import type { Finding } from '../../registry/registry-view.js';
+import type {
+  RegistrySlice,
+  SliceQuestion,
+  SliceStore,
+  SliceWrite,
+  StoredRow,
+} from '../../registry/slice-store.js';
+import { slewed, type ClockPolicy } from '../../rows/store-clock.js';
+import { answerHeader, type EtcdAnswer, type EtcdHeader } from './etcd-answer.js';
+import type { EtcdClient } from './etcd-client.js';
+import { etcdAdvice, etcdFindings, EtcdMembers } from './etcd-members.js';
+import * as rows from './etcd-rows.js';
+import * as transaction from './etcd-rows.js';
+import {
+  foundBy,
+  get,
+  getRows,
+  isLeased,
+  page,
+  type KeyValue,
+  type RegistryKeys,
+} from './etcd-rows.js';
+import type { EtcdSettings } from './etcd-settings.js';
+import { EtcdWitness, RUN_ENDED, runText, type Mark, type Sight } from './etcd-witness.js';
+
+/** Each time the registry has just been created or a loss was noted, by us or by somebody else. */
+const READ_COUNT = 10;
+/** A transaction of etcd takes 128 comparisons by default, and a row needs two. */
+const ROW_COUNT_MAX = 60;
+
+export class EtcdStore implements SliceStore {
+  readonly place: string;
+  readonly lossWindowMs: number;
+  readonly clock: ClockPolicy;
+  readonly #client: EtcdClient;
+  readonly #keys: rows.RegistryKeys;
+  readonly #members: EtcdMembers;
+  readonly #reader: EtcdReader;
+  readonly #witness = new EtcdWitness();
+  readonly #settings: EtcdSettings;
+
+  constructor(settings: EtcdSettings, client: EtcdClient) {
+    const { namespace, failoverWindowMs, clockDifferenceMs } = settings;
+    this.#client = client;
+    this.#settings = settings;
+    this.#keys = new rows.RegistryKeys(namespace);
+    this.#members = new EtcdMembers(client);
+    this.#reader = new EtcdReader(client, this.#keys, () => this.#witness.mark());
+    this.place = `etcd at ${client.where}, ${this.#keys.prefix}`;
+    this.lossWindowMs = failoverWindowMs + wholeSeconds(clockDifferenceMs);
+    this.clock = clockOfMembers(clockDifferenceMs);
+  }
+
+  /** Hosts and ports, for messages. */
+  get where(): string {
+    return this.#client.where;
+  }
+
+  /** Where all keys of the registry begin. */
+  get prefix(): string {
+    return this.#keys.prefix;
+  }
+
+  async read({ workerIds, token }: SliceQuestion): Promise<RegistrySlice> {
+    for (let count = 0; count < READ_COUNT; count++) {
+      const found = await this.#reader.slice(workerIds, token);
+      const [[headerValue] = [], [clock] = [], ...lists] = found.lists;
+      const kept = headerValue && rows.headerIn(headerValue, clock, found.header.revision);
+      // What is no header of ours is left as it is, for the rules to refuse.
+      const isOurs = kept?.server !== '';
+      const isLost = kept === undefined || kept.isWithoutClock === true;
+      if (isOurs && (isLost || !(await this.#isSame(found, kept.server)))) {
+        await this.#beginRun(kept?.server, found);
+        continue;
+      }
+      const stored = lists.flat().map((row) => this.#rowIn(row));
+      const { timeMs, resolutionMs } = found.answer;
+      return {
+        timeMs,
+        resolutionMs,
+        server: kept.server,
+        rows: kept.row === undefined ? stored : [kept.row, ...stored],
+      };
+    }
+    throw new SnowflakeError(
+      'STORE_UNAVAILABLE',
+      `The registry at ${this.place} was in a different etcd each time it was read. It will be ` +
+        `asked again.`,
+    );
+  }
+
+  async readAll(countMax?: number): Promise<RegistrySlice> {
+    const { timeMs, revision, header, clock, values } = await this.#reader.all(countMax);
+    const { server, row } = (header && rows.headerIn(header, clock, revision)) ?? { server: '' };
+    const stored = values.map((value) => this.#rowIn(value));
+    return { timeMs, server, rows: row ? [row, ...stored] : stored };
+  }
+
+  async write(write: SliceWrite): Promise<boolean> {
+    // Only rows that are made for later are so many, and these come without a header.
+    const parts = [write.rows.slice(0, ROW_COUNT_MAX)];
+    for (let at = ROW_COUNT_MAX; at < write.rows.length; at += ROW_COUNT_MAX) {
+      parts.push(write.rows.slice(at, at + ROW_COUNT_MAX));
+    }
+    const taken = await Promise.all(parts.map((rows) => this.#isWritten({ ...write, rows })));
+    return !taken.includes(false);
+  }
+
+  async #isWritten(write: SliceWrite): Promise<boolean> {
+    const mark = this.#witness.mark();
+    const body = transaction.writing(this.#keys, write);
+    const answer = await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
+    const { isTaken, header, replaced } = this.#client.read(answer, transaction.writtenBy);
+    if (!isTaken) return false;
+    if (!(await this.#isSame({ answer, header, mark }, write.server))) {
+      throw this.#client.told(answer.endpoint, new Error(RUN_ENDED));
+    }
+    await this.#forget(write, replaced);
+    return true;
+  }
+
+  async advice(): Promise<string[]> {
+    return etcdAdvice(await this.#members.reports(this.#keys.header));
+  }
+
+  async findings(): Promise<Finding[]> {
+    return etcdFindings(await this.#members.reports(this.#keys.header), this.#settings);
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  #rowIn(value: rows.KeyValue): StoredRow {
+    return rows.rowIn(value, this.#keys.workerIdOf(value.key));
+  }
+
+  /** Whether nothing was forgotten in the run that the registry names. */
+  async #isSame({ answer, header, mark }: Omit<Found, 'lists'>, server: string): Promise<boolean> {
+    const sight: Sight = { socket: answer.socket, header, mark, server };
+    if (this.#witness.isBelieved(sight)) return true;
+    const status = await this.#members.status(answer.endpoint, header.memberId);
+    return this.#witness.examine(sight, status) === 'same';
+  }
+
+  /** Names a new run, unless somebody else was faster. */
+  async #beginRun(lost: string | undefined, { answer, header }: Found): Promise<void> {
+    const status = await this.#members.status(answer.endpoint, header.memberId);
+    const { header: key, clock: clockKey } = this.#keys;
+    const now = await this.#reader.ask([transaction.get(key), transaction.get(clockKey)]);
+    const [[value] = [], [clock] = []] = now.lists;
+    const kept = value && rows.headerIn(value, clock, now.header.revision);
+    if (kept?.server !== lost) return;
+    const { clusterId, term, revision } = now.header;
+    const gap = status && status.index - revision;
+    const server = runText({ clusterId, gap, term, random: randomUUID() });
+    const text = rows.headerText(server, kept?.row?.text);
+    const body = {
+      compare: [
+        transaction.isUnchanged(key, value?.modRevision),
+        transaction.isUnchanged(clockKey, clock?.modRevision),
+      ],
+      success: [
+        transaction.put(key, text),
+        transaction.put(clockKey, rows.ceilingText(kept?.row?.ceilingMs ?? 0)),
+      ],
+    };
+    await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
+  }
+
+  /** Tokens that hold nothing any more. They harm nobody, so that it matters little if it fails. */
+  async #forget({ rows: written }: SliceWrite, replaced: readonly rows.KeyValue[]): Promise<void> {
+    const kept = new Set(written.map(({ row }) => row.token));
+    const gone = replaced
+      .filter(({ key }) => key.startsWith(this.#keys.rows.from))
+      .map((value) => this.#rowIn(value))
+      .filter(({ token }) => token !== undefined && !kept.has(token));
+    if (gone.length === 0) return;
+    const success = gone.map(({ token }) => ({
+      request_delete_range: { key: rows.toBase64(this.#keys.token(token!)) },
+    }));
+    // As said above.
+    await this.#client
+      .ask({ path: 'kv/txn', body: { success }, isWrite: true })
+      .catch(() => undefined);
+  }
+}
+
+/*
+ * Reads the keys of a registry, all that belongs together at one revision.
+ *
+ * Promise: changes nothing, and takes no answer for what it is not.
+ */
+
+const PAGE_ROWS = 1000;
+
+/** What was found at one revision, list by list as it was asked for. */
+interface Found {
+  readonly answer: EtcdAnswer;
+  readonly header: EtcdHeader;
+  /** What was known when it was asked for. */
+  readonly mark: Mark;
+  readonly lists: KeyValue[][];
+}
+
+/** All keys of a registry but those of its tokens. */
+interface FoundAll {
+  readonly timeMs: number;
+  readonly revision: number;
+  readonly header: KeyValue | undefined;
+  readonly clock: KeyValue | undefined;
+  readonly values: readonly KeyValue[];
+}
+
+class EtcdReader {
+  readonly #client: EtcdClient;
+  readonly #keys: RegistryKeys;
+  readonly #mark: () => Mark;
+
+  constructor(client: EtcdClient, keys: RegistryKeys, mark: () => Mark) {
+    this.#client = client;
+    this.#keys = keys;
+    this.#mark = mark;
+  }
+
+  /** The header first, then its clock, then rows, with that of the token wherever it is. */
+  async slice(workerIds: readonly number[], token: string | undefined): Promise<Found> {
+    const keys = this.#keys;
+    const questions = [get(keys.header), get(keys.clock), ...getRows(keys, workerIds)];
+    if (token === undefined) return this.ask(questions);
+    const found = await this.ask([get(keys.token(token)), ...questions]);
+    const [[named] = [], ...lists] = found.lists;
+    const workerId = named === undefined ? NaN : Number(named.value);
+    if (!Number.isSafeInteger(workerId) || workerId < 0 || workerIds.includes(workerId)) {
+      return { ...found, lists };
+    }
+    return this.slice([...workerIds, workerId], undefined);
+  }
+
+  async all(countMax = Infinity): Promise<FoundAll> {
+    const { header: key, clock: clockKey, rows } = this.#keys;
+    const span = { to: rows.to, limit: PAGE_ROWS };
+    const questions = [get(key), get(clockKey), page({ ...span, from: rows.from })];
+    const first = await this.ask(questions);
+    const [[header] = [], [clock] = [], list = []] = first.lists;
+    const values = list.filter(isLeased);
+    const { revision } = first.header;
+    for (let last = list; last.length === PAGE_ROWS && values.length < countMax;) {
+      const from = `${last.at(-1)!.key}\0`;
+      [last = []] = (await this.ask([page({ ...span, from, revision })])).lists;
+      values.push(...last.filter(isLeased));
+    }
+    const { timeMs } = first.answer;
+    return { timeMs, revision, header, clock, values: values.slice(0, countMax) };
+  }
+
+  /** One transaction that reads. */
+  async ask(questions: readonly object[]): Promise<Found> {
+    const mark = this.#mark();
+    const answer = await this.#client.ask({ path: 'kv/txn', body: { success: questions } });
+    return this.#client.read(answer, () => {
+      const lists = foundBy(answer, questions.length);
+      return { answer, header: answerHeader(answer), mark, lists };
+    });
+  }
+}
+
+/*
+ * The clock of a registry in etcd, whose members each tell their own time, in whole seconds.
+ *
+ * Promise: it never goes back, and members whose clocks differ do not drive it ahead; a clock that
+ * was set back by more than they may differ is absorbed at half speed, so that leases go on.
+ */
+
+/** What the header Date tells. */
+export const RESOLUTION_MS = 1000;
+
+/** So far two members may be apart, as whole seconds show it. */
+function wholeSeconds(differenceMs: number): number {
+  return Math.ceil(differenceMs / RESOLUTION_MS) * RESOLUTION_MS;
+}
+
+/** @param differenceMs between two members, at most */
+export function clockOfMembers(differenceMs: number): ClockPolicy {
+  const toleranceMs = wholeSeconds(differenceMs) + RESOLUTION_MS;
+  return (last, timeMs) => {
+    const backMs = last.lastTimeMs - timeMs;
+    // Another member answers: the one ahead of it has been heard already.
+    return backMs > 0 && backMs <= toleranceMs ? last : slewed(last, timeMs);
+  };
+}

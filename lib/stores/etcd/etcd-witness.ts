@@ -1,0 +1,149 @@
+/**
+ * Notices that the etcd which answers is not the one that answered before, or has forgotten.
+ *
+ * Promise: an answer is believed only from a connection over which the run was examined since it
+ * was opened, from the same member under the same leader, and never from before what was seen.
+ * A cluster that forgot nothing is never taken for one that did.
+ */
+import type { EtcdHeader } from './etcd-answer.js';
+
+/** Of the run that was examined last. */
+interface Known {
+  readonly server: string;
+  /** The highest revision. */
+  seen: number;
+  /** At least this large. */
+  gap?: number;
+  /** Of the log, when it was examined. */
+  index?: number | undefined;
+}
+
+/** What was known when something was asked. */
+export interface Mark {
+  readonly known?: Known | undefined;
+  readonly seen?: number | undefined;
+  readonly index?: number | undefined;
+}
+
+/** An answer, what was known when it was asked for, and the run that the registry names. */
+export interface Sight {
+  readonly socket: object;
+  readonly header: EtcdHeader;
+  readonly mark: Mark;
+  readonly server: string;
+}
+
+/** What a member says of itself: first the revision is read, then the index of its log. */
+export interface MemberStatus {
+  readonly index: number;
+  readonly revision: number;
+}
+
+export class EtcdWitness {
+  #known: Known | undefined;
+  /** By connection, the member and its leader's term. */
+  readonly #examined = new WeakMap<object, string>();
+
+  mark(): Mark {
+    const known = this.#known;
+    return { known, seen: known?.seen, index: known?.index };
+  }
+
+  /** False where the run has to be examined before the answer is believed. */
+  isBelieved({ socket, header, mark, server }: Sight): boolean {
+    const { known, seen } = mark;
+    if (this.#examined.get(socket) !== standing(header)) return false;
+    if (known === undefined || known !== this.#known || known.server !== server) return false;
+    if (header.revision < seen!) return false;
+    note(known, header, mark);
+    return true;
+  }
+
+  /**
+   * What became of the run.
+   *
+   * @param status of the member that answered, asked after its answer; absent where the user may
+   * not ask
+   */
+  examine({ socket, header, mark, server }: Sight, status?: MemberStatus): Fate {
+    const run = runIn(server);
+    // At least what it is: an entry may have been applied between the two.
+    const gap = status && status.index - status.revision;
+    const fate = run === undefined ? 'lost' : fateOf(run, header, gap);
+    const known = this.#known?.server === server ? this.#known : undefined;
+    if (known !== undefined) {
+      if (gap !== undefined && known.gap !== undefined && gap < known.gap) return 'lost';
+      if (mark.known === known && header.revision < mark.seen!) return 'lost';
+    }
+    if (fate !== 'same') return fate;
+    this.#known = known ?? { server, seen: header.revision };
+    note(this.#known, header, mark);
+    this.#known.index = status?.index;
+    this.#examined.set(socket, standing(header));
+    return fate;
+  }
+}
+
+function note(known: Known, header: EtcdHeader, mark: Mark): void {
+  known.seen = Math.max(known.seen, header.revision);
+  if (mark.known !== known || mark.index === undefined) return;
+  // The revision was read after the index, so that the gap is at least this large.
+  known.gap = Math.max(known.gap ?? -Infinity, mark.index - header.revision);
+}
+
+/** Who answers, under whose leadership: a member that was restarted may be another one. */
+function standing({ clusterId, memberId, term }: EtcdHeader): string {
+  return `${clusterId} ${memberId} ${term}`;
+}
+
+/**
+ * A run of etcd: the time in which it forgets nothing that it acknowledged.
+ *
+ * It lasts no longer than the term of its leader: members whose disks were put back to older copies
+ * look like any others, but have to elect again. Index minus revision, the gap, never falls either;
+ * a cluster that was restored from a snapshot has a new and short log.
+ *
+ * Promise: pure. A run that is told lost was lost, or named by somebody who made it up.
+ */
+interface EtcdRun {
+  readonly clusterId: string;
+  /** At most what it was when the run began; absent where the user may not ask for it. */
+  readonly gap?: number | undefined;
+  /** Of its leader. */
+  readonly term: number;
+  /** No other run has it. */
+  readonly random: string;
+}
+
+/** Said of a write that may be gone. */
+export const RUN_ENDED = 'was restored from an old copy, or elected another leader';
+
+export function runText({ clusterId, gap, term, random }: EtcdRun): string {
+  return `${clusterId}.${gap ?? 'unknown'}.${term}.${random}`;
+}
+
+const RUN = /^(\d{1,20})\.(-?\d{1,16}|unknown)\.(\d{1,16})\.([\w-]{1,64})$/;
+
+export function runIn(text: string): EtcdRun | undefined {
+  const [isWhole, clusterId = '', gap, term, random = ''] = RUN.exec(text) ?? [];
+  if (isWhole === undefined) return undefined;
+  return { clusterId, ...(gap !== 'unknown' && { gap: Number(gap) }), term: Number(term), random };
+}
+
+/** Where a cluster is. */
+interface Progress {
+  readonly clusterId: string;
+  /** 0 where the member has not heard of it since it started. */
+  readonly term: number;
+}
+
+/** The same run; one that may have ended with the term of its leader; or one that was lost. */
+export type Fate = 'same' | 'elected' | 'lost';
+
+/** @param gap at least what it is now; absent where nobody may ask for it */
+export function fateOf(run: EtcdRun, now: Progress, gap: number | undefined): Fate {
+  const isShorter = gap !== undefined && run.gap !== undefined && gap < run.gap;
+  if (now.clusterId !== run.clusterId || isShorter) return 'lost';
+  if (now.term === 0 || now.term === run.term) return 'same';
+  return now.term > run.term ? 'elected' : 'lost';
+}

@@ -1,0 +1,76 @@
+/**
+ * Worker ids leased from a registry in etcd.
+ *
+ * Promise: the contract of a support in full, over the JSON gateway of etcd and without a client
+ * of another maker. Connections are ours, and closed by us.
+ */
+import { RegistrySupport, SliceInspector } from '../../registry/registry-support.js';
+import type { RegistryInspector } from '../../registry/registry-view.js';
+import { EtcdClient } from './etcd-client.js';
+import { optionsOfUrl, settingsOf } from './etcd-settings.js';
+import { EtcdStore } from './etcd-store.js';
+import type { EtcdTls } from './http-request.js';
+
+/** Options of etcdSupport(). */
+export interface EtcdSupportOptions {
+  /** The members, e.g. `https://etcd-0:2379`; port 2379 where none is written. */
+  readonly endpoints: readonly string[];
+  /** One id space: processes with the same namespace never make the same id. Default 'default'. */
+  readonly namespace?: string | undefined;
+  /** Of a user of etcd; its role needs readwrite on the prefix `snowflake/<namespace>/`. */
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  /** For https. Default: what Node trusts, and no client certificate. */
+  readonly tls?: EtcdTls | undefined;
+  /** How long an old cluster may go on answering once a restored one does. Default 0. */
+  readonly failoverWindowMs?: number | undefined;
+  /** How far the clocks of two members may differ. Default 1,000; whole seconds count. */
+  readonly clockDifferenceMs?: number | undefined;
+  /** How long one member may take to answer before the next is asked. Default 1,000. */
+  readonly requestTimeoutMs?: number | undefined;
+}
+
+/**
+ * Worker ids leased from etcd, for the option `support`.
+ *
+ * @throws SnowflakeError CONFIG_INVALID with every fault of the options.
+ * @example
+ * ```ts
+ * import { readFileSync } from 'node:fs';
+ * import { SnowflakeModule } from 'nestjs-snowflake';
+ * import { etcdSupport } from 'nestjs-snowflake/etcd';
+ *
+ * const endpoints = ['https://etcd-0:2379', 'https://etcd-1:2379', 'https://etcd-2:2379'];
+ * const tls = { ca: readFileSync('/etc/etcd/ca.pem') };
+ * SnowflakeModule.forRoot({ support: etcdSupport({ endpoints, tls, namespace: 'shop' }) });
+ * ```
+ */
+export function etcdSupport(options: EtcdSupportOptions): RegistrySupport {
+  return new RegistrySupport(etcdStore(options));
+}
+
+/** The support a URL names, e.g. etcd://user:password@a:2379,b:2379,c:2379?namespace=shop. */
+export function supportFromUrl(url: string): RegistrySupport {
+  return new RegistrySupport(storeFromUrl(url));
+}
+
+function storeFromUrl(url: string): EtcdStore {
+  return etcdStore(optionsOfUrl(url));
+}
+
+function etcdStore(options: unknown): EtcdStore {
+  const settings = settingsOf(options);
+  return new EtcdStore(settings, new EtcdClient(settings));
+}
+
+/*
+ * A registry in etcd, opened for an operator by its URL.
+ *
+ * Promise: read() and findings() change nothing.
+ */
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function inspectorFromUrl(url: string): RegistryInspector {
+  const store = storeFromUrl(url);
+  return new SliceInspector(store, store.where, store.prefix);
+}

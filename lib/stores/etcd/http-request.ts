@@ -1,0 +1,134 @@
+/**
+ * One request over HTTP/1.1, with a limit for its time and one for the size of what is answered.
+ *
+ * Promise: it settles within the limit, which begins when it has a connection; it waits for one no
+ * longer than `LINE_MS_MAX`. It follows no redirect and reads no more than it may. Its failures are
+ * those of Node; they are put into words elsewhere.
+ */
+import {
+  Agent as PlainAgent,
+  request as requestPlainly,
+  type ClientRequest,
+  type IncomingMessage,
+} from 'node:http';
+import { Agent as TlsAgent, request as requestByTls } from 'node:https';
+import { withinLimit, type Timers } from '../../time/timers.js';
+
+/** What a registry of all that one layout has fits in, in pages of 1,000 rows. */
+const BODY_BYTES_MAX = 32 * 1024 * 1024;
+/** Of one process to one member; a keeper needs two at most. */
+export const SOCKETS_MAX = 8;
+/** For one of these connections, where a process asks for a thousand leases at once. */
+export const LINE_MS_MAX = 20_000;
+
+/** As `tls.connect` takes them. */
+export interface EtcdTls {
+  /** Certificates in PEM of the authorities that are trusted; default: those that Node trusts. */
+  readonly ca?: string | Uint8Array | undefined;
+  /** A client certificate in PEM, where etcd asks for one. */
+  readonly cert?: string | Uint8Array | undefined;
+  /** The private key of `cert`, in PEM. */
+  readonly key?: string | Uint8Array | undefined;
+  /** The name in the certificate of etcd, where it is not the host of the endpoint. */
+  readonly servername?: string | undefined;
+}
+
+interface HttpCall {
+  readonly url: URL;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly agent: PlainAgent;
+  /** Ends it, also where it has no connection yet. */
+  readonly signal: AbortSignal;
+  readonly limitMs: number;
+  readonly timers: Timers;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly date: string | undefined;
+  readonly text: string;
+  /** The connection that carried it. */
+  readonly socket: object;
+}
+
+/** Keeps connections open between calls, and no process alive. */
+export function agentFor(isTls: boolean, tls: EtcdTls = {}): PlainAgent {
+  const options = { keepAlive: true, maxSockets: SOCKETS_MAX };
+  // Whatever the surroundings say: a server that nobody vouches for is not etcd.
+  if (isTls) return new TlsAgent({ ...options, ...(tls as object), rejectUnauthorized: true });
+  return new PlainAgent(options);
+}
+
+/** Connections that were kept: where one of them is dead, so may be the others. */
+export function endIdle({ freeSockets }: PlainAgent): void {
+  for (const socket of Object.values(freeSockets).flat()) socket?.destroy();
+}
+
+export async function post(call: HttpCall): Promise<HttpAnswer> {
+  const { request, sent, answered } = begun(call);
+  const { limitMs, timers } = call;
+  const within = (ms: number, text: string) => ({
+    ms,
+    timers,
+    over: (): never => {
+      const error = httpFault('LATE', text);
+      request.destroy(error);
+      throw error;
+    },
+  });
+  // An error of it before it is waited for is told by the other.
+  answered.catch(() => undefined);
+  await withinLimit(
+    sent,
+    within(LINE_MS_MAX, `not sent within ${LINE_MS_MAX} ms: others came first`),
+  );
+  return withinLimit(answered, within(limitMs, `no answer within ${limitMs} ms`));
+}
+
+interface Begun {
+  readonly request: ClientRequest;
+  /** Has a connection, which may be opening. */
+  readonly sent: Promise<void>;
+  readonly answered: Promise<HttpAnswer>;
+}
+
+function begun({ url, body, headers, agent, signal }: HttpCall): Begun {
+  const ask = url.protocol === 'https:' ? requestByTls : requestPlainly;
+  const length = { 'content-length': String(Buffer.byteLength(body)) };
+  const request = ask(url, { method: 'POST', agent, signal, headers: { ...headers, ...length } });
+  const sent = new Promise<void>((resolve, reject) => {
+    request.once('socket', () => resolve());
+    request.once('error', reject);
+  });
+  const answered = new Promise<HttpAnswer>((resolve, reject) => {
+    request.on('error', reject);
+    request.once('response', (answer) => void read(answer).then(resolve, reject));
+  });
+  request.end(body);
+  return { request, sent, answered };
+}
+
+function read(answer: IncomingMessage): Promise<HttpAnswer> {
+  // At the end of the answer it is none's any more.
+  const { socket } = answer;
+  const parts: Buffer[] = [];
+  let byteCount = 0;
+  return new Promise((resolve, reject) => {
+    answer.on('data', (part: Buffer) => {
+      byteCount += part.length;
+      if (byteCount > BODY_BYTES_MAX) answer.destroy(httpFault('TOO_LARGE'));
+      else parts.push(part);
+    });
+    answer.on('error', reject);
+    answer.on('end', () => {
+      const { statusCode: status = 0 } = answer;
+      const { date } = answer.headers;
+      resolve({ status, date, text: Buffer.concat(parts).toString('utf8'), socket });
+    });
+  });
+}
+
+function httpFault(code: 'LATE' | 'TOO_LARGE', text = 'the answer is too large'): Error {
+  return Object.assign(new Error(text), { code });
+}

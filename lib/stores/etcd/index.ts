@@ -1,0 +1,9 @@
+/**
+ * Worker ids leased from etcd and locks in it, without a client of another maker:
+ * `nestjs-snowflake/etcd`.
+ */
+export { etcdSupport, supportFromUrl } from './etcd.support.js';
+export type { EtcdSupportOptions } from './etcd.support.js';
+export { etcdLocks, etcdLocksFromUrl } from './etcd-locks.js';
+export type { EtcdLockOptions } from './etcd-locks.js';
+export type { EtcdTls } from './http-request.js';

@@ -1,0 +1,376 @@
+/**
+ * A folder whose content is one value at a time, replaced by compare-and-swap without any lock. Its
+ * steps are in one file, since each rests on the names that the others leave.
+ *
+ *     at-<before>-<id>           an empty file, renamed with every step: its name is the pointer
+ *     state-<before>-<id>.json   the value, written whole and flushed before it is pointed at
+ *
+ * Promise: rename(2) finds its source once, so that of all who saw one value a single one replaces
+ * it, and a killed process leaves nothing but a file that nobody points at.
+ */
+import { randomBytes } from 'node:crypto';
+import {
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  statfs,
+} from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { isSnowflakeError, SnowflakeError } from '../../errors.js';
+import { errorText, shownName } from '../../messages.js';
+
+export interface FolderValue {
+  readonly text: string;
+  /** Random: no value ever has that of another one. */
+  readonly id: string;
+  /** The end of the names of its two files. */
+  readonly name: string;
+  /** Of the pointer, which every rename keeps and no copy has: inode and time of creation. */
+  readonly identity: string;
+  /** True where nobody keeps that time, so that a copy may get an inode that was used before. */
+  readonly isTimeless: boolean;
+}
+
+const POINTER = /^at-((?:[0-9a-f]{24})-([0-9a-f]{24}))$/;
+const STATE = /^state-([0-9a-f]{24})-([0-9a-f]{24})\.json$/;
+const NOTHING_BEFORE = '0'.repeat(24);
+/** A name may be missed while it changes, and a file be gone that was pointed at a moment ago. */
+const TRY_COUNT = 100;
+
+const isOurs = (name: string) => POINTER.test(name) || STATE.test(name);
+const newId = () => randomBytes(12).toString('hex');
+
+export class FolderFiles {
+  constructor(readonly folder: string) {}
+
+  /** Undefined where there is none. @throws SnowflakeError STORE_UNAVAILABLE */
+  async load(): Promise<FolderValue | undefined> {
+    for (let count = 0; count < TRY_COUNT; count++) {
+      const names = await this.names();
+      if (!names.some(isOurs)) return undefined;
+      const value = await this.valueIn(names);
+      if (value !== undefined) return value;
+    }
+    throw spoilt(this.folder);
+  }
+
+  /** The first value; where somebody else was faster, theirs stands. */
+  async create(text: string): Promise<void> {
+    const parent = dirname(this.folder);
+    try {
+      await makeFolder(parent);
+      const fresh = await mkdtemp(join(parent, '.new-'));
+      try {
+        await this.publish(fresh, text);
+      } finally {
+        await rm(fresh, { recursive: true, force: true });
+      }
+      await flushed(parent);
+    } catch (error) {
+      throw folderError(error, this.folder);
+    }
+  }
+
+  /** @returns false where another value, or a copy, is there by now: then nothing is written */
+  async replace(value: FolderValue, text: string): Promise<boolean> {
+    const name = `${value.id}-${newId()}`;
+    const state = join(this.folder, `state-${name}.json`);
+    try {
+      await written(state, text);
+      await rename(join(this.folder, `at-${value.name}`), join(this.folder, `at-${name}`));
+    } catch (error) {
+      // The state stays, and is swept by the next one: a file system that repeats a call may tell
+      // of a failure although the pointer was renamed.
+      if (codeOf(error) === 'ENOENT') return false;
+      throw folderError(error, this.folder);
+    }
+    await this.flush();
+    const names = await this.names();
+    // The folder was put back to an older copy after the state was written, which it then lacks.
+    if (!names.includes(basename(state))) await this.rewritten(state, text);
+    const now = await this.load();
+    if (now !== undefined) await this.sweep(names, now);
+    // A copy put in its place since it was read has the same names, and is not what was read.
+    return now?.identity === value.identity;
+  }
+
+  /** All there are, of whomever; none where there is no folder. */
+  async names(): Promise<string[]> {
+    try {
+      return await readdir(this.folder);
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return [];
+      throw folderError(error, this.folder);
+    }
+  }
+
+  private async publish(fresh: string, text: string): Promise<void> {
+    const name = `${NOTHING_BEFORE}-${newId()}`;
+    await written(join(fresh, `state-${name}.json`), text);
+    await written(join(fresh, `at-${name}`), '');
+    await flushed(fresh);
+    try {
+      await rename(fresh, this.folder);
+    } catch (error) {
+      await this.refuse(codeOf(error));
+      // A folder with anything in it is not replaced.
+      if (!['ENOTEMPTY', 'EEXIST'].includes(codeOf(error))) throw error;
+    }
+  }
+
+  /** What is not there to be replaced stays so: asking again would go on for ever. */
+  private async refuse(code: string): Promise<void> {
+    if (code === 'EBUSY') {
+      throw notMade(this.folder, 'it is a mount point, which stays. Name a folder in it.');
+    }
+    const isLink = code === 'ENOTDIR' && (await lstat(this.folder)).isSymbolicLink();
+    if (isLink) {
+      throw notMade(this.folder, 'it is a symbolic link. Name the folder that it leads to.');
+    }
+    const [first, ...more] = await this.names();
+    if (first === undefined || [first, ...more].some(isOurs)) return;
+    const others = more.length === 0 ? '' : ` and ${more.length} more`;
+    const reason =
+      `it holds ${shownName(first)}${others}, which is not of a registry. Name a folder of its ` +
+      `own, or remove it.`;
+    throw notMade(this.folder, reason);
+  }
+
+  /** Undefined where what was listed has changed since, or is not whole. */
+  private async valueIn(names: readonly string[]): Promise<FolderValue | undefined> {
+    const pointers = names.map((name) => POINTER.exec(name)).filter((match) => match !== null);
+    const [, name, id] = pointers[0] ?? [];
+    if (pointers.length !== 1 || name === undefined || id === undefined) return undefined;
+    try {
+      const text = await readFile(join(this.folder, `state-${name}.json`), 'utf8');
+      const { ino, birthtimeNs } = await stat(join(this.folder, `at-${name}`), { bigint: true });
+      const isTimeless = birthtimeNs === 0n;
+      return { text, id, name, identity: `${ino}.${birthtimeNs}`, isTimeless };
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return undefined;
+      throw folderError(error, this.folder);
+    }
+  }
+
+  /**
+   * A state that was there before the pointer was read and follows another value can never become
+   * current: somebody saw that value as the current one, so that it is no more.
+   */
+  private async sweep(names: readonly string[], now: FolderValue): Promise<void> {
+    for (const name of names) {
+      const [, before, id] = STATE.exec(name) ?? [];
+      if (before === undefined || before === now.id || id === now.id) continue;
+      // What stays is swept by the next one.
+      await rm(join(this.folder, name), { force: true }).catch(() => undefined);
+    }
+  }
+
+  private async rewritten(state: string, text: string): Promise<void> {
+    try {
+      await written(state, text);
+    } catch (error) {
+      // The folder is gone, or another one of those who saw it has made it.
+      if (!['ENOENT', 'EEXIST'].includes(codeOf(error))) throw folderError(error, this.folder);
+    }
+  }
+
+  private async flush(): Promise<void> {
+    try {
+      await flushed(this.folder);
+    } catch (error) {
+      throw folderError(error, this.folder);
+    }
+  }
+}
+
+/** With all above it, one by one: `recursive` of Node asks /proc and its like for ever. */
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder);
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return;
+    const parent = dirname(folder);
+    if (codeOf(error) !== 'ENOENT' || parent === folder) throw error;
+    await makeFolder(parent);
+    // Whoever is faster makes the same one.
+    await mkdir(folder).catch((again: unknown) => {
+      if (codeOf(again) !== 'EEXIST') throw again;
+    });
+  }
+}
+
+/** On the disk before it is named; not at all where that is full. */
+async function written(path: string, text: string): Promise<void> {
+  const file = await open(path, 'wx');
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } catch (error) {
+    // Nobody points at it, so that it may stay.
+    await rm(path, { force: true }).catch(() => undefined);
+    throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+/** The names in a folder, on the disk; Windows has no such call and keeps them by itself. */
+async function flushed(folder: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const file = await open(folder, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/*
+ * What a folder lies on: which run of the host, and which kind of file system.
+ *
+ * Promise: a network is named only where the system says so; what nobody can say is left open.
+ */
+
+/** Of statfs(2) on Linux. */
+const NETWORKS: ReadonlyMap<number, string> = new Map([
+  [0x6969, 'NFS'],
+  [0x517b, 'SMB'],
+  [0xfe534d42, 'SMB'],
+  [0xff534d42, 'CIFS'],
+  [0x01021997, '9P'],
+  [0x00c36400, 'Ceph'],
+  [0x5346414f, 'AFS'],
+  [0x0bd00bd0, 'Lustre'],
+  [0x7461636f, 'OCFS2'],
+  [0x01161970, 'GFS2'],
+  [0x47504653, 'GPFS'],
+]);
+const FUSE = 0x65735546;
+const TMPFS = 0x01021994;
+
+export interface FileSystem {
+  /** Undefined where it is none, or where nobody can say. */
+  readonly network: string | undefined;
+  /** It may lie on another host. */
+  readonly isFuse: boolean;
+  /** It is empty after a reboot. */
+  readonly isInMemory: boolean;
+  readonly freeBytes: number;
+}
+
+/** Of the folder, or of the first one above it that there is. */
+export async function fileSystemOf(folder: string): Promise<FileSystem> {
+  try {
+    const { type, bavail, bsize } = await statfs(folder);
+    const kind = process.platform === 'linux' ? type >>> 0 : 0;
+    return {
+      network: NETWORKS.get(kind),
+      isFuse: kind === FUSE,
+      isInMemory: kind === TMPFS,
+      freeBytes: bavail * bsize,
+    };
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' && dirname(folder) !== folder) {
+      return fileSystemOf(dirname(folder));
+    }
+    throw error;
+  }
+}
+
+/**
+ * A text that changes with each start of the host, empty where there is none. A disk that was set
+ * back to a snapshot has all its old files, and only this tells.
+ */
+export async function bootOf(): Promise<string> {
+  try {
+    return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+  } catch {
+    return '';
+  }
+}
+
+/*
+ * What is said where a folder cannot be read or written: what happened, and what to do.
+ *
+ * Promise: each is a STORE_UNAVAILABLE that is tried again, since a full disk is emptied and a
+ * folder restored; only what no time cures is not.
+ */
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOSPC: 'The disk is full. Free some space; ids from ranges already leased are still made.',
+  EDQUOT:
+    'The quota of this user is used up. Free some space; ids from ranges already leased are ' +
+    'still made.',
+  EFBIG: 'This process may not write files so large (ulimit -f). Raise the limit.',
+  EROFS: 'It is mounted read-only. Mount it with write access, or name another folder.',
+  EACCES: 'This user may not write there. Give it the folder (chown), or name another one.',
+  EPERM: 'This user may not write there. Give it the folder (chown), or name another one.',
+  ENOENT:
+    'It cannot be made: its file system takes no folders (as /proc), or somebody deletes it. ' +
+    'Name a folder on a disk.',
+  ENOTDIR: 'Part of its path is a file. Name a folder, or move that file away.',
+  ENAMETOOLONG: 'Its path is too long. Name a shorter one.',
+  EIO: 'The disk failed. See the system log.',
+  EMFILE: 'This process has too many files open (ulimit -n). Raise the limit.',
+};
+const FOR_GOOD: readonly string[] = ['ENOTDIR', 'ENAMETOOLONG'];
+
+function codeOf(error: unknown): string {
+  const { code } = Object(error) as { readonly code?: unknown };
+  return typeof code === 'string' ? code : '';
+}
+
+export function folderError(error: unknown, folder: string): SnowflakeError {
+  if (isSnowflakeError(error)) return error;
+  const code = codeOf(error);
+  const reason = REASONS[code] ?? `${errorText(error)}.`;
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The registry in the folder ${folder} could not be used (${code || 'no code'}). ${reason}`,
+    { retryable: !FOR_GOOD.includes(code), details: { code }, cause: error },
+  );
+}
+
+/** Where none can be made, for a reason that no time cures. */
+function notMade(folder: string, reason: string): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `No registry can be made in the folder ${folder}: ${reason}`,
+    { retryable: false },
+  );
+}
+
+function spoilt(folder: string): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The folder ${folder} holds parts of a registry, or two of them, as if files had been ` +
+      `deleted or copied into it. Nothing is granted from it. Delete the whole folder: running ` +
+      `processes bring back what they know, and the new registry waits for the rest.`,
+  );
+}
+
+export function unreadable(folder: string): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The registry in the folder ${folder} cannot be read: something else has written to its ` +
+      `file, or a later version of this package has. Nothing is granted from it. Delete the ` +
+      `whole folder, or use that version.`,
+    { retryable: false },
+  );
+}
+
+export function onNetwork(folder: string, kind: string): SnowflakeError {
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    `The folder ${folder} is on a network file system (${kind}), where what one host has ` +
+      `written another may not see, and each has its own clock. Use a folder on a local disk for ` +
+      `processes of one host, and a registry for several: 'redis://host:6379?namespace=shop'.`,
+    { details: { kind } },
+  );
+}

@@ -1,0 +1,244 @@
+/**
+ * A registry in a folder on a local disk, for the processes of one host.
+ *
+ * Promise: what was answered is flushed to the disk before. Nothing is locked, so that a killed
+ * process stops nobody. A copy of the folder, and a disk set back by a reboot, are noticed.
+ */
+import { systemClock, type Clock } from '../../core/clock.js';
+import { finding, type Finding } from '../../registry/registry-view.js';
+import {
+  HEADER_ID,
+  type RegistryRow,
+  type RegistrySlice,
+  type SliceQuestion,
+  type SliceStore,
+  type SliceWrite,
+  type StoredRow,
+} from '../../registry/slice-store.js';
+import {
+  bootOf,
+  fileSystemOf,
+  folderError,
+  FolderFiles,
+  onNetwork,
+  unreadable,
+  type FileSystem,
+  type FolderValue,
+} from './folder-files.js';
+
+/** Of those who write other rows; each time one of them got on. */
+const TRY_COUNT = 100;
+const FREE_BYTES_MIN = 16 * 2 ** 20;
+
+interface FolderStoreParts {
+  /** Default that of this host. */
+  readonly clock?: Clock | undefined;
+  /** Which run of the host it is. */
+  readonly bootOf?: () => Promise<string>;
+  /** What it lies on; for tests. */
+  readonly fileSystemOf?: (folder: string) => Promise<FileSystem>;
+}
+
+interface Found {
+  readonly value: FolderValue;
+  readonly server: string;
+  readonly kept: FolderRows;
+}
+
+export class FolderStore implements SliceStore {
+  readonly place: string;
+  /** One disk, one clock. */
+  readonly lossWindowMs = 0;
+  private readonly files: FolderFiles;
+  private readonly now: () => number;
+  private readonly bootOf: () => Promise<string>;
+  private readonly fileSystemOf: (folder: string) => Promise<FileSystem>;
+  private checked: Promise<void> | undefined;
+
+  constructor(
+    readonly folder: string,
+    parts: FolderStoreParts = {},
+  ) {
+    const { clock = systemClock } = parts;
+    this.now = () => clock.now();
+    this.bootOf = parts.bootOf ?? bootOf;
+    this.fileSystemOf = parts.fileSystemOf ?? fileSystemOf;
+    this.place = `the folder ${folder}`;
+    this.files = new FolderFiles(folder);
+  }
+
+  async read({ workerIds, token }: SliceQuestion): Promise<RegistrySlice> {
+    const { server, kept } = await this.opened();
+    const asked = new Set([HEADER_ID, ...workerIds]);
+    const isAsked = (row: StoredRow) =>
+      asked.has(row.workerId) || (token !== undefined && row.token === token);
+    return { timeMs: this.now(), server, rows: [...kept.rows.values()].filter(isAsked) };
+  }
+
+  /** Makes nothing, since whoever only looks must not. */
+  async readAll(): Promise<RegistrySlice> {
+    const found = await this.found();
+    const { server = '', kept } = found ?? {};
+    return { timeMs: this.now(), server, rows: [...(kept?.rows.values() ?? [])] };
+  }
+
+  async write(write: SliceWrite): Promise<boolean> {
+    for (let count = 0; count < TRY_COUNT; count++) {
+      const found = await this.found();
+      if (found?.server !== write.server || !isAsRead(found.kept, write)) return false;
+      if (await this.files.replace(found.value, textOf(written(found.kept, write)))) return true;
+    }
+    return false;
+  }
+
+  async advice(): Promise<string[]> {
+    const advice: string[] = [];
+    const { isFuse, isInMemory } = await this.fileSystem();
+    if (isFuse) {
+      advice.push(
+        `The folder ${this.folder} is on a FUSE file system, so it is unknown where its files ` +
+          `are. Use a folder on a local disk.`,
+      );
+    }
+    if (isInMemory) {
+      advice.push(
+        `The folder ${this.folder} is in memory, so that a reboot empties it and a clock set ` +
+          `back with it is not noticed. Use a folder on a disk.`,
+      );
+    }
+    if ((await this.files.load())?.isTimeless === true) {
+      advice.push(
+        `The file system of ${this.folder} keeps no times of creation, so an older copy put in ` +
+          `its place may not be noticed. Use another one, such as ext4 with inodes of 256 bytes.`,
+      );
+    }
+    if ((await this.bootOf()) === '') {
+      advice.push(
+        `This host has no boot id, so a disk set back to a snapshot is not noticed. Delete ` +
+          `${this.folder} after one.`,
+      );
+    }
+    return advice;
+  }
+
+  async findings(): Promise<Finding[]> {
+    const { freeBytes, network } = await this.fileSystem();
+    if (network !== undefined) {
+      return [finding('fault', 'disk', onNetwork(this.folder, network).message)];
+    }
+    const mebibytes = `${Math.floor(freeBytes / 2 ** 20)} MiB are free on its disk`;
+    if (freeBytes >= FREE_BYTES_MIN) return [finding('ok', 'disk', `${mebibytes}.`)];
+    const text = `${mebibytes}: once full, no worker id is leased or renewed. Free some space.`;
+    return [finding('warning', 'disk', text)];
+  }
+
+  /** The registry, which is made where there is none. */
+  private async opened(): Promise<Found> {
+    await (this.checked ??= this.check().catch((error: unknown) => {
+      this.checked = undefined;
+      throw error;
+    }));
+    for (;;) {
+      const found = await this.found();
+      if (found !== undefined) return found;
+      // So high that no header before it had one of the versions that follow.
+      await this.files.create(textOf({ headerVersionMin: this.now() * 1000, rows: new Map() }));
+    }
+  }
+
+  private async check(): Promise<void> {
+    const { network } = await this.fileSystem();
+    if (network !== undefined) throw onNetwork(this.folder, network);
+  }
+
+  private async found(): Promise<Found | undefined> {
+    const value = await this.files.load();
+    if (value === undefined) return undefined;
+    const server = `${await this.bootOf()} ${value.identity}`;
+    return { value, server, kept: rowsOf(value.text, this.folder) };
+  }
+
+  private async fileSystem() {
+    try {
+      return await this.fileSystemOf(this.folder);
+    } catch (error) {
+      throw folderError(error, this.folder);
+    }
+  }
+}
+
+function isAsRead({ rows }: FolderRows, write: SliceWrite): boolean {
+  const { header, headerVersion, headerCeilingMs, isTimeOnly } = write;
+  const isSame = (workerId: number, version: number | undefined) =>
+    rows.get(workerId)?.version === version;
+  const kept = rows.get(HEADER_ID);
+  const isWhole = header !== undefined && isTimeOnly !== true;
+  if (isWhole && (kept?.ceilingMs ?? 0) !== headerCeilingMs) return false;
+  if (!isSame(HEADER_ID, headerVersion)) return false;
+  return write.rows.every(({ row, version }) => isSame(row.workerId, version));
+}
+
+function written(kept: FolderRows, { header, isTimeOnly, rows: slots }: SliceWrite): FolderRows {
+  const rows = slots.map(({ row }) => row);
+  if (header === undefined) return withRows(kept, rows);
+  if (isTimeOnly !== true) return withRows(kept, [header, ...rows]);
+  const last = kept.rows.get(HEADER_ID)!;
+  const told = { ...last, ceilingMs: Math.max(last.ceilingMs, header.ceilingMs) };
+  return withRows({ ...kept, rows: new Map(kept.rows).set(HEADER_ID, told) }, rows);
+}
+
+function withRows(kept: FolderRows, added: readonly RegistryRow[]): FolderRows {
+  const rows = new Map(kept.rows);
+  for (const row of added) {
+    const first = row.workerId === HEADER_ID ? kept.headerVersionMin : 0;
+    const version = (rows.get(row.workerId)?.version ?? first) + 1;
+    rows.set(row.workerId, { ...row, version });
+  }
+  return { ...kept, rows };
+}
+
+/*
+ * The rows of a registry as the text of one file, and back.
+ *
+ * Promise: a text that is not ours, or that a later version wrote, is refused whole.
+ */
+
+interface FolderRows {
+  readonly rows: ReadonlyMap<number, StoredRow>;
+  /** The versions of its header begin after it. */
+  readonly headerVersionMin: number;
+}
+
+/** Of the text; another one is left alone. */
+const FORM = 1;
+
+function textOf({ rows, headerVersionMin }: FolderRows): string {
+  return JSON.stringify({ form: FORM, headerVersionMin, rows: [...rows.values()] });
+}
+
+/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text that is none of ours */
+function rowsOf(text: string, folder: string): FolderRows {
+  const { form, headerVersionMin, rows } = fieldsOf(text);
+  const isOurs =
+    form === FORM && isWhole(headerVersionMin) && Array.isArray(rows) && rows.every(isRow);
+  if (!isOurs) throw unreadable(folder);
+  return { rows: new Map(rows.map((row) => [row.workerId, row])), headerVersionMin };
+}
+
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}
+
+function isRow(value: unknown): value is StoredRow {
+  const { workerId, version, ceilingMs, token, text } = Object(value) as Record<string, unknown>;
+  const isNamed = token === undefined || typeof token === 'string';
+  return [workerId, version, ceilingMs].every(isWhole) && isNamed && typeof text === 'string';
+}
+
+function fieldsOf(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text)) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}

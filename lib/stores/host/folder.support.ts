@@ -1,0 +1,104 @@
+/**
+ * Worker ids leased from a folder on this host's disk, by options or by a URL.
+ *
+ * Promise: a namespace leads to no folder outside the one that was named.
+ */
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Clock } from '../../core/clock.js';
+import { SnowflakeError } from '../../errors.js';
+import { shown, shownShort, shownUrl } from '../../messages.js';
+import { methodFaults, refuse, unknownNames } from '../../options.js';
+import { RegistrySupport, SliceInspector } from '../../registry/registry-support.js';
+import { kindOf, oddityOf } from '../../url-schemes.js';
+import { FolderStore } from './folder-store.js';
+
+/** Options of folderSupport(). */
+export interface FolderSupportOptions {
+  /** Made where it is not there. A relative one begins where the process was started. */
+  readonly folder: string;
+  /** One id space, and a folder in the folder. Default 'default'. */
+  readonly namespace?: string | undefined;
+  /** Default the clock of this host; for tests. */
+  readonly clock?: Clock | undefined;
+}
+
+/** A name of a folder on every system, which leads nowhere else. */
+const NAMESPACE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/**
+ * Worker ids leased from a folder on a local disk, for the processes of one host: each has another
+ * one, and no id comes twice where the clock was set back while none of them ran. Not for hosts
+ * that share a folder over a network, which is refused where it can be seen.
+ *
+ * @throws SnowflakeError CONFIG_INVALID for a folder or a namespace that is none
+ * @example
+ * ```ts
+ * import { SnowflakeModule } from 'nestjs-snowflake';
+ * import { folderSupport } from 'nestjs-snowflake/host';
+ *
+ * SnowflakeModule.forRoot({ support: folderSupport({ folder: '/var/lib/shop/snowflake' }) });
+ * SnowflakeModule.forRoot({ support: 'file:/var/lib/shop/snowflake?namespace=shop' });
+ * ```
+ */
+export function folderSupport(options: FolderSupportOptions): RegistrySupport {
+  return new RegistrySupport(storeOf(options));
+}
+
+export function supportFromUrl(url: string): RegistrySupport {
+  return folderSupport(optionsOf(url));
+}
+
+export async function inspectorFromUrl(url: string): Promise<SliceInspector> {
+  const store = storeOf(optionsOf(url));
+  return new SliceInspector(store, 'the disk of this host', store.folder);
+}
+
+function storeOf(options: FolderSupportOptions): FolderStore {
+  const faults = unknownNames(options, 'folder, namespace, clock', 'folderSupport()');
+  const { folder, namespace = 'default', clock } = options;
+  if (clock !== undefined) faults.push(...methodFaults('clock', clock, ['now']));
+  if (typeof folder !== 'string' || /\p{Cc}|:\/\//u.test(folder) || oddityOf(folder)) {
+    const got = typeof folder === 'string' ? shownUrl(folder) : shown(folder);
+    faults.push(`Expected \`folder\` to be the path of a folder, got ${got}.`);
+  }
+  if (typeof namespace !== 'string' || !NAMESPACE.test(namespace)) {
+    faults.push(
+      `Expected \`namespace\` to be 1 to 128 letters, digits, dots, dashes and underscores, a ` +
+        `letter or digit first, got ${shownShort(namespace)}.`,
+    );
+  }
+  refuse(faults);
+  return new FolderStore(resolve(folder, namespace), { clock });
+}
+
+/** file:./var/snowflake, file:/var/lib/snowflake and file:///var/lib/snowflake. */
+function optionsOf(url: string): FolderSupportOptions {
+  const [, path = '', query = ''] = /^[^:]+:([^?#]*)(?:\?([^#]*))?$/s.exec(url) ?? [];
+  const pairs = [...new URLSearchParams(query)];
+  const isKnown = pairs.every(([name]) => name === 'namespace') && pairs.length <= 1;
+  if (kindOf(url) !== 'file' || path === '' || !isKnown) {
+    throw invalid(
+      `The support URL cannot be used: expected file:, the path of a folder and nothing else but ` +
+        `?namespace=... It was ${shownUrl(url)}.`,
+    );
+  }
+  const [[, namespace] = []] = pairs;
+  return { folder: pathOf(path, url), ...(namespace !== undefined && { namespace }) };
+}
+
+function pathOf(path: string, url: string): string {
+  try {
+    return path.startsWith('//') ? fileURLToPath(`file:${path}`) : decodeURIComponent(path);
+  } catch {
+    throw invalid(
+      `The support URL cannot be used: its path is on another host, or its % signs are not valid ` +
+        `escapes. Write file:./var/snowflake or file:///var/lib/snowflake. It was ` +
+        `${shownUrl(url)}.`,
+    );
+  }
+}
+
+function invalid(message: string): SnowflakeError {
+  return new SnowflakeError('CONFIG_INVALID', message);
+}

@@ -1,0 +1,254 @@
+/**
+ * A worker id from the host's name, as a StatefulSet of Kubernetes numbers its pods: `shop-3`.
+ *
+ * Without a registry nothing is checked across hosts.
+ * Promise: a name that carries a number by chance, as those of a Deployment, a DaemonSet or a cloud
+ * machine do, is refused and never read as one.
+ */
+import { hostname as nameOfThisHost, networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
+import { SnowflakeError } from '../../errors.js';
+import type { WorkerIdClaim } from '../../lease/claim.support.js';
+import type {
+  IDistributedSupport,
+  LeaseAnswer,
+  LeaseRequest,
+  WorkerRecord,
+} from '../../lease/distributed-support.js';
+import { StaticSupport } from '../../lease/static.support.js';
+import { shown } from '../../messages.js';
+import { refuse, unknownNames, wholeFaults } from '../../options.js';
+
+/** What Kubernetes makes random names of: no vowel, and none of 0, 1 and 3. */
+const CHANCE = '[bcdfghjklmnpqrstvwxz2456789]';
+
+/** Names that end in a number, or may, which is not the position in a set. */
+const NO_ORDINALS: readonly (readonly [RegExp, string])[] = [
+  [
+    new RegExp(`-${CHANCE}{8,10}-${CHANCE}{5}$`),
+    'A pod of a Deployment has that form, whose last five characters are random',
+  ],
+  [
+    new RegExp(`-${CHANCE}{5}$`),
+    'A pod of a DaemonSet, a ReplicaSet or a Job has that form, whose last five characters are ' +
+      'random',
+  ],
+  [/^ip-\d+-\d+-\d+-\d+$/, 'It is an address, whose last part is not unique'],
+];
+
+/** What a process is told where its number is not the only one of its kind. */
+const NOT_ALONE: readonly (readonly [variable: string, alone: string | undefined, why: string])[] =
+  [
+    [
+      'JOB_COMPLETION_INDEX',
+      undefined,
+      'It is that of a Job, which may start a second pod of the number while the first still runs',
+    ],
+    ['NODE_APP_INSTANCE', '0', 'PM2 runs several processes on this host, all with this number'],
+  ];
+
+/** Up to 9999: a longer number is a date, a process id or chance. */
+const ORDINAL = /-(0|[1-9]\d{0,3})$/;
+
+/** Options of ordinalSupport(). */
+export interface OrdinalOptions {
+  /**
+   * Instead of this host's; for tests, or where the pod's name comes in another way, such as
+   * `hostNetwork: true` with the name in the environment.
+   */
+  readonly hostname?: string | undefined;
+  /** The registry that checks the number: a URL, or a support. */
+  readonly of?: IDistributedSupport | string | undefined;
+}
+
+/**
+ * The position of a pod in its StatefulSet as its worker id, read from the host's name when the
+ * application starts: 3 on `shop-3`.
+ *
+ * With `of` the number is claimed in that registry: the pod starts at once, also where the one
+ * before it was killed a moment ago, and ids stay unique whatever orchestrator and clocks do.
+ *
+ * **Without it uniqueness rests on the orchestrator**: a StatefulSet starts a pod only when the
+ * one with the same name is known to have ended, unless somebody deletes it with force. It rests
+ * on the clocks of the hosts across a restart. Two sets, or two clusters, that make ids for one
+ * table begin both
+ * at 0: use a registry there. Worker threads of one pod all get the same number: let them share a
+ * lease (`sharesLease`).
+ *
+ * @returns what the option `support` takes
+ * @throws SnowflakeError CONFIG_INVALID for options that cannot be used; at the start for a name
+ * that is not that of a StatefulSet's pod, and for a number that does not fit the layout.
+ * @example
+ * ```ts
+ * import { SnowflakeModule, ordinalSupport } from 'nestjs-snowflake';
+ *
+ * SnowflakeModule.forRoot({
+ *   support: ordinalSupport({ of: 'redis://localhost:6379?namespace=shop' }),
+ * });
+ * SnowflakeModule.forRoot({ support: ordinalSupport() }); // checked by nobody
+ * ```
+ */
+export function ordinalSupport(
+  options: OrdinalOptions & Required<Pick<OrdinalOptions, 'of'>>,
+): WorkerIdClaim;
+export function ordinalSupport(options?: Omit<OrdinalOptions, 'of'>): IDistributedSupport;
+export function ordinalSupport(options: OrdinalOptions = {}): IDistributedSupport | WorkerIdClaim {
+  const faults = unknownNames(options, 'hostname, of', 'ordinalSupport()');
+  const { hostname = nameOfThisHost(), of } = options;
+  // Not shown: a text that is no name may be anything, a URL with a password for one.
+  if (typeof hostname !== 'string' || /[^\p{L}\p{N}_.-]/u.test(hostname)) {
+    faults.push(`Expected \`hostname\` to be the name of a host, such as shop-3.`);
+  }
+  refuse(faults);
+  if (of === undefined) return new OrdinalSupport(hostname);
+  return { workerId: () => checkedOrdinal(hostname), of };
+}
+
+class OrdinalSupport implements IDistributedSupport {
+  readonly workerId: number | undefined;
+
+  constructor(private readonly hostname: string) {
+    this.workerId = faultOf(hostname) === undefined ? ordinalOf(hostname) : undefined;
+  }
+
+  get place(): string {
+    return `the host name ${JSON.stringify(this.hostname)}`;
+  }
+
+  async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
+    return this.number().getNextWorkId(request);
+  }
+
+  async refreshAlive(): Promise<LeaseAnswer> {
+    return this.number().refreshAlive();
+  }
+
+  async workers(): Promise<WorkerRecord[]> {
+    return this.number().workers();
+  }
+
+  private number(): StaticSupport {
+    return new StaticSupport(checkedOrdinal(this.hostname));
+  }
+}
+
+function checkedOrdinal(hostname: string): number {
+  const number = faultOf(hostname) === undefined ? ordinalOf(hostname) : undefined;
+  if (number === undefined) throw noOrdinal(hostname);
+  return number;
+}
+
+function ordinalOf(hostname: string): number | undefined {
+  const digits = ORDINAL.exec(hostname)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+function faultOf(hostname: string): string | undefined {
+  const crowded = NOT_ALONE.find(([variable, alone]) => (process.env[variable] ?? alone) !== alone);
+  return crowded?.[2] ?? NO_ORDINALS.find(([form]) => form.test(hostname))?.[1];
+}
+
+function noOrdinal(hostname: string): SnowflakeError {
+  const reason = faultOf(hostname) ?? 'It does not end in a dash and a number from 0 to 9999';
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    `The host name ${JSON.stringify(hostname)} is not that of a StatefulSet's pod, such as ` +
+      `shop-3. ${reason}, so no worker id was taken from it. Use a registry ` +
+      `(support: 'redis://...'), or give \`workerId\` another number in each process.`,
+    { details: { hostname } },
+  );
+}
+
+/*
+ * A number from the address of this host in its private network, as Sonyflake takes its machine id.
+ *
+ * Promise: never one of several by chance, and none of a host without a private address: both are
+ * refused, and the message names what was found.
+ */
+
+const BITS_MAX = 22;
+
+/** RFC 1918. */
+const PRIVATE = [/^10\./, /^172\.(1[6-9]|2\d|3[01])\./, /^192\.168\./];
+
+/** Options of privateAddress(). */
+export interface PrivateAddressOptions {
+  /** How many of its lowest bits, 1 to 22. Default 16, as in Sonyflake. */
+  readonly bits?: number | undefined;
+  /** Which interface is meant where several have one: 'eth0'. */
+  readonly interface?: string | undefined;
+  /** Default those of this host; for tests. */
+  readonly interfaces?: Readonly<Record<string, readonly Address[] | undefined>> | undefined;
+}
+
+const isList = (value: unknown): boolean => value === undefined || Array.isArray(value);
+
+type Address = Pick<NetworkInterfaceInfo, 'address' | 'family' | 'internal'>;
+
+/**
+ * The lower bits of this host's private IPv4 address, for the option `workerId`: 772 on 10.0.3.4,
+ * with 16 bits. Two hosts have the same where their addresses differ only in the bits above, and so
+ * have all processes of one host: give a `support` as well, which tells them apart from each other.
+ *
+ * @returns a function that reads the address when the application starts
+ * @throws SnowflakeError CONFIG_INVALID at once for options that cannot be used; at the start where
+ * the host has no private address, or several
+ * @example
+ * ```ts
+ * import { SnowflakeModule, layouts } from 'nestjs-snowflake';
+ * import { privateAddress } from 'nestjs-snowflake/host';
+ *
+ * SnowflakeModule.forRoot({
+ *   layout: layouts.sonyflake(),
+ *   workerId: privateAddress({ bits: 16 }),
+ *   support: 'redis://localhost:6379?namespace=shop', // claims it there; leave it out for none
+ * });
+ * ```
+ */
+export function privateAddress(options: PrivateAddressOptions = {}): () => number {
+  const faults = unknownNames(options, 'bits, interface, interfaces', 'privateAddress()');
+  const { bits = 16, interface: name, interfaces = {} } = options;
+  faults.push(...wholeFaults('bits', bits, [1, BITS_MAX]));
+  if (name !== undefined && (typeof name !== 'string' || name === '')) {
+    faults.push(`Expected \`interface\` to be the name of one, such as eth0, got ${shown(name)}.`);
+  }
+  if (Object(interfaces) !== interfaces || !Object.values(interfaces).every(isList)) {
+    faults.push('Expected `interfaces` to be what os.networkInterfaces() gives.');
+  }
+  refuse(faults);
+  return () => numberOf(onlyAddress(options)) % 2 ** bits;
+}
+
+function onlyAddress(options: PrivateAddressOptions): string {
+  const { interfaces = networkInterfaces(), interface: wanted } = options;
+  const found = Object.entries(interfaces)
+    .filter(([name]) => wanted === undefined || name === wanted)
+    .flatMap(([name, list = []]) =>
+      list.filter(isPrivate).map(({ address }) => ({ name, address })),
+    );
+  const addresses = [...new Set(found.map(({ address }) => address))];
+  if (addresses.length === 1) return addresses[0]!;
+  throw notOne(
+    found.map(({ name, address }) => `${address} (${name})`),
+    wanted,
+  );
+}
+
+function isPrivate({ address, family, internal }: Address): boolean {
+  return family === 'IPv4' && !internal && PRIVATE.some((range) => range.test(address));
+}
+
+/** 10.0.3.4 as one number. */
+function numberOf(address: string): number {
+  return address.split('.').reduce((number, part) => number * 256 + Number(part), 0);
+}
+
+function notOne(found: readonly string[], wanted: string | undefined): SnowflakeError {
+  const where = wanted === undefined ? 'This host has' : `The interface ${shown(wanted)} has`;
+  const message =
+    found.length === 0
+      ? `${where} no private IPv4 address (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16), so no ` +
+        `worker id was taken from it. Give \`workerId\` in another way, or use a registry.`
+      : `${where} several private IPv4 addresses, ${found.join(', ')}, and a random one of ` +
+        `them cannot serve as a worker id. Name one: privateAddress({ interface: 'eth0' }).`;
+  return new SnowflakeError('CONFIG_INVALID', message, { details: { found } });
+}

@@ -1,0 +1,271 @@
+/**
+ * One client, from its first use to its end, however many use it.
+ *
+ * Promise: it is built once and connected once, whoever asks first; nothing outlives its end. A
+ * connection on which nobody is answered any more is replaced, and TLS that does not come up is
+ * told of while it is tried: a port without it says nothing.
+ */
+import { processWide } from '../../process-wide.js';
+import { systemTimers, withinLimit, type TimerHandle, type Timers } from '../../time/timers.js';
+import { hearLaterErrors, speaksTls, type RedisClient } from './redis-client.js';
+
+/** Less than a call may take, which would end without a reason. */
+const TLS_MS = 1500;
+
+/** What somebody has of a client, which may be theirs alone. */
+export interface ClientUse {
+  /** What the connection said last; a command only says that there is none. */
+  readonly lastError: Error | undefined;
+  /** Of the failover by which Sentinel named the server, once it is ready; 0 without a Sentinel. */
+  readonly epoch?: number;
+  /** The client, once a connection that is under way has come up or failed. */
+  ready(): Promise<RedisClient>;
+  /** What the client answers, if need be over another connection. */
+  answered<T>(answer: Promise<T>): Promise<T>;
+  /** Ends this use; a second time it does nothing. */
+  end(): void;
+}
+
+export class ClientLife implements ClientUse {
+  // Not to be seen by whoever prints the support: a client holds its password.
+  readonly #build: () => Promise<RedisClient>;
+  #opening: Promise<RedisClient> | undefined;
+  #settling: Promise<void> | undefined;
+  #client: RedisClient | undefined;
+  #lastError: Error | undefined;
+  /** Asked once for each connection, before its first call. */
+  #asking: Promise<number> | undefined;
+  #epoch = 0;
+  #isOver = false;
+  readonly #silence: Silence;
+  readonly #timers: Timers;
+
+  constructor(build: () => Promise<RedisClient>, timers = systemTimers) {
+    this.#build = build;
+    this.#timers = timers;
+    this.#silence = new Silence(() => this.#replace(), timers);
+  }
+
+  get lastError(): Error | undefined {
+    return this.#lastError;
+  }
+
+  async ready(): Promise<RedisClient> {
+    this.#opening ??= this.#open().catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    const client = await this.#opening;
+    if (this.#isOver) return client;
+    if (client.status !== 'ready') {
+      this.#settling ??= settled(client).finally(() => (this.#settling = undefined));
+      const settling = this.answered(this.#settling);
+      await (speaksTls(client) ? this.#withinLimit(settling) : settling);
+    }
+    if (client.status === 'ready') {
+      this.#epoch = await (this.#asking ??= sentinelEpoch(client, this.#timers));
+    }
+    return client;
+  }
+
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  answered<T>(answer: Promise<T>): Promise<T> {
+    return this.#silence.until(answer);
+  }
+
+  end(): void {
+    this.#isOver = true;
+    // Not QUIT: a server that hangs would never answer it, and nothing is under way any more.
+    this.#client?.disconnect();
+  }
+
+  #withinLimit(settling: Promise<void>): Promise<void> {
+    const over = () => {
+      throw new Error(`no TLS connection within ${TLS_MS} ms`);
+    };
+    return withinLimit(settling, { timers: this.#timers, ms: TLS_MS, over });
+  }
+
+  /** Its calls go on over the next connection, or fail with it. */
+  #replace(): void {
+    this.#lastError = new Error(`nothing was heard for ${SILENCE_MS} ms`);
+    this.#client?.disconnect(true);
+  }
+
+  async #open(): Promise<RedisClient> {
+    const client = await this.#build();
+    client.on('error', (error) => (this.#lastError = error));
+    hearLaterErrors(client);
+    // Not at 'ready', which a connection that has refused the password may still come to.
+    client.on('connect', () => (this.#lastError = undefined));
+    client.on('close', () => (this.#asking = undefined));
+    if (this.#isOver) client.disconnect();
+    return (this.#client = client);
+  }
+}
+
+/**
+ * A connection under way comes up or breaks; commands sent before that would fail for no reason.
+ */
+async function settled(client: RedisClient): Promise<void> {
+  const isDown = client.status === 'wait' || client.status === 'end';
+  await (isDown ? client.connect() : nextEvent(client));
+}
+
+function nextEvent(client: RedisClient): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      for (const event of ['ready', 'close', 'end']) client.off(event, done);
+      resolve();
+    };
+    for (const event of ['ready', 'close', 'end']) client.once(event, done);
+  });
+}
+
+/*
+ * The clients of this process that several may use: one for all who name the same Redis.
+ *
+ * Promise: whoever ends its use ends nothing of another's; the last one ends the client. Neither a
+ * client nor what it is known by is to be seen, since both hold passwords.
+ */
+
+interface SharedClient {
+  readonly life: ClientLife;
+  readonly uses: Set<ClientUse>;
+}
+
+/** What copies of this package call of each other is `join` and what a ClientUse has. */
+export class SharedClients {
+  readonly #clients = new Map<unknown, SharedClient>();
+
+  /** @param key what the client is made of: all its settings as a text, or a client */
+  join(key: string | object, build: () => Promise<RedisClient>): ClientUse {
+    const known = this.#clients.get(key);
+    const shared = known ?? { life: new ClientLife(build), uses: new Set() };
+    const use: ClientUse = {
+      get lastError() {
+        return shared.life.lastError;
+      },
+      get epoch() {
+        return shared.life.epoch;
+      },
+      ready: () => shared.life.ready(),
+      answered: (answer) => shared.life.answered(answer),
+      end: () => this.#leave(key, shared, use),
+    };
+    this.#clients.set(key, shared);
+    shared.uses.add(use);
+    return use;
+  }
+
+  #leave(key: unknown, shared: SharedClient, use: ClientUse): void {
+    if (!shared.uses.delete(use) || shared.uses.size > 0) return;
+    // Whoever comes now begins with another.
+    this.#clients.delete(key);
+    shared.life.end();
+  }
+}
+
+export const sharedClients = processWide('redis-clients', () => new SharedClients());
+
+/*
+ * Notices that a connection has gone silent: somebody waits on it, and nothing comes.
+ *
+ * A server that is gone with its machine closes no connection. The kernel repeats what was written,
+ * on Linux for some fifteen minutes, and a client without a limit waits as long. Promise: a
+ * connection that answers anybody is left alone.
+ */
+
+/** Scripts take microseconds. A server that is busy says so to everybody after 5 s, by default. */
+export const SILENCE_MS = 10_000;
+
+class Silence {
+  readonly #onSilence: () => void;
+  readonly #timers: Timers;
+  #waitingCount = 0;
+  #isHeard = false;
+  #timer: TimerHandle;
+
+  /** @param onSilence at each SILENCE_MS that passed without an answer */
+  constructor(onSilence: () => void, timers = systemTimers) {
+    this.#onSilence = onSilence;
+    this.#timers = timers;
+  }
+
+  /** @param answer one that is waited for on the connection */
+  async until<T>(answer: Promise<T>): Promise<T> {
+    if (this.#waitingCount++ === 0) this.#listen();
+    try {
+      return await answer;
+    } finally {
+      this.#isHeard = true;
+      if (--this.#waitingCount === 0) this.#timers.cancel(this.#timer);
+    }
+  }
+
+  #listen(): void {
+    this.#isHeard = false;
+    this.#timer = this.#timers.after(SILENCE_MS, () => {
+      if (!this.#isHeard) this.#onSilence();
+      this.#listen();
+    });
+  }
+}
+
+/*
+ * The number of the failover by which Sentinel names the master, which grows with each: a server
+ * that was left for another one and is named again shows no other sign of it.
+ *
+ * Promise: never more than the number at this moment, so that a later failover has a higher one;
+ * 0 where there is no Sentinel, or none that tells.
+ */
+
+/** Less than a call may take: a Sentinel that is away holds up the first one of a connection. */
+const TOLD_MS = 300;
+
+interface SentinelOptions {
+  readonly sentinels?: readonly { readonly host?: string; readonly port?: number }[] | null;
+  readonly name?: string;
+  readonly sentinelUsername?: string | null;
+  readonly sentinelPassword?: string | null;
+  readonly sentinelTLS?: object;
+}
+
+interface SentinelClient extends RedisClient {
+  call(...command: string[]): Promise<unknown>;
+}
+
+/** The highest that any of the Sentinels tells that the client was given. */
+async function sentinelEpoch(client: RedisClient, timers: Timers): Promise<number> {
+  const { sentinels, name, ...login } = (client.options ?? {}) as SentinelOptions;
+  const given = client as unknown as { duplicate(options: object): SentinelClient };
+  const told = (sentinels ?? []).map(async ({ host, port = 26_379 }) => {
+    const sentinel = given.duplicate({
+      sentinels: null,
+      host,
+      port,
+      username: login.sentinelUsername ?? null,
+      password: login.sentinelPassword ?? null,
+      tls: login.sentinelTLS,
+      enableReadyCheck: false,
+      retryStrategy: () => null,
+    });
+    // What goes wrong is told by the command.
+    sentinel.on('error', () => undefined);
+    const asking = sentinel.connect().then(() => sentinel.call('SENTINEL', 'MASTER', name!));
+    return withinLimit(asking, { timers, ms: TOLD_MS, over: () => [] })
+      .then(epochIn, () => 0) // Another one may tell; where none does, nothing rests on it.
+      .finally(() => sentinel.disconnect());
+  });
+  return Math.max(0, ...(await Promise.all(told)));
+}
+
+function epochIn(reply: unknown): number {
+  const pairs = reply as unknown[];
+  const at = pairs.indexOf('config-epoch');
+  // A Sentinel that has led no failover yet says 0, which is a number like the others.
+  return at < 0 ? 0 : Number(pairs[at + 1]) + 1;
+}

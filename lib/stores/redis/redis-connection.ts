@@ -1,0 +1,226 @@
+/**
+ * How scripts get to Redis: over a client that may be shared, joined at the first call and left by
+ * close().
+ *
+ * Promise: a script is one atomic step in the database that was asked for, whatever connection
+ * carries it; it is sent by its hash and, where the server does not know it, by its text. Every
+ * failure is a SnowflakeError that says where and why. Nothing is sent or waited for after close().
+ */
+import { createHash } from 'node:crypto';
+import { SnowflakeError } from '../../errors.js';
+import { ClientLife, type ClientUse } from './client-life.js';
+import { UNKNOWN_SCRIPT, type RedisClient, type RedisPlace } from './redis-client.js';
+import { redisError } from './redis-errors.js';
+
+export interface Script {
+  readonly sha1: string;
+  readonly lua: string;
+}
+
+/** From the first call to close(). */
+interface Life {
+  readonly line: CallLine;
+  use?: ClientUse;
+}
+
+type Value = string | number;
+
+export class RedisConnection {
+  readonly #join: () => ClientUse;
+  // Not to be seen by whoever prints the support: it holds passwords.
+  readonly #place: RedisPlace;
+  readonly #boundTo = new Map<string, Script>();
+  #life: Life = { line: new CallLine() };
+
+  constructor(join: () => ClientUse, place: RedisPlace) {
+    this.#join = join;
+    this.#place = place;
+  }
+
+  /** Server and database, for messages. */
+  get where(): string {
+    return this.#place.where;
+  }
+
+  run(script: Script, key: string, args: readonly Value[]): Promise<unknown[]> {
+    return this.ask((client, line) => {
+      const bound = this.#bound(script, this.#life.use?.epoch ?? 0);
+      return evaluated(client, line, bound, [key, ...args]);
+    });
+  }
+
+  info(section: string): Promise<string> {
+    return this.ask((client) => client.info(section));
+  }
+
+  async close(): Promise<void> {
+    const { line, use } = this.#life;
+    line.end();
+    // It may live on for others.
+    use?.end();
+  }
+
+  /** For those who will close again. Everybody else is refused after close(). */
+  reopen(): void {
+    if (this.#life.line.isOver) this.#life = { line: new CallLine() };
+  }
+
+  async ask<T>(call: (client: RedisClient, line: CallLine) => Promise<T>): Promise<T> {
+    const life = this.#life;
+    const { line } = life;
+    try {
+      const use = () => (life.use ??= this.#join());
+      const ready = async () => use().ready();
+      return await line.run(ready, (client) => use().answered(call(client, line)));
+    } catch (error) {
+      if (line.isOver) throw closed(this.#place.where);
+      throw redisError(error, this.#place, life.use?.lastError);
+    }
+  }
+
+  /**
+   * A database is chosen inside the step that uses it: a SELECT of its own could be refused
+   * unheard, or be lost with a connection that is replaced between the two. So is what Sentinel
+   * said of the server, which a script is told in no place of its own among its arguments.
+   */
+  #bound(script: Script, epoch: number): Script {
+    const { db } = this.#place;
+    const selects = db === 0 ? '' : `redis.call('SELECT', ${db})\n`;
+    const head = epoch === 0 ? selects : `${selects}ARGV.epoch = ${epoch}\n`;
+    if (head === '') return script;
+    const name = `${head}${script.sha1}`;
+    const known = this.#boundTo.get(name);
+    if (known !== undefined) return known;
+    const lua = `${head}${script.lua}`;
+    const bound = { lua, sha1: createHash('sha1').update(lua).digest('hex') };
+    this.#boundTo.set(name, bound);
+    return bound;
+  }
+}
+
+async function evaluated(
+  client: RedisClient,
+  line: CallLine,
+  script: Script,
+  keyAndArgs: readonly Value[],
+): Promise<unknown[]> {
+  const asked = [1, ...keyAndArgs] as const;
+  try {
+    return (await client.evalsha(script.sha1, ...asked)) as unknown[];
+  } catch (error) {
+    if (!(error as Error).message.startsWith(UNKNOWN_SCRIPT)) throw error;
+    line.refuseOver();
+    return (await client.eval(script.lua, ...asked)) as unknown[];
+  }
+}
+
+function closed(where: string): SnowflakeError {
+  return new SnowflakeError(
+    'NOT_READY',
+    `The connection to Redis at ${where} is closed because the application is shutting down; ` +
+      `nothing would close a new one. Call this while it is running.`,
+    { retryable: false, details: { where } },
+  );
+}
+
+/*
+ * The calls of one user of a client, which others may use as well.
+ *
+ * Promise: a bounded number is under way and the rest waits in the order in which it came, so that
+ * a crowd of one user does not stand before each call of another. After the end every call fails at
+ * once, and none that waits is begun.
+ */
+
+/** As many as keep the connection busy, and few enough to be answered in some milliseconds. */
+export const UNDER_WAY_MAX = 128;
+
+class CallLine {
+  #isOver = false;
+  #underWayCount = 0;
+  readonly #waiting = new Set<() => void>();
+  readonly #givingUp = new Set<() => void>();
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** @param ready what is waited for before the turn, by all at once */
+  run<C, T>(ready: () => Promise<C>, call: (client: C) => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const giveUp = () => reject(new Error('closed'));
+      if (this.#isOver) return giveUp();
+      this.#givingUp.add(giveUp);
+      const ended = () => void this.#givingUp.delete(giveUp);
+      this.#called(ready, call).then(resolve, reject).finally(ended);
+    });
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#waiting.clear();
+    for (const giveUp of this.#givingUp) giveUp();
+  }
+
+  /** @throws Error where nothing may be sent any more */
+  refuseOver(): void {
+    if (this.#isOver) throw new Error('closed');
+  }
+
+  async #called<C, T>(ready: () => Promise<C>, call: (client: C) => Promise<T>): Promise<T> {
+    const client = await ready();
+    this.refuseOver();
+    if (this.#underWayCount < UNDER_WAY_MAX) this.#underWayCount++;
+    else await new Promise<void>((begin) => this.#waiting.add(begin));
+    try {
+      this.refuseOver();
+      return await call(client);
+    } finally {
+      this.#passOn();
+    }
+  }
+
+  /** A place goes to whoever has waited longest. */
+  #passOn(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) this.#underWayCount--;
+    else this.#waiting.delete(next);
+    next?.();
+  }
+}
+
+/*
+ * The messages of channels, over a connection that carries nothing else: Redis takes no scripts on
+ * one that listens.
+ */
+
+export class RedisMessages {
+  readonly #connection: RedisConnection;
+  #hear: (channel: string) => void = () => undefined;
+
+  constructor(build: () => Promise<RedisClient>, place: RedisPlace) {
+    const listening = async () => {
+      const client = await build();
+      client.on('message', (channel: string) => this.#hear(channel));
+      return client;
+    };
+    this.#connection = new RedisConnection(() => new ClientLife(listening), place);
+  }
+
+  /** Each message's channel, of those subscribed. */
+  hear(message: (channel: string) => void): void {
+    this.#hear = message;
+  }
+
+  async subscribe(channel: string): Promise<void> {
+    this.#connection.reopen();
+    await this.#connection.ask((client) => client.subscribe(channel));
+  }
+
+  async unsubscribe(channel: string): Promise<void> {
+    await this.#connection.ask((client) => client.unsubscribe(channel));
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+}

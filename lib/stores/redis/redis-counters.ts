@@ -1,0 +1,232 @@
+/**
+ * Counters in Redis: one hash for each namespace, one atomic script for each operation. The scripts
+ * apply the rules of lib/counters by the clock of Redis.
+ *
+ * Promise: a Redis that may lose more than its loss window grants nothing, whenever its settings
+ * change, unless somebody says how much it may lose.
+ */
+import { checkNew, checkTake, denseForm, formOf } from '../../counters/check-take.js';
+import {
+  type CounterRecord,
+  type CounterStore,
+  type NewCounter,
+  type TakeAnswer,
+  type TakeRequest,
+  namedGrant,
+} from '../../counters/counter-store.js';
+import { isSnowflakeError, SnowflakeError } from '../../errors.js';
+import { shownName } from '../../messages.js';
+import { nowAt } from '../../rows/store-clock.js';
+import { numberIn } from '../../rows/stored-fields.js';
+import { hashOptionsOf, RedisHash, type RedisHashOptions } from './redis-options.js';
+import { SCRIPTS } from './scripts.generated.js';
+
+/** Options of redisCounters(). */
+export interface RedisCountersOptions extends RedisHashOptions {
+  /**
+   * How old the writes may be that Redis loses although it acknowledged them. Default 2,000, as
+   * with an append-only file that is synced each second, and 18,000 for Sentinel and Cluster, where
+   * an old master may go on answering for a while. Given, it is believed, also without such a file.
+   */
+  readonly lossWindowMs?: number | undefined;
+}
+
+/** Counters in Redis, for segments() and series(); redisCounters() makes them. */
+export class RedisCounters implements CounterStore {
+  readonly #hash: RedisHash;
+  readonly #isBelieved: boolean;
+  /** At first, and after a refusal: what is stored then would be a gap. */
+  #asksFirst = true;
+
+  constructor(options: RedisCountersOptions) {
+    this.#hash = new RedisHash('counters', options);
+    this.#isBelieved = options.lossWindowMs !== undefined;
+  }
+
+  /** The counters: one hash. */
+  get key(): string {
+    return this.#hash.key;
+  }
+
+  get place(): string {
+    return this.#hash.place;
+  }
+
+  get lossWindowMs(): number {
+    return this.#hash.lossWindowMs;
+  }
+
+  async take(request: TakeRequest): Promise<TakeAnswer> {
+    checkTake(request);
+    const { counter, count, have, era = 0 } = request;
+    const script = this.#isBelieved ? SCRIPTS.takePositions : SCRIPTS.takeKeptPositions;
+    const own =
+      request.kind === 'dense'
+        ? [request.skip, request.startAt ?? '', 0]
+        : [request.aheadMs, '', request.perMs];
+    const asked = [formOf(request), count, have, ...own, era];
+    const take = () => this.#hash.change(script, counter, asked);
+    const reply = await (request.kind === 'dense' ? this.#synced(take) : take());
+    return takeAnswer(reply, counter);
+  }
+
+  async giveBack(grant: string, unused: bigint): Promise<void> {
+    const named = namedGrant(grant);
+    if (named === undefined || unused < 1n) return;
+    const { counter, text, first } = named;
+    await this.#hash.change(SCRIPTS.giveBackPositions, counter, [text, first, unused]);
+  }
+
+  async create(counter: NewCounter): Promise<boolean> {
+    checkNew(counter);
+    const script = this.#isBelieved ? SCRIPTS.createCounter : SCRIPTS.createKeptCounter;
+    const asked = [denseForm(counter.stores), counter.start];
+    const create = () => this.#hash.change(script, counter.counter, asked);
+    const [status] = await this.#synced(create);
+    return status === 'created';
+  }
+
+  async counters(): Promise<CounterRecord[]> {
+    const pages = await this.#hash.readPages(SCRIPTS.counters, counterPage);
+    const records = pages.flatMap((page) => page.records);
+    // A page may tell again what an earlier one has told.
+    const found = new Map(records.map((record) => [record.counter, record]));
+    return [...found.values()].toSorted((a, b) => (a.counter < b.counter ? -1 : 1));
+  }
+
+  async advice(): Promise<string[]> {
+    const [told] = await this.#hash.read(SCRIPTS.durability);
+    const isFileOff = /aof_enabled:0/.test(String(told));
+    const advice = isFileOff ? [withoutFile(this.lossWindowMs)] : [];
+    const policy = await this.#hash.eviction();
+    return policy === undefined ? advice : [...advice, evicted(policy)];
+  }
+
+  close(): Promise<void> {
+    return this.#hash.close();
+  }
+
+  /**
+   * A script cannot read how the file is synced, so it is asked beside the script: an answer of the
+   * script is given away only where the file was synced enough after it.
+   */
+  async #synced<T>(change: () => Promise<T>): Promise<T> {
+    if (this.#asksFirst) await this.#askSync();
+    const [answer] = await Promise.all([change(), this.#askSync()]);
+    return answer;
+  }
+
+  async #askSync(): Promise<void> {
+    if (this.#isBelieved) return;
+    const told = await this.#hash.setting('appendfsync').catch((error: unknown) => {
+      // Who may not ask is believed, until it may.
+      if (isSnowflakeError(error) && !error.retryable) return undefined;
+      throw error;
+    });
+    this.#asksFirst = told === 'no';
+    if (told === 'no') throw unsynced(this.place);
+  }
+}
+
+/**
+ * Counters in Redis, for segments, series and ids that are made there.
+ *
+ * @throws SnowflakeError CONFIG_INVALID for a URL, name or window that cannot be used.
+ * @example
+ * ```ts
+ * import { redisCounters } from 'nestjs-snowflake/redis';
+ *
+ * const store = redisCounters({ redis: 'redis://localhost:6379', namespace: 'shop' });
+ * await store.create({ counter: 'order', start: 1n });
+ * await store.take({ kind: 'dense', counter: 'order', count: 1000n, have: 0n, skip: 100_000n });
+ * ```
+ */
+export function redisCounters(options: RedisCountersOptions): RedisCounters {
+  return new RedisCounters(options);
+}
+
+/** The counters of a URL, redis://localhost:6379/0?namespace=shop; what is given counts more. */
+export function countersFromUrl(
+  url: string,
+  given: Omit<RedisCountersOptions, 'redis'> = {},
+): RedisCounters {
+  const said = hashOptionsOf(url);
+  const { namespace = said.namespace, prefix = said.prefix } = given;
+  const { lossWindowMs = said.lossWindowMs } = given;
+  return new RedisCounters({ redis: url, namespace, prefix, lossWindowMs });
+}
+
+/*
+ * What is said of a Redis that may lose counters: what it means for numbers, and what to do about
+ * it.
+ */
+
+function unsynced(place: string): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `${place}: appendfsync is no, so when its machine fails everything is lost that the system ` +
+      `had not written by itself, often half a minute. No position is granted. Set appendfsync ` +
+      `everysec, or set \`lossWindowMs\` to the age of the oldest write that can be lost.`,
+    { retryable: false, details: { refusal: 'not-synced' } },
+  );
+}
+
+function withoutFile(lossWindowMs: number): string {
+  return (
+    `The append-only file of Redis is off. A restart loses everything since the last save, and ` +
+    `the counters rest on the promise that this is never older than ${lossWindowMs} ms. Set ` +
+    `appendonly yes.`
+  );
+}
+
+function evicted(policy: string): string {
+  return (
+    `Redis may evict any key when memory runs short (maxmemory-policy ${policy}), including ` +
+    `counters, which are then refused as absent. Use volatile-lru or noeviction.`
+  );
+}
+
+/*
+ * The one place where the flat arrays of the scripts on counters become answers.
+ *
+ * Promise: no other file of this backend knows in which order a script answers.
+ */
+
+export function takeAnswer(reply: readonly unknown[], counter: string): TakeAnswer {
+  const [status, first, end, grant, era] = reply.map(String);
+  switch (status) {
+    case 'ok':
+      return {
+        status,
+        first: BigInt(first!),
+        end: BigInt(end!),
+        grant: `${grant}.${counter}`,
+        era: Number(era),
+      };
+    case 'wait':
+      return { status, waitMs: Number(first) };
+    case 'mismatch':
+      return { status, stored: shownName(first) };
+    default:
+      return { status: status as 'absent' | 'full' };
+  }
+}
+
+const FIELDS = 3;
+
+/** A counter whose line cannot be read is left out: nothing is granted of it either. */
+export function counterPage(reply: readonly unknown[]) {
+  const [time, cursor = '0', lastTime, slew, era, ...rest] = reply.map(String);
+  const last = { lastTimeMs: Number(lastTime), slewMs: Number(slew) };
+  const nowMs = nowAt(last, { timeMs: Number(time) });
+  const records: CounterRecord[] = [];
+  for (let at = 0; at < rest.length; at += FIELDS) {
+    const [counter = '', next = '', line = ''] = rest.slice(at, at + FIELDS);
+    const [form = '', , , readyAtMs = '0'] = line.split('|');
+    const position = numberIn(next);
+    if (position === undefined || line === '') continue;
+    const waitMs = Math.max(0, Number(readyAtMs) - nowMs);
+    records.push({ counter, form, next: position, era: Number(era), waitMs });
+  }
+  return { cursor, records };
+}

@@ -1,0 +1,204 @@
+/**
+ * A registry in Redis, opened for an operator.
+ *
+ * Promise: it is read by the script that workers() uses, which changes nothing, and is changed by
+ * the operations of the support alone. Both connections are closed.
+ */
+import type { WorkerLease } from '../../lease/distributed-support.js';
+import {
+  finding,
+  type Finding,
+  type RegistryInspector,
+  type RegistryView,
+} from '../../registry/registry-view.js';
+import { ClientLife } from './client-life.js';
+import { clientFromUrl, placeOfUrl, type RedisClient, type RedisPlace } from './redis-client.js';
+import { RedisConnection } from './redis-connection.js';
+import { counterPage } from './redis-counters.js';
+import { redisError } from './redis-errors.js';
+import { parseRedisUrl, type RedisUrl } from './redis-url.js';
+import { readRegistry } from './redis-view.js';
+import { supportFromUrl, type RedisSupport } from './redis.support.js';
+import { SCRIPTS } from './scripts.generated.js';
+
+/** The registry a URL names. @throws SnowflakeError CONFIG_INVALID */
+export function inspectorFromUrl(url: string): RegistryInspector {
+  return new RedisInspector(url);
+}
+
+class RedisInspector implements RegistryInspector {
+  readonly where: string;
+  readonly key: string;
+  readonly lossWindowMs: number;
+  private readonly url: RedisUrl;
+  private readonly place: RedisPlace;
+  private readonly support: RedisSupport;
+  private readonly reading: RedisConnection;
+  private fault: Error | undefined;
+
+  constructor(url: string) {
+    this.support = supportFromUrl(url);
+    this.url = parseRedisUrl(url);
+    this.place = placeOfUrl(this.url);
+    this.where = this.place.where;
+    this.key = this.support.key;
+    this.lossWindowMs = this.support.lossWindowMs;
+    this.reading = new RedisConnection(() => new ClientLife(() => this.client()), this.place);
+  }
+
+  async read(countMax?: number): Promise<RegistryView> {
+    const needed = { workerCountMax: countMax, isHeaderNeeded: true };
+    return readRegistry(this.reading, this.key, needed);
+  }
+
+  async findings(): Promise<Finding[]> {
+    // A user who may not ask is told so by the advice.
+    const told = this.reading.info('default').catch(() => '');
+    // Of a key that may not be read nothing is said.
+    const counted = this.hasCounters().catch(() => false);
+    const asked = [this.support.advice(), told, counted] as const;
+    const [advice, info, hasCounters] = await Promise.all(asked);
+    const { kind } = this.url;
+    return redisFindings({ info, advice, kind, lossWindowMs: this.lossWindowMs, hasCounters });
+  }
+
+  lastFault(): Error | undefined {
+    return this.fault;
+  }
+
+  release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
+    return this.support.release(lease, lastIssuedMs);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.support.close(), this.reading.close()]);
+  }
+
+  /** Of the same namespace. */
+  private async hasCounters(): Promise<boolean> {
+    const key = this.key.replace(/:registry$/, ':counters');
+    const { records } = counterPage(await this.reading.run(SCRIPTS.counters, key, ['0']));
+    return records.length > 0;
+  }
+
+  /** Where a call is still waiting, only the events tell of what went wrong so far. */
+  private async client(): Promise<RedisClient> {
+    const client = await clientFromUrl(this.url);
+    client.on('error', (fault) => (this.fault = redisError(fault, this.place).cause as Error));
+    return client;
+  }
+}
+
+/*
+ * What a Redis server tells about itself that matters for the leases in it: what it means for ids,
+ * and what to do. Pure; what the server does not tell is not judged.
+ */
+
+interface RedisReports {
+  /** The answer to INFO; empty for a user who may not ask. */
+  readonly info: string;
+  /** What the support itself advises. */
+  readonly advice: readonly string[];
+  readonly kind: RedisUrl['kind'];
+  readonly lossWindowMs: number;
+  /** Whether the namespace has counters as well. */
+  readonly hasCounters: boolean;
+}
+
+/** The lines of INFO by name. */
+type Lines = Readonly<Record<string, string | undefined>>;
+
+/** Scripts that read the clock and write are allowed from here on. */
+const MAJOR_MIN = 5;
+/** Above this share of maxmemory the next writes may be refused. */
+const MEMORY_SHARE_MAX = 0.9;
+
+function redisFindings(reports: RedisReports): Finding[] {
+  const told = linesOf(reports.info);
+  return [
+    ...versionFindings(told),
+    ...replicationFindings(told, reports),
+    ...reports.advice.map((text) => finding('warning', 'settings', text)),
+    ...memoryFindings(told),
+    ...persistenceFindings(told, reports),
+  ];
+}
+
+function linesOf(info: string): Lines {
+  return Object.fromEntries(
+    info.split(/\r?\n/).flatMap((line) => {
+      const [, name, value] = /^(\w+):(.*)$/.exec(line) ?? [];
+      return name === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+function versionFindings(told: Lines): Finding[] {
+  const version = told['redis_version'];
+  if (version === undefined) return [];
+  const name = told['server_name'] ?? 'Redis';
+  if (Number(version.split('.')[0]) >= MAJOR_MIN) {
+    return [finding('ok', 'version', `${name} ${version}.`)];
+  }
+  const text = `${name} ${version} cannot run the scripts of the registry. Use 5 or later.`;
+  return [finding('fault', 'version', text)];
+}
+
+function replicationFindings(told: Lines, { kind, lossWindowMs }: RedisReports): Finding[] {
+  const found: Finding[] = [];
+  // A cluster answers INFO from any of its nodes, which may be another one than the registry's.
+  if (told['role'] === 'slave' && kind !== 'cluster') {
+    const text =
+      'This server is a replica and takes no writes: no worker id can be leased. Name the ' +
+      'master, or use redis+sentinel:// or redis+cluster://.';
+    found.push(finding('fault', 'replication', text));
+  }
+  if (kind !== 'standalone' || lossWindowMs > 0) return found;
+  const isCluster = told['cluster_enabled'] === '1';
+  if (isCluster || Number(told['connected_slaves'] ?? 0) > 0) {
+    const seen = isCluster ? 'is a node of a cluster' : 'has replicas';
+    const text =
+      `This server ${seen}, but the URL names a single Redis. If another server can take its ` +
+      `place, ids could be made twice while the old one still answers: use redis+sentinel:// ` +
+      `or redis+cluster://, or add failoverWindowMs=15000&clockDifferenceMs=1000 in every process.`;
+    found.push(finding('warning', 'replication', text));
+  }
+  return found;
+}
+
+function memoryFindings(told: Lines): Finding[] {
+  const [used, most] = [Number(told['used_memory']), Number(told['maxmemory'])];
+  if (!(most > 0 && used > most * MEMORY_SHARE_MAX)) return [];
+  const text =
+    `${Math.round((100 * used) / most)} % of maxmemory is used. A full Redis refuses to renew ` +
+    `leases: each process makes ids until its range ends, and then none.`;
+  return [finding('warning', 'memory', text)];
+}
+
+function persistenceFindings(told: Lines, { hasCounters }: RedisReports): Finding[] {
+  const found: Finding[] = [];
+  if (told['loading'] === '1') {
+    found.push(finding('fault', 'persistence', 'The server is still loading its data.'));
+  }
+  const failing = [
+    ...(told['aof_last_write_status'] === 'err' ? ['the last write of the append-only file'] : []),
+    ...(told['rdb_last_bgsave_status'] === 'err' ? ['the last save'] : []),
+  ];
+  if (failing.length > 0) {
+    const text =
+      `Redis failed at ${failing.join(' and ')}. A Redis that cannot save may refuse all writes, ` +
+      `renewals included. See its log and its disk.`;
+    found.push(finding('warning', 'persistence', text));
+  }
+  if (told['aof_enabled'] === undefined || found.length > 0) return found;
+  if (hasCounters && told['aof_enabled'] === '0') {
+    const lost =
+      `The append-only file is off, and this namespace has counters: a restart loses what was ` +
+      `granted since the last save, however much. Set appendonly yes.`;
+    return [finding('warning', 'persistence', lost)];
+  }
+  const text =
+    `Append-only file ${told['aof_enabled'] === '1' ? 'on' : 'off'}. Unique ids need no ` +
+    `persistence: every restart counts as a loss, and ids then run ahead for up to one ttl.`;
+  return [finding('ok', 'persistence', text)];
+}

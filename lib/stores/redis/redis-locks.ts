@@ -1,0 +1,191 @@
+/**
+ * Locks in Redis: one hash for each namespace, one atomic script for each operation. The scripts
+ * apply the rules of lib/lock by the clock of Redis. Whoever waits for a lock is told of its
+ * release by a connection that does nothing else.
+ */
+import {
+  checkAcquire,
+  checkExtend,
+  checkRelease,
+  type AcquireAnswer,
+  type AcquireRequest,
+  type ExtendAnswer,
+  type ExtendRequest,
+  type LockRecord,
+  type LockStore,
+  type ReleaseRequest,
+} from '../../lock/lock-store.js';
+import { lockRecords, type NamedLock } from '../../lock/lock-slice.js';
+import { Releases } from '../../lock/releases.js';
+import { numberIn } from '../../rows/stored-fields.js';
+import { hashOptionsOf, messagesFrom, RedisHash, type RedisHashOptions } from './redis-options.js';
+import { SCRIPTS } from './scripts.generated.js';
+
+/** Options of redisLocks(). */
+export interface RedisLocksOptions extends RedisHashOptions {
+  /**
+   * How long an old server may go on granting after another one has taken over. Default 2,000, and
+   * 18,000 for Sentinel and Cluster, where an old master may answer for a while.
+   */
+  readonly lossWindowMs?: number | undefined;
+}
+
+/** Each lock that is granted looks at two others, and forgets them where nobody needs them. */
+const LOOKED_AT_COUNT = 2;
+
+/** Locks in Redis, for the option `locks`; redisLocks() makes them. */
+export class RedisLocks implements LockStore {
+  readonly #hash: RedisHash;
+  readonly #releases: Releases;
+
+  constructor(options: RedisLocksOptions) {
+    this.#hash = new RedisHash('locks', options);
+    this.#releases = new Releases(messagesFrom(options.redis));
+  }
+
+  /** The locks: one hash. */
+  get key(): string {
+    return this.#hash.key;
+  }
+
+  get place(): string {
+    return this.#hash.place;
+  }
+
+  get lossWindowMs(): number {
+    return this.#hash.lossWindowMs;
+  }
+
+  async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
+    checkAcquire(request);
+    const asked = acquireArguments(request, LOOKED_AT_COUNT);
+    const reply = await this.#hash.change(SCRIPTS.acquireLock, request.lock, asked);
+    return acquireAnswer(reply, request.ttlMs);
+  }
+
+  async extend(request: ExtendRequest): Promise<ExtendAnswer> {
+    checkExtend(request);
+    const asked = extendArguments(request);
+    const reply = await this.#hash.change(SCRIPTS.extendLock, request.lock, asked);
+    return extendAnswer(reply, request.ttlMs);
+  }
+
+  async release(request: ReleaseRequest): Promise<void> {
+    checkRelease(request);
+    const { lock, holder, token = '', keepMs = 0 } = request;
+    await this.#hash.change(SCRIPTS.releaseLock, lock, [holder, token, keepMs]);
+  }
+
+  /** Whoever waits sees to the time; a message that is not heard costs no more than that. */
+  untilReleased(lock: string, _limitMs: number, signal: AbortSignal): Promise<void> {
+    return this.#releases.until(`${this.key}:${lock}`, signal, () => this.#isFree(lock));
+  }
+
+  async locks(): Promise<LockRecord[]> {
+    const pages = await this.#hash.readPages(SCRIPTS.locks, lockPage);
+    // A page may tell again what an earlier one has told.
+    const found = new Map(pages.flatMap(({ locks }) => locks.map((one) => [one.lock, one])));
+    const { last, timeMs } = pages.at(-1)!;
+    return lockRecords(last, [...found.values()], { timeMs });
+  }
+
+  async advice(): Promise<string[]> {
+    const policy = await this.#hash.eviction();
+    if (policy === undefined) return [];
+    return [
+      `Redis may evict any key when memory runs short (maxmemory-policy ${policy}), including ` +
+        `the locks, which are then lost while they are held. Use volatile-lru or noeviction.`,
+    ];
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#hash.close(), this.#releases.close()]);
+  }
+
+  async #isFree(lock: string): Promise<boolean> {
+    const [answer] = await this.#hash.read(SCRIPTS.isLockFree, [lock]);
+    return answer === 'free';
+  }
+}
+
+/**
+ * Locks in Redis.
+ *
+ * @throws SnowflakeError CONFIG_INVALID for a URL, name or window that cannot be used.
+ * @example
+ * ```ts
+ * import { redisLocks } from 'nestjs-snowflake/redis';
+ *
+ * const locks = redisLocks({ redis: 'redis://localhost:6379', namespace: 'shop' });
+ * ```
+ */
+export function redisLocks(options: RedisLocksOptions): RedisLocks {
+  return new RedisLocks(options);
+}
+
+/** The locks of a URL, redis://localhost:6379/0?namespace=shop. */
+export function locksFromUrl(url: string): RedisLocks {
+  return new RedisLocks(hashOptionsOf(url));
+}
+
+/*
+ * The one place where the flat arrays of the scripts on locks become answers.
+ *
+ * Promise: no other file of this backend knows in which order a script answers.
+ */
+
+export function acquireAnswer(reply: readonly unknown[], ttlMs: number): AcquireAnswer {
+  const [status, first, second, third] = reply.map(String);
+  if (status === 'held') {
+    return { status, label: first!, leftMs: Number(second), token: BigInt(third!) };
+  }
+  if (status === 'wait') return { status, waitMs: Number(first) };
+  return { status: 'ok', token: BigInt(first!), ttlMs, era: Number(second) };
+}
+
+export function extendAnswer(reply: readonly unknown[], ttlMs: number): ExtendAnswer {
+  const [status, token, era] = reply.map(String);
+  if (status === 'lost') return { status };
+  return { status: 'ok', token: BigInt(token!), ttlMs, era: Number(era) };
+}
+
+type Arguments = readonly (string | number | bigint)[];
+
+/**
+ * What acquire.lua is asked, after what every script is asked.
+ *
+ * @param lookedAt how many other locks are looked at, to be forgotten
+ */
+export function acquireArguments(request: AcquireRequest, lookedAt: number): Arguments {
+  const { holder, label, ttlMs, longestMs, have, era = 0 } = request;
+  return [holder, label, ttlMs, longestMs, have, era, lookedAt, ...highestOf(request)];
+}
+
+function highestOf({ highest }: Pick<AcquireRequest, 'highest'>): Arguments {
+  return [highest?.token ?? 0, highest?.ageMs ?? 0];
+}
+
+/** What extend.lua is asked, after what every script is asked. */
+export function extendArguments(request: ExtendRequest): Arguments {
+  const { holder, token, ttlMs, era = 0 } = request;
+  return [holder, token, ttlMs, era, ...highestOf(request)];
+}
+
+const FIELDS = 2;
+const LINE = /^(\d+)\|(\d{1,16})\|(\d{1,16})\|(\d{1,16})\|([^|]*)\|(.*)$/s;
+
+/** A lock whose line cannot be read is left out: nobody is granted it either. */
+function lockPage(reply: readonly unknown[]) {
+  const [time, cursor = '0', lastTime, slew, ...rest] = reply.map(String);
+  const locks: NamedLock[] = [];
+  for (let at = 0; at < rest.length; at += FIELDS) {
+    const [, digits, era, since, until, holder = '', label = ''] = LINE.exec(rest[at + 1]!) ?? [];
+    const token = numberIn(digits);
+    if (token === undefined) continue;
+    const moment = { sinceMs: Number(since), untilMs: Number(until) };
+    const row = { token, era: Number(era), holder, label, ...moment };
+    locks.push({ lock: rest[at]!, row });
+  }
+  const last = { lastTimeMs: Number(lastTime), slewMs: Number(slew) };
+  return { timeMs: Number(time), cursor, last, locks };
+}

@@ -1,0 +1,220 @@
+/**
+ * What an application hands in, a URL or a client of ioredis, and the names that it gives.
+ *
+ * Promise: the connection is our own, also where a client is given, which is neither used nor
+ * closed. It is one for all who name the same server in the same way, or give the same client.
+ */
+import { randomUUID } from 'node:crypto';
+import { SnowflakeError } from '../../errors.js';
+import { shownName } from '../../messages.js';
+import { unknownNames, windowFaults } from '../../options.js';
+import { digitsOf } from '../../url-schemes.js';
+import { sharedClients } from './client-life.js';
+import {
+  clientFromUrl,
+  duplicateClient,
+  placeOfClient,
+  placeOfUrl,
+  type GivenClient,
+  type RedisClient,
+  type RedisPlace,
+} from './redis-client.js';
+import { RedisConnection, RedisMessages, type Script } from './redis-connection.js';
+import { parseRedisUrl, refuseQuery } from './redis-url.js';
+
+export type GivenRedis = GivenClient | string;
+
+const NAME = /^[^{}\s]{1,128}$/;
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function connectionTo(redis: GivenRedis): RedisConnection {
+  const { key, build, place } = wayTo(redis);
+  const join = () => {
+    place(); // which may be another one since
+    return sharedClients.join(key, build);
+  };
+  return new RedisConnection(join, place());
+}
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function messagesFrom(redis: GivenRedis): RedisMessages {
+  const { build, place } = wayTo(redis);
+  const checked = async () => {
+    place();
+    return build();
+  };
+  return new RedisMessages(checked, place());
+}
+
+interface Way {
+  /** Equal where one client serves. */
+  readonly key: string | object;
+  readonly build: () => Promise<RedisClient>;
+  readonly place: () => RedisPlace;
+}
+
+function wayTo(redis: GivenRedis): Way {
+  if (typeof redis === 'string') {
+    const url = parseRedisUrl(redis);
+    // A script chooses its database itself, and the query is not about the server.
+    const { db: _db, query: _query, ...server } = url;
+    const key = JSON.stringify(server);
+    return { key, build: () => clientFromUrl(url), place: () => placeOfUrl(url) };
+  }
+  if (typeof redis === 'object' && typeof redis?.duplicate === 'function') {
+    const place = () => placeOfClient(redis);
+    return { key: redis, build: async () => duplicateClient(redis), place };
+  }
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    `Expected \`redis\` to be an ioredis client or a URL, got ${typeof redis}.`,
+  );
+}
+
+export function isReplicatedRedis(client: GivenRedis): boolean {
+  if (typeof client === 'string') return parseRedisUrl(client).kind !== 'standalone';
+  if (typeof client !== 'object' || client === null) return false;
+  return (
+    client.isCluster === true ||
+    Boolean((client.options as { sentinels?: unknown } | undefined)?.sentinels)
+  );
+}
+
+export function nameFaults(name: string, value: unknown): string[] {
+  if (typeof value === 'string' && NAME.test(value)) return [];
+  const expected = `Expected \`${name}\` to be 1 to 128 characters without braces or spaces`;
+  if (typeof value !== 'string') return [`${expected}, got ${typeof value}.`];
+  // Not the whole text: it may go on with a password that was meant for another place.
+  const at = value.search(/[{}\s]/);
+  const fault = at < 0 ? '' : `, number ${at + 1} of them is ${JSON.stringify(value[at])}`;
+  return [`${expected}, got ${value.length}${fault}.`];
+}
+
+/** The policy by which Redis may evict any key, from the section memory of INFO. */
+export function evictionOf(memory: string): string | undefined {
+  const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? '';
+  return policy.startsWith('allkeys') ? policy : undefined;
+}
+
+/*
+ * One hash of a namespace, in which scripts keep counters or locks.
+ *
+ * Promise: what another version of the protocol keeps is left alone. The braces of the key keep it
+ * in one slot of a Cluster.
+ */
+
+export interface RedisHashOptions {
+  /** An ioredis client (Redis or Cluster), whose settings are used, or a URL. */
+  readonly redis: GivenRedis;
+  /** What has the same name in other namespaces is something else. Default 'default'. */
+  readonly namespace?: string | undefined;
+  /** Before the namespace in the key. Default 'snowflake:'. */
+  readonly prefix?: string | undefined;
+  readonly lossWindowMs?: number | undefined;
+}
+
+type Value = string | number | bigint;
+
+/** A restart loses what was not synced yet; an old master may go on answering for a while. */
+const RESTART_MS = 2000;
+const FAILOVER_MS = 16_000;
+
+export class RedisHash {
+  readonly key: string;
+  readonly place: string;
+  readonly lossWindowMs: number;
+  readonly #content: string;
+  readonly #connection: RedisConnection;
+
+  /**
+   * @param content what is kept in it
+   * @throws SnowflakeError CONFIG_INVALID with every fault
+   */
+  constructor(content: 'counters' | 'locks', options: RedisHashOptions) {
+    const whose = content === 'locks' ? 'redisLocks()' : 'redisCounters()';
+    const strangers = unknownNames(options, `redis, ${QUERY_NAMES.join(', ')}`, whose);
+    const { namespace = 'default', prefix = 'snowflake:', redis } = options;
+    const windowMs = RESTART_MS + (isReplicatedRedis(redis) ? FAILOVER_MS : 0);
+    const { lossWindowMs = windowMs } = options;
+    const faults = [
+      ...strangers,
+      ...nameFaults('namespace', namespace),
+      ...(prefix === '' ? [] : nameFaults('prefix', prefix)),
+      ...windowFaults('lossWindowMs', lossWindowMs),
+    ];
+    if (faults.length > 0) {
+      const message = `The Redis ${content} are misconfigured. ${faults.join(' ')}`;
+      throw new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });
+    }
+    this.#content = content;
+    this.lossWindowMs = lossWindowMs;
+    this.key = `${prefix}{${namespace}}:${content}`;
+    this.#connection = connectionTo(redis);
+    this.place = `Redis at ${this.#connection.where}, ${this.key}`;
+  }
+
+  /** A script on one of the names in it, by the clock of Redis. */
+  async change(script: Script, name: string, args: readonly Value[]): Promise<unknown[]> {
+    const reply = await this.read(script, [name, this.lossWindowMs, randomUUID(), ...args]);
+    if (reply[0] !== 'other-version') return reply;
+    throw new SnowflakeError(
+      'STORE_UNAVAILABLE',
+      `${this.place} is kept by version ${shownName(reply[1])} of the protocol, and this package ` +
+        `knows version 1. Nothing was changed. Use one version of nestjs-snowflake for these ` +
+        `${this.#content}.`,
+      { retryable: false },
+    );
+  }
+
+  /** A script that changes nothing. */
+  read(script: Script, args: readonly Value[] = []): Promise<unknown[]> {
+    this.#connection.reopen();
+    return this.#connection.run(script, this.key, args.map(String));
+  }
+
+  /** Asks page by page until there are no more. */
+  async readPages<Page extends { readonly cursor: string }>(
+    script: Script,
+    pageOf: (reply: readonly unknown[]) => Page,
+  ): Promise<Page[]> {
+    const pages = [pageOf(await this.read(script, ['0']))];
+    for (let { cursor } = pages[0]!; cursor !== '0'; cursor = pages.at(-1)!.cursor) {
+      pages.push(pageOf(await this.read(script, [cursor])));
+    }
+    return pages;
+  }
+
+  /** The policy by which Redis may evict the hash, if it may. */
+  async eviction(): Promise<string | undefined> {
+    this.#connection.reopen();
+    return evictionOf(await this.#connection.info('memory'));
+  }
+
+  /** What CONFIG tells of it; nothing of a Cluster, where any of the nodes would answer. */
+  async setting(name: string): Promise<string | undefined> {
+    this.#connection.reopen();
+    const asked = async (client: RedisClient) =>
+      client.isCluster === true ? [] : client.config('GET', name);
+    const [, value] = (await this.#connection.ask(asked)) as string[];
+    return value;
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+}
+
+const QUERY_NAMES = ['namespace', 'prefix', 'lossWindowMs'] as const;
+
+/** What a URL says of a hash, redis://localhost:6379/0?namespace=shop. */
+export function hashOptionsOf(url: string): RedisHashOptions & { readonly redis: string } {
+  const parsed = parseRedisUrl(url);
+  refuseQuery(parsed, url, QUERY_NAMES);
+  const { query } = parsed;
+  return {
+    redis: url,
+    namespace: query.get('namespace'),
+    prefix: query.get('prefix'),
+    lossWindowMs: query.has('lossWindowMs') ? digitsOf(query.get('lossWindowMs')!) : undefined,
+  };
+}

@@ -1,0 +1,247 @@
+/**
+ * Worker ids leased from a registry in Redis; options and support in one file, since each option is
+ * a fact that the support states.
+ *
+ * Promise: each operation is one atomic script on one key, by Redis' own clock. The connection is
+ * our own, even if a client is given, and is closed by us; the given client never is.
+ */
+import { randomUUID } from 'node:crypto';
+import { SnowflakeError } from '../../errors.js';
+import type {
+  IDistributedSupport,
+  LeaseAnswer,
+  LeaseRequest,
+  LeaseTerms,
+  WorkerLease,
+  WorkerRecord,
+} from '../../lease/distributed-support.js';
+import { shownName } from '../../messages.js';
+import { unknownNames, windowFaults } from '../../options.js';
+import { digitsOf } from '../../url-schemes.js';
+import type { GivenClient } from './redis-client.js';
+import type { RedisConnection, Script } from './redis-connection.js';
+import { connectionTo, evictionOf, isReplicatedRedis, nameFaults } from './redis-options.js';
+import { parseRedisUrl, refuseQuery } from './redis-url.js';
+import { readRegistry } from './redis-view.js';
+import { SCRIPTS } from './scripts.generated.js';
+
+/** Options of redisSupport(). */
+export interface RedisSupportOptions {
+  /** An ioredis client (Redis or Cluster), whose settings are used, or a URL. */
+  readonly redis: GivenClient | string;
+  /** One id space: processes with the same namespace never make the same id. Default 'default'. */
+  readonly namespace?: string | undefined;
+  /** Before the namespace in the key. Default 'snowflake:'. */
+  readonly prefix?: string | undefined;
+  /**
+   * How long an old master may go on answering after a failover. Default 0 for a single Redis,
+   * 15,000 for Sentinel and Cluster.
+   */
+  readonly failoverWindowMs?: number | undefined;
+  /** How far the clocks of two servers may differ. Default 0, or 1,000 for Sentinel and Cluster. */
+  readonly clockDifferenceMs?: number | undefined;
+}
+
+const FAILOVER_WINDOW_MS = 15_000;
+const CLOCK_DIFFERENCE_MS = 1000;
+
+/**
+ * Worker ids leased from Redis, for the option `support`; redisSupport() makes one. The registry is
+ * one hash, which lives, moves and dies whole.
+ */
+export class RedisSupport implements IDistributedSupport {
+  readonly lossWindowMs: number;
+  /** The registry: one hash. The braces keep it in one Cluster slot. */
+  readonly key: string;
+  readonly place: string;
+  readonly #connection: RedisConnection;
+
+  constructor(options: RedisSupportOptions) {
+    const strangers = unknownNames(options, `redis, ${QUERY_NAMES.join(', ')}`, 'redisSupport()');
+    const { namespace = 'default', prefix = 'snowflake:' } = options;
+    const isReplicated = isReplicatedRedis(options.redis);
+    const { failoverWindowMs = isReplicated ? FAILOVER_WINDOW_MS : 0 } = options;
+    const { clockDifferenceMs = isReplicated ? CLOCK_DIFFERENCE_MS : 0 } = options;
+    const faults = [
+      ...strangers,
+      ...nameFaults('namespace', namespace),
+      ...(prefix === '' ? [] : nameFaults('prefix', prefix)),
+      ...windowFaults('failoverWindowMs', failoverWindowMs),
+      ...windowFaults('clockDifferenceMs', clockDifferenceMs),
+    ];
+    if (faults.length > 0) {
+      const message = `The Redis support is misconfigured. ${faults.join(' ')}`;
+      throw new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });
+    }
+    this.lossWindowMs = failoverWindowMs + clockDifferenceMs;
+    this.key = `${prefix}{${namespace}}:registry`;
+    this.#connection = connectionTo(options.redis);
+    this.place = `Redis at ${this.#connection.where}, ${this.key}`;
+  }
+
+  async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
+    const { token, nonce, workerIdMin, workerIdMax, minRangeMs, holder } = request;
+    // A keeper of an older copy of this package asks without it.
+    const haveMs = request.haveMs ?? 0;
+    const asked = [token, nonce, workerIdMin, workerIdMax, minRangeMs, haveMs];
+    const { incarnation = '', server = '', era = 0, haveMs: seenMs = 0 } = request.seen ?? {};
+    const own = [JSON.stringify(holder), request.takesOver === true ? 1 : 0];
+    const args = [...asked, ...own, incarnation, server, era, seenMs];
+    return leaseAnswer(await this.run(SCRIPTS.acquire, request, args));
+  }
+
+  async refreshAlive(lease: WorkerLease): Promise<LeaseAnswer> {
+    const { token, nonce, nonceNext, workerId, haveMs, mark, minRangeMs } = lease;
+    const { incarnation, server, operations, era = 0 } = mark;
+    const seen = [haveMs, incarnation, server, operations, minRangeMs, era];
+    return leaseAnswer(
+      await this.run(SCRIPTS.renew, lease, [token, nonce, nonceNext, workerId, ...seen]),
+    );
+  }
+
+  async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
+    const { token, nonce, nonceNext, workerId, settles } = lease;
+    const usedMs = lastIssuedMs === undefined ? 0 : lastIssuedMs + 1;
+    const given = [token, nonce, nonceNext, workerId, usedMs, settles === true ? 1 : 0];
+    await this.run(SCRIPTS.release, lease, given);
+  }
+
+  async workers(countMax?: number): Promise<WorkerRecord[]> {
+    const { workers } = await readRegistry(this.#connection, this.key, {
+      workerCountMax: countMax,
+    });
+    return workers.slice(0, countMax);
+  }
+
+  async advice(): Promise<string[]> {
+    try {
+      const policy = evictionOf(await this.#connection.info('memory'));
+      return policy === undefined ? [] : [evicted(policy)];
+    } catch (error) {
+      return [settingsUnread(error as SnowflakeError)];
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  private run(
+    script: Script,
+    terms: LeaseTerms,
+    args: readonly (string | number)[],
+  ): Promise<unknown[]> {
+    // Whoever leases closes as well, so that an application may follow one that has closed it.
+    this.#connection.reopen();
+    const { fingerprint, ttlMs, quarantineMs, wallMs = '', reckoned } = terms;
+    // Whoever knew a longer quarantine than its own brings it to a registry that forgot it.
+    const lossWindowMs = Math.max(this.lossWindowMs, (quarantineMs ?? 0) - ttlMs);
+    const { incarnation = '', server = '', nowMs = '', timeMs = '' } = reckoned ?? {};
+    const first = [fingerprint, ttlMs, lossWindowMs, randomUUID()];
+    const clocks = [wallMs, incarnation, server, nowMs, timeMs];
+    return this.#connection.run(script, this.key, [...first, ...clocks, ...args]);
+  }
+}
+
+/**
+ * Worker ids leased from Redis, for the option `support`.
+ *
+ * @throws SnowflakeError CONFIG_INVALID for a URL, name or window that cannot be used.
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis';
+ * import { SnowflakeModule } from 'nestjs-snowflake';
+ * import { redisSupport } from 'nestjs-snowflake/redis';
+ *
+ * const redis = new Redis('redis://localhost:6379', { lazyConnect: true });
+ * SnowflakeModule.forRoot({ support: redisSupport({ redis, namespace: 'shop' }) });
+ * ```
+ */
+export function redisSupport(options: RedisSupportOptions): RedisSupport {
+  return new RedisSupport(options);
+}
+
+const QUERY_NAMES = ['namespace', 'prefix', 'failoverWindowMs', 'clockDifferenceMs'] as const;
+
+/** The support a URL names, e.g. redis://localhost:6379/0?namespace=shop. */
+export function supportFromUrl(url: string): RedisSupport {
+  const parsed = parseRedisUrl(url);
+  refuseQuery(parsed, url, QUERY_NAMES);
+  const { query } = parsed;
+  const number = (name: string) => (query.has(name) ? digitsOf(query.get(name)!) : undefined);
+  return new RedisSupport({
+    redis: url,
+    namespace: query.get('namespace'),
+    prefix: query.get('prefix'),
+    failoverWindowMs: number('failoverWindowMs'),
+    clockDifferenceMs: number('clockDifferenceMs'),
+  });
+}
+
+/*
+ * The one place where the flat arrays of the scripts become answers.
+ *
+ * Promise: no other file of this backend knows in which order a script answers.
+ */
+
+export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
+  const [status, first, ...rest] = reply as [LeaseAnswer['status'], ...unknown[]];
+  switch (status) {
+    case 'ok': {
+      const [floorMs, ceilingMs, nowMs, incarnation, server, operations, ...clock] = rest;
+      const [quarantineMs, timeMs, era] = clock;
+      return {
+        status,
+        workerId: Number(first),
+        floorMs: Number(floorMs),
+        ceilingMs: Number(ceilingMs),
+        nowMs: Number(nowMs),
+        timeMs: Number(timeMs),
+        mark: {
+          incarnation: String(incarnation),
+          server: String(server),
+          operations: Number(operations),
+          era: Number(era),
+        },
+        quarantineMs: Number(quarantineMs),
+      };
+    }
+    case 'none-free':
+    case 'wait':
+    case 'hold':
+      return { status, waitMs: Number(first) };
+    case 'fenced':
+      return { status, floorMs: Number(first) };
+    case 'cloned':
+      return { status, ...(first === 'left' && { isOverlap: true }) };
+    case 'layout-mismatch':
+      return { status, fingerprint: shownName(first) };
+    case 'other-version':
+      return { status, version: shownName(first) };
+    default:
+      return { status };
+  }
+}
+
+/*
+ * What is said of a Redis that serves worker ids less well than it could: what it means for ids,
+ * and what to do about it.
+ */
+
+function evicted(policy: string): string {
+  return (
+    `Redis may evict any key when memory runs short (maxmemory-policy ${policy}), including the ` +
+    `registry of worker ids. Ids stay unique, but run ahead for a while after each loss. Use ` +
+    `volatile-lru or noeviction.`
+  );
+}
+
+function settingsUnread({ message, details }: SnowflakeError): string {
+  if (details['refusal'] === 'permission') {
+    return (
+      'This user may not run INFO, without which nothing is leased: nobody would notice that a ' +
+      'failover of Redis forgot what it granted. Allow it: ACL SETUSER <user> +info.'
+    );
+  }
+  return `The settings of Redis could not be read. ${message}`;
+}

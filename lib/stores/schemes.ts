@@ -1,0 +1,262 @@
+/**
+ * What a URL names, in one file: the backend of each of our schemes, those that an application adds
+ * by its option `supports`, and the kinds of generators before a plus.
+ *
+ * Promise: a backend is loaded only when its URL is used, so that the clients of the others need
+ * not be installed; no message shows more of a URL than a scheme that everybody knows.
+ */
+import type { CounterStore } from '../counters/counter-store.js';
+import { isSnowflakeError, SnowflakeError } from '../errors.js';
+import type { GeneratorKind } from '../generator.js';
+import type { IDistributedSupport } from '../lease/distributed-support.js';
+import { StaticSupport } from '../lease/static.support.js';
+import type { LockStore } from '../lock/lock-store.js';
+import { errorText, shownUrl, withoutSecrets } from '../messages.js';
+import type { RegistryInspector, StorePreparation } from '../registry/registry-view.js';
+import { kindOf, schemeOf, SCHEMES } from '../url-schemes.js';
+
+interface Backend {
+  readonly name: 'static' | 'file' | 'redis' | 'etcd' | 'sql';
+  /** In lower case, without the colon. */
+  readonly schemes: readonly string[];
+  /** What must follow the colon; the backend reads the rest. */
+  readonly form: RegExp;
+  /** The same in words, for messages. */
+  readonly follows: string;
+  /** For messages. */
+  readonly example: string;
+  /** @throws SnowflakeError CONFIG_INVALID */
+  support(url: string): Promise<IDistributedSupport>;
+  /** Where worker ids are leased from a registry that an operator can look at. */
+  readonly inspector?: (url: string) => Promise<RegistryInspector>;
+  /** Where it keeps locks. */
+  readonly locks?: (url: string) => Promise<LockStore>;
+  /** Where something has to be made before it can keep locks. */
+  readonly lockPreparation?: (url: string) => Promise<StorePreparation>;
+  /** Where it keeps counters. */
+  readonly counters?: (url: string) => Promise<CounterStore>;
+}
+
+const SQL = {
+  name: 'sql',
+  support: async (url: string) => (await import('./sql/sql.support.js')).supportFromUrl(url),
+  inspector: async (url: string) => (await import('./sql/sql.support.js')).inspectorFromUrl(url),
+  counters: async (url: string) => (await import('./sql/index.js')).countersFromUrl(url),
+  locks: async (url: string) => (await import('./sql/index.js')).sqlLocksFromUrl(url),
+  lockPreparation: async (url: string) =>
+    (await import('./sql/sql-locks.js')).lockPreparationFromUrl(url),
+} as const;
+
+const TWO_SLASHES = 'two slashes and a host';
+
+const BACKENDS: readonly Backend[] = [
+  {
+    name: 'static',
+    schemes: SCHEMES.static,
+    form: /^(0|[1-9]\d{0,9})$/,
+    follows: 'a worker id in digits, such as 7',
+    example: 'static:7',
+    support: async (url) => new StaticSupport(Number(url.slice('static:'.length))),
+  },
+  {
+    name: 'file',
+    schemes: SCHEMES.file,
+    form: /^[^?#]/,
+    follows: 'the path of a folder',
+    example: 'file:./var/snowflake',
+    support: async (url) => (await import('./host/folder.support.js')).supportFromUrl(url),
+    inspector: async (url) => (await import('./host/folder.support.js')).inspectorFromUrl(url),
+  },
+  {
+    name: 'redis',
+    schemes: SCHEMES.redis,
+    form: /^\/\//,
+    follows: TWO_SLASHES,
+    example: 'redis://host:6379/0?namespace=shop',
+    support: async (url) => (await import('./redis/index.js')).supportFromUrl(url),
+    inspector: async (url) => (await import('./redis/redis-inspector.js')).inspectorFromUrl(url),
+    counters: async (url) => (await import('./redis/index.js')).countersFromUrl(url),
+    locks: async (url) => (await import('./redis/index.js')).locksFromUrl(url),
+  },
+  {
+    name: 'etcd',
+    schemes: SCHEMES.etcd,
+    form: /^\/\//,
+    follows: TWO_SLASHES,
+    example: 'etcd://a:2379,b:2379,c:2379?namespace=shop',
+    support: async (url) => (await import('./etcd/index.js')).supportFromUrl(url),
+    inspector: async (url) => (await import('./etcd/etcd.support.js')).inspectorFromUrl(url),
+    locks: async (url) => (await import('./etcd/index.js')).etcdLocksFromUrl(url),
+  },
+  {
+    ...SQL,
+    schemes: [...SCHEMES.postgres, ...SCHEMES.mysql],
+    form: /^\/\//,
+    follows: TWO_SLASHES,
+    example: 'postgres://user@host:5432/database?namespace=shop',
+  },
+  {
+    ...SQL,
+    schemes: SCHEMES.sqlite,
+    form: /^./,
+    follows: 'the path of a file',
+    example: 'sqlite:./var/shop.db?namespace=shop',
+  },
+];
+
+/** Locks alone are kept in the memory of a process by a URL. */
+const MEMORY = 'memory:';
+
+export function isMemory(url: string): boolean {
+  return kindOf(url) === 'memory' && url.length === MEMORY.length;
+}
+
+/** The backend whose scheme a URL has, whatever follows it. */
+export function backendOfScheme(scheme: string): Backend | undefined {
+  return BACKENDS.find(({ schemes }) => schemes.includes(scheme));
+}
+
+/** The backend that a URL names; undefined also where the scheme alone is right. */
+export function backendOf(url: string): Backend | undefined {
+  const scheme = schemeOf(url);
+  const backend = backendOfScheme(scheme);
+  return backend?.form.test(url.slice(scheme.length + 1)) ? backend : undefined;
+}
+
+/** Makes a support of a URL; what it opens is closed by the support's `close()`. */
+export type SupportFromUrl = (url: string) => IDistributedSupport | Promise<IDistributedSupport>;
+
+/** By scheme. A Map, so that no scheme is found that an object inherits. */
+export type OwnSupports = ReadonlyMap<string, SupportFromUrl>;
+
+/**
+ * The support that a URL names.
+ *
+ * @param own what the application makes of URLs of its own
+ * @throws SnowflakeError CONFIG_INVALID
+ */
+export async function supportOf(url: string, own: OwnSupports): Promise<IDistributedSupport> {
+  const scheme = schemeOf(url);
+  const make = own.get(scheme);
+  if (make !== undefined) return ownSupport(scheme, url, make);
+  const backend = backendOf(url);
+  if (backend === undefined) throw unknownUrl('support', url, formsOf(), own);
+  return backend.support(url);
+}
+
+/** The registry that a URL names, for an operator. @throws SnowflakeError CONFIG_INVALID */
+export async function inspectorOf(url: string): Promise<RegistryInspector> {
+  const inspected = backendOf(url)?.inspector?.(url);
+  if (inspected !== undefined) return inspected;
+  throw unknownUrl('support', url, formsOf('inspector'));
+}
+
+/** By the word before the first plus: what a URL of the option `generator` names. */
+const GENERATORS: Readonly<Record<string, (url: string) => Promise<GeneratorKind>>> = {
+  segments: async (url) => {
+    const { segmentsFromUrl } = await import('../counters/segments/segments.js');
+    return segmentsFromUrl(url, countersOf);
+  },
+  'redis-ids': async (url) => (await import('./redis/index.js')).idsFromUrl(url),
+};
+
+/** The kind of generator that a URL names. @throws SnowflakeError CONFIG_INVALID */
+export async function generatorOf(url: string): Promise<GeneratorKind> {
+  const [, kind = '', rest = ''] = /^([a-z-]+)\+(.*)$/s.exec(url) ?? [];
+  if (Object.hasOwn(GENERATORS, kind)) return GENERATORS[kind]!(rest);
+  const known = Object.keys(GENERATORS).map((name) => `${name}+`);
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    `No generator handles this URL: ${shownUrl(url)}. It starts with ${known.join(', ')}, and a ` +
+      `store follows: segments+postgres://user@host:5432/database?counter=order.`,
+  );
+}
+
+/** The counters that a URL names. @throws SnowflakeError CONFIG_INVALID */
+export async function countersOf(url: string): Promise<CounterStore> {
+  const counted = backendOf(url)?.counters?.(url);
+  if (counted !== undefined) return counted;
+  throw unknownUrl('counter store', url, formsOf('counters'));
+}
+
+/** The locks that a URL names. @throws SnowflakeError CONFIG_INVALID */
+export async function locksOf(url: string): Promise<LockStore> {
+  if (isMemory(url)) return new (await import('./memory/index.js')).MemoryLocks();
+  const locked = backendOf(url)?.locks?.(url);
+  if (locked !== undefined) return locked;
+  throw unknownUrl('lock store', url, [...formsOf('locks'), MEMORY]);
+}
+
+/** What has to be made before a URL can keep locks; undefined where nothing has to. */
+export async function lockPreparationOf(url: string): Promise<StorePreparation | undefined> {
+  return backendOf(url)?.lockPreparation?.(url);
+}
+
+/** An example of each backend that has all of these, and its other schemes. */
+function formsOf(...offers: readonly (keyof Backend)[]): string[] {
+  const offering = BACKENDS.filter((backend) => offers.every((offer) => offer in backend));
+  return offering.flatMap(({ example, schemes }) => [
+    example,
+    ...schemes.filter((scheme) => scheme !== schemeOf(example)).map((scheme) => `${scheme}://`),
+  ]);
+}
+
+/** Names all that would do, so that a misspelt scheme is seen at once. */
+function unknownUrl(
+  whose: string,
+  url: string,
+  forms: readonly string[],
+  own: OwnSupports = new Map(),
+): SnowflakeError {
+  const scheme = schemeOf(url);
+  const backend = backendOfScheme(scheme);
+  const isCut = backend?.form.test(url.slice(scheme.length + 1)) === false;
+  const wanted = isCut ? ` After ${scheme}: follows ${backend.follows}.` : '';
+  const added = [...own.keys()].map((name) => `${name}:`);
+  const ofApplication = added.length === 0 ? '' : `; of this application ${added.join(', ')}`;
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    `No ${whose} handles this URL: ${shownUrl(url)}.${wanted} Supported forms: ` +
+      `${forms.join(', ')}${ofApplication}.`,
+  );
+}
+
+async function ownSupport(
+  scheme: string,
+  url: string,
+  make: SupportFromUrl,
+): Promise<IDistributedSupport> {
+  const support: unknown = await made(scheme, url, make);
+  if (isSupport(support)) return support;
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    `Expected \`supports.${scheme}\` to give an object with getNextWorkId and refreshAlive, got ` +
+      `${typeof support}.`,
+  );
+}
+
+async function made(scheme: string, url: string, make: SupportFromUrl): Promise<unknown> {
+  try {
+    return await make(url);
+  } catch (error) {
+    if (isSnowflakeError(error)) throw error;
+    const safe = withoutSecrets(errorText(error), secretsOf(url));
+    throw new SnowflakeError('CONFIG_INVALID', `\`supports.${scheme}\` failed: ${safe}`);
+  }
+}
+
+/** What a message may repeat and a log must not: the URL, and the password in it. */
+function secretsOf(url: string): string[] {
+  const password = URL.canParse(url) ? new URL(url).password : '';
+  return [url, password];
+}
+
+/** Whether a value can be asked for worker ids, whoever made it. */
+export function isSupport(value: unknown): value is IDistributedSupport {
+  const candidate = value as Partial<IDistributedSupport> | null | undefined;
+  return (
+    typeof candidate === 'object' &&
+    typeof candidate?.getNextWorkId === 'function' &&
+    typeof candidate.refreshAlive === 'function'
+  );
+}

@@ -1,0 +1,275 @@
+/**
+ * What differs between databases: the statements of the registry and what they answer.
+ *
+ * Promise: every statement is complete in itself, so that it needs no transaction around it; each
+ * that writes carries all that it rests on, and reports whether it was carried out.
+ */
+import { SnowflakeError } from '../../../errors.js';
+import type { Finding } from '../../../registry/registry-view.js';
+import {
+  HEADER_ID,
+  type RegistrySlice,
+  type SliceQuestion,
+  type StoredRow,
+} from '../../../registry/slice-store.js';
+import type { KeyedWrite } from '../../../rows/row-store.js';
+import { isPutBack, withoutSignature, type SignedRow } from '../signature.js';
+import { oddAnswer, type SqlQuery, type SqlRow, type Statement } from '../sql-query.js';
+
+/** Which SQL a database speaks; MariaDB speaks `mysql`. */
+export type DialectName = 'postgres' | 'mysql' | 'sqlite';
+
+/** A row to be written, with all that must still be so. */
+export interface RowChange {
+  readonly workerId: number;
+  /** Rows that are made in the same step, equal but for this. */
+  readonly moreWorkerIds?: readonly number[];
+  readonly ceilingMs: number;
+  readonly token: string | null;
+  readonly text: string;
+  /** As it was read; undefined where the row was not there. */
+  readonly version: number | undefined;
+  /** What the ceiling of the header must be, or what it must be below. */
+  readonly ceilingIs?: { readonly sign: '=' | '<'; readonly ms: number };
+  readonly nextVersion: number;
+  /** Of the header, for every row but the header itself. */
+  readonly headerVersion: number | undefined;
+  readonly server: string;
+}
+
+export interface SqlTable {
+  /** As it stands in statements; checked, so that it needs no quotes. */
+  readonly table: string;
+  readonly namespace: string;
+  /**
+   * What the table holds. A restart of the server counts as a loss for a registry, to which it
+   * costs nothing, and for locks, since a server that was set back to an older copy has been
+   * restarted; for counters only where it can lose something.
+   */
+  readonly holds: 'registry' | 'counters' | 'locks';
+  /** How old the writes may be that the store loses, as it was told. */
+  readonly lossWindowMs: number;
+}
+
+/** A row under a name to be written, with all that must still be so. */
+export interface KeyedChange extends KeyedWrite {
+  readonly nextVersion: number;
+}
+
+/** The statements for one table, once it is known what the server offers. */
+export interface Statements {
+  /** Header, rows asked for, time and server: at least one row, also where nothing is stored. */
+  read(question: SliceQuestion): Statement;
+  /** Header and leased worker ids above one; up to so many, in their order. */
+  page(after: number, rowCount: number): Statement;
+  ceilings(min: number, max: number): Statement;
+  write(change: RowChange): Statement;
+  /** All, or those of these names; with time and server: at least one row. */
+  readKeyed(keys?: readonly string[]): Statement;
+  writeKeyed(change: KeyedChange): Statement;
+  /** Deletes some of the rows whose number is less. */
+  sweepKeyed(below: bigint): Statement;
+  /** How many rows a write has written. @throws SnowflakeError where they do not count */
+  writtenCount(answer: unknown): number;
+  /** @throws SnowflakeError where what was read shows that nothing may be written */
+  check(row: SqlRow): void;
+  /** Whether the server offers something else by now than when these statements were made. */
+  isOutdated(row: SqlRow): boolean;
+  /** @throws SnowflakeError where it was read from a server that takes no writes */
+  checkPrimary(row: SqlRow): void;
+}
+
+export interface Dialect {
+  readonly name: DialectName;
+  /** The product, for messages. */
+  readonly title: string;
+  /** Asks the server what it offers. */
+  prepare(query: SqlQuery, place: SqlTable): Promise<Statements>;
+  /** What somebody else changed meanwhile, by the codes of an error. */
+  isConflict(codes: readonly string[]): boolean;
+  /** What endangers what the table holds, one sentence each. */
+  advice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]>;
+  findings(query: SqlQuery, lossWindowMs: number): Promise<Finding[]>;
+}
+
+/*
+ * Columns of a row as the registry needs them.
+ *
+ * Drivers give a 64-bit number as a number, a text or a bigint. Promise: a column that is missing
+ * or cannot be read is an error that names it; nothing is taken for 0 or for absent.
+ */
+
+const WHOLE = /^-?(0|[1-9]\d{0,15})$/;
+
+/** A whole number below 2^53. */
+export function answered(row: SqlRow | undefined, column: string): number {
+  const value = row?.[column];
+  const isNumber = typeof value === 'number' || typeof value === 'bigint';
+  const number = isNumber || WHOLE.test(textOf(value)) ? Number(value) : NaN;
+  if (Number.isSafeInteger(number)) return number;
+  throw oddAnswer(`no whole number in its column ${column}`);
+}
+
+/** True and false, 1 and 0, 't' and 'f'. */
+export function flagOf(row: SqlRow | undefined, column: string): boolean {
+  const value = row?.[column];
+  const text = typeof value === 'string' ? value : JSON.stringify(Number(value));
+  if (/^(1|t|true|0|f|false)$/.test(text)) return /^[1t]/.test(text);
+  throw oddAnswer(`neither true nor false in its column ${column}`);
+}
+
+export function textIn(row: SqlRow | undefined, column: string): string {
+  const value = row?.[column];
+  if (typeof value === 'string' && value !== '') return value;
+  throw oddAnswer(`no text in its column ${column}`);
+}
+
+/** What one SELECT gave: in each row time and server, and a row of the table or nothing. */
+export function sliceIn(rows: readonly SqlRow[]): RegistrySlice {
+  const [first] = rows;
+  const timeMs = answered(first, 'time_ms');
+  const server = textIn(first, 'server');
+  const found = rows.filter(isOfTable);
+  const header = found.find((row) => answered(row, 'worker_id') === HEADER_ID);
+  return {
+    timeMs,
+    server,
+    ...(header && { isPutBack: isPutBack(signedRow(header), header['stamp']) }),
+    rows: eachOnce(found.map(storedRow), ({ workerId }) => workerId),
+  };
+}
+
+function signedRow(row: SqlRow): SignedRow {
+  const [version, number] = [answered(row, 'version'), answered(row, 'ceiling')];
+  return { version, number, text: textIn(row, 'data') };
+}
+
+/** Two of one name are in a table that has lost its primary key. */
+export function eachOnce<T>(rows: readonly T[], nameOf: (row: T) => unknown): readonly T[] {
+  if (new Set(rows.map(nameOf)).size === rows.length) return rows;
+  throw new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    'Two rows of the table have one name: it has lost its primary key, as while a dump is loaded ' +
+      'into it. Nothing was granted. Delete the younger ones, and make the key again.',
+  );
+}
+
+/** Where nothing is stored, all columns of the table are null in the one row that came. */
+function isOfTable(row: SqlRow): boolean {
+  return row['worker_id'] !== null;
+}
+
+function storedRow(row: SqlRow): StoredRow {
+  const workerId = answered(row, 'worker_id');
+  const token = row['token'];
+  if (token !== null && typeof token !== 'string') throw oddAnswer('no text in its column token');
+  return {
+    workerId,
+    version: answered(row, 'version'),
+    ceilingMs: answered(row, 'ceiling'),
+    ...(token !== null && { token }),
+    text: withoutSignature(textIn(row, 'data')),
+  };
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/*
+ * What a table holds, in the words of an advice: the dialects name what is at stake, and only these
+ * words differ between a registry, counters and locks.
+ */
+
+type Words = Readonly<Record<SqlTable['holds'], string>>;
+
+export const GRANTED: Words = { registry: 'leases', counters: 'positions', locks: 'locks' };
+
+/** What follows where a loss of data is noticed. */
+export const AFTER_LOSS: Words = {
+  registry: 'ids stay unique, and run ahead for a while after it',
+  counters: 'ids stay unique, and leave a gap',
+  locks: 'those who hold a lock are told that it is lost, and no lock is granted for a while',
+};
+
+/*
+ * Sessions in which a statement that was carried out is not yet written, or cannot be.
+ *
+ * Promise: what could still be rolled back is never taken for written.
+ */
+
+export function inTransaction(): SnowflakeError {
+  return refused(
+    'The query function of the SQL support runs inside a transaction that is open. What is ' +
+      'leased there could be rolled back and leased twice. Give it the pool, not a client or a ' +
+      'manager that is bound to a transaction.',
+  );
+}
+
+/** Retryable: after a failover the name may lead to the primary again. */
+export function fromReplica(): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    'What was read comes from a server that takes no writes: a replica, or one that is read ' +
+      'only. Name the primary, so that it is found after a failover too; a proxy that sends ' +
+      'reads to replicas has to send those of the registry to the primary.',
+    { details: { refusal: 'replica' } },
+  );
+}
+
+export function withoutAutocommit(): SnowflakeError {
+  return refused(
+    'autocommit is off in the sessions that the SQL support gets, so that nothing it writes ' +
+      'would ever be committed. Leave autocommit on, or give it a pool of its own.',
+  );
+}
+
+export function withoutEscapes(): SnowflakeError {
+  return refused(
+    'The sql_mode NO_BACKSLASH_ESCAPES is on, with which drivers of MySQL escape strings ' +
+      'incorrectly. Switch it off for the sessions that the SQL support gets.',
+  );
+}
+
+/** Retryable: of a pool the next session may be another one. */
+export function anotherTime(bentMs: number): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The session that the SQL support got tells a time that is ${Math.abs(bentMs)} ms ` +
+      `${bentMs < 0 ? 'behind' : 'ahead of'} the clock of its server, as after SET timestamp, so ` +
+      'nothing was granted by it. Leave the time of these sessions alone, or give it a pool of ' +
+      'its own.',
+    { details: { bentMs } },
+  );
+}
+
+export function notFlushed(): SnowflakeError {
+  return refused(
+    'innodb_flush_log_at_trx_commit is not 1, or sync_binlog is not 1 although there is a binary ' +
+      'log. So a crash loses positions that were granted, and the counters are told that nothing ' +
+      'is ever lost. Set both to 1, or leave out replicated=false.',
+  );
+}
+
+export function notSynchronous(): SnowflakeError {
+  return refused(
+    'PRAGMA synchronous is below FULL, so a power failure loses positions that were granted. ' +
+      'Set it to FULL on this handle, or set failoverWindowMs to the age of the oldest write ' +
+      'that can be lost.',
+  );
+}
+
+function refused(message: string): SnowflakeError {
+  return new SnowflakeError('STORE_UNAVAILABLE', message, { retryable: false });
+}
+
+/**
+ * What it means if a server has replicas although the support was told that there are none, in the
+ * same words for every database.
+ */
+export function followed(replicaCount: number): string {
+  const who = replicaCount === 1 ? 'A replica follows' : `${replicaCount} replicas follow`;
+  return (
+    `${who} this server, but the support is told that there are none. ` +
+    `If another server takes its place, ids could be made twice while the old server still ` +
+    `answers: leave out replicated=false in every process.`
+  );
+}

@@ -1,0 +1,353 @@
+/**
+ * The registry in MariaDB and MySQL: statements, findings and variables in one file, since they
+ * rest on the same knowledge of the server.
+ *
+ * Promise: nothing is taken for written in a session without autocommit, and in MariaDB nothing
+ * inside an open transaction. MySQL does not tell a statement whether one is open.
+ */
+import { finding, type Finding } from '../../../registry/registry-view.js';
+import type { KeyedCondition } from '../../../rows/row-store.js';
+import type { Stamps } from '../signature.js';
+import { Binder, rowsOf, writtenCountOf, type SqlQuery, type SqlRow } from '../sql-query.js';
+import {
+  AFTER_LOSS,
+  anotherTime,
+  answered,
+  flagOf,
+  followed,
+  fromReplica,
+  GRANTED,
+  inTransaction,
+  notFlushed,
+  withoutAutocommit,
+  withoutEscapes,
+  type Dialect,
+  type RowChange,
+  type SqlTable,
+  type Statements,
+} from './dialect.js';
+import { TableStatements } from './statements.js';
+
+/** In Unix milliseconds; the moment at which the statement began. */
+export const MYSQL_TIME = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000";
+/** What a session adds to the clock by `SET timestamp`, which SYSDATE does not follow. */
+const TIME_BENT = 'TIMESTAMPDIFF(MICROSECOND, SYSDATE(6), NOW(6)) DIV 1000';
+const BENT_MS_MAX = 1000;
+
+/** Deadlock, lock wait timeout, record has changed since last read, duplicate key. */
+const CONFLICTS: ReadonlySet<string> = new Set(['1213', '1205', '1020', '1062', '40001']);
+/** What drivers name instead of the number. */
+const CONFLICT_NAMES: ReadonlySet<string> = new Set([
+  'ER_LOCK_DEADLOCK',
+  'ER_LOCK_WAIT_TIMEOUT',
+  'ER_CHECKREAD',
+  'ER_DUP_ENTRY',
+]);
+
+export class MysqlDialect implements Dialect {
+  readonly name = 'mysql';
+  readonly title = 'MySQL';
+
+  constructor(private readonly serverSql?: string) {}
+
+  async prepare(query: SqlQuery, place: SqlTable): Promise<Statements> {
+    const offered = await variables(query, ['version', FLUSH, ...IDENTITIES]);
+    const isMariadb = /mariadb/i.test(offered.get('version') ?? '');
+    const identity = IDENTITIES.find((name) => offered.has(name));
+    const isDurable = offered.has(FLUSH) ? MYSQL_DURABLE : 'FALSE';
+    const run = mysqlServer(isMariadb, identity);
+    const server = place.holds === 'counters' ? mysqlHistory(identity, run, isDurable) : run;
+    // Each member of a cluster has made the table at another time.
+    const stamps = this.serverSql === undefined ? stampsOf(place.table) : undefined;
+    const offer = { server: this.serverSql ?? server, isDurable, isMariadb };
+    return new MysqlStatements(place, offer, stamps);
+  }
+
+  isConflict(codes: readonly string[]): boolean {
+    return codes.some((code) => CONFLICTS.has(code) || CONFLICT_NAMES.has(code));
+  }
+
+  advice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]> {
+    return mysqlAdvice(query, holds);
+  }
+
+  findings = mysqlFindings;
+}
+
+/** What a server offers, as parts of statements. */
+interface Offered {
+  readonly server: string;
+  readonly isDurable: string;
+  readonly isMariadb: boolean;
+}
+
+class MysqlStatements extends TableStatements {
+  protected override readonly updated = 'w.';
+
+  constructor(
+    place: SqlTable,
+    private readonly offered: Offered,
+    protected override readonly stamps: Stamps | undefined,
+  ) {
+    super(place);
+  }
+
+  writtenCount(answer: unknown): number {
+    return writtenCountOf(answer);
+  }
+
+  check(row: SqlRow): void {
+    if (answered(row, 'autocommit') !== 1) throw withoutAutocommit();
+    if (flagOf(row, 'in_transaction')) throw inTransaction();
+    if (flagOf(row, 'is_unescaped')) throw withoutEscapes();
+    const bentMs = answered(row, 'time_bent');
+    if (Math.abs(bentMs) > BENT_MS_MAX) throw anotherTime(bentMs);
+    if (this.losesNothing && !flagOf(row, 'is_durable')) throw notFlushed();
+  }
+
+  checkPrimary(row: SqlRow): void {
+    if (flagOf(row, 'is_read_only')) throw fromReplica();
+  }
+
+  protected binder(): Binder {
+    return new Binder(() => '?');
+  }
+
+  protected moment(): string {
+    return [
+      `${MYSQL_TIME} AS time_ms`,
+      `${TIME_BENT} AS time_bent`,
+      `${this.offered.server} AS server`,
+      `@@session.autocommit AS autocommit`,
+      `@@session.sql_mode LIKE '%NO_BACKSLASH_ESCAPES%' AS is_unescaped`,
+      `@@global.read_only AS is_read_only`,
+      `${this.offered.isDurable} AS is_durable`,
+      `${this.offered.isMariadb ? '@@session.in_transaction' : '0'} AS in_transaction`,
+    ].join(', ');
+  }
+
+  /** A row that is there already is an error, which counts as a conflict: IGNORE hides others. */
+  protected insert(change: RowChange, binder: Binder): string {
+    const { headerVersion } = change;
+    const inserted = this.inserted(change, binder);
+    const isHeader = headerVersion === undefined;
+    const from = isHeader ? '' : `, ${this.place.table} h`;
+    const header = isHeader ? '' : `${this.header(headerVersion, binder)} AND `;
+    return `${inserted}${from} WHERE ${header}${this.standsOn(change.server, binder)}`;
+  }
+
+  /** MySQL refuses to update a table that a subquery of the statement reads. */
+  protected update(change: RowChange, binder: Binder): string {
+    const { table } = this.place;
+    const { headerVersion: version } = change;
+    const join = version === undefined ? '' : ` JOIN ${table} h ON ${this.header(version, binder)}`;
+    const assigned = this.assigned(change, binder, 'w.');
+    const itself = this.itself(change, binder, 'w.');
+    const where = `${itself} AND ${this.standsOn(change.server, binder)}`;
+    return `UPDATE ${table} w${join} SET ${assigned} WHERE ${where}`;
+  }
+
+  protected standsOn(server: string, { of }: Binder): string {
+    const { server: own, isDurable, isMariadb } = this.offered;
+    const parts = [`${own} = ${of(server)}`, '@@session.autocommit = 1'];
+    if (isMariadb) parts.push('@@session.in_transaction = 0');
+    if (this.losesNothing) parts.push(isDurable);
+    return parts.join(' AND ');
+  }
+
+  /** As above. */
+  protected override beside(other: KeyedCondition | undefined, binder: Binder): string {
+    return other === undefined
+      ? ''
+      : ` JOIN ${this.place.table} h ON ${this.isOther(other, binder)}`;
+  }
+
+  protected override deletion(
+    where: (binder: Binder) => string,
+    rowCount: number,
+    binder: Binder,
+  ): string {
+    return `DELETE FROM ${this.place.table} WHERE ${where(binder)} LIMIT ${rowCount}`;
+  }
+
+  protected telling(write: string): string {
+    return write;
+  }
+
+  protected joined(...texts: string[]): string {
+    return `CONCAT(${texts.join(', ')})`;
+  }
+
+  /** Without it a text makes all of it double arithmetic. */
+  protected integer(text: string): string {
+    return `CAST(${text} AS SIGNED)`;
+  }
+
+  protected digits(column: string): string {
+    return `CAST(${column} AS CHAR)`;
+  }
+}
+
+/*
+ * What a MariaDB or MySQL server tells about itself that matters for the leases in it: what it
+ * means for ids, and what to do. What the server does not tell is not judged.
+ */
+
+const ASKED = [
+  'version',
+  'innodb_flush_log_at_trx_commit',
+  'sync_binlog',
+  'log_bin',
+  'binlog_format',
+  'read_only',
+  'super_read_only',
+  'wsrep_on',
+];
+
+async function mysqlAdvice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]> {
+  const told = await variables(query, ASKED);
+  const flush = told.get('innodb_flush_log_at_trx_commit');
+  const found: string[] = [];
+  if (flush !== undefined && flush !== '1') {
+    found.push(
+      `innodb_flush_log_at_trx_commit is ${flush}, so a crash can lose ${GRANTED[holds]} that ` +
+        `were granted. It counts as a loss of data: ${AFTER_LOSS[holds]}. Set 1.`,
+    );
+  }
+  if (told.get('log_bin') === 'ON' && told.get('binlog_format') === 'STATEMENT') {
+    found.push(
+      'binlog_format is STATEMENT, by which replicas carry out the statements of this package ' +
+        'differently than this server. Set ROW or MIXED.',
+    );
+  }
+  if (told.get('wsrep_on') === 'ON') found.push(GALERA);
+  return found;
+}
+
+const GALERA =
+  'This server is a member of a Galera cluster (wsrep_on). Each member has an identity and a ' +
+  'clock of its own, and what a statement only reads on one is not compared with what another ' +
+  'writes at the same time. Let all processes write to one member, by a proxy with one writer, ' +
+  'and give `serverSql`: without it every change between two members counts as a loss of data, ' +
+  'and while processes ask several of them nobody gets a worker id.';
+
+/** Shows the threads of others only to whoever may see them; unseen ones are not judged. */
+const REPLICAS =
+  `SELECT COUNT(*) AS replica_count FROM information_schema.processlist WHERE command LIKE ` +
+  `'Binlog Dump%'`;
+
+async function mysqlFindings(query: SqlQuery, lossWindowMs: number): Promise<Finding[]> {
+  const told = await variables(query, ASKED);
+  const isReadOnly = told.get('read_only') === 'ON' || told.get('super_read_only') === 'ON';
+  const version = finding('ok', 'version', `${told.get('version') ?? 'Of unknown version'}.`);
+  const followsText = isReadOnly ? READ_ONLY : (await isReplica(query)) ? WRITABLE_REPLICA : '';
+  const follows = followsText === '' ? [] : [finding('fault', 'replication', followsText)];
+  return [
+    version,
+    ...follows,
+    ...binlogFindings(told),
+    ...(lossWindowMs === 0 ? await replicaFindings(query) : []),
+  ];
+}
+
+const READ_ONLY =
+  'This server is read-only: a replica, or one switched to that. Name the primary, or no ' +
+  'worker id can be leased.';
+const WRITABLE_REPLICA =
+  'This server follows another one and still accepts writes: if some processes name this one and ' +
+  'some the other, they would make the same ids. Name the primary in all of them, and set ' +
+  'read_only here.';
+
+/** False also for a user who may not ask. */
+async function isReplica(query: SqlQuery): Promise<boolean> {
+  try {
+    return rowsOf(await query('SHOW REPLICA STATUS', [])).length > 0;
+  } catch {
+    // It is asked for a hint alone: the right to it is one that an application has no need of.
+    return false;
+  }
+}
+
+function binlogFindings(told: ReadonlyMap<string, string>): Finding[] {
+  if (told.get('log_bin') !== 'ON' || told.get('sync_binlog') === '1') return [];
+  const text =
+    `sync_binlog is ${told.get('sync_binlog')}: after a crash of its host this server and its ` +
+    `replicas may lack leases that were granted. A restart and a failover count as a loss of ` +
+    `data anyway, so that ids stay unique.`;
+  return [finding('note', 'replication', text)];
+}
+
+async function replicaFindings(query: SqlQuery): Promise<Finding[]> {
+  const [row] = rowsOf(await query(REPLICAS, []));
+  const replicaCount = answered(row, 'replica_count');
+  return replicaCount === 0 ? [] : [finding('warning', 'replication', followed(replicaCount))];
+}
+
+/*
+ * The settings of a MariaDB or MySQL server, by name.
+ *
+ * Promise: a setting that this server does not know is absent, and no error.
+ */
+
+/** Names in lower case. */
+async function variables(
+  query: SqlQuery,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const list = names.map((name) => `'${name}'`).join(', ');
+  const rows = rowsOf(await query(`SHOW VARIABLES WHERE Variable_name IN (${list})`, []));
+  const pairs = rows.map(({ Variable_name: name, Value: value }): [string, string] => [
+    String(name).toLowerCase(),
+    String(value),
+  ]);
+  return new Map(pairs);
+}
+
+/*
+ * What a MariaDB or MySQL server is known by, as parts of statements: which server, since when it
+ * has run, whether a crash of it loses what was acknowledged, and when a table was made.
+ *
+ * Promise: all of it is asked in the statement that rests on it.
+ */
+
+const FLUSH = 'innodb_flush_log_at_trx_commit';
+/** MariaDB from 10.5.26, 10.6.19, 10.11.9 and 11.4.3 on has the first, MySQL the second. */
+const IDENTITIES = ['server_uid', 'server_uuid', 'datadir'];
+
+/**
+ * MariaDB makes its identity of the hardware address and the port, which containers of two hosts
+ * may share. A replica has another `server_id` than its primary, or it could not follow.
+ */
+const nameOf = (identity: string) => `CONCAT(@@global.${identity}, '/', @@global.server_id)`;
+
+/** The server, and since when it has run; both sides of the difference are of one moment. */
+export function mysqlServer(isMariadb: boolean, identity = 'datadir'): string {
+  const status = `${isMariadb ? 'information' : 'performance'}_schema.global_status`;
+  const uptime = `(SELECT VARIABLE_VALUE FROM ${status} WHERE VARIABLE_NAME = 'Uptime')`;
+  const started = `CAST(UNIX_TIMESTAMP() - ${uptime} AS SIGNED)`;
+  return `CONCAT(${nameOf(identity)}, '/', ${started})`;
+}
+
+/** Where there is a binary log, it tells at a start which of the last commits there were. */
+const LOGGED = '(@@global.log_bin = 0 OR @@global.sync_binlog = 1)';
+export const MYSQL_DURABLE = `(@@global.${FLUSH} = 1 AND ${LOGGED})`;
+
+/**
+ * The server alone, for counters: where each commit is flushed a restart loses nothing. Whoever
+ * switches that off while it runs makes another of it, before anything rests on what may be lost.
+ */
+export function mysqlHistory(identity: string | undefined, run: string, isDurable: string): string {
+  // Two servers may have the same folder.
+  if (identity === undefined || identity === 'datadir') return run;
+  return `IF(${isDurable}, ${nameOf(identity)}, ${run})`;
+}
+
+/** When the table was made, which a dump makes again; whose zone a session has is no matter. */
+function stampsOf(table: string): Stamps {
+  const [name, schema] = table.split('.').toReversed();
+  const own = schema === undefined ? 'DATABASE()' : `'${schema}'`;
+  const where = `table_schema = ${own} AND table_name = '${name}'`;
+  const made = 'CAST(UNIX_TIMESTAMP(create_time) AS CHAR)';
+  const asked = `(SELECT ${made} FROM information_schema.tables WHERE ${where})`;
+  return { written: `COALESCE(${asked}, '')`, found: asked };
+}

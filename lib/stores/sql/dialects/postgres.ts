@@ -1,0 +1,271 @@
+/**
+ * The registry in PostgreSQL, and in PGlite, which is one.
+ *
+ * Promise: a write is on disk before it is acknowledged, even where synchronous_commit is off; and
+ * inside a transaction that somebody else may roll back nothing counts as written.
+ */
+import { finding, type Finding } from '../../../registry/registry-view.js';
+import type { Stamps } from '../signature.js';
+import {
+  Binder,
+  oddAnswer,
+  rowsOf,
+  type SqlParameter,
+  type SqlQuery,
+  type SqlRow,
+} from '../sql-query.js';
+import {
+  answered,
+  flagOf,
+  followed,
+  fromReplica,
+  inTransaction,
+  textIn,
+  type Dialect,
+  type RowChange,
+  type SqlTable,
+  type Statements,
+} from './dialect.js';
+import { TableStatements, type Writing } from './statements.js';
+
+/** In Unix milliseconds. */
+export const POSTGRES_TIME = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+const STARTED = 'floor(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint::text';
+const CLUSTER = '(SELECT system_identifier::text FROM pg_control_system())';
+const TIMELINE = 'substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)';
+/** The cluster, and since when its server has run: a restart and a failover change it. */
+export const POSTGRES_SERVER = `${CLUSTER} || '/' || ${STARTED}`;
+/** For a user who may not ask for the first half. */
+const POSTGRES_SERVER_UNPRIVILEGED = STARTED;
+
+/** The cluster and the timeline of its history, which a standby that is promoted leaves. */
+export const POSTGRES_HISTORY = `${CLUSTER} || '/' || ${TIMELINE}`;
+const POSTGRES_HISTORY_UNPRIVILEGED = TIMELINE;
+
+const KNOWS_CLUSTER = `has_function_privilege('pg_control_system()', 'execute')`;
+/** Without fsync a crash of the host loses what was acknowledged, so that a restart counts. */
+const UNLESS_SYNCED = `CASE current_setting('fsync') WHEN 'on' THEN '' ELSE '/' || ${STARTED} END`;
+
+/** Visible to a later statement of the same transaction alone. */
+const MARK = 'snowflake.statement';
+const MARKED = `coalesce(current_setting('${MARK}', true), '') <> ''`;
+/** A write that is acknowledged and then lost by a crash would be granted twice. */
+export const POSTGRES_DURABLY =
+  `set_config('synchronous_commit', CASE current_setting('synchronous_commit') ` +
+  `WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true) <> ''`;
+
+/** In microseconds. What begins before the read that it rests on may be rolled back by others. */
+const BEGAN = 'floor(extract(epoch FROM now()) * 1000000)::bigint';
+
+/** Which transaction wrote a row; without a savepoint a statement has one of its own. */
+const STAMPS = {
+  written: '(txid_current() % 4294967296)::text',
+  found: 'r.xmin::text',
+} as const;
+
+/** Serialization failure, deadlock, lock not available. */
+const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03']);
+
+export class PostgresDialect implements Dialect {
+  readonly name = 'postgres';
+  readonly title = 'PostgreSQL';
+
+  constructor(private readonly serverSql?: string) {}
+
+  async prepare(query: SqlQuery, place: SqlTable): Promise<Statements> {
+    const { serverSql: server } = this;
+    if (server !== undefined) return new PostgresStatements(place, { server, isReplica: 'false' });
+    const [row] = rowsOf(await query(`SELECT ${KNOWS_CLUSTER} AS knows_cluster`, []));
+    const knowsCluster = flagOf(row, 'knows_cluster');
+    return new PostgresStatements(place, {
+      server: serverOf(place.holds, knowsCluster),
+      isReplica: 'pg_is_in_recovery()',
+      knowsCluster,
+      stamps: STAMPS,
+    });
+  }
+
+  isConflict(codes: readonly string[]): boolean {
+    return codes.some((code) => CONFLICTS.has(code));
+  }
+
+  advice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]> {
+    return postgresAdvice(query, holds);
+  }
+
+  findings = postgresFindings;
+}
+
+/** A restart loses nothing that was acknowledged, so that counters need not hear of it. */
+function serverOf(holds: SqlTable['holds'], knowsCluster: boolean): string {
+  if (holds !== 'counters') return knowsCluster ? POSTGRES_SERVER : POSTGRES_SERVER_UNPRIVILEGED;
+  const history = knowsCluster ? POSTGRES_HISTORY : POSTGRES_HISTORY_UNPRIVILEGED;
+  return `(${history} || ${UNLESS_SYNCED})`;
+}
+
+/** What a server offers, and what stands for it in statements. */
+interface Offered {
+  readonly server: string;
+  readonly isReplica: string;
+  /** Undefined where it is not asked. */
+  readonly knowsCluster?: boolean;
+  readonly stamps?: Stamps;
+}
+
+class PostgresStatements extends TableStatements {
+  protected override readonly stamps: Stamps | undefined;
+  /** Of the last read, of a server that no other one stands beside. */
+  private beganUs: number | undefined;
+
+  constructor(
+    place: SqlTable,
+    private readonly offered: Offered,
+  ) {
+    super(place);
+    this.stamps = offered.stamps;
+  }
+
+  writtenCount(answer: unknown): number {
+    const [row] = rowsOf(answer);
+    if (row === undefined) throw oddAnswer('no row');
+    this.check(row);
+    return answered(row, 'written');
+  }
+
+  check(row: SqlRow): void {
+    if (flagOf(row, 'in_transaction')) throw inTransaction();
+  }
+
+  checkPrimary(row: SqlRow): void {
+    if (flagOf(row, 'is_replica')) throw fromReplica();
+    if (this.stamps !== undefined) this.beganUs = answered(row, 'began_us');
+  }
+
+  override isOutdated(row: SqlRow): boolean {
+    const { knowsCluster } = this.offered;
+    return knowsCluster !== undefined && flagOf(row, 'knows_cluster') !== knowsCluster;
+  }
+
+  protected binder(): Binder {
+    const typeOf = (value: SqlParameter) => (typeof value === 'number' ? 'bigint' : 'text');
+    return new Binder((number, value) => `$${number}::${typeOf(value)}`);
+  }
+
+  protected moment(): string {
+    const { server, isReplica, knowsCluster } = this.offered;
+    return [
+      `${POSTGRES_TIME} AS time_ms`,
+      `${BEGAN} AS began_us`,
+      `${server} AS server`,
+      `${isReplica} AS is_replica`,
+      ...(knowsCluster === undefined ? [] : [`${KNOWS_CLUSTER} AS knows_cluster`]),
+      `${MARKED} AS in_transaction`,
+      `set_config('${MARK}', 'open', true) AS mark`,
+    ].join(', ');
+  }
+
+  protected insert(change: RowChange, binder: Binder): string {
+    const inserted = this.inserted(change, binder);
+    return this.telling(`${inserted} WHERE ${this.rests(change, binder)}`, 'insert');
+  }
+
+  protected update(change: RowChange, binder: Binder): string {
+    const assigned = this.assigned(change, binder);
+    const itself = this.itself(change, binder);
+    const where = `${itself} AND ${this.rests(change, binder)}`;
+    return this.telling(`UPDATE ${this.place.table} SET ${assigned} WHERE ${where}`, 'update');
+  }
+
+  protected standsOn(server: string, { of }: Binder): string {
+    const isNext = this.beganUs === undefined ? '' : `${BEGAN} >= ${of(this.beganUs)} AND `;
+    return `${isNext}${this.offered.server} = ${of(server)} AND ${POSTGRES_DURABLY}`;
+  }
+
+  /** One row comes back whatever happened: a driver that swallows an error has none. */
+  protected telling(write: string, writing: Writing): string {
+    const ending = writing === 'insert' ? this.conflict : '';
+    const isOther = `xmin::text <> ${STAMPS.written}`;
+    const isNested = this.stamps === undefined || writing === 'delete' ? 'false' : isOther;
+    const answer =
+      `SELECT count(*)::int AS written, ` +
+      `(${MARKED} OR coalesce(bool_or(is_nested), false)) AS in_transaction FROM changed`;
+    return `WITH changed AS (${write}${ending} RETURNING ${isNested} AS is_nested) ${answer}`;
+  }
+
+  protected joined(...texts: string[]): string {
+    return texts.join(' || ');
+  }
+
+  protected integer(text: string): string {
+    return `${text}::bigint`;
+  }
+
+  protected digits(column: string): string {
+    return `${column}::text`;
+  }
+
+  private rests(change: RowChange, binder: Binder): string {
+    return `${this.headerIsSame(change, binder)}${this.standsOn(change.server, binder)}`;
+  }
+}
+
+/*
+ * What a PostgreSQL server tells about itself that matters for the leases in it: what it means for
+ * ids, and what to do. What the server does not tell is not judged.
+ */
+
+const ASKED =
+  `SELECT current_setting('server_version') AS version, ` +
+  `current_setting('fsync') AS fsync, ` +
+  `current_setting('full_page_writes') AS full_page_writes, ` +
+  `current_setting('synchronous_commit') AS synchronous_commit, ` +
+  `pg_is_in_recovery() AS is_replica, ` +
+  `has_function_privilege('pg_control_system()', 'execute') AS knows_cluster, ` +
+  `(SELECT count(*)::int FROM pg_stat_replication) AS replica_count`;
+
+const UNHARMED: Readonly<Record<SqlTable['holds'], string>> = {
+  registry: 'Ids stay unique',
+  counters: 'Ids stay unique',
+  locks: 'Each lock has one holder',
+};
+
+async function postgresAdvice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]> {
+  const [row] = rowsOf(await query(ASKED, []));
+  return adviceOf(row ?? {}, holds);
+}
+
+function adviceOf(row: SqlRow, holds: SqlTable['holds']): string[] {
+  const off = ['fsync', 'full_page_writes'].filter((name) => textIn(row, name) === 'off');
+  const found = off.map(
+    (name) =>
+      `PostgreSQL runs with ${name} off: a crash of its host can spoil the whole database. ` +
+      `${UNHARMED[holds]} as long as it starts again with what it had or with nothing; switch ` +
+      `${name} on.`,
+  );
+  if (flagOf(row, 'knows_cluster')) return found;
+  return [
+    ...found,
+    'This user may not ask which database cluster this is, so a server is known by the moment of ' +
+      'its start alone. Allow it: GRANT EXECUTE ON FUNCTION pg_control_system() TO <user>.',
+  ];
+}
+
+async function postgresFindings(query: SqlQuery, lossWindowMs: number): Promise<Finding[]> {
+  const [row = {}] = rowsOf(await query(ASKED, []));
+  const found = [finding('ok', 'version', `PostgreSQL ${textIn(row, 'version')}.`)];
+  if (flagOf(row, 'is_replica')) {
+    const text =
+      'This server is a replica and takes no writes: no worker id can be leased. Name the primary.';
+    found.push(finding('fault', 'replication', text));
+  }
+  const replicaCount = answered(row, 'replica_count');
+  if (replicaCount > 0 && lossWindowMs === 0) {
+    found.push(finding('warning', 'replication', followed(replicaCount)));
+  }
+  if (textIn(row, 'synchronous_commit') === 'off') {
+    const text =
+      'synchronous_commit is off; the registry switches it on for its own statements alone.';
+    found.push(finding('ok', 'settings', text));
+  }
+  return found;
+}

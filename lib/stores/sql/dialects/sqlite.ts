@@ -1,0 +1,180 @@
+/**
+ * The registry in a file of SQLite, for the processes of one host.
+ *
+ * Promise: the file is known by its place on the disk and by the start of the host, so that another
+ * file in its place, or a crash that lost writes, counts as a loss of data. A file that was
+ * replaced while it was open is not written any more.
+ */
+import { readFileSync, statSync } from 'node:fs';
+import { SnowflakeError } from '../../../errors.js';
+import { finding, type Finding } from '../../../registry/registry-view.js';
+import { Binder, rowsOf, type SqlQuery, type SqlRow } from '../sql-query.js';
+import {
+  AFTER_LOSS,
+  flagOf,
+  GRANTED,
+  notSynchronous,
+  type Dialect,
+  type RowChange,
+  type SqlTable,
+  type Statements,
+} from './dialect.js';
+import { TableStatements, type Writing } from './statements.js';
+
+/** In Unix milliseconds. */
+export const SQLITE_TIME = [
+  "CAST(strftime('%s', 'now') AS INTEGER) * 1000",
+  "CAST(substr(strftime('%f', 'now'), 4) AS INTEGER)",
+].join(' + ');
+const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+const FULL = 2;
+/** Of this handle, at this moment. */
+const IS_SYNCHRONOUS = `(SELECT synchronous >= ${FULL} FROM pragma_synchronous)`;
+/** In their numbers, as node:sqlite gives them, with all that they are extended by. */
+const [BUSY, LOCKED] = [5, 6];
+
+export class SqliteDialect implements Dialect {
+  readonly name = 'sqlite';
+  readonly title = 'SQLite';
+
+  /** Of the file that was found first: a handle that it was taken from stays with it. */
+  #opened: string | undefined;
+
+  constructor(private readonly serverSql?: string) {}
+
+  async prepare(query: SqlQuery, place: SqlTable): Promise<Statements> {
+    const { serverSql } = this;
+    if (serverSql !== undefined) return new SqliteStatements(place, () => serverSql);
+    const list = rowsOf(await query('PRAGMA database_list', []));
+    const path = list.find(({ name }) => name === 'main')?.['file'];
+    const isFile = typeof path === 'string' && path !== '';
+    return new SqliteStatements(place, isFile ? this.#identityOf(path) : () => "'memory'");
+  }
+
+  /** As a text in SQL, asked before every statement: nothing in SQL knows the file. */
+  #identityOf(path: string): () => string {
+    const boot = bootId();
+    this.#opened ??= fileNow(path);
+    return () => {
+      const file = fileNow(path);
+      if (file !== undefined && file === this.#opened) return `'${boot}/${file}'`;
+      throw replaced();
+    };
+  }
+
+  isConflict(codes: readonly string[]): boolean {
+    const isLock = (code: string) => [BUSY, LOCKED].includes(Number(code) & 0xff);
+    return codes.some((code) => /^SQLITE_(BUSY|LOCKED)/.test(code) || isLock(code));
+  }
+
+  async advice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]> {
+    if (await isSynchronous(query)) return [];
+    return [
+      `PRAGMA synchronous is below FULL, so a power failure can lose ${GRANTED[holds]} that were ` +
+        `granted. It counts as a loss of data: ${AFTER_LOSS[holds]}. Set FULL.`,
+    ];
+  }
+
+  async findings(query: SqlQuery): Promise<Finding[]> {
+    const [row] = rowsOf(await query('SELECT sqlite_version() AS version', []));
+    return [finding('ok', 'version', `SQLite ${String(row?.['version'])}.`)];
+  }
+}
+
+async function isSynchronous(query: SqlQuery): Promise<boolean> {
+  const [row] = rowsOf(await query(`SELECT ${IS_SYNCHRONOUS} AS is_durable`, []));
+  return flagOf(row, 'is_durable');
+}
+
+/** Undefined where it was deleted. */
+function fileNow(path: string): string | undefined {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found && `${found.dev}:${found.ino}`;
+}
+
+function replaced(): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    'The file of the SQLite database was replaced or deleted while it was open, so that nobody ' +
+      'else would see what is written. Start this process again.',
+    { retryable: false },
+  );
+}
+
+/** Of Linux; elsewhere a crash of the host shows by what its processes remember. */
+function bootId(): string {
+  try {
+    return readFileSync(BOOT_ID, 'utf8').trim();
+  } catch {
+    return 'unknown';
+  }
+}
+
+class SqliteStatements extends TableStatements {
+  constructor(
+    place: SqlTable,
+    private readonly identity: () => string,
+  ) {
+    super(place);
+  }
+
+  writtenCount(answer: unknown): number {
+    return rowsOf(answer).length;
+  }
+
+  /** Whoever gives the connection sees to it that no transaction is open. */
+  check(row: SqlRow): void {
+    if (this.losesNothing && !flagOf(row, 'is_durable')) throw notSynchronous();
+  }
+
+  /** There is one file. */
+  checkPrimary(): void {}
+
+  protected binder(): Binder {
+    return new Binder(() => '?');
+  }
+
+  protected moment(): string {
+    return [
+      `${SQLITE_TIME} AS time_ms`,
+      `${this.identity()} AS server`,
+      `${IS_SYNCHRONOUS} AS is_durable`,
+    ].join(', ');
+  }
+
+  protected insert(change: RowChange, binder: Binder): string {
+    const inserted = this.inserted(change, binder);
+    return this.telling(`${inserted} WHERE ${this.rests(change, binder)}`, 'insert');
+  }
+
+  protected update(change: RowChange, binder: Binder): string {
+    const assigned = this.assigned(change, binder);
+    const where = `${this.itself(change, binder)} AND ${this.rests(change, binder)}`;
+    return this.telling(`UPDATE ${this.place.table} SET ${assigned} WHERE ${where}`, 'update');
+  }
+
+  protected standsOn(server: string, { of }: Binder): string {
+    const isSame = `${this.identity()} = ${of(server)}`;
+    return this.losesNothing ? `${isSame} AND ${IS_SYNCHRONOUS}` : isSame;
+  }
+
+  protected telling(write: string, writing: Writing): string {
+    return `${write}${writing === 'insert' ? this.conflict : ''} RETURNING 1`;
+  }
+
+  protected joined(...texts: string[]): string {
+    return texts.join(' || ');
+  }
+
+  protected integer(text: string): string {
+    return `CAST(${text} AS INTEGER)`;
+  }
+
+  protected digits(column: string): string {
+    return `CAST(${column} AS TEXT)`;
+  }
+
+  private rests(change: RowChange, binder: Binder): string {
+    return `${this.headerIsSame(change, binder)}${this.standsOn(change.server, binder)}`;
+  }
+}

@@ -1,0 +1,200 @@
+/**
+ * A series without gaps: its number is taken in the caller's transaction, and given back by whoever
+ * rolls that back.
+ *
+ * Promise: of a period that has number n committed, each from 1 to n was committed once. The row of
+ * the period is locked until the transaction ends, so takers wait for each other. Whoever has no
+ * transaction open is given no number, but in MySQL, which does not tell.
+ */
+import {
+  FORM_OPTIONS,
+  SeriesForm,
+  type SeriesFormOptions,
+  type SeriesParts,
+} from '../../counters/series/series.js';
+import { SnowflakeError } from '../../errors.js';
+import { unknownNames } from '../../options.js';
+import { processWide } from '../../process-wide.js';
+import type { DialectName } from './dialects/dialect.js';
+import { dialectOfType } from './given-database.js';
+import { isSaid } from './sql-errors.js';
+import { checkedOptions } from './sql-options.js';
+import { rowsIn, rowsOf, type SqlParameter, type SqlQuery, type SqlRow } from './sql-query.js';
+import { SERIES_TABLE } from './tables.js';
+
+/** An EntityManager of TypeORM within a transaction, known by its shape. */
+export interface TransactionManager {
+  readonly connection: { readonly options: { readonly type: string } };
+  readonly queryRunner?: { readonly isTransactionActive: boolean } | undefined;
+  query(sql: string, params?: SqlParameter[]): Promise<unknown>;
+}
+
+/** Statements of one open transaction, by whatever client. */
+export interface TransactionQuery {
+  readonly query: SqlQuery;
+  readonly dialect: DialectName;
+}
+
+/** Options of gaplessSeries(). */
+export interface GaplessSeriesOptions extends SeriesFormOptions {
+  /** Default 'snowflake_series'; seriesTable() makes it. */
+  readonly table?: string | undefined;
+}
+
+/**
+ * A series without gaps: each number is taken in the transaction that uses it, and goes back with
+ * it.
+ */
+export interface GaplessSeries {
+  /**
+   * The next text, in the caller's transaction.
+   * @throws SnowflakeError ARGUMENT_INVALID outside of one, COUNTER_FULL, or what the client throws
+   */
+  nextIn(transaction: TransactionManager | TransactionQuery): Promise<string>;
+  /** Takes a text apart. @throws SnowflakeError ID_INVALID */
+  parse(text: string): SeriesParts;
+}
+
+/**
+ * Invoice numbers without a gap. A number exists if and only if its transaction is committed; so
+ * one transaction at a time takes a number of a period, and the others wait for its end.
+ *
+ * @throws SnowflakeError CONFIG_INVALID with every fault, such as a time zone that is not known
+ * @example
+ * ```ts
+ * import { gaplessSeries } from 'nestjs-snowflake/sql';
+ * import type { DataSource } from 'typeorm';
+ *
+ * const invoices = gaplessSeries({
+ *   name: 'invoice',
+ *   period: 'year',
+ *   timeZone: 'Europe/Berlin',
+ *   form: 'R-{date}-{00000}',
+ * });
+ *
+ * export const numbered = (database: DataSource): Promise<string> =>
+ *   database.transaction((manager) => invoices.nextIn(manager));
+ * ```
+ */
+export function gaplessSeries(options: GaplessSeriesOptions): GaplessSeries {
+  const strangers = unknownNames(options, `table, ${FORM_OPTIONS}`, 'gaplessSeries()');
+  const { table = SERIES_TABLE, name } = options;
+  const form = new SeriesForm(options, strangers);
+  checkedOptions({ table });
+  return {
+    nextIn: async (transaction) => {
+      const { period } = form;
+      const number = await inTurn(transaction, () => taken(table, [name, period], transaction));
+      return form.text({ period, number });
+    },
+    parse: (text) => form.parse(text),
+  };
+}
+
+async function taken(
+  table: string,
+  key: readonly [series: string, period: string],
+  transaction: TransactionManager | TransactionQuery,
+): Promise<number> {
+  const { query, dialect } = opened(transaction);
+  // An EntityManager has said so.
+  if (dialect !== 'sqlite' || 'dialect' in transaction) await beginsIn[dialect](query);
+  let answer: unknown;
+  let row: SqlRow | undefined;
+  for (const sql of STATEMENTS[dialect](table)) {
+    answer = await query(sql, [...key]);
+    row = rowsIn(answer)?.[0];
+    if (row?.['next'] !== undefined) break;
+  }
+  if (rowsOf(answer).length === 0 || row === undefined) throw outsideOfTransaction();
+  const number = Number(row['next']) - 1;
+  if (Number.isSafeInteger(number) && number > 0) return number;
+  throw new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The table ${table} gave no number for the series ${key[0]}. Roll the transaction back.`,
+  );
+}
+
+/** The last call of each transaction that has not been answered yet. */
+const turns = processWide('series-turns', () => new WeakMap<object, Promise<unknown>>());
+
+/** One call at a time, since in MySQL the statements of several would mix on one connection. */
+function inTurn<T>(transaction: object, take: () => Promise<T>): Promise<T> {
+  const own = (turns.get(transaction) ?? Promise.resolve()).then(take);
+  // What one caller hears is no matter of the next.
+  const settled = own.catch(() => undefined);
+  turns.set(transaction, settled);
+  return own;
+}
+
+/** The last one gives the row as it is now, and none outside of a transaction. */
+const STATEMENTS: { readonly [dialect in DialectName]: (table: string) => readonly string[] } = {
+  postgres: (table) => [
+    `INSERT INTO ${table} (series, period, next) ` +
+      `SELECT $1::text, $2::text, 2 WHERE ${IS_OPEN.postgres} ` +
+      `ON CONFLICT (series, period) DO UPDATE SET next = ${table}.next + 1 RETURNING next`,
+  ],
+  sqlite: (table) => [
+    `INSERT INTO ${table} (series, period, next) VALUES (?, ?, 2) ` +
+      `ON CONFLICT (series, period) DO UPDATE SET next = next + 1 RETURNING next`,
+  ],
+  mysql: (table) => [
+    `INSERT INTO ${table} (series, period, next) SELECT ?, ?, 2 FROM DUAL WHERE ${IS_OPEN.mysql} ` +
+      // MariaDB answers with the row, MySQL takes it for a comment.
+      `ON DUPLICATE KEY UPDATE next = ${table}.next + 1 /*M!100500 RETURNING next */`,
+    // As the one who holds its lock sees it, whatever the transaction has read before.
+    `SELECT next FROM ${table} WHERE series = ? AND period = ? AND ${IS_OPEN.mysql} FOR UPDATE`,
+  ],
+};
+
+function opened(transaction: TransactionManager | TransactionQuery): TransactionQuery {
+  if ('dialect' in transaction) return transaction;
+  if (transaction.queryRunner?.isTransactionActive !== true) throw outsideOfTransaction();
+  const dialect = dialectOfType(transaction.connection.options.type);
+  return { dialect, query: (sql, params) => transaction.query(sql, params) };
+}
+
+/*
+ * Whether statements run in a transaction that the caller has open, as each database tells it: a
+ * pool runs each by itself, and what is taken there cannot be rolled back.
+ *
+ * Promise: nothing is taken before it is known, also where it is the first of a transaction.
+ */
+
+/** Visible to later statements of the same transaction alone. */
+const MARK = 'snowflake.series';
+
+/** True in a transaction; to MySQL, which does not know, what MariaDB reads is a comment. */
+const IS_OPEN = {
+  postgres: `current_setting('${MARK}', true) = 'open'`,
+  mysql: '1 = 1 /*M! AND (@@session.in_transaction = 1 OR @@session.autocommit = 0) */',
+} as const;
+
+const SQLITE_REFUSES = /may not be changed inside a transaction/i;
+
+/** What is asked before a number is taken. */
+const beginsIn: Readonly<Record<DialectName, (query: SqlQuery) => Promise<unknown>>> = {
+  postgres: (query) => query(`SELECT set_config('${MARK}', 'open', true) AS mark`, []),
+  mysql: async () => undefined,
+  // A setting that is set to what it is already is refused inside of a transaction alone.
+  sqlite: async (query) => {
+    const [row] = rowsOf(await query('PRAGMA synchronous', []));
+    try {
+      await query(`PRAGMA synchronous = ${Number(row?.['synchronous'])}`, []);
+    } catch (error) {
+      if (isSaid(error, SQLITE_REFUSES)) return;
+      throw error;
+    }
+    throw outsideOfTransaction();
+  },
+};
+
+function outsideOfTransaction(): SnowflakeError {
+  return new SnowflakeError(
+    'ARGUMENT_INVALID',
+    'nextIn() was called outside of a transaction, so no number was taken: it could not be ' +
+      'rolled back. Give it the EntityManager of dataSource.transaction(), or as `query` a ' +
+      'function of the client that has the transaction open, not of the pool. A row that a ' +
+      'trigger or row-level security keeps from being written looks the same.',
+  );
+}

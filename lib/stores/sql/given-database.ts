@@ -1,0 +1,282 @@
+/**
+ * The database that an application hands in, whatever it has, for counters and locks.
+ *
+ * Promise: what is given is used for single statements and never closed.
+ */
+import type { DialectName } from './dialects/dialect.js';
+import { connectedPostgres, type PostgresClient } from './open-client.js';
+import {
+  sqliteHandle,
+  type ListeningClient,
+  type SqlConnection,
+  type SqliteHandle,
+} from './sql-connection.js';
+import type { SqlPlace } from './sql-errors.js';
+import { misconfigured, refuse } from './sql-options.js';
+import type { SqlParameter, SqlQuery } from './sql-query.js';
+
+/**
+ * The ways to give a database: a DataSource, a function that runs SQL, or a pool with its dialect.
+ */
+export type GivenDatabase =
+  | ByDataSource
+  | ByQuery
+  /** A pool of pg, PGlite, or whatever has the same `query(text, values)`. */
+  | { readonly pool: PostgresPool; readonly dialect: 'postgres' }
+  /** A pool of mysql2, or whatever has the same `execute(text, values)`. */
+  | { readonly pool: MysqlPool; readonly dialect: 'mysql' }
+  /** A handle of better-sqlite3, libsql or node:sqlite. */
+  | { readonly database: SqliteHandle };
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function givenDatabase(given: GivenDatabase): ReachedBy {
+  const options = Object(given) as GivenDatabase;
+  if ('database' in options) {
+    refuseWithout(options, 'database', 'prepare');
+    return { dialect: 'sqlite', connection: sqliteHandle(options.database) };
+  }
+  if (!('pool' in options)) return reachedBy(options);
+  if (options.dialect === 'mysql') {
+    refuseWithout(options, 'pool', 'execute');
+    return { dialect: 'mysql', connection: mysqlPool(options.pool) };
+  }
+  refuseWithout(options, 'pool', 'query');
+  return { dialect: 'postgres', connection: postgresPool(options.pool) };
+}
+
+/*
+ * The ways of reaching a database that an application can hand in, each by its shape.
+ *
+ * Promise: what cannot be used is refused without being shown: where a URL was given instead, it
+ * holds a password.
+ */
+
+export interface ByDataSource {
+  /** Of TypeORM, for PostgreSQL, MySQL, MariaDB or better-sqlite3. */
+  readonly dataSource: GivenDataSource;
+}
+
+export interface ByQuery {
+  /**
+   * Runs one statement outside of any transaction, and gives the rows; in MySQL, of a statement
+   * that writes, what the driver gives or the number of rows.
+   */
+  readonly query: SqlQuery;
+  readonly dialect: Exclude<DialectName, 'sqlite'>;
+}
+
+const TITLES: ReadonlyMap<DialectName, string> = new Map([
+  ['postgres', 'PostgreSQL'],
+  ['mysql', 'MySQL'],
+]);
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function reachedBy(given: ByDataSource | ByQuery): ReachedBy {
+  const options = Object(given) as ByDataSource | ByQuery;
+  if ('dataSource' in options) {
+    refuseWithout(options, 'dataSource', 'query');
+    return dataSourceConnection(options.dataSource);
+  }
+  const { query, dialect } = options;
+  refuse([
+    ...(typeof query === 'function' ? [] : [`Expected \`query\` or \`dataSource\`, got neither.`]),
+    ...(TITLES.has(dialect) ? [] : [`Expected \`dialect\` to be postgres or mysql.`]),
+  ]);
+  const text = `${TITLES.get(dialect)} by the given function`;
+  return { dialect, connection: { where: { text, secrets: [] }, query } };
+}
+
+/** @throws SnowflakeError CONFIG_INVALID unless the option of that name has the method */
+export function refuseWithout(options: unknown, name: string, method: string): void {
+  const given = (Object(options) as Record<string, unknown>)[name];
+  const found = (Object(given) as Record<string, unknown>)[method];
+  if (typeof found === 'function') return;
+  const got = typeof given === 'object' && given !== null ? 'one without it' : typeof given;
+  refuse([`Expected \`${name}\` to be an object with ${method}(), got ${got}.`]);
+}
+
+/*
+ * What applications hand in, known by its shape: a pool of pg or mysql2, PGlite, Neon, a DataSource
+ * of TypeORM, a handle of better-sqlite3 or node:sqlite.
+ *
+ * Promise: only its function for one statement is used; nothing of it is changed or closed, and
+ * neither its password nor a host that could be anything else is shown.
+ */
+
+/** `Pool` or `Client` of pg, PGlite, `Pool` of Neon. */
+export interface PostgresPool {
+  query(sql: string, params: SqlParameter[]): Promise<unknown>;
+}
+
+/** A pool or connection of mysql2, of its promises or of its callbacks. */
+export interface MysqlPool {
+  execute(sql: string, params: SqlParameter[]): unknown;
+  promise?(): unknown;
+}
+
+export function postgresPool(pool: PostgresPool): SqlConnection {
+  return {
+    where: placeOf('PostgreSQL', pool),
+    query: (sql, params) => pool.query(sql, params),
+    listen: () => listenBeside(pool),
+  };
+}
+
+/** How a pool of pg makes its clients. */
+interface ClientMaker {
+  readonly Client: new (options: unknown) => PostgresClient;
+  readonly options: unknown;
+}
+
+/** A connection as those of the pool, which is none of them. */
+async function listenBeside(pool: unknown): Promise<ListeningClient> {
+  const { Client, options } = Object(pool) as Partial<ClientMaker>;
+  if (typeof Client !== 'function' || Object(options) !== options) {
+    throw new Error('No connection can be made beside what was given.');
+  }
+  return connectedPostgres(new Client(options));
+}
+
+/** `execute`, not `query`: what is sent apart from the statement needs no escaping. */
+export function mysqlPool(pool: MysqlPool): SqlConnection {
+  const promised = typeof pool.promise === 'function' ? (pool.promise() as MysqlPool) : pool;
+  return {
+    where: placeOf('MySQL', pool),
+    query: (sql, params) => promised.execute(sql, params) as Promise<unknown>,
+  };
+}
+
+interface Login {
+  readonly host?: unknown;
+  readonly port?: unknown;
+  readonly database?: unknown;
+  readonly password?: unknown;
+  readonly connectionString?: unknown;
+  readonly url?: unknown;
+  readonly uri?: unknown;
+}
+
+/** Where drivers keep what they were configured with. */
+interface Configured extends Login {
+  /** pg, TypeORM. */
+  readonly options?: Login & { readonly replication?: { readonly master?: Login } };
+  /** mysql2: a connection, a pool, and a pool of promises around one. */
+  readonly config?: Login & { readonly connectionConfig?: Login };
+  readonly pool?: Configured;
+}
+
+/** A host or a name that could be anything else is not shown. */
+const PLAIN = /^[\p{L}\p{N}._:%-]+$/u;
+
+function placeOf(title: string, client: unknown): SqlPlace {
+  const logins = loginsOf(client as Configured);
+  const urls = logins.flatMap(({ connectionString, url, uri }) => [connectionString, url, uri]);
+  const parsed = textsAmong(urls).flatMap((url) => (URL.canParse(url) ? [new URL(url)] : []));
+  const passwords = textsAmong([
+    ...logins.map(({ password }) => password),
+    ...urls,
+    ...parsed.flatMap(({ password }) => [password, decoded(password)]),
+  ]);
+  const named = [...logins, ...parsed.map(loginOf)];
+  const found = (name: keyof Login) =>
+    named.map((login) => login[name]).find((value) => value !== undefined && value !== '');
+  const server = serverText(found('host'), found('port'));
+  const database = found('database');
+  const isShown = typeof database === 'string' && PLAIN.test(database);
+  const text = `${title} at ${server}${isShown ? `, database ${database}` : ''}`;
+  return { text, secrets: passwords };
+}
+
+function loginsOf({ options, config, pool, ...own }: Configured): Login[] {
+  const { replication, ...plain } = options ?? {};
+  const { connectionConfig, ...settings } = config ?? {};
+  const inner = pool === undefined || pool === null ? [] : loginsOf({ ...pool, pool: undefined });
+  const found = [replication?.master, plain, connectionConfig, settings, own, ...inner];
+  return found.filter((login): login is Login => login !== undefined && login !== null);
+}
+
+const loginOf = ({ hostname, port, pathname }: URL): Login => ({
+  host: hostname,
+  ...(port !== '' && { port }),
+  database: decoded(pathname.slice(1)),
+});
+
+function serverText(host: unknown, port: unknown): string {
+  if (typeof host !== 'string' || !PLAIN.test(host)) return 'the given client';
+  const number = Number(port);
+  return number > 0 ? `${host}:${number}` : host;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function textsAmong(values: readonly unknown[]): string[] {
+  return values.filter((value): value is string => typeof value === 'string' && value !== '');
+}
+
+/*
+ * A DataSource of TypeORM, known by its shape.
+ *
+ * Promise: each statement goes to the primary by a connection of its own from the pool, so that it
+ * is part of no transaction of the application.
+ */
+
+/** A DataSource of TypeORM, known by its shape. It may be given before it is initialised. */
+export interface GivenDataSource {
+  readonly options: { readonly type: string };
+  readonly isInitialized: boolean;
+  query(sql: string, params?: SqlParameter[]): Promise<unknown>;
+}
+
+const DIALECTS: ReadonlyMap<string, DialectName> = new Map([
+  ['postgres', 'postgres'],
+  ['aurora-postgres', 'postgres'],
+  ['cockroachdb', 'postgres'],
+  ['mysql', 'mysql'],
+  ['mariadb', 'mysql'],
+  ['better-sqlite3', 'sqlite'],
+]);
+const SERVER_TITLES = { postgres: 'PostgreSQL', mysql: 'MySQL' } as const;
+
+interface ReachedBy {
+  readonly dialect: DialectName;
+  readonly connection: SqlConnection;
+}
+
+/** @throws SnowflakeError CONFIG_INVALID for a type that has no dialect */
+export function dialectOfType(type: string): DialectName {
+  const dialect = DIALECTS.get(type);
+  if (dialect !== undefined) return dialect;
+  const known = [...DIALECTS.keys()].join(', ');
+  throw misconfigured([`Expected the DataSource to be of type ${known}, got another one.`]);
+}
+
+/** @throws SnowflakeError CONFIG_INVALID for a type that has no dialect */
+function dataSourceConnection(dataSource: GivenDataSource): ReachedBy {
+  const dialect = dialectOfType(dataSource.options.type);
+  if (dialect === 'sqlite') return { dialect, connection: handleOf(dataSource) };
+  const where = placeOf(SERVER_TITLES[dialect], dataSource);
+  const query = (sql: string, params: SqlParameter[]) => dataSource.query(sql, params);
+  if (dialect === 'mysql') return { dialect, connection: { where, query } };
+  // Of its connections the one that takes writes; there is none before it is initialised.
+  const pool = () => (dataSource as { driver?: { master?: unknown } }).driver?.master;
+  return { dialect, connection: { where, query, listen: () => listenBeside(pool()) } };
+}
+
+/** The one connection is everybody's, so that its open transactions are asked for. */
+function handleOf(dataSource: GivenDataSource): SqlConnection {
+  const handle = () =>
+    (dataSource as unknown as { driver?: { databaseConnection?: SqliteHandle } }).driver
+      ?.databaseConnection;
+  const query = async (sql: string, params: SqlParameter[]) => {
+    const opened = handle();
+    if (opened === undefined) throw new Error('the DataSource is not initialized');
+    return sqliteHandle(opened).query(sql, params);
+  };
+  return { where: { text: 'SQLite', secrets: [] }, query };
+}

@@ -1,0 +1,188 @@
+/**
+ * Opens the one connection that a URL asks for, with the driver that is installed.
+ *
+ * Promise: a driver is loaded only here. A call that the server does not answer ends after five
+ * seconds and takes the connection with it, so that no later call waits behind it.
+ */
+import { SnowflakeError } from '../../errors.js';
+import { systemTimers, withinLimit } from '../../time/timers.js';
+import {
+  PATIENCE_MS,
+  queryOf,
+  type ListeningClient,
+  type OpenClient,
+  type SqliteHandle,
+} from './sql-connection.js';
+import type { SqlParameter, SqlQuery } from './sql-query.js';
+import type { FileUrl, ServerUrl } from './sql-url.js';
+
+/** A longer wait would stop the event loop; who comes too soon comes again. */
+const SQLITE_BUSY_MS = 20;
+
+export function openClient(url: ServerUrl | FileUrl): Promise<OpenClient> {
+  if (url.dialect === 'sqlite') return openSqlite(url);
+  return url.dialect === 'postgres' ? openPostgres(url) : openMysql(url);
+}
+
+/** What both drivers have inside, and do not show. */
+interface Inside {
+  readonly connection: { readonly stream: { destroy(): void } };
+}
+
+export async function openPostgres(url: ServerUrl): Promise<ListeningClient> {
+  const { default: pg } = await loaded('pg', () => import('pg'));
+  const client = new pg.Client({
+    ...loginOf(url),
+    ssl: tlsOf(url) ?? false,
+    keepAlive: true,
+    connectionTimeoutMillis: PATIENCE_MS,
+    query_timeout: PATIENCE_MS,
+    application_name: 'nestjs-snowflake',
+  });
+  return connectedPostgres(client);
+}
+
+/** A client of pg, and whatever has its shape. */
+export interface PostgresClient {
+  connect(): Promise<unknown>;
+  query(sql: string, params: SqlParameter[]): Promise<unknown>;
+  on(event: string, listener: (said: { readonly channel: string }) => void): unknown;
+}
+
+/** @param client that is not connected yet */
+export async function connectedPostgres(client: PostgresClient): Promise<ListeningClient> {
+  let isBroken = false;
+  const broken = () => void (isBroken = true);
+  // What a connection says between two calls, the next call finds out.
+  client.on('error', broken);
+  client.on('end', broken);
+  const destroy = () => {
+    broken();
+    (client as unknown as Inside).connection.stream.destroy();
+  };
+  await client.connect().catch((error: unknown) => {
+    destroy();
+    throw error;
+  });
+  const sent = async (sql: string, params: SqlParameter[]) => {
+    if (isBroken) throw new Error('Connection terminated');
+    try {
+      return await client.query(sql, params);
+    } catch (error) {
+      const { code, severity } = error as { code?: unknown; severity?: unknown };
+      // Without a code it is no answer of the server; after a fatal one there comes no other.
+      if (code === undefined || severity === 'FATAL') destroy();
+      throw error;
+    }
+  };
+  const hear = (message: (channel: string) => void, ended: () => void) => {
+    client.on('notification', ({ channel }) => message(channel));
+    client.on('end', ended);
+  };
+  return { query: oneAtATime(sent), isBroken: () => isBroken, destroy, hear };
+}
+
+/** This driver has a queue of its own, which it warns of and will not have any more. */
+function oneAtATime(query: SqlQuery): SqlQuery {
+  let last: Promise<unknown> = Promise.resolve();
+  return (sql, params) => {
+    const own = last.then(() => query(sql, params));
+    // What one caller hears is no matter of the next.
+    last = own.catch(() => undefined);
+    return own;
+  };
+}
+
+async function openMysql(url: ServerUrl): Promise<OpenClient> {
+  const { createConnection } = await loaded('mysql2', () => import('mysql2/promise'));
+  const ssl = tlsOf(url);
+  const client = await createConnection({
+    ...loginOf(url),
+    // Left to itself, this driver takes the certificate of any host.
+    ...(ssl !== undefined && { ssl: { ...ssl, verifyIdentity: ssl.rejectUnauthorized } }),
+    connectTimeout: PATIENCE_MS,
+    enableKeepAlive: true,
+    charset: 'utf8mb4',
+  });
+  let isBroken = false;
+  const broken = () => void (isBroken = true);
+  client.on('error', broken);
+  client.on('end', broken);
+  const destroy = () => {
+    broken();
+    client.destroy();
+    // It only says farewell, which nobody may hear.
+    (client as unknown as Inside).connection.stream.destroy();
+  };
+  // The driver's own limit leaves the connection in use, and does not hold where it prepares.
+  const over = (): never => {
+    destroy();
+    throw Object.assign(new Error('query read timeout'), { code: 'PROTOCOL_SEQUENCE_TIMEOUT' });
+  };
+  const limit = { ms: PATIENCE_MS, timers: systemTimers, over };
+  const query = async (sql: string, values: SqlParameter[]) => {
+    try {
+      return await withinLimit<unknown>(client.execute(sql, values), limit);
+    } catch (error) {
+      if ((error as { fatal?: unknown }).fatal === true) destroy();
+      throw error;
+    }
+  };
+  return { query, isBroken: () => isBroken, destroy };
+}
+
+type Sqlite = new (path: string, options: { timeout: number }) => SqliteHandle & { close(): void };
+
+async function openSqlite({ path }: FileUrl): Promise<OpenClient> {
+  const Database = await sqliteDriver();
+  const handle = new Database(path, { timeout: SQLITE_BUSY_MS });
+  handle.prepare('PRAGMA synchronous = FULL').all();
+  let isBroken = false;
+  const destroy = () => {
+    if (!isBroken) handle.close();
+    isBroken = true;
+  };
+  return { query: queryOf(handle), isBroken: () => isBroken, destroy };
+}
+
+interface Loaded {
+  readonly default: Sqlite;
+}
+
+/** Whichever is installed; the last is a part of Node itself. */
+async function sqliteDriver(): Promise<Sqlite> {
+  // One that is missing is no fault as long as there is another.
+  const missing = () => undefined;
+  // @ts-expect-error It is not installed here, and brings no types of its own.
+  const first = (await import('better-sqlite3').catch(missing)) as Loaded | undefined;
+  const installed = first ?? ((await import('libsql').catch(missing)) as Loaded | undefined);
+  if (installed !== undefined) return installed.default;
+  const builtIn = process.getBuiltinModule?.('node:sqlite') as { DatabaseSync: Sqlite } | undefined;
+  if (builtIn !== undefined) return builtIn.DatabaseSync;
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    'A URL of SQLite needs better-sqlite3, libsql, or node:sqlite of Node 22.16 or 24, and none ' +
+      'could be loaded. Run: npm install better-sqlite3',
+  );
+}
+
+function loginOf({ host, port, user, password, database }: ServerUrl) {
+  return { host, port, database, ...(user && { user }), ...(password && { password }) };
+}
+
+function tlsOf({ tls, ca }: ServerUrl): { rejectUnauthorized: boolean; ca?: string } | undefined {
+  if (tls === 'off') return undefined;
+  return { rejectUnauthorized: tls === 'checked', ...(ca !== undefined && { ca }) };
+}
+
+async function loaded<T>(name: 'pg' | 'mysql2', load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (cause) {
+    throw new SnowflakeError(
+      'CONFIG_INVALID',
+      `This URL needs the package ${name}, which could not be loaded. Run: npm install ${name}`,
+      { cause },
+    );
+  }
+}

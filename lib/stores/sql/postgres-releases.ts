@@ -1,0 +1,132 @@
+/**
+ * How PostgreSQL tells of locks that are released: a channel for each lock, by NOTIFY from whoever
+ * releases, and by LISTEN where a connection can be had for it.
+ *
+ * Promise: nothing rests on a message; where none comes, whoever waits asks again.
+ */
+import { createHash } from 'node:crypto';
+import { Releases, type ReleaseMessages, type ReleaseTelling } from '../../lock/releases.js';
+import { RetryDelay, systemTimers, withinLimit, type TimerHandle } from '../../time/timers.js';
+import type { SqlTable } from './dialects/dialect.js';
+import { PATIENCE_MS, type ListeningClient, type SqlConnection } from './sql-connection.js';
+
+/** The name of a channel has at most 63 characters. */
+const DIGEST_LENGTH = 40;
+
+export function postgresReleases(
+  connection: SqlConnection,
+  { table, namespace }: Pick<SqlTable, 'table' | 'namespace'>,
+): ReleaseTelling {
+  const channelOf = (lock: string) => {
+    const digest = createHash('sha256').update([table, namespace, lock].join(' ')).digest('hex');
+    return `snowflake_${digest.slice(0, DIGEST_LENGTH)}`;
+  };
+  const { query, listen } = connection;
+  const tell = async (lock: string) => {
+    await query(`SELECT pg_notify($1, '')`, [channelOf(lock)]);
+  };
+  if (listen === undefined) return { tell };
+  const releases = new Releases(new PostgresMessages(listen));
+  return {
+    tell,
+    until: (lock, signal, isFree) => releases.until(channelOf(lock), signal, isFree),
+    close: () => releases.close(),
+  };
+}
+
+/*
+ * Messages of PostgreSQL, by LISTEN and NOTIFY: over a connection of its own, which is open while
+ * somebody waits for a lock.
+ *
+ * Promise: no connection is taken out of a pool, and none stays open when nobody waits any more.
+ */
+
+/** A connection that cannot be had is tried again after so long, on the average, and less often. */
+const RETRY_MS = { first: 4000, last: 60_000 };
+
+/** From the first who waits to the last, or to the next try where none could be opened. */
+interface Listening {
+  readonly client: Promise<ListeningClient>;
+  readonly channels: Set<string>;
+  /** One statement at a time goes over it. */
+  last: Promise<unknown>;
+  again?: TimerHandle;
+}
+
+class PostgresMessages implements ReleaseMessages {
+  readonly #open: () => Promise<ListeningClient>;
+  readonly #retry = new RetryDelay(Math.random, RETRY_MS.first, RETRY_MS.last);
+  #message: (channel: string) => void = () => undefined;
+  #ended: () => void = () => undefined;
+  #listening: Listening | undefined;
+
+  constructor(open: () => Promise<ListeningClient>) {
+    this.#open = open;
+  }
+
+  hear(message: (channel: string) => void, ended: () => void): void {
+    [this.#message, this.#ended] = [message, ended];
+  }
+
+  async subscribe(channel: string): Promise<void> {
+    const listening = (this.#listening ??= this.#begin());
+    listening.channels.add(channel);
+    await this.#tell(listening, `LISTEN ${channel}`);
+  }
+
+  async unsubscribe(channel: string): Promise<void> {
+    const listening = this.#listening;
+    if (listening?.channels.delete(channel) !== true) return;
+    if (listening.channels.size === 0) this.#end(listening);
+    else await this.#tell(listening, `UNLISTEN ${channel}`);
+  }
+
+  async close(): Promise<void> {
+    if (this.#listening !== undefined) this.#end(this.#listening);
+  }
+
+  #begin(): Listening {
+    const client = this.#open();
+    const listening: Listening = { client, channels: new Set(), last: client };
+    const opened = (one: ListeningClient) => {
+      this.#retry.reset();
+      one.hear(this.#message, () => this.#missed(listening));
+    };
+    // Until then whoever waits is told at once that nothing will be heard.
+    const again = () => this.#end(listening);
+    const failed = () => {
+      if (this.#listening !== listening) return;
+      listening.again = systemTimers.every(this.#retry.next(), again);
+    };
+    client.then(opened, failed);
+    return listening;
+  }
+
+  /** What is not answered in time ends the connection, so that nothing waits behind it. */
+  async #tell(listening: Listening, sql: string): Promise<void> {
+    const over = (): never => {
+      this.#missed(listening);
+      throw new Error(`PostgreSQL did not answer ${sql}.`);
+    };
+    const limit = { ms: PATIENCE_MS, timers: systemTimers, over };
+    const told = listening.last.then(async () =>
+      withinLimit((await listening.client).query(sql, []), limit),
+    );
+    // What one is told is no matter of the next.
+    listening.last = told.catch(() => undefined);
+    await told;
+  }
+
+  #missed(listening: Listening): void {
+    if (this.#listening !== listening) return;
+    this.#end(listening);
+    this.#ended();
+  }
+
+  #end(listening: Listening): void {
+    systemTimers.cancel(listening.again);
+    if (this.#listening === listening) this.#listening = undefined;
+    // One that was never open has no end.
+    listening.client.then((opened) => opened.destroy()).catch(() => undefined);
+  }
+}

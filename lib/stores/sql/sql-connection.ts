@@ -1,0 +1,150 @@
+/**
+ * The way to a database: the application's pool, or one connection of ours.
+ *
+ * Promise: what the application gives is never closed. Ours is opened at the first call, one query
+ * at a time goes over it, a broken one is replaced by the next call, and nothing outlives close().
+ */
+import { SnowflakeError } from '../../errors.js';
+import type { SqlPlace } from './sql-errors.js';
+import type { SqlParameter, SqlQuery } from './sql-query.js';
+
+export interface SqlConnection {
+  readonly where: SqlPlace;
+  readonly query: SqlQuery;
+  /** Opens one more connection, outside of a pool; absent where no messages can be heard. */
+  readonly listen?: () => Promise<ListeningClient>;
+  /** For those who will close again. */
+  reopen?(): void;
+  close?(): Promise<void>;
+}
+
+/** A connection that a driver opened for us. */
+export interface OpenClient {
+  readonly query: SqlQuery;
+  /** True once it can never be used again. */
+  isBroken(): boolean;
+  /** At once, whatever is under way. */
+  destroy(): void;
+}
+
+/** One that is told what others notify. */
+export interface ListeningClient extends OpenClient {
+  /** @param ended called when it can tell nothing any more */
+  hear(message: (channel: string) => void, ended: () => void): void;
+}
+
+/** From the first call to close(). */
+interface Life {
+  isOver: boolean;
+  opening?: Promise<OpenClient> | undefined;
+  client?: OpenClient;
+}
+
+/** No call may hold the connection longer: the keeper asks again. */
+export const PATIENCE_MS = 5000;
+
+export class OwnConnection implements SqlConnection {
+  // Not to be seen by whoever prints the support: a client holds its password.
+  readonly #open: () => Promise<OpenClient>;
+  #life: Life = { isOver: false };
+
+  constructor(
+    readonly where: SqlPlace,
+    open: () => Promise<OpenClient>,
+    readonly listen?: () => Promise<ListeningClient>,
+  ) {
+    this.#open = open;
+  }
+
+  readonly query = async (sql: string, params: SqlParameter[]): Promise<unknown> => {
+    const life = this.#life;
+    if (life.isOver) throw this.#closed();
+    try {
+      return await (await this.#ready(life)).query(sql, params);
+    } catch (error) {
+      if (life.isOver) throw this.#closed();
+      throw error;
+    }
+  };
+
+  reopen(): void {
+    if (this.#life.isOver) this.#life = { isOver: false };
+  }
+
+  async close(): Promise<void> {
+    this.#life.isOver = true;
+    this.#life.client?.destroy();
+  }
+
+  async #ready(life: Life): Promise<OpenClient> {
+    if (life.client?.isBroken()) life.opening = undefined;
+    life.opening ??= this.#opened(life).catch((error: unknown) => {
+      life.opening = undefined;
+      throw error;
+    });
+    return life.opening;
+  }
+
+  async #opened(life: Life): Promise<OpenClient> {
+    life.client?.destroy();
+    const client = await this.#open();
+    life.client = client;
+    if (life.isOver) client.destroy();
+    return client;
+  }
+
+  #closed(): SnowflakeError {
+    const { text } = this.where;
+    return new SnowflakeError(
+      'NOT_READY',
+      `The connection to ${text} is closed because the application is shutting down; nothing ` +
+        `would close a new one. Call this while it is running.`,
+      { retryable: false, details: { where: text } },
+    );
+  }
+}
+
+/*
+ * A handle of better-sqlite3, libsql or node:sqlite, which answers at once.
+ *
+ * Promise: nothing is written while the application has a transaction open on the same handle: it
+ * could roll back what was leased. That is asked in the same turn, and the call comes again.
+ */
+
+/** `Database` of better-sqlite3 or libsql, `DatabaseSync` of node:sqlite. */
+export interface SqliteHandle {
+  prepare(sql: string): { all(...params: SqlParameter[]): unknown };
+  /** better-sqlite3, libsql. */
+  readonly inTransaction?: boolean | undefined;
+  /** node:sqlite of Node 22.16 and 24. */
+  readonly isTransaction?: boolean | undefined;
+}
+
+/** @throws SnowflakeError CONFIG_INVALID for one that does not tell of transactions */
+export function sqliteHandle(handle: SqliteHandle, path?: string): SqlConnection {
+  if (typeof isInTransaction(handle) !== 'boolean') {
+    throw new SnowflakeError(
+      'CONFIG_INVALID',
+      'The given SQLite handle does not tell whether a transaction is open. Give one of ' +
+        'better-sqlite3 or libsql, or of node:sqlite from Node 22.16 or 24 on, or a URL.',
+    );
+  }
+  const text = path === undefined ? 'SQLite' : `SQLite in ${path}`;
+  return { where: { text, secrets: [] }, query: queryOf(handle) };
+}
+
+export function queryOf(handle: SqliteHandle) {
+  return async (sql: string, params: SqlParameter[]): Promise<unknown> => {
+    if (isInTransaction(handle) === true) {
+      throw Object.assign(
+        new Error('a transaction of the application stays open on the given SQLite handle'),
+        { code: 'SQLITE_BUSY' },
+      );
+    }
+    return handle.prepare(sql).all(...params);
+  };
+}
+
+function isInTransaction({ inTransaction, isTransaction }: SqliteHandle): boolean | undefined {
+  return inTransaction ?? isTransaction;
+}

@@ -1,0 +1,249 @@
+/**
+ * Whatever a query fails with, as one of our errors.
+ *
+ * Promise: neither the message nor the cause holds a password, a statement or its values. The
+ * errors of drivers hold all of these, also where they were right.
+ */
+import { isSnowflakeError, SnowflakeError } from '../../errors.js';
+import { plainCause, withoutSecrets } from '../../messages.js';
+import type { Dialect, DialectName, SqlTable } from './dialects/dialect.js';
+
+/** Where a database lies, in words, and the passwords that an answer of it may repeat. */
+export interface SqlPlace {
+  readonly text: string;
+  readonly secrets: readonly string[];
+}
+
+interface ErrorPlace {
+  readonly dialect: Pick<Dialect, 'name' | 'title'>;
+  readonly where: SqlPlace;
+  readonly table: string;
+  readonly holds: SqlTable['holds'];
+}
+
+const CREATE: Readonly<Record<SqlTable['holds'], string>> = {
+  registry:
+    'snowflake registry create --support <the URL of the support>, or run the text of ' +
+    'registryTable() as a migration',
+  counters: 'run the text of counterTable() as a migration',
+  locks:
+    'snowflake locks create --support <the URL of the locks>, or run the text of lockTable() ' +
+    'as a migration',
+};
+
+const RIGHTS: Readonly<Record<SqlTable['holds'], string>> = {
+  registry: 'SELECT, INSERT and UPDATE',
+  counters: 'SELECT, INSERT and UPDATE',
+  locks: 'SELECT, INSERT, UPDATE and DELETE',
+};
+
+/** What the errors of drivers, and of those that wrap them, carry besides a message. */
+interface DriverError {
+  readonly message?: unknown;
+  readonly code?: unknown;
+  readonly errno?: unknown;
+  /** node:sqlite. */
+  readonly errcode?: unknown;
+  readonly sqlState?: unknown;
+  readonly cause?: unknown;
+  /** TypeORM, Sequelize. */
+  readonly driverError?: unknown;
+  readonly original?: unknown;
+  /** Prisma. */
+  readonly meta?: unknown;
+  /** Node, where a name has several addresses. */
+  readonly errors?: readonly unknown[];
+}
+
+const CODES = ['code', 'errno', 'errcode', 'sqlState'] as const;
+const DEPTH_MAX = 5;
+
+/** The error and what it wraps, from the outside in. */
+function layersOf(error: unknown, depth = 0): DriverError[] {
+  if (typeof error !== 'object' || error === null || depth > DEPTH_MAX) return [];
+  const layer: DriverError = error;
+  const { cause, driverError, original, meta, errors } = layer;
+  const inner = [cause, driverError, original, meta, ...(Array.isArray(errors) ? errors : [])];
+  return [layer, ...inner.flatMap((one) => layersOf(one, depth + 1))];
+}
+
+/** Codes of the server and the driver, as texts. */
+export function codesOf(error: unknown): string[] {
+  const codes = layersOf(error).flatMap((layer) => CODES.map((name) => layer[name]));
+  return codes.filter((code) => typeof code === 'string' || typeof code === 'number').map(String);
+}
+
+/** Whether the error, or one that it wraps, says so. */
+export function isSaid(error: unknown, words: RegExp): boolean {
+  return layersOf(error).some(({ message }) => typeof message === 'string' && words.test(message));
+}
+
+export function sqlError(cause: unknown, place: ErrorPlace): SnowflakeError {
+  if (isSnowflakeError(cause)) return cause;
+  const { dialect, where, table, holds } = place;
+  const said = saidBy(cause);
+  const [name, refusal] = refusalOf(dialect.name, codesOf(cause), said);
+  const plain = withoutSecrets(said.replace(/\.+$/, ''), where.secrets);
+  const advice = refusal.advice
+    .replaceAll('{table}', table)
+    .replaceAll('{create}', CREATE[holds])
+    .replaceAll('{rights}', RIGHTS[holds])
+    .replaceAll('{holds}', holds);
+  return new SnowflakeError('STORE_UNAVAILABLE', `${where.text}: ${plain}. ${advice}`, {
+    retryable: refusal.retryable,
+    cause: plainCause(cause, where.secrets),
+    details: { where: where.text, refusal: name },
+  });
+}
+
+function saidBy(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return String(error);
+  const layers = layersOf(error);
+  const messages = layers.map(({ message }) => message);
+  const said = messages.find((message) => typeof message === 'string' && message !== '');
+  const line = typeof said === 'string' ? said.trim().split('\n')[0]! : '';
+  return line || codesOf(error)[0] || 'an error without a message';
+}
+
+const UNEXPECTED: Refusal = {
+  codes: [],
+  advice: 'The database gave an unexpected answer. See its log.',
+  retryable: true,
+};
+
+function refusalOf(
+  dialect: Dialect['name'],
+  codes: readonly string[],
+  said: string,
+): [string, Refusal] {
+  const fits = ({ codes: theirs, says }: Refusal) =>
+    theirs.some((code) => codes.includes(code)) || says?.test(said);
+  return (
+    Object.entries(REFUSALS[dialect]).find(([, refusal]) => fits(refusal)) ?? [
+      'unexpected',
+      UNEXPECTED,
+    ]
+  );
+}
+
+/*
+ * What databases and their drivers say when they refuse, and what to do.
+ *
+ * Promise: what only waiting can cure is retryable, what a person must cure is not. The first line
+ * that fits counts; `details.refusal` names it.
+ */
+
+interface Refusal {
+  /** Of the server or the driver. */
+  readonly codes: readonly string[];
+  /** For what has no code of its own. */
+  readonly says?: RegExp;
+  readonly advice: string;
+  /** False where trying again cannot help. */
+  readonly retryable: boolean;
+}
+
+const TABLE = 'The table of the {holds} does not exist. Create it: {create}.';
+const COLUMNS =
+  'The table {table} does not have the expected columns. Does it belong to something else? ' +
+  'Choose another name with the option `table` in every process.';
+const KEY =
+  'The table {table} has no primary key, as while a dump is loaded. Nothing new is written to it ' +
+  'until it has one.';
+const TABLE_RIGHTS = 'The user needs {rights} on the table {table}, and nothing else.';
+const LOGIN = 'The database refused the login. Check user and password of the support.';
+const DATABASE = 'There is no such database. Check its name in the support.';
+const PRIMARY =
+  'This server takes no writes: it is a replica, or read only. Name the primary, so that it is ' +
+  'found after a failover too.';
+const CONNECTIONS =
+  'The database takes no more connections. Raise its limit or make the pools smaller.';
+const DISK = 'The disk of the database is full. Free some space.';
+const FILE_LOST =
+  'The disk may be full or broken, or somebody deleted the -wal of the file while processes have ' +
+  'it open: then stop them all, and start them again.';
+const AWAY = 'Check that the database runs and can be reached from this host.';
+const OTHER =
+  'What listens there does not speak the protocol of this database. Check the scheme of the URL, ' +
+  'and the port.';
+const SLOW = 'The database was too slow. See what keeps it busy.';
+const TLS =
+  'The TLS handshake failed. Check that the server speaks TLS and that its certificate is valid ' +
+  'for this host. A private CA is named by sslrootcert=/path/of/ca.pem in the URL, or in a pool.';
+
+const SOCKET_WORDS =
+  'ECONNREFUSED ECONNRESET EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN ENOENT';
+const SOCKET_CODES = SOCKET_WORDS.split(' ');
+const TLS_SAYS =
+  /certificate|\bCERT_|SSL routines|wrong version number|does not support (SSL|secure)/i;
+
+const never = (codes: readonly string[], advice: string, says?: RegExp): Refusal => ({
+  codes,
+  advice,
+  retryable: false,
+  ...(says && { says }),
+});
+const later = (codes: readonly string[], advice: string, says?: RegExp): Refusal => ({
+  ...never(codes, advice, says),
+  retryable: true,
+});
+
+type Refusals = Readonly<Record<string, Refusal>>;
+
+const POSTGRES: Refusals = {
+  'no-table': never(['42P01', '3F000'], TABLE),
+  'other-table': never(['42703', '42804', '42846', '22P02', '22001'], COLUMNS),
+  'no-key': later(['42P10'], KEY),
+  permission: never(['42501'], TABLE_RIGHTS),
+  login: never(['28P01', '28000'], LOGIN, /SASL|client password must be a string/),
+  database: never(['3D000'], DATABASE),
+  replica: later(['25006'], PRIMARY),
+  'too-many-clients': later(['53300'], CONNECTIONS, /timeout exceeded when trying to connect/),
+  disk: later(['53100'], DISK),
+  slow: later(['57014'], SLOW, /query read timeout/i),
+  tls: never([], TLS, TLS_SAYS),
+  'other-server': later([], OTHER, /unexpected \w+ message from backend/i),
+  unreachable: later(
+    [...SOCKET_CODES, '57P01', '57P02', '57P03', '08000', '08003', '08006', '08P01'],
+    AWAY,
+    /connection terminated|not queryable|client was closed/i,
+  ),
+};
+
+const MYSQL: Refusals = {
+  'no-table': never(['1146', 'ER_NO_SUCH_TABLE'], TABLE),
+  'other-table': never(['1054', 'ER_BAD_FIELD_ERROR', '1364', '1366', '1406'], COLUMNS),
+  permission: never(['1142', '1143', '1044', '1370'], TABLE_RIGHTS),
+  login: never(['1045', '1698', 'ER_ACCESS_DENIED_ERROR'], LOGIN),
+  database: never(['1049', 'ER_BAD_DB_ERROR'], DATABASE),
+  replica: later(['1290', '1792', '1836', '3100'], PRIMARY),
+  'too-many-clients': later(['1040', '1203', '1226'], CONNECTIONS),
+  disk: later(['1021', '1114'], DISK),
+  slow: later(['1317', '1969', '3024', 'PROTOCOL_SEQUENCE_TIMEOUT'], SLOW),
+  tls: never(['HANDSHAKE_SSL_ERROR', 'HANDSHAKE_NO_SSL_SUPPORT'], TLS, TLS_SAYS),
+  unreachable: later(
+    [...SOCKET_CODES, 'PROTOCOL_CONNECTION_LOST', '1053', '1152', '1927', '4031'],
+    AWAY,
+    /connection is in closed state|pool is closed/i,
+  ),
+};
+
+const SQLITE: Refusals = {
+  'no-table': never([], TABLE, /no such table/i),
+  'no-key': later([], KEY, /ON CONFLICT clause does not match/i),
+  'other-table': never([], COLUMNS, /no such column|has no column/i),
+  replica: never(['SQLITE_READONLY'], 'The file or its folder is not writable.', /readonly/i),
+  file: never(
+    ['SQLITE_CANTOPEN', 'SQLITE_NOTADB', 'SQLITE_CORRUPT'],
+    'The file cannot be used as a database. Check its path, its rights and its content.',
+    /unable to open|not a database|malformed|directory does not exist/i,
+  ),
+  disk: later(['SQLITE_FULL'], DISK, /disk is full/i),
+  'disk-io': later(['SQLITE_IOERR'], FILE_LOST, /disk I\/O/i),
+};
+
+const REFUSALS: Readonly<Record<DialectName, Refusals>> = {
+  postgres: POSTGRES,
+  mysql: MYSQL,
+  sqlite: SQLITE,
+};

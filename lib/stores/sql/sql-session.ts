@@ -1,0 +1,134 @@
+/**
+ * Statements sent to one database, by the dialect that it speaks.
+ *
+ * Promise: what the server offers is asked anew after each failure; a SELECT that met a conflict
+ * is asked again, a write that met one is answered by undefined; every failure is a SnowflakeError
+ * without secrets.
+ */
+import { randomInt } from 'node:crypto';
+import { pause, systemTimers } from '../../time/timers.js';
+import type { Dialect, SqlTable, Statements } from './dialects/dialect.js';
+import type { SqlConnection } from './sql-connection.js';
+import { codesOf, sqlError } from './sql-errors.js';
+import { rowsOf, type SqlQuery, type SqlRow, type Statement } from './sql-query.js';
+
+/** A SELECT is refused by a conflict only where every statement is serializable. */
+const READ_COUNT = 10;
+const READ_PAUSE_MS = 10;
+
+export interface SqlSessionParts extends SqlTable {
+  readonly connection: SqlConnection;
+  readonly dialect: Dialect;
+}
+
+export class SqlSession {
+  // Not to be seen by whoever prints the store: a pool holds its password.
+  readonly #parts: SqlSessionParts;
+  #statements: Promise<Statements> | undefined;
+
+  constructor(parts: SqlSessionParts) {
+    this.#parts = parts;
+  }
+
+  /** The database, for messages; without a password. */
+  get where(): string {
+    return this.#parts.connection.where.text;
+  }
+
+  get place(): string {
+    const { table, namespace } = this.#parts;
+    return `${this.where}, table ${table}, namespace ${namespace}`;
+  }
+
+  readonly query: SqlQuery = (sql, params) => this.#parts.connection.query(sql, params);
+
+  run({ sql, params }: Statement): Promise<unknown> {
+    return this.query(sql, params);
+  }
+
+  /** Asks something that changes nothing. */
+  async asked<T>(ask: (statements: Statements) => Promise<T>): Promise<T> {
+    for (let count = 1; ; count++) {
+      try {
+        return await ask(await this.#prepared());
+      } catch (error) {
+        if (count === READ_COUNT || !this.#isConflict(error)) throw this.#failed(error);
+        await pause(systemTimers, randomInt(1, READ_PAUSE_MS * count));
+      }
+    }
+  }
+
+  /** Rows behind which a moment stands that may be granted by. @throws where it may not */
+  async read(
+    statementOf: (statements: Statements) => Statement,
+    isForWriting = false,
+  ): Promise<SqlRow[]> {
+    let isOutdated = false;
+    const rows = await this.asked(async (statements) => {
+      const found = rowsOf(await this.run(statementOf(statements)));
+      const [first] = found;
+      if (first === undefined) return found;
+      statements.check(first);
+      if (isForWriting) statements.checkPrimary(first);
+      isOutdated = statements.isOutdated(first);
+      return found;
+    });
+    if (!isOutdated) return rows;
+    this.#statements = undefined;
+    return this.read(statementOf, isForWriting);
+  }
+
+  /** How many rows were written; undefined where somebody else was faster. */
+  async written(statementOf: (statements: Statements) => Statement): Promise<number | undefined> {
+    const statements = await this.#prepared();
+    try {
+      return statements.writtenCount(await this.run(statementOf(statements)));
+    } catch (error) {
+      if (this.#isConflict(error)) return undefined;
+      throw this.#failed(error);
+    }
+  }
+
+  /** A statement of the operator. */
+  async ordered(sql: string): Promise<void> {
+    try {
+      await this.query(sql, []);
+    } catch (error) {
+      throw this.#error(error);
+    }
+  }
+
+  /** Whoever asks closes as well, so that an application may follow one that has closed it. */
+  reopen(): void {
+    this.#parts.connection.reopen?.();
+  }
+
+  async close(): Promise<void> {
+    await this.#parts.connection.close?.();
+  }
+
+  #isConflict(error: unknown): boolean {
+    return this.#parts.dialect.isConflict(codesOf(error));
+  }
+
+  /** Behind the same address may be another server from now on, or one with other rights. */
+  #failed(error: unknown): Error {
+    this.#statements = undefined;
+    return this.#error(error);
+  }
+
+  #error(error: unknown): Error {
+    const { connection, dialect, table, holds } = this.#parts;
+    return sqlError(error, { dialect, where: connection.where, table, holds });
+  }
+
+  #prepared(): Promise<Statements> {
+    this.#statements ??= this.#parts.dialect
+      .prepare(this.query, this.#parts)
+      .catch((error: unknown) => {
+        this.#statements = undefined;
+        throw error;
+      });
+    return this.#statements;
+  }
+}

@@ -1,0 +1,183 @@
+/**
+ * Worker ids leased from a table in a database: a front door for each way of reaching one.
+ *
+ * Promise: the application's pool is used for single statements, never inside its transactions, and
+ * is never closed.
+ */
+import { RegistrySupport, SliceInspector } from '../../registry/registry-support.js';
+import type { RegistryInspector } from '../../registry/registry-view.js';
+import type { Dialect, DialectName } from './dialects/dialect.js';
+import { MysqlDialect } from './dialects/mysql.js';
+import { PostgresDialect } from './dialects/postgres.js';
+import { SqliteDialect } from './dialects/sqlite.js';
+import {
+  mysqlPool,
+  postgresPool,
+  reachedBy,
+  refuseWithout,
+  type ByDataSource,
+  type ByQuery,
+  type MysqlPool,
+  type PostgresPool,
+} from './given-database.js';
+import { openClient, openPostgres } from './open-client.js';
+import {
+  OwnConnection,
+  sqliteHandle,
+  type SqlConnection,
+  type SqliteHandle,
+} from './sql-connection.js';
+import { checkedOptions, type SqlRegistryOptions } from './sql-options.js';
+import { SqlStore } from './sql-rows.js';
+import { parseSqlUrl, type FileUrl, type ServerUrl } from './sql-url.js';
+import { registryTable } from './tables.js';
+/** Where the registry is kept by a pool of pg. */
+export interface PostgresSupportOptions extends SqlRegistryOptions {
+  /** A `Pool` of pg, PGlite, or whatever has the same `query(text, values)`. */
+  readonly pool: PostgresPool;
+}
+
+/** Where the registry is kept by a pool of mysql2. */
+export interface MysqlSupportOptions extends SqlRegistryOptions {
+  /** A pool of mysql2, or whatever has the same `execute(text, values)`. */
+  readonly pool: MysqlPool;
+}
+
+/** Where the registry is kept by a handle of SQLite. */
+export interface SqliteSupportOptions extends SqlRegistryOptions {
+  /** A handle of better-sqlite3, libsql or node:sqlite. */
+  readonly database: SqliteHandle;
+}
+
+/** Where the registry is kept by a TypeORM DataSource. */
+export interface DataSourceSupportOptions extends SqlRegistryOptions, ByDataSource {}
+
+/** Where the registry is kept by a function that runs SQL. */
+export interface QuerySupportOptions extends SqlRegistryOptions, ByQuery {}
+
+/**
+ * Worker ids leased from PostgreSQL, for the option `support`.
+ *
+ * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
+ * @example
+ * ```ts
+ * import { Pool } from 'pg';
+ * import { SnowflakeModule } from 'nestjs-snowflake';
+ * import { postgresSupport } from 'nestjs-snowflake/sql';
+ *
+ * const pool = new Pool({ host: 'localhost', database: 'shop' });
+ * SnowflakeModule.forRoot({ support: postgresSupport({ pool, namespace: 'shop' }) });
+ * ```
+ */
+export function postgresSupport(options: PostgresSupportOptions): RegistrySupport {
+  refuseWithout(options, 'pool', 'query');
+  return supportOf('postgres', postgresPool(options.pool), options);
+}
+
+/**
+ * Worker ids leased from MariaDB or MySQL, for the option `support`.
+ *
+ * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
+ * @example
+ * ```ts
+ * import { createPool } from 'mysql2/promise';
+ * import { SnowflakeModule } from 'nestjs-snowflake';
+ * import { mysqlSupport } from 'nestjs-snowflake/sql';
+ *
+ * const pool = createPool({ host: 'localhost', user: 'shop', database: 'shop' });
+ * SnowflakeModule.forRoot({ support: mysqlSupport({ pool, namespace: 'shop' }) });
+ * ```
+ */
+export function mysqlSupport(options: MysqlSupportOptions): RegistrySupport {
+  refuseWithout(options, 'pool', 'execute');
+  return supportOf('mysql', mysqlPool(options.pool), options);
+}
+
+/**
+ * Worker ids leased from a file of SQLite, for the processes of one host.
+ *
+ * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
+ */
+export function sqliteSupport(options: SqliteSupportOptions): RegistrySupport {
+  refuseWithout(options, 'database', 'prepare');
+  return supportOf('sqlite', sqliteHandle(options.database), options);
+}
+
+/**
+ * Worker ids leased by way of a DataSource of TypeORM, or of any function that runs a statement.
+ *
+ * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
+ */
+export function sqlSupport(
+  options: DataSourceSupportOptions | QuerySupportOptions,
+): RegistrySupport {
+  const { dialect, connection } = reachedBy(options);
+  return supportOf(dialect, connection, options);
+}
+
+function supportOf(
+  dialect: DialectName,
+  connection: SqlConnection,
+  options: SqlRegistryOptions,
+): RegistrySupport {
+  return new RegistrySupport(storeOf(dialect, connection, options));
+}
+
+/*
+ * From options and a way to the database to the store, and from a URL to all of it.
+ *
+ * Promise: options are checked before anything is opened.
+ */
+
+const DIALECTS: Readonly<Record<DialectName, (serverSql?: string) => Dialect>> = {
+  postgres: (serverSql) => new PostgresDialect(serverSql),
+  mysql: (serverSql) => new MysqlDialect(serverSql),
+  sqlite: (serverSql) => new SqliteDialect(serverSql),
+};
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function storeOf(
+  name: DialectName,
+  connection: SqlConnection,
+  options: SqlRegistryOptions,
+): SqlStore {
+  const { serverSql, ...checked } = checkedOptions(options, name !== 'sqlite');
+  return new SqlStore({ ...checked, connection, dialect: dialectOf(name, serverSql) });
+}
+
+export function dialectOf(name: DialectName, serverSql?: string): Dialect {
+  return DIALECTS[name](serverSql);
+}
+
+/** The support a URL names. @throws SnowflakeError CONFIG_INVALID */
+export function supportFromUrl(url: string): RegistrySupport {
+  return new RegistrySupport(storeOfUrl(url));
+}
+
+/** The registry a URL names, for an operator. @throws SnowflakeError CONFIG_INVALID */
+export function inspectorFromUrl(url: string): RegistryInspector {
+  const { dialect, options } = parseSqlUrl(url);
+  const { table, namespace } = checkedOptions(options);
+  const store = storeOfUrl(url);
+  const text = registryTable(dialect, table);
+  const inspector = new SliceInspector(store, store.where, `${table}, namespace ${namespace}`);
+  return Object.assign(inspector, { preparation: { text, run: () => store.run(text) } });
+}
+
+function storeOfUrl(url: string): SqlStore {
+  const parsed = parseSqlUrl(url);
+  return storeOf(parsed.dialect, connectionOfUrl(parsed), parsed.options);
+}
+
+export function connectionOfUrl(url: ServerUrl | FileUrl): SqlConnection {
+  const listen = url.dialect === 'postgres' ? () => openPostgres(url) : undefined;
+  return new OwnConnection(placeOfUrl(url), () => openClient(url), listen);
+}
+
+function placeOfUrl(url: ServerUrl | FileUrl) {
+  if (url.dialect === 'sqlite') return { text: `SQLite in ${url.path}`, secrets: [] };
+  const { dialect, host, port, database, password } = url;
+  const title = dialect === 'postgres' ? 'PostgreSQL' : 'MySQL';
+  const text = `${title} at ${host}:${port}, database ${database}`;
+  return { text, secrets: password === undefined ? [] : [password] };
+}

@@ -1,0 +1,126 @@
+/**
+ * What a case of the contract of counters works with: a store with nothing in it, clients of it,
+ * the store's clock, and what the user's test runner calls `expect`.
+ */
+import type {
+  ClockTake,
+  CounterStore,
+  DenseTake,
+  TakeAnswer,
+  TakeGrant,
+  TakeRequest,
+} from '../counters/counter-store.js';
+import { pause, systemTimers } from '../time/timers.js';
+import type { ClockControl, Expect, LossControl } from './contract/bench.js';
+
+/** What a case needs besides a store. */
+export type CounterNeed = 'clock' | 'losses' | 'giveBack' | 'create' | 'counters';
+
+export interface CounterCase {
+  /** The property, in words. */
+  readonly name: string;
+  readonly needs: readonly CounterNeed[];
+  readonly run: (bench: CounterBench) => Promise<void>;
+}
+
+/** What the contract of a counter store needs from its test. */
+export interface CounterBenchParts {
+  readonly expect: Expect;
+  /** A store whose counters are those of every other one made for the same name. */
+  readonly createStore: (name: string) => CounterStore | Promise<CounterStore>;
+  readonly clockControl?: ClockControl | undefined;
+  readonly lossControl?: LossControl | undefined;
+}
+
+const TRIES_MAX = 200;
+
+/** What clients ask for unless a case says otherwise. */
+export const DENSE = {
+  kind: 'dense',
+  counter: 'order',
+  count: 10n,
+  have: 0n,
+  skip: 1000n,
+} as const;
+export const CLOCK = {
+  kind: 'clock',
+  counter: 'event',
+  count: 10n,
+  have: 0n,
+  perMs: 1024,
+  aheadMs: 1000,
+} as const;
+
+export class CounterBench {
+  readonly expect: Expect;
+  private made: CounterStore | undefined;
+
+  constructor(
+    private readonly parts: CounterBenchParts,
+    private readonly name: string,
+  ) {
+    this.expect = parts.expect;
+  }
+
+  /** The store as most cases use it. */
+  async store(): Promise<CounterStore> {
+    return (this.made ??= await this.another());
+  }
+
+  /** The same counters, as another process sees them. */
+  async another(): Promise<CounterStore> {
+    return this.parts.createStore(this.name);
+  }
+
+  get nowMs(): number {
+    return this.parts.clockControl!.now();
+  }
+
+  /** Where the time cannot be set it has to go by. */
+  async advance(ms: number): Promise<void> {
+    const { clockControl } = this.parts;
+    await (clockControl === undefined ? pause(systemTimers, ms) : clockControl.advance(ms));
+  }
+
+  async happen(loss: keyof LossControl): Promise<void> {
+    await this.parts.lossControl![loss](this.name);
+  }
+
+  dense(changes: Partial<DenseTake> = {}): Promise<TakeAnswer> {
+    return this.asked({ ...DENSE, ...changes });
+  }
+
+  clock(changes: Partial<ClockTake> = {}): Promise<TakeAnswer> {
+    return this.asked({ ...CLOCK, ...changes });
+  }
+
+  /** Asks until there is a grant, waiting as long as each answer says. */
+  async granted(ask: () => Promise<TakeAnswer>): Promise<TakeGrant> {
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const answer = await ask();
+      if (answer.status !== 'wait') return grantIn(answer);
+      this.expect(answer.waitMs).toBeGreaterThanOrEqual(1);
+      await this.advance(answer.waitMs);
+    }
+    throw new Error(`Nothing was granted although ${TRIES_MAX} waits were kept.`);
+  }
+
+  /** A grant of a dense counter that begins at 1 where there is none. */
+  begun(changes: Partial<DenseTake> = {}): Promise<TakeGrant> {
+    return this.granted(() => this.dense({ startAt: 1n, ...changes }));
+  }
+
+  follows(earlier: TakeGrant, later: TakeGrant): void {
+    this.expect(later.first >= earlier.end).toEqual(true);
+  }
+
+  private async asked(request: TakeRequest): Promise<TakeAnswer> {
+    return (await this.store()).take(request);
+  }
+}
+
+/** The grant, or an error that says what was answered instead. */
+function grantIn(answer: TakeAnswer): TakeGrant {
+  if (answer.status === 'ok') return answer;
+  throw new Error(`Expected positions to be granted, got ${JSON.stringify(answer)}.`);
+}

@@ -1,0 +1,188 @@
+/**
+ * The only place that waits: timers through a port, so that tests move the time and never sleep.
+ * No timer has to fire for ids to stay unique. A repeated one does not keep a process alive; a
+ * wait does.
+ */
+/** Opaque to everybody but the port that made it. */
+export type TimerHandle = unknown;
+
+/** Where all timers of the library come from: those of Node by default, SettableTime in tests. */
+export interface Timers {
+  after(ms: number, run: () => void): TimerHandle;
+  every(ms: number, run: () => void): TimerHandle;
+  cancel(timer: TimerHandle): void;
+}
+
+export const systemTimers: Timers = {
+  after: (ms, run) => setTimeout(run, ms),
+  every: (ms, run) => setInterval(run, ms).unref(),
+  cancel: (timer) => clearTimeout(timer as NodeJS.Timeout),
+};
+
+/** The next turn of the event loop: every promise that can go on has done so by then. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Resolves after `ms`, or rejects with the signal's reason when it is aborted first. */
+export function pause(timers: Timers, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const abort = () => {
+      timers.cancel(timer);
+      reject(signal!.reason as Error);
+    };
+    const timer = timers.after(ms, () => {
+      signal?.removeEventListener('abort', abort);
+      resolve();
+    });
+    signal?.addEventListener('abort', abort, { once: true });
+  });
+}
+
+/*
+ * A time limit for a promise.
+ *
+ * Promise: no timer is left running, and what the promise does afterwards is no unhandled error.
+ */
+
+interface Limit<T> {
+  readonly ms: number;
+  readonly timers: Timers;
+  /** What stands for the answer when the time is over; may throw. */
+  over(): T;
+}
+
+export async function withinLimit<T>(asked: Promise<T>, limit: Limit<T>): Promise<T> {
+  const { timers, ms } = limit;
+  let timer: unknown;
+  const late = new Promise<T>((resolve, reject) => {
+    timer = timers.after(ms, () => {
+      // In the turn of the timer: an answer that comes after it must not win.
+      try {
+        resolve(limit.over());
+      } catch (error) {
+        reject(error as Error);
+      }
+    });
+  });
+  try {
+    return await Promise.race([asked, late]);
+  } finally {
+    timers.cancel(timer);
+  }
+}
+
+/*
+ * Waits for something for a while, and under a signal.
+ *
+ * Promise: no timer and no listener is left, and what is waited for is told when nobody waits any
+ * more.
+ */
+
+interface WaitLimits {
+  readonly ms: number;
+  readonly timers: Timers;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * @param begin is given a signal that is aborted when the waiting ends
+ * @returns whether it came in time; rejects with the reason of the signal
+ */
+export async function comesWithin(
+  begin: (signal: AbortSignal) => Promise<unknown>,
+  { ms, timers, signal }: WaitLimits,
+): Promise<boolean> {
+  signal.throwIfAborted();
+  const over = new AbortController();
+  const end = () => over.abort(signal.reason);
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    const late = pause(timers, ms, over.signal).then(() => false);
+    const came = (async () => begin(over.signal))().then(() => true);
+    const isInTime = await Promise.race([came, late]);
+    signal.throwIfAborted();
+    return isInTime;
+  } finally {
+    signal.removeEventListener('abort', end);
+    // Without a reason an error would be made for it, with its stack.
+    over.abort(null);
+  }
+}
+
+/**
+ * How long to wait before the store is asked again: full jitter over a span that doubles, so that a
+ * fleet does not come back all at once.
+ */
+const FIRST_MS = 100;
+const LAST_MS = 2000;
+
+export class RetryDelay {
+  private spanMs: number;
+
+  constructor(
+    private readonly random: () => number,
+    private readonly firstMs = FIRST_MS,
+    private readonly lastMs = LAST_MS,
+  ) {
+    this.spanMs = firstMs;
+  }
+
+  /** @param spanMs another span for this time */
+  next(spanMs = this.spanMs): number {
+    this.spanMs = Math.min(this.lastMs, this.spanMs * 2);
+    return Math.ceil(this.random() * spanMs);
+  }
+
+  reset(): void {
+    this.spanMs = this.firstMs;
+  }
+}
+
+/**
+ * Callers that wait under a signal.
+ *
+ * Promise: a signal is listened to once, however many callers wait under it, and no longer than one
+ * of them does.
+ */
+interface UnderSignal {
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface Listened<C> {
+  readonly callers: Set<C>;
+  stopListening(): void;
+}
+
+export class BySignal<C extends UnderSignal> {
+  private readonly listened = new Map<AbortSignal, Listened<C>>();
+
+  constructor(private readonly giveUp: (caller: C, reason: unknown) => void) {}
+
+  add(caller: C): void {
+    if (caller.signal !== undefined) this.under(caller.signal).callers.add(caller);
+  }
+
+  remove(caller: C): void {
+    const known = caller.signal && this.listened.get(caller.signal);
+    known?.callers.delete(caller);
+    if (known?.callers.size === 0) known.stopListening();
+  }
+
+  private under(signal: AbortSignal): Listened<C> {
+    const known = this.listened.get(signal);
+    if (known !== undefined) return known;
+    const callers = new Set<C>();
+    const abort = () => {
+      for (const caller of callers) this.giveUp(caller, signal.reason);
+    };
+    const stopListening = () => {
+      this.listened.delete(signal);
+      signal.removeEventListener('abort', abort);
+    };
+    signal.addEventListener('abort', abort);
+    this.listened.set(signal, { callers, stopListening });
+    return { callers, stopListening };
+  }
+}

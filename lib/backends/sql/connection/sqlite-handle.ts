@@ -2,8 +2,8 @@
  * A handle of better-sqlite3, libsql or node:sqlite, which answers at once.
  *
  * Promise: nothing is written while the application has a transaction open on the same handle: it
- * could roll back what was leased. That is asked in the same turn, and the call comes again. What is
- * answered as written is committed.
+ * could roll back what was leased. That is asked in the same turn, and the call comes again. What
+ * is answered as written is committed.
  */
 import { SnowflakeError } from '../../../errors.js';
 import type { SqlParameter } from '../sql-query.js';

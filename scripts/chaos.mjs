@@ -12,6 +12,7 @@ import { MISTAKES } from '../test/chaos/mistakes/mistakes.mjs';
 import { runMistakes, verdictsOfMistakes } from '../test/chaos/mistakes/run-mistakes.mjs';
 import { unpackLibrary } from '../test/chaos/packed.mjs';
 import { controlVerdictOf, foundOf, reportText, verdictOf } from '../test/chaos/report.mjs';
+import { KEY_PUT_BACK, ofPutBack } from '../test/chaos/put-back.mjs';
 import { RULES } from '../test/chaos/rules.mjs';
 import { runTopology } from '../test/chaos/run-topology.mjs';
 import { STORES } from '../test/chaos/stores/stores.mjs';
@@ -22,6 +23,7 @@ const OF_REDIS = {
   standalone: [Standalone, 2],
   sentinel: [Sentinel, 1],
   cluster: [Cluster, 1],
+  'put-back': [ofPutBack(Standalone, KEY_PUT_BACK), 1],
   clock: [ClockedRedis, 1],
   'clock-seldom': [SeldomRenewed, 1],
 };
@@ -63,6 +65,7 @@ const HELP = `Usage: npm run chaos -- [options]
                        ${Object.keys(LOCKS).join(', ')}
   --seconds 120        how long, all topologies together; each mistake ends by itself
   --seed 1             decides the order of the faults
+  --fault 'put back'   only faults of the store that are named so, beside those of processes
   --break floor        take a rule out of the packed library: what it keeps from happening must
                        then be found; rules: ${namesOf(RULES).join(', ')}
   --json <file>        write the result as JSON, too
@@ -77,6 +80,7 @@ const { values } = parseArgs({
     locks: { type: 'string' },
     topology: { type: 'string' },
     seed: { type: 'string', default: String(process.pid) },
+    fault: { type: 'string', default: '' },
     break: { type: 'string' },
     json: { type: 'string' },
     help: { type: 'boolean', default: false },
@@ -129,7 +133,13 @@ async function attack(/** @type {number} */ round) {
     const part = (seconds * weightOf(name)) / whole;
     console.log(`[chaos] ${name} for ${part} s`);
     results.push(
-      await runTopology({ topology: new Topology(own), folder: own, app, seconds: part, random }),
+      await runTopology({
+        topology: Object.assign(new Topology(own), { faultWords: values.fault }),
+        folder: own,
+        app,
+        seconds: part,
+        random,
+      }),
     );
   }
   return results;

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
 import type { Pool } from 'pg';
@@ -22,6 +22,7 @@ import {
 } from '../../lib/stores/sql/index.js';
 import { POSTGRES_DURABLY } from '../../lib/stores/sql/dialects/postgres.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import { sqliteHandle } from '../../lib/stores/sql/sql-connection.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import { failureOf, request } from './redis-lab.js';
@@ -330,5 +331,30 @@ describe('a SQLite handle', () => {
     await newcomer.close();
     database.close();
     rmSync(folder, { recursive: true });
+  });
+});
+
+describe('a file of SQLite that others write to', () => {
+  it('has what was answered as written, also after a write that found it locked', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'snowflake-locked-')), 'shop.db');
+    const [own, other] = [new Database(path), new Database(path)];
+    own.exec('CREATE TABLE written (number int)');
+    const { query } = sqliteHandle(own);
+    const write = () => query('INSERT INTO written VALUES (1) RETURNING 1', []);
+    const count = () => other.prepare('SELECT count(*) AS rows FROM written').all();
+    other.exec('BEGIN IMMEDIATE');
+    await expect(write()).rejects.toMatchObject({ code: 'SQLITE_BUSY' });
+    other.exec('COMMIT');
+    await write();
+    expect(count()).toEqual([{ rows: 1 }]);
+    // Whoever reads keeps others from committing.
+    other.exec('BEGIN');
+    count();
+    await expect(write()).rejects.toMatchObject({ code: 'SQLITE_BUSY' });
+    other.exec('COMMIT');
+    expect(count()).toEqual([{ rows: 1 }]);
+    await write();
+    expect(count()).toEqual([{ rows: 2 }]);
+    rmSync(dirname(path), { recursive: true });
   });
 });

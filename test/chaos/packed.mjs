@@ -10,13 +10,14 @@ import { packedLibrary } from '../support/packed-library.mjs';
 import { takeOut } from './rules.mjs';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const PEERS = ['@nestjs', 'ioredis', 'mysql2', 'pg', 'reflect-metadata', 'rxjs'];
+const PEERS = ['@nestjs', 'ioredis', 'libsql', 'mysql2', 'pg', 'reflect-metadata', 'rxjs'];
 /** What runs in the processes under attack. */
 const PROCESSES = [
   'processes/living.mjs',
   'processes/worker.mjs',
   'processes/number-worker.mjs',
   'processes/lock-worker.mjs',
+  'processes/gapless-worker.mjs',
   'processes/highest-number.mjs',
   'mistakes/process.mjs',
 ];

@@ -171,6 +171,7 @@ async function untilLeased({ fleet }, leaseCount, { grantMs }) {
 /** One after the other from a shuffled deck. @param {Fault['level']} level @param {World} world */
 function dealer(level, world) {
   const known = faultsOf(world.topology).filter((fault) => fault.level === level);
+  if (known.length === 0) throw new Error(`${world.topology.name} has no fault of that name.`);
   /** @type {Fault[]} */
   let deck = [];
   return () => {
@@ -192,12 +193,13 @@ async function happened(fault, world, /** @type {Entry[]} */ log) {
 }
 
 /** @returns {readonly Fault[]} those that all can have, and its own */
-const faultsOf = (/** @type {any} */ { name, hasOneClock = false, faults = [] }) => [
-  ...FAULTS.filter(({ only }) => only === undefined || only.includes(name)).filter(
-    ({ setsOneClock = false }) => !(setsOneClock && hasOneClock),
-  ),
-  ...faults,
-];
+const faultsOf = (/** @type {any} */ { name, hasOneClock = false, faults = [], faultWords = '' }) =>
+  [
+    ...FAULTS.filter(({ only }) => only === undefined || only.includes(name)).filter(
+      ({ setsOneClock = false }) => !(setsOneClock && hasOneClock),
+    ),
+    ...faults,
+  ].filter((fault) => fault.level === 'process' || fault.name.includes(faultWords));
 
 /** @returns {Fault[]} */
 const cardsOf = (/** @type {Fault} */ fault) => Array(fault.cardCount ?? 1).fill(fault);

@@ -11,6 +11,7 @@ import { Redis } from 'ioredis';
 import { freePort } from '../../scripts/servers/free-port.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { NETWORK_FAULTS } from './network-faults.mjs';
+import { forgetLease } from './stores/forgotten-lease.mjs';
 import { Proxy } from './proxy.mjs';
 import { RedisNode } from './redis-node.mjs';
 import { until } from './until.mjs';
@@ -28,10 +29,15 @@ export class Standalone {
   name = 'standalone';
   faults = NETWORK_FAULTS;
   quarantineMs = 0;
+  forgetful = forgetLease;
   proxy = new Proxy();
 
   constructor(/** @type {string} */ folder) {
     this.node = new RedisNode(join(folder, 'redis'));
+  }
+
+  get key() {
+    return REGISTRY;
   }
 
   async start() {

@@ -108,12 +108,14 @@ export class OwnConnection implements SqlConnection {
  * A handle of better-sqlite3, libsql or node:sqlite, which answers at once.
  *
  * Promise: nothing is written while the application has a transaction open on the same handle: it
- * could roll back what was leased. That is asked in the same turn, and the call comes again.
+ * could roll back what was leased. That is asked in the same turn, and the call comes again. What
+ * is answered as written is committed.
  */
 
 /** `Database` of better-sqlite3 or libsql, `DatabaseSync` of node:sqlite. */
 export interface SqliteHandle {
   prepare(sql: string): { all(...params: SqlParameter[]): unknown };
+  exec(sql: string): unknown;
   /** better-sqlite3, libsql. */
   readonly inTransaction?: boolean | undefined;
   /** node:sqlite of Node 22.16 and 24. */
@@ -141,8 +143,27 @@ export function queryOf(handle: SqliteHandle) {
         { code: 'SQLITE_BUSY' },
       );
     }
-    return handle.prepare(sql).all(...params);
+    const run = () => handle.prepare(sql).all(...params);
+    return READS.test(sql) ? run() : committed(handle, run);
   };
+}
+
+const READS = /^\s*(SELECT|PRAGMA)\b/i;
+
+/**
+ * A statement that finds the file locked stays open in libsql until it is collected as garbage, and
+ * as long as it does the next one is answered, but not committed. Only exec() leaves none open.
+ */
+function committed<T>(handle: SqliteHandle, write: () => T): T {
+  handle.exec('BEGIN IMMEDIATE');
+  try {
+    const answer = write();
+    handle.exec('COMMIT');
+    return answer;
+  } catch (error) {
+    if (isInTransaction(handle) === true) handle.exec('ROLLBACK');
+    throw error;
+  }
 }
 
 function isInTransaction({ inTransaction, isTransaction }: SqliteHandle): boolean | undefined {

@@ -8,25 +8,30 @@ import { join } from 'node:path';
 import { FAULTS } from '../faults.mjs';
 import { KeptRedis } from '../kept-redis.mjs';
 import { NETWORK_FAULTS } from '../network-faults.mjs';
-import { POSTGRES_FAULTS } from '../stores/postgres.mjs';
+import { KEY_PUT_BACK, ofPutBack } from '../put-back.mjs';
+import { Mariadb, MARIADB_FAULTS } from '../stores/mariadb.mjs';
+import { Postgres, POSTGRES_FAULTS } from '../stores/postgres.mjs';
 import { ofLedBack, PostgresStandby, STANDBY_FAULTS } from '../stores/postgres-standby.mjs';
 import { isRemoved, ran, storeFault } from '../stores/store-fault.mjs';
 import { NEWCOMER_FIRST, SURVIVORS_FIRST, THERE_AND_BACK } from '../there-and-back.mjs';
 import { Cluster, NAMESPACE, Sentinel } from '../topologies.mjs';
 import { until } from '../until.mjs';
 import { FEW, FILE_FAULTS } from './file-faults.mjs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { forgetGrants } from './forgotten-grants.mjs';
 import { highestNumber } from '../processes/highest-number.mjs';
 
 /** @typedef {{ app: string, files: string }} Place the library, and what is written down */
 
-const COUNTER = 'order';
+const [COUNTER, TABLE] = ['order', 'snowflake_counters'];
 const CLI = 'node_modules/nestjs-snowflake/dist/esm/cli/main.js';
 /** As nestjs-snowflake/sql makes it. */
 const CREATE =
-  `CREATE TABLE snowflake_counters (namespace varchar(128) NOT NULL, ` +
+  `CREATE TABLE ${TABLE} (namespace varchar(128) NOT NULL, ` +
   `counter varchar(128) NOT NULL, version bigint NOT NULL, next bigint NOT NULL, ` +
   `data text NOT NULL, PRIMARY KEY (namespace, counter))`;
+
+const CREATE_MARIADB = `${CREATE} ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`;
 
 /** Small steps, so that what is in hand lasts a moment and segments change hands all the time. */
 const STEPS = { counter: COUNTER, lastsMs: 1000, stepMin: 100, stepMax: 500 };
@@ -34,6 +39,8 @@ const STEPS = { counter: COUNTER, lastsMs: 1000, stepMin: 100, stepMax: 500 };
 const SKIP = 50_000;
 /** As long as a server may go on that lost its place. */
 const WINDOW_MS = 4000;
+/** So long a primary goes on whose standby hears nothing. */
+const CUT_OFF_MS = 1500;
 
 /** @type {import('../pace.mjs').Pace} */
 const PACE = {
@@ -51,7 +58,7 @@ const settingsOf = (/** @type {object} */ store, hasTable = false, terms = {}) =
 });
 
 const shared = (/** @type {string[]} */ ...names) =>
-  [...FAULTS, ...POSTGRES_FAULTS].filter(({ name }) => names.includes(name));
+  [...FAULTS, ...POSTGRES_FAULTS, ...MARIADB_FAULTS].filter(({ name }) => names.includes(name));
 
 const REDIS_FAULTS = [
   storeFault('redis with an older append-only file', (topology, world) =>
@@ -82,7 +89,7 @@ const TAKEN_OVER = storeFault('cluster takeover without the last segments', (top
 
 const DELETED = storeFault('counters deleted, then begun above the table', ({ node }) =>
   isRemoved(async () => {
-    const rows = await node.sql(`DELETE FROM snowflake_counters RETURNING 1`);
+    const rows = await node.sql(`DELETE FROM ${TABLE} RETURNING 1`);
     return rows.length;
   }),
 );
@@ -106,6 +113,7 @@ class Redis extends KeptRedis {
   name = 'counters in redis';
   pace = PACE;
   settings = settingsOf({});
+  forgetful = forgetGrants;
   faults = [
     ...shared('redis restarted with data', 'redis SIGSTOP'),
     ...REDIS_FAULTS,
@@ -183,7 +191,7 @@ class RedisClusterLedBack extends RedisCluster {
   toleratesTwice = true;
 }
 
-class Postgres extends PostgresStandby {
+class PostgresByStandby extends PostgresStandby {
   worker = 'number-worker.mjs';
   grants = 'segments';
   name = 'counters in postgres with a standby';
@@ -198,6 +206,67 @@ class Postgres extends PostgresStandby {
     DELETED,
     ...NETWORK_FAULTS,
   ];
+}
+
+/** One server without a standby. @param {new (folder: string) => any} Server */
+const ofTable = (Server, name, create, faults) =>
+  class extends Server {
+    worker = 'number-worker.mjs';
+    grants = 'segments';
+    name = `counters in ${name}`;
+    create = create;
+    table = TABLE;
+    pace = { ...PACE, callTimeoutMs: 1500 };
+    settings = settingsOf({ failoverWindowMs: WINDOW_MS - 500, clockDifferenceMs: 500 }, true);
+    forgetful = forgetGrants;
+    faults = [...shared(...faults.map((what) => `${name} ${what}`)), DELETED, ...NETWORK_FAULTS];
+  };
+
+const OF_TABLES = ['kill -9', 'SIGSTOP', 'settings changed', 'dump loaded while it runs'];
+
+/** As nestjs-snowflake/sql makes it, and the rows that the numbers are for. */
+const CREATE_SERIES =
+  `CREATE TABLE snowflake_series (series varchar(128) NOT NULL, period varchar(16) NOT NULL, ` +
+  `next bigint NOT NULL, PRIMARY KEY (series, period)); CREATE TABLE invoice (number text)`;
+
+/** What the primary acknowledges is on its disk alone. */
+class Gapless extends PostgresStandby {
+  worker = 'gapless-worker.mjs';
+  grants = 'commits';
+  name = 'a gapless series in postgres with an asynchronous standby';
+  create = CREATE_SERIES;
+  pace = { ...PACE, callTimeoutMs: 1500 };
+  settings = {};
+  toleratesTwice = true;
+  faults = [
+    ...STANDBY_FAULTS,
+    ...shared('postgres kill -9', 'postgres SIGSTOP'),
+    ...NETWORK_FAULTS,
+  ];
+
+  /** Every commit counts, so that no moment is worse than others. */
+  forgetful = async (_, { keep, forget }) => {
+    await keep();
+    await sleep(CUT_OFF_MS);
+    await forget();
+    return true;
+  };
+}
+
+/** What it acknowledges is on the standby as well. */
+class GaplessSynchronous extends Gapless {
+  name = 'a gapless series in postgres with a synchronous standby';
+  toleratesTwice = false;
+
+  async start() {
+    const url = await super.start();
+    // The standby needs it too: once it is the primary, another one follows it.
+    for (const node of this.nodes) {
+      await node.sql(`ALTER SYSTEM SET synchronous_standby_names = '*'`);
+      await node.sql('SELECT pg_reload_conf()');
+    }
+    return url;
+  }
 }
 
 /** Taken ahead, so that a loss finds ids in hand. */
@@ -241,6 +310,11 @@ export const COUNTERS = {
   'cluster-led-back': RedisClusterLedBack,
   ids: RedisIds,
   'ids-by-sentinel': RedisIdsBySentinel,
-  'postgres-standby': Postgres,
-  'postgres-led-back': ofLedBack(Postgres),
+  'redis-put-back': ofPutBack(Redis, KEY_PUT_BACK),
+  postgres: ofTable(Postgres, 'postgres', CREATE, OF_TABLES),
+  mariadb: ofTable(Mariadb, 'mariadb', CREATE_MARIADB, [...OF_TABLES, 'flushes no more, killed']),
+  'postgres-standby': PostgresByStandby,
+  'postgres-led-back': ofLedBack(PostgresByStandby),
+  gapless: GaplessSynchronous,
+  'gapless-asynchronous': Gapless,
 };

@@ -61,6 +61,7 @@ const ofLocks = (Server) =>
 const ofTable = (Server) =>
   class extends ofLocks(Server) {
     table = TABLE;
+    forgetful = forgetGrants;
 
     keep() {
       return this.node.backup();
@@ -151,6 +152,7 @@ class PostgresLocks extends ofTable(Postgres) {
   faults = [
     ...shared('postgres kill -9', 'postgres SIGSTOP', 'postgres backend killed'),
     ...shared('postgres connections ended', 'postgres rights taken away'),
+    ...shared('postgres dump loaded while it runs'),
     ...OF_TABLES,
     ...NETWORK_FAULTS,
   ];
@@ -168,7 +170,7 @@ class MariadbLocks extends ofTable(Mariadb) {
   create = CREATE_MARIADB;
   faults = [
     ...shared('mariadb kill -9', 'mariadb SIGSTOP', 'mariadb connections killed'),
-    ...shared('mariadb rights taken away'),
+    ...shared('mariadb rights taken away', 'mariadb dump loaded while it runs'),
     ...OF_TABLES,
     ...NETWORK_FAULTS,
   ];

@@ -9,6 +9,7 @@ import { SnowflakeModule } from 'nestjs-snowflake';
 import { redisCounters, redisIds } from 'nestjs-snowflake/redis';
 import { segments } from 'nestjs-snowflake/segments';
 import { sqlCounters } from 'nestjs-snowflake/sql';
+import { createPool } from 'mysql2/promise';
 import { Pool } from 'pg';
 import { highestNumber } from './highest-number.mjs';
 import { keep, live, monotonicMs, report, tell } from './living.mjs';
@@ -64,6 +65,10 @@ function tellGrants({ countByAnswer: { ok = 0 } }) {
 
 function storeOf(options) {
   if (ADDRESS.startsWith('redis')) return redisCounters({ redis: ADDRESS, ...options });
+  if (ADDRESS.startsWith('mysql')) {
+    const pool = createPool({ uri: ADDRESS, connectionLimit: 2, connectTimeout: 1000 });
+    return sqlCounters({ pool, dialect: 'mysql', ...options });
+  }
   const pool = new Pool({
     connectionString: ADDRESS,
     // By which the operator finds its connections.

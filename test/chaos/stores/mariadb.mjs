@@ -7,7 +7,7 @@ import { STORE_PACE } from '../pace.mjs';
 import { Proxy } from '../proxy.mjs';
 import { forgetLease } from './forgotten-lease.mjs';
 import { MariadbNode } from './mariadb-node.mjs';
-import { isRemoved, rightsTaken, storeFault } from './store-fault.mjs';
+import { isRemoved, loadDump, rightsTaken, storeFault } from './store-fault.mjs';
 
 const TABLE = 'snowflake_registry';
 const CREATE =
@@ -48,6 +48,7 @@ export const MARIADB_FAULTS = [
   storeFault('mariadb from an old copy', ({ node }, world) =>
     forgetLease(world, { keep: () => node.backup(), forget: () => node.restore() }),
   ),
+  storeFault('mariadb dump loaded while it runs', loadDump),
   storeFault('mariadb settings changed', async ({ node }) => {
     const set = ['innodb_flush_log_at_trx_commit', 'sync_binlog', 'time_zone', 'sql_mode'];
     const to = { innodb_flush_log_at_trx_commit: 1, sync_binlog: 1, time_zone: "'+05:45'" };
@@ -62,6 +63,19 @@ export const MARIADB_FAULTS = [
     for (const [name, value] of Object.entries(before)) {
       await node.sql(`SET GLOBAL ${name} = ${value}`);
     }
+  }),
+  storeFault('mariadb flushes no more, killed', async ({ node, forgetful }, world) => {
+    const set = (/** @type {number} */ value) =>
+      node.sql(`SET GLOBAL innodb_flush_log_at_trx_commit = ${value}`);
+    await set(1);
+    await sleep(1500);
+    return forgetful(world, {
+      keep: () => set(0),
+      async forget() {
+        await node.kill();
+        await node.start();
+      },
+    });
   }),
   storeFault('mariadb rights taken away', ({ node, table }) => rightsTaken(node, rightsOn(table))),
   storeFault('mariadb connection killed', async ({ node }) => {
@@ -92,6 +106,7 @@ export class Mariadb {
   name = 'mariadb';
   create = CREATE;
   table = TABLE;
+  forgetful = forgetLease;
   quarantineMs = 0;
   pace = STORE_PACE;
   faults = [...MARIADB_FAULTS, ...NETWORK_FAULTS];

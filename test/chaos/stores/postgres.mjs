@@ -7,7 +7,7 @@ import { STORE_PACE } from '../pace.mjs';
 import { Proxy } from '../proxy.mjs';
 import { forgetLease } from './forgotten-lease.mjs';
 import { PostgresNode } from './postgres-node.mjs';
-import { isRemoved, rightsTaken, storeFault } from './store-fault.mjs';
+import { isRemoved, loadDump, rightsTaken, storeFault } from './store-fault.mjs';
 
 const OURS = `application_name = 'nestjs-snowflake'`;
 const TABLE = 'snowflake_registry';
@@ -66,9 +66,7 @@ export const POSTGRES_FAULTS = [
   storeFault('postgres from an old copy', ({ node }, world) =>
     forgetLease(world, { keep: () => node.backup(), forget: () => node.restore() }),
   ),
-  storeFault('postgres dump loaded while it runs', ({ node, table }, world) =>
-    forgetLease(world, { keep: () => node.dump(table), forget: () => node.load() }),
-  ),
+  storeFault('postgres dump loaded while it runs', loadDump),
   storeFault('postgres settings changed', ({ node }) => changed(node)),
   storeFault('postgres rights taken away', ({ node, table }) => rightsTaken(node, rightsOn(table))),
   storeFault('postgres backend killed', async ({ node }) => {
@@ -106,6 +104,7 @@ export class Postgres {
   name = 'postgres';
   create = CREATE;
   table = TABLE;
+  forgetful = forgetLease;
   quarantineMs = 0;
   pace = STORE_PACE;
   faults = [...POSTGRES_FAULTS, ...NETWORK_FAULTS];

@@ -18,6 +18,10 @@ export const storeFault = (name, apply) => ({
   apply: (world) => apply(world.topology, world),
 });
 
+/** What was dumped is loaded again, while the server runs, at the worst moment of the topology. */
+export const loadDump = (/** @type {any} */ { node, table, forgetful }, /** @type {any} */ world) =>
+  forgetful(world, { keep: () => node.dump(table), forget: () => node.load() });
+
 /** How long processes may take to write what is then deleted. */
 const WRITE_MS_MAX = 10_000;
 

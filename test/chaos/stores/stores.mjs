@@ -8,7 +8,9 @@ import { Etcd, ETCD_FAULTS } from './etcd.mjs';
 import { Folder, FOLDER_FAULTS } from './folder.mjs';
 import { Mariadb, MARIADB_FAULTS } from './mariadb.mjs';
 import { ofLedBack, PostgresStandby, STANDBY_FAULTS } from './postgres-standby.mjs';
+import { FILE_COPIED_OVER, KEY_PUT_BACK, ofPutBack } from '../put-back.mjs';
 import { Postgres, POSTGRES_FAULTS } from './postgres.mjs';
+import { Sqlite, SQLITE_FAULTS } from './sqlite.mjs';
 
 /** @type {Record<string, new (folder: string) => any>} */
 export const STORES = {
@@ -18,6 +20,8 @@ export const STORES = {
   mariadb: Mariadb,
   etcd: Etcd,
   file: Folder,
+  sqlite: Sqlite,
+  'sqlite-copied-over': ofPutBack(Sqlite, FILE_COPIED_OVER),
 };
 
 export const STORE_FAULTS = [
@@ -26,4 +30,7 @@ export const STORE_FAULTS = [
   ...MARIADB_FAULTS,
   ...ETCD_FAULTS,
   ...FOLDER_FAULTS,
+  ...SQLITE_FAULTS,
+  FILE_COPIED_OVER,
+  KEY_PUT_BACK,
 ];

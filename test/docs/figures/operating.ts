@@ -36,6 +36,7 @@ export const OPERATING: Sources = {
     '1.1 s': `${RESULTS}| 1124 (`,
   },
   'docs/internals/proof.md': {
+    '1.5 s': 'test/chaos/counters/counter-topologies.mjs: CUT_OFF_MS = 1500',
     '1000 ms': our.aheadMs,
     '4 s': 'test/chaos/fleet.mjs: OFFSETS_S = [4, -4',
     '10.5 s': 'test/chaos/faults.mjs: PAST_LEASE_MS = 10_500',

@@ -2,9 +2,12 @@
  * Which server of a simulation was left for another one, is asked again and has not heard of it:
  * what it grants, or extends, until then no rule can keep apart from what the other one granted.
  *
- * Promise: a holder is excused for no longer than until that server answers it, having heard.
+ * Promise: a holder is excused for no longer than until that server answers for the same lease,
+ * having heard.
  */
 import type { LeaseAnswer } from '../../../lib/lease/distributed-support.js';
+import { nowOf } from '../../../lib/registry/registry-clock.js';
+import type { RegistryHeader } from '../../../lib/registry/slice.js';
 import type { StoreCall } from './store-event.js';
 
 interface Reign {
@@ -14,69 +17,61 @@ interface Reign {
   readonly operations: number;
 }
 
-interface Unheard {
-  /** Number of the reign that followed. */
-  readonly followed: number;
-  readonly era: number;
-}
-
 /** Times of one worker id that were granted so. */
 interface Excuse {
   /** The server. */
   readonly by: string;
   readonly holder: string;
+  readonly token: string;
   readonly workerId: number;
   readonly fromMs: number;
   readonly toMs: number;
-  /** That server has heard, and answered since, which its holder is about to learn. */
+  /**
+   * That server has heard, and was asked for this lease since, which its holder is about to learn.
+   * One that was led elsewhere first, where nobody knew the lease, has another one by then, and is
+   * told nothing of the range that it still uses.
+   */
   isTold: boolean;
-}
-
-/** A server and its registry at that moment. */
-interface Left {
-  readonly name: string;
-  readonly operations: number;
-  readonly era: number;
 }
 
 interface Answered {
   readonly call: StoreCall;
   readonly answer: LeaseAnswer | undefined;
   /** Of the registry, after it. */
-  readonly era: number;
+  readonly header: RegistryHeader;
 }
 
 export class LeftServers {
   private count = 0;
   private readonly reigns = new Map<string, Reign>();
-  /** Of each that was left and has not heard. */
-  private readonly unheard = new Map<string, Unheard>();
+  /** Of each that was left and has not heard, the number of the reign that followed. */
+  private readonly unheard = new Map<string, number>();
   private excuses: Excuse[] = [];
   /** All there ever were. */
   private readonly past: Excuse[] = [];
 
   /** From here on everybody is led to another server. */
-  left(leaving: Left, next: Left): void {
+  left(leaving: string, next: { name: string; operations: number }): void {
     this.reigns.set(next.name, { number: ++this.count, operations: next.operations });
-    this.unheard.set(leaving.name, { followed: this.count, era: leaving.era });
+    this.unheard.set(leaving, this.count);
   }
 
-  answered(server: string, { call, answer, era }: Answered): void {
-    const known = this.unheard.get(server);
+  answered(server: string, { call, answer, header }: Answered): void {
+    const followed = this.unheard.get(server);
     const isHeard =
-      known !== undefined && (era > known.era || this.isNews(server, call, known.followed));
+      followed !== undefined && (isAboveAll(header) || this.isNews(server, call, followed));
     if (isHeard) this.unheard.delete(server);
     if (call.op === 'release') return;
     const { token } = call.op === 'renew' ? call.lease : call.request;
     const holder = nameIn(token);
     if (!this.unheard.has(server)) {
-      for (const one of this.excuses) one.isTold ||= one.holder === holder && one.by === server;
+      for (const one of this.excuses) one.isTold ||= one.token === token && one.by === server;
     } else if (answer?.status === 'ok') {
       const { workerId, floorMs, ceilingMs: toMs } = answer;
       // What a holder had before was granted by whoever granted that.
       const hadMs = call.op === 'renew' ? call.lease.haveMs : floorMs;
       const fromMs = Math.max(floorMs, hadMs);
-      const excuse = { by: server, holder, workerId, fromMs, toMs, isTold: false };
+      const excuse = { by: server, holder, token, workerId, fromMs, toMs, isTold: false };
       this.excuses.push(excuse);
       this.past.push(excuse);
     }
@@ -115,6 +110,15 @@ export class LeftServers {
     const isLater = reign !== undefined && reign.number >= followed && mark.server !== server;
     return isLater && mark.operations > reign.operations;
   }
+}
+
+/**
+ * Whether its floor lies above all that another server can have granted until now, as after a loss
+ * that was proved. A new era alone says less: one also begins where a process brings the time of a
+ * server that this one knew, of which the floor moves by a step of the clock and no further.
+ */
+function isAboveAll(header: RegistryHeader): boolean {
+  return header.safeFloorMs >= nowOf(header) + header.quarantineMs;
 }
 
 /** The process that made the token, as its identity does. */

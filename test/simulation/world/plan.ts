@@ -81,7 +81,7 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
     ...(scenario.losesClock && { losesClock: true }),
     mintEveryMs: countsTwice ? MINT_OFTEN_MS : random.between(20, 120),
     // A loss hides what the one before it would have shown, so that some runs have few.
-    faultEveryMs: Math.ceil(ttlMs / random.pick(countsTwice ? [0.5, 1] : [0.5, 1, 2, 4, 6])),
+    faultEveryMs: Math.ceil(ttlMs / random.pick(scenario.tolerates ? [0.5, 1] : [0.5, 1, 2, 4, 6])),
     faultGapMs: scenario.isCalm ? ttlMs : 1,
     faults: scenario.drawsFaults ? someOf(scenario.faults, random) : scenario.faults,
     messages: { lost: rate(), doubled: rate(), late: rate() },

@@ -65,8 +65,8 @@ export abstract class SimulatedServers<R extends Kept> {
   protected abstract newRegistry(): R;
   /** As the command `snowflake registry create` does it; where there is one it does nothing. */
   abstract create(ttlMs: number): void;
-  /** How many operations it has run, and how many losses it knows of. */
-  protected abstract headOf(registry: R): { operations: number; era: number };
+  /** How many it has run. */
+  protected abstract operationsOf(registry: R): number;
   /** Of one worker id, or of the header; a store of one piece loses none. */
   loseRow(): void {}
 
@@ -133,8 +133,10 @@ export abstract class SimulatedServers<R extends Kept> {
     const isBack = this.left.length > 0 && this.random.chance(0.7);
     const next = isBack ? this.left.shift()! : this.fromSnapshot();
     this.left.push(leaving);
-    const headOf = ({ name, registry }: Server<R>) => ({ name, ...this.headOf(registry) });
-    this.leftServers.left(headOf(leaving), headOf(next));
+    this.leftServers.left(leaving.name, {
+      name: next.name,
+      operations: this.operationsOf(next.registry),
+    });
     this.servers = [next];
   }
 

@@ -24,7 +24,7 @@ export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
     };
     const answer = run(registry, call, reading);
     this.callCount++;
-    this.leftServers.answered(name, { call, answer, era: registry.state!.era });
+    this.leftServers.answered(name, { call, answer, header: registry.state! });
     this.told(nowOf(registry.state!));
     const { wholeCountMax } = this.window;
     this.record({ kind: 'call', registry: id, call, wholeCountMax, reading, answer });
@@ -41,8 +41,8 @@ export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
     this.execute({ op: 'release', lease, lastIssuedMs: undefined });
   }
 
-  protected headOf({ state }: MemoryRegistry) {
-    return { operations: state?.operations ?? 0, era: state?.era ?? 0 };
+  protected operationsOf({ state }: MemoryRegistry): number {
+    return state?.operations ?? 0;
   }
 
   protected newRegistry(): MemoryRegistry {

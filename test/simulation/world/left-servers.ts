@@ -6,7 +6,7 @@
  * having heard.
  */
 import type { LeaseAnswer } from '../../../lib/lease/distributed-support.js';
-import { nowOf } from '../../../lib/registry/registry-clock.js';
+import { nowOf } from '../../../lib/rows/store-clock.js';
 import type { RegistryHeader } from '../../../lib/registry/slice.js';
 import type { StoreCall } from './store-event.js';
 

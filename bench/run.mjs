@@ -1,6 +1,6 @@
 // The benchmarks' one command line: `node bench/run.mjs --help`.
 //
-// Promise: tables go to stdout as they are ready, all else to stderr. A group that fails does not
+// Guarantee: tables go to stdout as they are ready, all else to stderr. A group that fails does not
 // lose the results of the others: it is told about at the end, and the exit code is 1.
 import { parseArgs } from 'node:util';
 import { groupsLike, loadGroups } from './harness/groups.mjs';

@@ -1,7 +1,7 @@
 /**
  * Every way this library can fail, on one screen.
  *
- * Promise: whatever goes wrong reaches the caller as a SnowflakeError whose code is one of the
+ * Guarantee: whatever goes wrong reaches the caller as a SnowflakeError whose code is one of the
  * closed list below and whose message says what happened, what was done, and what to do.
  * The rooms write their own messages; this file knows none of them.
  */

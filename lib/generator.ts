@@ -17,7 +17,7 @@ export interface GeneratorKind {
    * Checks the options and puts the generator together; ids are made from its `start()` on.
    * @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`
    */
-  open(surroundings: GeneratorSurroundings): OpenGenerator | Promise<OpenGenerator>;
+  open(environment: GeneratorSurroundings): OpenGenerator | Promise<OpenGenerator>;
 }
 
 /** What the module passes on of its own options. */
@@ -49,7 +49,7 @@ interface GeneratorChange {
 }
 
 /** Who serves those that wait for ids: first come, first served. */
-export interface IdLine {
+export interface CallerQueue {
   /** @throws the reason of the signal, or a SnowflakeError that waiting cannot cure */
   next(call: { signal?: AbortSignal; fields?: CallFields }): Promise<bigint>;
   /** In rising order. @throws as `next` does */
@@ -60,13 +60,13 @@ export interface IdLine {
 export interface OpenGenerator {
   readonly source: IdSource;
   /** Who serves those that wait for ids; absent where they wait for what `source` has at once. */
-  readonly line?: IdLine;
+  readonly line?: CallerQueue;
   /** Absent where its ids are plain numbers, which cannot be taken apart. */
   readonly layout?: BitLayout;
   /** What its ids are, for a call that needs a layout or a worker id: "are ... , so". */
-  readonly nature: string;
+  readonly unsupportedReason: string;
   /** Where its ids come from, in words for the operator, without secrets. */
-  readonly place: string;
+  readonly location: string;
   readonly status: GeneratorStatus;
   listen(listener: GeneratorListener): void;
   /** @throws SnowflakeError what kept it from ids for startTimeoutMs, or what cannot pass */
@@ -100,17 +100,17 @@ export interface GeneratorStatus {
   /** When this was read, by the clock of the host. */
   readonly readAt: Date;
   /** How many ids can be made without the store. */
-  readonly inHand: number;
+  readonly buffered: number;
   /**
    * Of `segments` how long they last at the current rate, of ids `counted` how long until the
    * newest are too old; undefined while that is not known.
    */
-  readonly inHandMs: number | undefined;
+  readonly bufferedMs: number | undefined;
   /** How many the store is asked for at a time; undefined where as many as are wanted. */
   readonly step: number | undefined;
   /** What became of the calls to the store. */
   readonly calls: CallStatus;
-  /** As `inHand`. */
+  /** As `buffered`. */
   readonly idsLeft: number;
   /** Whether its ids have a layout; without one they cannot be taken apart. */
   readonly hasLayout: boolean;

@@ -22,7 +22,7 @@ export type {
 export { readableForm } from './core/layout/readable-form.js';
 export type { ReadableFormOptions } from './core/layout/readable-form.js';
 export { joinSharedLease, SnowflakeGenerator } from './core/generator/snowflake-generator.js';
-export type { SharedLease } from './core/seat/shared-lease.js';
+export type { SharedLease } from './core/window/shared-lease.js';
 export type { GeneratorOptions } from './core/generator/snowflake-generator.js';
 export { idFromBytes, idToBytes } from './core/text/decimal.js';
 export { checkDigits } from './core/text/check-digits.js';
@@ -39,8 +39,8 @@ export { parseJson } from './core/text/parse-json.js';
 export { publicIds } from './core/text/public-ids.js';
 export type { SnowflakeId, TextForm } from './core/text/text-form.js';
 export type { WorkerIdRange } from './core/layout/worker-id-range.js';
-export { WorkerSeat } from './core/seat/worker-seat.js';
-export type { LeasedRange, SeatWatch, SeatedRange } from './core/seat/worker-seat.js';
+export { LeaseWindow } from './core/window/lease-window.js';
+export type { LeasedRange, WindowWatch, WindowRange } from './core/window/lease-window.js';
 export { ordinalSupport } from './stores/host/ordinal.support.js';
 export {
   MemoryCounters,

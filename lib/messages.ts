@@ -1,6 +1,6 @@
 /**
  * How values and texts of others are shown in messages: in one file, as all hide the same secrets.
- * Promise: no secret. A URL is shown by its scheme alone, also in the place of a number, and what a
+ * Guarantee: no secret. A URL is shown by its scheme alone, also in the place of a number, and what a
  * server or a client says without the passwords it repeats. Nothing that throws when it is read
  * makes an error of its own, and no character steers a terminal, a page or a log.
  */
@@ -15,7 +15,7 @@ const DEPTH_MAX = 5;
  * How a wrong value is shown in a message: the value itself and its type, never `[object
  * Object]`.
  */
-export function shown(value: unknown): string {
+export function format(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (typeof value === 'string') return `${printableJson(withoutUrl(value))} (string)`;
   if (typeof value === 'symbol') return 'a symbol';
@@ -52,14 +52,14 @@ function withoutUrl(text: string): string {
 }
 
 /**
- * Like `shown`, in the time of a short value: of a long text, a long list, a large or a deep object
+ * Like `format`, in the time of a short value: of a long text, a long list, a large or a deep object
  * only what is shown is looked at, and no toJSON is called.
  */
-export function shownShort(value: unknown): string {
+export function formatShort(value: unknown): string {
   if (typeof value === 'string') return `${quoted(value)} (string)`;
   if (typeof value === 'bigint' && isHuge(value)) return 'a bigint of more than 128 bits';
   try {
-    if (typeof value !== 'object' || value === null || value instanceof Date) return shown(value);
+    if (typeof value !== 'object' || value === null || value instanceof Date) return format(value);
     return shownParts(value);
   } catch {
     return `a value (${typeof value})`;
@@ -121,7 +121,7 @@ function isHuge(value: bigint): boolean {
  * what is odd about it, and nothing else. Where the faulty part ends and a password begins, only
  * its author knows.
  */
-export function shownUrl(text: string): string {
+export function formatUrl(text: string): string {
   const start = knownStart(text);
   const odd = oddityOf(text);
   if (start !== undefined) return `${start}... (${odd ?? 'the rest is not shown'})`;
@@ -195,7 +195,7 @@ export function cutName(text: string, lengthMax = NAME_LENGTH_MAX): string {
 }
 
 /** A name of somebody else, as it may stand beside our own words. */
-export const shownName = (text: unknown): string => printable(cutName(String(text)));
+export const formatName = (text: unknown): string => printable(cutName(String(text)));
 
 const escapedText = (text: string): string => text.replace(NOT_DRAWN, escaped);
 

@@ -2,11 +2,11 @@
  * What is wrong with options and requests, one sentence for each fault, in the same words wherever
  * they are given.
  *
- * Promise: no store, client or name of something is shown; each may hold a password, or go on with
+ * Guarantee: no store, client or name of something is shown; each may hold a password, or go on with
  * one. The name of an option is, where it is a word too short for a secret.
  */
 import { SnowflakeError } from './errors.js';
-import { shown } from './messages.js';
+import { format } from './messages.js';
 
 const NAME = /^[^\s\p{C}|]{1,128}$/u;
 const NO_NAME = /[\s\p{C}|]/u;
@@ -28,8 +28,8 @@ export function unknownNames(options: object, known: string, whose: string): str
   return Object.keys(options)
     .filter((name) => !names.includes(name))
     .map((name) => {
-      const shownName = OPTION.test(name) ? `\`${name}\`` : 'of a name that is not shown';
-      return `${whose} has no option ${shownName}. ${knownNames(name, names)}`;
+      const formatName = OPTION.test(name) ? `\`${name}\`` : 'of a name that is not shown';
+      return `${whose} has no option ${formatName}. ${knownNames(name, names)}`;
     });
 }
 
@@ -77,7 +77,7 @@ export function wholeFaults(
 ): string[] {
   const isWhole = typeof value === 'number' && Number.isInteger(value);
   if (isWhole && value >= min && value <= max) return [];
-  return [`Expected \`${option}\` to be an integer from ${min} to ${max}, got ${shown(value)}.`];
+  return [`Expected \`${option}\` to be an integer from ${min} to ${max}, got ${format(value)}.`];
 }
 
 /** For what is used by its methods: a clock, timers, a signal. */
@@ -117,7 +117,9 @@ const WINDOW_MS_MAX = 600_000;
 export function windowFaults(name: string, value: unknown): string[] {
   const isWhole = typeof value === 'number' && Number.isInteger(value);
   if (isWhole && value >= 0 && value <= WINDOW_MS_MAX) return [];
-  return [`Expected \`${name}\` to be an integer from 0 to ${WINDOW_MS_MAX}, got ${shown(value)}.`];
+  return [
+    `Expected \`${name}\` to be an integer from 0 to ${WINDOW_MS_MAX}, got ${format(value)}.`,
+  ];
 }
 
 /*

@@ -2,7 +2,7 @@
  * The state that a process has once, however many copies of this package it loads: as an ES module
  * and as CommonJS, or in two versions.
  *
- * Promise: every copy is given the same object under the same name. Each worker thread has its own
+ * Guarantee: every copy is given the same object under the same name. Each worker thread has its own
  * global object, so threads do not share it.
  */
 

@@ -4,7 +4,7 @@
 // everything else stays as it was: quotes, semicolons, indentation and ends of lines. In one file:
 // every edit is made of the same few looks at a tree.
 //
-// Promise: what is not understood is not edited.
+// Guarantee: what is not understood is not edited.
 
 /**
  * @typedef {typeof import('typescript')} TypeScript

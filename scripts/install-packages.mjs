@@ -1,6 +1,6 @@
 // The packages of a folder that has a package.json of its own, such as bench/ and site/.
 //
-// Promise: they are installed exactly as the folder's package-lock.json says, and never with those
+// Guarantee: they are installed exactly as the folder's package-lock.json says, and never with those
 // of the library.
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';

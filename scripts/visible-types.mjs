@@ -55,7 +55,7 @@ export function visibleTypes(
     const file = parsed(path);
     const isAsked = (/** @type {string} */ name) => asked.has(key(path, name));
     return file.statements
-      .map((statement) => shown(file, statement, isAsked))
+      .map((statement) => format(file, statement, isAsked))
       .filter((text) => text !== '')
       .join('\n')
       .concat('\n');
@@ -97,7 +97,7 @@ function firstName(/** @type {ts.EntityName | undefined} */ name) {
 }
 
 /** A statement with its documentation, or what is left of it; '' where nobody asks for it. */
-function shown(
+function format(
   /** @type {ts.SourceFile} */ file,
   /** @type {ts.Statement} */ statement,
   /** @type {(name: string) => boolean} */ isAsked,

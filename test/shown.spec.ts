@@ -4,7 +4,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { folderError } from '../lib/stores/host/folder-files.js';
 import { unavailable } from '../lib/lock/lock-events.js';
-import { errorText, printable, quoted, shown, shownName, shownShort } from '../lib/messages.js';
+import { errorText, printable, quoted, format, formatName, formatShort } from '../lib/messages.js';
 
 /** An escape, a C1 control, a change of direction, a zero-width space, a line separator. */
 const HOSTILE = ['\u001b[2J', '\u009b2J', '\u202egro', '\u200b', '\u2028'];
@@ -12,7 +12,7 @@ const HOSTILE = ['\u001b[2J', '\u009b2J', '\u202egro', '\u200b', '\u2028'];
 describe.each(HOSTILE)('%j', (text) => {
   const values = [text, [text], { [text]: text }, `a${text}`];
 
-  it.each([shown, shownShort])('is written as an escape by %p', (show) => {
+  it.each([format, formatShort])('is written as an escape by %p', (show) => {
     for (const value of values) {
       expect(show(value)).not.toContain(text.at(0));
       expect(show(value)).toContain('\\u');
@@ -21,14 +21,14 @@ describe.each(HOSTILE)('%j', (text) => {
 
   it('is written as an escape where a text is quoted, and as a question mark in a name', () => {
     expect(quoted(text)).toContain('\\u');
-    expect(shownName(text)).toContain('?');
+    expect(formatName(text)).toContain('?');
     expect(printable(text)).not.toContain(text.at(0));
   });
 });
 
 it('what can be drawn is shown as it is', () => {
-  expect(shown('héllo, 世界 👋')).toBe('"héllo, 世界 👋" (string)');
-  expect(shownShort(['a', 1n])).toContain('["a",1n]');
+  expect(format('héllo, 世界 👋')).toBe('"héllo, 世界 👋" (string)');
+  expect(formatShort(['a', 1n])).toContain('["a",1n]');
 });
 
 const THROWN: readonly [unknown, string][] = [

@@ -1,7 +1,7 @@
 // Group: how many numbers one process gets out of a store, in segments and one at a time.
 // In one file, since the ways are compared with each other.
 //
-// Promise: every server writes to disk as in production, is new and ours alone; a number that comes
+// Guarantee: every server writes to disk as in production, is new and ours alone; a number that comes
 // twice, or in falling order, fails the run.
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
@@ -109,7 +109,7 @@ async function bySegments(url, { counters }, step) {
   const target = new BigUint64Array(Math.min(step, 1000));
   try {
     return await ratePerSecond(async () => {
-      const count = Math.min(running.ids.status.inHand, target.length);
+      const count = Math.min(running.ids.status.buffered, target.length);
       if (count === 0) {
         const id = await running.ids.nextIdAsync();
         check(id, id);

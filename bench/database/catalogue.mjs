@@ -1,6 +1,6 @@
 // What the database says of a table: how large it is, and which type its key has become.
 //
-// Promise: the figures are the database's own. They compare kinds of key on one database, not one
+// Guarantee: the figures are the database's own. They compare kinds of key on one database, not one
 // database with another, because the two store a primary key in different places.
 
 /** @typedef {{ tableBytes: number, indexBytes: number }} Sizes */

@@ -1,7 +1,7 @@
 // The benchmark of inserting rows by TypeORM with four kinds of primary key, on PostgreSQL and
 // MariaDB.
 //
-// Promise: every measurement is a process of its own and the cases take turns, so that a slow
+// Guarantee: every measurement is a process of its own and the cases take turns, so that a slow
 // minute of the machine falls on all of them; both servers are gone at the end.
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';

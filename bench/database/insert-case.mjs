@@ -1,6 +1,6 @@
 // Measures one case: how long inserting rows takes with one kind of primary key on one database.
 //
-// Promise: a fresh table that holds 50,000 rows already, filled by a process that does nothing
+// Guarantee: a fresh table that holds 50,000 rows already, filled by a process that does nothing
 // else.
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Column, DataSource, Entity, Index } from 'typeorm';

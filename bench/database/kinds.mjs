@@ -1,6 +1,6 @@
 // The kinds of primary key that are compared.
 //
-// Promise: each is what an application would write; all else of the entity and of the application
+// Guarantee: each is what an application would write; all else of the entity and of the application
 // is the same for all, and only the one with snowflake ids has this library in it.
 import { ScheduleModule } from '@nestjs/schedule';
 import { PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';

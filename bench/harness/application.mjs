@@ -1,6 +1,6 @@
 // A Nest application without a port, as the groups measure through it.
 //
-// Promise: it is closed when the work with it is through, or has failed; an error of Nest throws
+// Guarantee: it is closed when the work with it is through, or has failed; an error of Nest throws
 // instead of ending the process.
 import 'reflect-metadata';
 import { Module } from '@nestjs/common';

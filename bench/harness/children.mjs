@@ -1,6 +1,6 @@
 // Measures each case in a process of its own, so that none inherits what another left behind.
 //
-// Promise: a case that fails throws with the stderr of its process; one that hangs fails, too.
+// Guarantee: a case that fails throws with the stderr of its process; one that hangs fails, too.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';

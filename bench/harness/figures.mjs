@@ -1,6 +1,6 @@
 // From the figures of several rounds to cells of a table: the median, the least and the greatest.
 //
-// Promise: one round alone shows no span, so that nobody takes it for a measured one.
+// Guarantee: one round alone shows no span, so that nobody takes it for a measured one.
 
 export function median(/** @type {number[]} */ values) {
   const sorted = values.toSorted((a, b) => a - b);

@@ -1,6 +1,6 @@
 // Generators without Nest, and the layouts that the groups measure with.
 //
-// Promise: a generator of this file has its worker id for ever, so that no lease takes part in a
+// Guarantee: a generator of this file has its worker id for ever, so that no lease takes part in a
 // figure.
 import { importCore } from './library.mjs';
 
@@ -26,7 +26,7 @@ const AHEAD_MS_MAX = 1000;
 
 export function newGenerator(layout = standardLayout(), { workerId = WORKER_ID, ...given } = {}) {
   const options = { aheadMsMax: AHEAD_MS_MAX, ...given };
-  const seat = new core.WorkerSeat(layout);
-  seat.grant({ workerId, floorMs: -Infinity, ceilingMs: Infinity });
-  return new core.SnowflakeGenerator(seat, options);
+  const window = new core.LeaseWindow(layout);
+  window.grant({ workerId, floorMs: -Infinity, ceilingMs: Infinity });
+  return new core.SnowflakeGenerator(window, options);
 }

@@ -1,6 +1,6 @@
 // The groups of all folders, in the order in which they are measured.
 //
-// Promise: a folder that cannot be loaded does not hide the others; its error is given back.
+// Guarantee: a folder that cannot be loaded does not hide the others; its error is given back.
 
 /** @typedef {import('./turns.mjs').BenchGroup & { folder: string }} FolderGroup */
 

@@ -1,7 +1,7 @@
 // The library as an application gets it: by its public entries, resolved from the repository's
 // root. Node's self-reference stops at the nearest package.json, which here is the bench's own.
 //
-// Promise: all entries are of the ESM build, so that they share one copy of what they have in
+// Guarantee: all entries are of the ESM build, so that they share one copy of what they have in
 // common, and the decorator finds the module's generator; nothing is loaded before it is asked for.
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';

@@ -1,6 +1,6 @@
 // What must be there before a group can be loaded: the peers, and a build of the library.
 //
-// Promise: the packages of bench/ are installed exactly as its package-lock.json says, and never
+// Guarantee: the packages of bench/ are installed exactly as its package-lock.json says, and never
 // those of the library; a build is asked for, not made, because it would replace the user's own.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

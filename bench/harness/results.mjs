@@ -1,19 +1,19 @@
 // The file of results: a head about the run, then a section for each group.
 //
-// Promise: the file is written after every group, so that a run that is broken off keeps what it
+// Guarantee: the file is written after every group, so that a run that is broken off keeps what it
 // has; a section that is not measured again stays as it is, and so does the head where only some
 // groups are measured, because each section tells for itself when and on what it was.
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
-import { surroundings } from './surroundings.mjs';
+import { environment } from './surroundings.mjs';
 
 const FILE = fileURLToPath(new URL('../RESULTS.md', import.meta.url));
 
 const BEFORE_SECTION = /^(?=## )/m;
 
 function headText(/** @type {number} */ rounds) {
-  const facts = Object.entries(surroundings()).map(([name, text]) => `- ${name}: ${text}`);
+  const facts = Object.entries(environment()).map(([name, text]) => `- ${name}: ${text}`);
   return [
     '# Benchmarks',
     'Made by `bench/run.mjs`, not by hand. The medians of the rounds are shown. ' +

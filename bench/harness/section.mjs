@@ -1,6 +1,6 @@
 // What a reader sees of one group: its title, its explanation and its table.
 //
-// Promise: the terminal and the file of results get the same words and cells.
+// Guarantee: the terminal and the file of results get the same words and cells.
 import { markdownTable, plainTable } from './table.mjs';
 
 /** @typedef {import('./turns.mjs').BenchGroup} BenchGroup */

@@ -1,6 +1,6 @@
 // What a figure depends on besides the code that is measured, as text for the file of results.
 //
-// Promise: a commit is named only where git is there to tell, and with a word where the files of
+// Guarantee: a commit is named only where git is there to tell, and with a word where the files of
 // the library or of the benchmarks are not those of the commit.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -41,7 +41,7 @@ function processorText() {
 const dateText = () => new Date().toISOString().slice(0, 10);
 
 /** The facts of a whole run, each under its name. */
-export const surroundings = () => ({
+export const environment = () => ({
   Node: process.version,
   V8: process.versions.v8,
   Processor: processorText(),

@@ -1,6 +1,6 @@
 // Lets the cases of a group take turns.
 //
-// Promise: each round measures every case once, so that a slow minute of the machine falls on all
+// Guarantee: each round measures every case once, so that a slow minute of the machine falls on all
 // of them; the first case that fails ends the group.
 
 /**

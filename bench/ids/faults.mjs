@@ -1,7 +1,7 @@
 // What goes wrong when a library is asked for ids without pauses: ids given out twice, ids lower
 // than the one before, and throws.
 //
-// Promise: twice is counted exactly, over all the ids, not by neighbours alone.
+// Guarantee: twice is counted exactly, over all the ids, not by neighbours alone.
 
 /**
  * @typedef {object} Faults

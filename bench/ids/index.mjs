@@ -1,6 +1,6 @@
 // The benchmark of making ids and taking them apart, beside the other libraries of npm.
 //
-// Promise: every measurement is a process of its own and the cases take turns, so that a slow
+// Guarantee: every measurement is a process of its own and the cases take turns, so that a slow
 // minute of the machine falls on all of them.
 import { arithmetic } from './groups/arithmetic.mjs';
 import { batch } from './groups/batch.mjs';

@@ -1,6 +1,6 @@
 // Client processes that live through a round: one question, one answer over the channel of fork().
 //
-// Promise: a child that throws, ends early or does not answer in time makes ask() fail with the
+// Guarantee: a child that throws, ends early or does not answer in time makes ask() fail with the
 // child's stderr, and no child outlives this process.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

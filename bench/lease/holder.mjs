@@ -1,6 +1,6 @@
 // One holder of a lease, as the library's own keeper is one, but without Nest and timers.
 //
-// Promise: it asks through the public support only, and keeps token, nonces, highest ceiling and
+// Guarantee: it asks through the public support only, and keeps token, nonces, highest ceiling and
 // mark as the keeper does, so that Redis runs what it runs in production. It waits between tries
 // as the acquirer does, and gives up loudly after the keeper's default of 30 s.
 import { randomUUID } from 'node:crypto';

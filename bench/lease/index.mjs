@@ -1,6 +1,6 @@
 // Benchmarks of the lease against real servers, started by us.
 //
-// Promise: figures are medians over the rounds followed by the least and the greatest; a
+// Guarantee: figures are medians over the rounds followed by the least and the greatest; a
 // round in which anything went otherwise than meant throws instead of giving a figure.
 import { renewals } from './renewals.mjs';
 import { scriptTime } from './script-time.mjs';

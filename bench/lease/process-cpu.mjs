@@ -1,6 +1,6 @@
 // CPU time of a server and of the processes that it started, as Linux counts it.
 //
-// Promise: children that have ended count as well, and other processes never.
+// Guarantee: children that have ended count as well, and other processes never.
 import { readFileSync } from 'node:fs';
 
 /** Of the kernel's clock for user space, on every architecture that Node runs on. */

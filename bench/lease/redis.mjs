@@ -1,6 +1,6 @@
 // The redis-server of a benchmark and what it says about itself.
 //
-// Promise: each server is new, ours alone and gone at the end; figures come from INFO, so that
+// Guarantee: each server is new, ours alone and gone at the end; figures come from INFO, so that
 // they are the server's own and hold nothing of our clients or of the network.
 import { Redis } from 'ioredis';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';

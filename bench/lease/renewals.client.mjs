@@ -1,7 +1,7 @@
 // The client process of the benchmark `renewals`: all holders over a few connections or over one
 // each, so that their CPU time is not that of Redis.
 //
-// Promise: renewals start by the clock, evenly, whether or not earlier ones were answered: a slow
+// Guarantee: renewals start by the clock, evenly, whether or not earlier ones were answered: a slow
 // server is not spared. A renewal that is not granted ends the process with its reason.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';

@@ -1,6 +1,6 @@
 // The benchmark `renewals`: what a full fleet costs one Redis in steady state.
 //
-// Promise: CPU time is what redis-server itself says it used, less an idle span of equal length
+// Guarantee: CPU time is what redis-server itself says it used, less an idle span of equal length
 // with the same leases and connections, so that only the renewals are left. PINGs at the same pace
 // show what any command costs on this machine, where a server that mostly sleeps runs cold.
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,6 +1,6 @@
 // The benchmark `script-time`: what one operation costs Redis, by the size of the registry.
 //
-// Promise: times are the server's own, from INFO commandstats, without clients and network; each
+// Guarantee: times are the server's own, from INFO commandstats, without clients and network; each
 // figure is of exactly the calls meant, or the run fails.
 import { column, spread } from '../harness/figures.mjs';
 import { importRedis } from '../harness/library.mjs';

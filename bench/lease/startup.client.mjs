@@ -1,6 +1,6 @@
 // One of the client processes of the benchmark `startup`: many clients with a connection each.
 //
-// Promise: nothing is connected before the signal, and nothing but connecting and acquiring is
+// Guarantee: nothing is connected before the signal, and nothing but connecting and acquiring is
 // done after it. A client that gets no worker id ends the process with the reason.
 import 'ioredis';
 import { importRedis } from '../harness/library.mjs';

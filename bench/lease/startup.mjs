@@ -1,6 +1,6 @@
 // The benchmark `startup`: a whole fleet starts in the same moment, on a Redis that is new.
 //
-// Promise: the run fails where two clients got the same worker id or one got none, by the answers
+// Guarantee: the run fails where two clients got the same worker id or one got none, by the answers
 // of the clients and by what the registry itself says.
 import { column, median, spread } from '../harness/figures.mjs';
 import { importRedis } from '../harness/library.mjs';

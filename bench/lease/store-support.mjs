@@ -1,6 +1,6 @@
 // The stores of the benchmark `stores`: how each is started, and how a client reaches it.
 //
-// Promise: every support is made by its public function, over as many connections as it says.
+// Guarantee: every support is made by its public function, over as many connections as it says.
 import { Pool } from 'pg';
 import { createPool } from 'mysql2/promise';
 import { startEtcd } from '../../scripts/servers/start-etcd.mjs';

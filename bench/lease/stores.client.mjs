@@ -1,7 +1,7 @@
 // One of the client processes of the benchmark `stores`: some of the holders, over the connections
 // that are this process's own.
 //
-// Promise: renewals start by the clock, whether or not earlier ones were answered; one that is not
+// Guarantee: renewals start by the clock, whether or not earlier ones were answered; one that is not
 // granted ends the process with its reason.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { serve } from './client-process.mjs';

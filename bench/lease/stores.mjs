@@ -1,6 +1,6 @@
 // The benchmark `stores`: a whole fleet on each store, as it starts at once and as it renews.
 //
-// Promise: the same clients ask every store; where not all of them were served within 30 s the
+// Guarantee: the same clients ask every store; where not all of them were served within 30 s the
 // figure says how many were, and where two got one worker id the run fails.
 import { column, percentile, spread } from '../harness/figures.mjs';
 import { inTurns } from '../harness/turns.mjs';

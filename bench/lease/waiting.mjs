@@ -1,6 +1,6 @@
 // The benchmark `waiting`: what callers of nextIdAsync() cost while no ids can be made.
 //
-// Promise: each case runs in a process of its own, whose core share and event-loop delay are
+// Guarantee: each case runs in a process of its own, whose core share and event-loop delay are
 // measured from the moment on when all callers wait; those who get no id in the end throw.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,6 +1,6 @@
 // The benchmark `wide-registry`: what one operation costs Redis where a million ids are held.
 //
-// Promise: times are the server's own, from INFO commandstats, of one call each; a call that was
+// Guarantee: times are the server's own, from INFO commandstats, of one call each; a call that was
 // not granted fails the run.
 import { randomUUID } from 'node:crypto';
 import { median, percentile, column, spread } from '../harness/figures.mjs';

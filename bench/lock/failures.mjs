@@ -1,7 +1,7 @@
 // The benchmark of locks that something happens to: the holder is paused, Redis hangs, Redis loses
 // everything.
 //
-// Promise: all of it is done to real processes, by signals and by FLUSHALL.
+// Guarantee: all of it is done to real processes, by signals and by FLUSHALL.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';

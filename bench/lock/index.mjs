@@ -1,6 +1,6 @@
 // Benchmarks of locks: ours and those of other packages, on one Redis, and ours in each store.
 //
-// Promise: all ways are measured in one run, each as its own documentation says.
+// Guarantee: all ways are measured in one run, each as its own documentation says.
 import { failures } from './failures.mjs';
 import { speed } from './speed.mjs';
 import { waiting } from './waiting.mjs';

@@ -1,7 +1,7 @@
 // The benchmark of locks that nothing happens to: what one costs, how soon the next one has it,
 // and how long a crowd takes.
 //
-// Promise: a server of its own for each measurement; a section that another one runs beside fails
+// Guarantee: a server of its own for each measurement; a section that another one runs beside fails
 // the run.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';

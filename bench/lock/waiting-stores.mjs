@@ -1,6 +1,6 @@
 // The stores of the benchmark `waiting`: how each is started, and how a process holds a lock in it.
 //
-// Promise: each process has connections of its own; pg_advisory_lock is held as its documentation
+// Guarantee: each process has connections of its own; pg_advisory_lock is held as its documentation
 // says, by a connection that does nothing else.
 import pg from 'pg';
 import { createConnection } from 'mysql2/promise';

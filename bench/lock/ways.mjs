@@ -1,7 +1,7 @@
 // The ways of holding a lock that are compared, each used as its own documentation says: by the
 // call that extends the lock by itself, where there is one.
 //
-// Promise: each gets a client of ioredis of its own, as it is by default. Whoever waits does so
+// Guarantee: each gets a client of ioredis of its own, as it is by default. Whoever waits does so
 // by the defaults of the package; only how often it tries is raised, so that nobody gives up.
 import { Mutex as LocalMutex } from 'async-mutex';
 import { Redis } from 'ioredis';

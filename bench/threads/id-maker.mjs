@@ -1,6 +1,6 @@
 // The IdMaker of a Nest application that shares the lease of its worker id with its threads.
 //
-// Promise: the application is closed when the work with it is through.
+// Guarantee: the application is closed when the work with it is through.
 import { ScheduleModule } from '@nestjs/schedule';
 import { withApplication } from '../harness/application.mjs';
 import { WORKER_ID } from '../harness/generators.mjs';

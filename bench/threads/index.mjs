@@ -1,6 +1,6 @@
 // The benchmark of worker_threads: a worker id for each, against one lease that all of them share.
 //
-// Promise: every measurement is a process of its own with a Nest application in its main thread,
+// Guarantee: every measurement is a process of its own with a Nest application in its main thread,
 // and the cases take turns, so that a slow minute of the machine falls on all of them. Repeated
 // ids are counted exactly, by marking each of 100 million.
 import { inTurnsApart, measureApart } from '../harness/children.mjs';

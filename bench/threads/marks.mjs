@@ -1,6 +1,6 @@
 // Has threads make 100 million ids of one lease and counts those that were given out twice.
 //
-// Promise: the count is exact, and a second way to count, the marks that are set in the end, must
+// Guarantee: the count is exact, and a second way to count, the marks that are set in the end, must
 // agree with it; ids of another worker id than the application's fail the measurement.
 import { standardLayout } from '../harness/generators.mjs';
 import { withIdMaker } from './id-maker.mjs';

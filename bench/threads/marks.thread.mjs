@@ -1,6 +1,6 @@
 // A thread that makes its part of the ids and marks each in a bitmap that all threads share.
 //
-// Promise: an id is taken apart by hand, not by the library that made it, and marked atomically,
+// Guarantee: an id is taken apart by hand, not by the library that made it, and marked atomically,
 // so that a repeated id is seen whichever thread made it first; an id that has no place in the
 // bitmap throws.
 import { importCore } from '../harness/library.mjs';

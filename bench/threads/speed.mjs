@@ -1,6 +1,6 @@
 // Measures how fast threads make ids, each under a worker id of its own or all under one lease.
 //
-// Promise: the Nest application is there in both cases, so that it does not make the difference.
+// Guarantee: the Nest application is there in both cases, so that it does not make the difference.
 import { wideLayout } from '../harness/generators.mjs';
 import { withIdMaker } from './id-maker.mjs';
 import { together } from './together.mjs';

@@ -1,6 +1,6 @@
 // A thread that makes ids for a second.
 //
-// Promise: every id is kept until the next burst, so that the compiler cannot drop the work; the
+// Guarantee: every id is kept until the next burst, so that the compiler cannot drop the work; the
 // layout has more ids for a millisecond than are asked for, so that nobody waits or runs ahead.
 import { newGenerator, wideLayout } from '../harness/generators.mjs';
 import { importCore } from '../harness/library.mjs';

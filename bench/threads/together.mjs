@@ -1,6 +1,6 @@
 // Lets worker threads do a piece of work at the same time.
 //
-// Promise: nobody starts before all are ready, and all are woken at once; a thread that fails, or
+// Guarantee: nobody starts before all are ready, and all are woken at once; a thread that fails, or
 // ends without a report, fails the whole.
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 

@@ -7,9 +7,9 @@
 import { parseArgs } from 'node:util';
 import { isDecimalId } from '../core/text/decimal.js';
 import { SnowflakeError } from '../errors.js';
-import { shownUrl } from '../messages.js';
+import { formatUrl } from '../messages.js';
 import { nearest } from '../options.js';
-import type { ExitCode, Surroundings, Terminal } from './terminal.js';
+import type { ExitCode, Environment, Terminal } from './terminal.js';
 
 interface OptionSpec {
   /** The name of the value in the help; absent for an option without a value. */
@@ -44,7 +44,7 @@ export interface Options {
 export interface Call {
   readonly options: Options;
   readonly terminal: Terminal;
-  readonly env: Surroundings['env'];
+  readonly env: Environment['env'];
 }
 
 export interface Command {
@@ -77,7 +77,7 @@ const MAY_BE_SECRET = /:\/\/|@|=|\w{32}/;
 
 /** An argument as a message shows it; what may be a URL with a password, or a key, is hidden. */
 export function quoted(text = ''): string {
-  return MAY_BE_SECRET.test(text) ? shownUrl(text) : JSON.stringify(text);
+  return MAY_BE_SECRET.test(text) ? formatUrl(text) : JSON.stringify(text);
 }
 
 /*

@@ -48,7 +48,7 @@ function publicForm(prefix: string, env: Call['env']): TextForm {
 /*
  * From --prefix and --secret-name to `ApiKeys`.
  *
- * Promise: secrets come from the environment alone. An argument would be seen by every user of the
+ * Guarantee: secrets come from the environment alone. An argument would be seen by every user of the
  * machine, and kept by the shell.
  */
 

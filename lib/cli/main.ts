@@ -3,7 +3,7 @@
  * The program behind `snowflake` and `nestjs-snowflake`, the second of which npx finds by the name
  * of the package: passes the process to run() and exits with its result.
  *
- * Promise: Ctrl-C ends it at once; every operation on a store is one step and never half done.
+ * Guarantee: Ctrl-C ends it at once; every operation on a store is one step and never half done.
  */
 import { run } from './run.js';
 

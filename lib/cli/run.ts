@@ -1,22 +1,22 @@
 /**
  * From a command line to an exit code: finds the command, runs it and reports what went wrong.
  *
- * Promise: it never rejects and resolves after all output is written. If the reader of the output
+ * Guarantee: it never rejects and resolves after all output is written. If the reader of the output
  * is gone, it stops without a message.
  */
 import { readFileSync, realpathSync } from 'node:fs';
 import { isSnowflakeError, type SnowflakeError } from '../errors.js';
-import { shown } from '../messages.js';
+import { format } from '../messages.js';
 import { nearest, suggestion } from '../options.js';
 import { helpHint, quoted, readOptions, usageFault, type Command } from './command.js';
 import { COMMANDS } from './commands/index.js';
 import { helpOf, helpOfAll, helpOfFamily } from './help.js';
-import { isBrokenPipe, Terminal, type ExitCode, type Surroundings } from './terminal.js';
+import { isBrokenPipe, Terminal, type ExitCode, type Environment } from './terminal.js';
 
 const HELP_OPTIONS: readonly string[] = ['--help', '-h'];
 const VERSION_WORDS: readonly string[] = ['--version', '-v', '-V'];
 
-export async function run(world: Surroundings): Promise<ExitCode> {
+export async function run(world: Environment): Promise<ExitCode> {
   const terminal = new Terminal(world);
   try {
     return await dispatch(world, terminal);
@@ -27,7 +27,7 @@ export async function run(world: Surroundings): Promise<ExitCode> {
   }
 }
 
-async function dispatch(world: Surroundings, terminal: Terminal): Promise<ExitCode> {
+async function dispatch(world: Environment, terminal: Terminal): Promise<ExitCode> {
   const { args } = world;
   const [first = ''] = args;
   if (VERSION_WORDS.includes(first)) return shownLines(terminal, [versionOf(world.program)]);
@@ -136,7 +136,7 @@ async function report(error: unknown, terminal: Terminal): Promise<ExitCode> {
 
 /** What the system refuses the operator can fix; anything else is a bug, so its stack is shown. */
 function unforeseen(error: unknown): string {
-  if (!(error instanceof Error)) return `unexpected error: ${shown(error)}`;
+  if (!(error instanceof Error)) return `unexpected error: ${format(error)}`;
   const isOfSystem = /^E[A-Z0-9]+$/.test((error as { code?: string }).code ?? '');
   return isOfSystem ? error.message : `unexpected error. ${error.stack}`;
 }

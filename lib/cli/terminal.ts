@@ -1,7 +1,7 @@
 /**
  * Writes results to standard output and everything else to standard error.
  *
- * Promise: no text controls the terminal. The only control characters are line ends and the colours
+ * Guarantee: no text controls the terminal. The only control characters are line ends and the colours
  * set here, for a terminal and never with NO_COLOR. Each write is awaited, so nothing piles up in
  * memory and a reader that is gone is noticed.
  */
@@ -21,7 +21,7 @@ export interface Painted {
 export class Terminal {
   readonly stdin: Input;
 
-  constructor(private readonly world: Surroundings) {
+  constructor(private readonly world: Environment) {
     this.stdin = world.stdin;
     // Each write handles its own error; an event without a listener would end the process.
     world.stdout.on('error', () => undefined);
@@ -79,7 +79,7 @@ function written(stream: Output, text: string): Promise<void> {
   });
 }
 
-function painted(stream: Output, env: Surroundings['env'], colour: Colour, text: string): string {
+function painted(stream: Output, env: Environment['env'], colour: Colour, text: string): string {
   const isWanted = stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
   return isWanted ? `\u001b[${COLOURS[colour]}m${text}\u001b[0m` : text;
 }
@@ -104,7 +104,7 @@ export interface Input extends AsyncIterable<string | Uint8Array> {
   readonly isTTY?: boolean;
 }
 
-export interface Surroundings {
+export interface Environment {
   /** Without the program's own name. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -118,7 +118,7 @@ export interface Surroundings {
 /*
  * Reads standard input line by line.
  *
- * Promise: memory holds one chunk and the start of one line, however long the input is.
+ * Guarantee: memory holds one chunk and the start of one line, however long the input is.
  */
 
 /** Longer than any text of an id, so the start of a line is enough to refuse it. */

@@ -1,7 +1,7 @@
 /**
  * Times as operators write and read them.
  *
- * Promise: a time without its zone is refused, and every time that is shown has its zone.
+ * Guarantee: a time without its zone is refused, and every time that is shown has its zone.
  */
 import { systemClock } from '../core/clock.js';
 import { quoted, usageFault, wholeOf } from './command.js';
@@ -82,7 +82,7 @@ export function spanText(ms: number): string {
 /*
  * Asks before something is changed that others use.
  *
- * Promise: only the word yes is a yes. Without a terminal the command is refused and does not wait.
+ * Guarantee: only the word yes is a yes. Without a terminal the command is refused and does not wait.
  */
 
 /** True when the operator types yes. @throws SnowflakeError CONFIG_INVALID without a terminal */

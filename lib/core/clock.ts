@@ -1,6 +1,6 @@
 /**
  * The only place that reads time: milliseconds since 1970 through a port, so that tests set the
- * time and never sleep. No decision is taken here: the ranges of the seat keep ids unique, whatever
+ * time and never sleep. No decision is taken here: the ranges of the lease window keep ids unique, whatever
  * a clock says.
  */
 

@@ -1,7 +1,7 @@
 /**
  * A 64-bit id seen as two 32-bit words, without arithmetic on BigInt.
  *
- * Promise: writing both words and reading `id` allocates one BigInt and nothing else. This is
+ * Guarantee: writing both words and reading `id` allocates one BigInt and nothing else. This is
  * what makes an id cost a few nanoseconds beside its clock read (docs/internals/architecture.md).
  */
 /** Which of the two words holds the low bits: typed arrays use the byte order of the host. */

@@ -22,7 +22,7 @@ export type {
 export { readableForm } from './layout/readable-form.js';
 export type { ReadableFormOptions } from './layout/readable-form.js';
 export { joinSharedLease, SnowflakeGenerator } from './generator/snowflake-generator.js';
-export type { SharedLease } from './seat/shared-lease.js';
+export type { SharedLease } from './window/shared-lease.js';
 export type { GeneratorOptions } from './generator/snowflake-generator.js';
 export { idFromBytes, idToBytes } from './text/decimal.js';
 export { checkDigits } from './text/check-digits.js';
@@ -39,5 +39,5 @@ export { parseJson } from './text/parse-json.js';
 export { publicIds } from './text/public-ids.js';
 export type { SnowflakeId, TextForm } from './text/text-form.js';
 export type { WorkerIdRange } from './layout/worker-id-range.js';
-export { WorkerSeat } from './seat/worker-seat.js';
-export type { LeasedRange, SeatWatch, SeatedRange } from './seat/worker-seat.js';
+export { LeaseWindow } from './window/lease-window.js';
+export type { LeasedRange, WindowWatch, WindowRange } from './window/lease-window.js';

@@ -2,7 +2,7 @@
  * Requests that cannot be meant so are refused before a store is asked; and the form of a counter,
  * by which a request for another kind of it, or another of several stores, is known.
  */
-import { shown } from '../messages.js';
+import { format } from '../messages.js';
 import { nameFaults, refused, wholeFaults } from '../options.js';
 import {
   POSITION_MAX,
@@ -78,7 +78,7 @@ function aboutFaults(about: unknown): string[] {
 function positionFaults(name: string, value: unknown, min: bigint): string[] {
   if (typeof value === 'bigint' && value >= min && value <= POSITION_MAX) return [];
   return [
-    `Expected \`${name}\` to be a bigint from ${min}n to 2n ** 63n - 1n, got ${shown(value)}.`,
+    `Expected \`${name}\` to be a bigint from ${min}n to 2n ** 63n - 1n, got ${format(value)}.`,
   ];
 }
 

@@ -1,7 +1,7 @@
 /**
  * Grants positions of a counter: the next ones, or those that the clock has come to.
  *
- * Promise: a counter that is not there is created by a clock, or by whoever says where it starts,
+ * Guarantee: a counter that is not there is created by a clock, or by whoever says where it starts,
  * and by nothing else; one of another form is left alone.
  */
 import { nowOf, slewed } from '../rows/store-clock.js';
@@ -120,7 +120,7 @@ function greatest(a: bigint, b: bigint): bigint {
  * The beginning of every operation on a counter: the clock moves on, a loss of data is noticed, and
  * the counter makes good for what has happened since it was written.
  *
- * Promise: the clock never goes back; after a loss a counter jumps over all that may have been
+ * Guarantee: the clock never goes back; after a loss a counter jumps over all that may have been
  * granted and forgotten, and grants nothing until the jump itself can no longer be lost.
  */
 
@@ -180,7 +180,7 @@ function settled(header: CounterHeader, row: CounterRow, asked: Settling): Count
 /*
  * Takes back the end of the last grant.
  *
- * Promise: only of that very grant. A range that ends at the same position may be another one by
+ * Guarantee: only of that very grant. A range that ends at the same position may be another one by
  * now: what came between was taken back itself, or was forgotten.
  */
 
@@ -205,7 +205,7 @@ export function giveBack(
 /*
  * Creates a counter for an operator.
  *
- * Promise: one that is there is never changed; and nothing is granted of a new one until it can no
+ * Guarantee: one that is there is never changed; and nothing is granted of a new one until it can no
  * longer be lost, since it would be created again from the same position.
  */
 

@@ -2,11 +2,11 @@
  * The contract between whoever needs numbers in ranges (segments, series, ids made in a store) and
  * the store that counts: counters that never go back, even where the store forgets.
  *
- * Promise: no position of a counter is granted twice, as long as the store loses no write that is
+ * Guarantee: no position of a counter is granted twice, as long as the store loses no write that is
  * older than `lossWindowMs`. A loss costs positions, never a repetition.
  */
 import { ID_MAX } from '../core/id-words.js';
-import { shown } from '../messages.js';
+import { format } from '../messages.js';
 import { nowAt, type LaterTime } from '../rows/store-clock.js';
 import { numberIn } from '../rows/stored-fields.js';
 import type { CounterHeader, CounterRow } from './counter-slice.js';
@@ -155,7 +155,7 @@ export interface CounterStore {
    */
   readonly lossWindowMs: number;
   /** Where the counters lie, in words for the operator, without secrets. */
-  readonly place?: string | undefined;
+  readonly location?: string | undefined;
   /** What endangers the counters, one sentence each. */
   advice?(): Promise<string[]>;
   /** Closes what the store opened itself. */
@@ -165,7 +165,7 @@ export interface CounterStore {
 /*
  * What is wrong with stores of counters, and with numbers that are taken from them.
  *
- * Promise: no store is shown; it may hold a password.
+ * Guarantee: no store is shown; it may hold a password.
  */
 
 export const STORE_COUNT_MAX = 1024;
@@ -193,14 +193,14 @@ export function bigFaults(name: string, value: unknown, min: bigint): string[] {
   const isWhole = typeof value === 'bigint' || Number.isSafeInteger(value);
   if (isWhole && BigInt(value as number) >= min && BigInt(value as number) <= ID_MAX) return [];
   return [
-    `Expected \`${name}\` to be a bigint or a safe integer from ${min}, got ${shown(value)}.`,
+    `Expected \`${name}\` to be a bigint or a safe integer from ${min}, got ${format(value)}.`,
   ];
 }
 
 /*
  * Counters as an operator sees them.
  *
- * Promise: nothing is changed by looking.
+ * Guarantee: nothing is changed by looking.
  */
 
 interface NamedCounter {

@@ -2,12 +2,12 @@
  * Counters in any store of rows with compare-and-swap: read the row, apply the rule, write what it
  * says, and begin again where somebody else was faster.
  *
- * Promise: the contract of CounterStore in full, by the rules of every counter.
+ * Guarantee: the contract of CounterStore in full, by the rules of every counter.
  */
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../errors.js';
 import type { KeyedRow, KeyedRows } from '../rows/row-store.js';
-import { RowTurns, type RefusedWrites, type RowTurnsParts } from '../rows/row-turns.js';
+import { CasRetry, type RefusedWrites, type RowTurnsParts } from '../rows/cas-retry.js';
 import { fieldsIn, isWhole, numberIn } from '../rows/stored-fields.js';
 import { checkNew, checkTake } from './check-take.js';
 import { createCounter, giveBack, take } from './counter-rules.js';
@@ -31,15 +31,15 @@ import {
 type Rule<T> = (slice: CounterSlice, reading: CounterReading) => CounterStep<T>;
 
 export class RowCounters implements CounterStore {
-  readonly place: string;
+  readonly location: string;
   readonly lossWindowMs: number;
   readonly #rows: KeyedRows;
-  readonly #turns: RowTurns;
+  readonly #turns: CasRetry;
 
   constructor(rows: KeyedRows, parts?: RowTurnsParts) {
     this.#rows = rows;
-    this.#turns = new RowTurns(rows.place, parts);
-    this.place = rows.place;
+    this.#turns = new CasRetry(rows.location, parts);
+    this.location = rows.location;
     this.lossWindowMs = rows.lossWindowMs;
   }
 
@@ -115,7 +115,7 @@ function isWorthWriting(stored: CounterHeader, next: CounterHeader): boolean {
 /*
  * A counter and the moment it was written in as the text that a store keeps, and back.
  *
- * Promise: what cannot be read is refused, never taken for a counter that begins.
+ * Guarantee: what cannot be read is refused, never taken for a counter that begins.
  */
 
 /** Of the protocol. A counter that is kept by another one is left alone. */

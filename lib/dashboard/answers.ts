@@ -1,7 +1,7 @@
 /**
  * The JSON that the page gets. The page knows these shapes and nothing else of the library.
  *
- * Promise: ids are text, spans of time are milliseconds, and what is unknown is left out.
+ * Guarantee: ids are text, spans of time are milliseconds, and what is unknown is left out.
  */
 import type { FieldRole } from '../core/layout/layout-fields.js';
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
@@ -53,12 +53,12 @@ export interface LeasedGeneratorView extends GeneratorView {
 export interface HandView {
   readonly kind: GeneratorStatus['kind'];
   readonly state: GeneratorState;
-  readonly inHand: number;
+  readonly buffered: number;
   /**
    * Of segments how long they last, absent while no rate is known; of ids `counted` in a store how
    * long until the newest are too old.
    */
-  readonly inHandMs?: number | undefined;
+  readonly bufferedMs?: number | undefined;
   readonly step: number | undefined;
   readonly calls: RenewalsView;
 }
@@ -146,7 +146,7 @@ export interface HolderView {
 /** Who holds which lock, or why that is not known. */
 export interface LocksAnswer {
   /** Where they are kept. */
-  readonly place?: string | undefined;
+  readonly location?: string | undefined;
   /** Of the process that answered; absent where the application has no locks. */
   readonly own?: OwnLocksView | undefined;
   readonly locks: readonly LockView[];

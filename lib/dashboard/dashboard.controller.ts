@@ -1,7 +1,7 @@
 /**
  * Serves the page and its answers. The module adds path and guards.
  *
- * Promise: nothing can be changed from here, and the application's interceptors, serializers and
+ * Guarantee: nothing can be changed from here, and the application's interceptors, serializers and
  * filters do not touch the answers.
  */
 import {
@@ -102,7 +102,7 @@ const nowOf = ({ ids }: ShownGenerator): number => ids.status.readAt.getTime();
 /*
  * The HTTP headers of the page and of its answers.
  *
- * Promise: the page runs only the script and the style built into it, connects only to its own
+ * Guarantee: the page runs only the script and the style built into it, connects only to its own
  * origin, cannot be framed and is not cached.
  */
 
@@ -145,7 +145,7 @@ const PAGE_HEADERS = {
 /*
  * Keeps pages of other origins from reading the answers.
  *
- * Promise: whatever CORS allows for the application's own routes, no browser lets another site read
+ * Guarantee: whatever CORS allows for the application's own routes, no browser lets another site read
  * these, over plain HTTP either. Requests without browser headers are left to the application's
  * guards.
  */

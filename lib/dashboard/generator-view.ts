@@ -1,7 +1,7 @@
 /**
  * A generator as the page shows it.
  *
- * Promise: it reads what this process knows and asks no store, so it answers whatever the store
+ * Guarantee: it reads what this process knows and asks no store, so it answers whatever the store
  * does.
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
@@ -37,7 +37,7 @@ export function generatorView({ name, ids, support, application }: ShownGenerato
   const report = healthOf(ids);
   return {
     name,
-    support: support.place ?? support.constructor.name,
+    support: support.location ?? support.constructor.name,
     application,
     health: report.status,
     reason: report.health.message,
@@ -50,8 +50,8 @@ export function generatorView({ name, ids, support, application }: ShownGenerato
 }
 
 function handView(status: GeneratorStatus): HandView {
-  const { kind, state, inHand, inHandMs, step, calls, readAt } = status;
-  return { kind, state, inHand, inHandMs, step, calls: callsView(calls, readAt) };
+  const { kind, state, buffered, bufferedMs, step, calls, readAt } = status;
+  return { kind, state, buffered, bufferedMs, step, calls: callsView(calls, readAt) };
 }
 
 function callsView({ countByAnswer, recent, lastAt }: RenewalStatus, readAt: Date): RenewalsView {

@@ -1,7 +1,7 @@
 /**
  * Asks the stores of locks who holds which, beside what this process knows of its own locks.
  *
- * Promise: at most one request per second and one at a time, however many pages are open. If a
+ * Guarantee: at most one request per second and one at a time, however many pages are open. If a
  * store fails or is silent, the answer says so after at most 3 s.
  */
 import { Injectable } from '@nestjs/common';
@@ -9,7 +9,7 @@ import { DiscoveryService } from '@nestjs/core';
 import { monotonicClock } from '../core/clock.js';
 import type { DistributedLock } from '../lock/distributed-lock.js';
 import type { LockRecord } from '../lock/lock-store.js';
-import { errorText, printable, shownName, withoutSecrets } from '../messages.js';
+import { errorText, printable, formatName, withoutSecrets } from '../messages.js';
 import { LOCK_LIFECYCLE, type LockLifecycle } from '../nest/lock/lock.module.js';
 import { SharedAnswer } from '../time/call-record.js';
 import { systemTimers, type Timers } from '../time/timers.js';
@@ -38,10 +38,10 @@ class LockList {
 
   async read(): Promise<LocksAnswer> {
     const listed = await this.listed.read(monotonicClock.now());
-    const { place, held, waitingCount, counts } = this.locks.status;
+    const { location, held, waitingCount, counts } = this.locks.status;
     const { acquired, refused, unavailable, lost } = counts;
     const own = { held: held.length, waiting: waitingCount, acquired, refused, unavailable, lost };
-    return { place, own, ...listed };
+    return { location, own, ...listed };
   }
 
   private async ask(): Promise<Listed> {
@@ -59,10 +59,10 @@ class LockList {
   private view({ lock, label, token, sinceMs, leftMs, isKept }: LockRecord): LockView {
     const own = this.locks.status.held.some((held) => held.lock === lock && held.token === token);
     return {
-      lock: shownName(lock),
+      lock: formatName(lock),
       state: isKept ? 'kept' : 'held',
       isOwn: own,
-      by: shownName(label),
+      by: formatName(label),
       token: String(token),
       sinceMs,
       leftMs,

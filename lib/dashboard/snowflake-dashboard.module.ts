@@ -1,7 +1,7 @@
 /**
  * The page for operators: who holds which worker id, the state of the lease, the parts of an id.
  *
- * Promise: it is served only if this module is imported, and only with guards.
+ * Guarantee: it is served only if this module is imported, and only with guards.
  */
 import {
   Controller,
@@ -19,7 +19,7 @@ import {
 } from '@nestjs/common';
 import { ApplicationConfig, DiscoveryModule } from '@nestjs/core';
 import { SnowflakeError } from '../errors.js';
-import { shown } from '../messages.js';
+import { format } from '../messages.js';
 import { unknownNames } from '../options.js';
 import { DashboardController, sameOriginGuard } from './dashboard.controller.js';
 import { ShownLocks } from './lock-list.js';
@@ -28,7 +28,7 @@ import { ShownGenerators } from './worker-list.js';
 /*
  * The options of the dashboard, checked; all faults are reported at once.
  *
- * Promise: without a guard there is no page. Leaving out the guards is a fault, not a default.
+ * Guarantee: without a guard there is no page. Leaving out the guards is a fault, not a default.
  */
 
 /** A class, whose dependencies Nest injects, or an instance. */
@@ -62,14 +62,14 @@ const PATH = /^\/?(?!\.{1,2}(\/|$))[\w.~-]+(\/(?!\.{1,2}(\/|$))[\w.~-]+)*\/?$/;
 /** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`. */
 export function resolveDashboardOptions(options: SnowflakeDashboardOptions): DashboardConfig {
   if (typeof options !== 'object' || options === null) {
-    throw invalidDashboard([`Expected the options to be an object, got ${shown(options)}.`]);
+    throw invalidDashboard([`Expected the options to be an object, got ${format(options)}.`]);
   }
   const { guards, path = PATH_DEFAULT } = options;
   const faults = unknownNames(options, 'guards, path, imports', 'SnowflakeDashboardModule');
   const fault = guardsFault(guards);
   if (fault !== undefined) faults.push(fault);
   if (typeof path !== 'string' || !PATH.test(path)) {
-    faults.push(`Expected \`path\` to be plain, such as 'admin/snowflake', got ${shown(path)}.`);
+    faults.push(`Expected \`path\` to be plain, such as 'admin/snowflake', got ${format(path)}.`);
   }
   if (faults.length > 0) throw invalidDashboard(faults);
   return { guards, path };
@@ -85,9 +85,9 @@ function guardsFault(guards: unknown): string | undefined {
     );
   }
   if (!Array.isArray(guards)) {
-    return `Expected \`guards\` to be a list of guards or 'global', got ${shown(guards)}.`;
+    return `Expected \`guards\` to be a list of guards or 'global', got ${format(guards)}.`;
   }
-  const others = guards.filter((guard) => !isGuard(guard)).map(shown);
+  const others = guards.filter((guard) => !isGuard(guard)).map(format);
   if (others.length === 0) return undefined;
   const wanted = 'Expected each of `guards` to be a class or have canActivate()';
   return `${wanted}, got ${others.join(', ')}.`;

@@ -1,13 +1,13 @@
 /**
  * Asks the support who holds which worker id.
  *
- * Promise: at most one request per second and one at a time, however many pages are open. If the
+ * Guarantee: at most one request per second and one at a time, however many pages are open. If the
  * store fails or is silent, the answer says so after at most 3 s.
  */
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
-import { errorText, printable, shownName, withoutSecrets } from '../messages.js';
+import { errorText, printable, formatName, withoutSecrets } from '../messages.js';
 import { isReplaced, type RunParts } from '../nest/generator-run.js';
 import type { IdMaker } from '../nest/id-maker.js';
 import { SNOWFLAKE_RUN_PARTS } from '../nest/tokens.js';
@@ -102,14 +102,14 @@ function holderView(
   { host, pid, application, sinceMs }: NonNullable<WorkerRecord['holder']>,
   nowMs: number,
 ): HolderView {
-  const names = { host: shownName(host), pid, application: shownName(application) };
+  const names = { host: formatName(host), pid, application: formatName(application) };
   return sinceMs === 0 ? names : { ...names, heldForMs: nowMs - sinceMs };
 }
 
 /*
  * Finds the generators of the application and keeps the list of workers of each.
  *
- * Promise: every generator that SnowflakeModule registered, of whichever copy of this package, is
+ * Guarantee: every generator that SnowflakeModule registered, of whichever copy of this package, is
  * shown once. One whose IdMaker a test has overridden is left out.
  */
 

@@ -1,7 +1,7 @@
 /**
  * Turns the status of a generator into up, degraded or down, with the reason in words.
  *
- * Promise: no store is asked, and a store that is away does not mean down while ids can be made.
+ * Guarantee: no store is asked, and a store that is away does not mean down while ids can be made.
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import type { GeneratorState, GeneratorStatus } from '../generator.js';
@@ -38,8 +38,8 @@ export interface SnowflakeHealth extends Record<string, unknown> {
   readonly layoutEndsAt: string | undefined;
   readonly incarnation: string | undefined;
   /** How many ids can be made without the store, and how long they last; without worker id only. */
-  readonly inHand?: number | undefined;
-  readonly inHandMs?: number | undefined;
+  readonly buffered?: number | undefined;
+  readonly bufferedMs?: number | undefined;
   /** Why the status is not up. */
   readonly message?: string | undefined;
 }
@@ -120,18 +120,18 @@ export function healthOf(
 }
 
 function healthOfHand(
-  { state, workerId, incarnation, inHand, inHandMs }: GeneratorStatus,
+  { state, workerId, incarnation, buffered, bufferedMs }: GeneratorStatus,
   layout: BitLayout | undefined,
   { leaseMsMin = -Infinity }: SnowflakeHealthOptions,
 ): HealthReport {
   const verdict = VERDICTS_IN_HAND[state];
   // With a store that answers there are always more.
-  const isShort = verdict[0] === 'degraded' && (inHandMs ?? Infinity) < leaseMsMin;
-  const short = `Ids in hand last ${inHandMs} ms, less than leaseMsMin (${leaseMsMin}).`;
+  const isShort = verdict[0] === 'degraded' && (bufferedMs ?? Infinity) < leaseMsMin;
+  const short = `Ids in hand last ${bufferedMs} ms, less than leaseMsMin (${leaseMsMin}).`;
   const [answer, message]: Verdict = isShort ? ['down', `${short} ${verdict[1]}`] : verdict;
   const layoutEndsAt = layout?.lastDate.toISOString();
   const facts = { state, workerId, leaseRemainingMs: undefined, layoutEndsAt, incarnation };
-  const health = { ...facts, inHand, inHandMs };
+  const health = { ...facts, buffered, bufferedMs };
   return { status: answer, health: message === undefined ? health : { ...health, message } };
 }
 

@@ -1,7 +1,7 @@
 /**
  * The health of a generator, as an indicator for @nestjs/terminus.
  *
- * Promise: a check reads what this process knows and never asks the store, so it answers at once,
+ * Guarantee: a check reads what this process knows and never asks the store, so it answers at once,
  * however often it is called and whatever the store does.
  */
 import { Injectable } from '@nestjs/common';

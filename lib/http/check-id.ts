@@ -2,18 +2,18 @@
  * Checks whether a value is an id, for the pipe, the DTO decorators, the schemas and the scalar,
  * which add status codes and the errors of their frameworks.
  *
- * Promise: a value of any size is refused in the time of a short text, without an Error, and with
+ * Guarantee: a value of any size is refused in the time of a short text, without an Error, and with
  * a message that quotes no more than the start of it.
  */
 import { systemClock, type Clock } from '../core/clock.js';
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { DATE_MS_MAX } from '../core/layout/epoch.js';
-import { reachMs } from '../core/seat/worker-seat.js';
+import { reachMs } from '../core/window/lease-window.js';
 import { isId, notAnIdText } from '../core/text/decimal.js';
 import { refusalBy, type TextForm } from '../core/text/text-form.js';
 import { textForms } from '../core/text/text-forms.js';
 import { SnowflakeError } from '../errors.js';
-import { quoted, shown, shownShort } from '../messages.js';
+import { quoted, format, formatShort } from '../messages.js';
 import { refuse, unknownNames } from '../options.js';
 import { EXAMPLE_ID, exampleOf } from './id-schema.js';
 
@@ -76,7 +76,7 @@ export class IdCheck {
     if (fault !== undefined) return this.checks.form === undefined ? fault : this.notOurs(value);
     if (this.forms.length === 1) return refusalBy(this.forms[0]!, value);
     const example = `Send one as decimal text: "${EXAMPLE_ID}".`;
-    return `Expected an id as ${this.formNames} text, got ${shownShort(value)}. ${example}`;
+    return `Expected an id as ${this.formNames} text, got ${formatShort(value)}. ${example}`;
   }
 
   private faultIn(id: bigint): string | undefined {
@@ -118,7 +118,7 @@ export class IdCheck {
   }
 
   private notText(value: unknown): string {
-    const head = `Expected an id as ${this.formNames} text, got ${shownShort(value)}. `;
+    const head = `Expected an id as ${this.formNames} text, got ${formatShort(value)}. `;
     if (value === undefined) return `${head}Check that the id was sent.`;
     if (typeof value === 'number') {
       return `${head}A JavaScript number cannot hold every id: send the id as text.`;
@@ -142,7 +142,7 @@ function isoOf(ms: number): string {
 /*
  * Checks a list of ids, whose length is bounded.
  *
- * Promise: the length is checked first, and the first value that is not an id ends the check, so a
+ * Guarantee: the length is checked first, and the first value that is not an id ends the check, so a
  * list of any length costs no more than one of the longest allowed length. There is a default
  * bound, because validators read every value before they check a bound of their own.
  */
@@ -198,7 +198,7 @@ export class IdListCheck {
   }
 
   private notList(value: unknown): string {
-    return `Expected a list of ids, got ${shownShort(value)}. Send an array, even for one id.`;
+    return `Expected a list of ids, got ${formatShort(value)}. Send an array, even for one id.`;
   }
 
   private wrong(length: number): string {
@@ -215,7 +215,7 @@ function boundsFault(countMin: number, countMax: number): string | undefined {
     integerFault('countMin', countMin, Number.MAX_SAFE_INTEGER) ??
     integerFault('countMax', countMax, Number.MAX_SAFE_INTEGER);
   if (fault !== undefined || countMin <= countMax) return fault;
-  return `Expected \`countMin\` to be at most \`countMax\` (${countMax}), got ${shown(countMin)}.`;
+  return `Expected \`countMin\` to be at most \`countMax\` (${countMax}), got ${format(countMin)}.`;
 }
 
 /*
@@ -276,7 +276,7 @@ function formFault(checks: SnowflakeIdChecks, forms: readonly TextForm[]): strin
   if (!isForm(checks.form)) {
     return (
       'Expected `form` to be a text form, with `encode`, `decode` and `tryDecode`, got ' +
-      `${shown(checks.form)}. Leave it out for decimal text.`
+      `${format(checks.form)}. Leave it out for decimal text.`
     );
   }
   if (forms.length === 0) return undefined;
@@ -291,7 +291,7 @@ function formsFault(forms: readonly TextForm[]): string | undefined {
   if (at < 0) return undefined;
   return (
     `Expected \`forms\` to be text forms, with \`encode\`, \`decode\` and \`tryDecode\`, got ` +
-    `${shown(forms[at])}. Take them from \`textForms\`.`
+    `${format(forms[at])}. Take them from \`textForms\`.`
   );
 }
 
@@ -320,5 +320,5 @@ function workerFault({ layout, workerId }: SnowflakeIdChecks): string | undefine
 
 function integerFault(name: string, value: number, max: number): string | undefined {
   if (Number.isInteger(value) && value >= 0 && value <= max) return undefined;
-  return `Expected \`${name}\` to be an integer from 0 to ${max}, got ${shown(value)}.`;
+  return `Expected \`${name}\` to be an integer from 0 to ${max}, got ${format(value)}.`;
 }

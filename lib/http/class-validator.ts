@@ -1,7 +1,7 @@
 /**
  * `nestjs-snowflake/class-validator`: ids in a DTO.
  *
- * Promise: the property keeps its value, text or bigint; only an id passes, and the message says
+ * Guarantee: the property keeps its value, text or bigint; only an id passes, and the message says
  * why anything else does not.
  */
 import {

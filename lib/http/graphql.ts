@@ -1,7 +1,7 @@
 /**
  * `nestjs-snowflake/graphql`: ids in a GraphQL schema.
  *
- * Promise: an id is text in requests and answers, and what resolvers get is checked. A number in a
+ * Guarantee: an id is text in requests and answers, and what resolvers get is checked. A number in a
  * variable is refused, because it has lost digits; a literal without quotes has not.
  */
 import {

@@ -1,7 +1,7 @@
 /**
  * Reads an id from a path, a query or a body.
  *
- * Promise: a handler gets an id or is not called. Anything else that a client sends is answered
+ * Guarantee: a handler gets an id or is not called. Anything else that a client sends is answered
  * with 400 and the reason, never with 500.
  */
 import { BadRequestException, Injectable, Optional, type PipeTransform } from '@nestjs/common';

@@ -1,7 +1,7 @@
 /**
  * Answers errors of this library over HTTP (Express and Fastify), GraphQL, messages and sockets.
  *
- * Promise: a wrong id from a client is answered with 400, a temporary failure with 503 and
+ * Guarantee: a wrong id from a client is answered with 400, a temporary failure with 503 and
  * Retry-After, and anything else with 500 without details, which go to the log. Where there is no
  * request to answer, the error is thrown again.
  */
@@ -133,7 +133,7 @@ function graphqlError(error: SnowflakeError, answer: ErrorAnswer): Error {
 /*
  * Turns an error of this library into an answer: a status, a sentence, and when to try again.
  *
- * Promise: the only part of an error that a client sees is the value it sent itself; it sees no
+ * Guarantee: the only part of an error that a client sees is the value it sent itself; it sees no
  * text of the store, no worker, no layout.
  */
 
@@ -192,7 +192,7 @@ function secondsOf(waitMs: unknown): number {
 /*
  * Tells whether a client sent a value.
  *
- * Promise: true only if exactly this text, or the digits of the bigint, is in what was sent. A
+ * Guarantee: true only if exactly this text, or the digits of the bigint, is in what was sent. A
  * number proves nothing, since numbers are too common. The search is bounded.
  */
 

@@ -2,7 +2,7 @@
  * Sends bigint ids in responses as decimal text, where JSON.stringify would throw, and the Longs in
  * which MongoDB's driver reads them, which JSON.stringify would write as two halves.
  *
- * Promise: a response without bigints is sent as the same object that the handler returned, and no
+ * Guarantee: a response without bigints is sent as the same object that the handler returned, and no
  * prototype is patched. Files, streams and bytes are not changed.
  */
 import {
@@ -78,7 +78,7 @@ async function* writtenLines(lines: AsyncIterable<unknown>): AsyncGenerator<unkn
 /*
  * Copies a value as JSON.stringify reads it, with decimal text in place of every bigint.
  *
- * Promise: a part without bigints is returned as it is; the others are copied, and no original is
+ * Guarantee: a part without bigints is returned as it is; the others are copied, and no original is
  * changed. Copies keep their class, so that a later serializer finds its decorators. Cycles and any
  * depth are handled; refusing them is left to JSON.stringify.
  */

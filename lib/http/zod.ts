@@ -1,11 +1,11 @@
 /**
  * `nestjs-snowflake/zod`: ids in schemas of Zod 4.3 and later.
  *
- * Promise: only an id parses, and each refusal is one issue that says why. The input is text; the
+ * Guarantee: only an id parses, and each refusal is one issue that says why. The input is text; the
  * name of the schema says whether the output is text or a bigint.
  */
 import { z } from 'zod';
-import { shownShort } from '../messages.js';
+import { formatShort } from '../messages.js';
 import {
   IdListCheck,
   type SnowflakeIdListChecks,
@@ -104,7 +104,7 @@ function idText(check: IdCheck, { form }: SnowflakeIdChecks): z.ZodString {
   const description = { ...grammar, examples: [example] };
   const error = ({ input }: { readonly input?: unknown }) => {
     if (typeof input !== 'bigint') return check.refusalOf(input);
-    return `Expected an id as text, got ${shownShort(input)}. Write it as text: String(id).`;
+    return `Expected an id as text, got ${formatShort(input)}. Write it as text: String(id).`;
   };
   return z.string({ error }).meta(description);
 }

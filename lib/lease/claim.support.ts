@@ -2,12 +2,12 @@
  * A worker id that the process knows by itself and that a registry checks: only this one is asked
  * for, also where somebody holds it.
  *
- * Promise: two processes with one number make no id twice. Each time one of them asks, the other
+ * Guarantee: two processes with one number make no id twice. Each time one of them asks, the other
  * is fenced and keeps its range. Within a process the second one is refused.
  */
 import { SnowflakeError } from '../errors.js';
 import { processWide } from '../process-wide.js';
-import { shown } from '../messages.js';
+import { format } from '../messages.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,
@@ -51,9 +51,9 @@ export class ClaimSupport implements IDistributedSupport {
     if (of.advice) this.advice = () => of.advice!();
   }
 
-  get place(): string | undefined {
-    const { place } = this.of;
-    return place && `worker id ${this.workerId} in ${place}`;
+  get location(): string | undefined {
+    const { location } = this.of;
+    return location && `worker id ${this.workerId} in ${location}`;
   }
 
   get lossWindowMs(): number | undefined {
@@ -86,7 +86,7 @@ export class ClaimSupport implements IDistributedSupport {
 
   /** Two of one process would take the worker id from each other for as long as it runs. */
   private claim({ fingerprint }: LeaseRequest): void {
-    const key = `${this.place} ${fingerprint}`;
+    const key = `${this.location} ${fingerprint}`;
     if ((claimants.get(key) ?? this) !== this) throw claimedTwice(this.workerId);
     claimants.set(key, this);
     this.key = key;
@@ -99,7 +99,7 @@ export class ClaimSupport implements IDistributedSupport {
 
 function numberFault(workerId: unknown): string | undefined {
   if (Number.isInteger(workerId) && Number(workerId) >= 0) return undefined;
-  return `Expected \`workerId\` to be an integer from 0 up, got ${shown(workerId)}.`;
+  return `Expected \`workerId\` to be an integer from 0 up, got ${format(workerId)}.`;
 }
 
 function registryFault({ workerId, shared }: IDistributedSupport & { readonly shared?: unknown }) {

@@ -41,7 +41,7 @@ export interface IDistributedSupport {
   /** True where that one is a claim: it is asked for with `LeaseRequest.takesOver`. */
   readonly takesOver?: boolean | undefined;
   /** Where the registry lies, in words for the operator, without secrets. */
-  readonly place?: string | undefined;
+  readonly location?: string | undefined;
   /** Closes what the support opened itself. */
   close?(): Promise<void>;
   /**

@@ -1,11 +1,11 @@
 /**
  * One lease in the hands of its holder.
  *
- * Promise: an answer, however late or doubled, is applied only to the lease it was asked for, and
+ * Guarantee: an answer, however late or doubled, is applied only to the lease it was asked for, and
  * raises only the range whose floor it names. The nonces form a chain: the store sees a copy of
  * this process as a broken chain.
  */
-import type { SeatedRange, WorkerSeat } from '../core/seat/worker-seat.js';
+import type { WindowRange, LeaseWindow } from '../core/window/lease-window.js';
 import type { LeaseGrant, RegistryMark, WorkerLease } from './distributed-support.js';
 
 /** A grant that is not yet used. */
@@ -25,13 +25,13 @@ export class HeldLease {
   /** What the support is asked to prolong or to take back. */
   asked: WorkerLease;
   private floorMs: number;
-  /** Undefined until it takes the seat. */
-  private range: SeatedRange | undefined;
+  /** Undefined until it is in the window. */
+  private range: WindowRange | undefined;
   /** The time of the last id made in ranges before this one. */
   private earlierMs: number | undefined;
 
   constructor(
-    private readonly seat: WorkerSeat,
+    private readonly window: LeaseWindow,
     { asked, grant }: Acquired,
   ) {
     this.asked = asked;
@@ -57,36 +57,36 @@ export class HeldLease {
         }
       : { ...this.asked, haveMs };
     if (grant.floorMs === this.floorMs) {
-      this.seat.raise(this.range!, grant.ceilingMs);
+      this.window.raise(this.range!, grant.ceilingMs);
     } else if (grant.floorMs > this.floorMs && grant.floorMs >= heldMs) {
       // The store lost data since: the old range is used to its end, then this one is entered. One
       // that begins before that end would be entered while threads still use the old one.
       this.earlierMs = this.lastIssuedMs;
       this.floorMs = grant.floorMs;
-      this.range = this.seat.grant({ ...grant, workerId: this.workerId });
+      this.range = this.window.grant({ ...grant, workerId: this.workerId });
     }
   }
 
   /**
-   * Seats the range, or what is left of it after the seat was vacated: after those in use, or
+   * Places the range in the window, or what is left of it after the lease window was vacated: after those in use, or
    * (rewinding) in their place.
    */
-  takeSeat(rewinds: boolean): void {
+  enterWindow(rewinds: boolean): void {
     const { workerId, haveMs: ceilingMs } = this.asked;
     this.earlierMs = this.lastIssuedMs;
     const floorMs = Math.max(this.floorMs, (this.earlierMs ?? -Infinity) + 1);
     const range = { workerId, floorMs, ceilingMs };
-    this.range = rewinds ? this.seat.rewindTo(range) : this.seat.grant(range);
+    this.range = rewinds ? this.window.rewindTo(range) : this.window.grant(range);
   }
 
-  entered(range: SeatedRange): boolean {
+  entered(range: WindowRange): boolean {
     return range.number === this.range?.number;
   }
 
   /** The time of the last id made under this lease, Unix ms. */
   get lastIssuedMs(): number | undefined {
-    const tick = this.range && this.seat.lastTickOf(this.range);
-    return tick === undefined ? this.earlierMs : this.seat.layout.msOf(tick);
+    const tick = this.range && this.window.lastTickOf(this.range);
+    return tick === undefined ? this.earlierMs : this.window.layout.msOf(tick);
   }
 
   /** True when the ids are ahead of the clock because the range begins there. */
@@ -97,7 +97,7 @@ export class HeldLease {
 
 /*
  * The states of a lease and what leads from one to the next, as a table.
- * Promise: a state is only what is shown; whether an id may be made is decided by the seat. Nothing
+ * Guarantee: a state is only what is shown; whether an id may be made is decided by the lease window. Nothing
  * but an answer of the store leads to `active` from a state in which renewals failed.
  */
 

@@ -3,8 +3,8 @@
  * JoinedLease in a thread that shares the lease of another.
  */
 import type { Clock } from '../core/clock.js';
-import type { AnchoredClock } from '../core/seat/seat-memory.js';
-import type { WorkerSeat } from '../core/seat/worker-seat.js';
+import type { AnchoredClock } from '../core/window/window-memory.js';
+import type { LeaseWindow } from '../core/window/lease-window.js';
 import { CallRecord } from '../time/call-record.js';
 import type { ProcessIdentity } from '../time/process-identity.js';
 import type { Timers } from '../time/timers.js';
@@ -53,7 +53,7 @@ export interface LeaseChange {
 
 export interface KeeperParts {
   readonly support: IDistributedSupport;
-  readonly seat: WorkerSeat;
+  readonly window: LeaseWindow;
   readonly options: LeaseOptions;
   /** How far ids may run ahead of the clock, ms; undefined where each range decides for itself. */
   readonly aheadMsMax?: number | undefined;

@@ -1,7 +1,7 @@
 /**
  * Gets a worker id: asks, waits as the answer says, asks again. Also gives one back.
  *
- * Promise: one token per lease, however often it is asked for, so that a lost answer costs no
+ * Guarantee: one token per lease, however often it is asked for, so that a lost answer costs no
  * worker id. Each reason for waiting is logged once; an error that waiting cannot fix is thrown at
  * once.
  */
@@ -101,10 +101,10 @@ export class LeaseAcquirer {
 
   /** Where no registry knows what a process before this one made, the clock has to. */
   private async waitForNewIds({ grant }: Acquired, limits?: StartLimits): Promise<void> {
-    const { support, seat, idClock: clock, timers, aheadMsMax, onNews } = this.parts;
+    const { support, window, idClock: clock, timers, aheadMsMax, onNews } = this.parts;
     const isUnknown = grant.ceilingMs === Infinity && grant.floorMs === -Infinity;
     if (!isUnknown && support.isVolatile !== true) return;
-    const fromMs = cleanFromMs(seat.layout, clock.now(), aheadMsMax ?? 0);
+    const fromMs = cleanFromMs(window.layout, clock.now(), aheadMsMax ?? 0);
     const limitMs = limits?.startTimeoutMs ?? Infinity;
     await waitUntil(fromMs, { clock, timers, signal: this.signal, limitMs, onNews });
   }
@@ -127,11 +127,11 @@ export class LeaseAcquirer {
   }
 
   private async ask(request: LeaseRequest): Promise<Acquired | Refused> {
-    const { support, hostClock, seat, identity, terms, workerIds } = this.parts;
+    const { support, hostClock, window, identity, terms, workerIds } = this.parts;
     const sentAtMs = hostClock.now();
     const { askedAtMs, seen } = this.terms;
     const { minRangeMs: _, ...learned } = this.terms.now;
-    const sent = { ...request, ...learned, haveMs: seat.endMs ?? 0, seen };
+    const sent = { ...request, ...learned, haveMs: window.endMs ?? 0, seen };
     const checked = (given: LeaseAnswer) => checkedAnswer(given, workerIds);
     try {
       const given = await this.caller.call(() => support.getNextWorkId(sent), {
@@ -158,7 +158,7 @@ export class LeaseAcquirer {
  * When ids may start if no registry knows what the previous process with this worker id used: only
  * the clock keeps the two apart then.
  *
- * Promise: the start waits until the clock has passed whatever that process could have reached: the
+ * Guarantee: the start waits until the clock has passed whatever that process could have reached: the
  * tick it ended in, plus the run-ahead that its ids were allowed.
  */
 
@@ -234,7 +234,7 @@ function tooLong(waitMs: number, limitMs: number): SnowflakeError {
 /*
  * The error, and the wait before the next try, for an acquire that brought no worker id.
  *
- * Promise: the error says whether waiting can help, and no wait is so long that a worker id which
+ * Guarantee: the error says whether waiting can help, and no wait is so long that a worker id which
  * somebody gives back is overlooked.
  */
 

@@ -1,12 +1,12 @@
 /**
- * The keeper: gets the lease, keeps it fresh, gives it back, and seats the generator. What leads
+ * The keeper: gets the lease, keeps it fresh, gives it back, and fills the lease window. What leads
  * from one state to the next is in one file, in the order of the events of lease-states.ts.
  *
- * Promise: the seat holds only ranges that the support has acknowledged. An error of the store
+ * Guarantee: the lease window holds only ranges that the support has acknowledged. An error of the store
  * changes nothing but the state shown; no timer has to fire for ids to stay unique.
  */
-import { forwardSignals } from '../core/seat/shared-lease.js';
-import type { SeatedRange, SeatWatch } from '../core/seat/worker-seat.js';
+import { forwardSignals } from '../core/window/shared-lease.js';
+import type { WindowRange, WindowWatch } from '../core/window/lease-window.js';
 import type { SnowflakeError } from '../errors.js';
 import { RetryDelay, type TimerHandle, type Timers } from '../time/timers.js';
 import type { LeaseGrant } from './distributed-support.js';
@@ -27,7 +27,7 @@ import { SupportCaller } from './support-caller.js';
 
 type Fenced = { readonly status: 'fenced' | 'unknown'; readonly floorMs?: number };
 
-export class LeaseKeeper implements Keeper, SeatWatch {
+export class LeaseKeeper implements Keeper, WindowWatch {
   readonly renewsItself = true;
   state: LeaseState = 'unassigned';
   lease: HeldLease | undefined;
@@ -36,10 +36,10 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   private readonly caller: SupportCaller;
   private readonly acquirer: LeaseAcquirer;
   private readonly renewal: Renewal;
-  private readonly rollbackCure: RollbackCure;
+  private readonly rollbackCure: ClockRollbackRecovery;
   private readonly retryDelay: RetryDelay;
   private readonly stopping = new AbortController();
-  private readonly news: LeaseNews;
+  private readonly news: LeaseEvents;
   private refreshing: Promise<void> | undefined;
   private acquiring: Promise<void> | undefined;
   private readonly timer: RefreshTimer;
@@ -49,9 +49,9 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     this.caller = new SupportCaller(parts.timers, parts.options.callTimeoutMs);
     this.retryDelay = new RetryDelay(parts.random);
     this.terms = new AskedTerms(parts.terms, parts);
-    this.news = new LeaseNews(parts, this.stopping.signal);
+    this.news = new LeaseEvents(parts, this.stopping.signal);
     this.acquirer = new LeaseAcquirer(parts, this.terms, this.caller, this.stopping.signal);
-    this.rollbackCure = new RollbackCure(parts, this.acquirer, this.skew);
+    this.rollbackCure = new ClockRollbackRecovery(parts, this.acquirer, this.skew);
     const { terms, caller, skew } = this;
     this.renewal = new Renewal({ support: parts.support, terms, caller, skew });
     this.timer = new RefreshTimer(parts.timers, () => this.refresh());
@@ -62,7 +62,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   }
 
   get endMs(): number | undefined {
-    return this.parts.seat.endMs;
+    return this.parts.window.endMs;
   }
 
   get incarnation(): string | undefined {
@@ -90,12 +90,12 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     throw refusal;
   }
 
-  /** From the first call on it hears of the seat, also from other threads. */
+  /** From the first call on it hears of the lease window, also from other threads. */
   private attend(): void {
-    const { seat } = this.parts;
-    if (seat.watch === this) return;
-    seat.watch = this;
-    if (seat.sharedMemory !== undefined) void forwardSignals(seat);
+    const { window } = this.parts;
+    if (window.watch === this) return;
+    window.watch = this;
+    if (window.sharedMemory !== undefined) void forwardSignals(window);
   }
 
   /** One at a time, whoever asks: a late answer and a renewal may both find the lease lost. */
@@ -112,16 +112,16 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     // Granted while the application was closing: nobody will use it.
     if (this.stopping.signal.aborted) return this.acquirer.giveBack(acquired.asked, undefined);
     this.skew.measure(acquired.grant, acquired.sentAtMs);
-    this.seat(acquired, { rewinds: false });
+    this.window(acquired, { rewinds: false });
     this.news.ended('no worker id');
     this.change('leased', texts.grantText(acquired.grant));
     this.checkClock();
   }
 
-  /** Seats the range: after those in use, or in their place where ids shall go back in time. */
-  private seat(acquired: Acquired, { rewinds }: { rewinds: boolean }): void {
-    const lease = new HeldLease(this.parts.seat, acquired);
-    lease.takeSeat(rewinds);
+  /** Places the range in the window: after those in use, or in their place where ids shall go back in time. */
+  private window(acquired: Acquired, { rewinds }: { rewinds: boolean }): void {
+    const lease = new HeldLease(this.parts.window, acquired);
+    lease.enterWindow(rewinds);
     this.hold(lease);
   }
 
@@ -131,16 +131,16 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     this.retryDelay.reset();
   }
 
-  /** A rejected clock empties the seat; a good one seats the lease again. */
+  /** A rejected clock empties the lease window; a good one places the lease again. */
   private checkClock(): void {
     const { isSkewed, refusal, text, storeText } = this.skew;
     this.news.tellWhile('skew', isSkewed ? text : undefined);
     this.news.tellWhile('store clock', storeText);
     if (refusal !== undefined) {
-      this.parts.seat.vacate(() => refusal);
+      this.parts.window.vacate(() => refusal);
       this.change('dropped', text);
-    } else if (this.lease !== undefined && this.parts.seat.current === undefined) {
-      this.lease.takeSeat(false);
+    } else if (this.lease !== undefined && this.parts.window.current === undefined) {
+      this.lease.enterWindow(false);
       this.change('leased', 'The clock of this host agrees with the store again.');
     }
   }
@@ -148,16 +148,16 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   private async switchBack(old: HeldLease): Promise<void> {
     const acquired = await this.rollbackCure.earlierThan(old);
     if (acquired === undefined) return;
-    // Looked at in the step that seats it: the store has answered, and the end may have come.
+    // Looked at in the step that places it: the store has answered, and the end may have come.
     if (this.stopping.signal.aborted || this.lease !== old)
       return this.acquirer.giveBack(acquired.asked, undefined);
-    this.seat(acquired, { rewinds: true });
+    this.window(acquired, { rewinds: true });
     this.news.say(texts.movedText(old.workerId, acquired.grant.workerId));
-    // Asked only now: until the seat was left, other threads went on in the old range.
+    // Asked only now: until the lease window was left, other threads went on in the old range.
     await this.acquirer.giveBack(old.asked, old.lastIssuedMs);
   }
 
-  entered(range: SeatedRange): void {
+  entered(range: WindowRange): void {
     if (this.lease?.entered(range)) this.change('entered', 'Ids come from the new range now.');
   }
 
@@ -231,10 +231,10 @@ export class LeaseKeeper implements Keeper, SeatWatch {
 
   private noteFailure(reason: string): void {
     if (this.stopping.signal.aborted) return;
-    const { idClock, options, seat } = this.parts;
+    const { idClock, options, window } = this.parts;
     this.renewal.record.isFailing = true;
     this.change('renewal-failed', reason);
-    const endMs = seat.endMs;
+    const endMs = window.endMs;
     if (endMs !== undefined && idClock.now() >= endMs - options.reserveMs) {
       this.change(
         'reserve-entered',
@@ -259,7 +259,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
 
   private drop(refusal: SnowflakeError): Promise<void> {
     this.lease = undefined;
-    this.parts.seat.vacate(() => refusal);
+    this.parts.window.vacate(() => refusal);
     this.change('dropped', refusal.message);
     return this.replaceLease();
   }
@@ -277,12 +277,12 @@ export class LeaseKeeper implements Keeper, SeatWatch {
   /** Stops making ids, gives the worker id back and closes what the support opened. */
   async stop(): Promise<void> {
     if (this.stopping.signal.aborted) return;
-    const { support, seat } = this.parts;
+    const { support, window } = this.parts;
     this.stopping.abort(texts.stopped());
     this.timer.cancel();
     const lease = this.lease;
     this.lease = undefined;
-    seat.close(texts.stopped);
+    window.close(texts.stopped);
     await Promise.allSettled([this.refreshing, this.acquiring]);
     if (lease !== undefined) await this.acquirer.giveBack(lease.asked, lease.lastIssuedMs);
     this.change('released', 'The application is shutting down.');
@@ -293,7 +293,7 @@ export class LeaseKeeper implements Keeper, SeatWatch {
     const from = this.state;
     this.state = nextState(from, event);
     if (from === this.state) return;
-    this.parts.seat.signals.state = numberOf(this.state);
+    this.parts.window.signals.state = numberOf(this.state);
     this.news.changed({ from, to: this.state, workerId: this.lease?.workerId, reason });
   }
 }
@@ -301,11 +301,11 @@ export class LeaseKeeper implements Keeper, SeatWatch {
 /*
  * What a keeper reports to its application: changes of state, and other news.
  *
- * Promise: a cause is reported once while it lasts, however its text changes. A logger that throws
- * costs no id and does not keep a lease from being seated.
+ * Guarantee: a cause is reported once while it lasts, however its text changes. A logger that throws
+ * costs no id and does not keep a lease from being placed.
  */
 
-class LeaseNews {
+class LeaseEvents {
   /** Causes that were told of and have not ended. */
   private readonly told = new Set<string>();
 
@@ -350,7 +350,7 @@ function quietly(tell: () => void): void {
 /*
  * The renewals outside the schedule, after half of a range is used or a call has failed.
  *
- * Promise: at most one is due at a time, and none after cancel().
+ * Guarantee: at most one is due at a time, and none after cancel().
  */
 
 /** Between the news that half a range is used and the renewal: many ids may follow at once. */
@@ -391,7 +391,7 @@ class RefreshTimer {
  * and a worker id that does not help is given back at once.
  */
 
-class RollbackCure {
+class ClockRollbackRecovery {
   constructor(
     private readonly parts: Pick<KeeperParts, 'idClock' | 'options'>,
     private readonly acquirer: LeaseAcquirer,

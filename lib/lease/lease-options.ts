@@ -1,10 +1,10 @@
 /**
  * The timing options of the lease and how they depend on each other.
  *
- * Promise: no value costs uniqueness, and every value or combination that would make the lease fail
+ * Guarantee: no value costs uniqueness, and every value or combination that would make the lease fail
  * in operation is reported with a reason.
  */
-import { shown } from '../messages.js';
+import { format } from '../messages.js';
 
 export interface LeaseOptions {
   /** How far ahead of the store's clock ids may go. 10 s to 10 min, default 60 s. */
@@ -88,7 +88,7 @@ export function leaseFaults(options: LeaseOptions): string[] {
       continue;
     const label = SHOWN_NAMES[name] ?? name;
     faults.push(
-      `Expected \`${label}\` to be an integer from ${min} to ${max}, got ${shown(value)}.`,
+      `Expected \`${label}\` to be an integer from ${min} to ${max}, got ${format(value)}.`,
     );
   }
   for (const [name, choices] of Object.entries(CHOICES)) {
@@ -99,12 +99,12 @@ export function leaseFaults(options: LeaseOptions): string[] {
       continue;
     }
     const list = choices.map((choice) => `'${choice}'`).join(', ');
-    faults.push(`Expected \`${name}\` to be one of ${list}, got ${shown(value)}.`);
+    faults.push(`Expected \`${name}\` to be one of ${list}, got ${format(value)}.`);
   }
   if (faults.length === 0 && options.reserveMs >= options.ttlMs) {
     faults.push(
       `Expected \`reserveMs\` to be less than \`leaseTtlMs\` (${options.ttlMs}), ` +
-        `got ${shown(options.reserveMs)}.`,
+        `got ${format(options.reserveMs)}.`,
     );
   }
   return faults;
@@ -117,7 +117,7 @@ export function waitFault(options: LeaseOptions, lossWindowMs: number): string |
   return (
     `Expected \`startTimeoutMs\` to exceed ${least} with \`onFreshRegistry: 'wait'\`, which is ` +
     `leaseTtlMs (${options.ttlMs}) + the time a failover takes (${lossWindowMs}), got ` +
-    `${shown(options.startTimeoutMs)}.`
+    `${format(options.startTimeoutMs)}.`
   );
 }
 
@@ -139,6 +139,6 @@ export function renewalFault(options: LeaseOptions, room: LeaseRoom): string | u
     `Expected \`leaseTtlMs\` to exceed ${least}, which is 2 x refreshAliveIntervalMs ` +
     `(${refreshAliveIntervalMs}) + callTimeoutMs (${callTimeoutMs}) + the time a failover takes ` +
     `(${lossWindowMs}) + the shortest range worth leasing (${minRangeMs}: 1000 and two units of ` +
-    `the layout, or 0 without a registry), got ${shown(ttlMs)}.`
+    `the layout, or 0 without a registry), got ${format(ttlMs)}.`
   );
 }

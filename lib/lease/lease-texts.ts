@@ -1,5 +1,5 @@
 /**
- * What the keeper says: the words of a change of state, and the errors of an empty seat. Each tells
+ * What the keeper says: the words of a change of state, and the errors of an empty lease window. Each tells
  * what happened, what was done and what to do; no decision is taken here.
  */
 import { SnowflakeError } from '../errors.js';
@@ -88,7 +88,7 @@ export function inSnapshot(): SnowflakeError {
 /*
  * The errors for a registry that belongs to others: another layout, or another protocol version.
  *
- * Promise: both sides are named, and the advice never leads to duplicate ids. Deleting the
+ * Guarantee: both sides are named, and the advice never leads to duplicate ids. Deleting the
  * registry, which comes to mind first, would.
  */
 
@@ -130,7 +130,7 @@ function contestedText(theirs: string, ours: string): string {
 /**
  * The fingerprint of a registry in which two layouts have ranges at once.
  *
- * Promise: no layout has such a fingerprint, so that neither side gets a range. Registries write
+ * Guarantee: no layout has such a fingerprint, so that neither side gets a range. Registries write
  * it, messages read it.
  */
 const AND = ' and ';

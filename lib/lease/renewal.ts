@@ -1,11 +1,11 @@
 /**
  * One renewal: what is asked, whether the answer is valid, and what is recorded.
  *
- * Promise: an answer is passed on together with what it was asked for, even if it comes after the
+ * Guarantee: an answer is passed on together with what it was asked for, even if it comes after the
  * time limit.
  */
 import type { Clock } from '../core/clock.js';
-import type { AnchoredClock } from '../core/seat/seat-memory.js';
+import type { AnchoredClock } from '../core/window/window-memory.js';
 import { SnowflakeError } from '../errors.js';
 import type {
   IDistributedSupport,
@@ -76,7 +76,7 @@ export class Renewal {
 /*
  * What a process asks for at every call, including what it has learned since it started.
  *
- * Promise: every request carries the longest quarantine and the latest clock that any registry has
+ * Guarantee: every request carries the longest quarantine and the latest clock that any registry has
  * told this process, so that a registry which replaces a lost one learns how far that one had come;
  * and what was granted by which server is known to whoever is asked next.
  */

@@ -1,10 +1,10 @@
 /**
  * Stands where a support stands in a thread that shares the lease of another. Nothing is leased
- * through it: it carries what was shared to where the seat is made.
+ * through it: it carries what was shared to where the lease window is made.
  */
-import type { AnchoredClock } from '../core/seat/seat-memory.js';
-import { isSharedLease, notShared, type SharedLease } from '../core/seat/shared-lease.js';
-import type { WorkerSeat } from '../core/seat/worker-seat.js';
+import type { AnchoredClock } from '../core/window/window-memory.js';
+import { isSharedLease, notShared, type SharedLease } from '../core/window/shared-lease.js';
+import type { LeaseWindow } from '../core/window/lease-window.js';
 import { SnowflakeError } from '../errors.js';
 import { pause, type Timers } from '../time/timers.js';
 import type { IDistributedSupport, LeaseAnswer } from './distributed-support.js';
@@ -13,7 +13,7 @@ import type { Keeper } from './keeper.js';
 import { stopped } from './lease-texts.js';
 
 export class JoinedSupport implements IDistributedSupport {
-  readonly place = 'another thread of this process';
+  readonly location = 'another thread of this process';
 
   /** @throws SnowflakeError CONFIG_INVALID for anything but the `sharedLease` of an IdMaker */
   constructor(readonly shared: SharedLease) {
@@ -40,12 +40,12 @@ function nothingLeased(): SnowflakeError {
 /*
  * The lease of another thread of this process, as a thread that shares it sees it.
  *
- * Promise: nothing is asked of a store, and stopping concerns this thread alone. The thread that
+ * Guarantee: nothing is asked of a store, and stopping concerns this thread alone. The thread that
  * holds the lease renews it and gives it back.
  */
 
 interface JoinedParts {
-  readonly seat: WorkerSeat;
+  readonly window: LeaseWindow;
   readonly clock: AnchoredClock;
   readonly timers: Timers;
   readonly startTimeoutMs: number;
@@ -61,18 +61,18 @@ export class JoinedLease implements Keeper {
 
   get state(): LeaseState {
     if (this.hasStopped) return 'released';
-    const state = stateOf(this.parts.seat.signals.state);
+    const state = stateOf(this.parts.window.signals.state);
     // The thread that holds the lease may have ended without a word.
     const isOver = this.endMs !== undefined && this.nowMs >= this.endMs;
     return isOver ? 'exhausted' : state;
   }
 
   get workerId(): number | undefined {
-    return this.parts.seat.current?.workerId;
+    return this.parts.window.current?.workerId;
   }
 
   get endMs(): number | undefined {
-    return this.parts.seat.endMs;
+    return this.parts.window.endMs;
   }
 
   /** Known to the thread that holds the lease alone. */
@@ -94,9 +94,9 @@ export class JoinedLease implements Keeper {
 
   /** Waits until the other thread holds a worker id. */
   async start(): Promise<void> {
-    const { seat, timers, startTimeoutMs } = this.parts;
-    for (let waitedMs = 0; seat.current === undefined; waitedMs += LOOK_AGAIN_MS) {
-      if (seat.isClosed) throw stopped();
+    const { window, timers, startTimeoutMs } = this.parts;
+    for (let waitedMs = 0; window.current === undefined; waitedMs += LOOK_AGAIN_MS) {
+      if (window.isClosed) throw stopped();
       if (waitedMs >= startTimeoutMs) throw noLease(waitedMs);
       await pause(timers, LOOK_AGAIN_MS);
     }
@@ -104,12 +104,12 @@ export class JoinedLease implements Keeper {
 
   /** Asks the thread that holds the lease to renew it. */
   async refresh(): Promise<void> {
-    this.parts.seat.watch.halfUsed();
+    this.parts.window.watch.halfUsed();
   }
 
   async stop(): Promise<void> {
     this.hasStopped = true;
-    this.parts.seat.leave(stopped);
+    this.parts.window.leave(stopped);
   }
 }
 

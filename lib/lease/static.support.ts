@@ -5,7 +5,7 @@
  * across restarts on the host's clock. endless-worker-ids.ts keeps generators of one thread apart.
  */
 import { SnowflakeError } from '../errors.js';
-import { shown } from '../messages.js';
+import { format } from '../messages.js';
 import { processWide } from '../process-wide.js';
 import type {
   IDistributedSupport,
@@ -27,13 +27,13 @@ import type {
  * ```
  */
 export class StaticSupport implements IDistributedSupport {
-  readonly place = 'the configuration';
+  readonly location = 'the configuration';
 
   constructor(readonly workerId: number) {
     if (!Number.isInteger(workerId) || workerId < 0) {
       throw new SnowflakeError(
         'CONFIG_INVALID',
-        `Expected \`workerId\` to be an integer from 0 up, got ${shown(workerId)}.`,
+        `Expected \`workerId\` to be an integer from 0 up, got ${format(workerId)}.`,
       );
     }
   }
@@ -61,14 +61,14 @@ export class StaticSupport implements IDistributedSupport {
 export function staticWorkerFault(workerId: unknown, min: number, max: number): string | undefined {
   const isWhole = typeof workerId === 'number' && Number.isInteger(workerId);
   if (isWhole && workerId >= min && workerId <= max) return undefined;
-  return `Expected \`workerId\` to be an integer from ${min} to ${max}, got ${shown(workerId)}.`;
+  return `Expected \`workerId\` to be an integer from ${min} to ${max}, got ${format(workerId)}.`;
 }
 
 /*
  * The worker ids without end that this process uses, from the configuration, the host name, or a
  * service of the application. No registry keeps two generators with such a number apart.
  *
- * Promise: within a thread a number serves one generator at a time, and the next one starts after
+ * Guarantee: within a thread a number serves one generator at a time, and the next one starts after
  * the last id of the previous one. Other threads and processes are up to the operator.
  */
 

@@ -1,12 +1,12 @@
 /**
  * Calls the support with a time limit, because the promise of a client may never settle.
  *
- * Promise: every failure is a SnowflakeError, whatever a support throws or returns. An answer that
+ * Guarantee: every failure is a SnowflakeError, whatever a support throws or returns. An answer that
  * comes after the time limit is not lost but passed on: a ceiling is absolute and may be applied
  * late.
  */
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
-import { plainCause, shown } from '../messages.js';
+import { plainCause, format } from '../messages.js';
 import { withinLimit, type Timers } from '../time/timers.js';
 import type { LeaseAnswer } from './distributed-support.js';
 
@@ -67,7 +67,7 @@ function asSnowflakeError(error: unknown): SnowflakeError {
 /*
  * Checks that what a support answered is an answer at all.
  *
- * Promise: no range is seated and no wait starts because of a malformed value. A worker id that
+ * Guarantee: no range is placed and no wait starts because of a malformed value. A worker id that
  * does not fit its bits would make the ids of another holder, and NaN passes every comparison.
  */
 
@@ -93,24 +93,24 @@ const isText = (value: unknown): boolean => typeof value === 'string';
 function faultsOf(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): string[] {
   const { status, workerId, floorMs, ceilingMs, nowMs = 0, waitMs, mark } = answer;
   if (status === 'wait' || status === 'hold' || status === 'none-free') {
-    return isWait(waitMs) ? [] : [`\`waitMs\` is ${shown(waitMs)}`];
+    return isWait(waitMs) ? [] : [`\`waitMs\` is ${format(waitMs)}`];
   }
   if (status === 'fenced' && floorMs !== undefined && !isTime(floorMs)) {
-    return [`\`floorMs\` is ${shown(floorMs)}`];
+    return [`\`floorMs\` is ${format(floorMs)}`];
   }
-  if (status !== 'ok') return isText(status) ? [] : [`\`status\` is ${shown(status)}`];
+  if (status !== 'ok') return isText(status) ? [] : [`\`status\` is ${format(status)}`];
   const faults: string[] = [];
   if (!Number.isInteger(workerId) || Number(workerId) < min || Number(workerId) > max) {
-    faults.push(`\`workerId\` is ${shown(workerId)}, not an integer from ${min} to ${max}`);
+    faults.push(`\`workerId\` is ${format(workerId)}, not an integer from ${min} to ${max}`);
   }
   for (const [name, value] of Object.entries({ floorMs, ceilingMs, nowMs })) {
-    if (!isTime(value)) faults.push(`\`${name}\` is ${shown(value)}`);
+    if (!isTime(value)) faults.push(`\`${name}\` is ${format(value)}`);
   }
   // Nobody looked whether another generator has the number for good.
   if (ceilingMs === Infinity && haveMs < Infinity) {
     faults.push('`ceilingMs` is Infinity, and the lease had an end');
   }
-  if (mark !== undefined && !isMark(mark)) faults.push(`\`mark\` is ${shown(mark)}`);
+  if (mark !== undefined && !isMark(mark)) faults.push(`\`mark\` is ${format(mark)}`);
   return faults;
 }
 
@@ -125,7 +125,7 @@ function isMark(mark: unknown): boolean {
  */
 export function checkedAnswer(answer: LeaseAnswer, askedFor: AskedFor): LeaseAnswer {
   const isObject = typeof answer === 'object' && answer !== null;
-  const faults = isObject ? faultsOf({ ...answer }, askedFor) : [`it is ${shown(answer)}`];
+  const faults = isObject ? faultsOf({ ...answer }, askedFor) : [`it is ${format(answer)}`];
   if (faults.length === 0) return answer;
   throw new SnowflakeError(
     'STORE_UNAVAILABLE',

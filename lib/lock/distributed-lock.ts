@@ -1,7 +1,7 @@
 /**
  * The face of locks for an application: run something under a lock, or get one and let it go.
  *
- * Promise: nobody waits for itself; nothing that goes wrong in the background is an unhandled
+ * Guarantee: nobody waits for itself; nothing that goes wrong in the background is an unhandled
  * rejection.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
@@ -28,7 +28,7 @@ export interface AcquiredLock extends LockSection {
 /** What a process knows of its locks. */
 export interface LockStatus extends HoldingsStatus {
   /** Where the store of the locks lies. */
-  readonly place: string | undefined;
+  readonly location: string | undefined;
 }
 
 /** A store that grants nothing for longer is told to whoever would skip. */
@@ -131,8 +131,8 @@ export class DistributedLock {
   }
 
   get status(): LockStatus {
-    const { place } = this.#store;
-    return { place, ...this.#holdings.status };
+    const { location } = this.#store;
+    return { location, ...this.#holdings.status };
   }
 
   /** Tells of everything that happens to locks of this process. @returns ends it */

@@ -2,7 +2,7 @@
  * A lock while it is held: extended from time to time, and given up at its deadline whatever the
  * store does. All that can end it is in one file.
  *
- * Promise: the deadline counts from before the request left that the store answered; `leftMs` and
+ * Guarantee: the deadline counts from before the request left that the store answered; `leftMs` and
  * `assertHeld` look at the clocks themselves, also where no timer has fired since the process stood
  * still.
  */

@@ -1,7 +1,7 @@
 /**
  * The locks of one process, in one file: who waits for which, and which are held.
  *
- * Promise: one caller of a lock at a time, in the order in which they came; after a shutdown nobody
+ * Guarantee: one caller of a lock at a time, in the order in which they came; after a shutdown nobody
  * waits, and nothing is held but by sections that did not end in time.
  */
 import { randomUUID } from 'node:crypto';
@@ -35,7 +35,7 @@ export interface HoldingsStatus {
 
 /** A caller, in line or asking the store. */
 interface Waiting {
-  readonly place: Place;
+  readonly location: Place;
   stop?: AbortController;
   isOver: boolean;
 }
@@ -72,7 +72,7 @@ export class Holdings {
   async acquire(lock: string, hold: HoldTerms): Promise<HeldSection> {
     if (this.#closing !== undefined) throw closing(lock);
     hold.signal?.throwIfAborted();
-    const waiting: Waiting = { place: this.#queue.enter(lock), isOver: false };
+    const waiting: Waiting = { location: this.#queue.enter(lock), isOver: false };
     const end = () => over(waiting, hold.signal?.reason);
     hold.signal?.addEventListener('abort', end, { once: true });
     this.#waiting.add(waiting);
@@ -118,10 +118,10 @@ export class Holdings {
 
   async #inTurn(lock: string, hold: HoldTerms, waiting: Waiting): Promise<HeldSection> {
     const waited = started(this.#terms);
-    const { place } = waiting;
+    const { location } = waiting;
     const [store, terms, seen] = [this.#store, this.#terms, this.#seen];
     try {
-      if (!place.isFirst) await this.#turn(lock, hold, { place, waited });
+      if (!location.isFirst) await this.#turn(lock, hold, { location, waited });
       // Only who asks the store has one: of those in line there may be many thousands.
       const { signal } = (waiting.stop = new AbortController());
       if (waiting.isOver) over(waiting);
@@ -132,12 +132,12 @@ export class Holdings {
       const parts = { store, terms, seen, onPause, inBackground, holder: randomUUID() };
       const from = await new LockAttempt({ ...parts, lock, hold, waited, signal }).run();
       const section = new HeldSection({ store, terms, seen, lock, hold, onLong }, from);
-      this.#held.set(section, place);
+      this.#held.set(section, location);
       section.signal.addEventListener('abort', () => this.#lost(section), { once: true });
       this.events.tell({ kind: 'acquired', lock, waitedMs: Math.floor(waited()) });
       return section;
     } catch (error) {
-      place.leave();
+      location.leave();
       const isHeld = isSnowflakeError(error) && error.code === 'LOCK_HELD';
       const kind = isHeld ? 'refused' : 'unavailable';
       // Who ends the waiting is not refused.
@@ -149,12 +149,12 @@ export class Holdings {
   async #turn(
     lock: string,
     hold: HoldTerms,
-    { place, waited }: { readonly place: Place; readonly waited: Stopwatch },
+    { location, waited }: { readonly location: Place; readonly waited: Stopwatch },
   ): Promise<void> {
     const ms = Math.ceil(hold.waitMs - waited());
     const { timers, label } = this.#terms;
-    const late = timers.after(Math.max(0, ms), () => place.giveUp());
-    const isTurn = ms > 0 && (await place.turn);
+    const late = timers.after(Math.max(0, ms), () => location.giveUp());
+    const isTurn = ms > 0 && (await location.turn);
     timers.cancel(late);
     if (isTurn) return;
     const holder = [...this.#held.keys()].find((section) => section.lock === lock);
@@ -206,14 +206,14 @@ export class Holdings {
 
 function over(waiting: Waiting, reason?: unknown): void {
   waiting.isOver = true;
-  waiting.place.giveUp();
+  waiting.location.giveUp();
   waiting.stop?.abort(reason);
 }
 
 /**
  * Whoever wants the same lock in one process: one after another, in the order in which they came.
  *
- * Promise: one of them at a time asks the store or holds the lock; who leaves lets the next one go.
+ * Guarantee: one of them at a time asks the store or holds the lock; who leaves lets the next one go.
  */
 interface Place {
   /** True where nobody is before it. */
@@ -266,7 +266,7 @@ function firstOf(queue: ReadonlySet<Wake>): Wake | undefined {
  * For how long this process has had each lock over and over. Whoever releases a lock and wants it
  * again asks sooner than those who hear of it, or find out by asking.
  *
- * Promise: after half a second a process leaves the lock to others for a tenth of the time that it
+ * Guarantee: after half a second a process leaves the lock to others for a tenth of the time that it
  * had it, or for as long as others take who are told of a release.
  */
 

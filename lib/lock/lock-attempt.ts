@@ -2,7 +2,7 @@
  * One attempt to get a lock: asks the store, waits for a release or a while, and asks again, under
  * one name, so that an answer that was lost is given again.
  *
- * Promise: what is answered too late is not held; an attempt that ends without the lock tells the
+ * Guarantee: what is answered too late is not held; an attempt that ends without the lock tells the
  * store, which may have granted it unheard.
  */
 import type { Clock } from '../core/clock.js';
@@ -199,7 +199,7 @@ function never(): Promise<never> {
  * that it has lost data; and the most losses of data that the store knew of, which prove to one
  * that was left for it that it was. The highest of all proves that the store's clock was there.
  *
- * Promise: a bounded number of them. A token that is forgotten proves nothing, and the next one is
+ * Guarantee: a bounded number of them. A token that is forgotten proves nothing, and the next one is
  * higher by its time.
  */
 
@@ -246,7 +246,7 @@ export class SeenTokens {
 /*
  * How much time went by, by two clocks.
  *
- * Promise: never less than either says. The monotonic one may stand still while a machine sleeps,
+ * Guarantee: never less than either says. The monotonic one may stand still while a machine sleeps,
  * and the wall clock may be set back; both at once is not believed to happen.
  */
 

@@ -1,7 +1,7 @@
 /**
  * What became of the locks of a process: counts for status and metrics, and whoever listens.
  *
- * Promise: a few numbers, however long the process runs; a listener that throws does no harm.
+ * Guarantee: a few numbers, however long the process runs; a listener that throws does no harm.
  */
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { errorText, printable } from '../messages.js';
@@ -79,7 +79,7 @@ export class LockEvents {
 /*
  * What a caller is told who does not get a lock, or who has lost one.
  *
- * Promise: whether somebody else holds it and whether the store can be asked are two errors, never
+ * Guarantee: whether somebody else holds it and whether the store can be asked are two errors, never
  * one.
  */
 

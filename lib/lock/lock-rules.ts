@@ -1,7 +1,7 @@
 /**
  * Grants a lock that nobody holds, or grants it again to the same attempt.
  *
- * Promise: where two ask, one is granted and the other told who; after a loss of data nobody is,
+ * Guarantee: where two ask, one is granted and the other told who; after a loss of data nobody is,
  * until whoever may have been granted it before has ended.
  */
 import { SANE_MS } from '../registry/opening.js';
@@ -87,7 +87,7 @@ function granted(
 /*
  * Extends a lock for whoever holds it, and for nobody else.
  *
- * Promise: what has ended, by time, by a release or by a loss of data, is never held again.
+ * Guarantee: what has ended, by time, by a release or by a loss of data, is never held again.
  */
 
 export function extendLock(
@@ -112,7 +112,7 @@ export function extendLock(
  * Lets go of a lock, for whoever holds it; at once, or after the time for which it was to be kept
  * from others.
  *
- * Promise: what somebody else holds by now stays as it is.
+ * Guarantee: what somebody else holds by now stays as it is.
  */
 
 /** @returns whether it was held so */
@@ -132,7 +132,7 @@ export function releaseLock(
 /*
  * The beginning of every operation on a lock: the clock moves on, and a loss of data is noticed.
  *
- * Promise: the clock never goes back; after a loss nothing is granted until whatever was forgotten
+ * Guarantee: the clock never goes back; after a loss nothing is granted until whatever was forgotten
  * has ended, and what an older server may grant beside this one as well.
  */
 

@@ -101,7 +101,7 @@ export function forgettableFrom({ token, untilMs }: Forgettable): bigint {
 /*
  * Locks as an operator sees them.
  *
- * Promise: nothing is changed by looking.
+ * Guarantee: nothing is changed by looking.
  */
 
 export interface NamedLock {

@@ -2,12 +2,12 @@
  * The contract between whoever holds locks and the store that keeps them: who holds which, until
  * when by the store's clock, and with which fencing token.
  *
- * Promise: nobody is granted a lock that another one holds by the store's clock, and every token is
+ * Guarantee: nobody is granted a lock that another one holds by the store's clock, and every token is
  * higher than all before it, as long as the store loses no write that is older than `lossWindowMs`.
  */
 import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../errors.js';
-import { shown } from '../messages.js';
+import { format } from '../messages.js';
 import { nameFaults, refused, wholeFaults } from '../options.js';
 
 /** The highest token that a process was ever answered for any lock of a store. */
@@ -156,7 +156,7 @@ export interface LockStore {
    */
   readonly lossWindowMs: number;
   /** Where the locks lie, in words for the operator, without secrets. */
-  readonly place?: string | undefined;
+  readonly location?: string | undefined;
   /** What endangers the locks, one sentence each. */
   advice?(): Promise<string[]>;
   /** Closes what the store opened itself. */
@@ -166,7 +166,7 @@ export interface LockStore {
 /*
  * Requests that cannot be meant so are refused before a store is asked.
  *
- * Promise: a name of the store's own, such as that of the header's row, is never that of a lock.
+ * Guarantee: a name of the store's own, such as that of the header's row, is never that of a lock.
  */
 
 export const TTL_MS_MAX = 86_400_000;
@@ -223,7 +223,7 @@ function highestFaults(highest: HighestToken | undefined): string[] {
 
 function tokenFaults(name: string, value: unknown): string[] {
   if (typeof value === 'bigint' && value >= 0n && value <= TOKEN_MAX) return [];
-  return [`Expected \`${name}\` to be a bigint from 0n to 2n ** 63n - 1n, got ${shown(value)}.`];
+  return [`Expected \`${name}\` to be a bigint from 0n to 2n ** 63n - 1n, got ${format(value)}.`];
 }
 
 function refuse(faults: readonly string[]): void {
@@ -234,7 +234,7 @@ function refuse(faults: readonly string[]): void {
 /*
  * The name of a lock, made of texts of others.
  *
- * Promise: whatever they hold, it is a name, and that of no other texts where : or / stands between
+ * Guarantee: whatever they hold, it is a name, and that of no other texts where : or / stands between
  * them.
  */
 
@@ -291,7 +291,7 @@ function check(part: unknown, number: number): void {
   if (isPart(part) && at < 0) return;
   const fault =
     at < 0
-      ? `is ${shown(part)}, and everybody without it would wait for each other. Nothing was ` +
+      ? `is ${format(part)}, and everybody without it would wait for each other. Nothing was ` +
         'done. Give a text that is not empty, or a number.'
       : `has half of a surrogate pair at ${at + 1}, and all halves are one in UTF-8. Nothing was ` +
         'done. Give whole characters.';

@@ -3,13 +3,13 @@
  * write what it says, and begin again where somebody else was faster. It is in one file, since what
  * is read and what is written belong together.
  *
- * Promise: the contract of LockStore in full, by the rules of every lock. The header is written
+ * Guarantee: the contract of LockStore in full, by the rules of every lock. The header is written
  * before whatever rests on it, and a row only beside the header that was read.
  */
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../errors.js';
 import type { KeyedRows, StoredKeyedRow } from '../rows/row-store.js';
-import { RowTurns, type RefusedWrites, type RowTurnsParts } from '../rows/row-turns.js';
+import { CasRetry, type RefusedWrites, type RowTurnsParts } from '../rows/cas-retry.js';
 import { nowAt, nowOf, slewed } from '../rows/store-clock.js';
 import { fieldsIn, isWhole, numberIn } from '../rows/stored-fields.js';
 import { acquireLock, extendLock, releaseLock } from './lock-rules.js';
@@ -55,11 +55,11 @@ interface Stored extends LockSlice {
 }
 
 export class RowLocks implements LockStore {
-  readonly place: string;
+  readonly location: string;
   readonly lossWindowMs: number;
   readonly #rows: KeyedRows;
   readonly untilReleased?: NonNullable<LockStore['untilReleased']>;
-  readonly #turns: RowTurns;
+  readonly #turns: CasRetry;
   readonly #releases: ReleaseTelling | undefined;
   #sweptMs = 0;
   /** All releases are told. */
@@ -68,9 +68,9 @@ export class RowLocks implements LockStore {
   constructor(rows: KeyedRows, parts: RowTurnsParts & { readonly releases?: ReleaseTelling } = {}) {
     const { releases } = parts;
     this.#rows = rows;
-    this.#turns = new RowTurns(rows.place, parts);
+    this.#turns = new CasRetry(rows.location, parts);
     this.#releases = releases;
-    this.place = rows.place;
+    this.location = rows.location;
     this.lossWindowMs = rows.lossWindowMs;
     const until = releases?.until;
     if (until === undefined) return;
@@ -109,7 +109,7 @@ export class RowLocks implements LockStore {
     if (header === undefined) return [];
     const named = rows
       .filter(({ key }) => key !== HEADER_KEY)
-      .map(({ key: lock, text }) => ({ lock, row: rowIn(text, header) }));
+      .map(({ key: lock, text }) => ({ lock, row: parseRow(text, header) }));
     return lockRecords(header, named, { timeMs, ...this.#clock });
   }
 
@@ -173,7 +173,7 @@ export class RowLocks implements LockStore {
     return this.#rows.write({
       key: lock,
       number: forgettableFrom(row),
-      text: rowText(row, header),
+      text: encodeRow(row, header),
       version: lockRow?.version,
       server,
       onlyWith: { key: HEADER_KEY, version: headerRow!.version },
@@ -210,7 +210,7 @@ function storedIn(rows: readonly StoredKeyedRow[]): Stored {
   const headerRow = rows.find(({ key }) => key === HEADER_KEY);
   const lockRow = rows.find(({ key }) => key !== HEADER_KEY);
   const header = headerRow && headerIn(headerRow.text);
-  const row = lockRow && rowIn(lockRow.text, header);
+  const row = lockRow && parseRow(lockRow.text, header);
   return { header, row, headerRow, lockRow };
 }
 
@@ -227,7 +227,7 @@ function isNews(stored: LockHeader | undefined, next: LockHeader): boolean {
 /*
  * A lock, and what is common to all, as the text that a store keeps, and back.
  *
- * Promise: what cannot be read is refused, never taken for a lock that nobody holds.
+ * Guarantee: what cannot be read is refused, never taken for a lock that nobody holds.
  */
 
 /** Of the protocol. Locks that are kept by another one are left alone. */
@@ -259,7 +259,7 @@ function headerIn(text: string): LockHeader {
   return { ...(header as unknown as LockHeader), forgottenTo };
 }
 
-function rowText({ token, ...rest }: LockRow, { incarnation }: LockHeader): string {
+function encodeRow({ token, ...rest }: LockRow, { incarnation }: LockHeader): string {
   return JSON.stringify({ version: VERSION, incarnation, ...rest, token: String(token) });
 }
 
@@ -267,7 +267,7 @@ function rowText({ token, ...rest }: LockRow, { incarnation }: LockHeader): stri
  * @param header as it is now; a row that is older than a new beginning is held by nobody
  * @throws SnowflakeError STORE_UNAVAILABLE, not retryable
  */
-function rowIn(text: string, header: LockHeader | undefined): LockRow {
+function parseRow(text: string, header: LockHeader | undefined): LockRow {
   const fields = wholeFields(text, ROW_TEXTS, ROW_NUMBERS);
   const { incarnation, holder, label, era, sinceMs, untilMs } = fields as unknown as LockRow & {
     readonly incarnation: string;
@@ -300,12 +300,12 @@ function unreadable(version: unknown): SnowflakeError {
 }
 
 /** @param place what cannot be read @param cure what to do */
-export function unreadableLocks(version: unknown, place: string, cure: string): SnowflakeError {
+export function unreadableLocks(version: unknown, location: string, cure: string): SnowflakeError {
   const isOther = typeof version === 'string' && version !== VERSION;
   const message = isOther
     ? 'The locks have a protocol version that this package does not know. Nothing was changed. ' +
       'Use one version of nestjs-snowflake for them.'
-    : `${place} of the locks cannot be read: somebody else wrote into it. Nothing is granted by ` +
+    : `${location} of the locks cannot be read: somebody else wrote into it. Nothing is granted by ` +
       `it. ${cure}; locks are granted again when those that may still be held have ended.`;
   return new SnowflakeError('STORE_UNAVAILABLE', message, { retryable: false });
 }

@@ -210,7 +210,7 @@ const IN_HAND: readonly Metric[] = [
     unit: '{id}',
     help: 'Ids that can be made without the store',
     aggregator: 'sum',
-    read: ({ status }) => (hasWorkerId(status) ? undefined : status.inHand),
+    read: ({ status }) => (hasWorkerId(status) ? undefined : status.buffered),
   },
   {
     prometheus: 'snowflake_hand_remaining_seconds',
@@ -219,7 +219,7 @@ const IN_HAND: readonly Metric[] = [
     unit: 's',
     help: 'How long the ids in hand last at the current rate, or until they are too old',
     aggregator: 'min',
-    read: ({ status }) => (hasWorkerId(status) ? undefined : secondsOf(status.inHandMs)),
+    read: ({ status }) => (hasWorkerId(status) ? undefined : secondsOf(status.bufferedMs)),
   },
   {
     prometheus: 'snowflake_hand_calls_total',
@@ -271,7 +271,7 @@ export const GENERATOR_METRICS: Family<GeneratorReading> = { label: 'generator',
 /*
  * All metrics of locks, as a table: what a process holds, waits for, got and has lost.
  *
- * Promise: they are read from what the process knows; the store is not asked. No lock is named,
+ * Guarantee: they are read from what the process knows; the store is not asked. No lock is named,
  * since names come and go.
  */
 

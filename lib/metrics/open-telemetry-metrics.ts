@@ -2,7 +2,7 @@
  * The metrics as observable instruments of an OpenTelemetry Meter, which the application passes in:
  * the API is never loaded from here.
  *
- * Promise: each generator is read once per collection, which also records the durations of its
+ * Guarantee: each generator is read once per collection, which also records the durations of its
  * last renewals, up to 64.
  */
 import { DURATION_BOUNDS_MS } from '../time/call-record.js';
@@ -161,7 +161,7 @@ function durationRecorder<Instrument, Reading>(
 /*
  * A histogram for prom-client that is read at the scrape; prom-client's own must be observed.
  *
- * Promise: it holds all counts of the generator at the moment of the scrape, so two registries or
+ * Guarantee: it holds all counts of the generator at the moment of the scrape, so two registries or
  * a late first scrape miss nothing.
  */
 

@@ -103,7 +103,7 @@ function registryOf(client: PromClient, options: PromOptions): PromRegistry {
 /*
  * The metrics of one family in registries of prom-client.
  *
- * Promise: values are read at the scrape, and a registry has each metric once, however many readers
+ * Guarantee: values are read at the scrape, and a registry has each metric once, however many readers
  * are added to it.
  */
 
@@ -151,10 +151,10 @@ interface Place {
 function addReaders<Reading>(
   added: readonly ReaderOf<Reading>[],
   family: Family<Reading>,
-  place: Place,
+  location: Place,
   readersOf: ReadersByRegistry<Reading>,
 ): () => void {
-  const readers = readersIn(family, place, readersOf);
+  const readers = readersIn(family, location, readersOf);
   for (const reader of added) readers.add(reader);
   return () => {
     for (const reader of added) readers.delete(reader);

@@ -1,7 +1,7 @@
 /**
  * How many worker ids of a namespace are in use and how many are free, as its support says.
  *
- * Promise: the store is asked at most once per period, and only the first reader waits for it, for
+ * Guarantee: the store is asked at most once per period, and only the first reader waits for it, for
  * a short time. An answer is shown until the next one is due; if that one fails or does not come,
  * nothing is shown.
  */

@@ -1,18 +1,18 @@
 /**
- * One generator put together: config and support -> seat -> keeper -> generator -> IdMaker, or the
+ * One generator put together: config and support -> lease window -> keeper -> generator -> IdMaker, or the
  * kind of generator that the option `generator` brought -> IdMaker.
  *
  * Nothing runs yet: generator-run.ts starts and stops it, for the module and for scripts alike.
- * Promise: what is said about a lease never changes it, whatever the application's logger does.
+ * Guarantee: what is said about a lease never changes it, whatever the application's logger does.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Logger } from '@nestjs/common';
 import { monotonicClock } from '../core/clock.js';
 import { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
-import { SeatWords, type AnchoredClock } from '../core/seat/seat-memory.js';
-import { joinSeat, shareSeat } from '../core/seat/shared-lease.js';
-import { WorkerSeat } from '../core/seat/worker-seat.js';
+import { WindowWords, type AnchoredClock } from '../core/window/window-memory.js';
+import { joinWindow, shareWindow } from '../core/window/shared-lease.js';
+import { LeaseWindow } from '../core/window/lease-window.js';
 import type { OpenGenerator } from '../generator.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import type { LeaseState } from '../lease/held-lease.js';
@@ -20,7 +20,7 @@ import type { Keeper } from '../lease/keeper.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { minRangeMsOf } from '../lease/lease-options.js';
 import { JoinedLease, sourceOf, type LeaseSource } from '../lease/shared.support.js';
-import { WaitingLine } from '../lease/waiting-line.js';
+import { WaitQueue } from '../lease/wait-queue.js';
 import { printable } from '../messages.js';
 import { systemIdentity, type ProcessIdentity } from '../time/process-identity.js';
 import { IdMaker, statusOf } from './id-maker.js';
@@ -53,15 +53,21 @@ export function createEngine(
 function generatorEngine(config: GeneratorConfig, name: string | undefined): Engine {
   const { generator, timers, application } = config;
   const log = new GeneratorLog(name);
-  const waiting = new WaitingLine(generator.source, timers);
+  const waiting = new WaitQueue(generator.source, timers);
   const line = generator.line ?? waiting;
   generator.listen({
     changed: (change) => log.change(change),
     news: (text) => log.warn(text),
     woken: () => waiting.wake(),
   });
-  const { source, layout, nature } = generator;
-  const idMaker = new IdMaker({ source, line, layout, nature, status: () => generator.status });
+  const { source, layout, unsupportedReason } = generator;
+  const idMaker = new IdMaker({
+    source,
+    line,
+    layout,
+    unsupportedReason,
+    status: () => generator.status,
+  });
   return { keeper: keeperOfKind(generator), idMaker, identity: systemIdentity(application), log };
 }
 
@@ -86,29 +92,29 @@ function workerEngine(
   const aheadMsMax = config.aheadMsMax ?? (support.isVolatile === true ? 0 : undefined);
   const log = new GeneratorLog(name);
   const identity = systemIdentity(config.application);
-  const seat = seatOf(source, config);
-  const idClock = seat.anchored(clock);
-  const keeper = keeperOf(source, config, { seat, idClock, identity, log });
-  const generator = new SnowflakeGenerator(seat, { clock: idClock, aheadMsMax, sequenceStart });
-  const shared = shareSeat(seat, { aheadMsMax, sequenceStart });
-  const line = new WaitingLine(generator, timers, () => changeElsewhere(seat));
-  seat.onChange = () => line.wake();
+  const window = windowOf(source, config);
+  const idClock = window.anchored(clock);
+  const keeper = keeperOf(source, config, { window, idClock, identity, log });
+  const generator = new SnowflakeGenerator(window, { clock: idClock, aheadMsMax, sequenceStart });
+  const shared = shareWindow(window, { aheadMsMax, sequenceStart });
+  const line = new WaitQueue(generator, timers, () => changeElsewhere(window));
+  window.onChange = () => line.wake();
   const status = () => statusOf(generator, keeper);
   const idMaker = new IdMaker({ source: generator, status, line, layout, shared, workerIds });
   return { keeper, idMaker, identity, log };
 }
 
-function changeElsewhere({ sharedMemory, signals }: WorkerSeat): Promise<void> | undefined {
+function changeElsewhere({ sharedMemory, signals }: LeaseWindow): Promise<void> | undefined {
   return sharedMemory === undefined ? undefined : signals.untilChange(signals.changeCount);
 }
 
-function seatOf(source: LeaseSource, { layout, lease, sharesLease }: WorkerConfig): WorkerSeat {
-  if (source.kind === 'joined') return joinSeat(source.shared);
-  return new WorkerSeat(layout, lease.reserveMs, sharesLease ? SeatWords.shared() : undefined);
+function windowOf(source: LeaseSource, { layout, lease, sharesLease }: WorkerConfig): LeaseWindow {
+  if (source.kind === 'joined') return joinWindow(source.shared);
+  return new LeaseWindow(layout, lease.reserveMs, sharesLease ? WindowWords.shared() : undefined);
 }
 
 interface KeeperContext {
-  readonly seat: WorkerSeat;
+  readonly window: LeaseWindow;
   readonly idClock: AnchoredClock;
   readonly identity: ProcessIdentity;
   readonly log: GeneratorLog;
@@ -116,13 +122,18 @@ interface KeeperContext {
 
 function keeperOf(source: LeaseSource, config: WorkerConfig, context: KeeperContext): Keeper {
   const { layout, lease, clock, timers, workerIds, aheadMsMax } = config;
-  const { seat, idClock, identity, log } = context;
+  const { window, idClock, identity, log } = context;
   if (source.kind === 'joined') {
-    return new JoinedLease({ seat, clock: idClock, timers, startTimeoutMs: lease.startTimeoutMs });
+    return new JoinedLease({
+      window,
+      clock: idClock,
+      timers,
+      startTimeoutMs: lease.startTimeoutMs,
+    });
   }
   return new LeaseKeeper({
     support: source.support,
-    seat,
+    window,
     options: lease,
     aheadMsMax,
     terms: {
@@ -146,7 +157,7 @@ function keeperOf(source: LeaseSource, config: WorkerConfig, context: KeeperCont
 /*
  * What a generator writes to the application's logger: one line for each change of its lease.
  *
- * Promise: a line is one line and steers no terminal, whatever the store or a configuration put
+ * Guarantee: a line is one line and steers no terminal, whatever the store or a configuration put
  * into it. A logger that throws does no harm: the line becomes a warning of Node instead.
  */
 

@@ -1,7 +1,7 @@
 /**
  * Starts one generator (lease, integrations, renewals) and stops it again.
  *
- * Promise: a start that fails, at whatever step, leaves no worker id leased, no connection open
+ * Guarantee: a start that fails, at whatever step, leaves no worker id leased, no connection open
  * and no timer running. Nest's hooks (lifecycle.ts) and startSnowflake() call it.
  */
 import type { IDistributedSupport } from '../lease/distributed-support.js';

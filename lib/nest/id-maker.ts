@@ -8,12 +8,12 @@ import type { CallFields, IdSource } from '../core/generator/id-source.js';
 import type { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
 import type { BitLayout, SnowflakeParts } from '../core/layout/bit-layout.js';
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
-import type { SharedLease } from '../core/seat/shared-lease.js';
+import type { SharedLease } from '../core/window/shared-lease.js';
 import { SnowflakeError } from '../errors.js';
-import type { GeneratorStatus, IdLine } from '../generator.js';
+import type { GeneratorStatus, CallerQueue } from '../generator.js';
 import type { LeaseState } from '../lease/held-lease.js';
 import type { Keeper } from '../lease/keeper.js';
-import { shownName } from '../messages.js';
+import { formatName } from '../messages.js';
 import { processWide } from '../process-wide.js';
 import type { CallStatus } from '../time/call-record.js';
 
@@ -22,14 +22,14 @@ export interface IdMakerParts {
   readonly source: IdSource;
   readonly status: () => IdMakerStatus;
   /** Those who wait in nextIdAsync(). */
-  readonly line: IdLine;
-  /** Undefined where ids cannot be taken apart; `nature` says why then. */
+  readonly line: CallerQueue;
+  /** Undefined where ids cannot be taken apart; `unsupportedReason` says why then. */
   readonly layout: BitLayout | undefined;
   readonly shared?: SharedLease | undefined;
-  /** Undefined without a worker id; `nature` says why then. */
+  /** Undefined without a worker id; `unsupportedReason` says why then. */
   readonly workerIds?: WorkerIdRange | undefined;
   /** What the ids are instead, of a generator without a worker id. */
-  readonly nature?: string | undefined;
+  readonly unsupportedReason?: string | undefined;
 }
 
 /**
@@ -137,8 +137,8 @@ export class IdMaker {
    * @throws SnowflakeError CONFIG_INVALID without the option `sharesLease: true`.
    */
   get sharedLease(): SharedLease {
-    const { shared, nature } = this.parts;
-    if (nature !== undefined) throw withoutIt('sharedLease', nature);
+    const { shared, unsupportedReason } = this.parts;
+    if (unsupportedReason !== undefined) throw withoutIt('sharedLease', unsupportedReason);
     if (shared === undefined) throw notShareable();
     return shared;
   }
@@ -153,8 +153,8 @@ export class IdMaker {
    * @throws SnowflakeError CONFIG_INVALID of a generator without a worker id.
    */
   get workerIds(): WorkerIdRange {
-    const { workerIds, nature = '' } = this.parts;
-    if (workerIds === undefined) throw withoutIt('workerIds', nature);
+    const { workerIds, unsupportedReason = '' } = this.parts;
+    if (workerIds === undefined) throw withoutIt('workerIds', unsupportedReason);
     return workerIds;
   }
 
@@ -164,15 +164,15 @@ export class IdMaker {
   }
 }
 
-function layoutFor({ layout, nature = '' }: IdMakerParts, wanted: string): BitLayout {
-  if (layout === undefined) throw withoutIt(wanted, nature);
+function layoutFor({ layout, unsupportedReason = '' }: IdMakerParts, wanted: string): BitLayout {
+  if (layout === undefined) throw withoutIt(wanted, unsupportedReason);
   return layout;
 }
 
-function withoutIt(wanted: string, nature: string): SnowflakeError {
+function withoutIt(wanted: string, unsupportedReason: string): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
-    `The ids of this generator ${nature}, so its IdMaker has no \`${wanted}\`.`,
+    `The ids of this generator ${unsupportedReason}, so its IdMaker has no \`${wanted}\`.`,
   );
 }
 
@@ -258,7 +258,7 @@ export function statusOf(generator: SnowflakeGenerator, keeper: Keeper): WorkerS
     kind: 'lease',
     ...worker,
     // Whatever stands in the store, which others may write to: logs and metrics show it.
-    incarnation: incarnation && shownName(incarnation),
+    incarnation: incarnation && formatName(incarnation),
     renewals: renewals.status,
   };
 }

@@ -2,7 +2,7 @@
  * Nest's hooks: a worker id is leased before any onModuleInit of the application and released
  * after its last onApplicationShutdown. module-order.ts puts our module in that place.
  *
- * Promise: if one generator of an application cannot start, the others are stopped too.
+ * Guarantee: if one generator of an application cannot start, the others are stopped too.
  */
 import type {
   InjectionToken,

@@ -1,7 +1,7 @@
 /**
  * The job that renews the lease, listed in the application's SchedulerRegistry.
  *
- * Promise: processes that start together renew at different times. It never throws: if a renewal
+ * Guarantee: processes that start together renew at different times. It never throws: if a renewal
  * fails, the keeper changes the state of the lease and tries again.
  */
 import type { SchedulerRegistry } from '@nestjs/schedule';

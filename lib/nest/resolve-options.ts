@@ -2,7 +2,7 @@
  * The options of the module and resolveOptions(), which checks and completes them: in one file, so
  * that a new option is described, named and checked in one place.
  *
- * Promise: every fault is reported at start, all of them at once, each with the value given.
+ * Guarantee: every fault is reported at start, all of them at once, each with the value given.
  */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,7 +12,7 @@ import type { Epoch } from '../core/layout/epoch.js';
 import type { FieldSpec } from '../core/layout/layout-fields.js';
 import { layouts } from '../core/layout/presets.js';
 import { workerIdRangeOf, type WorkerIdRange } from '../core/layout/worker-id-range.js';
-import { sharedLayout, type SharedLease } from '../core/seat/shared-lease.js';
+import { sharedLayout, type SharedLease } from '../core/window/shared-lease.js';
 import type { GeneratorKind, OpenGenerator } from '../generator.js';
 import type { WorkerIdClaim, WorkerIdSource } from '../lease/claim.support.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
@@ -27,7 +27,7 @@ import {
 } from '../lease/lease-options.js';
 import { sourceOf } from '../lease/shared.support.js';
 import { staticWorkerFault } from '../lease/static.support.js';
-import { shown } from '../messages.js';
+import { format } from '../messages.js';
 import { knownNames, methodFaults, TIMER_METHODS } from '../options.js';
 import type { SupportFromUrl } from '../stores/schemes.js';
 import { systemTimers, type Timers } from '../time/timers.js';
@@ -161,16 +161,16 @@ async function resolveGenerator(
   faults: string[],
 ): Promise<SnowflakeConfig> {
   const lease = resolveLease(options, { lossWindowMs: 0, minRangeMs: 0 }, faults);
-  const surroundings = surroundingsOf(options);
+  const environment = surroundingsOf(options);
   const given = Object.entries(options)
     .filter(([name, value]) => value !== undefined && KNOWN_NAMES.includes(name))
     .map(([name]) => name);
-  faults.push(...unknownNames(options), ...withGenerator(given), ...otherFaults(surroundings));
+  faults.push(...unknownNames(options), ...withGenerator(given), ...otherFaults(environment));
   const { callTimeoutMs, startTimeoutMs } = lease;
-  const terms = { ...surroundings, callTimeoutMs, startTimeoutMs, random: Math.random };
+  const terms = { ...environment, callTimeoutMs, startTimeoutMs, random: Math.random };
   const generator = await givenGenerator(options.generator, terms, faults);
   const support = generatorSupport(generator);
-  return configOrFaults({ kind: 'generator', generator, support, lease, ...surroundings }, faults);
+  return configOrFaults({ kind: 'generator', generator, support, lease, ...environment }, faults);
 }
 
 /** Null is no option that is left out: it is reported as what was given. */
@@ -257,17 +257,17 @@ function unknownNames(options: SnowflakeModuleOptions): string[] {
     .map((name) => `The option \`${name}\` is unknown. ${knownNames(name, KNOWN_NAMES)}`);
 }
 
-function otherFaults(surroundings: ReturnType<typeof surroundingsOf>): string[] {
-  const { lazy, application, clock, timers } = surroundings;
+function otherFaults(environment: ReturnType<typeof surroundingsOf>): string[] {
+  const { lazy, application, clock, timers } = environment;
   const faults = [
     ...methodFaults('clock', clock, ['now']),
     ...methodFaults('timers', timers, TIMER_METHODS),
   ];
   if (typeof application !== 'string') {
-    faults.push(`Expected \`application\` to be a string, got ${shown(application)}.`);
+    faults.push(`Expected \`application\` to be a string, got ${format(application)}.`);
   }
   if (typeof lazy !== 'boolean') {
-    faults.push(`Expected \`lazy\` to be a boolean, got ${shown(lazy)}.`);
+    faults.push(`Expected \`lazy\` to be a boolean, got ${format(lazy)}.`);
   }
   return faults;
 }
@@ -278,16 +278,16 @@ function layoutFaults(config: WorkerConfig): string[] {
   if (!Number.isInteger(aheadMsMax) || aheadMsMax < 0 || aheadMsMax > AHEAD_MS_LIMIT) {
     faults.push(
       `Expected \`aheadMsMax\` to be an integer from 0 to ${AHEAD_MS_LIMIT}, got ` +
-        `${shown(aheadMsMax)}.`,
+        `${format(aheadMsMax)}.`,
     );
   }
   if (sequenceStart !== 'zero' && sequenceStart !== 'random') {
     faults.push(
-      `Expected \`sequenceStart\` to be 'zero' or 'random', got ${shown(sequenceStart)}.`,
+      `Expected \`sequenceStart\` to be 'zero' or 'random', got ${format(sequenceStart)}.`,
     );
   }
   if (typeof sharesLease !== 'boolean') {
-    faults.push(`Expected \`sharesLease\` to be a boolean, got ${shown(sharesLease)}.`);
+    faults.push(`Expected \`sharesLease\` to be a boolean, got ${format(sharesLease)}.`);
   }
   const isClock = methodFaults('clock', clock, ['now']).length === 0;
   if (isClock && layout.lastDate.getTime() < clock.now()) {
@@ -349,7 +349,9 @@ function resolveLayout(options: LayoutOptions, faults: string[]): BitLayout {
     if (layout === undefined) return layouts.snowflake({ epoch });
     if (Array.isArray(layout)) return new BitLayout({ epoch, fields: layout as FieldSpec[] });
     if (!isLayout(layout)) {
-      throw invalid([`Expected \`layout\` to be a BitLayout or its fields, got ${shown(layout)}.`]);
+      throw invalid([
+        `Expected \`layout\` to be a BitLayout or its fields, got ${format(layout)}.`,
+      ]);
     }
     return epoch === undefined ? layout : layout.withEpoch(epoch);
   });
@@ -380,7 +382,7 @@ function joinLayout(
   if (aheadMsMax !== shared.aheadMsMax) {
     faults.push(
       `Expected \`aheadMsMax\` to be ${shared.aheadMsMax ?? 'left out'}, as in the thread that ` +
-        `holds the lease, got ${shown(aheadMsMax)}. Threads that share a lease share their ` +
+        `holds the lease, got ${format(aheadMsMax)}. Threads that share a lease share their ` +
         `run-ahead; leave it out.`,
     );
   }

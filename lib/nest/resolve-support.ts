@@ -2,7 +2,7 @@
  * From the options `support` and `workerId` to the support itself. What is given in place of one is
  * never printed: URLs, clients and options hold passwords.
  */
-import { isSharedLease } from '../core/seat/shared-lease.js';
+import { isSharedLease } from '../core/window/shared-lease.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { isGeneratorKind, type GeneratorSurroundings, type OpenGenerator } from '../generator.js';
 import { ClaimSupport, isClaim, type WorkerIdSource } from '../lease/claim.support.js';
@@ -10,7 +10,7 @@ import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { LEASE_DEFAULTS } from '../lease/lease-options.js';
 import { JoinedSupport } from '../lease/shared.support.js';
 import { StaticSupport } from '../lease/static.support.js';
-import { errorText, plainCause, shown, withoutSecrets } from '../messages.js';
+import { errorText, plainCause, format, withoutSecrets } from '../messages.js';
 import {
   backendOfScheme,
   generatorOf,
@@ -149,7 +149,7 @@ export function ownSupports(given: unknown, faults: string[]): OwnSupports {
   if (given === undefined) return new Map();
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     faults.push(
-      `Expected \`supports\` to be an object of functions by URL scheme, got ${shown(given)}.`,
+      `Expected \`supports\` to be an object of functions by URL scheme, got ${format(given)}.`,
     );
     return new Map();
   }
@@ -163,7 +163,7 @@ function faultOf(scheme: string, make: unknown): string | undefined {
   if (!SCHEME.test(scheme)) {
     return (
       `Expected each name in \`supports\` to be a URL scheme without its colon (lower-case ` +
-      `letters, digits, +, - and ., a letter first), got ${shown(scheme)}.`
+      `letters, digits, +, - and ., a letter first), got ${format(scheme)}.`
     );
   }
   if (backendOfScheme(scheme) !== undefined) {
@@ -208,12 +208,12 @@ const UNKNOWN_GENERATOR = {} as unknown as OpenGenerator;
 /** @param faults takes what is wrong with it */
 export async function givenGenerator(
   given: unknown,
-  surroundings: GeneratorSurroundings,
+  environment: GeneratorSurroundings,
   faults: string[],
 ): Promise<OpenGenerator> {
   try {
     const kind = typeof given === 'string' ? await generatorOf(given) : given;
-    if (isGeneratorKind(kind)) return await kind.open(surroundings);
+    if (isGeneratorKind(kind)) return await kind.open(environment);
     throw invalid([
       `Expected \`generator\` to be segments({...}), from nestjs-snowflake/segments, redisIds({` +
         `...}), from nestjs-snowflake/redis, or a URL such as ` +
@@ -231,7 +231,7 @@ export function generatorSupport(generator: OpenGenerator): IDistributedSupport 
     throw new SnowflakeError('CONFIG_INVALID', 'This generator has no worker ids to lease.');
   };
   return {
-    place: generator.place,
+    location: generator.location,
     getNextWorkId: refuse,
     refreshAlive: refuse,
     advice: async () => [...(await generator.advice())],

@@ -12,7 +12,7 @@ import {
 import { DiscoveryModule, DiscoveryService, ModulesContainer } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
-import { shown } from '../messages.js';
+import { format } from '../messages.js';
 import { createEngine, type Engine } from './engine.js';
 import type { RunParts } from './generator-run.js';
 import { providerCount, SnowflakeLifecycle, type ApplicationParts } from './lifecycle.js';
@@ -102,7 +102,7 @@ export class SnowflakeModule extends ConfigurableModuleClass {
     const useFactory = () => {
       throw invalid([
         `Expected the argument of forRootAsync to have one of ${SOURCES.join(', ')}, got ` +
-          `${shown(options)}.`,
+          `${format(options)}.`,
       ]);
     };
     return super.forRootAsync({ useFactory });
@@ -118,7 +118,7 @@ function isObject(value: unknown): value is object {
 /*
  * One generator as Nest providers: options -> config -> support -> engine -> IdMaker -> lifecycle.
  *
- * Promise: with the support overridden, nothing else contacts a store; with IdMaker overridden,
+ * Guarantee: with the support overridden, nothing else contacts a store; with IdMaker overridden,
  * nothing at all does.
  */
 

@@ -1,12 +1,12 @@
 /**
  * The exact text of an id on its way to and from a database driver.
  *
- * Promise: a number that has lost digits has no text here, so it is neither sent nor read.
+ * Guarantee: a number that has lost digits has no text here, so it is neither sent nor read.
  */
 import { ID_MAX } from '../core/id-words.js';
 import { isDecimalId } from '../core/text/decimal.js';
 import { SnowflakeError } from '../errors.js';
-import { shownShort } from '../messages.js';
+import { formatShort } from '../messages.js';
 
 /** Empty for a value without an exact text: an unsafe number has already lost digits. */
 export function exactText(value: unknown): string {
@@ -21,7 +21,7 @@ export function textToSend(value: unknown): string {
   if (isDecimalId(text)) return text;
   throw new SnowflakeError(
     'ID_INVALID',
-    `Expected an id as decimal text or bigint from 0 to ${ID_MAX}, got ${shownShort(value)}. ` +
+    `Expected an id as decimal text or bigint from 0 to ${ID_MAX}, got ${formatShort(value)}. ` +
       'Nothing was sent to the database. Keep ids as strings, in JSON too: a number is not exact ' +
       'beyond 2^53.',
     { details: { value } },
@@ -32,7 +32,7 @@ export function textToSend(value: unknown): string {
 export function refusedReading(value: unknown, advice: string): SnowflakeError {
   return new SnowflakeError(
     'ID_INVALID',
-    `The database driver returned an id as ${shownShort(value)}, which is not exact. ${advice}`,
+    `The database driver returned an id as ${formatShort(value)}, which is not exact. ${advice}`,
     { details: { value } },
   );
 }

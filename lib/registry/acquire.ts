@@ -1,7 +1,7 @@
 /**
  * Leases the worker id that has been free for longest; the same token gets its lease again.
  *
- * Promise: a range starts where the last one of its worker id ended, or later, and ends no further
+ * Guarantee: a range starts where the last one of its worker id ended, or later, and ends no further
  * ahead of the registry's clock than one ttl.
  */
 import type { LeaseAnswer, LeaseGrant, LeaseRequest } from '../lease/distributed-support.js';
@@ -68,7 +68,7 @@ function isClaim({ takesOver = false, workerIdMin, workerIdMax }: LeaseRequest):
  * The search for the worker id to be leased, where looking at a ceiling costs little: a span is
  * searched whole for the one that has been free for longest, a wide one by draws.
  *
- * Promise: where none that was looked at is free, the one that will be first. The same seed finds
+ * Guarantee: where none that was looked at is free, the one that will be first. The same seed finds
  * the same in stores/redis/scripts/worker-ids/search.lua.
  */
 
@@ -136,7 +136,7 @@ function* roundsOf(span: IdSpan, seed: string): Generator<number[]> {
  * all of them, and an acquire that is repeated meets its lease again. Only where none of them is
  * free is it worth reading more.
  *
- * Promise: a draw decides which worker id is asked for, never whether it may be granted.
+ * Guarantee: a draw decides which worker id is asked for, never whether it may be granted.
  */
 
 /** As many as one transaction of any store reads at little cost. */
@@ -226,7 +226,7 @@ export function drawsOf(seed: string): () => number {
 /*
  * The step that grants a range, and what is said of it.
  *
- * Promise: the answer says what the slot is written with, and nothing else.
+ * Guarantee: the answer says what the slot is written with, and nothing else.
  */
 
 export function granted(header: RegistryHeader, slot: HeldSlot): Step {

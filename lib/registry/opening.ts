@@ -2,7 +2,7 @@
  * The beginning of every operation: the registry is created or reopened, its clock moves on, a loss
  * of data is noticed, and whoever has no business here is refused.
  *
- * Promise: the registry's clock never goes back, and no range granted after a loss of data starts
+ * Guarantee: the registry's clock never goes back, and no range granted after a loss of data starts
  * below one that could have been forgotten. The Lua of backends/redis says the same: opening.lua
  * for every script, registry.lua for those on a registry.
  */
@@ -144,7 +144,7 @@ function otherLayout({ fingerprint }: RegistryHeader): LeaseAnswer {
 /*
  * Which layout a registry is for: nobody's at first, one's, or contested by two.
  *
- * Promise: a layout gets ranges only where no other layout is known to have some that still last.
+ * Guarantee: a layout gets ranges only where no other layout is known to have some that still last.
  * stores/redis/scripts/worker-ids/registry.lua says the same.
  */
 
@@ -178,7 +178,7 @@ export function claimed(header: RegistryHeader, fingerprint: string): RegistryHe
  * A server that was left for another one and is asked again, although it was never restarted: it
  * shows no sign of what the other one granted meanwhile, but those who were answered there know.
  *
- * Promise: once one of them asks, no range that is granted starts below what it was granted. The
+ * Guarantee: once one of them asks, no range that is granted starts below what it was granted. The
  * Lua of stores/redis/scripts/worker-ids/branch.lua says the same.
  */
 

@@ -2,7 +2,7 @@
  * Worker ids leased from any store with compare-and-swap: load a slice, apply the rule, write what
  * it says, and begin again where somebody else was faster. All that is tried again is in one file.
  *
- * Promise: the contract of IDistributedSupport in full, by the rules of every registry. No lock is
+ * Guarantee: the contract of IDistributedSupport in full, by the rules of every registry. No lock is
  * taken, so that a process which stalls between reading and writing stops nobody.
  */
 import { SnowflakeError } from '../errors.js';
@@ -13,7 +13,7 @@ import type {
   WorkerLease,
   WorkerRecord,
 } from '../lease/distributed-support.js';
-import { LatestOperation, RefusedWrites } from '../rows/row-turns.js';
+import { SupersedingCalls, RefusedWrites } from '../rows/cas-retry.js';
 import { pause, RetryDelay, systemTimers, type Timers } from '../time/timers.js';
 import {
   acquire,
@@ -84,13 +84,13 @@ export interface RegistrySupportParts {
  * again and again.
  */
 export class RegistrySupport implements IDistributedSupport {
-  readonly place: string;
+  readonly location: string;
   /** That of the store, and how old the time in the header may be. */
   readonly lossWindowMs: number;
   readonly #store: SliceStore;
   readonly #timers: Timers;
   readonly #random: () => number;
-  readonly #latest: LatestOperation;
+  readonly #latest: SupersedingCalls;
   readonly #blocks: BlockMaker;
   readonly #rows: Rows = {
     read: (workerIds, request) => this.#read(workerIds, request),
@@ -102,9 +102,9 @@ export class RegistrySupport implements IDistributedSupport {
     const { timers = systemTimers, random = Math.random } = parts;
     this.#store = store;
     [this.#timers, this.#random] = [timers, random];
-    this.#latest = new LatestOperation(timers);
+    this.#latest = new SupersedingCalls(timers);
     this.#blocks = new BlockMaker(store, (workerIds) => this.#read(workerIds));
-    this.place = store.place;
+    this.location = store.location;
     this.lossWindowMs = store.lossWindowMs + HEADER_AGE_MS;
   }
 
@@ -184,7 +184,7 @@ export class RegistrySupport implements IDistributedSupport {
     // Whoever had to make rows looks at the same ones again.
     let refusedCount = 0;
     let leftCount = 0;
-    const refused = new RefusedWrites(this.place);
+    const refused = new RefusedWrites(this.location);
     const delay = new RetryDelay(this.#random, 1, PAUSE_MS_MAX);
     for (let count = 0; count < ATTEMPT_COUNT; count++) {
       const attempt = await take(refusedCount);
@@ -236,7 +236,7 @@ export class RegistrySupport implements IDistributedSupport {
   #refused(): SnowflakeError {
     return new SnowflakeError(
       'STORE_UNAVAILABLE',
-      `Other processes kept changing what was read from ${this.place}, so nothing was written. ` +
+      `Other processes kept changing what was read from ${this.location}, so nothing was written. ` +
         `It will be asked again.`,
     );
   }
@@ -346,7 +346,7 @@ function waitOf({ step: { answer } }: Attempt<Step>): number {
 /*
  * Makes the rows of blocks before one of them is used, and lists them in the header.
  *
- * Promise: rows first, so that whatever block the header lists has all of them.
+ * Guarantee: rows first, so that whatever block the header lists has all of them.
  */
 
 /** Whoever is refused as often leaves it to those who need them. */
@@ -388,7 +388,7 @@ export class BlockMaker {
 /*
  * A registry in a store with compare-and-swap, opened for an operator.
  *
- * Promise: read() and findings() change nothing.
+ * Guarantee: read() and findings() change nothing.
  */
 
 export class SliceInspector implements RegistryInspector {
@@ -445,7 +445,7 @@ export class SliceInspector implements RegistryInspector {
 /*
  * When to ask a store again whose clock tells whole seconds.
  *
- * Promise: never before its next tick, until which it says the same; and those who wait for one
+ * Guarantee: never before its next tick, until which it says the same; and those who wait for one
  * tick do not all come at once.
  */
 

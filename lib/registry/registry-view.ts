@@ -1,7 +1,7 @@
 /**
  * A registry as an operator sees it, and the inspector that every backend offers.
  *
- * Promise: read() and findings() change nothing; what changes something goes through the
+ * Guarantee: read() and findings() change nothing; what changes something goes through the
  * operations that processes use.
  */
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
@@ -70,7 +70,7 @@ export function workerRecords(slots: Iterable<WorkerSlot>, nowMs: number): Worke
     .toSorted((a, b) => a.workerId - b.workerId)
     .map(({ workerId, ceilingMs, holder }) => {
       const freeInMs = Math.max(0, ceilingMs - nowMs);
-      const shown = holder && { holder: { ...holder.label, sinceMs: holder.sinceMs } };
-      return { workerId, ceilingMs, freeInMs, ...shown };
+      const format = holder && { holder: { ...holder.label, sinceMs: holder.sinceMs } };
+      return { workerId, ceilingMs, freeInMs, ...format };
     });
 }

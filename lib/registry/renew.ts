@@ -1,7 +1,7 @@
 /**
  * Raises the ceiling of a lease, only for the holder of its token and nonce.
  *
- * Promise: no ceiling falls, whatever clock and holder say, and no range runs across an era. A
+ * Guarantee: no ceiling falls, whatever clock and holder say, and no range runs across an era. A
  * holder that knows more than the registry proves that data was lost.
  */
 import type { RegistryMark, WorkerLease } from '../lease/distributed-support.js';
@@ -105,7 +105,7 @@ function afterProof(
 /*
  * Gives a worker id back: the ceiling falls to the first time that was not used.
  *
- * Promise: only for the holder of token and nonce, and never below the floor of its range.
+ * Guarantee: only for the holder of token and nonce, and never below the floor of its range.
  */
 
 export function release(

@@ -96,7 +96,7 @@ export interface SliceWrite {
  */
 export interface SliceStore {
   /** Where the registry lies, in words for the operator, without secrets. */
-  readonly place: string;
+  readonly location: string;
   /** As `IDistributedSupport.lossWindowMs`. */
   readonly lossWindowMs: number;
   /** Default `slewed`; `highest` for a store of several servers, whose clocks differ. */

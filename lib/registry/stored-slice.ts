@@ -199,7 +199,7 @@ function newsIn(stored: RegistryHeader | undefined, next: RegistryHeader) {
  * the header lists the blocks that were made. A row that is missing from one of them held a ceiling
  * that is forgotten, which is a loss of data like any other.
  *
- * Promise: no single row can be deleted unnoticed, for worker ids below 4096.
+ * Guarantee: no single row can be deleted unnoticed, for worker ids below 4096.
  */
 
 const BLOCK_SIZE = 128;
@@ -246,7 +246,7 @@ function withoutBlock(header: StoredHeader, block: number): StoredHeader {
 /*
  * Header and slots of a registry as the rows that a store keeps, and back.
  *
- * Promise: what was written is read back as it was. Of a row that somebody else spoilt, the ceiling
+ * Guarantee: what was written is read back as it was. Of a row that somebody else spoilt, the ceiling
  * still counts and its holder is nobody; a header that cannot be read is refused, never taken for
  * one that is not there.
  */

@@ -54,7 +54,7 @@ export interface KeyedWrite extends KeyedRow {
 /** Failures are thrown as SnowflakeErrors; what somebody else changed meanwhile is false. */
 export interface KeyedRows {
   /** In words for the operator, without secrets. */
-  readonly place: string;
+  readonly location: string;
   /** As of the store that is made of them. */
   readonly lossWindowMs: number;
   /** Default `slewed`; `highest` for a store of several servers, whose clocks differ. */

@@ -36,7 +36,7 @@ export function numberIn(text: unknown): bigint | undefined {
 /*
  * A holder's label as it is read back, for people.
  *
- * Promise: whatever somebody else wrote, there is a label, and its parts are short enough for a
+ * Guarantee: whatever somebody else wrote, there is a label, and its parts are short enough for a
  * table.
  */
 

@@ -2,7 +2,7 @@
  * What a URL names, in one file: the backend of each of our schemes, those that an application adds
  * by its option `supports`, and the kinds of generators before a plus.
  *
- * Promise: a backend is loaded only when its URL is used, so that the clients of the others need
+ * Guarantee: a backend is loaded only when its URL is used, so that the clients of the others need
  * not be installed; no message shows more of a URL than a scheme that everybody knows.
  */
 import type { CounterStore } from '../counters/counter-store.js';
@@ -11,7 +11,7 @@ import type { GeneratorKind } from '../generator.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { StaticSupport } from '../lease/static.support.js';
 import type { LockStore } from '../lock/lock-store.js';
-import { errorText, shownUrl, withoutSecrets } from '../messages.js';
+import { errorText, formatUrl, withoutSecrets } from '../messages.js';
 import type { RegistryInspector, StorePreparation } from '../registry/registry-view.js';
 import { kindOf, schemeOf, SCHEMES } from '../url-schemes.js';
 
@@ -167,7 +167,7 @@ export async function generatorOf(url: string): Promise<GeneratorKind> {
   const known = Object.keys(GENERATORS).map((name) => `${name}+`);
   throw new SnowflakeError(
     'CONFIG_INVALID',
-    `No generator handles this URL: ${shownUrl(url)}. It starts with ${known.join(', ')}, and a ` +
+    `No generator handles this URL: ${formatUrl(url)}. It starts with ${known.join(', ')}, and a ` +
       `store follows: segments+postgres://user@host:5432/database?counter=order.`,
   );
 }
@@ -216,7 +216,7 @@ function unknownUrl(
   const ofApplication = added.length === 0 ? '' : `; of this application ${added.join(', ')}`;
   return new SnowflakeError(
     'CONFIG_INVALID',
-    `No ${whose} handles this URL: ${shownUrl(url)}.${wanted} Supported forms: ` +
+    `No ${whose} handles this URL: ${formatUrl(url)}.${wanted} Supported forms: ` +
       `${forms.join(', ')}${ofApplication}.`,
   );
 }

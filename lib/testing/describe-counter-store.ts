@@ -1,11 +1,11 @@
 /**
  * The contract of a counter store as a suite of tests, for any test runner and any store.
  *
- * Promise: every rule by which a counter never goes back is tried. What cannot be tried for want of
+ * Guarantee: every rule by which a counter never goes back is tried. What cannot be tried for want of
  * a control is left out only where `leaveOut` says so.
  */
 import { processWide } from '../process-wide.js';
-import { CounterBench, type CounterBenchParts, type CounterNeed } from './counter-bench.js';
+import { CounterHarness, type CounterBenchParts, type CounterNeed } from './counter-harness.js';
 import { COUNTER_CLOCK_CASES, DENSE_CASES, GIVE_BACK_CASES } from './counter-contract.js';
 import { COUNTER_RACE_CASES, COUNTER_LOSS_CASES } from './counter-loss-cases.js';
 
@@ -74,6 +74,6 @@ export function describeCounterStore(contract: CounterContract): void {
   }
   for (const { name, needs, run } of COUNTER_CASES) {
     if (needs.some((need) => leaveOut.includes(need))) continue;
-    test(name, () => run(new CounterBench(contract, `counters-${++stores.count}`)));
+    test(name, () => run(new CounterHarness(contract, `counters-${++stores.count}`)));
   }
 }

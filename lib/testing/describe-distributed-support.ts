@@ -1,12 +1,17 @@
 /**
  * The contract of a support as a suite of tests, for any test runner and any store.
  *
- * Promise: everything that the lease protocol demands of a store is tried. What cannot be tried for
+ * Guarantee: everything that the lease protocol demands of a store is tried. What cannot be tried for
  * want of a control is left out only where `leaveOut` says so.
  */
 import { processWide } from '../process-wide.js';
 import { ACQUIRE_CASES, CLAIM_CASES } from './contract/acquire-cases.js';
-import { Bench, type BenchParts, type ContractCase, type ContractNeed } from './contract/bench.js';
+import {
+  Harness,
+  type BenchParts,
+  type ContractCase,
+  type ContractNeed,
+} from './contract/harness.js';
 import { BRANCH_CASES, ERA_CASES, LOSS_CASES } from './contract/loss-cases.js';
 import { ENDLESS_CASES, RELEASE_CASES, RENEW_CASES } from './contract/renew-cases.js';
 import { LAYOUT_CASES, VERSION_CASES, QUARANTINE_CASES } from './contract/quarantine-cases.js';
@@ -102,6 +107,6 @@ export function describeDistributedSupport(contract: SupportContract): void {
 
 function describeCases(contract: SupportContract, cases: readonly ContractCase[]): void {
   for (const { name, run } of cases) {
-    contract.test(name, () => run(new Bench(contract, `contract-${++registries.count}`)));
+    contract.test(name, () => run(new Harness(contract, `contract-${++registries.count}`)));
   }
 }

@@ -1,12 +1,12 @@
 /**
  * The contract of a lock store as a suite of tests, for any test runner and any store.
  *
- * Promise: every rule by which a lock has one holder and tokens rise is tried. What cannot be tried
+ * Guarantee: every rule by which a lock has one holder and tokens rise is tried. What cannot be tried
  * for want of a control is left out only where `leaveOut` says so.
  */
 import { processWide } from '../process-wide.js';
 import { HOLD_CASES, LOCK_RACE_CASES } from './lock-contract.js';
-import { LockBench, type LockBenchParts, type LockNeed } from './lock-bench.js';
+import { LockHarness, type LockBenchParts, type LockNeed } from './lock-harness.js';
 import { LOCK_CLOCK_CASES, LOCK_LOSS_CASES } from './lock-loss-cases.js';
 
 /** What describeLockStore() takes. */
@@ -73,6 +73,6 @@ export function describeLockStore(contract: LockContract): void {
   }
   for (const { name, needs, run } of LOCK_CASES) {
     if (needs.some((need) => leaveOut.includes(need))) continue;
-    test(name, () => run(new LockBench(contract, `locks-${++stores.count}`)));
+    test(name, () => run(new LockHarness(contract, `locks-${++stores.count}`)));
   }
 }

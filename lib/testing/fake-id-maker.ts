@@ -1,13 +1,13 @@
 /**
  * An IdMaker for tests that counts: 1, 2, 3 and so on, the same in each run.
  *
- * Promise: everything an IdMaker has, no store, no clock, no timer; it is always ready.
+ * Guarantee: everything an IdMaker has, no store, no clock, no timer; it is always ready.
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { layouts } from '../core/layout/presets.js';
 import { SnowflakeError } from '../errors.js';
 import { refuse, unknownNames } from '../options.js';
-import { shown } from '../messages.js';
+import { format } from '../messages.js';
 import type { IdMaker } from '../nest/id-maker.js';
 
 /** Options of fakeIdMaker(). */
@@ -124,7 +124,7 @@ export function fakeIdMaker(options: FakeIdMakerOptions = {}): IdMaker {
   if (!isWhole || from < 0) {
     throw new SnowflakeError(
       'CONFIG_INVALID',
-      `Expected \`from\` to be a bigint or a safe integer from 0 up, got ${shown(from)}.`,
+      `Expected \`from\` to be a bigint or a safe integer from 0 up, got ${format(from)}.`,
     );
   }
   return new CountingIdMaker(BigInt(from), layout) as Face as IdMaker;

@@ -9,14 +9,14 @@ export type {
   Expect,
   LossControl,
   VersionControl,
-} from './contract/bench.js';
-export type { CounterBenchParts, CounterNeed } from './counter-bench.js';
+} from './contract/harness.js';
+export type { CounterBenchParts, CounterNeed } from './counter-harness.js';
 export { describeCounterStore, type CounterContract } from './describe-counter-store.js';
 export {
   describeDistributedSupport,
   type SupportContract,
 } from './describe-distributed-support.js';
-export type { LockBenchParts, LockNeed } from './lock-bench.js';
+export type { LockBenchParts, LockNeed } from './lock-harness.js';
 export { describeLockStore, type LockContract } from './describe-lock-store.js';
 export { fakeIdMaker, type FakeIdMakerOptions } from './fake-id-maker.js';
 export { SettableTime } from './settable-time.js';

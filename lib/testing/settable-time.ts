@@ -1,7 +1,7 @@
 /**
  * Time that stands still until a test moves it: a clock and timers in one.
  *
- * Promise: nothing happens but what `advance` lets happen, in order, each step with every promise
+ * Guarantee: nothing happens but what `advance` lets happen, in order, each step with every promise
  * settled that can be. The wall clock may be set alone; timers follow the time that elapses.
  */
 import type { Clock } from '../core/clock.js';
@@ -82,7 +82,7 @@ export class SettableTime implements Clock, Timers {
 /*
  * What is due, in order: by time, and among equals by who came first.
  *
- * Promise: the same calls give the same order, so that a seed decides a whole simulation.
+ * Guarantee: the same calls give the same order, so that a seed decides a whole simulation.
  */
 
 /** One thing to be done at a time. */

@@ -1,7 +1,7 @@
 /**
  * What became of the calls to a store, for status, metrics and dashboard.
  *
- * Promise: a few numbers, however long the process runs.
+ * Guarantee: a few numbers, however long the process runs.
  */
 import { withinLimit, type Timers } from './timers.js';
 
@@ -81,7 +81,7 @@ export class CallRecord<Outcome extends string = string> {
 /*
  * The answer to a question that many ask.
  *
- * Promise: it is put at most once per period and never twice at a time, however many ask. Whoever
+ * Guarantee: it is put at most once per period and never twice at a time, however many ask. Whoever
  * asks waits no longer than the limit, and is given what stands for an answer then.
  */
 

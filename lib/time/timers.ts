@@ -43,7 +43,7 @@ export function pause(timers: Timers, ms: number, signal?: AbortSignal): Promise
 /*
  * A time limit for a promise.
  *
- * Promise: no timer is left running, and what the promise does afterwards is no unhandled error.
+ * Guarantee: no timer is left running, and what the promise does afterwards is no unhandled error.
  */
 
 interface Limit<T> {
@@ -76,7 +76,7 @@ export async function withinLimit<T>(asked: Promise<T>, limit: Limit<T>): Promis
 /*
  * Waits for something for a while, and under a signal.
  *
- * Promise: no timer and no listener is left, and what is waited for is told when nobody waits any
+ * Guarantee: no timer and no listener is left, and what is waited for is told when nobody waits any
  * more.
  */
 
@@ -143,7 +143,7 @@ export class RetryDelay {
 /**
  * Callers that wait under a signal.
  *
- * Promise: a signal is listened to once, however many callers wait under it, and no longer than one
+ * Guarantee: a signal is listened to once, however many callers wait under it, and no longer than one
  * of them does.
  */
 interface UnderSignal {

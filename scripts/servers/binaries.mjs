@@ -1,7 +1,7 @@
 // Finds the servers and the browser of the tests on this machine, or installs them where that is
 // allowed.
 //
-// Promise: where one is missing and cannot be installed, one error lists everything missing
+// Guarantee: where one is missing and cannot be installed, one error lists everything missing
 // with the commands that help. Nothing is ever skipped in silence.
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs';

@@ -1,6 +1,6 @@
 // A port on the loopback interface that nobody listens on just now.
 //
-// Promise: the system gives it to nobody else before it is used, since it lies below those that
+// Guarantee: the system gives it to nobody else before it is used, since it lies below those that
 // connections and listeners without a wish get. Whoever else wishes for one draws at random too.
 import { once } from 'node:events';
 import { createServer } from 'node:net';

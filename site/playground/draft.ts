@@ -1,7 +1,7 @@
 /**
  * A layout that is being composed: three fields whose borders move.
  *
- * Promise: the fields always have 63 bits together, each as many as the library lets it have.
+ * Guarantee: the fields always have 63 bits together, each as many as the library lets it have.
  */
 import { BitLayout, isSnowflakeError } from 'nestjs-snowflake/core';
 import type { PlaygroundTexts } from './texts.js';

@@ -2,7 +2,7 @@
  * What the playground says, in the languages of the site. Names of code, such as those of fields
  * and presets, and the messages of the library are the same in all.
  *
- * Promise: a text that one language lacks is an error of the compiler.
+ * Guarantee: a text that one language lacks is an error of the compiler.
  */
 
 const ENGLISH = {

@@ -212,13 +212,13 @@ describe('options', () => {
 describe('no secret is shown', () => {
   it('by inspection, JSON, text or copies of the keys', () => {
     const given = new ApiKeys({ prefix: 'shop', pepper: PEPPER, secrets: { a: OLD } });
-    const shown = [
+    const format = [
       inspect(given, { depth: Infinity, showHidden: true, getters: true }),
       JSON.stringify(given),
       JSON.stringify(structuredClone(given)),
       Object.getOwnPropertyNames(given).join(),
     ].join('\n');
-    expect(tracesIn(shown)).toEqual([]);
+    expect(tracesIn(format)).toEqual([]);
   });
 });
 

@@ -148,9 +148,9 @@ describe.each(PLATFORMS)('the guard on %s', (platform) => {
     for (const key of [good, unknown, wrong, revoked, listed, `${good}x`]) {
       answers.push((await app.get('/guarded', bearer(key))).all);
     }
-    const shown = [...answers, app.log].join('\n');
+    const format = [...answers, app.log].join('\n');
     for (const secret of [PEPPER, SECRET, good, unknown, wrong, revoked, listed]) {
-      expect(shown).not.toContain(secret.slice(-30));
+      expect(format).not.toContain(secret.slice(-30));
     }
   });
 });

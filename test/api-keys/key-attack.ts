@@ -35,8 +35,8 @@ const movedDerived = text.write(text.headOf(8n, 'a'), text.secretIn(derived));
 /** Of which only the last character, or only the first, is another one. */
 const near = [-1, 0].map((at) => {
   const secret = text.secretIn(derived).split('');
-  const place = secret.at(at) === 'A' ? 'B' : 'A';
-  secret[at < 0 ? secret.length + at : at] = place;
+  const location = secret.at(at) === 'A' ? 'B' : 'A';
+  secret[at < 0 ? secret.length + at : at] = location;
   return text.write(text.headOf(7n, 'a'), secret.join(''));
 });
 

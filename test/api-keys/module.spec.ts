@@ -125,11 +125,11 @@ describe('the container', () => {
     const providers = [{ provide: 'planted', useValue: { pepper: 'planted pepper' } }];
     const app = await Test.createTestingModule({ imports: [dynamic], providers }).compile();
     const parts = [dynamic, app.get(ApiKeys), app.get(ApiKeyGuard), app];
-    const shown = parts.map((part) => inspect(part, { depth: 8, showHidden: true })).join('\n');
+    const format = parts.map((part) => inspect(part, { depth: 8, showHidden: true })).join('\n');
     const json = parts.slice(0, 3).map((part) => JSON.stringify(part));
-    expect(shown + json.join('\n')).not.toMatch(/hunter|68 ?75 ?6e ?74|104, 117, 110/);
-    expect(shown).toContain('planted pepper');
-    expect(shown).toContain('ApiKeyGuard');
+    expect(format + json.join('\n')).not.toMatch(/hunter|68 ?75 ?6e ?74|104, 117, 110/);
+    expect(format).toContain('planted pepper');
+    expect(format).toContain('ApiKeyGuard');
   });
 });
 

@@ -1,7 +1,7 @@
 /**
  * The processes under attack: as many as were asked for, each replaced when it ends.
  *
- * Promise: after stop() none is left, whatever was done to them.
+ * Guarantee: after stop() none is left, whatever was done to them.
  */
 import { fork } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
@@ -39,7 +39,7 @@ export class Fleet {
    */
   constructor(parts) {
     this.parts = parts;
-    for (let place = 0; place < parts.size; place++) this.#start(place);
+    for (let location = 0; location < parts.size; location++) this.#start(location);
   }
 
   /** One that runs and is not stopped. */
@@ -85,7 +85,7 @@ export class Fleet {
     for (const member of this.members) member.kill('SIGKILL');
   }
 
-  #start(/** @type {number} */ place) {
+  #start(/** @type {number} */ location) {
     const { app, worker, folder, support, libfaketime, settings, hasOneClock } = this.parts;
     const file = join(folder, `process-${++this.startedCount}`);
     const clockFile = `${file}.clock`;
@@ -101,7 +101,7 @@ export class Fleet {
           ...settings,
           CHAOS_SUPPORT: support,
           CHAOS_FILE: file,
-          CHAOS_PLACE: String(place),
+          CHAOS_PLACE: String(location),
           CHAOS_BORN_MS: String(process.hrtime.bigint() / 1_000_000n),
           LD_PRELOAD: libfaketime,
           FAKETIME_TIMESTAMP_FILE: clockFile,
@@ -115,7 +115,7 @@ export class Fleet {
     );
     closeSync(log);
     member.clockFile = clockFile;
-    member.place = String(place);
+    member.location = String(location);
     this.members.add(member);
     member.on('message', (/** @type {{ isUp?: boolean }} */ { isUp = false }) => {
       if (!isUp) this.leaseCount++;
@@ -125,7 +125,7 @@ export class Fleet {
       this.members.delete(member);
       const how = signal ?? `exit ${code}`;
       this.exits[how] = (this.exits[how] ?? 0) + 1;
-      if (!this.#isOver) this.#start(place);
+      if (!this.#isOver) this.#start(location);
     });
   }
 }

@@ -186,7 +186,7 @@ async function happened(fault, world, /** @type {Entry[]} */ log) {
   const entry = { fault, fromMs: monotonicMs(), toMs: Infinity, grantCount: 0 };
   const outcome = await fault.apply(world);
   if (outcome === false) return undefined;
-  if (fault.level === 'process') entry.place = /** @type {any} */ (outcome)?.place;
+  if (fault.level === 'process') entry.location = /** @type {any} */ (outcome)?.location;
   entry.toMs = monotonicMs();
   log.push(entry);
   return entry;
@@ -218,11 +218,11 @@ function faultRows(/** @type {any} */ topology, /** @type {Entry[]} */ log, gaps
 }
 
 /** The fault befell this process, or the store while this process was refused ids. */
-function isCauseOf(/** @type {Entry} */ { fault, place, fromMs, toMs }, /** @type {Gap} */ gap) {
+function isCauseOf(/** @type {Entry} */ { fault, location, fromMs, toMs }, /** @type {Gap} */ gap) {
   if (fault.level === 'store')
     return gap.error !== 'none' && fromMs < gap.toMs && gap.fromMs < toMs;
   const isSoon = gap.fromMs > fromMs - SOON_MS && gap.fromMs < fromMs + SOON_MS;
-  return place === gap.place && isSoon && (fault.gap ?? gap.error) === gap.error;
+  return location === gap.location && isSoon && (fault.gap ?? gap.error) === gap.error;
 }
 
 /** @template T @param {readonly T[]} list @param {() => number} random */

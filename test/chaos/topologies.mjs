@@ -1,7 +1,7 @@
 /**
  * The ways Redis is run, each as small as it can be, and the faults that only it has.
  *
- * Promise: the address the processes are given stays the same, whatever happens behind it.
+ * Guarantee: the address the processes are given stays the same, whatever happens behind it.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -3,7 +3,7 @@
  */
 import { afterAll, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { EtcdLab } from '../backends/etcd-lab.js';
+import { EtcdLab } from '../stores/etcd-lab.js';
 import { command } from './run-command.js';
 
 const lab = new EtcdLab();

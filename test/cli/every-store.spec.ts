@@ -8,8 +8,8 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import { supportOf } from '../../lib/stores/schemes.js';
 import { layouts } from '../../lib/core/layout/presets.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
-import { leased } from '../backends/sql-leases.js';
-import { SqlLab } from '../backends/sql-lab.js';
+import { leased } from '../stores/sql-leases.js';
+import { SqlLab } from '../stores/sql-lab.js';
 import { command } from './run-command.js';
 import { quickFolder } from '../support/quick-folder.mjs';
 

@@ -7,7 +7,7 @@ import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { locksOf } from '../../lib/stores/schemes.js';
 import { DistributedLock, type AcquiredLock } from '../../lib/nest/lock/index.js';
-import { SqlLab } from '../backends/sql-lab.js';
+import { SqlLab } from '../stores/sql-lab.js';
 import { command } from './run-command.js';
 import { until } from '../until.js';
 import { quickFolder } from '../support/quick-folder.mjs';

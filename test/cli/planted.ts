@@ -15,7 +15,7 @@ const label = (host: unknown, application: unknown, pid: unknown = 7) =>
   JSON.stringify({ host, pid, application });
 
 /** What stands behind the number of a worker id, and how its host is to be shown. */
-const LABELS: readonly (readonly [label: string, shown: string])[] = [
+const LABELS: readonly (readonly [label: string, format: string])[] = [
   ['no json', '(unreadable)'],
   ['', '(unreadable)'],
   ['null', '(unreadable)'],

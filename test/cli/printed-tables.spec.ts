@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { requireServers } from '../../scripts/servers/binaries.mjs';
-import { SqlLab } from '../backends/sql-lab.js';
+import { SqlLab } from '../stores/sql-lab.js';
 import { command, typing } from './run-command.js';
 
 const lab = new SqlLab();

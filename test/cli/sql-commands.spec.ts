@@ -3,7 +3,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { SqlLab } from '../backends/sql-lab.js';
+import { SqlLab } from '../stores/sql-lab.js';
 import { command, typing } from './run-command.js';
 
 const lab = new SqlLab();

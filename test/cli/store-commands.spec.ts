@@ -11,7 +11,7 @@ import { layouts } from 'nestjs-snowflake/core';
 import { countersFromUrl } from '../../lib/stores/redis/index.js';
 import { supportOf } from '../../lib/stores/schemes.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import { leased } from '../backends/sql-leases.js';
+import { leased } from '../stores/sql-leases.js';
 import { command, typing } from './run-command.js';
 import { until } from '../until.js';
 import { Tenants } from './tenants.js';
@@ -56,7 +56,7 @@ const SEEN = {
   era: '1',
 };
 
-function place(url = REDIS_URL): string[] {
+function location(url = REDIS_URL): string[] {
   return ['--support', `${url}?namespace=${randomUUID()}`];
 }
 
@@ -70,7 +70,7 @@ const findings = async (...args: string[]) => {
 
 describe('a registry ahead of its store', () => {
   it('is brought back with every ceiling, and the ranges ahead are named', async () => {
-    const at = place();
+    const at = location();
     const key = `snowflake:{${namespaceOf(at)}}:registry`;
     const redis = new Redis(REDIS_URL);
     const support = await supportOf(at[1]!, new Map());
@@ -138,7 +138,7 @@ describe('a store that cannot be reached', () => {
 
 describe('workers', () => {
   it('shows who holds what and how many are free', async () => {
-    const at = place();
+    const at = location();
     const tenant = tenants.of(namespaceOf(at));
     await tenant.acquire();
     const gone = await tenant.acquire();
@@ -153,7 +153,7 @@ describe('workers', () => {
   });
 
   it('lets no name of a holder steer the terminal', async () => {
-    const at = place();
+    const at = location();
     const application = 'a\u001b[2Jb\u202e\nc';
     await tenants.of(namespaceOf(at)).acquire({ holder: { host: 'h', pid: 1, application } });
     const { out } = await command(['workers', ...at]);
@@ -161,7 +161,7 @@ describe('workers', () => {
   });
 
   it('of a registry that is not there says so and creates none', async () => {
-    const at = place();
+    const at = location();
     const { code, out, err } = await command(['workers', ...at]);
     expect([code, err]).toEqual([0, '']);
     expect(out).toContain(`(snowflake:{${namespaceOf(at)}}:registry)`);
@@ -175,14 +175,14 @@ describe('workers', () => {
   });
 
   it('takes the support from the environment', async () => {
-    const env = { SNOWFLAKE_SUPPORT: place()[1]! };
+    const env = { SNOWFLAKE_SUPPORT: location()[1]! };
     expect(await command(['workers'], { env })).toMatchObject({ code: 0 });
   });
 });
 
 describe('registry create', () => {
   it('begins a registry that is for no layout yet, and fails where there is one', async () => {
-    const at = place();
+    const at = location();
     const created = await command(['registry', 'create', '--yes', ...at]);
     expect(created).toMatchObject({ code: 0 });
     expect(created.out).toContain('none yet; the first process that leases sets it');
@@ -201,7 +201,7 @@ describe('registry create', () => {
   });
 
   it('keeps ranges behind all that may be forgotten, and nobody can switch that off', async () => {
-    const at = place();
+    const at = location();
     expect(await command(['registry', 'create', '--trust', '--yes', ...at])).toMatchObject({
       code: 2,
     });
@@ -213,7 +213,7 @@ describe('registry create', () => {
   });
 
   it('asks first, and takes only yes for a yes', async () => {
-    const at = place();
+    const at = location();
     const no = await command(['registry', 'create', ...at], { stdin: typing('y') });
     expect(no.code).toBe(1);
     expect((await command(['registry', 'create', ...at])).code).toBe(2);
@@ -223,7 +223,7 @@ describe('registry create', () => {
   });
 
   it('refuses a ttl no process may have', async () => {
-    const wrong = await command(['registry', 'create', '--ttl', '5', '--yes', ...place()]);
+    const wrong = await command(['registry', 'create', '--ttl', '5', '--yes', ...location()]);
     expect(wrong.code).toBe(2);
     expect(wrong.err).toContain('10000 to 600000');
   });
@@ -231,7 +231,7 @@ describe('registry create', () => {
 
 describe('doctor', () => {
   it('finds nothing wrong with a sound server, and changes nothing', async () => {
-    const at = place(await server());
+    const at = location(await server());
     await command(['registry', 'create', '--yes', ...at]);
     const before = await command(['registry', 'inspect', '--json', ...at]);
     const { code, found, err } = await findings(...at);
@@ -258,14 +258,14 @@ describe('doctor', () => {
     [['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'], 'not ready|node of a'],
     [['--replicaof', '127.0.0.1', '1'], 'is a replica'],
   ])('warns of a server with %p', async (args, said) => {
-    const { code, found } = await findings(...place(await server(...args)));
+    const { code, found } = await findings(...location(await server(...args)));
     expect(code).toBe(1);
     const wrong = found.filter(({ level }) => level === 'warning' || level === 'fault');
     expect(wrong.map(({ text }) => text).join()).toMatch(new RegExp(said));
   });
 
   it('warns of counters without an append-only file, and only of them', async () => {
-    const at = place(await server('--appendonly', 'no'));
+    const at = location(await server('--appendonly', 'no'));
     const persistence = async () =>
       (await findings(...at)).found.find(({ topic }) => topic === 'persistence');
     expect(await persistence()).toMatchObject({ level: 'ok' });
@@ -284,7 +284,7 @@ describe('doctor', () => {
     const redis = new Redis(url);
     await until(async () => (await redis.info('replication')).includes('connected_slaves:1'));
     await redis.quit();
-    const [name, value] = place(url);
+    const [name, value] = location(url);
     expect((await findings(name!, value!)).code).toBe(1);
     expect(await findings(name!, `${value}&failoverWindowMs=15000`)).toMatchObject({ code: 0 });
   });
@@ -294,7 +294,7 @@ describe('doctor', () => {
     await redis.call('ACL', 'SETUSER', 'shop', 'on', '>pw', '~*', '+@all', '-info');
     const { port } = redis.options;
     await redis.quit();
-    const { code, found } = await findings(...place(`redis://shop:pw@127.0.0.1:${port}`));
+    const { code, found } = await findings(...location(`redis://shop:pw@127.0.0.1:${port}`));
     expect(code).toBe(1);
     expect(found.filter(({ level }) => level === 'warning')).toEqual([
       expect.objectContaining({ text: expect.stringContaining('may not run INFO') }),
@@ -307,7 +307,7 @@ describe('doctor', () => {
     ['contested', { ...SEEN, fingerprint: 'a and b' }, 'wait one leaseTtlMs, then delete'],
     ['of another version', { ...SEEN, version: '2' }, 'kept by version 2'],
   ])('tells of a registry that is %s', async (_, fields, said) => {
-    const at = place();
+    const at = location();
     const redis = new Redis(REDIS_URL);
     await redis.hset(`snowflake:{${namespaceOf(at)}}:registry`, fields);
     await redis.quit();
@@ -315,7 +315,7 @@ describe('doctor', () => {
   });
 
   it('finds another layout and a lack of worker ids', async () => {
-    const at = place();
+    const at = location();
     const ofTwo = 't41-w1-s12/1ms@1704067200000';
     const tenant = tenants.of(namespaceOf(at));
     for (const _ of [0, 1]) await tenant.acquire({ fingerprint: ofTwo, workerIdMax: 1 });

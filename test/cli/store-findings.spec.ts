@@ -5,10 +5,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { createPool } from 'mysql2/promise';
-import { EtcdLab } from '../backends/etcd-lab.js';
-import { endpointOf } from '../backends/etcd-keys.js';
-import { failureOf, request } from '../backends/redis-lab.js';
-import { SqlLab } from '../backends/sql-lab.js';
+import { EtcdLab } from '../stores/etcd-lab.js';
+import { endpointOf } from '../stores/etcd-keys.js';
+import { failureOf, request } from '../stores/redis-lab.js';
+import { SqlLab } from '../stores/sql-lab.js';
 import { supportOf } from '../../lib/stores/schemes.js';
 import { etcdAdvice, etcdFindings } from '../../lib/stores/etcd/etcd-members.js';
 import { FolderStore } from '../../lib/stores/host/folder-store.js';

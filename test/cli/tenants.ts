@@ -12,7 +12,7 @@ import type {
   LeaseRequest,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
-import { settleRegistry } from '../backends/settled-registry.js';
+import { settleRegistry } from '../stores/settled-registry.js';
 
 export interface Held extends LeaseGrant {
   lease: WorkerLease;

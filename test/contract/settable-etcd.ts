@@ -6,8 +6,8 @@ import { randomUUID } from 'node:crypto';
 import { etcdSupport } from '../../lib/stores/etcd/index.js';
 import type { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { SettableTime, type BenchParts } from '../../lib/testing/index.js';
-import { EtcdKeys } from '../backends/etcd-keys.js';
-import { etcdProxy, type EtcdProxy, type Passed } from '../backends/etcd-proxy.js';
+import { EtcdKeys } from '../stores/etcd-keys.js';
+import { etcdProxy, type EtcdProxy, type Passed } from '../stores/etcd-proxy.js';
 
 const LOSS_WINDOW_MS = 5000;
 
@@ -33,9 +33,9 @@ export function settableEtcd(etcd: () => string): SettableEtcd {
     const known = places.get(name);
     if (known !== undefined) return known;
     const keys = new EtcdKeys(etcd(), `${name}-${randomUUID()}`);
-    const place: Place = { keys, proxy: undefined!, serverCount: 0, kept: new Map() };
-    const proxy = etcdProxy(etcd(), async ({ pass }) => disguised(await pass(), clock, place));
-    const whole = Object.assign(place, { proxy });
+    const location: Place = { keys, proxy: undefined!, serverCount: 0, kept: new Map() };
+    const proxy = etcdProxy(etcd(), async ({ pass }) => disguised(await pass(), clock, location));
+    const whole = Object.assign(location, { proxy });
     places.set(name, whole);
     return whole;
   };
@@ -68,10 +68,10 @@ export function settableEtcd(etcd: () => string): SettableEtcd {
         placeOf(name).kept = await placeOf(name).keys.all();
       },
       async restore(name) {
-        const place = placeOf(name);
-        await place.keys.deleteAll();
-        for (const [key, value] of place.kept) await place.keys.put(key, value);
-        place.serverCount++;
+        const location = placeOf(name);
+        await location.keys.deleteAll();
+        for (const [key, value] of location.kept) await location.keys.put(key, value);
+        location.serverCount++;
       },
     },
     async end() {

@@ -21,15 +21,15 @@ export interface SqlBench {
   support(query: SqlQuery, options: object): IDistributedSupport;
 }
 
-export function sqlStore(bench: SqlBench): Omit<BenchParts, 'expect'> {
+export function sqlStore(harness: SqlBench): Omit<BenchParts, 'expect'> {
   const clock = new SettableTime();
-  const tables = new SettableTables(bench, clock);
+  const tables = new SettableTables(harness, clock);
   return {
     clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
     createSupport: (name) =>
-      bench.support(tables.settled(name), {
+      harness.support(tables.settled(name), {
         namespace: tables.namespaceOf(name),
-        table: bench.table,
+        table: harness.table,
         failoverWindowMs: LOSS_WINDOW_MS,
         clockDifferenceMs: 0,
       }),
@@ -51,7 +51,7 @@ class SettableTables {
   private readonly run = randomUUID().slice(0, 8);
 
   constructor(
-    private readonly bench: SqlBench,
+    private readonly harness: SqlBench,
     private readonly clock: SettableTime,
   ) {}
 
@@ -60,7 +60,7 @@ class SettableTables {
   }
 
   settled(name: string): SqlQuery {
-    const { time, server, query } = this.bench;
+    const { time, server, query } = this.harness;
     return (sql, params) => {
       const timed = sql.replaceAll(time, String(this.clock.now()));
       return query()(timed.replaceAll(server, `'${this.serverOf(name)}'`), params);
@@ -75,14 +75,14 @@ class SettableTables {
     const [then, now] = [from, to].map((version) => `"version":"${version}"`);
     await this.ask(
       // As whoever writes a row, it counts that.
-      `UPDATE ${this.bench.table} SET version = version + 1, data = replace(data, ?, ?) ` +
+      `UPDATE ${this.harness.table} SET version = version + 1, data = replace(data, ?, ?) ` +
         `WHERE namespace = ? AND worker_id = -1`,
       [then!, now!, this.namespaceOf(name)],
     );
   }
 
   async wipe(namespace: string): Promise<void> {
-    await this.ask(`DELETE FROM ${this.bench.table} WHERE namespace = ?`, [namespace]);
+    await this.ask(`DELETE FROM ${this.harness.table} WHERE namespace = ?`, [namespace]);
   }
 
   remember(name: string): Promise<void> {
@@ -95,7 +95,7 @@ class SettableTables {
   }
 
   private async copy(from: string, to: string): Promise<void> {
-    const { table } = this.bench;
+    const { table } = this.harness;
     await this.wipe(to);
     await this.ask(
       `INSERT INTO ${table} (namespace, ${COLUMNS}) ` +
@@ -107,8 +107,8 @@ class SettableTables {
 
   private ask(sql: string, params: SqlParameter[]): Promise<unknown> {
     let number = 0;
-    const marked = sql.replaceAll('?', () => this.bench.mark(++number));
-    return this.bench.query()(marked, params);
+    const marked = sql.replaceAll('?', () => this.harness.mark(++number));
+    return this.harness.query()(marked, params);
   }
 
   private keptName(name: string): string {

@@ -11,8 +11,8 @@ import type { IDistributedSupport } from '../../lib/lease/distributed-support.js
 import { SettableTime, type BenchParts } from '../../lib/testing/index.js';
 import { HEADER_ID, type StoredRow } from '../../lib/registry/slice-store.js';
 import { MapStore } from '../registry/map-store.js';
-import { copied, timedClient } from '../backends/timed-client.js';
-import { TIMED_LUA, withTime } from '../backends/timed-scripts.js';
+import { copied, timedClient } from '../stores/timed-client.js';
+import { TIMED_LUA, withTime } from '../stores/timed-scripts.js';
 
 type Store = Omit<BenchParts, 'expect'>;
 

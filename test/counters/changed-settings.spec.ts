@@ -7,7 +7,7 @@ import Database from 'libsql';
 import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
 import { counterTable, sqlCounters } from '../../lib/stores/sql/index.js';
 import type { RowCounters } from '../../lib/counters/row-counters.js';
-import { failureOf } from '../backends/redis-lab.js';
+import { failureOf } from '../stores/redis-lab.js';
 import { MariadbNode } from '../chaos/stores/mariadb-node.mjs';
 
 const COUNTER = 'c';

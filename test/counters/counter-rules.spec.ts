@@ -40,8 +40,8 @@ describe('counters in stores that lose data', () => {
     expect(lossCount).toBeGreaterThan(SEED_COUNT * 3);
   });
 
-  const shown = COUNTER_MUTANTS.filter(({ seed }) => seed !== undefined);
-  it.each(shown)('grant positions twice where $name', async ({ edits, seed }) => {
+  const format = COUNTER_MUTANTS.filter(({ seed }) => seed !== undefined);
+  it.each(format)('grant positions twice where $name', async ({ edits, seed }) => {
     const broken = await loadCounterSimulation(edits);
     let isSeen = false;
     for (let next = 0; next <= SEED_MAX && !isSeen; next++) {

@@ -13,7 +13,7 @@ import {
   type TakeRequest,
   namedGrant,
 } from '../../lib/counters/counter-store.js';
-import { SeededRandom } from '../../lib/testing/contract/bench.js';
+import { SeededRandom } from '../../lib/testing/contract/harness.js';
 
 export const LOSS_WINDOW_MS = 2000;
 const STEP_COUNT = 400;

@@ -13,7 +13,7 @@ import {
   type TakeRequest,
   namedGrant,
 } from '../../lib/counters/counter-store.js';
-import { isLeftServer } from '../backends/registry-twin.js';
+import { isLeftServer } from '../stores/registry-twin.js';
 import { TIMED_COUNTER_LUA } from './timed-counters.js';
 
 export class CounterTwin {

@@ -15,7 +15,7 @@ import { SqlKeyedRows } from '../../lib/stores/sql/sql-rows.js';
 import { checkedOptions } from '../../lib/stores/sql/sql-options.js';
 import { RowCounters } from '../../lib/counters/row-counters.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
-import { failureOf } from '../backends/redis-lab.js';
+import { failureOf } from '../stores/redis-lab.js';
 import { COUNTERS, sqlCounterStore } from './settable-sql-counters.js';
 import { quickFolder } from '../support/quick-folder.mjs';
 import { freshPglite } from '../support/fresh-pglite.mjs';

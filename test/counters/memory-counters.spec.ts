@@ -36,9 +36,9 @@ describe('MemoryCounters', () => {
 describe('a URL', () => {
   it('leads to the counters of its store, where that has any', async () => {
     const redis = await countersOf('redis://localhost:1?namespace=shop');
-    expect(redis.place).toBe('Redis at localhost:1, database 0, snowflake:{shop}:counters');
+    expect(redis.location).toBe('Redis at localhost:1, database 0, snowflake:{shop}:counters');
     const sql = await countersOf('postgres://app@localhost/shop?namespace=a');
-    expect(sql.place).toContain('table snowflake_counters, namespace a');
+    expect(sql.location).toContain('table snowflake_counters, namespace a');
     expect(sql.lossWindowMs).toBe(16_000);
     for (const url of ['etcd://localhost', 'file:./x', 'static:1', 'nothing']) {
       await expect(countersOf(url)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });

@@ -10,7 +10,7 @@ import { Redis } from 'ioredis';
 import { RedisCounters, countersFromUrl } from '../../lib/stores/redis/index.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import { failureOf, RedisLab } from '../backends/redis-lab.js';
+import { failureOf, RedisLab } from '../stores/redis-lab.js';
 import { codeOf } from '../code-of.js';
 import { until } from '../until.js';
 import { redisCounterStore } from './timed-counters.js';

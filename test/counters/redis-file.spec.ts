@@ -6,7 +6,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { RedisCounters } from '../../lib/stores/redis/index.js';
 import type { DenseTake } from '../../lib/counters/counter-store.js';
-import { failureOf, RedisLab } from '../backends/redis-lab.js';
+import { failureOf, RedisLab } from '../stores/redis-lab.js';
 import { until, untilTime } from '../until.js';
 
 const LOSS_WINDOW_MS = 2000;

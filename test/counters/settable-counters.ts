@@ -6,7 +6,7 @@ import type { CounterMap, CounterState } from '../../lib/stores/memory/memory-co
 import { checkNew, checkTake } from '../../lib/counters/check-take.js';
 import { type CounterStore, namedGrant } from '../../lib/counters/counter-store.js';
 import type { CounterBenchParts } from '../../lib/testing/index.js';
-import { LOSS_WINDOW_MS, StoreReadings } from '../backends/store-readings.js';
+import { LOSS_WINDOW_MS, StoreReadings } from '../stores/store-readings.js';
 
 export type CounterBenchStore = Omit<CounterBenchParts, 'expect'>;
 

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import type { CounterStore } from '../../lib/counters/counter-store.js';
-import { LOSS_WINDOW_MS, StoreReadings } from '../backends/store-readings.js';
+import { LOSS_WINDOW_MS, StoreReadings } from '../stores/store-readings.js';
 import type { CounterBenchStore } from './settable-counters.js';
 
 const COLUMNS = 'counter, version, next, data';
@@ -21,10 +21,10 @@ export interface SqlCounterBench {
   store(query: SqlQuery, options: object): CounterStore;
 }
 
-export function sqlCounterStore(bench: SqlCounterBench): CounterBenchStore {
+export function sqlCounterStore(harness: SqlCounterBench): CounterBenchStore {
   const readings = new StoreReadings();
   const run = randomUUID();
-  const { query, time, servers, mark } = bench;
+  const { query, time, servers, mark } = harness;
   const spaceOf = (name: string) => `${run}/${name}`;
   const told = (name: string): SqlQuery => {
     return (sql, params) => {
@@ -53,7 +53,7 @@ export function sqlCounterStore(bench: SqlCounterBench): CounterBenchStore {
   return {
     clockControl: readings.control,
     createStore: (name) =>
-      bench.store(told(name), {
+      harness.store(told(name), {
         namespace: spaceOf(name),
         table: COUNTERS,
         failoverWindowMs: LOSS_WINDOW_MS,

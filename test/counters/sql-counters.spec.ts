@@ -16,7 +16,7 @@ import { POSTGRES_HISTORY, POSTGRES_TIME } from '../../lib/stores/sql/dialects/p
 import { countersFromUrl, counterTable, sqlCounters } from '../../lib/stores/sql/index.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
-import { failureOf } from '../backends/redis-lab.js';
+import { failureOf } from '../stores/redis-lab.js';
 import { COUNTERS, sqlCounterStore } from './settable-sql-counters.js';
 
 const TAKE = {

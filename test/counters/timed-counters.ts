@@ -6,9 +6,9 @@ import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { RedisCounters } from '../../lib/stores/redis/index.js';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
-import { copied, timedClient } from '../backends/timed-client.js';
-import { timed, withTime } from '../backends/timed-scripts.js';
-import { LOSS_WINDOW_MS, StoreReadings } from '../backends/store-readings.js';
+import { copied, timedClient } from '../stores/timed-client.js';
+import { timed, withTime } from '../stores/timed-scripts.js';
+import { LOSS_WINDOW_MS, StoreReadings } from '../stores/store-readings.js';
 import type { CounterBenchStore } from './settable-counters.js';
 
 export const TIMED_COUNTER_LUA = {

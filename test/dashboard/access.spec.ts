@@ -73,9 +73,9 @@ async function look(
     clock: time,
     timers: time,
   };
-  const shown = await showApp({ snowflake, more: { imports: [await heldLocks()] } });
-  app = shown.app;
-  visit = await Visit.open(browser, `${shown.url}/snowflake#382366441078288384`, viewer);
+  const format = await showApp({ snowflake, more: { imports: [await heldLocks()] } });
+  app = format.app;
+  visit = await Visit.open(browser, `${format.url}/snowflake#382366441078288384`, viewer);
   await visit.says('#legend', '1 resting');
   await visit.says('.id', '382366441078288384');
   await visit.comesToSay('#locks', 'kept');

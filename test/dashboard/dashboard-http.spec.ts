@@ -33,9 +33,9 @@ let app: INestApplication | undefined;
 afterEach(() => app?.close());
 
 async function serve(options: ShownAppOptions): Promise<string> {
-  const shown = await showApp(options);
-  app = shown.app;
-  return shown.url;
+  const format = await showApp(options);
+  app = format.app;
+  return format.url;
 }
 
 async function json<T>(url: string): Promise<T> {

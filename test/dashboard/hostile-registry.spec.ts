@@ -29,12 +29,12 @@ let planted: Planted;
 
 async function serve(): Promise<void> {
   const support = `${process.env['REDIS_URL']}?namespace=${namespace}`;
-  const shown = await showApp({
+  const format = await showApp({
     snowflake: { support },
     prepare: (made) => (made as NestExpressApplication).set('query parser', 'extended'),
   });
-  app = shown.app;
-  url = `${shown.url}/snowflake`;
+  app = format.app;
+  url = `${format.url}/snowflake`;
 }
 
 beforeAll(async () => {

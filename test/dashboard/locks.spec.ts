@@ -38,7 +38,7 @@ async function serve() {
     };
   };
   const locks: LockStore = {
-    place: 'the memory of this test',
+    location: 'the memory of this test',
     lossWindowMs: 0,
     acquire: unlessAway((request) => memory.acquire(request)),
     extend: unlessAway((request) => memory.extend(request)),
@@ -46,10 +46,10 @@ async function serve() {
     locks: unlessAway(() => memory.locks()),
   };
   const more = { imports: [LockModule.forRoot({ locks, ...options })] };
-  const shown = await showApp({ more });
-  app = shown.app;
+  const format = await showApp({ more });
+  app = format.app;
   const other = new DistributedLock(memory, { ...options, application: 'mail' });
-  return { url: `${shown.url}/snowflake`, time, away, other, own: app.get(DistributedLock) };
+  return { url: `${format.url}/snowflake`, time, away, other, own: app.get(DistributedLock) };
 }
 
 const rows = () =>
@@ -107,13 +107,13 @@ describe('the locks on the page', () => {
   });
 
   it('are neither shown nor asked for where the application has none', async () => {
-    const shown = await showApp();
-    app = shown.app;
-    const state = (await (await fetch(`${shown.url}/snowflake/state`)).json()) as StateAnswer;
+    const format = await showApp();
+    app = format.app;
+    const state = (await (await fetch(`${format.url}/snowflake/state`)).json()) as StateAnswer;
     expect(state.hasLocks).toBe(false);
-    const answer = (await (await fetch(`${shown.url}/snowflake/locks`)).json()) as LocksAnswer;
+    const answer = (await (await fetch(`${format.url}/snowflake/locks`)).json()) as LocksAnswer;
     expect(answer).toEqual({ locks: [] });
-    visit = await Visit.open(browser, `${shown.url}/snowflake`);
+    visit = await Visit.open(browser, `${format.url}/snowflake`);
     const asked: string[] = [];
     visit.page.on('request', (request) => asked.push(new URL(request.url()).pathname));
     await visit.askAgain();

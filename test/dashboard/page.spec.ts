@@ -36,9 +36,9 @@ async function look(
   const { support = new MemorySupport({ clock: time }), workerId } = options.snowflake ?? {};
   const from = workerId === undefined ? { support } : { workerId };
   const snowflake = { ...from, clock: time, timers: time };
-  const shown = await showApp({ ...options, snowflake });
-  app = shown.app;
-  visit = await Visit.open(browser, shown.url + path, viewer);
+  const format = await showApp({ ...options, snowflake });
+  app = format.app;
+  visit = await Visit.open(browser, format.url + path, viewer);
   return visit;
 }
 

@@ -29,9 +29,9 @@ async function look(layout: BitLayout = layouts.snowflake(), hash = ''): Promise
   const time = new SettableTime(NOW_MS);
   const support = new MemorySupport({ clock: time });
   const common = { clock: time, timers: time };
-  const shown = await showApp({ snowflake: { support, layout, ...common } });
-  app = shown.app;
-  visit = await Visit.open(browser, `${shown.url}/snowflake${hash}`);
+  const format = await showApp({ snowflake: { support, layout, ...common } });
+  app = format.app;
+  visit = await Visit.open(browser, `${format.url}/snowflake${hash}`);
 }
 
 /** Types it and lets the page ask. */

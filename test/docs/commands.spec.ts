@@ -51,8 +51,8 @@ const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] =
   // By a driver, where the document has the client program of the server.
   [/^snowflake sql --worker 1023 \| psql shop$/, 'test/cli/sql/postgres-ids.spec.ts', 'sql'],
   [/^snowflake sql .* \| mariadb shop$/, 'test/cli/sql/mariadb-ids.spec.ts', "'mariadb'"],
-  [/^etcdctl role /, 'test/backends/etcd-access.spec.ts', 'auth/role/grant'],
-  [/^etcdctl user /, 'test/backends/etcd-access.spec.ts', 'auth/user/add'],
+  [/^etcdctl role /, 'test/stores/etcd-access.spec.ts', 'auth/role/grant'],
+  [/^etcdctl user /, 'test/stores/etcd-access.spec.ts', 'auth/user/add'],
 ];
 
 /** Not run by a test, and why. */
@@ -86,7 +86,7 @@ describe('a command in a document', () => {
   });
 
   const runHere = SHOWN.filter(({ text }) => RUN_HERE.test(text));
-  it.each(runHere.map((one) => ({ ...one, place: placeOf(one) })))(
+  it.each(runHere.map((one) => ({ ...one, location: placeOf(one) })))(
     'prints what is shown: $place',
     async ({ text, output }) => {
       jest.spyOn(systemClock, 'now').mockReturnValue(NOW_MS);
@@ -95,8 +95,8 @@ describe('a command in a document', () => {
       jest.restoreAllMocks();
       // The zone is that of the machine.
       const told = `${answer.out}${answer.err}`.split('\n').slice(0, -1).filter(isOfNoZone);
-      const shown = output.filter(isOfNoZone);
-      expect(isShown(shown, told) ? shown : told).toEqual(shown);
+      const format = output.filter(isOfNoZone);
+      expect(isShown(format, told) ? format : told).toEqual(format);
     },
   );
 });

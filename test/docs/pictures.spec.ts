@@ -43,8 +43,8 @@ describe.each(names)('the picture %s', (name) => {
     const [, alt = ''] = new RegExp(`!\\[([^\\]]+)\\]\\(../images/${name}\\.svg\\)`).exec(PAGE)!;
     const given = alt.match(/\d\d:\d\d:\d\d/g) ?? [];
     expect(given.length).toBeGreaterThan(0);
-    const shown = drawStory(story);
-    expect(given.filter((time) => !shown.includes(time))).toEqual([]);
+    const format = drawStory(story);
+    expect(given.filter((time) => !format.includes(time))).toEqual([]);
   });
 });
 

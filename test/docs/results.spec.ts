@@ -83,6 +83,6 @@ describe('docs/internals/performance.md', () => {
 it('docs/guides/locks.md shows what was measured of waiting, store by store', () => {
   const plain = (rows: string[][]) =>
     rows.slice(1).map((row) => row.map((cell) => cell.replaceAll('*', '')));
-  const shown = tableUnder('Who gets it next', textOf('docs/guides/locks.md'));
-  expect(plain(shown)).toEqual(plain(tableUnder(WAITING)));
+  const format = tableUnder('Who gets it next', textOf('docs/guides/locks.md'));
+  expect(plain(format)).toEqual(plain(tableUnder(WAITING)));
 });

@@ -11,7 +11,7 @@ import { ENTRY_FILES } from '../../scripts/entries.mjs';
 import { LEASE_DEFAULTS, leaseFaults } from '../../lib/lease/lease-options.js';
 import { LEASE_STATES } from '../../lib/lease/held-lease.js';
 import { isLib, say, type TextFile } from '../tidy/check.js';
-import { settleRegistry } from '../backends/settled-registry.js';
+import { settleRegistry } from '../stores/settled-registry.js';
 import { readTree } from '../tidy/tree.js';
 import { deadLinks, paddedRows, rowsOf } from './markdown.js';
 import { SnippetProgram, fenceFaults, snippetsIn } from './snippets.js';
@@ -199,9 +199,9 @@ describe('tables', () => {
     const fields = await redis.hkeys(support.key);
     await Promise.all([redis.del(support.key), support.close()]);
     await redis.quit();
-    const shown = fields.map((name) => name.replace(/^([co])7$/, '$1<worker>'));
+    const format = fields.map((name) => name.replace(/^([co])7$/, '$1<worker>'));
     expect(named('docs/reference/keys.md', 'field')).toEqual(
-      shown.map((name) => name.replace('ktoken', 'k<token>')).toSorted(),
+      format.map((name) => name.replace('ktoken', 'k<token>')).toSorted(),
     );
   });
 });

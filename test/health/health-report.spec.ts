@@ -12,8 +12,8 @@ const layout = layouts.snowflake();
 function generator(state: LeaseState, remainingMs?: number, nowMs = NOW_MS) {
   const leaseEndsAt = remainingMs === undefined ? undefined : new Date(nowMs + remainingMs);
   const readAt = new Date(nowMs);
-  const shown = { kind: 'lease', state, leaseEndsAt, readAt } as const;
-  const status = shown as Partial<IdMakerStatus> as IdMakerStatus;
+  const format = { kind: 'lease', state, leaseEndsAt, readAt } as const;
+  const status = format as Partial<IdMakerStatus> as IdMakerStatus;
   return { status, layout };
 }
 

@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 import { ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
 import { IdMaker, MemorySupport, SnowflakeModule, layouts } from 'nestjs-snowflake';
-import { SnowflakeGenerator, WorkerSeat } from 'nestjs-snowflake/core';
+import { SnowflakeGenerator, LeaseWindow } from 'nestjs-snowflake/core';
 import { IdCheck } from '../../lib/http/check-id.js';
 
 const layout = layouts.snowflake();
@@ -19,23 +19,23 @@ const idAt = (timestampMs: number) => layout.compose({ timestampMs });
 
 describe('ids of this process', () => {
   it('pass up to where its lease ends, which is as far as any of the fleet', () => {
-    const seat = new WorkerSeat(layout);
+    const window = new LeaseWindow(layout);
     // The clock of the registry was set back by hours: ids go on where they were.
     const ceilingMs = NOW_MS + 3 * HOUR_MS;
     expect(checkAt(NOW_MS).find(idAt(ceilingMs - 1))).toBeUndefined();
-    const range = seat.grant({ workerId: 1, floorMs: NOW_MS, ceilingMs });
+    const range = window.grant({ workerId: 1, floorMs: NOW_MS, ceilingMs });
     expect(checkAt(NOW_MS).find(idAt(ceilingMs - 1))).toBe(idAt(ceilingMs - 1));
     expect(checkAt(NOW_MS).find(idAt(ceilingMs + 1))).toBeUndefined();
-    seat.raise(range, ceilingMs + HOUR_MS);
+    window.raise(range, ceilingMs + HOUR_MS);
     expect(checkAt(NOW_MS).find(idAt(ceilingMs + HOUR_MS))).toBe(idAt(ceilingMs + HOUR_MS));
   });
 
   it('pass after the clock of a static worker id was set back', () => {
-    const seat = new WorkerSeat(layout);
-    seat.grant({ workerId: 1, floorMs: -Infinity, ceilingMs: Infinity });
+    const window = new LeaseWindow(layout);
+    window.grant({ workerId: 1, floorMs: -Infinity, ceilingMs: Infinity });
     const madeAtMs = NOW_MS + 10 * HOUR_MS;
     expect(checkAt(NOW_MS).find(idAt(madeAtMs))).toBeUndefined();
-    const id = new SnowflakeGenerator(seat, { clock: clockAt(madeAtMs) }).nextId();
+    const id = new SnowflakeGenerator(window, { clock: clockAt(madeAtMs) }).nextId();
     expect(checkAt(NOW_MS).find(id)).toBe(id);
     expect(checkAt(NOW_MS).find(idAt(madeAtMs + HOUR_MS))).toBeUndefined();
   });

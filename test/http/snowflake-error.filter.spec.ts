@@ -19,7 +19,7 @@ import { APP_FILTER } from '@nestjs/core';
 import {
   SnowflakeError,
   SnowflakeGenerator,
-  WorkerSeat,
+  LeaseWindow,
   idFromBytes,
   layouts,
   textForms,
@@ -28,7 +28,7 @@ import { SnowflakeErrorFilter } from '../../lib/http/index.js';
 import { PLATFORMS, serve, type Served } from './serve.js';
 
 const layout = layouts.snowflake();
-const generator = new SnowflakeGenerator(new WorkerSeat(layout));
+const generator = new SnowflakeGenerator(new LeaseWindow(layout));
 const SECRET = 'redis://:hunter2@store:6379';
 
 /** As thrown by another copy of the package, whose class is not ours. */

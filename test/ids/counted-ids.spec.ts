@@ -155,7 +155,7 @@ describe('a store that', () => {
     const leaving = new AbortController();
     const waiting = [next(), next(), next(undefined, leaving.signal)];
     await time.advance(10_000);
-    expect(generator.status).toMatchObject({ state: 'exhausted', inHand: 0 });
+    expect(generator.status).toMatchObject({ state: 'exhausted', buffered: 0 });
     leaving.abort(new Error('enough'));
     await expect(waiting[2]).rejects.toThrow('enough');
     store.isDown = false;
@@ -243,7 +243,7 @@ describe('several stores', () => {
       '2/3',
       '3/3',
     ]);
-    expect(generator.place).toBe('node 1, node 2, node 3');
+    expect(generator.location).toBe('node 1, node 2, node 3');
   });
 
   it('fill a millisecond without a sequence twice or too high', async () => {
@@ -296,21 +296,21 @@ describe('prefetched ids', () => {
     expect(layout!.parse(source.nextIdString({ shard: 5 })).fields).toMatchObject({ shard: 5 });
     expect(codeOf(() => source.nextIdNumber())).toBe('CONFIG_INVALID');
     expect(codeOf(() => source.nextId({ user: 1 }))).toBe('ARGUMENT_INVALID');
-    const { inHand, inHandMs = 0, step } = generator.status;
-    expect([inHand % 100, step]).toEqual([88, 100]);
-    expect(inHandMs > 0 && inHandMs <= 1000).toBe(true);
+    const { buffered, bufferedMs = 0, step } = generator.status;
+    expect([buffered % 100, step]).toEqual([88, 100]);
+    expect(bufferedMs > 0 && bufferedMs <= 1000).toBe(true);
     await generator.stop();
   });
 
   it('are taken again at half, and all or none of a batch is given', async () => {
     const { generator } = await counted(time, [store], { prefetch });
     const { source } = generator;
-    const { inHand } = generator.status;
-    const seen = new Set(source.nextIds(inHand - 40));
+    const { buffered } = generator.status;
+    const seen = new Set(source.nextIds(buffered - 40));
     expect(codeOf(() => source.nextIds(60))).toBe('SEGMENT_SPENT');
     await answered();
     for (const id of source.nextIds(60)) seen.add(id);
-    expect(seen.size).toBe(inHand + 20);
+    expect(seen.size).toBe(buffered + 20);
     await generator.stop();
   });
 
@@ -319,10 +319,10 @@ describe('prefetched ids', () => {
     store.isDown = true;
     await time.advance(300);
     expect(generator.status).toMatchObject({ state: 'degraded' });
-    expect(generator.status.inHand).toBeGreaterThan(0);
+    expect(generator.status.buffered).toBeGreaterThan(0);
     time.wallMs += 1001;
     expect(codeOf(() => generator.source.nextId())).toBe('SEGMENT_SPENT');
-    expect(generator.status).toMatchObject({ state: 'exhausted', inHand: 0 });
+    expect(generator.status).toMatchObject({ state: 'exhausted', buffered: 0 });
     store.isDown = false;
     await time.advance(2000);
     expect(generator.source.nextId()).toBeGreaterThan(0n);

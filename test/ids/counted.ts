@@ -3,8 +3,8 @@
  * hangs, fails, or is carried out without an answer.
  */
 import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
-import { countedIds } from '../../lib/counters/ids/counted-keeper.js';
-import type { IdOptions } from '../../lib/counters/ids/counted-options.js';
+import { countedIds } from '../../lib/counters/ids/store-ids.js';
+import type { IdOptions } from '../../lib/counters/ids/store-ids-options.js';
 import type { CounterStore, TakeAnswer, TakeRequest } from '../../lib/counters/counter-store.js';
 import type { OpenGenerator } from '../../lib/generator.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
@@ -26,7 +26,7 @@ export class FaultyCounters implements CounterStore {
   constructor(
     private readonly time: SettableTime,
     readonly lossWindowMs = 0,
-    readonly place = 'counters in memory',
+    readonly location = 'counters in memory',
   ) {}
 
   async take(request: TakeRequest): Promise<TakeAnswer> {

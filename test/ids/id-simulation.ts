@@ -6,7 +6,7 @@
  * for, one taken too long ago, one after the stop.
  */
 import type { OpenGenerator } from '../../lib/generator.js';
-import { SeededRandom } from '../../lib/testing/contract/bench.js';
+import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
 import { FaultyCounters, opened } from './counted.js';

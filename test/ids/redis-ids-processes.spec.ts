@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { startSnowflake, type SnowflakeError } from 'nestjs-snowflake';
 import { redisIds } from 'nestjs-snowflake/redis';
-import { RedisLab } from '../backends/redis-lab.js';
+import { RedisLab } from '../stores/redis-lab.js';
 import { bundledScript } from '../threads/compiled-library.js';
 
 const LINE_COUNT = 20;

@@ -11,7 +11,7 @@ import { Redis } from 'ioredis';
 import { IdMaker, startSnowflake, type SnowflakeError } from 'nestjs-snowflake';
 import { redisIds, type RedisIdsOptions } from 'nestjs-snowflake/redis';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import { RedisLab } from '../backends/redis-lab.js';
+import { RedisLab } from '../stores/redis-lab.js';
 import { PeerIds } from './peer-ids.js';
 
 const lab = new RedisLab();

@@ -2,8 +2,8 @@
  * A lease that threads share, as its keeper and those threads see it.
  */
 import { describe, expect, it } from '@jest/globals';
-import { SeatWords } from '../../lib/core/seat/seat-memory.js';
-import { joinSeat, shareSeat } from '../../lib/core/seat/shared-lease.js';
+import { WindowWords } from '../../lib/core/window/window-memory.js';
+import { joinWindow, shareWindow } from '../../lib/core/window/shared-lease.js';
 import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator.js';
 import { JoinedLease } from '../../lib/lease/shared.support.js';
 import type { LeaseOptions } from '../../lib/lease/lease-options.js';
@@ -13,13 +13,13 @@ import { codeOf } from '../code-of.js';
 /** A process of two more threads in a world. */
 function sharing(given: Partial<LeaseOptions> = {}, storeAheadMs = 0) {
   const world = new World({ storeAheadMs });
-  const owner = process(world, given, 0, SeatWords.shared());
-  const shared = shareSeat(owner.seat, { aheadMsMax: 1000, sequenceStart: 'zero' })!;
+  const owner = process(world, given, 0, WindowWords.shared());
+  const shared = shareWindow(owner.window, { aheadMsMax: 1000, sequenceStart: 'zero' })!;
   const thread = () => {
-    const seat = joinSeat(shared);
-    const clock = seat.anchored(world.time);
-    const lease = new JoinedLease({ seat, clock, timers: world.time, startTimeoutMs: 1000 });
-    return { seat, lease, generator: new SnowflakeGenerator(seat, { clock }) };
+    const window = joinWindow(shared);
+    const clock = window.anchored(world.time);
+    const lease = new JoinedLease({ window, clock, timers: world.time, startTimeoutMs: 1000 });
+    return { window, lease, generator: new SnowflakeGenerator(window, { clock }) };
   };
   return { world, owner, threads: [thread(), thread()] as const };
 }
@@ -70,7 +70,7 @@ describe('a thread that shares a lease', () => {
     expect(more[0]! > ids.at(-1)!).toBe(true);
     await owner.keeper.stop();
     // Given back behind the last of them, although it was made in another thread.
-    const lastMs = one.seat.layout.parse(more.at(-1)!).timestampMs;
+    const lastMs = one.window.layout.parse(more.at(-1)!).timestampMs;
     expect(world.released).toEqual([lastMs]);
   });
 

@@ -30,7 +30,7 @@ describe('the keeper', () => {
     const first = process(world);
     await first.keeper.start();
     await world.time.advance(1000);
-    const last = first.seat.layout.parse(first.generator.nextId());
+    const last = first.window.layout.parse(first.generator.nextId());
     await first.keeper.stop();
     expect(world.released).toEqual([last.timestampMs]);
     expect(world.registry.state!.ceilings.get(0)).toBe(last.timestampMs + 1);
@@ -66,9 +66,9 @@ describe('the keeper', () => {
 
   it('keeps its range when it is fenced, and enters another worker id behind it', async () => {
     const world = new World();
-    const { keeper, generator, seat, states } = process(world);
+    const { keeper, generator, window, states } = process(world);
     await keeper.start();
-    const before = seat.layout.parse(generator.nextId());
+    const before = window.layout.parse(generator.nextId());
     const owner = world.registry.state!.holders.get(0)!;
     world.registry.state!.holders.set(0, {
       ...owner,
@@ -77,16 +77,16 @@ describe('the keeper', () => {
     });
     await keeper.refresh();
     expect(states()).toEqual(['active', 'fenced', 'switching']);
-    expect(seat.layout.parse(generator.nextId()).workerId).toBe(before.workerId);
+    expect(window.layout.parse(generator.nextId()).workerId).toBe(before.workerId);
     await world.time.advance(60_000);
-    const after = seat.layout.parse(generator.nextId());
+    const after = window.layout.parse(generator.nextId());
     expect(after.workerId).not.toBe(before.workerId);
     expect(keeper.state).toBe('active');
   });
 
   it('drops everything at once when it has been cloned', async () => {
     const world = new World();
-    const { keeper, generator, seat, states } = process(world);
+    const { keeper, generator, window, states } = process(world);
     await keeper.start();
     const last = generator.nextId();
     world.isSlow = true;
@@ -100,7 +100,7 @@ describe('the keeper', () => {
     world.deliver();
     await refreshing;
     expect(states()).toEqual(['active', 'unassigned', 'active']);
-    expect(seat.layout.parse(generator.nextId()).workerId).not.toBe(0);
+    expect(window.layout.parse(generator.nextId()).workerId).not.toBe(0);
     expect(generator.nextId()).toBeGreaterThan(last);
   });
 
@@ -119,9 +119,9 @@ describe('the keeper', () => {
 
   it('applies a late answer to the lease it was asked for, and to no other', async () => {
     const world = new World();
-    const { keeper, seat } = process(world);
+    const { keeper, window } = process(world);
     await keeper.start();
-    const first = seat.current!;
+    const first = window.current!;
     world.isSlow = true;
     const refreshing = keeper.refresh();
     await world.time.advance(2000);
@@ -168,50 +168,50 @@ describe('the keeper', () => {
 
   it('takes a late answer to its own lease as what it is: time it owns', async () => {
     const world = new World();
-    const { keeper, seat } = process(world);
+    const { keeper, window } = process(world);
     await keeper.start();
     await world.time.advance(5000);
     world.isSlow = true;
     const refreshing = keeper.refresh();
     await world.time.advance(2000);
     await refreshing;
-    const before = seat.current!.ceilingTick;
+    const before = window.current!.ceilingTick;
     world.deliver();
     await world.time.advance(0);
-    expect(seat.current!.ceilingTick).toBe(before + 5000);
+    expect(window.current!.ceilingTick).toBe(before + 5000);
     expect(keeper.state).toBe('active');
   });
 
   it('after a change of servers ends its range and goes on behind the quarantine', async () => {
     const world = new World();
-    const { keeper, generator, seat } = process(world);
+    const { keeper, generator, window } = process(world);
     await keeper.start();
-    const ceilingTick = seat.current!.ceilingTick;
+    const ceilingTick = window.current!.ceilingTick;
     world.server = 'two';
     await keeper.refresh();
     expect(keeper.state).toBe('active');
     await world.time.advance(100);
     expect(keeper.state).toBe('active');
-    expect(seat.current!.ceilingTick).toBe(ceilingTick);
+    expect(window.current!.ceilingTick).toBe(ceilingTick);
     await world.time.advance(59_900);
-    const tick = seat.layout.parse(generator.nextId()).fields['timestamp']!;
+    const tick = window.layout.parse(generator.nextId()).fields['timestamp']!;
     expect(tick).toBeGreaterThanOrEqual(ceilingTick);
   });
 
   it('serves at once from a fresh registry, ahead of the clock by at most one ttl', async () => {
     const world = new World({ isAbsent: true });
-    const { keeper, generator, seat } = process(world, { onFreshRegistry: 'runAhead' });
+    const { keeper, generator, window } = process(world, { onFreshRegistry: 'runAhead' });
     const starting = keeper.start();
     await world.time.advance(200);
     await starting;
-    const aheadMs = seat.layout.parse(generator.nextId()).timestampMs - world.time.now();
+    const aheadMs = window.layout.parse(generator.nextId()).timestampMs - world.time.now();
     expect(aheadMs).toBeGreaterThan(0);
     expect(aheadMs).toBeLessThanOrEqual(60_000);
   });
 
   it("with 'wait' starts when the times are exact", async () => {
     const world = new World({ isAbsent: true });
-    const { keeper, generator, seat } = process(world, {
+    const { keeper, generator, window } = process(world, {
       onFreshRegistry: 'wait',
       startTimeoutMs: 90_000,
     });
@@ -220,7 +220,7 @@ describe('the keeper', () => {
     await world.time.advance(64_000);
     await starting;
     expect(world.time.now() - startedMs).toBeGreaterThanOrEqual(60_000);
-    expect(seat.layout.parse(generator.nextId()).timestampMs).toBe(world.time.now());
+    expect(window.layout.parse(generator.nextId()).timestampMs).toBe(world.time.now());
   });
 
   it('says once why it waits, then fails with the reason', async () => {
@@ -255,9 +255,9 @@ describe('the keeper', () => {
 
   it('follows the store when the clock of the host is far off', async () => {
     const world = new World({ storeAheadMs: 3_600_000 });
-    const { keeper, generator, seat, news } = process(world);
+    const { keeper, generator, window, news } = process(world);
     await keeper.start();
-    const { timestampMs } = seat.layout.parse(generator.nextId());
+    const { timestampMs } = window.layout.parse(generator.nextId());
     expect(timestampMs).toBe(world.time.now() + 3_600_000);
     expect(news.join()).toContain('3600000 ms behind');
   });
@@ -283,14 +283,14 @@ describe('the keeper', () => {
 
   it('moves to another worker id when host and store were set back alike', async () => {
     const world = new World();
-    const { keeper, generator, seat, news } = process(world);
+    const { keeper, generator, window, news } = process(world);
     await keeper.start();
     await world.time.advance(40_000);
-    const before = seat.layout.parse(generator.nextId());
+    const before = window.layout.parse(generator.nextId());
     // The registry was last asked 40 s ago, so a step back by 30 s is no step back to it.
     world.time.wallMs -= 30_000;
     await keeper.refresh();
-    const after = seat.layout.parse(generator.nextId());
+    const after = window.layout.parse(generator.nextId());
     expect(after.workerId).not.toBe(before.workerId);
     expect(after.timestampMs).toBe(world.time.now());
     expect(news.join()).toContain('the clock was set back');
@@ -299,7 +299,7 @@ describe('the keeper', () => {
 
   it('stays on its worker id when the clock of the store alone was set back', async () => {
     const world = new World();
-    const { keeper, generator, seat, news } = process(world);
+    const { keeper, generator, window, news } = process(world);
     await keeper.start();
     await world.time.advance(40_000);
     await keeper.refresh();
@@ -308,7 +308,7 @@ describe('the keeper', () => {
     await keeper.refresh();
     const after = generator.nextId();
     expect(after).toBeGreaterThan(before);
-    expect(seat.layout.parse(after).workerId).toBe(seat.layout.parse(before).workerId);
+    expect(window.layout.parse(after).workerId).toBe(window.layout.parse(before).workerId);
     expect(news.join()).toContain('The registry is 30000 ms ahead of its store');
   });
 

@@ -11,7 +11,7 @@ describe('the keeper', () => {
     ['in the turn in which it is answered', ['answer', 'end']],
   ])('gives both worker ids back when it closes during a switch, %s', async (_case, order) => {
     const world = new World();
-    const { keeper, generator, seat } = process(world);
+    const { keeper, generator, window } = process(world);
     await keeper.start();
     await world.time.advance(40_000);
     generator.nextId();
@@ -30,7 +30,7 @@ describe('the keeper', () => {
       else stopping = keeper.stop();
     }
     await Promise.all([refreshing, stopping]);
-    expect(seat.current).toBeUndefined();
+    expect(window.current).toBeUndefined();
     expect(() => generator.nextId()).toThrow(/given back at shutdown/);
     expect([...world.registry.state!.holders.keys()]).toEqual([]);
   });

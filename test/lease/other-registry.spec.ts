@@ -49,8 +49,8 @@ describe('a registry of another layout', () => {
 
   it('is told of the range still in use when another one is asked for', async () => {
     const world = new World();
-    const { keeper, seat } = await started(world);
-    const endMs = seat.endMs;
+    const { keeper, window } = await started(world);
+    const endMs = window.endMs;
     const asked: LeaseRequest[] = [];
     const ask = world.registry.acquire.bind(world.registry);
     world.registry.acquire = (request, reading) => {
@@ -78,7 +78,7 @@ describe('a registry of another version', () => {
 
   it('uses its range to the end where a later version keeps the registry', async () => {
     const world = new World();
-    const { keeper, generator, news, seat } = await started(world, { reserveMs: 0 });
+    const { keeper, generator, news, window } = await started(world, { reserveMs: 0 });
     const before = structuredClone(world.registry.state!);
     world.registry.state!.version = LATER;
     for (let n = 0; n < 5; n++) {
@@ -88,7 +88,7 @@ describe('a registry of another version', () => {
     }
     expect(news.filter((text) => text.includes('version 2 of the lease protocol'))).toHaveLength(1);
     expect(world.registry.state).toEqual({ ...before, version: LATER });
-    await world.time.advance(seat.endMs! - world.time.now());
+    await world.time.advance(window.endMs! - world.time.now());
     expect(() => generator.nextId()).toThrow(expect.objectContaining({ code: 'LEASE_LOST' }));
     world.registry.state!.version = '1';
     await world.time.advance(4000);

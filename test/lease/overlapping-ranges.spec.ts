@@ -28,9 +28,11 @@ describe('a holder of a long lease, whose registry was lost', () => {
     await world.time.advance(15_000);
     await starting;
     made.push(other.generator.nextId());
-    const { workerId } = other.seat.current!;
-    expect(workerId).toBe(old.seat.current!.workerId);
-    expect(other.seat.layout.msOf(other.seat.current!.floorTick)).toBeLessThan(old.keeper.endMs!);
+    const { workerId } = other.window.current!;
+    expect(workerId).toBe(old.window.current!.workerId);
+    expect(other.window.layout.msOf(other.window.current!.floorTick)).toBeLessThan(
+      old.keeper.endMs!,
+    );
     const refreshing = old.keeper.refresh();
     for (let n = 0; n < 100; n++) await world.time.advance(1000);
     await refreshing;
@@ -40,7 +42,7 @@ describe('a holder of a long lease, whose registry was lost', () => {
       await world.time.advance(1);
       made.push(old.generator.nextId(), other.generator.nextId());
     }
-    expect(old.seat.current!.workerId).not.toBe(other.seat.current!.workerId);
+    expect(old.window.current!.workerId).not.toBe(other.window.current!.workerId);
     expect(new Set(made).size).toBe(made.length);
   });
 
@@ -52,7 +54,7 @@ describe('a holder of a long lease, whose registry was lost', () => {
     world.time.wallMs += 10_000;
     const other = alone(process(world, SHORT));
     await other.keeper.start();
-    expect(other.seat.layout.msOf(other.seat.current!.floorTick)).toBe(endMs);
+    expect(other.window.layout.msOf(other.window.current!.floorTick)).toBe(endMs);
     const refreshing = old.keeper.refresh();
     await world.time.advance(100);
     expect(old.states().slice(0, 2)).toEqual(['active', 'fenced']);
@@ -64,17 +66,17 @@ describe('a holder of a long lease, whose registry was lost', () => {
 describe('a renewal', () => {
   it('whose range begins inside the one held is not entered', async () => {
     const world = new World();
-    const { keeper, seat } = process(world, SHORT);
+    const { keeper, window } = process(world, SHORT);
     await keeper.start();
     const { endMs } = keeper;
     await world.time.advance(3000);
-    const held = seat.current!;
+    const held = window.current!;
     const state = world.registry.state!;
     const owner = state.holders.get(0)!;
     state.holders.set(0, { ...owner, floorMs: endMs! - 5000 });
     await keeper.refresh();
-    expect(seat.current).toBe(held);
-    expect(seat.endMs).toBe(endMs);
+    expect(window.current).toBe(held);
+    expect(window.endMs).toBe(endMs);
   });
 
   it('cannot make a lease endless, since nobody looked who else has the number', async () => {

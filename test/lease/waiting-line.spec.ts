@@ -3,13 +3,13 @@
  */
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
-import { SeatWords } from '../../lib/core/seat/seat-memory.js';
-import { joinSeat, shareSeat } from '../../lib/core/seat/shared-lease.js';
+import { WindowWords } from '../../lib/core/window/window-memory.js';
+import { joinWindow, shareWindow } from '../../lib/core/window/shared-lease.js';
 import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator.js';
-import type { WorkerSeat } from '../../lib/core/seat/worker-seat.js';
+import type { LeaseWindow } from '../../lib/core/window/lease-window.js';
 import { JoinedLease } from '../../lib/lease/shared.support.js';
 import { turn } from '../../lib/time/timers.js';
-import { WaitingLine, type WaitOptions } from '../../lib/lease/waiting-line.js';
+import { WaitQueue, type WaitOptions } from '../../lib/lease/wait-queue.js';
 import { World, process as holder } from './world.js';
 
 const CROWD = 20_000;
@@ -23,12 +23,12 @@ function watched(generator: SnowflakeGenerator) {
 }
 
 /** What another thread changes. */
-const changeIn = ({ sharedMemory, signals }: WorkerSeat) =>
+const changeIn = ({ sharedMemory, signals }: LeaseWindow) =>
   sharedMemory === undefined ? undefined : signals.untilChange(signals.changeCount);
 
-function lineOn(world: World, seat: WorkerSeat, generator: SnowflakeGenerator) {
-  const line = new WaitingLine(generator, world.time, () => changeIn(seat));
-  seat.onChange = () => line.wake();
+function lineOn(world: World, window: LeaseWindow, generator: SnowflakeGenerator) {
+  const line = new WaitQueue(generator, world.time, () => changeIn(window));
+  window.onChange = () => line.wake();
   const served: number[] = [];
   let number = 0;
   const wait = async (options: WaitOptions = {}) => {
@@ -48,7 +48,7 @@ async function outage() {
   world.isDown = true;
   await world.time.advance(61_000);
   const timerCount = () => world.time.timerCount;
-  return { world, ...it, ...lineOn(world, it.seat, it.generator), timerCount };
+  return { world, ...it, ...lineOn(world, it.window, it.generator), timerCount };
 }
 
 const outcomes = (waiting: Promise<bigint>[]) => Promise.allSettled(waiting);
@@ -74,7 +74,7 @@ describe('a crowd that waits for the store', () => {
     expect(timerCount()).toBe(0);
   });
 
-  it('is woken by the seat, not by a timer', async () => {
+  it('is woken by the lease window, not by a timer', async () => {
     const { world, keeper, wait } = await outage();
     const waiting = wait();
     await world.time.advance(500);
@@ -180,13 +180,13 @@ describe('a caller who gives up', () => {
 describe('callers in a thread that shares a lease', () => {
   async function thread() {
     const world = new World();
-    const owner = holder(world, { reserveMs: 0 }, 0, SeatWords.shared());
-    const shared = shareSeat(owner.seat, { aheadMsMax: 1000, sequenceStart: 'zero' })!;
-    const seat = joinSeat(shared);
-    const clock = seat.anchored(world.time);
-    const lease = new JoinedLease({ seat, clock, timers: world.time, startTimeoutMs: 1000 });
-    const generator = new SnowflakeGenerator(seat, { clock });
-    return { world, owner, lease, ...lineOn(world, seat, generator) };
+    const owner = holder(world, { reserveMs: 0 }, 0, WindowWords.shared());
+    const shared = shareWindow(owner.window, { aheadMsMax: 1000, sequenceStart: 'zero' })!;
+    const window = joinWindow(shared);
+    const clock = window.anchored(world.time);
+    const lease = new JoinedLease({ window, clock, timers: world.time, startTimeoutMs: 1000 });
+    const generator = new SnowflakeGenerator(window, { clock });
+    return { world, owner, lease, ...lineOn(world, window, generator) };
   }
 
   it('are woken by what the other thread was granted', async () => {

@@ -1,13 +1,13 @@
 /**
- * A small world for the keeper: the real keeper, seat and generator on the reference registry,
+ * A small world for the keeper: the real keeper, lease window and generator on the reference registry,
  * with time that a test moves and a store that a test can break.
  */
 import { MemoryRegistry } from '../../lib/stores/memory/index.js';
 import { stateOf } from '../../lib/stores/memory/memory.support.js';
 import { layouts } from '../../lib/core/layout/presets.js';
-import { SeatWords } from '../../lib/core/seat/seat-memory.js';
+import { WindowWords } from '../../lib/core/window/window-memory.js';
 import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator.js';
-import { WorkerSeat } from '../../lib/core/seat/worker-seat.js';
+import { LeaseWindow } from '../../lib/core/window/lease-window.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,
@@ -76,21 +76,21 @@ export function process(
   world: World,
   given: Partial<LeaseOptions> = {},
   clockAheadMs = 0,
-  words = new SeatWords(),
+  words = new WindowWords(),
 ) {
   const options: LeaseOptions = { ...LEASE_DEFAULTS, ...given };
-  const seat = new WorkerSeat(layouts.snowflake(), options.reserveMs, words);
+  const window = new LeaseWindow(layouts.snowflake(), options.reserveMs, words);
   const hostClock = { now: () => world.time.now() + clockAheadMs };
-  const idClock = seat.anchored(hostClock);
+  const idClock = window.anchored(hostClock);
   const changes: LeaseChange[] = [];
   const news: string[] = [];
   let text = 0;
   const parts = {
     support: world,
-    seat,
+    window,
     options,
     terms: {
-      fingerprint: seat.layout.fingerprint,
+      fingerprint: window.layout.fingerprint,
       ttlMs: options.ttlMs,
       minRangeMs: 50,
       quarantineMs: 0,
@@ -110,11 +110,11 @@ export function process(
     onNews: (line: string) => void news.push(line),
   };
   const keeper = new LeaseKeeper(parts);
-  const generator = new SnowflakeGenerator(seat, { clock: idClock });
+  const generator = new SnowflakeGenerator(window, { clock: idClock });
   return {
     keeper,
     parts,
-    seat,
+    window,
     generator,
     changes,
     news,

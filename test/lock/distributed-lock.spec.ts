@@ -292,7 +292,7 @@ describe('status and listeners', () => {
     await world.time.advance(5);
     const { token } = (await one.locks.list()).find(({ lock }) => lock === 'c')!;
     expect(one.locks.status).toMatchObject({
-      place: 'a test',
+      location: 'a test',
       held: [{ lock: 'c', token, heldMs: 5, leftMs: 9995 }],
       waitingCount: 0,
       counts: { acquired: 1, refused: 1, unavailable: 1, lost: 0, released: 0 },

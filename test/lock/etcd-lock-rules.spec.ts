@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 import { etcdLocks } from '../../lib/stores/etcd/index.js';
 import type { LockRecord } from '../../lib/lock/lock-store.js';
 import { describeLockStore } from '../../lib/testing/index.js';
-import { endpointOf } from '../backends/etcd-keys.js';
+import { endpointOf } from '../stores/etcd-keys.js';
 import { ETCD_LOCK_MUTANTS } from '../mutants/etcd-lock-mutants.mjs';
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { settableEtcdLocks, type SettableEtcdLocks } from './settable-etcd-locks.js';
@@ -20,7 +20,7 @@ const CASES = [...new Set(ETCD_LOCK_MUTANTS.map(({ by }) => by))];
 
 /** A store that refuses every write is given up soon. */
 const IMPATIENT = {
-  file: 'rows/row-turns.ts',
+  file: 'rows/cas-retry.ts',
   find: 'const ATTEMPT_COUNT = 40;',
   put: 'const ATTEMPT_COUNT = 8;',
 };

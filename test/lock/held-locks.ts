@@ -40,7 +40,7 @@ export class Link {
 
   readonly face: LockStore = {
     lossWindowMs: 0,
-    place: 'a test',
+    location: 'a test',
     acquire: (request) => {
       this.holder = request.holder;
       return this.ask('acquire', request.lock, () => this.store.acquire(request));

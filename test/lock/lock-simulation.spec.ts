@@ -34,8 +34,8 @@ describe('locks in stores that lose data', () => {
     expect(Math.min(openCount, refusedCount)).toBeGreaterThan(0);
   });
 
-  const shown = [...LOCK_MUTANTS, ...HOLDER_MUTANTS].filter(({ seed }) => seed !== undefined);
-  it.each(shown)('have two where $name', async ({ edits, seed }) => {
+  const format = [...LOCK_MUTANTS, ...HOLDER_MUTANTS].filter(({ seed }) => seed !== undefined);
+  it.each(format)('have two where $name', async ({ edits, seed }) => {
     const broken = await loadLockSimulation(edits);
     let isSeen = false;
     for (let next = 0; next <= SEED_MAX && !isSeen; next++) {

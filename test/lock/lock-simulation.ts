@@ -9,7 +9,7 @@
 import { LockMap, type LockState } from '../../lib/stores/memory/memory-locks.js';
 import type { LockSection } from '../../lib/lock/held-section.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
-import { SeededRandom } from '../../lib/testing/contract/bench.js';
+import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { SimulatedProcess } from './simulated-process.js';
 

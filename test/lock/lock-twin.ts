@@ -16,7 +16,7 @@ import type {
   HeldLock,
 } from '../../lib/lock/lock-store.js';
 import { HEADER_KEY, RowLocks } from '../../lib/lock/row-locks.js';
-import { isLeftServer } from '../backends/registry-twin.js';
+import { isLeftServer } from '../stores/registry-twin.js';
 import { MapRows } from './map-rows.js';
 import { TIMED_LOCK_LUA } from './timed-locks.js';
 

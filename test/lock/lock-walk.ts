@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isSnowflakeError } from '../../lib/errors.js';
 import type { HeldLock, LockStore } from '../../lib/lock/lock-store.js';
-import { SeededRandom } from '../../lib/testing/contract/bench.js';
+import { SeededRandom } from '../../lib/testing/contract/harness.js';
 
 export interface LockWalk {
   readonly stores: readonly LockStore[];

@@ -11,7 +11,7 @@ export interface Moment {
 }
 
 export class MapRows implements KeyedRows {
-  readonly place = 'rows in a test';
+  readonly location = 'rows in a test';
   table = new Map<string, StoredKeyedRow>();
   sweptCount = 0;
   /** Of one sweep. */

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Redis } from 'ioredis';
 import { RedisLocks, locksFromUrl } from '../../lib/stores/redis/index.js';
 import { describeLockStore } from '../../lib/testing/index.js';
-import { failureOf, RedisLab } from '../backends/redis-lab.js';
+import { failureOf, RedisLab } from '../stores/redis-lab.js';
 import { codeOf } from '../code-of.js';
 import { redisLockStore } from './timed-locks.js';
 

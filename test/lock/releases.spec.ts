@@ -7,7 +7,7 @@ import type { Redis } from 'ioredis';
 import { messagesFrom } from '../../lib/stores/redis/redis-options.js';
 import { LINGER_MS, Releases } from '../../lib/lock/releases.js';
 import { SettableTime } from '../../lib/testing/index.js';
-import { RedisLab } from '../backends/redis-lab.js';
+import { RedisLab } from '../stores/redis-lab.js';
 import { until } from '../until.js';
 
 const CHANNEL = 'locks:order:7';

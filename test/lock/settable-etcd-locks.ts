@@ -6,9 +6,9 @@
 import { randomUUID } from 'node:crypto';
 import { etcdLocks } from '../../lib/stores/etcd/index.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
-import { EtcdKeys } from '../backends/etcd-keys.js';
-import { etcdProxy, type EtcdProxy, type Passed, type ProxyCall } from '../backends/etcd-proxy.js';
-import { LOSS_WINDOW_MS } from '../backends/store-readings.js';
+import { EtcdKeys } from '../stores/etcd-keys.js';
+import { etcdProxy, type EtcdProxy, type Passed, type ProxyCall } from '../stores/etcd-proxy.js';
+import { LOSS_WINDOW_MS } from '../stores/store-readings.js';
 import type { LockBenchStore } from './settable-locks.js';
 
 const LONG_S = '100000';
@@ -59,11 +59,11 @@ export function settableEtcdLocks(etcd: () => string, make = etcdLocks): Settabl
     const known = places.get(name);
     if (known !== undefined) return known;
     const keys = new EtcdKeys(etcd(), `${name}-${randomUUID()}`);
-    const place: Place = { keys, proxy: undefined!, serverCount: 0, kept: new Map() };
+    const location: Place = { keys, proxy: undefined!, serverCount: 0, kept: new Map() };
     const proxy = etcdProxy(etcd(), async (call) =>
-      disguised(await withLeases(call, leases), time.wallMs, place),
+      disguised(await withLeases(call, leases), time.wallMs, location),
     );
-    const whole = Object.assign(place, { proxy });
+    const whole = Object.assign(location, { proxy });
     places.set(name, whole);
     return whole;
   };
@@ -96,10 +96,10 @@ export function settableEtcdLocks(etcd: () => string, make = etcdLocks): Settabl
         placeOf(name).kept = await placeOf(name).keys.all();
       },
       async restore(name) {
-        const place = placeOf(name);
-        await place.keys.deleteAll();
-        for (const [key, value] of place.kept) await place.keys.put(key, value);
-        place.serverCount++;
+        const location = placeOf(name);
+        await location.keys.deleteAll();
+        for (const [key, value] of location.kept) await location.keys.put(key, value);
+        location.serverCount++;
       },
     },
     async end() {

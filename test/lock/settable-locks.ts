@@ -11,7 +11,7 @@ import {
 } from '../../lib/lock/lock-store.js';
 import type { RowLocks } from '../../lib/lock/row-locks.js';
 import type { LockBenchParts } from '../../lib/testing/index.js';
-import { LOSS_WINDOW_MS, StoreReadings } from '../backends/store-readings.js';
+import { LOSS_WINDOW_MS, StoreReadings } from '../stores/store-readings.js';
 import { MapRows } from './map-rows.js';
 
 export type LockBenchStore = Omit<LockBenchParts, 'expect'>;

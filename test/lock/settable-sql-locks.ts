@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
-import { LOSS_WINDOW_MS, StoreReadings } from '../backends/store-readings.js';
+import { LOSS_WINDOW_MS, StoreReadings } from '../stores/store-readings.js';
 import type { LockBenchStore } from './settable-locks.js';
 
 const COLUMNS = 'lock_name, version, forgettable, data';
@@ -21,10 +21,10 @@ export interface SqlLockBench {
   store(query: SqlQuery, options: object): LockStore;
 }
 
-export function sqlLockStore(bench: SqlLockBench): LockBenchStore {
+export function sqlLockStore(harness: SqlLockBench): LockBenchStore {
   const readings = new StoreReadings();
   const run = randomUUID();
-  const { query, time, server, mark } = bench;
+  const { query, time, server, mark } = harness;
   const spaceOf = (name: string) => `${run}/${name}`;
   const told = (name: string): SqlQuery => {
     return (sql, params) => {
@@ -52,7 +52,7 @@ export function sqlLockStore(bench: SqlLockBench): LockBenchStore {
   return {
     clockControl: readings.control,
     createStore: (name) =>
-      bench.store(told(name), {
+      harness.store(told(name), {
         namespace: spaceOf(name),
         table: LOCKS,
         failoverWindowMs: LOSS_WINDOW_MS,

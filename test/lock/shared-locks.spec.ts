@@ -10,7 +10,7 @@ import { createPool } from 'mysql2/promise';
 import { DistributedLock, LockModule } from 'nestjs-snowflake/lock';
 import { lockTable } from 'nestjs-snowflake/sql';
 import { Pool } from 'pg';
-import { RedisLab } from '../backends/redis-lab.js';
+import { RedisLab } from '../stores/redis-lab.js';
 
 const lab = new RedisLab();
 const opened: INestApplicationContext[] = [];

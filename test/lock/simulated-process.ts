@@ -6,10 +6,10 @@ import type { Clock } from '../../lib/core/clock.js';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import type { TimerHandle, Timers } from '../../lib/time/timers.js';
-import type { SeededRandom } from '../../lib/testing/contract/bench.js';
+import type { SeededRandom } from '../../lib/testing/contract/harness.js';
 import type { SettableTime } from '../../lib/testing/settable-time.js';
 
-export interface Surroundings {
+export interface Environment {
   readonly time: SettableTime;
   readonly random: SeededRandom;
   /** The server that a message reaches now. */
@@ -30,7 +30,7 @@ export class SimulatedProcess implements Timers {
   private cutUntilMs = 0;
 
   constructor(
-    private readonly around: Surroundings,
+    private readonly around: Environment,
     options: { readonly ttlMs: number },
   ) {
     const { time, random } = around;

@@ -15,7 +15,7 @@ import { SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
 import { lockTable } from '../../lib/stores/sql/index.js';
 import { SqlKeyedRows } from '../../lib/stores/sql/sql-rows.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
-import { failureOf } from '../backends/redis-lab.js';
+import { failureOf } from '../stores/redis-lab.js';
 import { freshPglite } from '../support/fresh-pglite.mjs';
 
 const TABLE = 'rows_of_locks';

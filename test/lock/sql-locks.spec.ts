@@ -12,7 +12,7 @@ import { lockTable, sqlLocks, sqlLocksFromUrl } from '../../lib/stores/sql/index
 import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { describeLockStore } from '../../lib/testing/index.js';
-import { failureOf } from '../backends/redis-lab.js';
+import { failureOf } from '../stores/redis-lab.js';
 import { heldIn, namedLock, readySpaces } from './store-locks.js';
 import { LOCKS, sqlLockStore } from './settable-sql-locks.js';
 

@@ -6,8 +6,8 @@ import { randomUUID } from 'node:crypto';
 import type { etcdLocks } from '../../lib/stores/etcd/index.js';
 import { isSnowflakeError } from '../../lib/errors.js';
 import type { HeldLock, LockStore } from '../../lib/lock/lock-store.js';
-import { EtcdKeys } from '../backends/etcd-keys.js';
-import { etcdProxy, type Handler } from '../backends/etcd-proxy.js';
+import { EtcdKeys } from '../stores/etcd-keys.js';
+import { etcdProxy, type Handler } from '../stores/etcd-proxy.js';
 import { heldIn, namedLock } from './store-locks.js';
 
 type Make = typeof etcdLocks;

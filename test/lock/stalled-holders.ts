@@ -5,7 +5,7 @@
  */
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
-import { SeededRandom } from '../../lib/testing/contract/bench.js';
+import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { codeOf, open } from './held-locks.js';
 

@@ -25,7 +25,8 @@ export async function everythingMeasured() {
     generator: segments({ store: new MemoryCounters(), counter: 'order', startAt: 1n, stepMin: 2 }),
   });
   // It knows for how long its ids last once it has refilled.
-  const lasts = (): boolean => (counted.ids.status as { inHandMs?: number }).inHandMs !== undefined;
+  const lasts = (): boolean =>
+    (counted.ids.status as { bufferedMs?: number }).bufferedMs !== undefined;
   await until(async () => (await counted.ids.nextIdAsync()) > 0n && lasts());
   const locks = new DistributedLock(new MemoryLocks(), {});
   const held = await locks.tryAcquire('order:7');

@@ -40,7 +40,7 @@ function measured() {
   return { time, away, registry, locks, other: new DistributedLock(memory, options) };
 }
 
-async function shown(registry: client.Registry): Promise<Record<string, number>> {
+async function format(registry: client.Registry): Promise<Record<string, number>> {
   const metrics = await registry.getMetricsAsJSON();
   return Object.fromEntries(
     metrics.flatMap(({ name, values }) =>
@@ -56,7 +56,7 @@ async function shown(registry: client.Registry): Promise<Record<string, number>>
 describe('the metrics of locks', () => {
   it('begin with a 0 of each count, and name no lock', async () => {
     const { registry } = measured();
-    expect(await shown(registry)).toEqual({
+    expect(await format(registry)).toEqual({
       held: 0,
       waiting: 0,
       'attempts_total acquired': 0,
@@ -74,7 +74,7 @@ describe('the metrics of locks', () => {
     expect(await locks.tryAcquire('order:2')).toBeUndefined();
     const waiting = locks.tryAcquire('order:2', { waitMs: 60_000 });
     await time.advance(2000);
-    expect(await shown(registry)).toMatchObject({
+    expect(await format(registry)).toMatchObject({
       held: 1,
       longest_held_seconds: 2,
       waiting: 1,
@@ -84,12 +84,12 @@ describe('the metrics of locks', () => {
     await second.release();
     await time.advance(2000);
     const third = (await waiting)!;
-    const after = await shown(registry);
+    const after = await format(registry);
     expect(after).toMatchObject({ held: 2, waiting: 0, 'attempts_total acquired': 2 });
     expect(after['waited_seconds_total']).toBeGreaterThanOrEqual(2);
     expect(after['longest_held_seconds']).toBe(4);
     await Promise.all([first.release(), third.release()]);
-    const ended = await shown(registry);
+    const ended = await format(registry);
     expect(ended).toMatchObject({ held: 0, lost_total: 0 });
     expect(ended).not.toHaveProperty('longest_held_seconds');
   });
@@ -102,7 +102,7 @@ describe('the metrics of locks', () => {
     await time.advance(1500);
     await settled();
     expect(held.signal.aborted).toBe(true);
-    expect(await shown(registry)).toMatchObject({
+    expect(await format(registry)).toMatchObject({
       held: 0,
       'attempts_total refused': 0,
       'attempts_total unavailable': 1,

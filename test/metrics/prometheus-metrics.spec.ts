@@ -44,9 +44,9 @@ describe('a registry of prom-client', () => {
     const registry = new client.Registry();
     registerPrometheusMetrics(client, [{ ids }], { registry });
     const states = async () => {
-      const shown = Object.entries(of(await scrape(registry), 'snowflake_lease_state'));
-      expect(shown).toHaveLength(8);
-      return shown
+      const format = Object.entries(of(await scrape(registry), 'snowflake_lease_state'));
+      expect(format).toHaveLength(8);
+      return format
         .filter(([, value]) => value === 1)
         .map(([name]) => /state="(\w+)"/.exec(name)![1]);
     };
@@ -178,20 +178,20 @@ describe('worker ids in use and free', () => {
     const registry = new client.Registry();
     const generator = { ids, support: store, workersEveryMs: 30_000 };
     registerPrometheusMetrics(client, [generator], { registry });
-    const shown = async () => {
+    const format = async () => {
       const values = Object.values(of(await scrape(registry), 'snowflake_workers'));
       await settled();
       return values;
     };
-    expect(await shown()).toEqual([1, 1023]);
-    expect(await shown()).toEqual([1, 1023]);
+    expect(await format()).toEqual([1, 1023]);
+    expect(await format()).toEqual([1, 1023]);
     expect(store.workersAsked).toBe(1);
     store.isAway = true;
     await time.advance(29_000);
-    expect(await shown()).toEqual([1, 1023]);
+    expect(await format()).toEqual([1, 1023]);
     await time.advance(2000);
-    await shown();
-    expect(await shown()).toEqual([]);
+    await format();
+    expect(await format()).toEqual([]);
     expect(store.workersAsked).toBe(2);
     await app.close();
   });

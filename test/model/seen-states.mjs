@@ -26,14 +26,14 @@ export class SeenStates {
   add(text, parent, step) {
     const [low, high] = hashOf(text);
     const mask = this.#places.length - 1;
-    let place = low & mask;
-    while (this.#places[place] !== EMPTY) {
-      const known = Number(this.#places[place]) - 1;
+    let location = low & mask;
+    while (this.#places[location] !== EMPTY) {
+      const known = Number(this.#places[location]) - 1;
       if (this.#low[known] === low && this.#high[known] === high) return false;
-      place = (place + 1) & mask;
+      location = (location + 1) & mask;
     }
     const number = this.size++;
-    this.#places[place] = number + 1;
+    this.#places[location] = number + 1;
     this.#low[number] = low;
     this.#high[number] = high;
     this.#parents[number] = parent;
@@ -65,9 +65,9 @@ export class SeenStates {
     this.#places = new Uint32Array(length * 2);
     const mask = this.#places.length - 1;
     for (let number = 0; number < this.size; number++) {
-      let place = Number(this.#low[number]) & mask;
-      while (this.#places[place] !== EMPTY) place = (place + 1) & mask;
-      this.#places[place] = number + 1;
+      let location = Number(this.#low[number]) & mask;
+      while (this.#places[location] !== EMPTY) location = (location + 1) & mask;
+      this.#places[location] = number + 1;
     }
   }
 }

@@ -1,19 +1,19 @@
 /**
  * The broken variants of the protocol that lie on the holder's side, as edits of the real keeper,
- * seat and generator.
+ * lease window and generator.
  */
 /** @import { Mutant } from './mutant.mjs' */
 
 const KEEPER = 'lease/lease-keeper.ts';
 const LEASE = 'lease/held-lease.ts';
 const ACQUIRER = 'lease/lease-acquirer.ts';
-const SEAT = 'core/seat/worker-seat.ts';
-const RANGE = 'core/seat/range-ring.ts';
+const WINDOW = 'core/window/lease-window.ts';
+const RANGE = 'core/window/range-ring.ts';
 const TAKER = 'core/generator/block-taker.ts';
 
 const ceilingCheck = 'if (tick >= range.ceilingTick) {';
-const firstTick = 'return Math.max(this.seat.follow(range, nowTick), range.floorTick, least);';
-const seatLease = 'this.asked = asked;\n    this.floorMs = grant.floorMs;';
+const firstTick = 'return Math.max(this.window.follow(range, nowTick), range.floorTick, least);';
+const placeLease = 'this.asked = asked;\n    this.floorMs = grant.floorMs;';
 const sameLease = '    if (lease !== this.lease) return;\n';
 const failure = 'this.failed((error as Error).message);\n    }\n  }\n\n  /** An answer counts';
 const fencedCase = "      case 'fenced':\n      case 'unknown':\n";
@@ -21,13 +21,13 @@ const asksRenewal = 'await this.renewal.ask(lease.asked,';
 
 /** Prolongs the range by what the holder believes it will be answered. */
 const believes =
-  'this.parts.seat.raise(lease.range, this.skew.hostNowMs + this.parts.options.ttlMs);';
+  'this.parts.window.raise(lease.range, this.skew.hostNowMs + this.parts.options.ttlMs);';
 
 /** The lease ends at 90 % of its ttl by the holder's own clock, and no range is known. */
 const localDeadline = [
   {
     file: LEASE,
-    find: seatLease,
+    find: placeLease,
     put: `this.floorMs = -Infinity;
     this.asked = { ...asked, haveMs: sentAtMs + asked.ttlMs * 0.9 };`,
   },
@@ -35,8 +35,8 @@ const localDeadline = [
   {
     file: LEASE,
     find: `if (grant.floorMs === this.floorMs) {
-      this.seat.raise(this.range!, grant.ceilingMs);`,
-    put: 'if (true) {\n      this.seat.raise(this.range!, sentAtMs + asked.ttlMs * 0.9);',
+      this.window.raise(this.range!, grant.ceilingMs);`,
+    put: 'if (true) {\n      this.window.raise(this.range!, sentAtMs + asked.ttlMs * 0.9);',
   },
   {
     file: LEASE,
@@ -56,7 +56,7 @@ const beginsAnywhere = { file: RANGE, find: 'return Math.max(0, floorTick);', pu
 /** A lease in the usual sense: the clock decides, ids know no range. */
 const ttlLease = [
   {
-    file: SEAT,
+    file: WINDOW,
     find: 'const { workerId, floorMs, ceilingMs } = range;\n',
     put: 'const { workerId, floorMs, ceilingMs } = range;\n    this.reserveTicks = 0;\n',
   },
@@ -70,7 +70,7 @@ export const CLIENT_MUTANTS = [
     name: "floor = acquirer's clock",
     tryFirst: { scenario: 'losses', seed: 4 },
     edits: [
-      { file: LEASE, find: seatLease, put: 'this.asked = asked;\n    this.floorMs = sentAtMs;' },
+      { file: LEASE, find: placeLease, put: 'this.asked = asked;\n    this.floorMs = sentAtMs;' },
       { file: LEASE, find: '{ asked, grant }: Acquired', put: '{ asked, sentAtMs }: Acquired' },
     ],
   },
@@ -113,7 +113,7 @@ export const CLIENT_MUTANTS = [
   {
     name: 'ids after release',
     tryFirst: { scenario: 'everything', seed: 53 },
-    edits: [{ file: KEEPER, find: '    seat.close(texts.stopped);\n', put: '' }],
+    edits: [{ file: KEEPER, find: '    window.close(texts.stopped);\n', put: '' }],
   },
   {
     name: 'an answer applied to another lease than it was asked for',
@@ -166,7 +166,7 @@ export const CLIENT_MUTANTS = [
       {
         file: TAKER,
         find: firstTick,
-        put: 'return Math.max(this.seat.follow(range, nowTick), range.floorTick);',
+        put: 'return Math.max(this.window.follow(range, nowTick), range.floorTick);',
       },
     ],
   },
@@ -177,7 +177,7 @@ export const CLIENT_MUTANTS = [
       {
         file: TAKER,
         find: firstTick,
-        put: 'return Math.max(this.seat.follow(range, nowTick), least);',
+        put: 'return Math.max(this.window.follow(range, nowTick), least);',
       },
       beginsAnywhere,
     ],
@@ -194,7 +194,7 @@ export const CLIENT_MUTANTS = [
       {
         file: TAKER,
         find: 'const least = range === block.range ? block.tick : next;',
-        put: `const isNextThere = this.seat.ring.newest > range.number;
+        put: `const isNextThere = this.window.ring.newest > range.number;
     const least = range !== block.range || isNextThere ? -Infinity : block.tick;`,
       },
     ],

@@ -7,7 +7,7 @@
 const STORE = 'stores/etcd/etcd-locks.ts';
 const READER = 'stores/etcd/etcd-lock-reader.ts';
 const WRITER = 'stores/etcd/etcd-lock-writer.ts';
-const RUN = 'stores/etcd/etcd-witness.ts';
+const RUN = 'stores/etcd/restore-detector.ts';
 
 const edit = (/** @type {string} */ file, /** @type {string} */ find, put = '') => ({
   file,

@@ -4,10 +4,10 @@
  */
 /** @import { Mutant } from './mutant.mjs' */
 
-const KEEPER = 'counters/ids/counted-keeper.ts';
+const KEEPER = 'counters/ids/store-ids.ts';
 const PREFETCHED = 'counters/ids/id-queue.ts';
 const QUEUE = 'counters/ids/id-queue.ts';
-const RUN = 'counters/ids/counted-options.ts';
+const RUN = 'counters/ids/store-ids-options.ts';
 
 /** @type {readonly (Mutant & { readonly storeCount?: number })[]} */
 export const ID_MUTANTS = [

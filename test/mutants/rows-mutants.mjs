@@ -44,7 +44,7 @@ export const ROWS_MUTANTS = [
   },
 ];
 
-const LATEST = 'rows/row-turns.ts';
+const LATEST = 'rows/cas-retry.ts';
 
 /**
  * Of what is asked again; `by` names the property of test/registry/repeated-acquire.spec.ts that

@@ -3,7 +3,7 @@
  */
 /** @import { Mutant } from './mutant.mjs' */
 
-const ASKED = 'counters/asked-store.ts';
+const ASKED = 'counters/counter-client.ts';
 const STORE = 'counters/segments/numbered-store.ts';
 const TURNS = 'counters/segments/numbered-store.ts';
 const KEEPER = 'counters/segments/segment-keeper.ts';

@@ -64,7 +64,7 @@ describe('an application with segments', () => {
     expect(codeOf(() => ids.parse(1n))).toBe('CONFIG_INVALID');
     expect(codeOf(() => ids.idRange(new Date(), new Date()))).toBe('CONFIG_INVALID');
     const support = app.get(IDistributedSupport);
-    expect(support.place).toBe('a counting store');
+    expect(support.location).toBe('a counting store');
     await expect(support.refreshAlive({} as never)).rejects.toThrow('no worker ids');
     await app.close();
   });
@@ -75,13 +75,13 @@ describe('an application with segments', () => {
     const generator = segmentsOf(store);
     const app = await application({ generator, clock: time, timers: time });
     const ids = app.get(IdMaker);
-    expect(ids.status).toMatchObject({ kind: 'segments', state: 'active', inHand: 10, step: 10 });
-    expect(healthOf(ids)).toMatchObject({ status: 'up', health: { inHand: 10 } });
+    expect(ids.status).toMatchObject({ kind: 'segments', state: 'active', buffered: 10, step: 10 });
+    expect(healthOf(ids)).toMatchObject({ status: 'up', health: { buffered: 10 } });
     store.isDown = true;
     ids.nextIds(8);
     await time.advance(1000);
     const { status, health } = healthOf(ids);
-    expect([status, health]).toMatchObject(['degraded', { workerId: undefined, inHand: 2 }]);
+    expect([status, health]).toMatchObject(['degraded', { workerId: undefined, buffered: 2 }]);
     expect(healthOf(ids, { leaseMsMin: 60_000 }).status).toBe('down');
     ids.nextIds(2);
     expect(codeOf(() => ids.nextId())).toBe('SEGMENT_SPENT');

@@ -23,7 +23,7 @@ async function faultsOf(options: unknown, hasScheduler = true): Promise<string[]
   return [];
 }
 
-const WRONG: readonly [name: string, options: object, shown: string][] = [
+const WRONG: readonly [name: string, options: object, format: string][] = [
   ['leaseTtlMs', { leaseTtlMs: 9999 }, '9999'],
   ['leaseTtlMs', { leaseTtlMs: 600_001 }, '600001'],
   ['leaseTtlMs', { leaseTtlMs: '60000' }, '"60000" (string)'],
@@ -96,10 +96,10 @@ describe('options', () => {
     [{}, 'object'],
     [7, 'number'],
     [null, 'null'],
-  ])('the support %j is refused', async (support, shown) => {
+  ])('the support %j is refused', async (support, format) => {
     const faults = await faultsOf({ support });
     expect(faults).toHaveLength(1);
-    expect(faults[0]).toContain(shown);
+    expect(faults[0]).toContain(format);
     expect(faults[0]).not.toContain('secret');
   });
 

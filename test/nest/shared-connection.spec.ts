@@ -11,7 +11,7 @@ import { DistributedLock, LockModule } from 'nestjs-snowflake/lock';
 import { redisSupport } from 'nestjs-snowflake/redis';
 import pg from 'pg';
 import { inspectorOf, lockPreparationOf } from '../../lib/stores/schemes.js';
-import { RedisLab } from '../backends/redis-lab.js';
+import { RedisLab } from '../stores/redis-lab.js';
 import { until } from '../until.js';
 
 const lab = new RedisLab();

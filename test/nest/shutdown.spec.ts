@@ -92,11 +92,11 @@ function draining({ time, registry }: World) {
 }
 
 describe('a global module of the application, whatever the order of imports', () => {
-  it.each(['first', 'last'])('has ids in its first and last hook, listed %s', async (place) => {
+  it.each(['first', 'last'])('has ids in its first and last hook, listed %s', async (location) => {
     const around = world();
     const { seen, Consumers } = draining(around);
     const ours = [around.snowflake, ScheduleModule.forRoot()];
-    const imports = place === 'first' ? [Consumers, ...ours] : [...ours, Consumers];
+    const imports = location === 'first' ? [Consumers, ...ours] : [...ours, Consumers];
     const app = await Test.createTestingModule({ imports }).compile();
     await settle(around.time, app.init());
     await app.close();

@@ -21,11 +21,11 @@ export async function printedSteps(document: string): Promise<PrintedSteps> {
     if (match === null) throw new Error(`${document} has nothing like ${pattern.source}`);
     return match.slice(1);
   };
-  const shown = text.matchAll(/^`(src\/[\w.]+\.ts)`.*:\n\n```ts\n([^]*?)^```$/gm);
+  const format = text.matchAll(/^`(src\/[\w.]+\.ts)`.*:\n\n```ts\n([^]*?)^```$/gm);
   const [path = '', answer = ''] = found(/^\$ curl http:\/\/localhost:3000(\S+)\n(.*)$/m);
   return {
     installLine: (major) => found(new RegExp(`^(npm install .*?) +# Nest ${major}$`, 'm'))[0]!,
-    files: new Map([...shown].map(([, file = '', code = '']) => [file, code])),
+    files: new Map([...format].map(([, file = '', code = '']) => [file, code])),
     curl: { path, answer },
   };
 }

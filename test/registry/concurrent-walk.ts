@@ -9,7 +9,7 @@ import type { LeaseRequest, WorkerLease } from '../../lib/lease/distributed-supp
 import { HEADER_ID } from '../../lib/registry/slice-store.js';
 import { turn as settled } from '../../lib/time/timers.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
-import { SeededRandom } from '../../lib/testing/contract/bench.js';
+import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import { WalkStore, type StoreFault, type WalkMoment } from './walk-store.js';
 
 const PROCESS_COUNT = 4;

@@ -6,7 +6,7 @@ import { expect, it } from '@jest/globals';
 import type { LeaseRequest } from '../../lib/lease/distributed-support.js';
 import { pause } from '../../lib/time/timers.js';
 import * as real from '../../lib/registry/registry-support.js';
-import { SeededRandom } from '../../lib/testing/contract/bench.js';
+import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { HEADER_ID } from '../../lib/registry/slice-store.js';
 import { loadLibrary } from '../mutants/load-library.mjs';

@@ -50,7 +50,7 @@ async function overlaps(fault?: StoreFault): Promise<boolean> {
   let stands: () => void = () => undefined;
   const standing = new Promise<void>((resolve) => (stands = resolve));
   const late: SliceStore = {
-    place: store.place,
+    location: store.location,
     lossWindowMs: 0,
     read: (question) => store.read(question),
     readAll: () => store.readAll(),

@@ -17,7 +17,7 @@ export interface StoreMoment {
 }
 
 export class MapStore implements SliceStore {
-  readonly place = 'a Map';
+  readonly location = 'a Map';
   readonly rows = new Map<number, StoredRow>();
   /** Outlives the rows, so that no version of a header ever comes again. */
   private headerCount = 0;

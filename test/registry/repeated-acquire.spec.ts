@@ -5,9 +5,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LeaseGrant, LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
 import { turn } from '../../lib/time/timers.js';
-import { SAME_ANSWER_MS_MAX } from '../../lib/rows/row-turns.js';
+import { SAME_ANSWER_MS_MAX } from '../../lib/rows/cas-retry.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
-import { SeededRandom } from '../../lib/testing/contract/bench.js';
+import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { REPEATED_MUTANTS } from '../mutants/rows-mutants.mjs';

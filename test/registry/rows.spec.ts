@@ -46,9 +46,9 @@ function setUp(workerIdMax = 0) {
 
 /** The same rows, written through something else. */
 function through(store: MapStore, write: SliceStore['write']): SliceStore {
-  const { place, lossWindowMs } = store;
+  const { location, lossWindowMs } = store;
   const read: SliceStore['read'] = (question) => store.read(question);
-  return { place, lossWindowMs, read, readAll: () => store.readAll(), write };
+  return { location, lossWindowMs, read, readAll: () => store.readAll(), write };
 }
 
 function granted(answer: LeaseAnswer): LeaseGrant {

@@ -21,7 +21,7 @@ import { MapStore } from './map-store.js';
 const CALL_TIMEOUT_MS = 2000;
 
 export class SlowStore implements SliceStore {
-  readonly place = 'a slow store';
+  readonly location = 'a slow store';
   readonly lossWindowMs = 0;
   readonly rows: MapStore;
   stepCount = 0;

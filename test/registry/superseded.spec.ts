@@ -29,7 +29,7 @@ async function setUp() {
   let isSlow = false;
   const waiting: (() => void)[] = [];
   const store: SliceStore = {
-    place: 'a busy store',
+    location: 'a busy store',
     lossWindowMs: 0,
     async read(question) {
       if (isSlow) await new Promise<void>((resolve) => waiting.push(resolve));

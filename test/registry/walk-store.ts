@@ -37,7 +37,7 @@ interface WalkStoreParts {
 type Rows = Map<number, StoredRow>;
 
 export class WalkStore implements SliceStore {
-  readonly place = 'a walk';
+  readonly location = 'a walk';
   readonly lossWindowMs: number;
   private readonly moment: WalkMoment;
   private readonly turn: () => Promise<void>;

@@ -60,7 +60,7 @@ describe('the shop in operation', () => {
     expect(body.status).toBe('ok');
     expect(body.details).toMatchObject({
       ids: { status: 'up', state: 'active', workerId: 0, leaseRemainingMs: expect.any(Number) },
-      'invoice ids': { status: 'up', state: 'active', inHand: expect.any(Number) },
+      'invoice ids': { status: 'up', state: 'active', buffered: expect.any(Number) },
       database: { status: 'up' },
     });
   });

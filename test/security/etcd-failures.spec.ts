@@ -6,9 +6,9 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import { etcdError, REFUSALS } from '../../lib/stores/etcd/etcd-errors.js';
 import { etcdLocks, etcdSupport, supportFromUrl } from '../../lib/stores/etcd/index.js';
 import { resolveOptions } from '../../lib/nest/resolve-options.js';
-import { EtcdLab } from '../backends/etcd-lab.js';
-import type { Handler } from '../backends/etcd-proxy.js';
-import { failureOf, request } from '../backends/redis-lab.js';
+import { EtcdLab } from '../stores/etcd-lab.js';
+import type { Handler } from '../stores/etcd-proxy.js';
+import { failureOf, request } from '../stores/redis-lab.js';
 import { namedLock } from '../lock/store-locks.js';
 import * as sinks from './sinks.js';
 
@@ -55,11 +55,11 @@ describe.each(Object.keys(FAILURES))('%s', (name) => {
     const error = await failureOf(support.getNextWorkId(request()));
     const texts = [await sinks.shownError(error), sinks.shownSupport(support)];
     expect(texts[0]).toContain('STORE_UNAVAILABLE');
-    texts.push((await support.advice!()).join(), support.place, sinks.shownSupport(support));
+    texts.push((await support.advice!()).join(), support.location, sinks.shownSupport(support));
     await support.close!();
     const locks = etcdLocks({ url });
     texts.push(await sinks.shownError(await failureOf(locks.acquire(namedLock('a')))));
-    texts.push((await locks.advice!()).join(), locks.place!, sinks.shownSupport(locks));
+    texts.push((await locks.advice!()).join(), locks.location!, sinks.shownSupport(locks));
     await locks.close!();
     texts.push(await sinks.shownByCommands(url));
     texts.push(await sinks.shownByApplication({ support: url }, true));

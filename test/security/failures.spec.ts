@@ -12,7 +12,7 @@ import { SnowflakeError, type SnowflakeErrorCode } from '../../lib/errors.js';
 import { SupportCaller } from '../../lib/lease/support-caller.js';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
 import { systemTimers } from '../../lib/time/timers.js';
-import { RedisLab, failureOf, request } from '../backends/redis-lab.js';
+import { RedisLab, failureOf, request } from '../stores/redis-lab.js';
 import { showApp } from '../dashboard/shown-app.js';
 import * as sinks from './sinks.js';
 
@@ -67,7 +67,7 @@ describe.each(Object.keys(FAILURES))('%s', (name) => {
     const error = await failureOf(support.getNextWorkId(request()));
     const texts = [await sinks.shownError(error), sinks.shownSupport(support)];
     expect(texts[0]).toContain('STORE_UNAVAILABLE');
-    texts.push((await support.advice()).join(), support.place, sinks.shownSupport(support));
+    texts.push((await support.advice()).join(), support.location, sinks.shownSupport(support));
     await support.close();
     texts.push(await sinks.shownError(await failureOf(support.workers())));
     const start = showApp({ snowflake: { support: url, startTimeoutMs: 1 } });
@@ -95,7 +95,7 @@ it('a given client is not told with its password either', async () => {
   for (const redis of clients) {
     const support = redisSupport({ redis });
     const error = await failureOf(support.getNextWorkId(request()));
-    const texts = [await sinks.shownError(error), sinks.shownSupport(support), support.place];
+    const texts = [await sinks.shownError(error), sinks.shownSupport(support), support.location];
     for (const text of texts) expect(text).not.toContain(TRACE);
     await support.close();
   }
@@ -140,15 +140,15 @@ it.each(Object.entries(FAILURES))('locks behind %s hold no password', async (_, 
 });
 
 describe('by construction', () => {
-  const place = { where: 'h:6379, database 0', db: 0, secrets: [SECRET] };
+  const location = { where: 'h:6379, database 0', db: 0, secrets: [SECRET] };
 
   it.each(Object.entries(REFUSALS))('the refusal %s holds nothing of its cause', async (_, row) => {
     // Whatever the pattern looks for, it begins with one of its words.
     const said = row.says.source.replaceAll(/[^\w ]+/g, ' ');
     for (const error of [
-      redisError(hostile(said), place),
-      redisError(new Error('closed'), place, hostile(said)),
-      redisError(Object.assign(new Error('x'), { lastNodeError: hostile(said) }), place),
+      redisError(hostile(said), location),
+      redisError(new Error('closed'), location, hostile(said)),
+      redisError(Object.assign(new Error('x'), { lastNodeError: hostile(said) }), location),
     ]) {
       expect(await sinks.shownError(error)).not.toContain(TRACE);
     }

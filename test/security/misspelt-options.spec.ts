@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { etcdSupport } from '../../lib/stores/etcd/index.js';
 import { redisSupport } from '../../lib/stores/redis/index.js';
-import { SnowflakeGenerator, WorkerSeat, layouts, publicIds } from '../../lib/core/index.js';
+import { SnowflakeGenerator, LeaseWindow, layouts, publicIds } from '../../lib/core/index.js';
 import { IsSnowflakeId, IsSnowflakeIds } from '../../lib/http/class-validator.js';
 import { snowflakeScalar } from '../../lib/http/graphql.js';
 import { ParseSnowflakePipe } from '../../lib/http/index.js';
@@ -43,7 +43,7 @@ const NAMED: readonly (readonly [door: string, names: string, use: Use])[] = [
   [
     'SnowflakeGenerator',
     'aheadMsMax, sequenceStart, clock, random',
-    (options) => new SnowflakeGenerator(new WorkerSeat(layout), options),
+    (options) => new SnowflakeGenerator(new LeaseWindow(layout), options),
   ],
   ['publicIds()', 'prefix, key, keys, writeKey', publicIds],
   ['fakeIdMaker()', 'from, layout', fakeIdMaker],

@@ -49,7 +49,7 @@ const AS_FUNCTION = ['a function', 'a function that throws'];
 const AS_SWITCH = ['true', 'false'];
 export const AS_DIGITS = ['a number as text'];
 
-export const surroundings: GeneratorSurroundings = {
+export const environment: GeneratorSurroundings = {
   application: 'test',
   clock: { now: () => 0 },
   timers: systemTimers,
@@ -170,7 +170,7 @@ export const DOORS: readonly Door[] = [
     names: inTable('segment option'),
     use: (name, value) => {
       const store = name === 'stores' ? {} : { store: new MemoryCounters() };
-      return segments({ counter: 'a', ...store, [name]: value } as never).open(surroundings);
+      return segments({ counter: 'a', ...store, [name]: value } as never).open(environment);
     },
     right: {
       counter: textsBut(...BLANK, 'a control character'),
@@ -184,7 +184,7 @@ export const DOORS: readonly Door[] = [
     title: 'Redis id option',
     names: inTable('Redis id option'),
     use: (name, value) =>
-      redisIds({ redis: 'redis://127.0.0.1:1', tag: 'a', [name]: value }).open(surroundings),
+      redisIds({ redis: 'redis://127.0.0.1:1', tag: 'a', [name]: value }).open(environment),
     right: {
       redis: ['a URL of a store', 'a list with a URL in it'],
       tag: textsBut(...BLANK, 'a control character'),

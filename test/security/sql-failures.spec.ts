@@ -15,7 +15,7 @@ import {
 } from '../../lib/stores/sql/index.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
-import { failureOf, request } from '../backends/redis-lab.js';
+import { failureOf, request } from '../stores/redis-lab.js';
 import { namedLock } from '../lock/store-locks.js';
 import { SECRET, TRACE, shownByCommands, shownError, shownSupport } from './sinks.js';
 
@@ -35,7 +35,7 @@ const URLS: Readonly<Record<string, string>> = {
 };
 
 async function told(support: IDistributedSupport): Promise<string> {
-  const texts = [shownSupport(support), support.place!];
+  const texts = [shownSupport(support), support.location!];
   texts.push(await shownError(await failureOf(support.getNextWorkId(request()))));
   texts.push(await shownError(await failureOf(support.workers!())));
   texts.push(await shownError(await failureOf(support.advice!())), shownSupport(support));
@@ -44,7 +44,7 @@ async function told(support: IDistributedSupport): Promise<string> {
 }
 
 async function toldByLocks(store: LockStore): Promise<string> {
-  const texts = [shownSupport(store), store.place!];
+  const texts = [shownSupport(store), store.location!];
   texts.push(await shownError(await failureOf(store.acquire(namedLock('a')))));
   texts.push(await shownError(await failureOf(store.locks!())));
   texts.push(await shownError(await failureOf(store.advice!())), shownSupport(store));

@@ -7,11 +7,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { generatorOf, locksOf } from '../../lib/stores/schemes.js';
 import { resolveOptions } from '../../lib/nest/resolve-options.js';
-import { AS_DIGITS, DOORS, surroundings } from './option-doors.js';
+import { AS_DIGITS, DOORS, environment } from './option-doors.js';
 import { TRACE, shownError } from './sinks.js';
 import { WRONG_TEXTS, WRONG_VALUES } from './wrong-values.js';
 
-const openGenerator = async (url: string) => (await generatorOf(url)).open(surroundings);
+const openGenerator = async (url: string) => (await generatorOf(url)).open(environment);
 /** With room for a failover of 60 s. */
 const startWith = (support: string) => resolveOptions({ support, leaseTtlMs: 600_000 }, true);
 

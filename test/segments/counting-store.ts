@@ -23,7 +23,7 @@ export class CountingStore implements CounterStore {
   readonly hanging: (() => void)[] = [];
   isDown = false;
 
-  constructor(readonly place = 'a counting store') {}
+  constructor(readonly location = 'a counting store') {}
 
   async take(request: TakeRequest): Promise<TakeAnswer> {
     this.requests.push(request as DenseTake);

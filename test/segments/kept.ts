@@ -15,14 +15,14 @@ export function kept(
 ) {
   const stores = [store].flat() as CounterStore[];
   const terms = segmentTerms({ stores, counter: 'order', ...options });
-  const surroundings = {
+  const environment = {
     clock: time,
     timers: time,
     callTimeoutMs: 2000,
     startTimeoutMs: 30_000,
     random: () => 0.5,
   };
-  const keeper = new SegmentKeeper(terms, surroundings);
+  const keeper = new SegmentKeeper(terms, environment);
   const changes: string[] = [];
   const news: string[] = [];
   const woken = { count: 0 };

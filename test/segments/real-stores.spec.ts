@@ -16,7 +16,7 @@ import { SnowflakeId } from 'nestjs-snowflake/typeorm';
 import type { Pool } from 'pg';
 import { Column, DataSource, Entity } from 'typeorm';
 import { countersOf } from '../../lib/stores/schemes.js';
-import { SqlLab } from '../backends/sql-lab.js';
+import { SqlLab } from '../stores/sql-lab.js';
 import { bundledScript } from '../threads/compiled-library.js';
 
 const START_COUNT = 10;
@@ -61,13 +61,13 @@ async function idsOf(generator: string | undefined, signal: NodeJS.Signals): Pro
 async function fleet(generator: string | undefined): Promise<number[][]> {
   const all: number[][] = [];
   let startCount = 0;
-  const place = async () => {
+  const take = async () => {
     while (startCount < START_COUNT) {
       const signal = startCount++ % 2 === 0 ? 'SIGKILL' : 'SIGTERM';
       all.push(await idsOf(generator, signal));
     }
   };
-  await Promise.all(Array.from({ length: SIDE_BY_SIDE }, place));
+  await Promise.all(Array.from({ length: SIDE_BY_SIDE }, take));
   return all;
 }
 

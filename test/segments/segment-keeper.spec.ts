@@ -22,7 +22,7 @@ describe('the start', () => {
     const { keeper, generator, time } = kept(store, { stepMin: 10, stepMax: 100, lastsMs: 1000 });
     expect(codeOf(() => generator.nextId())).toBe('NOT_READY');
     await keeper.start();
-    expect([keeper.state, generator.inHand, store.requests.length]).toEqual(['active', 10, 1]);
+    expect([keeper.state, generator.buffered, store.requests.length]).toEqual(['active', 10, 1]);
     expect(generator.nextIds(5)).toEqual(range(1, 5));
     await time.advance(0);
     expect(store.requests).toHaveLength(1);
@@ -219,11 +219,11 @@ describe('answers that come late or never', () => {
     store.faults.push('hang');
     await time.advance(2000);
     await time.advance(3000);
-    const { inHand } = generator;
+    const { buffered } = generator;
     const before = generator.nextId();
     store.hanging.shift()?.();
     await time.advance(0);
-    expect(generator.inHand).toBeLessThanOrEqual(inHand);
+    expect(generator.buffered).toBeLessThanOrEqual(buffered);
     expect(generator.nextId()).toBeGreaterThan(before);
   });
 
@@ -296,7 +296,7 @@ describe('when nothing is in hand', () => {
     store.isDown = true;
     generator.nextIds(7);
     await time.advance(100);
-    expect([keeper.state, keeper.status.inHand]).toEqual(['degraded', 3]);
+    expect([keeper.state, keeper.status.buffered]).toEqual(['degraded', 3]);
     generator.nextIds(3);
     expect(codeOf(() => generator.nextId())).toBe('SEGMENT_SPENT');
     expect(keeper.state).toBe('exhausted');

@@ -3,7 +3,7 @@
  * by a seed. What it makes is counted: numbers twice, and steps down within a process.
  */
 import { isSnowflakeError } from '../../lib/errors.js';
-import { SeededRandom } from '../../lib/testing/contract/bench.js';
+import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { CountingStore } from './counting-store.js';
 import { kept } from './kept.js';

@@ -92,18 +92,18 @@ describe('how many are asked for', () => {
       const store = new CountingStore();
       const size = new StepSize(terms);
       const time = new SettableTime();
-      let [inHand, issued, calls, least] = [1000, 0, 0, Infinity];
+      let [buffered, issued, calls, least] = [1000, 0, 0, Infinity];
       for (let second = 0; second < 600; second++) {
         for (let part = 0; part < 10; part++) {
-          while (inHand <= size.mark || inHand < rate / 10) {
+          while (buffered <= size.mark || buffered < rate / 10) {
             size.measure(issued, time.wallMs);
-            inHand += size.step;
+            buffered += size.step;
             if (second >= 300) calls++;
           }
-          inHand -= rate / 10;
+          buffered -= rate / 10;
           issued += rate / 10;
           time.wallMs += 100;
-          if (second >= 300) least = Math.min(least, inHand);
+          if (second >= 300) least = Math.min(least, buffered);
         }
       }
       expect(calls / 5).toBeLessThanOrEqual(4.2);

@@ -26,8 +26,8 @@ describe('the reference', () => {
 
   it.each(Object.keys(ENTRY_FILES))('of %s has each of its names', (entry) => {
     const { links } = pages.get(pathOf(entry))!;
-    const shown = new Set(links.map((link) => link.split('#')[1]));
-    const missing = Object.keys(NAMES[entry]!).filter((name) => !shown.has(name));
+    const format = new Set(links.map((link) => link.split('#')[1]));
+    const missing = Object.keys(NAMES[entry]!).filter((name) => !format.has(name));
     expect(missing).toEqual([]);
   });
 

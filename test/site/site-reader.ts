@@ -25,10 +25,10 @@ function pageOf(html: string): PageFile {
 export function lostLinks(pages: ReadonlyMap<string, PageFile>): string[] {
   const isLost = (from: string, link: string): boolean => {
     if (/^[a-z]+:/.test(link)) return false;
-    const [path = '', place = ''] = link.split('#').map(decodeURIComponent);
+    const [path = '', location = ''] = link.split('#').map(decodeURIComponent);
     const to = posix.join('/', path.startsWith('/') ? '' : posix.dirname(from), path).slice(1);
     const page = pages.get(path === '' ? from : to.replace(/(^|\/)$/, '$1index.html'));
-    return page === undefined || (place !== '' && !page.ids.has(place));
+    return page === undefined || (location !== '' && !page.ids.has(location));
   };
   return [...pages].flatMap(([path, { links }]) =>
     links.filter((link) => isLost(path, link)).map((link) => `${path}: ${link}`),

@@ -25,7 +25,7 @@ describe('the kinds of tests', () => {
 
   it('follow from what a spec names, also where another file of the tests does', () => {
     expect(KINDS.stores).toEqual(
-      expect.arrayContaining(['test/backends/redis.support.spec.ts', 'test/cli/program.spec.ts']),
+      expect.arrayContaining(['test/stores/redis.support.spec.ts', 'test/cli/program.spec.ts']),
     );
     expect(KINDS.browser).toContain('test/dashboard/page.spec.ts');
     expect(KINDS.package).toContain('test/package/package.spec.ts');

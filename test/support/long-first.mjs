@@ -18,8 +18,8 @@ export const LONGEST = [
   'test/lock/etcd-lock-cluster.spec.ts',
   'test/lock/etcd-locks.spec.ts',
   'test/simulation/simulation.spec.ts',
-  'test/backends/sql-functions.spec.ts',
-  'test/backends/ioredis-6.spec.ts',
+  'test/stores/sql-functions.spec.ts',
+  'test/stores/ioredis-6.spec.ts',
   'test/site/chinese.spec.ts',
   'test/site/reference.spec.ts',
   'test/cli/locks.spec.ts',
@@ -31,7 +31,7 @@ export const LONGEST = [
   'test/sample-app/stores.spec.ts',
   'test/lock/sql-lock-walk.spec.ts',
   'test/docs/snippets.spec.ts',
-  'test/backends/folder-processes.spec.ts',
+  'test/stores/folder-processes.spec.ts',
   'test/security/failures.spec.ts',
   'test/contract/folder.spec.ts',
   'test/sample-app/operations.spec.ts',
@@ -47,6 +47,6 @@ export default class LongFirst extends Sequencer {
 
 /** @returns {number} the same for all that are not among the longest: their order stays */
 function placeOf(/** @type {import('@jest/test-result').Test} */ { path }) {
-  const place = LONGEST.findIndex((spec) => path.endsWith(`/${spec}`));
-  return place === -1 ? LONGEST.length : place;
+  const location = LONGEST.findIndex((spec) => path.endsWith(`/${spec}`));
+  return location === -1 ? LONGEST.length : location;
 }

@@ -39,9 +39,9 @@ function rowsOf(
     const longest = list.reduce((one, other) => (other.ms > one.ms ? other : one));
     return { name, ms, count: list.length, longest };
   });
-  const shown = rows.filter(({ ms }) => ms >= SHOWN_FROM_MS).toSorted((a, b) => b.ms - a.ms);
-  const width = Math.max(0, ...shown.map(({ name }) => name.length));
-  return shown.map(({ name, ms, count, longest }) => {
+  const format = rows.filter(({ ms }) => ms >= SHOWN_FROM_MS).toSorted((a, b) => b.ms - a.ms);
+  const width = Math.max(0, ...format.map(({ name }) => name.length));
+  return format.map(({ name, ms, count, longest }) => {
     const most = count === 1 ? '' : `, of which ${basename(longest.path)} ${inWords(longest.ms)}`;
     return `  ${name.padEnd(width)} ${inWords(ms).padStart(11)}${most}`;
   });

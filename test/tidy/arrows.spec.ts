@@ -9,7 +9,7 @@ const arrowsIn = (path: string, ...lines: string[]): string[] =>
 describe('arrows between rooms', () => {
   test.each([
     ['lib/core/text/x.ts', `import { a } from '../../errors.js';`],
-    ['lib/core/generator/x.ts', `import { a } from '../seat/y.js';`],
+    ['lib/core/generator/x.ts', `import { a } from '../window/y.js';`],
     ['lib/core/text/x.ts', `import { a } from './y.js';`],
     ['lib/lease/x.ts', `import type { A } from '../core/clock.js';`],
     ['lib/time/process-identity.ts', `import { hostname } from 'node:os';`],
@@ -51,9 +51,9 @@ describe('arrows between rooms', () => {
     ['lib/core/clock.ts', '../index.js', 'imports lib/index.ts, not a room'],
     ['lib/core/clock.ts', '../../test/y.js', 'imports test/y.ts, not a room'],
     [
-      'lib/core/seat/x.ts',
+      'lib/core/window/x.ts',
       '../generator/y.js',
-      'imports lib/core/generator/y.ts; core/seat may import core/layout, ' +
+      'imports lib/core/generator/y.ts; core/window may import core/layout, ' +
         'core/clock, core/id-words, errors, messages',
     ],
     [
@@ -89,7 +89,7 @@ describe('arrows between rooms', () => {
   });
 
   test.each([
-    ['lib/core/seat/x.ts', 'node:fs', 'core/seat', 'nothing'],
+    ['lib/core/window/x.ts', 'node:fs', 'core/window', 'nothing'],
     ['lib/lease/lease-keeper.ts', 'node:os', 'lease', 'nothing'],
     ['lib/time/process-identity.ts', 'node:fs', 'time', 'node:crypto, node:os, node:v8'],
     ['lib/stores/redis/redis-client.ts', 'ioredis', 'stores/redis', 'nothing'],

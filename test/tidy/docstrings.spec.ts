@@ -43,16 +43,16 @@ it('finds a link to what nobody can import', () => {
 });
 
 it('finds what an editor cuts off, at a decorator or at a package', () => {
-  const shown = (...lines: string[]) => {
+  const format = (...lines: string[]) => {
     const text = lines.map((line) => ` * ${line}\n`).join('');
     return faultsIn(`/**\n * It.\n${text} */\nexport type A = 1;`);
   };
-  const example = (...code: string[]) => shown('@example', '```ts', ...code, '```');
+  const example = (...code: string[]) => format('@example', '```ts', ...code, '```');
   expect(example('class Order {', '  @Id()', '  id!: string;', '}')).toEqual([
     'A: is cut off at @Id in an editor',
   ]);
   expect(example('class Order { @Id() id!: string }')).toHaveLength(1);
   expect(example('class Order {@Id() id!: string}')).toEqual([]);
-  expect(shown('Before @nestjs/terminus 12.')).toHaveLength(1);
-  expect(shown('Before `@nestjs/terminus` 12.')).toEqual([]);
+  expect(format('Before @nestjs/terminus 12.')).toHaveLength(1);
+  expect(format('Before `@nestjs/terminus` 12.')).toEqual([]);
 });

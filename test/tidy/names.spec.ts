@@ -49,8 +49,8 @@ describe('heads', () => {
     findingsOf(checkHeads, [{ path, text: lines.join('\n') }]);
 
   test.each([
-    ['lib/core/x.ts', ['/**', ' * The seat.', ' *', ' * It holds.', ' */', 'a();']],
-    ['lib/core/x.ts', ['// The seat.', '// It holds.', 'a();']],
+    ['lib/core/x.ts', ['/**', ' * The lease window.', ' *', ' * It holds.', ' */', 'a();']],
+    ['lib/core/x.ts', ['// The lease window.', '// It holds.', 'a();']],
     [
       'lib/core/x.ts',
       ['/**', ' * The states.', ' * Drawn:', ...' * | a | b |,'.repeat(9).split(','), ' */'],

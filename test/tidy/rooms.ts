@@ -24,7 +24,7 @@ export const ROOMS: readonly Room[] = [
   { room: 'url-schemes', imports: [], outside: [] },
   { room: 'messages', imports: ['url-schemes'], outside: [] },
   { room: 'options', imports: ['errors', 'messages'], outside: [] },
-  // Numbers in, ids out; from left to right: text <- layout <- seat <- generator.
+  // Numbers in, ids out; from left to right: text <- layout <- window <- generator.
   { room: 'core/clock', imports: [], outside: [] },
   { room: 'core/id-words', imports: [], outside: [] },
   {
@@ -33,10 +33,10 @@ export const ROOMS: readonly Room[] = [
     outside: [],
   },
   { room: 'core/layout', imports: ['core/text', 'options', ...BELOW_CORE], outside: [] },
-  { room: 'core/seat', imports: ['core/layout', ...BELOW_CORE], outside: [] },
+  { room: 'core/window', imports: ['core/layout', ...BELOW_CORE], outside: [] },
   {
     room: 'core/generator',
-    imports: ['core/seat', 'core/layout', 'core/text', 'options', ...BELOW_CORE],
+    imports: ['core/window', 'core/layout', 'core/text', 'options', ...BELOW_CORE],
     outside: [],
   },
   // Names only: the entry `nestjs-snowflake/core`.
@@ -218,7 +218,7 @@ export const FILES_THAT_KNOW: Readonly<Record<string, readonly string[]>> = {
   'lib/stores/redis/redis-connection.ts': ['node:crypto'],
   'lib/stores/etcd/etcd-client.ts': ['node:events', 'node:http'],
   'lib/stores/redis/redis-options.ts': ['node:crypto'],
-  'lib/stores/etcd/etcd-settings.ts': ['node:fs'],
+  'lib/stores/etcd/etcd-options.ts': ['node:fs'],
   'lib/stores/etcd/http-request.ts': ['node:http', 'node:https'],
   'lib/stores/etcd/etcd-store.ts': ['node:crypto'],
   'lib/stores/etcd/etcd-lock-reader.ts': ['node:crypto'],
@@ -251,7 +251,7 @@ export const FRONT_DOOR = 'lib/index.ts';
 /** Folders of lib whose folders and files are rooms of their own. */
 const HOUSES: readonly string[] = ['core', 'stores', 'orm'];
 
-/** The room a file of lib lies in, e.g. `core/seat`, `stores/redis`. */
+/** The room a file of lib lies in, e.g. `core/window`, `stores/redis`. */
 export function roomOf(path: string): string {
   const [, first = '', second = ''] = path.replace(/\.\w+$/, '').split('/');
   return HOUSES.includes(first) ? `${first}/${second}` : first;

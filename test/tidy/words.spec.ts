@@ -98,7 +98,7 @@ describe('code in comments', () => {
   });
 
   test.each([
-    '// The seat is vacated first; the store is told afterwards.',
+    '// The lease window is vacated first; the store is told afterwards.',
     '// return the id as text; the driver wants it so;',
     '// if (and only if) the lease was ours',
     '// await nothing here: nextId() is synchronous (see docs/concepts).',

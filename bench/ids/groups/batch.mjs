@@ -1,6 +1,6 @@
 // Group: many ids at once, against a loop around the fastest libraries that give a bigint.
 //
-// Promise: a ratio compares only batches with the same kind of result.
+// Guarantee: a ratio compares only batches with the same kind of result.
 import { inTurnsApart } from '../../harness/children.mjs';
 import { figure, median, span, times } from '../../harness/figures.mjs';
 import { newGenerator, wideLayout } from '../../harness/generators.mjs';

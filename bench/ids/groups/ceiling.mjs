@@ -1,6 +1,6 @@
 // Group: five seconds of asking for ids without pauses, past the 4096 that a millisecond has.
 //
-// Promise: repeated ids are counted over all that were made, not by samples.
+// Guarantee: repeated ids are counted over all that were made, not by samples.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { inTurnsApart } from '../../harness/children.mjs';

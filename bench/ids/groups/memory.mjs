@@ -1,6 +1,6 @@
 // Group: what the heap keeps after fifty million ids, and what one id allocates.
 //
-// Promise: what is allocated is summed up over all collections, not seen from its end.
+// Guarantee: what is allocated is summed up over all collections, not seen from its end.
 import v8 from 'node:v8';
 import { inTurnsApart } from '../../harness/children.mjs';
 import { whole } from '../../harness/figures.mjs';

@@ -1,6 +1,6 @@
 // Group: one id as each library gives it, and what goes wrong when it is asked without pauses.
 //
-// Promise: no ratio stands there as if it were fair where the library's ids are wrong.
+// Guarantee: no ratio stands there as if it were fair where the library's ids are wrong.
 import { inTurnsApart } from '../../harness/children.mjs';
 import { figure, median, span, times } from '../../harness/figures.mjs';
 import { bold } from '../../harness/table.mjs';

@@ -1,6 +1,6 @@
 // Group: taking an id apart, and reading its text. A table of calls, in one file.
 //
-// Promise: a ratio compares only calls that read the same and give the same kind of thing, but
+// Guarantee: a ratio compares only calls that read the same and give the same kind of thing, but
 // for a row that says of what it is a part.
 import { inTurnsApart } from '../../harness/children.mjs';
 import { figure, median, span, times } from '../../harness/figures.mjs';

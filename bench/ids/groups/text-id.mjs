@@ -1,6 +1,6 @@
 // Group: one id as decimal text, the way each Snowflake-like library leads to it.
 //
-// Promise: a library that gives anything but decimal text fails the group.
+// Guarantee: a library that gives anything but decimal text fails the group.
 import { inTurnsApart } from '../../harness/children.mjs';
 import { figure, median, span, times } from '../../harness/figures.mjs';
 import { bold } from '../../harness/table.mjs';

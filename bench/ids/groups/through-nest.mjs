@@ -1,6 +1,6 @@
 // Group: what the way through Nest's IdMaker adds to the bare generator.
 //
-// Promise: Nest is loaded in both processes, so that it does not make the difference.
+// Guarantee: Nest is loaded in both processes, so that it does not make the difference.
 import { ScheduleModule } from '@nestjs/schedule';
 import { withApplication } from '../../harness/application.mjs';
 import { inTurnsApart } from '../../harness/children.mjs';

@@ -1,7 +1,7 @@
 /**
  * The guard: asks admission.ts and says its answer in the words of HTTP and GraphQL.
  *
- * Promise: no refusal says why beyond "no key" and "not this key", none shows a key, and a failure
+ * Guarantee: no refusal says why beyond "no key" and "not this key", none shows a key, and a failure
  * of ours is never told as a fault of the caller.
  */
 import {
@@ -178,7 +178,7 @@ function notedKeyId(request: GuardedRequest): string | undefined {
 /*
  * `@ApiKeyId()`: whose key was let in.
  *
- * Promise: a handler gets an id or is not called. A query with undefined would find every row.
+ * Guarantee: a handler gets an id or is not called. A query with undefined would find every row.
  */
 
 /** @throws SnowflakeError CONFIG_INVALID where no ApiKeyGuard let anybody in */

@@ -1,7 +1,7 @@
 /**
  * The module: from options to `ApiKeys` and `ApiKeyGuard`.
  *
- * Promise: faults are reported when Nest starts, all at once. The container holds no options, and
+ * Guarantee: faults are reported when Nest starts, all at once. The container holds no options, and
  * so no secret that an inspection of it could show: ConfigurableModuleBuilder would keep them.
  */
 import {

@@ -1,11 +1,11 @@
 /**
  * The options of `ApiKeyModule`, checked; every fault is reported at start.
  *
- * Promise: what is kept holds no secret but inside of `ApiKeys`, which shows none.
+ * Guarantee: what is kept holds no secret but inside of `ApiKeys`, which shows none.
  */
 import { randomBytes } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
-import { shownShort } from '../../messages.js';
+import { formatShort } from '../../messages.js';
 import { ApiKeys } from '../key/api-keys.js';
 import {
   KEY_OPTION_NAMES,
@@ -89,7 +89,7 @@ function functionFault(name: string, value: unknown): string | undefined {
 function headerFault(header: unknown): string | undefined {
   if (typeof header === 'string' && HEADER.test(header)) return undefined;
   const isShort = typeof header !== 'string' || header.length <= 16;
-  const got = isShort ? shownShort(header) : 'another text, which is not shown';
+  const got = isShort ? formatShort(header) : 'another text, which is not shown';
   return `Expected \`header\` to be the name of a header, such as 'x-api-key', got ${got}.`;
 }
 
@@ -103,7 +103,7 @@ export const API_KEY_CONFIG = Symbol.for('nestjs-snowflake:api-keys');
 /*
  * Whether a key that was sent is let in: the rules of the guard, without Nest.
  *
- * Promise: a text that is no key costs no query. An unknown, a wrong and a revoked key get one
+ * Guarantee: a text that is no key costs no query. An unknown, a wrong and a revoked key get one
  * answer after the same work: one query, one hash, one comparison. Whoever cannot be asked makes
  * nobody right and nobody wrong.
  */

@@ -1,14 +1,14 @@
 /**
  * `ApiKeys`: makes API keys for ids and tells right ones from wrong ones.
  *
- * Promise: a key that is not right is never taken for one, what is compared has equal lengths and
+ * Guarantee: a key that is not right is never taken for one, what is compared has equal lengths and
  * is compared in constant time, and neither JSON, nor inspection, nor a message shows a secret.
  * Whether a key is revoked is left to whoever keeps them.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isDecimalId, isId } from '../../core/text/decimal.js';
 import { SnowflakeError } from '../../errors.js';
-import { shown } from '../../messages.js';
+import { format } from '../../messages.js';
 import {
   bytesOf,
   kindOf,
@@ -191,7 +191,7 @@ export function hmacApiKey(id: bigint | string, options: HmacApiKeyOptions): str
   }
   if (!ALGORITHMS.includes(algorithm)) {
     const isShort = String(algorithm).length <= 10;
-    const got = isShort ? shown(algorithm) : kindOf(algorithm);
+    const got = isShort ? format(algorithm) : kindOf(algorithm);
     faults.push(`Expected \`algorithm\` to be 'md5' or 'sha256', got ${got}.`);
   }
   if (bytes === undefined || faults.length > 0) {
@@ -203,7 +203,7 @@ export function hmacApiKey(id: bigint | string, options: HmacApiKeyOptions): str
 /*
  * The id of a key: bigint, or the decimal text that entities hold.
  *
- * Promise: what is not an id is refused without being shown, since it may be a secret that was
+ * Guarantee: what is not an id is refused without being shown, since it may be a secret that was
  * given in the place of the id.
  */
 

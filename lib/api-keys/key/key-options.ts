@@ -1,11 +1,11 @@
 /**
  * The options of `ApiKeys`, checked; every fault is found at once.
  *
- * Promise: no message shows a pepper or a secret, wherever it was put, the place of a name
+ * Guarantee: no message shows a pepper or a secret, wherever it was put, the place of a name
  * included.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shownShort } from '../../messages.js';
+import { formatShort } from '../../messages.js';
 import { unknownNames } from '../../options.js';
 
 /** Options of ApiKeys. */
@@ -112,7 +112,7 @@ function prefixFault(prefix: unknown): string | undefined {
   return (
     'Expected `prefix` to be lower-case letters and digits in parts of two or more, joined by ' +
     `underscores, such as shop_live, up to ${PREFIX_LENGTH_MAX} characters, got ` +
-    `${isShort ? shownShort(prefix) : 'another text, which is not shown'}. The last underscore ` +
+    `${isShort ? formatShort(prefix) : 'another text, which is not shown'}. The last underscore ` +
     'is added.'
   );
 }
@@ -142,7 +142,7 @@ function isObject<T>(value: T): value is T & object {
 /*
  * What a pepper or a secret may be.
  *
- * Promise: no character of one is in a message, wherever it was put, and what is kept is a copy
+ * Guarantee: no character of one is in a message, wherever it was put, and what is kept is a copy
  * that nobody else can change.
  */
 

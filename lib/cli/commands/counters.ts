@@ -1,12 +1,12 @@
 /**
  * `snowflake counters list` and `counters inspect`: which counters there are, and where they stand.
  *
- * Promise: nothing is changed, and what others wrote into the store steers no terminal.
+ * Guarantee: nothing is changed, and what others wrote into the store steers no terminal.
  */
 import { ID_MAX } from '../../core/id-words.js';
 import { isDecimalId } from '../../core/text/decimal.js';
 import type { CounterRecord } from '../../counters/counter-store.js';
-import { shownName } from '../../messages.js';
+import { formatName } from '../../messages.js';
 import { quoted, usageFault, type Call, type Command } from '../command.js';
 import { SUPPORT_OPTIONS, withCounters, type NamedCounters } from '../store/stores.js';
 import { tableLines, type ExitCode } from '../terminal.js';
@@ -28,7 +28,7 @@ export const countersList: Command = {
       const head = ['counter', 'form', 'next', 'era', 'grants'];
       const [title = '', ...rows] = tableLines([head, ...records.map(rowOf)], '', [2, 3]);
       if (rows.length > 0) await terminal.print({ colour: 'bold', text: title }, ...rows);
-      else await terminal.print(`There are no counters in ${counters.place}.`);
+      else await terminal.print(`There are no counters in ${counters.location}.`);
       return 0;
     }),
 };
@@ -45,10 +45,10 @@ export const countersInspect: Command = {
       const record = (await recordsOf(counters)).find((each) => each.counter === counter);
       const { terminal } = call;
       if (record === undefined) {
-        await terminal.say(`There is no counter ${shownName(counter)} in ${counters.place}.`);
+        await terminal.say(`There is no counter ${formatName(counter)} in ${counters.location}.`);
         return 1;
       }
-      await terminal.print(...counterLines(record, counters.place));
+      await terminal.print(...counterLines(record, counters.location));
       for (const text of (await counters.limited(adviceOf(counters))) ?? []) {
         await terminal.print(`Note: ${text}`);
       }
@@ -56,11 +56,11 @@ export const countersInspect: Command = {
     }),
 };
 
-function counterLines(record: CounterRecord, place: string): string[] {
+function counterLines(record: CounterRecord, location: string): string[] {
   const [counter = '', form = '', next = '', era = '', grants = ''] = rowOf(record);
   return tableLines([
     ['counter', counter],
-    ['store', place],
+    ['store', location],
     ['form', form],
     ['next', next],
     ['era', era],
@@ -68,8 +68,8 @@ function counterLines(record: CounterRecord, place: string): string[] {
   ]);
 }
 
-async function recordsOf({ store, limited, place }: NamedCounters) {
-  if (store.counters === undefined) throw usageFault(`${place} cannot list its counters.`);
+async function recordsOf({ store, limited, location }: NamedCounters) {
+  if (store.counters === undefined) throw usageFault(`${location} cannot list its counters.`);
   const records = await limited(store.counters());
   return records.toSorted((a, b) => (a.counter < b.counter ? -1 : 1));
 }
@@ -80,7 +80,7 @@ async function adviceOf({ store }: NamedCounters): Promise<readonly string[] | u
 
 function rowOf({ counter, form, next, era, waitMs }: CounterRecord): string[] {
   const grants = waitMs > 0 ? `in ${spanText(waitMs)}` : 'now';
-  return [shownName(counter), shownName(form), String(next), String(era), grants];
+  return [formatName(counter), formatName(form), String(next), String(era), grants];
 }
 
 function jsonOf({ next, ...record }: CounterRecord): object {
@@ -90,7 +90,7 @@ function jsonOf({ next, ...record }: CounterRecord): object {
 /*
  * `snowflake counters create`: creates a counter, which no process does by itself.
  *
- * Promise: a counter that exists is never changed.
+ * Guarantee: a counter that exists is never changed.
  */
 
 export const countersCreate: Command = {
@@ -114,20 +114,20 @@ export const countersCreate: Command = {
   ],
   run: (call: Call): Promise<ExitCode> =>
     withCounters(call, async (counters) => {
-      const { store, place, limited } = counters;
+      const { store, location, limited } = counters;
       const { terminal, options } = call;
       const [counter = ''] = options.words;
       const start = startOf(options.required('start'));
       const stores = options.text('stores') ?? '1/1';
-      if (store.create === undefined) throw usageFault(`${place} cannot create counters.`);
-      const question = `Create the counter ${shownName(counter)} at ${start} in ${place}?`;
+      if (store.create === undefined) throw usageFault(`${location} cannot create counters.`);
+      const question = `Create the counter ${formatName(counter)} at ${start} in ${location}?`;
       if (!options.flag('yes') && !(await confirm(terminal, question))) {
         await terminal.say('Nothing was changed.');
         return 1;
       }
       const isNew = await limited(store.create({ counter, start, stores }));
       const record = (await recordsOf(counters)).find((each) => each.counter === counter);
-      if (record !== undefined) await terminal.print(...counterLines(record, place));
+      if (record !== undefined) await terminal.print(...counterLines(record, location));
       if (!isNew) await terminal.say('snowflake: the counter already exists. Nothing was changed.');
       return isNew ? 0 : 1;
     }),

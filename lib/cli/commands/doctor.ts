@@ -1,7 +1,7 @@
 /**
  * `snowflake doctor`: can this store, as seen from this host, lease worker ids safely?
  *
- * Promise: it only reads. Exit code 0 means that nothing is wrong; each warning says what it means
+ * Guarantee: it only reads. Exit code 0 means that nothing is wrong; each warning says what it means
  * for ids and what to do.
  */
 import { isSnowflakeError } from '../../errors.js';

@@ -1,7 +1,7 @@
 /**
  * `snowflake decode`: takes ids apart.
  *
- * Promise: ids from standard input are answered chunk by chunk, in constant memory. One that cannot
+ * Guarantee: ids from standard input are answered chunk by chunk, in constant memory. One that cannot
  * be read is reported with its line number, and the others are still answered.
  */
 import { systemClock, type BitLayout, type TextForm } from '../../core/index.js';
@@ -176,7 +176,7 @@ function fieldsFrom(options: Options, layout: BitLayout): Record<string, number>
 /*
  * `snowflake range`: the ids of a span of time, for queries on a table without a time column.
  *
- * Promise: both ends are inclusive, and every id with a time in the span is between them.
+ * Guarantee: both ends are inclusive, and every id with a time in the span is between them.
  */
 
 /** What is safe in a query: a name, quoted or not, with or without its table. */

@@ -1,7 +1,7 @@
 /**
  * `snowflake key issue`: makes an API key for an id, to be handed out and stored by hand.
  *
- * Promise: the key is the only secret in the output. No id is made: it is that of a row.
+ * Guarantee: the key is the only secret in the output. No id is made: it is that of a row.
  */
 import { isSnowflakeError } from '../../errors.js';
 import { usageFault, type Call, type Command } from '../command.js';
@@ -61,7 +61,7 @@ function asUsage<T>(run: () => T): T {
 /*
  * `snowflake key read`: whose API keys these are, and whether they are right.
  *
- * Promise: keys are read from standard input, never from an argument, and no part of one is in the
+ * Guarantee: keys are read from standard input, never from an argument, and no part of one is in the
  * output. One that cannot be read is reported with its line number.
  */
 

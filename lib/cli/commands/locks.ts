@@ -1,7 +1,7 @@
 /**
  * `snowflake locks`: which locks are held, by whom, since when and for how long.
  *
- * Promise: nothing is changed, and what others wrote into the store steers no terminal.
+ * Guarantee: nothing is changed, and what others wrote into the store steers no terminal.
  */
 import { isSnowflakeError } from '../../errors.js';
 import type { LockRecord } from '../../lock/lock-store.js';
@@ -37,19 +37,19 @@ export const locks: Command = {
     withLocks(call, async (store) => {
       const limit = limitOf(call);
       const records = await store.records();
-      const shown = records.slice(0, limit);
+      const format = records.slice(0, limit);
       const keptCount = records.filter(({ isKept }) => isKept).length;
       const counts = { held: records.length - keptCount, kept: keptCount };
       const { terminal, options } = call;
       if (options.flag('json')) {
-        const cut = shown.length < records.length && { isCut: true, limit };
-        await terminal.printJson(...shown.map(jsonOf), { ...counts, ...cut });
+        const cut = format.length < records.length && { isCut: true, limit };
+        await terminal.printJson(...format.map(jsonOf), { ...counts, ...cut });
         return 0;
       }
       const head = ['lock', 'state', 'by', 'token', 'since', 'free in'];
-      const [title = '', ...rows] = tableLines([head, ...shown.map(rowOf)], '', [3]);
+      const [title = '', ...rows] = tableLines([head, ...format.map(rowOf)], '', [3]);
       if (rows.length > 0) await terminal.print({ colour: 'bold', text: title }, ...rows, '');
-      await terminal.print(`${countsText(counts, limit)} In ${store.place}.`);
+      await terminal.print(`${countsText(counts, limit)} In ${store.location}.`);
       await tellAdvice(store, call);
       return 0;
     }),
@@ -92,7 +92,7 @@ function jsonOf({ lock, label, token, sinceMs, leftMs, isKept }: LockRecord): ob
  * `snowflake locks create`: makes the table that locks need in a database, and lets the time begin
  * for which a new store grants none.
  *
- * Promise: a table that exists is never changed.
+ * Guarantee: a table that exists is never changed.
  */
 
 const TTL_MS = 10_000;
@@ -119,10 +119,10 @@ export const locksCreate: Command = {
   run: (call: Call): Promise<ExitCode> =>
     withLocks(call, async (locks) => {
       const { terminal, options } = call;
-      const { preparation, place } = locks;
+      const { preparation, location } = locks;
       const ttlMs = options.whole('ttl') ?? TTL_MS;
       if (preparation !== undefined) await terminal.printSql(preparation.text);
-      else await terminal.say(`${place} needs no table.`);
+      else await terminal.say(`${location} needs no table.`);
       if (options.flag('dry')) return 0;
       if (preparation !== undefined && (await isThere(locks))) {
         await terminal.say('snowflake: the table already exists. Nothing was changed.');
@@ -136,7 +136,7 @@ export const locksCreate: Command = {
       await preparation?.run();
       const waitMs = await locks.begin(ttlMs);
       const when = waitMs === 0 ? 'now' : `in ${spanText(waitMs)}`;
-      await terminal.say(`${place} grants its first lock ${when}.`);
+      await terminal.say(`${location} grants its first lock ${when}.`);
       return 0;
     }),
 };

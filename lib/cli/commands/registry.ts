@@ -1,7 +1,7 @@
 /**
  * `snowflake registry create`: creates a registry before the first process does.
  *
- * Promise: an existing registry is never changed. A new one keeps ranges away from everything that
+ * Guarantee: an existing registry is never changed. A new one keeps ranges away from everything that
  * may have been leased before, and belongs to no layout yet.
  */
 import { isSnowflakeError } from '../../errors.js';
@@ -135,7 +135,7 @@ function meaningOfCreate(quarantineMs: number): string {
 /*
  * `snowflake registry inspect`: what the registry stores apart from its worker ids.
  *
- * Promise: it reads once and changes nothing.
+ * Guarantee: it reads once and changes nothing.
  */
 
 export const registryInspect: Command = {
@@ -168,15 +168,15 @@ function registryRecord(store: RegistryInspector, view: RegistryView): object {
 
 function registryLines(store: RegistryInspector, view: RegistryView): string[] {
   const { facts } = view;
-  const place = [
+  const location = [
     ['where', store.where],
     ['key', store.key],
   ];
   if (facts === undefined) {
-    return [...tableLines(place), view.isUnfinished ? UNFINISHED : noRegistryText(store.key)];
+    return [...tableLines(location), view.isUnfinished ? UNFINISHED : noRegistryText(store.key)];
   }
   return tableLines([
-    ...place,
+    ...location,
     ['layout', layoutText(facts)],
     ['protocol', facts.version],
     ['incarnation', facts.incarnation],
@@ -213,7 +213,7 @@ function slewText({ slewMs }: RegistryFacts): string {
 /*
  * `snowflake registry settle`: brings the clock of a registry back to that of its store.
  *
- * Promise: no ceiling is lost, so that no id is made twice while the registry keeps its data. What
+ * Guarantee: no ceiling is lost, so that no id is made twice while the registry keeps its data. What
  * was granted at the wrong time stays granted, and is named.
  */
 

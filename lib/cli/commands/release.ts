@@ -1,12 +1,12 @@
 /**
  * `snowflake release`: removes the holder of a worker id from the registry.
  *
- * Promise: it never causes an id to be made twice. The ceiling stays: no process gets the worker
+ * Guarantee: it never causes an id to be made twice. The ceiling stays: no process gets the worker
  * id before the range of its holder has ended, whether that process is alive or not.
  */
 import { DATE_MS_MAX } from '../../core/layout/epoch.js';
 import type { WorkerLease, WorkerRecord } from '../../lease/distributed-support.js';
-import { shownName } from '../../messages.js';
+import { formatName } from '../../messages.js';
 import type {
   HolderProof,
   RegistryFacts,
@@ -134,7 +134,7 @@ export function leaseOf(
 
 function meaningOf({ workerId, ceilingMs, freeInMs, holder }: WorkerRecord): string {
   const { host = '?', pid = '?', application = '?', sinceMs = 0 } = holder ?? {};
-  const who = `${shownName(application)} on ${shownName(host)}, pid ${pid}`;
+  const who = `${formatName(application)} on ${formatName(host)}, pid ${pid}`;
   const since = sinceMs === 0 ? '?' : utcText(sinceMs);
   return (
     `Worker id ${workerId} is held by ${who}, since ${since}.\n` +

@@ -131,7 +131,7 @@ function idNumbers(layout: BitLayout, workerId: number): IdNumbers {
 /*
  * A procedure for MariaDB that makes ids of one worker id.
  *
- * Promise: no two calls return one id, whatever the clock, rollbacks and other sessions do: each
+ * Guarantee: no two calls return one id, whatever the clock, rollbacks and other sessions do: each
  * number is from NEXTVAL, which gives none twice, and SETVAL only ever raises what comes next. No
  * lock is taken. It is a procedure, because SETVAL takes no variable and a function may not build
  * a statement.
@@ -169,7 +169,7 @@ function mariadbIds(name: string, numbers: IdNumbers): string[] {
 /*
  * A function for PostgreSQL that makes ids of one worker id.
  *
- * Promise: no two calls return one id, whatever the clock, rollbacks and other sessions do. Reading
+ * Guarantee: no two calls return one id, whatever the clock, rollbacks and other sessions do. Reading
  * the last number, the clock, and storing the next one happen under one lock; setval is never
  * rolled back. The lock is of a block that is always rolled back, so that it is free again at once
  * and not at the end of the caller's transaction.

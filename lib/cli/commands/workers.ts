@@ -1,7 +1,7 @@
 /**
  * `snowflake workers`: who holds which worker id, since when and until when.
  *
- * Promise: it reads the registry once, keeps no more than --limit says, and changes nothing.
+ * Guarantee: it reads the registry once, keeps no more than --limit says, and changes nothing.
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { cutName } from '../../messages.js';

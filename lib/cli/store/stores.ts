@@ -1,7 +1,7 @@
 /**
  * From --support to an open store.
  *
- * Promise: what was opened is closed, whatever happens in between.
+ * Guarantee: what was opened is closed, whatever happens in between.
  */
 import type { CounterStore } from '../../counters/counter-store.js';
 import { SnowflakeError } from '../../errors.js';
@@ -73,13 +73,13 @@ async function openStore(url: string): Promise<RegistryInspector> {
 /*
  * From --support to a store of counters.
  *
- * Promise: what was opened is closed, whatever happens in between, and no call lasts longer than
+ * Guarantee: what was opened is closed, whatever happens in between, and no call lasts longer than
  * --timeout says.
  */
 
 export interface NamedCounters {
   readonly store: CounterStore;
-  readonly place: string;
+  readonly location: string;
   readonly limited: Limited;
 }
 
@@ -89,9 +89,9 @@ export async function withCounters(
 ): Promise<ExitCode> {
   const { url, timeoutMs: ms } = namedStore(call);
   const store = await countersOf(url);
-  const { place = 'the store' } = store;
+  const { location = 'the store' } = store;
   try {
-    return await use({ store, place, limited: limitedCalls(place, ms) });
+    return await use({ store, location, limited: limitedCalls(location, ms) });
   } finally {
     await store.close?.();
   }
@@ -100,12 +100,12 @@ export async function withCounters(
 /*
  * From --support to a store of locks.
  *
- * Promise: what was opened is closed, whatever happens in between, and no call lasts longer than
+ * Guarantee: what was opened is closed, whatever happens in between, and no call lasts longer than
  * --timeout says.
  */
 
 export interface NamedLocks {
-  readonly place: string;
+  readonly location: string;
   /** In the order of their names. */
   records(): Promise<LockRecord[]>;
   advice(): Promise<readonly string[]>;
@@ -136,12 +136,12 @@ function named(
   store: LockStore,
   { ms, preparation }: { ms: number; preparation: StorePreparation | undefined },
 ): NamedLocks {
-  const { place = 'the store' } = store;
-  const limited = limitedCalls(place, ms);
+  const { location = 'the store' } = store;
+  const limited = limitedCalls(location, ms);
   return {
-    place,
+    location,
     records: async () => {
-      if (store.locks === undefined) throw usageFault(`${place} cannot list its locks.`);
+      if (store.locks === undefined) throw usageFault(`${location} cannot list its locks.`);
       return limited(store.locks());
     },
     advice: async () => (await limited(store.advice?.() ?? Promise.resolve([]))) ?? [],
@@ -167,11 +167,11 @@ function named(
 type Limited = <T>(asked: Promise<T>) => Promise<T>;
 
 /** @param place the store, for the message */
-function limitedCalls(place: string, ms: number): Limited {
+function limitedCalls(location: string, ms: number): Limited {
   const over = (): never => {
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
-      `${place} did not answer within ${ms} ms. Check that it is up and reachable from this ` +
+      `${location} did not answer within ${ms} ms. Check that it is up and reachable from this ` +
         `host, or raise --timeout.`,
     );
   };
@@ -181,7 +181,7 @@ function limitedCalls(place: string, ms: number): Limited {
 /*
  * An inspector for which a command waits no longer than --timeout says.
  *
- * Promise: closing is never cut short.
+ * Guarantee: closing is never cut short.
  */
 
 function limitedInspector(inspector: RegistryInspector, ms: number): RegistryInspector {

@@ -1,20 +1,20 @@
 /**
  * Takes blocks: the numbers of one tick that a generator then counts through by itself.
  *
- * Promise: every block lies in a range of the seat and belongs to nobody else; of one generator
+ * Guarantee: every block lies in a range of the lease window and belongs to nobody else; of one generator
  * the (tick, sequence) pairs rise, but where the lease went back in time on purpose. A generator
  * that is alone takes what is left of a tick, threads that share a lease a few numbers at a time.
  */
 import { SnowflakeError } from '../../errors.js';
 import type { Clock } from '../clock.js';
 import type { BitLayout } from '../layout/bit-layout.js';
-import type { RunAheadCredit } from '../seat/seat-memory.js';
-import type { SeatedRange, WorkerSeat } from '../seat/worker-seat.js';
+import type { RunAheadCredit } from '../window/window-memory.js';
+import type { WindowRange, LeaseWindow } from '../window/lease-window.js';
 import { beforeEpoch, timeExhausted } from './id-source.js';
 
 /** The numbers up to `last` of a tick; `sequence` is the one used last. */
 export class Block {
-  range: SeatedRange | undefined;
+  range: WindowRange | undefined;
   /** That of the range; 0 before the first. */
   number = 0;
   tick = -Infinity;
@@ -22,7 +22,7 @@ export class Block {
   first = 1;
   last = 0;
 
-  begin(range: SeatedRange, tick: number, first: number, last: number): void {
+  begin(range: WindowRange, tick: number, first: number, last: number): void {
     this.range = range;
     this.number = range.number;
     this.tick = tick;
@@ -44,15 +44,15 @@ export class BlockTaker {
   private count = 1;
 
   constructor(
-    private readonly seat: WorkerSeat,
+    private readonly window: LeaseWindow,
     private readonly clock: Clock,
     aheadMsMax: number | undefined,
     /** Undefined for ticks that start at 0. */
     private readonly random: (() => number) | undefined,
   ) {
-    this.layout = seat.layout;
-    this.isShared = seat.sharedMemory !== undefined;
-    this.runAhead = new RunAhead(seat, clock, aheadMsMax);
+    this.layout = window.layout;
+    this.isShared = window.sharedMemory !== undefined;
+    this.runAhead = new RunAhead(window, clock, aheadMsMax);
   }
 
   /**
@@ -62,7 +62,7 @@ export class BlockTaker {
   advance(block: Block, nowTick: number): void {
     let lookCount = 0;
     for (let tickNow = nowTick; ; tickNow = this.layout.tickOf(this.clock.now())) {
-      const range = this.seat.current ?? this.seat.refuse();
+      const range = this.window.current ?? this.window.refuse();
       const tick = this.firstTick(block, range, tickNow);
       if (range === block.range && tick === block.tick && block.sequence < block.last) {
         block.sequence++;
@@ -75,25 +75,25 @@ export class BlockTaker {
   }
 
   /** `max(clock, last, floor)`; another range begins after the last tick, so that ids rise. */
-  private firstTick(block: Block, range: SeatedRange, nowTick: number): number {
-    const isRewound = this.seat.rewoundNumber > block.number;
+  private firstTick(block: Block, range: WindowRange, nowTick: number): number {
+    const isRewound = this.window.rewoundNumber > block.number;
     const next = isRewound ? -Infinity : block.tick + 1;
     const least = range === block.range ? block.tick : next;
-    return Math.max(this.seat.follow(range, nowTick), range.floorTick, least);
+    return Math.max(this.window.follow(range, nowTick), range.floorTick, least);
   }
 
   /** 'lost' when the range was used up or another thread was faster: look again at once. */
   private replace(
     block: Block,
-    range: SeatedRange,
+    range: WindowRange,
     firstTick: number,
     nowTick: number,
   ): 'taken' | 'lost' | 'wait' {
-    const free = this.seat.next(range);
+    const free = this.window.next(range);
     const isSpent = free.tick > firstTick && firstTick >= 0;
     const tick = isSpent ? free.tick : firstTick;
     if (tick >= range.ceilingTick) {
-      this.seat.moveOn(range);
+      this.window.moveOn(range);
       return 'lost';
     }
     this.checkTime(tick);
@@ -108,7 +108,7 @@ export class BlockTaker {
     const first = isOpen ? free.sequence : isSpent ? 0 : this.sequenceStart();
     const count = this.nextCount(isSpent || tick === block.tick);
     const last = Math.min(first + count - 1, this.layout.sequence.max);
-    if (!this.seat.take(range, free, tick, last)) {
+    if (!this.window.take(range, free, tick, last)) {
       if (entry === 'paid') runAhead.giveBack();
       return 'lost';
     }
@@ -139,8 +139,8 @@ export class BlockTaker {
  *
  * A bucket of ticks: entering a tick before the clock has reached it takes one, the clock's own
  * progress refills it. It counts progress, not the reading: after a clock that was set back, or a
- * floor above the clock, each tick of progress pays for one tick. Promise: without rollbacks ids
- * are at most `aheadMsMax` ahead, in all the threads of a seat together.
+ * floor above the clock, each tick of progress pays for one tick. Guarantee: without rollbacks ids
+ * are at most `aheadMsMax` ahead, in all the threads of a window together.
  */
 
 const AHEAD_MS_MAX_DEFAULT = 1000;
@@ -149,7 +149,7 @@ const AHEAD_MS_MAX_DEFAULT = 1000;
  * How far ids of a range may run ahead, ms, where nobody has said it. What ends nowhere was agreed
  * with nobody: after a restart the clock alone keeps its new ids apart from the old ones.
  */
-function aheadMsMaxOf({ ceilingTick }: Pick<SeatedRange, 'ceilingTick'>): number {
+function aheadMsMaxOf({ ceilingTick }: Pick<WindowRange, 'ceilingTick'>): number {
   return ceilingTick === Infinity ? 0 : AHEAD_MS_MAX_DEFAULT;
 }
 
@@ -176,7 +176,7 @@ class RunAhead {
   private readonly delayTicks: number;
 
   constructor(
-    { credit, layout, sharedMemory }: WorkerSeat,
+    { credit, layout, sharedMemory }: LeaseWindow,
     private readonly clock: Clock,
     /** Undefined where each range decides for itself. */
     private readonly aheadMsMax: number | undefined,
@@ -187,7 +187,7 @@ class RunAhead {
   }
 
   /** Notes what the clock says now; `tick` is where the next id of the range goes. */
-  observe(range: SeatedRange, tick: number, nowTick: number): void {
+  observe(range: WindowRange, tick: number, nowTick: number): void {
     if (!Number.isFinite(nowTick)) return;
     const { seenTick } = this.credit;
     const progress = this.progress(seenTick, nowTick);
@@ -200,7 +200,7 @@ class RunAhead {
   }
 
   /** Asks to enter a tick because the sequence of the one before is spent. */
-  enter(range: SeatedRange, tick: number, nowTick: number): Entry {
+  enter(range: WindowRange, tick: number, nowTick: number): Entry {
     this.observe(range, tick, nowTick);
     if (tick <= nowTick) return 'free';
     return this.credit.spend(this.creditMax(range, tick, nowTick)) ? 'paid' : 'wait';
@@ -215,7 +215,7 @@ class RunAhead {
    * One look at the clock more, for up to about one tick.
    * @throws SnowflakeError SEQUENCE_SPENT when that is over, or where there is no waiting in place.
    */
-  wait(range: SeatedRange, lookCount: number): void {
+  wait(range: WindowRange, lookCount: number): void {
     const { unitMs } = this.layout;
     if (lookCount === 0) this.waitCount++;
     const isPossible = this.mayWait && unitMs <= WAIT_UNIT_MS_MAX;
@@ -226,12 +226,12 @@ class RunAhead {
    * Further ahead than any burst leads, ids got there by a floor or by a clock that was set back.
    * The distance is no fault of theirs: what the clock has gone on since may be used, at least.
    */
-  private creditMax(range: SeatedRange, tick: number, nowTick: number): number {
+  private creditMax(range: WindowRange, tick: number, nowTick: number): number {
     const creditMax = Math.floor(this.aheadMsMaxIn(range) / this.layout.unitMs);
     return tick > nowTick + creditMax + 1 ? Math.max(1, creditMax) : creditMax;
   }
 
-  private aheadMsMaxIn(range: SeatedRange): number {
+  private aheadMsMaxIn(range: WindowRange): number {
     return this.aheadMsMax ?? aheadMsMaxOf(range);
   }
 
@@ -247,7 +247,7 @@ class RunAhead {
     return this.progress(seenTick, nowTick) >= -this.delayTicks;
   }
 
-  private spent(range: SeatedRange): SnowflakeError {
+  private spent(range: WindowRange): SnowflakeError {
     const { layout } = this;
     const { unitMs } = layout;
     const aheadMsMax = this.aheadMsMaxIn(range);

@@ -4,7 +4,7 @@
  * It makes ids at once or refuses; who holds worker ids or ranges for it is not known here.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shown } from '../../messages.js';
+import { format } from '../../messages.js';
 import { HIGH_WORD, IdWords, LOW_WORD } from '../id-words.js';
 import type { BitLayout } from '../layout/bit-layout.js';
 import { checkedPart } from '../layout/layout-fields.js';
@@ -23,7 +23,7 @@ export interface IdSource {
 /*
  * The fields that a call fills in, as the two words that are set in its ids.
  *
- * Promise: a field that the layout does not have, or a value that does not fit, is refused before
+ * Guarantee: a field that the layout does not have, or a value that does not fit, is refused before
  * an id is spent on it.
  */
 
@@ -74,7 +74,7 @@ export function withCallFields(
 /*
  * What the generator says when it refuses an id.
  *
- * Promise: nothing was issued when one of these is thrown.
+ * Guarantee: nothing was issued when one of these is thrown.
  */
 
 export function timeExhausted(layout: BitLayout): SnowflakeError {
@@ -131,6 +131,6 @@ export function checkedCount(count: number): number {
   if (Number.isInteger(count) && count >= 0) return count;
   throw new SnowflakeError(
     'ARGUMENT_INVALID',
-    `Expected \`count\` to be an integer from 0 up, got ${shown(count)}.`,
+    `Expected \`count\` to be an integer from 0 up, got ${format(count)}.`,
   );
 }

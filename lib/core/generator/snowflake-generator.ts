@@ -1,16 +1,16 @@
 /**
- * The generator: from a clock and a seat to ids. The calls of the fast path, single and in batches,
+ * The generator: from a clock and a lease window to ids. The calls of the fast path, single and in batches,
  * are in one file, since they all continue the same block of sequence numbers.
  *
- * Promise: every id's tick lies in a range of the seat, (tick, sequence) strictly rises within a
+ * Guarantee: every id's tick lies in a range of the lease window, (tick, sequence) strictly rises within a
  * range, and nothing is allocated but the id. A wrong clock makes the time in ids wrong, no more.
  */
 import { refuse, unknownNames } from '../../options.js';
 import { systemClock, type Clock } from '../clock.js';
 import { HIGH_WORD, IdWords, LOW_WORD } from '../id-words.js';
 import type { BitLayout } from '../layout/bit-layout.js';
-import { isSharedLease, joinSeat, notShared, type SharedLease } from '../seat/shared-lease.js';
-import type { SeatedRange, WorkerSeat } from '../seat/worker-seat.js';
+import { isSharedLease, joinWindow, notShared, type SharedLease } from '../window/shared-lease.js';
+import type { WindowRange, LeaseWindow } from '../window/lease-window.js';
 import { DecimalText } from '../text/decimal.js';
 import { Block, BlockTaker } from './block-taker.js';
 import {
@@ -50,15 +50,15 @@ interface Run {
 }
 
 /**
- * Makes ids from a seat. Applications inject IdMaker instead; this is for code without Nest.
+ * Makes ids from a lease window. Applications inject IdMaker instead; this is for code without Nest.
  *
  * @example
  * ```ts
- * import { SnowflakeGenerator, WorkerSeat, layouts } from 'nestjs-snowflake/core';
+ * import { SnowflakeGenerator, LeaseWindow, layouts } from 'nestjs-snowflake/core';
  *
- * const seat = new WorkerSeat(layouts.snowflake());
- * seat.grant({ workerId: 7, floorMs: -Infinity, ceilingMs: Infinity });
- * const id = new SnowflakeGenerator(seat).nextId();
+ * const window = new LeaseWindow(layouts.snowflake());
+ * window.grant({ workerId: 7, floorMs: -Infinity, ceilingMs: Infinity });
+ * const id = new SnowflakeGenerator(window).nextId();
  * ```
  */
 export class SnowflakeGenerator implements IdSource {
@@ -80,22 +80,22 @@ export class SnowflakeGenerator implements IdSource {
   private low = 0;
   /** When the clock has left the tick; -Infinity before the first. */
   private tickEndMs = -Infinity;
-  private range: SeatedRange | undefined;
+  private range: WindowRange | undefined;
   private workerHigh = 0;
   private workerLow = 0;
   private issuedBefore = 0;
 
   constructor(
-    private readonly seat: WorkerSeat,
+    private readonly window: LeaseWindow,
     options: GeneratorOptions = {},
   ) {
     refuse(unknownNames(options, OPTIONS, 'SnowflakeGenerator'));
-    const { layout } = seat;
+    const { layout } = window;
     this.layout = layout;
     this.clock = options.clock ?? systemClock;
     const { aheadMsMax, random = Math.random } = options;
     const start = options.sequenceStart === 'random' ? random : undefined;
-    this.taker = new BlockTaker(seat, this.clock, aheadMsMax, start);
+    this.taker = new BlockTaker(window, this.clock, aheadMsMax, start);
     this.shift = layout.sequence.shift;
     this.isWide = layout.sequence.shift + layout.sequence.bits > 32;
   }
@@ -112,7 +112,7 @@ export class SnowflakeGenerator implements IdSource {
 
   /** At least how many ids can be made from now on in the range leased; undefined without end. */
   get idsLeft(): number | undefined {
-    return this.seat.idsLeft(this.clock.now());
+    return this.window.idsLeft(this.clock.now());
   }
 
   /** How often an id had to wait for the clock because the run-ahead was spent. */
@@ -236,7 +236,7 @@ export class SnowflakeGenerator implements IdSource {
   }
 
   private get moment(): Moment {
-    return { rangeNumber: this.seat.currentNumber, issuedCount: this.issuedCount };
+    return { rangeNumber: this.window.currentNumber, issuedCount: this.issuedCount };
   }
 
   /** What a batch that failed has left, with the call fields of this one. */
@@ -276,7 +276,7 @@ export class SnowflakeGenerator implements IdSource {
   private advance(): void {
     const nowMs = this.clock.now();
     const { block } = this;
-    const isGood = nowMs < this.tickEndMs && block.number === this.seat.currentNumber;
+    const isGood = nowMs < this.tickEndMs && block.number === this.window.currentNumber;
     if (isGood && block.sequence < block.last) block.sequence++;
     else this.leaveBlock(nowMs);
   }
@@ -294,7 +294,7 @@ export class SnowflakeGenerator implements IdSource {
     this.out.words[HIGH_WORD] = this.high;
   }
 
-  private enterRange(range: SeatedRange): void {
+  private enterRange(range: WindowRange): void {
     if (range === this.range) return;
     this.range = range;
     const words = this.layout.workerWords(range.workerId);
@@ -306,7 +306,7 @@ export class SnowflakeGenerator implements IdSource {
 /*
  * The ids of a batch that failed half way: taken, and in nobody's hands.
  *
- * Promise: the next batch begins with them where nothing was made since and the range they lie in
+ * Guarantee: the next batch begins with them where nothing was made since and the range they lie in
  * is still the one in use; so ids rise, and none outlives a lease that was dropped.
  */
 
@@ -366,8 +366,8 @@ export function joinSharedLease(
   clock: Clock = systemClock,
 ): SnowflakeGenerator {
   if (!isSharedLease(shared)) throw notShared(shared);
-  const seat = joinSeat(shared);
+  const window = joinWindow(shared);
   const { aheadMsMax, sequenceStart } = shared;
-  const options = { aheadMsMax, sequenceStart, clock: seat.anchored(clock) };
-  return new SnowflakeGenerator(seat, options);
+  const options = { aheadMsMax, sequenceStart, clock: window.anchored(clock) };
+  return new SnowflakeGenerator(window, options);
 }

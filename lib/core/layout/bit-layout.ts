@@ -2,11 +2,11 @@
  * A layout: which bits of an id hold what, counted from which moment in which unit. Reading and
  * writing ids are in one file, so that it is easy to see that they agree.
  *
- * Promise: a layout that was constructed is sound (bits, roles and epoch checked), and parse and
+ * Guarantee: a layout that was constructed is sound (bits, roles and epoch checked), and parse and
  * compose are inverse to each other. What the bits are filled with is left to the generator.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shown, shownShort } from '../../messages.js';
+import { format, formatShort } from '../../messages.js';
 import { unknownNames } from '../../options.js';
 import { systemClock, type Clock } from '../clock.js';
 import { IdWords } from '../id-words.js';
@@ -282,7 +282,7 @@ export class BitLayout {
     return new SnowflakeError(
       'ID_INVALID',
       `Expected an id of this layout, 0 to ${this.idMax} as bigint or decimal text, got ` +
-        `${shownShort(id)}. A JavaScript number cannot hold every id: keep ids as text or bigint.`,
+        `${formatShort(id)}. A JavaScript number cannot hold every id: keep ids as text or bigint.`,
       { details: { value: id } },
     );
   }
@@ -297,7 +297,7 @@ function invalidLayout(faults: readonly string[]): SnowflakeError {
 /*
  * The ids of a span of time, for `WHERE id BETWEEN first AND last`.
  *
- * Promise: every id whose tick touches the span lies in it, and no other id of the layout does.
+ * Guarantee: every id whose tick touches the span lies in it, and no other id of the layout does.
  */
 
 /** Both inclusive; empty where `first` is greater than `last`. */
@@ -331,7 +331,7 @@ function checkedDate(name: string, date: Date): number {
   if (date instanceof Date && !Number.isNaN(date.getTime())) return date.getTime();
   throw new SnowflakeError(
     'ARGUMENT_INVALID',
-    `Expected \`${name}\` to be a valid Date, got ${shown(date)}.`,
+    `Expected \`${name}\` to be a valid Date, got ${format(date)}.`,
   );
 }
 

@@ -1,12 +1,12 @@
 /**
  * Whether ids of a layout can follow ids that exist, of any layout and any origin.
  *
- * Promise: a move judged safe never makes an id that exists, because each new id is above the last
+ * Guarantee: a move judged safe never makes an id that exists, because each new id is above the last
  * old one. No other rule holds for ever: below it, a new id equals an old one as soon as both fall
  * on the same bits, whatever those bits mean.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shownShort } from '../../messages.js';
+import { formatShort } from '../../messages.js';
 import type { BitLayout } from './bit-layout.js';
 import { DATE_MS_MAX } from './epoch.js';
 import { layouts } from './presets.js';
@@ -61,13 +61,13 @@ function checkArguments(maxId: unknown, nowMs: unknown): void {
   if (typeof maxId !== 'bigint' || maxId < 0n) {
     throw new SnowflakeError(
       'ARGUMENT_INVALID',
-      `Expected \`maxId\` to be a bigint from 0 up, got ${shownShort(maxId)}.`,
+      `Expected \`maxId\` to be a bigint from 0 up, got ${formatShort(maxId)}.`,
     );
   }
   if (!Number.isSafeInteger(nowMs)) {
     throw new SnowflakeError(
       'ARGUMENT_INVALID',
-      `Expected \`nowMs\` to be Unix milliseconds, got ${shownShort(nowMs)}.`,
+      `Expected \`nowMs\` to be Unix milliseconds, got ${formatShort(nowMs)}.`,
     );
   }
 }

@@ -1,11 +1,11 @@
 /**
  * The epoch: the moment from which a layout counts its ticks.
  *
- * Promise: one fixed number of Unix milliseconds from a Date, an ISO text or a number, or a
+ * Guarantee: one fixed number of Unix milliseconds from a Date, an ISO text or a number, or a
  * message that says what is wrong with it. Never "now", never the zone of the machine that reads
  * it.
  */
-import { shown } from '../../messages.js';
+import { format } from '../../messages.js';
 import { refuse, unknownNames } from '../../options.js';
 
 /**
@@ -36,7 +36,7 @@ export function readEpoch(epoch: unknown, nowMs: number): number | { readonly fa
     return {
       fault:
         `Expected \`epoch\` to be a Date, Unix milliseconds, or ISO text with its zone such as ` +
-        `"2024-01-01T00:00:00Z", got ${shown(epoch)}.`,
+        `"2024-01-01T00:00:00Z", got ${format(epoch)}.`,
     };
   }
   if (typeof epoch !== 'string' && ms > 0 && ms < MS_MIN) return { fault: secondsFault(ms) };

@@ -1,11 +1,11 @@
 /**
  * From the list of fields a user writes to fields with a place in the id.
  *
- * Promise: every fault of the list is found and worded, all at once; a list without faults is
+ * Guarantee: every fault of the list is found and worded, all at once; a list without faults is
  * placed from the most significant bit down.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shown, shownShort } from '../../messages.js';
+import { format, formatShort } from '../../messages.js';
 
 /**
  * Name, bits and who fills it. `timestamp` and `sequence` have their roles by name; any other
@@ -32,12 +32,12 @@ export function fieldsFaults(specs: unknown, unitMs: unknown): string[] {
     unitMs > UNIT_MS_MAX
   ) {
     faults.push(
-      `Expected \`unitMs\` to be an integer from 1 to ${UNIT_MS_MAX}, got ${shown(unitMs)}.`,
+      `Expected \`unitMs\` to be an integer from 1 to ${UNIT_MS_MAX}, got ${format(unitMs)}.`,
     );
   }
   if (!Array.isArray(specs)) {
     faults.push(
-      `Expected \`fields\` to be a list such as [['timestamp', 41], ...], got ${shown(specs)}.`,
+      `Expected \`fields\` to be a list such as [['timestamp', 41], ...], got ${format(specs)}.`,
     );
     return faults;
   }
@@ -61,7 +61,7 @@ export function fieldsFaults(specs: unknown, unitMs: unknown): string[] {
 function fieldFaults(spec: unknown): string[] {
   if (!Array.isArray(spec) || typeof spec[0] !== 'string' || !/^[A-Za-z]\w*$/.test(spec[0])) {
     return [
-      `Expected a field to be [name, bits] with a name like \`datacenter\`, got ${shown(spec)}.`,
+      `Expected a field to be [name, bits] with a name like \`datacenter\`, got ${format(spec)}.`,
     ];
   }
   const [name, bits, role] = spec as [string, unknown, unknown];
@@ -70,10 +70,10 @@ function fieldFaults(spec: unknown): string[] {
   const max = isTime ? TIMESTAMP_BITS_MAX : FIELD_BITS_MAX;
   const faults: string[] = [];
   if (typeof bits !== 'number' || !Number.isInteger(bits) || bits < min || bits > max) {
-    faults.push(`Expected \`${name}\` to have ${min} to ${max} bits, got ${shown(bits)}.`);
+    faults.push(`Expected \`${name}\` to have ${min} to ${max} bits, got ${format(bits)}.`);
   }
   if (role !== undefined && role !== 'worker' && role !== 'call') {
-    faults.push(`Expected the role of \`${name}\` to be 'worker' or 'call', got ${shown(role)}.`);
+    faults.push(`Expected the role of \`${name}\` to be 'worker' or 'call', got ${format(role)}.`);
   }
   if (role !== undefined && (isTime || name === 'sequence')) {
     faults.push(`The field \`${name}\` is filled by the generator and takes no role.`);
@@ -96,7 +96,7 @@ export function placeFields(specs: readonly FieldSpec[]): LayoutField[] {
  *      63            32 31             0
  *     |      high      |      low      |      a field may straddle the two words
  *
- * Promise: values are whole numbers from 0 to `max`; no BigInt is touched.
+ * Guarantee: values are whole numbers from 0 to `max`; no BigInt is touched.
  */
 
 /** What fills a field: the clock, the counter, the lease, or the caller of nextId(). */
@@ -162,7 +162,7 @@ export function checkedPart(field: LayoutField, value: number): number {
 export function invalidPart(name: string, max: number, value: unknown): SnowflakeError {
   return new SnowflakeError(
     'ARGUMENT_INVALID',
-    `Expected \`${name}\` to be an integer from 0 to ${max}, got ${shownShort(value)}.`,
+    `Expected \`${name}\` to be an integer from 0 to ${max}, got ${formatShort(value)}.`,
     { details: { name, max, value } },
   );
 }

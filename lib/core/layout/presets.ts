@@ -1,10 +1,10 @@
 /**
  * Ready-made layouts: ours, and those people already have ids in.
  *
- * Promise: a preset never changes, because it is part of every id made with it.
+ * Guarantee: a preset never changes, because it is part of every id made with it.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shown } from '../../messages.js';
+import { format } from '../../messages.js';
 import { BitLayout } from './bit-layout.js';
 import { epochIn, type Epoch } from './epoch.js';
 import type { FieldSpec } from './layout-fields.js';
@@ -12,7 +12,7 @@ import type { FieldSpec } from './layout-fields.js';
 /*
  * The layouts of other systems, in one file, since they are one list.
  *
- * Promise: each is bit for bit what its system uses, so existing ids parse and new ids sort after
+ * Guarantee: each is bit for bit what its system uses, so existing ids parse and new ids sort after
  * them. Where a system uses the 64th bit, the timestamp here is one bit shorter: the sign bit
  * stays free, positions are the same, and lastDate says how long that lasts.
  */
@@ -204,7 +204,7 @@ function checkBits(name: string, bits: number, min: number, max: number): void {
   if (Number.isInteger(bits) && bits >= min && bits <= max) return;
   throw new SnowflakeError(
     'CONFIG_INVALID',
-    `Expected \`${name}\` to be an integer from ${min} to ${max}, got ${shown(bits)}.`,
+    `Expected \`${name}\` to be an integer from ${min} to ${max}, got ${format(bits)}.`,
   );
 }
 

@@ -1,12 +1,12 @@
 /**
  * Ids as people read them, `yyyyMMddHHmmssSSS-worker-sequence`, both ways; CosId calls it friendly.
  *
- * Promise: what is read was written: a date that is none, a part beyond its field, and a leading
+ * Guarantee: what is read was written: a date that is none, a part beyond its field, and a leading
  * zero are refused. The time is that of UTC or of a fixed offset, never of a zone, whose hour that
  * comes twice a year could not be read back.
  */
 import { SnowflakeError } from '../../errors.js';
-import { quoted, shownShort } from '../../messages.js';
+import { quoted, formatShort } from '../../messages.js';
 import { refuse, unknownNames } from '../../options.js';
 import { decodedBy, notTextRefusal, type TextForm } from '../text/text-form.js';
 import type { BitLayout } from './bit-layout.js';
@@ -128,7 +128,7 @@ function offsetMsOf(utcOffset: unknown): number {
   throw new SnowflakeError(
     'CONFIG_INVALID',
     `Expected \`utcOffset\` to be an offset from -12:00 to +14:00 such as "+08:00", got ` +
-      `${shownShort(utcOffset)}. In a zone with daylight saving one hour comes twice, so its ` +
+      `${formatShort(utcOffset)}. In a zone with daylight saving one hour comes twice, so its ` +
       'times could not be read back.',
   );
 }

@@ -1,10 +1,10 @@
 /**
  * Which worker ids a process may hold when some worker fields are fixed by its configuration.
  *
- * Promise: the ids of one setting of the fixed fields are one unbroken span, so that a registry
+ * Guarantee: the ids of one setting of the fixed fields are one unbroken span, so that a registry
  * can hand them out without knowing the fields.
  */
-import { shown } from '../../messages.js';
+import { format } from '../../messages.js';
 import type { BitLayout } from './bit-layout.js';
 
 /** Inclusive on both sides. */
@@ -19,7 +19,7 @@ export function workerIdRangeOf(
   fixed: Readonly<Record<string, number>> = {},
 ): WorkerIdRange | { readonly faults: string[] } {
   if (!isRecord(fixed)) {
-    const got = `got ${shown(fixed)}`;
+    const got = `got ${format(fixed)}`;
     return { faults: [`Expected \`workerFields\` to be numbers by name, { room: 1 }, ${got}.`] };
   }
   const names = layout.workerFields.map((field) => field.name);
@@ -42,7 +42,7 @@ export function workerIdRangeOf(
       );
     } else if (!Number.isInteger(value) || value < 0 || value > max) {
       faults.push(
-        `Expected \`workerFields.${name}\` to be an integer from 0 to ${max}, got ${shown(value)}.`,
+        `Expected \`workerFields.${name}\` to be an integer from 0 to ${max}, got ${format(value)}.`,
       );
     }
     count /= 2 ** bits;

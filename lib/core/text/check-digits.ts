@@ -1,11 +1,11 @@
 /**
  * Check digits: one digit after a number, by which a mistyped one is found.
  *
- * Promise: Damm's digit finds every wrong digit and every swap of neighbours. Letters and
+ * Guarantee: Damm's digit finds every wrong digit and every swap of neighbours. Letters and
  * separators are passed over, so the text of a form with a prefix has one too.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shownShort } from '../../messages.js';
+import { formatShort } from '../../messages.js';
 
 /** One way of making a check digit. */
 export interface CheckDigit {
@@ -41,7 +41,7 @@ class DigitBehind implements CheckDigit {
     if (isNumbered(text)) return `${text}${this.digitOf(digitsIn(text))}`;
     throw new SnowflakeError(
       'ID_INVALID',
-      `Expected a text of printable ASCII with a digit in it, got ${shownShort(text)}.`,
+      `Expected a text of printable ASCII with a digit in it, got ${formatShort(text)}.`,
       { details: { value: text } },
     );
   }
@@ -56,7 +56,7 @@ class DigitBehind implements CheckDigit {
     if (this.verify(text)) return text.slice(0, -1);
     throw new SnowflakeError(
       'ID_INVALID',
-      `Expected a text that ends in its check digit (${this.name}), got ${shownShort(text)}. A ` +
+      `Expected a text that ends in its check digit (${this.name}), got ${formatShort(text)}. A ` +
         'digit is wrong, missing or swapped.',
       { details: { value: text } },
     );

@@ -5,10 +5,10 @@
  *     id = high * 2^32 + low = high * (429496 * 10^4 + 7296) + low
  *
  * so that the last four digits and the rest each fit in a double; the rest changes once or twice a
- * millisecond and is kept. Promise: the text is that of `id.toString()`, and no other is read.
+ * millisecond and is kept. Guarantee: the text is that of `id.toString()`, and no other is read.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shownShort } from '../../messages.js';
+import { formatShort } from '../../messages.js';
 import { ID_MAX, type IdWords } from '../id-words.js';
 
 const TAIL = 10_000;
@@ -95,7 +95,7 @@ export function checkedId(id: bigint): bigint {
 
 export function notAnIdText(value: unknown): string {
   return (
-    `Expected an id from 0 to ${ID_MAX}, got \`${shownShort(value)}\`. ` +
+    `Expected an id from 0 to ${ID_MAX}, got \`${formatShort(value)}\`. ` +
     `Ids are bigint: decode a text first; a JavaScript number cannot hold every id.`
   );
 }
@@ -128,7 +128,7 @@ export function idToBytes(id: bigint): Uint8Array {
  */
 export function idFromBytes(bytes: Uint8Array): bigint {
   if (!(bytes instanceof Uint8Array) || bytes.length !== 8) {
-    const length = bytes instanceof Uint8Array ? `${bytes.length} bytes` : shownShort(bytes);
+    const length = bytes instanceof Uint8Array ? `${bytes.length} bytes` : formatShort(bytes);
     throw new SnowflakeError(
       'ID_INVALID',
       `Expected the 8 bytes of an id as Uint8Array, got ${length}.`,

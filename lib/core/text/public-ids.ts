@@ -2,11 +2,11 @@
  * `publicIds()`: ids that strangers see, such as `ord_` and eleven characters, which show neither
  * how many there are nor which came first.
  *
- * Promise: options that cannot work are refused at once, with every fault, and no message shows a
+ * Guarantee: options that cannot work are refused at once, with every fault, and no message shows a
  * key, wherever it was put. Who may see what an id names is not decided here.
  */
 import { SnowflakeError } from '../../errors.js';
-import { quoted, shownShort } from '../../messages.js';
+import { quoted, formatShort } from '../../messages.js';
 import { unknownNames } from '../../options.js';
 import { IdWords } from '../id-words.js';
 import { checkedId } from './decimal.js';
@@ -88,7 +88,7 @@ function nameOf(letter: string): string {
 function prefixFault(prefix: unknown): string | undefined {
   if (typeof prefix === 'string' && PREFIX.test(prefix)) return undefined;
   const isShort = typeof prefix !== 'string' || prefix.length <= PREFIX_LENGTH_MAX;
-  const got = isShort ? shownShort(prefix) : 'a longer text, which is not shown';
+  const got = isShort ? formatShort(prefix) : 'a longer text, which is not shown';
   return (
     'Expected `prefix` to be a lower-case letter and up to 15 more lower-case letters or digits, ' +
     `got ${got}. The underscore is added.`
@@ -111,7 +111,7 @@ function writeKeyFault(writeKey: unknown, letters: readonly string[]): string | 
 /*
  * Keys of public ids: what a key may be, and the cipher of one prefix.
  *
- * Promise: no part of a key appears in a message. Each prefix has a key of its own, derived from
+ * Guarantee: no part of a key appears in a message. Each prefix has a key of its own, derived from
  * the given one, so that one secret serves all kinds of ids and a number under two prefixes gives
  * two texts that have nothing in common.
  */
@@ -194,7 +194,7 @@ function kindOf(key: unknown): string {
 /*
  * A public id as text: an id is encrypted as one block of 64 bits and written in base 58.
  *
- * Promise: every id has one text for each key, a text that decodes is an id, a wrong text of any
+ * Guarantee: every id has one text for each key, a text that decodes is an id, a wrong text of any
  * length is refused in the time of a short one, and neither JSON nor inspection shows a key. What
  * keys and prefixes may be is left to public-ids.ts.
  */

@@ -1,7 +1,7 @@
 /**
  * The digits of a base: both ways between text and a number of 64 bits, held in two words.
  *
- * Promise: no BigInt is touched, every number on the way is an exact double, and a text of more
+ * Guarantee: no BigInt is touched, every number on the way is an exact double, and a text of more
  * than 64 bits is refused. How many digits a text may have is left to the forms.
  */
 import { quoted } from '../../messages.js';
@@ -163,7 +163,7 @@ function spanText([first, last]: readonly [number, number]): string {
 /*
  * An id as text in some base, both ways.
  *
- * Promise: encode and decode are inverse to each other, a text that decodes is an id, and a text
+ * Guarantee: encode and decode are inverse to each other, a text that decodes is an id, and a text
  * of any length is refused in the time of a short one. Which bases there are is left to
  * text-forms.ts; here a base is data.
  */

@@ -4,7 +4,7 @@
  * Which forms there are is in text-forms.ts.
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
-import { quoted, shownShort } from '../../messages.js';
+import { quoted, formatShort } from '../../messages.js';
 
 /** One way of writing an id as text, both ways. */
 export interface TextForm<Text extends string = string> {
@@ -50,14 +50,14 @@ export function refusalBy(form: TextForm, text: string): string {
     if (isSnowflakeError(error)) return error.message;
     throw error;
   }
-  return `Expected an id as ${form.name} text, got ${shownShort(text)}.`;
+  return `Expected an id as ${form.name} text, got ${formatShort(text)}.`;
 }
 
 /** The refusal of what is no text at all, or undefined for a text. */
 export function notTextRefusal(form: TextForm, text: unknown): string | undefined {
   if (typeof text === 'string') return undefined;
   return (
-    `Expected an id as ${form.name} text, got ${shownShort(text)}. Give it the string that ` +
+    `Expected an id as ${form.name} text, got ${formatShort(text)}. Give it the string that ` +
     'encode wrote.'
   );
 }
@@ -65,7 +65,7 @@ export function notTextRefusal(form: TextForm, text: unknown): string | undefine
 /*
  * A form around another form: what it adds to the texts of the one within, and takes off again.
  *
- * Promise: a text that this form does not write is refused in its words, one that the form within
+ * Guarantee: a text that this form does not write is refused in its words, one that the form within
  * does not write in the words of that form.
  */
 

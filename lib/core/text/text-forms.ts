@@ -1,12 +1,12 @@
 /**
  * The text forms there are, by name: bases as data.
  *
- * Promise: plain forms have one spelling for each id (but for the case of letters where either is
+ * Guarantee: plain forms have one spelling for each id (but for the case of letters where either is
  * read), so that a URL or a cache key cannot name one id twice; sortable forms are filled up with
  * zeros, so that text order is id order.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shownShort } from '../../messages.js';
+import { formatShort } from '../../messages.js';
 import type { CheckDigit } from './check-digits.js';
 import { RadixForm, type Base } from './radix.js';
 import { WrappedForm, type TextForm } from './text-form.js';
@@ -75,7 +75,7 @@ export const textForms = {
 /*
  * Forms made of other forms: with a prefix or a suffix, of a fixed width, with a check digit.
  *
- * Promise: what is made is again a form, so they may be put into each other, and each id has still
+ * Guarantee: what is made is again a form, so they may be put into each other, and each id has still
  * one spelling where the form within has one.
  */
 
@@ -181,7 +181,7 @@ function checkAffix(name: string, affix: unknown): void {
 }
 
 function configFault(name: string, expected: string, got: unknown): SnowflakeError {
-  const text = `Expected \`${name}\` to be ${expected}, got ${shownShort(got)}.`;
+  const text = `Expected \`${name}\` to be ${expected}, got ${formatShort(got)}.`;
   return new SnowflakeError('CONFIG_INVALID', text);
 }
 

@@ -1,7 +1,7 @@
 /**
  * Who waits for positions: callers that wait for ids, and the stock of those taken ahead.
  *
- * Promise: first come, first served; and whoever came after a call was sent gets nothing of it, so
+ * Guarantee: first come, first served; and whoever came after a call was sent gets nothing of it, so
  * an id asked for after another was given is higher than that one.
  */
 import type { Clock } from '../../core/clock.js';
@@ -16,7 +16,7 @@ import {
 import type { BitLayout } from '../../core/layout/bit-layout.js';
 import type { SnowflakeError } from '../../errors.js';
 import { BySignal } from '../../time/timers.js';
-import { needsPrefetch, type PositionRun, type PrefetchOptions } from './counted-options.js';
+import { needsPrefetch, type PositionRun, type PrefetchOptions } from './store-ids-options.js';
 
 export interface Asker {
   readonly signal?: AbortSignal | undefined;
@@ -116,7 +116,7 @@ export class WaitingCaller implements Asker {
 /*
  * Ids at once: of positions that were taken ahead, or of none.
  *
- * Promise: what was taken longer ago than `staleMs` is not given; a call gets all its ids or none;
+ * Guarantee: what was taken longer ago than `staleMs` is not given; a call gets all its ids or none;
  * within this process the ids of a shard rise.
  */
 
@@ -131,7 +131,7 @@ export class NoIdsAtOnce implements IdSource {
     return 0;
   }
 
-  get inHand(): number {
+  get buffered(): number {
     return 0;
   }
 
@@ -202,7 +202,7 @@ export class PrefetchedIds extends NoIdsAtOnce {
     return this.spentTimes;
   }
 
-  override get inHand(): number {
+  override get buffered(): number {
     const fresh = this.stock.filter((taken) => !this.isStale(taken));
     return fresh.reduce((sum, { run }) => sum + run.left, 0);
   }
@@ -210,7 +210,7 @@ export class PrefetchedIds extends NoIdsAtOnce {
   /** How long until the newest of them is too old; 0 where there are none. */
   get freshForMs(): number {
     const newest = this.stock.at(-1);
-    if (newest === undefined || this.inHand === 0) return 0;
+    if (newest === undefined || this.buffered === 0) return 0;
     return newest.atMs + this.parts.prefetch.staleMs - this.parts.clock.now();
   }
 
@@ -224,7 +224,7 @@ export class PrefetchedIds extends NoIdsAtOnce {
   refresh(): void {
     this.dropStale();
     const { count, staleMs } = this.parts.prefetch;
-    if (this.inHand * 2 <= count || this.freshForMs * 2 <= staleMs) void this.refill();
+    if (this.buffered * 2 <= count || this.freshForMs * 2 <= staleMs) void this.refill();
   }
 
   /** Resolves once more are in hand. @throws SnowflakeError what cannot pass */
@@ -247,9 +247,9 @@ export class PrefetchedIds extends NoIdsAtOnce {
   protected override take(count: number, fields: CallFields | undefined): bigint[] {
     const words = callWords(this.parts.layout, fields);
     this.dropStale();
-    const { inHand } = this;
-    if (inHand - count <= this.parts.prefetch.count / 2) void this.refill();
-    if (inHand < count) {
+    const { buffered } = this;
+    if (buffered - count <= this.parts.prefetch.count / 2) void this.refill();
+    if (buffered < count) {
       this.spentTimes++;
       throw this.parts.spent();
     }

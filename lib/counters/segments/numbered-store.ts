@@ -5,9 +5,15 @@
 import { ID_MAX } from '../../core/id-words.js';
 import { isDecimalId } from '../../core/text/decimal.js';
 import { isSnowflakeError } from '../../errors.js';
-import { plainCause, shown } from '../../messages.js';
+import { plainCause, format } from '../../messages.js';
 import { withinLimit } from '../../time/timers.js';
-import { adviceOf, AskedStore, closeAll, placesOf, type AskingLimits } from '../asked-store.js';
+import {
+  adviceOf,
+  CounterClient,
+  closeAll,
+  placesOf,
+  type AskingLimits,
+} from '../counter-client.js';
 import type { CounterStore, TakeAnswer } from '../counter-store.js';
 import type { Segment, SegmentRest } from './segment-generator.js';
 import { noHighestId, startFailed, type HighestId, type SegmentTerms } from './segment-options.js';
@@ -27,7 +33,7 @@ interface AskingParts extends AskingLimits {
 const WAIT_CURE = 'If this lasts, raise `skip`.';
 
 class NumberedStore {
-  private readonly asked: AskedStore;
+  private readonly asked: CounterClient;
 
   constructor(
     readonly store: CounterStore,
@@ -35,7 +41,7 @@ class NumberedStore {
     private readonly parts: AskingParts,
   ) {
     const { counter } = parts.terms;
-    this.asked = new AskedStore(store, { ...parts, counter, waitCure: WAIT_CURE });
+    this.asked = new CounterClient(store, { ...parts, counter, waitCure: WAIT_CURE });
   }
 
   /** True while a call is out that did not return within its limit. */
@@ -43,8 +49,8 @@ class NumberedStore {
     return this.asked.isSilent;
   }
 
-  get place(): string {
-    return this.asked.place;
+  get location(): string {
+    return this.asked.location;
   }
 
   /** @throws SnowflakeError why there are none */
@@ -99,7 +105,7 @@ class NumberedStore {
 function afterHighest(id: HighestId): bigint {
   if (id === null || id === undefined) return 1n;
   const isWhole = typeof id === 'bigint' || Number.isSafeInteger(id) || isDecimalId(String(id));
-  if (!isWhole || BigInt(id) < 0n) throw noHighestId(shown(id));
+  if (!isWhole || BigInt(id) < 0n) throw noHighestId(format(id));
   return BigInt(id) + 1n;
 }
 
@@ -107,7 +113,7 @@ function afterHighest(id: HighestId): bigint {
  * Which numbers the positions of a counter stand for: of one store its positions, of N stores every
  * N-th number each, as masters with start and step give them.
  *
- * Promise: no number belongs to two stores, nor to two positions of one.
+ * Guarantee: no number belongs to two stores, nor to two positions of one.
  */
 
 export class NumberSpace {
@@ -159,7 +165,7 @@ function lesser(a: bigint, b: bigint): bigint {
 /*
  * The stores of one counter, in turn: who is asked next, who is skipped, and what they take back.
  *
- * Promise: a store that hangs costs its turn and nothing else; what one of them refuses to take
+ * Guarantee: a store that hangs costs its turn and nothing else; what one of them refuses to take
  * back or to close is lost and holds up none of the others.
  */
 
@@ -178,7 +184,7 @@ export class StoreTurns {
     this.turn = Math.floor(random() * stores.length);
   }
 
-  get place(): string {
+  get location(): string {
     return placesOf(this.stores);
   }
 

@@ -2,7 +2,7 @@
  * The generator of dense numbers: it counts through the segments that it was given, one after the
  * other, in two 32-bit words. All calls are in one file, since they all continue the same run.
  *
- * Promise: every number comes from a segment that was added and is made once; of what was taken out
+ * Guarantee: every number comes from a segment that was added and is made once; of what was taken out
  * again by `close` none is made. No clock is read and nothing is allocated but the id.
  */
 import {
@@ -70,7 +70,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
   constructor(private readonly supply: SegmentSupply) {}
 
   /** Numbers that can be made before another segment is needed. */
-  get inHand(): number {
+  get buffered(): number {
     return this.queuedCount + this.runCount - this.madeCount;
   }
 

@@ -3,7 +3,7 @@
  * in turn, and gives back at the end what was not used. Start, refills and stop stand in one file,
  * since at most one of them may run.
  *
- * Promise: one refill is under way at most, and what is in hand is bounded by three steps. A store
+ * Guarantee: one refill is under way at most, and what is in hand is bounded by three steps. A store
  * that is away, hangs or has lost its counter costs numbers or time, never a number twice.
  */
 import type { SnowflakeError } from '../../errors.js';
@@ -25,7 +25,7 @@ import { notStarted, spent, stopped, type SegmentTerms } from './segment-options
 const CLOSE_MS = 1000;
 
 export class SegmentKeeper implements OpenGenerator {
-  readonly nature: string;
+  readonly unsupportedReason: string;
   readonly source = new SegmentGenerator<GrantedSegment>({
     low: () => void (this.hasBegun && this.refresh()),
     spent: () => this.spent(),
@@ -47,43 +47,43 @@ export class SegmentKeeper implements OpenGenerator {
 
   constructor(
     private readonly terms: SegmentTerms,
-    private readonly surroundings: GeneratorSurroundings,
+    private readonly environment: GeneratorSurroundings,
   ) {
-    const { clock, timers, callTimeoutMs, random } = surroundings;
+    const { clock, timers, callTimeoutMs, random } = environment;
     const late = (segment: GrantedSegment) => this.takeLate(segment);
     const parts = { terms, calls: this.calls, clock, timers, callTimeoutMs, late };
     const { counter } = terms;
-    this.nature = `are numbers of the counter ${counter} and hold neither time nor worker id`;
+    this.unsupportedReason = `are numbers of the counter ${counter} and hold neither time nor worker id`;
     this.size = new StepSize(terms);
     this.stores = new StoreTurns(parts, random);
   }
 
-  get place(): string {
-    return this.stores.place;
+  get location(): string {
+    return this.stores.location;
   }
 
   get state(): GeneratorState {
     if (this.stopping.signal.aborted) return 'released';
     if (!this.hasTaken) return 'unassigned';
-    if (this.source.inHand === 0) return 'exhausted';
+    if (this.source.buffered === 0) return 'exhausted';
     return this.fault === undefined ? 'active' : 'degraded';
   }
 
   get status(): GeneratorStatus {
     const { source, size, state } = this;
-    const { inHand, issuedCount, spentCount } = source;
+    const { buffered, issuedCount, spentCount } = source;
     return {
       kind: 'segments',
       ...NO_WORKER,
       state,
       issuedCount,
       waitCount: spentCount,
-      readAt: new Date(this.surroundings.clock.now()),
-      inHand,
-      inHandMs: size.lastingMs(inHand),
+      readAt: new Date(this.environment.clock.now()),
+      buffered,
+      bufferedMs: size.lastingMs(buffered),
       step: size.step,
       calls: this.calls.status,
-      idsLeft: inHand,
+      idsLeft: buffered,
       hasLayout: false,
     };
   }
@@ -122,7 +122,7 @@ export class SegmentKeeper implements OpenGenerator {
     this.stopping.abort(stopped());
     this.report('Stopped.');
     this.listener?.woken();
-    const { timers, callTimeoutMs } = this.surroundings;
+    const { timers, callTimeoutMs } = this.environment;
     const over = () => this.listener?.news('The numbers in hand were not given back in time.');
     const giveBack = async () => {
       await this.filling;
@@ -133,7 +133,7 @@ export class SegmentKeeper implements OpenGenerator {
   }
 
   private async takeFirst(): Promise<void> {
-    const { timers, startTimeoutMs, random } = this.surroundings;
+    const { timers, startTimeoutMs, random } = this.environment;
     const over = new AbortController();
     const timer = timers.after(startTimeoutMs, () => over.abort(notStarted()));
     const signal = AbortSignal.any([over.signal, this.stopping.signal]);
@@ -154,11 +154,11 @@ export class SegmentKeeper implements OpenGenerator {
   }
 
   private async fill(): Promise<void> {
-    const delay = new RetryDelay(this.surroundings.random);
+    const delay = new RetryDelay(this.environment.random);
     try {
       // Whoever made the id that led here goes on first.
       await Promise.resolve();
-      while (!this.stopping.signal.aborted && this.source.inHand <= this.size.mark) {
+      while (!this.stopping.signal.aborted && this.source.buffered <= this.size.mark) {
         const waitMs = await this.refillOnce(delay);
         if (waitMs !== undefined) await this.rest(waitMs);
       }
@@ -170,12 +170,12 @@ export class SegmentKeeper implements OpenGenerator {
 
   private async rest(ms: number, signal = this.stopping.signal): Promise<void> {
     // Woken early by a stop, which whoever rests looks for.
-    await pause(this.surroundings.timers, ms, signal).catch(() => undefined);
+    await pause(this.environment.timers, ms, signal).catch(() => undefined);
   }
 
   /** Asks each store once until one grants; else how long to wait before the next round, ms. */
   private async refillOnce(delay: RetryDelay): Promise<number | undefined> {
-    this.size.measure(this.source.issuedCount, this.surroundings.clock.now());
+    this.size.measure(this.source.issuedCount, this.environment.clock.now());
     let fault: SnowflakeError | undefined;
     for (const store of this.stores.next()) {
       try {
@@ -204,13 +204,13 @@ export class SegmentKeeper implements OpenGenerator {
     this.source.mark = this.size.mark;
     this.hasTaken = true;
     this.fault = undefined;
-    this.report(`Numbers of ${this.terms.counter} are taken from ${segment.store.place}.`);
+    this.report(`Numbers of ${this.terms.counter} are taken from ${segment.store.location}.`);
     this.listener?.woken();
   }
 
   /** Numbers that nobody else has; they are used only where not enough is in hand anyway. */
   private takeLate(segment: GrantedSegment): void {
-    if (this.source.inHand <= this.size.mark) this.takeIn(segment);
+    if (this.source.buffered <= this.size.mark) this.takeIn(segment);
   }
 
   /** Of several stores one that can never grant would go unseen. */
@@ -227,7 +227,7 @@ export class SegmentKeeper implements OpenGenerator {
     if (fault?.retryable === false) return fault;
     if (state === 'unassigned') return notStarted();
     if (fault !== undefined) this.report(fault.message);
-    return spent({ counter: this.terms.counter, place: this.place }, fault);
+    return spent({ counter: this.terms.counter, location: this.location }, fault);
   }
 
   private report(reason: string): void {
@@ -247,7 +247,7 @@ function worse(known: SnowflakeError | undefined, next: SnowflakeError): Snowfla
 /*
  * How many numbers are asked for at a time, and when: by the rate at which they are used.
  *
- * Promise: the rate is one of at least a second, whatever the clock does, and the step at most
+ * Guarantee: the rate is one of at least a second, whatever the clock does, and the step at most
  * doubles from one refill to the next; so no burst and no jump of the clock orders numbers for
  * hours, which a crash would lose.
  */

@@ -1,12 +1,12 @@
 /**
  * The options of segments({...}): what they mean, their defaults, and what is wrong with them.
  *
- * Promise: every fault is found at once; no store, client or text that may be a URL is shown.
+ * Guarantee: every fault is found at once; no store, client or text that may be a URL is shown.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shownName } from '../../messages.js';
+import { formatName } from '../../messages.js';
 import { nameFaults, refuse, unknownNames, wholeFaults } from '../../options.js';
-import type { Place } from '../asked-store.js';
+import type { Place } from '../counter-client.js';
 import { bigFaults, storeFaults, type CounterStore } from '../counter-store.js';
 
 /** The highest id in use: as it comes from a database, undefined or null for an empty table. */
@@ -130,7 +130,7 @@ function startFaults(startAt: unknown, stores: readonly CounterStore[]): string[
 /*
  * What segments say when there are no numbers: what happened, what was done, what to do.
  *
- * Promise: no number was made when one of these is thrown.
+ * Guarantee: no number was made when one of these is thrown.
  */
 
 export function notStarted(): SnowflakeError {
@@ -155,7 +155,7 @@ export function spent({ counter }: Place, fault: SnowflakeError | undefined): Sn
   const waitMs = fault?.details['waitMs'];
   return new SnowflakeError(
     'SEGMENT_SPENT',
-    `All numbers in hand of the counter ${shownName(counter)} are used, so no id was made. ` +
+    `All numbers in hand of the counter ${formatName(counter)} are used, so no id was made. ` +
       `${why} Wait with nextIdAsync(); if this is seen often, raise \`stepMax\` or \`lastsMs\`.`,
     { cause: fault, details: waitMs === undefined ? {} : { waitMs } },
   );

@@ -35,7 +35,7 @@ import { segmentTerms, type SegmentOptions } from './segment-options.js';
 export function segments(options: SegmentOptions): GeneratorKind {
   return {
     kind: 'segments',
-    open: (surroundings) => new SegmentKeeper(segmentTerms(options), surroundings),
+    open: (environment) => new SegmentKeeper(segmentTerms(options), environment),
   };
 }
 
@@ -44,7 +44,7 @@ export function segments(options: SegmentOptions): GeneratorKind {
  *
  *     postgres://app@db/shop?counter=order&startAt=1&stepMax=100000
  *
- * Promise: nothing of the URL is shown but the names of its parameters.
+ * Guarantee: nothing of the URL is shown but the names of its parameters.
  */
 
 /** Those of segments; all others are the store's. */
@@ -72,7 +72,7 @@ export async function segmentsFromUrl(
 /*
  * The URL of a generator: what is meant for it, and the URL of the store without that.
  *
- * Promise: nothing of the URL is shown but the names of its parameters.
+ * Guarantee: nothing of the URL is shown but the names of its parameters.
  */
 
 /** Not by the class URL, which cannot read the several hosts of a sentinel. */

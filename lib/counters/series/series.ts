@@ -1,14 +1,14 @@
 /**
  * series({...}): numbers that start again with each day, month or year, as texts.
  *
- * Promise: no text is given twice. The counter is named after the period, so a wrong clock picks
+ * Guarantee: no text is given twice. The counter is named after the period, so a wrong clock picks
  * another day and never the same number.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
 import { SnowflakeError } from '../../errors.js';
-import { shown, shownShort } from '../../messages.js';
+import { format, formatShort } from '../../messages.js';
 import { methodFaults, refuse, unknownNames } from '../../options.js';
-import { refusal } from '../asked-store.js';
+import { refusal } from '../counter-client.js';
 import { bigFaults, isCounterStore, type CounterStore } from '../counter-store.js';
 
 /** What helps where a period has to be waited for often. */
@@ -88,8 +88,8 @@ class PeriodTaker {
     const have = this.known.period === period ? this.known.have : 0n;
     const request = { kind: 'dense', counter, count: 1n, have, skip: this.skip } as const;
     const answer = await this.store.take({ ...request, startAt: 1n });
-    const place = this.store.place ?? 'the store of counters';
-    if (answer.status !== 'ok') throw refusal({ counter, place }, answer, WAIT_CURE);
+    const location = this.store.location ?? 'the store of counters';
+    if (answer.status !== 'ok') throw refusal({ counter, location }, answer, WAIT_CURE);
     const { first, end } = answer;
     const isFirst = this.known.period !== period || end > this.known.have;
     if (isFirst) this.known = { period, have: end };
@@ -109,7 +109,7 @@ function losingFaults(store: CounterStore): string[] {
 /*
  * The form of the texts of a series, both ways: `INV-{date}-{000000}` and INV-20261121-000123.
  *
- * Promise: a text is read as the one period and number that are written so, and as no other; a
+ * Guarantee: a text is read as the one period and number that are written so, and as no other; a
  * number that does not fit its digits is refused and never written shorter or longer.
  */
 
@@ -199,7 +199,7 @@ export class SeriesForm {
     throw new SnowflakeError(
       'ID_INVALID',
       `Expected a text of the series ${this.name}, such as ${this.example}, got ` +
-        `${shownShort(text)}.`,
+        `${formatShort(text)}.`,
       { details: { value: text } },
     );
   }
@@ -225,21 +225,21 @@ function nameFaults(name: unknown): string[] {
 
 function periodFaults(period: unknown): string[] {
   if (typeof period === 'string' && Object.hasOwn(PERIOD_DIGITS, period)) return [];
-  return [`Expected \`period\` to be 'day', 'month' or 'year', got ${shown(period)}.`];
+  return [`Expected \`period\` to be 'day', 'month' or 'year', got ${format(period)}.`];
 }
 
 function formFault(form: unknown): string {
   return (
     `Expected \`form\` to hold {date} and after it 1 to ${WIDTH_MAX} zeros in braces, such as ` +
-    `'INV-{date}-{000000}', got ${shown(form)}.`
+    `'INV-{date}-{000000}', got ${format(form)}.`
   );
 }
 
 function wrongParts(period: string, number: number): SnowflakeError {
   return new SnowflakeError(
     'ARGUMENT_INVALID',
-    `Expected a period of this series and a whole number from 1 up, got ${shown(period)} and ` +
-      `${shown(number)}.`,
+    `Expected a period of this series and a whole number from 1 up, got ${format(period)} and ` +
+      `${format(number)}.`,
   );
 }
 
@@ -248,7 +248,7 @@ const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, 
 /*
  * Which day, month or year it is in a time zone: the part of a series that starts again at 1.
  *
- * Promise: the calendar is the Gregorian one with Latin digits, whatever the locale of the host.
+ * Guarantee: the calendar is the Gregorian one with Latin digits, whatever the locale of the host.
  */
 
 /** When the numbers of a series start again at 1. */
@@ -277,7 +277,7 @@ function zoneFaults(timeZone: unknown): string[] {
   }
   return [
     `Expected \`timeZone\` to be a time zone of the IANA database, such as 'Asia/Shanghai' or ` +
-      `'UTC', got ${shown(timeZone)}.`,
+      `'UTC', got ${format(timeZone)}.`,
   ];
 }
 

@@ -1,7 +1,7 @@
 /**
  * Polls the application while the page is visible.
  *
- * Promise: only the answer to the last request counts, a page in the background asks nothing, and
+ * Guarantee: only the answer to the last request counts, a page in the background asks nothing, and
  * after a failure, which is shown in words, polling goes on.
  */
 import type { GeneratorView, WorkerView } from '../answers.js';
@@ -89,7 +89,7 @@ function anyOf(...signals: readonly AbortSignal[]): AbortSignal {
 /*
  * Lists what changed since the page was opened: who joined, who left, and states of the lease.
  *
- * Promise: each change is announced once, also by screen readers. A list that could not be read is
+ * Guarantee: each change is announced once, also by screen readers. A list that could not be read is
  * no change.
  */
 

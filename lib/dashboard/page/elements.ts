@@ -1,7 +1,7 @@
 /**
  * Creates and updates elements from text, never from markup, so no answer can inject any.
  *
- * Promise: an element that is up to date is not touched, so focus, selection and the position of a
+ * Guarantee: an element that is up to date is not touched, so focus, selection and the position of a
  * screen reader survive every update.
  */
 type Attributes = Readonly<Record<string, string | number>>;

@@ -1,7 +1,7 @@
 /**
  * The field for an id, which the application reads, not this page.
  *
- * Promise: the last text typed wins. An id after the # of the address is read at once, and an id
+ * Guarantee: the last text typed wins. An id after the # of the address is read at once, and an id
  * that was read is put there, so that it can be linked to.
  */
 import type {
@@ -37,7 +37,7 @@ export class IdReader {
   private readonly text = found<HTMLInputElement>('id-text');
   private readonly form = found<HTMLSelectElement>('id-form-of-text');
   private readonly problem = found('id-problem');
-  private readonly place = found('id-reading');
+  private readonly location = found('id-reading');
   private reading: IdReading | undefined;
   private timer: number | undefined;
   /** The page was opened by a link to an id. */
@@ -97,8 +97,8 @@ export class IdReader {
     this.reading = isRead ? new IdReading(answer, layout) : undefined;
     setText(this.problem, problem);
     this.text.toggleAttribute('aria-invalid', problem !== '');
-    setHidden(this.place, !isRead);
-    this.place.replaceChildren(...(this.reading?.parts ?? []));
+    setHidden(this.location, !isRead);
+    this.location.replaceChildren(...(this.reading?.parts ?? []));
     this.refresh();
     if (this.isFollowed) scrollToId();
     this.isFollowed = false;
@@ -166,8 +166,8 @@ class IdReading {
 
 /** Adjacent fields of one role have two different shades. */
 export function colourOf(field: FieldView, fields: readonly FieldView[]): string {
-  const place = fields.filter(({ role }) => role === field.role).indexOf(field);
-  return place % 2 === 0 ? `field ${field.role}` : `field ${field.role} second`;
+  const location = fields.filter(({ role }) => role === field.role).indexOf(field);
+  return location % 2 === 0 ? `field ${field.role}` : `field ${field.role} second`;
 }
 
 /** 64 cells, the most significant bit first. */

@@ -25,8 +25,8 @@ export class LayoutPanel {
   private readonly terms = element('dl');
   private drawnFor = '';
 
-  constructor(place: HTMLElement) {
-    place.append(this.fields, this.used, this.bar, this.terms);
+  constructor(location: HTMLElement) {
+    location.append(this.fields, this.used, this.bar, this.terms);
   }
 
   show({ layout, workerIds, counts }: GeneratorView): void {
@@ -91,8 +91,8 @@ interface Counted {
 
 export function showLegend(list: HTMLElement, { generator, workers, isKnown }: Counted): void {
   const counts = SIGNS.map((sign) => [sign, countOf(sign, generator, workers)] as const);
-  const shown = counts.filter(([sign, count]) => count > 0 || sign === 'free');
-  const texts = shown.map(([sign, count]) =>
+  const format = counts.filter(([sign, count]) => count > 0 || sign === 'free');
+  const texts = format.map(([sign, count]) =>
     sign === 'free' && !isKnown ? ['free', 'others: unknown'] : [sign, `${count} ${sign}`],
   );
   while (list.children.length > texts.length) list.lastElementChild!.remove();

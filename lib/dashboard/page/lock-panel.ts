@@ -1,7 +1,7 @@
 /**
  * The locks: what the process that answered does with them, and who holds which in the store.
  *
- * Promise: hidden where the application has no locks. If the store does not answer, the last list
+ * Guarantee: hidden where the application has no locks. If the store does not answer, the last list
  * stays, marked as old, and what the process knows itself is still shown.
  */
 import type { LockView, LocksAnswer } from '../answers.js';
@@ -62,11 +62,11 @@ export class LockPanel {
     )();
   }
 
-  private show({ own, place, locks, problem }: LocksAnswer): void {
+  private show({ own, location, locks, problem }: LocksAnswer): void {
     setHidden(this.panel, own === undefined);
     if (own === undefined) return;
     setTerms(this.terms, [
-      ...(place === undefined ? [] : [['kept in', place] as const]),
+      ...(location === undefined ? [] : [['kept in', location] as const]),
       ['held here', countText(own.held, 'lock')],
       ['waited for here', countText(own.waiting, 'caller')],
       ['got', numberText(own.acquired)],

@@ -1,7 +1,7 @@
 /**
  * Starts the page: asks for the workers and for the state of the process, and updates each panel.
  *
- * Promise: the two requests are independent, so a slow store never delays what the process knows
+ * Guarantee: the two requests are independent, so a slow store never delays what the process knows
  * itself. Data of one generator is never shown under the name of another.
  */
 import type {

@@ -2,7 +2,7 @@
  * A card for each process that answers this page, with lease, rates and renewals. Behind a load
  * balancer a different one may answer each time.
  *
- * Promise: a rate is computed from two answers of one process, by its clock; old answers are shown
+ * Guarantee: a rate is computed from two answers of one process, by its clock; old answers are shown
  * as old, and no process is shown as healthy without a recent answer.
  */
 import type {
@@ -41,12 +41,12 @@ export const healthText = ({ health }: GeneratorView): string => HEALTH_WORDS[he
 export class ProcessCards {
   private readonly cards = new Map<string, ProcessCard>();
 
-  constructor(private readonly place: HTMLElement) {}
+  constructor(private readonly location: HTMLElement) {}
 
   show({ instance, host, pid }: StateAnswer, generator: GeneratorView, nowMs: number): void {
     const card = this.cards.get(instance) ?? new ProcessCard(`${host} · pid ${pid}`);
     this.cards.set(instance, card);
-    if (card.root.parentElement === null) this.place.append(card.root);
+    if (card.root.parentElement === null) this.location.append(card.root);
     card.show(generator, nowMs);
     this.age(nowMs);
   }
@@ -82,7 +82,7 @@ export class ProcessCards {
 
   clear(): void {
     this.cards.clear();
-    this.place.replaceChildren();
+    this.location.replaceChildren();
   }
 }
 
@@ -124,7 +124,7 @@ class ProcessCard {
     this.health = health;
     setText(this.reason, reason ?? '');
     setHidden(this.reason, reason === undefined);
-    this.showLeft(lease?.remainingMs ?? hand?.inHandMs);
+    this.showLeft(lease?.remainingMs ?? hand?.bufferedMs);
     this.showRate(counts);
     const rate = this.rates.at(-1);
     const terms = [
@@ -175,7 +175,7 @@ class ProcessCard {
 /*
  * What the card of a process says of its lease, or of the ids it has in hand, and of its counts.
  *
- * Promise: a term that has no value is left out, so nothing on the page is `undefined`.
+ * Guarantee: a term that has no value is left out, so nothing on the page is `undefined`.
  */
 
 function leaseTerms(
@@ -196,14 +196,14 @@ function leaseTerms(
   return renewals === undefined ? terms : [...terms, ...callTerms(renewals, 'renewals', 'renewed')];
 }
 
-function handTerms(hand: HandView, place: string): [string, string][] {
-  const { state, inHand, step, calls } = hand;
+function handTerms(hand: HandView, location: string): [string, string][] {
+  const { state, buffered, step, calls } = hand;
   const taken: [string, string][] = [
-    ['in hand', `${numberText(inHand)}${handLastsText(hand)}`],
+    ['in hand', `${numberText(buffered)}${handLastsText(hand)}`],
     ['requested per call', numberText(step ?? 0)],
   ];
   return [
-    ['ids from', place],
+    ['ids from', location],
     ['state', state],
     ...(step === undefined ? [] : taken),
     ...callTerms(calls, 'store answers', 'taken'),
@@ -211,9 +211,9 @@ function handTerms(hand: HandView, place: string): [string, string][] {
 }
 
 /** Numbers last until they are used up; ids taken ahead of need grow old before that. */
-function handLastsText({ kind, inHand, inHandMs }: HandView): string {
-  if (inHandMs === undefined || inHand === 0) return '';
-  const span = spanText(inHandMs);
+function handLastsText({ kind, buffered, bufferedMs }: HandView): string {
+  if (bufferedMs === undefined || buffered === 0) return '';
+  const span = spanText(bufferedMs);
   return kind === 'counted' ? `, usable for ${span}` : `, ${span} at the current rate`;
 }
 

@@ -1,7 +1,7 @@
 /**
  * A map with a cell for each worker id, or for several if there are very many.
  *
- * Promise: states differ by shape, not only by colour. Everything it shows is also in the table and
+ * Guarantee: states differ by shape, not only by colour. Everything it shows is also in the table and
  * the legend.
  */
 import {
@@ -38,8 +38,8 @@ export class WorkerMap {
   private cells: { readonly rect: SVGElement; readonly title: SVGElement }[] = [];
   private drawnFor = '';
 
-  constructor(place: HTMLElement) {
-    place.append(this.root);
+  constructor(location: HTMLElement) {
+    location.append(this.root);
   }
 
   show(generator: LeasedGeneratorView, workers: readonly WorkerView[], isOwn: IsOwn): void {
@@ -136,7 +136,7 @@ function titleOf(
 /*
  * A table of who holds which worker id, which can be searched and sorted.
  *
- * Promise: a row stays the same element while its holder is listed; only changes are written, and
+ * Guarantee: a row stays the same element while its holder is listed; only changes are written, and
  * only rows in the wrong place are moved.
  */
 
@@ -197,12 +197,12 @@ export class WorkerTable {
   private sortedAt = 0;
   private isDescending = false;
 
-  constructor(place: HTMLElement, filter: HTMLInputElement) {
+  constructor(location: HTMLElement, filter: HTMLInputElement) {
     this.heads = COLUMNS.map(({ title }, at) => this.head(title, at));
     const line = element('tr', { role: 'row' }, ...this.heads);
     const head = element('thead', { role: 'rowgroup' }, line);
     const caption = element('caption', { class: 'unseen' }, 'Who holds which worker id');
-    place.append(element('table', { role: 'table' }, caption, head, this.body), this.nothing);
+    location.append(element('table', { role: 'table' }, caption, head, this.body), this.nothing);
     filter.addEventListener('input', () => {
       this.wanted = filter.value.trim().toLowerCase();
       this.render();
@@ -323,7 +323,7 @@ export function ownWorkers(
 /*
  * Static worker ids; each process knows only its own.
  *
- * Promise: behind a load balancer the list has every process that answered within a minute, so a
+ * Guarantee: behind a load balancer the list has every process that answered within a minute, so a
  * number given to two of them appears twice.
  */
 

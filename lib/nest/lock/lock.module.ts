@@ -43,9 +43,9 @@ export class LockLifecycle
 
   constructor(
     readonly locks: DistributedLock,
-    private readonly surroundings: LockSurroundings,
+    private readonly environment: LockSurroundings,
   ) {
-    startFirstEndLast(surroundings.modules, LOCK_LIFECYCLE);
+    startFirstEndLast(environment.modules, LOCK_LIFECYCLE);
   }
 
   onModuleInit(): void {
@@ -70,7 +70,7 @@ export class LockLifecycle
   }
 
   private faults(): string[] {
-    const { discovery, scanner } = this.surroundings;
+    const { discovery, scanner } = this.environment;
     const classes = [...discovery.getProviders(), ...discovery.getControllers()]
       .map(({ metatype }) => metatype)
       .filter((type) => typeof type === 'function' && type.prototype !== undefined);
@@ -191,7 +191,7 @@ export class LockModule extends ConfigurableModuleClass {}
 /*
  * The options of LockModule, and the locks that they name.
  *
- * Promise: what is given as a store is never printed; URLs and clients hold passwords.
+ * Guarantee: what is given as a store is never printed; URLs and clients hold passwords.
  */
 
 /** Options of LockModule. */

@@ -1,7 +1,7 @@
 /**
  * `@Locked()`: a method of a provider or a controller that runs under a lock.
  *
- * Promise: it stands above or below any other decorator of the method; the locks are those of the
+ * Guarantee: it stands above or below any other decorator of the method; the locks are those of the
  * application that made the object, whatever its scope.
  */
 import { Inject } from '@nestjs/common';
@@ -9,7 +9,7 @@ import { SnowflakeError } from '../../errors.js';
 import { DistributedLock } from '../../lock/distributed-lock.js';
 import { HOLD_OPTIONS, type HoldOptions } from '../../lock/lock-options.js';
 import { nameFaults, unknownNames } from '../../options.js';
-import { shown } from '../../messages.js';
+import { format } from '../../messages.js';
 
 /** Options of `@Locked()`. */
 export interface LockedOptions extends Omit<HoldOptions, 'signal'> {
@@ -101,7 +101,7 @@ function checkedKey(key: unknown, name: string | symbol): string {
   throw new SnowflakeError(
     'ARGUMENT_INVALID',
     faults[0] === undefined
-      ? `The key of @Locked on ${String(name)} is ${shown(key)}: part of it is missing, and ` +
+      ? `The key of @Locked on ${String(name)} is ${format(key)}: part of it is missing, and ` +
           'everybody without it would wait for each other. Nothing was done. Check the ' +
           'arguments, or make it by lockKey, which checks its parts and takes any word.'
       : `The key of @Locked on ${String(name)} cannot be used. ${faults[0]} Nothing was done. ` +
@@ -125,7 +125,7 @@ export function lockedFaults({ key, options }: LockedMark, where: string): strin
     ...unknownNames(options, known, '@Locked'),
     ...(onHeld === 'throw' || onHeld === 'skip'
       ? []
-      : [`Expected \`onHeld\` to be 'throw' or 'skip', got ${shown(onHeld)}.`]),
+      : [`Expected \`onHeld\` to be 'throw' or 'skip', got ${format(onHeld)}.`]),
     ...(typeof key === 'function' ? [] : nameFaults('key', key)),
   ];
   return faults.map((fault) => `@Locked on ${where}: ${fault}`);

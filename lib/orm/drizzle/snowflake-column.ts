@@ -1,7 +1,7 @@
 /**
  * What `customType()` of Drizzle takes: the type of a column of ids, and the way to it and back.
  *
- * Promise: the digits are the same in the application and in the database, or a SnowflakeError says
+ * Guarantee: the digits are the same in the application and in the database, or a SnowflakeError says
  * why they are not. Drizzle is known by the shape of `customType()`, which all dialects share.
  */
 import { isDecimalId } from '../../core/text/decimal.js';

@@ -1,11 +1,11 @@
 /**
  * The client extension that fills ids in before Prisma makes a query.
  *
- * Promise: every new row in the arguments has its ids, or the call fails. Prisma itself is known by
+ * Guarantee: every new row in the arguments has its ids, or the call fails. Prisma itself is known by
  * its shape, so that one build serves all its majors.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shown } from '../../messages.js';
+import { format } from '../../messages.js';
 import { currentIdMaker } from '../../nest/id-maker.js';
 import { refuse, unknownNames } from '../../options.js';
 
@@ -68,7 +68,7 @@ export function snowflakeIds(options: SnowflakeIdsOptions = {}): SnowflakeIdsExt
  * Finds the new rows in the arguments of a query, and gives them ids.
  *
  * Prisma's hooks see a query once, with all rows nested in it, so the arguments are walked through.
- * Promise: what was passed in is copied where it changes, and what is not understood is left to
+ * Guarantee: what was passed in is copied where it changes, and what is not understood is left to
  * Prisma, which refuses it.
  */
 
@@ -187,7 +187,7 @@ function refuseInexact(field: string, value: number): void {
   if (Number.isSafeInteger(value)) return;
   throw new SnowflakeError(
     'ID_INVALID',
-    `Expected the id in \`${field}\` as bigint or text, got ${shown(value)}, which has lost ` +
+    `Expected the id in \`${field}\` as bigint or text, got ${format(value)}, which has lost ` +
       'digits. Nothing was sent to the database. Keep ids as bigint or text, in JSON as text.',
     { details: { field, value } },
   );

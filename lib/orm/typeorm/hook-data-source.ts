@@ -1,7 +1,7 @@
 /**
  * Adds the subscriber that makes ids to DataSources.
  *
- * Promise: a DataSource has it once, however often it is hooked, before or after `initialize()`.
+ * Guarantee: a DataSource has it once, however often it is hooked, before or after `initialize()`.
  * Those that Nest provides are hooked by SnowflakeModule, before other modules' `onModuleInit`.
  */
 import {
@@ -87,7 +87,7 @@ function refuseWaiting({ isInitialized, entityMetadatas }: DataSource): void {
 /*
  * Fills the ids of everything that a DataSource inserts, except where TypeORM calls no listeners.
  *
- * Promise: plain objects, which no entity listener sees, also have their ids before TypeORM
+ * Guarantee: plain objects, which no entity listener sees, also have their ids before TypeORM
  * computes foreign keys from them.
  */
 

@@ -2,12 +2,12 @@
  * Which columns are filled with ids: those that `@SnowflakeId()` recorded, found again from
  * TypeORM's metadata.
  *
- * Promise: a column is found by the class that was decorated, so base classes, single-table
+ * Guarantee: a column is found by the class that was decorated, so base classes, single-table
  * children and embedded classes work, and junction tables and foreign keys are left alone.
  */
 import { InstanceChecker, type EntityMetadata, type ValueTransformer } from 'typeorm';
 import { SnowflakeError } from '../../errors.js';
-import { shown } from '../../messages.js';
+import { format } from '../../messages.js';
 import { currentIdMaker } from '../../nest/id-maker.js';
 import { processWide } from '../../process-wide.js';
 import { exactText, refusedReading, textToSend } from '../exact-text.js';
@@ -74,7 +74,7 @@ export function idForInsert(value: unknown, generator: string | undefined): unkn
 function isNumber(value: number): SnowflakeError {
   return new SnowflakeError(
     'ID_INVALID',
-    `Expected the id of a new row as text, got ${shown(value)}. Nothing was sent to the ` +
+    `Expected the id of a new row as text, got ${format(value)}. Nothing was sent to the ` +
       `database. Ids are strings: TypeORM compares the id with the text it reads, and would take ` +
       `an existing row for a new one. Write '${value}', or leave it out for a new id.`,
     { details: { value } },
@@ -84,7 +84,7 @@ function isNumber(value: number): SnowflakeError {
 /*
  * Converts an id between an entity, where it is always decimal text, and the database.
  *
- * Promise: the digits are the same on both sides, or a SnowflakeError says why they are not.
+ * Guarantee: the digits are the same on both sides, or a SnowflakeError says why they are not.
  */
 
 const ADVICE =

@@ -2,13 +2,13 @@
  * `@SnowflakeId()`: declares the column and a listener that gives instances of the class their id.
  * Plain objects have no listeners; the subscriber fills those.
  *
- * Promise: loading an entity needs neither database nor application; the id is made when the row is
+ * Guarantee: loading an entity needs neither database nor application; the id is made when the row is
  * inserted.
  */
 import { BeforeInsert, Column, type ColumnOptions } from 'typeorm';
 import type { SnowflakeId as IdOf } from '../../core/text/text-form.js';
 import { SnowflakeError } from '../../errors.js';
-import { shown } from '../../messages.js';
+import { format } from '../../messages.js';
 import { addIntegration } from '../../nest/generator-run.js';
 import { nearest } from '../../options.js';
 import { hookDataSources } from './hook-data-source.js';
@@ -163,5 +163,5 @@ function nameFault(column: ColumnOptions): string | undefined {
 
 function typeFault(type: unknown): string | undefined {
   if (type === 'bigint' || type === 'varchar') return undefined;
-  return `Expected \`type\` to be 'bigint' or 'varchar', got ${shown(type)}.`;
+  return `Expected \`type\` to be 'bigint' or 'varchar', got ${format(type)}.`;
 }

@@ -1,7 +1,7 @@
 /**
  * What the gateway answers, checked before anybody believes it.
  *
- * Promise: an answer that lacks what etcd always sends is a fault with words, whatever sent it:
+ * Guarantee: an answer that lacks what etcd always sends is a fault with words, whatever sent it:
  * a page of a proxy, another server, half of a body.
  */
 import type { HttpAnswer } from './http-request.js';

@@ -1,7 +1,7 @@
 /**
  * Asks the members of one etcd, over connections that stay open, as a user where one is given.
  *
- * Promise: a question that changes nothing goes on to the next member where one does not answer;
+ * Guarantee: a question that changes nothing goes on to the next member where one does not answer;
  * one that writes is sent once, so that whoever asks knows that its answer may be lost. Only
  * where etcd says that it did not look at it, since the login had expired, is it sent again.
  * Nothing outlives close().
@@ -12,7 +12,7 @@ import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { systemTimers, type Timers } from '../../time/timers.js';
 import { readAnswer, type EtcdAnswer } from './etcd-answer.js';
 import { etcdError, isOfMember } from './etcd-errors.js';
-import type { EtcdSettings } from './etcd-settings.js';
+import type { EtcdSettings } from './etcd-options.js';
 import { agentFor, endIdle, post } from './http-request.js';
 
 interface EtcdQuestion {

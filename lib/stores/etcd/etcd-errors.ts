@@ -1,7 +1,7 @@
 /**
  * Whatever a call to etcd fails with, as one of our errors.
  *
- * Promise: neither the message nor the cause holds a password or a token, whoever repeats them.
+ * Guarantee: neither the message nor the cause holds a password or a token, whoever repeats them.
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { plainCause, printable, withoutSecrets } from '../../messages.js';
@@ -50,7 +50,7 @@ export function isOfMember({ details }: SnowflakeError): boolean {
 /**
  * What etcd, its gateway and the way to it say when they refuse, and what to do.
  *
- * Promise: what only waiting can cure is retryable, what a person must cure is not. The first line
+ * Guarantee: what only waiting can cure is retryable, what a person must cure is not. The first line
  * that fits counts. `details.refusal` names it.
  */
 interface Refusal {

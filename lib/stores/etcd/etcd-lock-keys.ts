@@ -1,7 +1,7 @@
 /**
  * The keys of locks in etcd, and what stands in them.
  *
- * Promise: what was written is read back as it was; what somebody else spoilt is refused, never
+ * Guarantee: what was written is read back as it was; what somebody else spoilt is refused, never
  * taken for a lock that nobody holds.
  */
 import type { SnowflakeError } from '../../errors.js';
@@ -116,7 +116,7 @@ function unreadable(version: unknown): SnowflakeError {
  * Leases of etcd: what is attached to one is deleted when it ends, by the steady clock of the
  * leader, and never earlier because another member leads.
  *
- * Promise: a lease lasts at least as long as was asked for, from when etcd granted it. None is ever
+ * Guarantee: a lease lasts at least as long as was asked for, from when etcd granted it. None is ever
  * kept alive: a leader that was replaced and does not know it may say that it did.
  */
 

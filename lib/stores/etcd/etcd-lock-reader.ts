@@ -2,7 +2,7 @@
  * Reads a lock with all that it rests on, at one revision, from a run of etcd that was examined. It
  * is in one file, since a run begins by what was read.
  *
- * Promise: where etcd may have forgotten anything, a new run begins before anybody goes on: nothing
+ * Guarantee: where etcd may have forgotten anything, a new run begins before anybody goes on: nothing
  * is granted in it until whatever was forgotten has ended, and its tokens are higher than all. Who
  * holds a lock that stands there keeps it through an election, and loses it with what was lost.
  */
@@ -25,7 +25,7 @@ import {
 } from './etcd-lock-keys.js';
 import { EtcdMembers } from './etcd-members.js';
 import { foundBy, get, keyValueIn, toBase64, type KeyValue } from './etcd-rows.js';
-import { EtcdWitness, runText, type Fate, type Mark } from './etcd-witness.js';
+import { RestoreDetector, runText, type Fate, type Mark } from './restore-detector.js';
 
 /** A key that is held by a lease. */
 interface Leased {
@@ -69,7 +69,7 @@ export class EtcdLockReader {
   readonly #leases: EtcdLeases;
   readonly #lossWindowMs: number;
   readonly #members: EtcdMembers;
-  readonly #witness = new EtcdWitness();
+  readonly #witness = new RestoreDetector();
 
   constructor(parts: {
     readonly client: EtcdClient;

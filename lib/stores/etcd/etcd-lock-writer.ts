@@ -1,7 +1,7 @@
 /**
  * What is written of locks in etcd: each a transaction that compares all it rests on.
  *
- * Promise: nothing counts as written in a run of etcd that may have forgotten it. A lease that
+ * Guarantee: nothing counts as written in a run of etcd that may have forgotten it. A lease that
  * holds nothing is given back.
  */
 import { isSnowflakeError } from '../../errors.js';
@@ -22,7 +22,7 @@ import {
 } from './etcd-lock-keys.js';
 import type { EtcdLockReader, FoundLock, Known } from './etcd-lock-reader.js';
 import { isUnchanged } from './etcd-rows.js';
-import { RUN_ENDED } from './etcd-witness.js';
+import { RUN_ENDED } from './restore-detector.js';
 
 interface WriterParts {
   readonly client: EtcdClient;

@@ -17,7 +17,7 @@ import {
   type LockStore,
   type ReleaseRequest,
 } from '../../lock/lock-store.js';
-import { RowTurns } from '../../rows/row-turns.js';
+import { CasRetry } from '../../rows/cas-retry.js';
 import { EtcdClient } from './etcd-client.js';
 import { EtcdLeases, LockKeys, type EtcdLockHeader } from './etcd-lock-keys.js';
 import {
@@ -29,7 +29,7 @@ import {
 } from './etcd-lock-reader.js';
 import { EtcdLockWriter } from './etcd-lock-writer.js';
 import { EtcdMembers } from './etcd-members.js';
-import { optionsOfUrl, settingsOf } from './etcd-settings.js';
+import { optionsOfUrl, settingsOf } from './etcd-options.js';
 import type { EtcdSupportOptions } from './etcd.support.js';
 
 /** As of the support, but that clocks do not matter; or a URL with all of them in it. */
@@ -75,7 +75,7 @@ function locksOf(options: unknown): LockStore {
  * Locks in etcd: a lock is a key that a lease holds, made where there is none; its token is the
  * revision at which it was made.
  *
- * Promise: the contract of LockStore. Who holds a lock is decided by leases, so by no wall clock;
+ * Guarantee: the contract of LockStore. Who holds a lock is decided by leases, so by no wall clock;
  * every grant and every extension is written by a majority, so that no member that was cut off can
  * give one.
  */
@@ -84,14 +84,14 @@ function locksOf(options: unknown): LockStore {
 type Attempt<T> = Promise<{ readonly answer: T } | undefined>;
 
 class EtcdLocks implements LockStore {
-  readonly place: string;
+  readonly location: string;
   readonly lossWindowMs: number;
   readonly #client: EtcdClient;
   readonly #keys: LockKeys;
   readonly #leases: EtcdLeases;
   readonly #reader: EtcdLockReader;
   readonly #writer: EtcdLockWriter;
-  readonly #turns: RowTurns;
+  readonly #turns: CasRetry;
 
   constructor(client: EtcdClient, namespace: string, lossWindowMs: number) {
     const keys = new LockKeys(namespace);
@@ -102,9 +102,9 @@ class EtcdLocks implements LockStore {
     const parts = { client, keys, leases, lossWindowMs };
     this.#reader = new EtcdLockReader(parts);
     this.#writer = new EtcdLockWriter({ ...parts, reader: this.#reader });
-    this.place = `etcd at ${client.where}, ${keys.prefix}`;
+    this.location = `etcd at ${client.where}, ${keys.prefix}`;
     this.lossWindowMs = lossWindowMs;
-    this.#turns = new RowTurns(this.place);
+    this.#turns = new CasRetry(this.location);
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer> {

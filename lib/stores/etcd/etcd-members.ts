@@ -1,14 +1,14 @@
 /**
  * What each member of etcd says of itself.
  *
- * Promise: what a user may not ask is absent, never guessed.
+ * Guarantee: what a user may not ask is absent, never guessed.
  */
 import { isSnowflakeError } from '../../errors.js';
 import { finding, type Finding } from '../../registry/registry-view.js';
 import { answerHeader, listIn, wholeNumber, type EtcdAnswer } from './etcd-answer.js';
 import type { EtcdClient } from './etcd-client.js';
-import type { EtcdSettings } from './etcd-settings.js';
-import type { MemberStatus } from './etcd-witness.js';
+import type { EtcdSettings } from './etcd-options.js';
+import type { MemberStatus } from './restore-detector.js';
 
 /** Some hours of 1024 holders: nobody needs a history as long. */
 const HISTORY_REVISIONS = 2_000_000;

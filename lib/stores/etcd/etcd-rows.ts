@@ -1,7 +1,7 @@
 /**
  * The keys of a registry in etcd, and its rows as their values.
  *
- * Promise: what was written is read back as it was. Of a row that somebody else spoilt nothing is
+ * Guarantee: what was written is read back as it was. Of a row that somebody else spoilt nothing is
  * believed but that its worker id may be in use for ever.
  */
 import {
@@ -101,7 +101,7 @@ function ceilingIn(clock: KeyValue | undefined): number | undefined {
 }
 
 /** Three lines: ceiling, token, all the rest. */
-export function rowText({ ceilingMs, token, text }: RegistryRow): string {
+export function encodeRow({ ceilingMs, token, text }: RegistryRow): string {
   return [ceilingText(ceilingMs), token === undefined ? '' : JSON.stringify(token), text].join(
     '\n',
   );
@@ -120,7 +120,7 @@ export function isLeased({ value }: KeyValue): boolean {
 const CEILING = /^\d{16}$/;
 const ROW = /^(\d{16})\n(".*")?\n(.*)$/s;
 
-export function rowIn({ value, version }: KeyValue, workerId: number): StoredRow {
+export function parseRow({ value, version }: KeyValue, workerId: number): StoredRow {
   const [isWhole, digits, quotedToken, text = ''] = ROW.exec(value) ?? [];
   if (isWhole === undefined) return { workerId, ceilingMs: LAST_MS, text: '{}', version };
   const token = quotedToken === undefined ? undefined : tokenIn(quotedToken);
@@ -153,7 +153,7 @@ const fromBase64 = (text: string): string => Buffer.from(text, 'base64').toStrin
 /*
  * The transactions of a registry, as the gateway wants them, and what they answer.
  *
- * Promise: a transaction is one atomic step at one revision; an answer that does not fit what was
+ * Guarantee: a transaction is one atomic step at one revision; an answer that does not fit what was
  * asked is a fault, never an empty registry.
  */
 
@@ -227,7 +227,7 @@ export function writing(keys: RegistryKeys, write: SliceWrite): object {
     compare: [...headerIsAsRead(keys, write), ...rowsAreAsRead(keys, write)],
     success: [
       ...headerPuts(keys, write),
-      ...rows.map(({ row }) => put(keys.row(row.workerId), rowText(row))),
+      ...rows.map(({ row }) => put(keys.row(row.workerId), encodeRow(row))),
       ...rows.flatMap(({ row: { token, workerId } }) =>
         token === undefined ? [] : [namedOnce(keys.token(token), String(workerId))],
       ),

@@ -1,7 +1,7 @@
 /**
  * A registry in etcd as rows with compare-and-swap: each read and each write is one transaction.
  *
- * Promise: time is the Date of the member that answered, never that of this process. A slice is
+ * Guarantee: time is the Date of the member that answered, never that of this process. A slice is
  * read in a run of etcd that was examined, and nothing counts as written that a run may have
  * forgotten. No lease of etcd is taken: who holds a worker id is told by its ceiling.
  */
@@ -30,8 +30,14 @@ import {
   type KeyValue,
   type RegistryKeys,
 } from './etcd-rows.js';
-import type { EtcdSettings } from './etcd-settings.js';
-import { EtcdWitness, RUN_ENDED, runText, type Mark, type Sight } from './etcd-witness.js';
+import type { EtcdSettings } from './etcd-options.js';
+import {
+  RestoreDetector,
+  RUN_ENDED,
+  runText,
+  type Mark,
+  type Observation,
+} from './restore-detector.js';
 
 /** Each time the registry has just been created or a loss was noted, by us or by somebody else. */
 const READ_COUNT = 10;
@@ -39,14 +45,14 @@ const READ_COUNT = 10;
 const ROW_COUNT_MAX = 60;
 
 export class EtcdStore implements SliceStore {
-  readonly place: string;
+  readonly location: string;
   readonly lossWindowMs: number;
   readonly clock: ClockPolicy;
   readonly #client: EtcdClient;
   readonly #keys: rows.RegistryKeys;
   readonly #members: EtcdMembers;
   readonly #reader: EtcdReader;
-  readonly #witness = new EtcdWitness();
+  readonly #witness = new RestoreDetector();
   readonly #settings: EtcdSettings;
 
   constructor(settings: EtcdSettings, client: EtcdClient) {
@@ -56,7 +62,7 @@ export class EtcdStore implements SliceStore {
     this.#keys = new rows.RegistryKeys(namespace);
     this.#members = new EtcdMembers(client);
     this.#reader = new EtcdReader(client, this.#keys, () => this.#witness.mark());
-    this.place = `etcd at ${client.where}, ${this.#keys.prefix}`;
+    this.location = `etcd at ${client.where}, ${this.#keys.prefix}`;
     this.lossWindowMs = failoverWindowMs + wholeSeconds(clockDifferenceMs);
     this.clock = clockOfMembers(clockDifferenceMs);
   }
@@ -83,7 +89,7 @@ export class EtcdStore implements SliceStore {
         await this.#beginRun(kept?.server, found);
         continue;
       }
-      const stored = lists.flat().map((row) => this.#rowIn(row));
+      const stored = lists.flat().map((row) => this.#parseRow(row));
       const { timeMs, resolutionMs } = found.answer;
       return {
         timeMs,
@@ -94,7 +100,7 @@ export class EtcdStore implements SliceStore {
     }
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
-      `The registry at ${this.place} was in a different etcd each time it was read. It will be ` +
+      `The registry at ${this.location} was in a different etcd each time it was read. It will be ` +
         `asked again.`,
     );
   }
@@ -102,7 +108,7 @@ export class EtcdStore implements SliceStore {
   async readAll(countMax?: number): Promise<RegistrySlice> {
     const { timeMs, revision, header, clock, values } = await this.#reader.all(countMax);
     const { server, row } = (header && rows.headerIn(header, clock, revision)) ?? { server: '' };
-    const stored = values.map((value) => this.#rowIn(value));
+    const stored = values.map((value) => this.#parseRow(value));
     return { timeMs, server, rows: row ? [row, ...stored] : stored };
   }
 
@@ -141,13 +147,13 @@ export class EtcdStore implements SliceStore {
     return this.#client.close();
   }
 
-  #rowIn(value: rows.KeyValue): StoredRow {
-    return rows.rowIn(value, this.#keys.workerIdOf(value.key));
+  #parseRow(value: rows.KeyValue): StoredRow {
+    return rows.parseRow(value, this.#keys.workerIdOf(value.key));
   }
 
   /** Whether nothing was forgotten in the run that the registry names. */
   async #isSame({ answer, header, mark }: Omit<Found, 'lists'>, server: string): Promise<boolean> {
-    const sight: Sight = { socket: answer.socket, header, mark, server };
+    const sight: Observation = { socket: answer.socket, header, mark, server };
     if (this.#witness.isBelieved(sight)) return true;
     const status = await this.#members.status(answer.endpoint, header.memberId);
     return this.#witness.examine(sight, status) === 'same';
@@ -183,7 +189,7 @@ export class EtcdStore implements SliceStore {
     const kept = new Set(written.map(({ row }) => row.token));
     const gone = replaced
       .filter(({ key }) => key.startsWith(this.#keys.rows.from))
-      .map((value) => this.#rowIn(value))
+      .map((value) => this.#parseRow(value))
       .filter(({ token }) => token !== undefined && !kept.has(token));
     if (gone.length === 0) return;
     const success = gone.map(({ token }) => ({
@@ -199,7 +205,7 @@ export class EtcdStore implements SliceStore {
 /*
  * Reads the keys of a registry, all that belongs together at one revision.
  *
- * Promise: changes nothing, and takes no answer for what it is not.
+ * Guarantee: changes nothing, and takes no answer for what it is not.
  */
 
 const PAGE_ROWS = 1000;
@@ -278,7 +284,7 @@ class EtcdReader {
 /*
  * The clock of a registry in etcd, whose members each tell their own time, in whole seconds.
  *
- * Promise: it never goes back, and members whose clocks differ do not drive it ahead; a clock that
+ * Guarantee: it never goes back, and members whose clocks differ do not drive it ahead; a clock that
  * was set back by more than they may differ is absorbed at half speed, so that leases go on.
  */
 

@@ -1,13 +1,13 @@
 /**
  * Worker ids leased from a registry in etcd.
  *
- * Promise: the contract of a support in full, over the JSON gateway of etcd and without a client
+ * Guarantee: the contract of a support in full, over the JSON gateway of etcd and without a client
  * of another maker. Connections are ours, and closed by us.
  */
 import { RegistrySupport, SliceInspector } from '../../registry/registry-support.js';
 import type { RegistryInspector } from '../../registry/registry-view.js';
 import { EtcdClient } from './etcd-client.js';
-import { optionsOfUrl, settingsOf } from './etcd-settings.js';
+import { optionsOfUrl, settingsOf } from './etcd-options.js';
 import { EtcdStore } from './etcd-store.js';
 import type { EtcdTls } from './http-request.js';
 
@@ -66,7 +66,7 @@ function etcdStore(options: unknown): EtcdStore {
 /*
  * A registry in etcd, opened for an operator by its URL.
  *
- * Promise: read() and findings() change nothing.
+ * Guarantee: read() and findings() change nothing.
  */
 
 /** @throws SnowflakeError CONFIG_INVALID */

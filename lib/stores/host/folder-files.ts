@@ -5,7 +5,7 @@
  *     at-<before>-<id>           an empty file, renamed with every step: its name is the pointer
  *     state-<before>-<id>.json   the value, written whole and flushed before it is pointed at
  *
- * Promise: rename(2) finds its source once, so that of all who saw one value a single one replaces
+ * Guarantee: rename(2) finds its source once, so that of all who saw one value a single one replaces
  * it, and a killed process leaves nothing but a file that nobody points at.
  */
 import { randomBytes } from 'node:crypto';
@@ -23,7 +23,7 @@ import {
 } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
-import { errorText, shownName } from '../../messages.js';
+import { errorText, formatName } from '../../messages.js';
 
 export interface FolderValue {
   readonly text: string;
@@ -137,7 +137,7 @@ export class FolderFiles {
     if (first === undefined || [first, ...more].some(isOurs)) return;
     const others = more.length === 0 ? '' : ` and ${more.length} more`;
     const reason =
-      `it holds ${shownName(first)}${others}, which is not of a registry. Name a folder of its ` +
+      `it holds ${formatName(first)}${others}, which is not of a registry. Name a folder of its ` +
       `own, or remove it.`;
     throw notMade(this.folder, reason);
   }
@@ -234,7 +234,7 @@ async function flushed(folder: string): Promise<void> {
 /*
  * What a folder lies on: which run of the host, and which kind of file system.
  *
- * Promise: a network is named only where the system says so; what nobody can say is left open.
+ * Guarantee: a network is named only where the system says so; what nobody can say is left open.
  */
 
 /** Of statfs(2) on Linux. */
@@ -298,7 +298,7 @@ export async function bootOf(): Promise<string> {
 /*
  * What is said where a folder cannot be read or written: what happened, and what to do.
  *
- * Promise: each is a STORE_UNAVAILABLE that is tried again, since a full disk is emptied and a
+ * Guarantee: each is a STORE_UNAVAILABLE that is tried again, since a full disk is emptied and a
  * folder restored; only what no time cures is not.
  */
 

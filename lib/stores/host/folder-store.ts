@@ -1,7 +1,7 @@
 /**
  * A registry in a folder on a local disk, for the processes of one host.
  *
- * Promise: what was answered is flushed to the disk before. Nothing is locked, so that a killed
+ * Guarantee: what was answered is flushed to the disk before. Nothing is locked, so that a killed
  * process stops nobody. A copy of the folder, and a disk set back by a reboot, are noticed.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
@@ -46,7 +46,7 @@ interface Found {
 }
 
 export class FolderStore implements SliceStore {
-  readonly place: string;
+  readonly location: string;
   /** One disk, one clock. */
   readonly lossWindowMs = 0;
   private readonly files: FolderFiles;
@@ -63,7 +63,7 @@ export class FolderStore implements SliceStore {
     this.now = () => clock.now();
     this.bootOf = parts.bootOf ?? bootOf;
     this.fileSystemOf = parts.fileSystemOf ?? fileSystemOf;
-    this.place = `the folder ${folder}`;
+    this.location = `the folder ${folder}`;
     this.files = new FolderFiles(folder);
   }
 
@@ -200,7 +200,7 @@ function withRows(kept: FolderRows, added: readonly RegistryRow[]): FolderRows {
 /*
  * The rows of a registry as the text of one file, and back.
  *
- * Promise: a text that is not ours, or that a later version wrote, is refused whole.
+ * Guarantee: a text that is not ours, or that a later version wrote, is refused whole.
  */
 
 interface FolderRows {

@@ -1,13 +1,13 @@
 /**
  * Worker ids leased from a folder on this host's disk, by options or by a URL.
  *
- * Promise: a namespace leads to no folder outside the one that was named.
+ * Guarantee: a namespace leads to no folder outside the one that was named.
  */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../core/clock.js';
 import { SnowflakeError } from '../../errors.js';
-import { shown, shownShort, shownUrl } from '../../messages.js';
+import { format, formatShort, formatUrl } from '../../messages.js';
 import { methodFaults, refuse, unknownNames } from '../../options.js';
 import { RegistrySupport, SliceInspector } from '../../registry/registry-support.js';
 import { kindOf, oddityOf } from '../../url-schemes.js';
@@ -59,13 +59,13 @@ function storeOf(options: FolderSupportOptions): FolderStore {
   const { folder, namespace = 'default', clock } = options;
   if (clock !== undefined) faults.push(...methodFaults('clock', clock, ['now']));
   if (typeof folder !== 'string' || /\p{Cc}|:\/\//u.test(folder) || oddityOf(folder)) {
-    const got = typeof folder === 'string' ? shownUrl(folder) : shown(folder);
+    const got = typeof folder === 'string' ? formatUrl(folder) : format(folder);
     faults.push(`Expected \`folder\` to be the path of a folder, got ${got}.`);
   }
   if (typeof namespace !== 'string' || !NAMESPACE.test(namespace)) {
     faults.push(
       `Expected \`namespace\` to be 1 to 128 letters, digits, dots, dashes and underscores, a ` +
-        `letter or digit first, got ${shownShort(namespace)}.`,
+        `letter or digit first, got ${formatShort(namespace)}.`,
     );
   }
   refuse(faults);
@@ -80,7 +80,7 @@ function optionsOf(url: string): FolderSupportOptions {
   if (kindOf(url) !== 'file' || path === '' || !isKnown) {
     throw invalid(
       `The support URL cannot be used: expected file:, the path of a folder and nothing else but ` +
-        `?namespace=... It was ${shownUrl(url)}.`,
+        `?namespace=... It was ${formatUrl(url)}.`,
     );
   }
   const [[, namespace] = []] = pairs;
@@ -94,7 +94,7 @@ function pathOf(path: string, url: string): string {
     throw invalid(
       `The support URL cannot be used: its path is on another host, or its % signs are not valid ` +
         `escapes. Write file:./var/snowflake or file:///var/lib/snowflake. It was ` +
-        `${shownUrl(url)}.`,
+        `${formatUrl(url)}.`,
     );
   }
 }

@@ -2,7 +2,7 @@
  * A worker id from the host's name, as a StatefulSet of Kubernetes numbers its pods: `shop-3`.
  *
  * Without a registry nothing is checked across hosts.
- * Promise: a name that carries a number by chance, as those of a Deployment, a DaemonSet or a cloud
+ * Guarantee: a name that carries a number by chance, as those of a Deployment, a DaemonSet or a cloud
  * machine do, is refused and never read as one.
  */
 import { hostname as nameOfThisHost, networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
@@ -15,7 +15,7 @@ import type {
   WorkerRecord,
 } from '../../lease/distributed-support.js';
 import { StaticSupport } from '../../lease/static.support.js';
-import { shown } from '../../messages.js';
+import { format } from '../../messages.js';
 import { refuse, unknownNames, wholeFaults } from '../../options.js';
 
 /** What Kubernetes makes random names of: no vowel, and none of 0, 1 and 3. */
@@ -110,7 +110,7 @@ class OrdinalSupport implements IDistributedSupport {
     this.workerId = faultOf(hostname) === undefined ? ordinalOf(hostname) : undefined;
   }
 
-  get place(): string {
+  get location(): string {
     return `the host name ${JSON.stringify(this.hostname)}`;
   }
 
@@ -161,7 +161,7 @@ function noOrdinal(hostname: string): SnowflakeError {
 /*
  * A number from the address of this host in its private network, as Sonyflake takes its machine id.
  *
- * Promise: never one of several by chance, and none of a host without a private address: both are
+ * Guarantee: never one of several by chance, and none of a host without a private address: both are
  * refused, and the message names what was found.
  */
 
@@ -209,7 +209,7 @@ export function privateAddress(options: PrivateAddressOptions = {}): () => numbe
   const { bits = 16, interface: name, interfaces = {} } = options;
   faults.push(...wholeFaults('bits', bits, [1, BITS_MAX]));
   if (name !== undefined && (typeof name !== 'string' || name === '')) {
-    faults.push(`Expected \`interface\` to be the name of one, such as eth0, got ${shown(name)}.`);
+    faults.push(`Expected \`interface\` to be the name of one, such as eth0, got ${format(name)}.`);
   }
   if (Object(interfaces) !== interfaces || !Object.values(interfaces).every(isList)) {
     faults.push('Expected `interfaces` to be what os.networkInterfaces() gives.');
@@ -243,7 +243,7 @@ function numberOf(address: string): number {
 }
 
 function notOne(found: readonly string[], wanted: string | undefined): SnowflakeError {
-  const where = wanted === undefined ? 'This host has' : `The interface ${shown(wanted)} has`;
+  const where = wanted === undefined ? 'This host has' : `The interface ${format(wanted)} has`;
   const message =
     found.length === 0
       ? `${where} no private IPv4 address (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16), so no ` +

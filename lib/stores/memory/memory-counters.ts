@@ -1,7 +1,7 @@
 /**
  * Counters in this process: for tests, and for whoever numbers only what this process knows.
  *
- * Promise: the contract of CounterStore in full, by the reference rules. It is empty at each start,
+ * Guarantee: the contract of CounterStore in full, by the reference rules. It is empty at each start,
  * so that what was counted before must be known from elsewhere.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
@@ -45,7 +45,7 @@ export interface MemoryCountersOptions {
  * ```
  */
 export class MemoryCounters implements CounterStore {
-  readonly place = 'the memory of this process';
+  readonly location = 'the memory of this process';
   readonly lossWindowMs = 0;
   private readonly map = new CounterMap();
   private readonly clock: Clock;

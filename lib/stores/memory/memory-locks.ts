@@ -1,7 +1,7 @@
 /**
  * Locks in this process: for tests, and for whoever has one process only.
  *
- * Promise: the contract of LockStore in full, by the reference rules. It begins with the process,
+ * Guarantee: the contract of LockStore in full, by the reference rules. It begins with the process,
  * so that nothing was forgotten and nobody has to wait.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
@@ -47,7 +47,7 @@ export interface MemoryLocksOptions {
  * ```
  */
 export class MemoryLocks implements LockStore {
-  readonly place = 'the memory of this process';
+  readonly location = 'the memory of this process';
   readonly lossWindowMs = 0;
   private readonly map = new LockMap();
   private readonly clock: Clock;

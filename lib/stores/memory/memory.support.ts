@@ -1,6 +1,6 @@
 /**
  * Worker ids from a registry in this process: for tests, and for several generators of one
- * process. Promise: the contract of IDistributedSupport in full, by the reference registry.
+ * process. Guarantee: the contract of IDistributedSupport in full, by the reference registry.
  * It is empty at each start, so that processes cannot agree by it, and the clock alone keeps the
  * ids of a process apart from those of the one before it.
  */
@@ -55,7 +55,7 @@ export interface MemorySupportOptions {
  * ```
  */
 export class MemorySupport implements IDistributedSupport {
-  readonly place = 'the memory of this process';
+  readonly location = 'the memory of this process';
   readonly lossWindowMs = 0;
   /** Time that somebody sets is a test's: no process goes on in it after this one. */
   readonly isVolatile: boolean;
@@ -211,7 +211,7 @@ function writeSlot(state: RegistryState, { workerId, ceilingMs, holder }: Worker
 /*
  * The registries of this process: one for each namespace, whoever asks for it.
  *
- * Promise: two supports of one namespace cannot lease the same worker id, also where two copies of
+ * Guarantee: two supports of one namespace cannot lease the same worker id, also where two copies of
  * this package are loaded. Only a registry that begins here, with the process, is known to be new.
  */
 

@@ -1,7 +1,7 @@
 /**
  * One client, from its first use to its end, however many use it.
  *
- * Promise: it is built once and connected once, whoever asks first; nothing outlives its end. A
+ * Guarantee: it is built once and connected once, whoever asks first; nothing outlives its end. A
  * connection on which nobody is answered any more is replaced, and TLS that does not come up is
  * told of while it is tried: a port without it says nothing.
  */
@@ -128,7 +128,7 @@ function nextEvent(client: RedisClient): Promise<void> {
 /*
  * The clients of this process that several may use: one for all who name the same Redis.
  *
- * Promise: whoever ends its use ends nothing of another's; the last one ends the client. Neither a
+ * Guarantee: whoever ends its use ends nothing of another's; the last one ends the client. Neither a
  * client nor what it is known by is to be seen, since both hold passwords.
  */
 
@@ -175,7 +175,7 @@ export const sharedClients = processWide('redis-clients', () => new SharedClient
  * Notices that a connection has gone silent: somebody waits on it, and nothing comes.
  *
  * A server that is gone with its machine closes no connection. The kernel repeats what was written,
- * on Linux for some fifteen minutes, and a client without a limit waits as long. Promise: a
+ * on Linux for some fifteen minutes, and a client without a limit waits as long. Guarantee: a
  * connection that answers anybody is left alone.
  */
 
@@ -219,7 +219,7 @@ class Silence {
  * The number of the failover by which Sentinel names the master, which grows with each: a server
  * that was left for another one and is named again shows no other sign of it.
  *
- * Promise: never more than the number at this moment, so that a later failover has a higher one;
+ * Guarantee: never more than the number at this moment, so that a later failover has a higher one;
  * 0 where there is no Sentinel, or none that tells.
  */
 

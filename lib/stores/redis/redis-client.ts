@@ -2,11 +2,11 @@
  * Our client: built from a URL or after the pattern of the application's.
  *
  * Clients are known by shape, so that ioredis itself is only loaded where a URL asks for it.
- * Promise: the application's client is neither used for commands nor closed. Ours stays in
+ * Guarantee: the application's client is neither used for commands nor closed. Ours stays in
  * database 0, where every connection begins; a script chooses its own (see redis-connection).
  */
 import { SnowflakeError } from '../../errors.js';
-import { shown } from '../../messages.js';
+import { format } from '../../messages.js';
 import type { RedisUrl } from './redis-url.js';
 
 export interface RedisClient {
@@ -170,7 +170,7 @@ async function loadIoredis(): Promise<Pick<typeof import('ioredis'), 'Redis' | '
 /*
  * Where a registry lies: server and database, in words, and what must not appear in them.
  *
- * Promise: the database is one that was asked for in the configuration. A client that was switched
+ * Guarantee: the database is one that was asked for in the configuration. A client that was switched
  * to another one while it ran is refused: other processes would not follow.
  */
 
@@ -226,7 +226,9 @@ export function placeOfClient(client: GivenClient): RedisPlace {
 function configuredDatabase(client: GivenClient, asked: unknown): number {
   const db = asked ?? 0;
   if (!Number.isSafeInteger(db) || (db as number) < 0) {
-    throw invalidClient(`its option \`db\` is ${shown(db)}, which is not the number of a database`);
+    throw invalidClient(
+      `its option \`db\` is ${format(db)}, which is not the number of a database`,
+    );
   }
   // Where a client of ioredis stands, also while it connects again.
   const { prevCondition, condition } = client as {
@@ -236,7 +238,7 @@ function configuredDatabase(client: GivenClient, asked: unknown): number {
   const selected = (prevCondition ?? condition)?.select ?? db;
   if (selected !== db) {
     throw invalidClient(
-      `it was configured with database ${db as number} and then switched to ${shown(selected)} ` +
+      `it was configured with database ${db as number} and then switched to ${format(selected)} ` +
         `by select(), which other processes and its own next connection need not follow; write ` +
         `the number as its option \`db\``,
     );
@@ -246,7 +248,7 @@ function configuredDatabase(client: GivenClient, asked: unknown): number {
 
 function refuseClusterDatabase(db: unknown): void {
   if (db === undefined || db === null || db === 0) return;
-  throw invalidClient(`a Cluster has only database 0, but its redisOptions ask for ${shown(db)}`);
+  throw invalidClient(`a Cluster has only database 0, but its redisOptions ask for ${format(db)}`);
 }
 
 function withDatabase(server: string, db: number | undefined): string {

@@ -2,7 +2,7 @@
  * How scripts get to Redis: over a client that may be shared, joined at the first call and left by
  * close().
  *
- * Promise: a script is one atomic step in the database that was asked for, whatever connection
+ * Guarantee: a script is one atomic step in the database that was asked for, whatever connection
  * carries it; it is sent by its hash and, where the server does not know it, by its text. Every
  * failure is a SnowflakeError that says where and why. Nothing is sent or waited for after close().
  */
@@ -28,18 +28,18 @@ type Value = string | number;
 export class RedisConnection {
   readonly #join: () => ClientUse;
   // Not to be seen by whoever prints the support: it holds passwords.
-  readonly #place: RedisPlace;
+  readonly #location: RedisPlace;
   readonly #boundTo = new Map<string, Script>();
   #life: Life = { line: new CallLine() };
 
-  constructor(join: () => ClientUse, place: RedisPlace) {
+  constructor(join: () => ClientUse, location: RedisPlace) {
     this.#join = join;
-    this.#place = place;
+    this.#location = location;
   }
 
   /** Server and database, for messages. */
   get where(): string {
-    return this.#place.where;
+    return this.#location.where;
   }
 
   run(script: Script, key: string, args: readonly Value[]): Promise<unknown[]> {
@@ -73,8 +73,8 @@ export class RedisConnection {
       const ready = async () => use().ready();
       return await line.run(ready, (client) => use().answered(call(client, line)));
     } catch (error) {
-      if (line.isOver) throw closed(this.#place.where);
-      throw redisError(error, this.#place, life.use?.lastError);
+      if (line.isOver) throw closed(this.#location.where);
+      throw redisError(error, this.#location, life.use?.lastError);
     }
   }
 
@@ -84,7 +84,7 @@ export class RedisConnection {
    * said of the server, which a script is told in no place of its own among its arguments.
    */
   #bound(script: Script, epoch: number): Script {
-    const { db } = this.#place;
+    const { db } = this.#location;
     const selects = db === 0 ? '' : `redis.call('SELECT', ${db})\n`;
     const head = epoch === 0 ? selects : `${selects}ARGV.epoch = ${epoch}\n`;
     if (head === '') return script;
@@ -126,7 +126,7 @@ function closed(where: string): SnowflakeError {
 /*
  * The calls of one user of a client, which others may use as well.
  *
- * Promise: a bounded number is under way and the rest waits in the order in which it came, so that
+ * Guarantee: a bounded number is under way and the rest waits in the order in which it came, so that
  * a crowd of one user does not stand before each call of another. After the end every call fails at
  * once, and none that waits is begun.
  */
@@ -197,13 +197,13 @@ export class RedisMessages {
   readonly #connection: RedisConnection;
   #hear: (channel: string) => void = () => undefined;
 
-  constructor(build: () => Promise<RedisClient>, place: RedisPlace) {
+  constructor(build: () => Promise<RedisClient>, location: RedisPlace) {
     const listening = async () => {
       const client = await build();
       client.on('message', (channel: string) => this.#hear(channel));
       return client;
     };
-    this.#connection = new RedisConnection(() => new ClientLife(listening), place);
+    this.#connection = new RedisConnection(() => new ClientLife(listening), location);
   }
 
   /** Each message's channel, of those subscribed. */

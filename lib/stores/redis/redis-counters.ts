@@ -2,7 +2,7 @@
  * Counters in Redis: one hash for each namespace, one atomic script for each operation. The scripts
  * apply the rules of lib/counters by the clock of Redis.
  *
- * Promise: a Redis that may lose more than its loss window grants nothing, whenever its settings
+ * Guarantee: a Redis that may lose more than its loss window grants nothing, whenever its settings
  * change, unless somebody says how much it may lose.
  */
 import { checkNew, checkTake, denseForm, formOf } from '../../counters/check-take.js';
@@ -15,7 +15,7 @@ import {
   namedGrant,
 } from '../../counters/counter-store.js';
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
-import { shownName } from '../../messages.js';
+import { formatName } from '../../messages.js';
 import { nowAt } from '../../rows/store-clock.js';
 import { numberIn } from '../../rows/stored-fields.js';
 import { hashOptionsOf, RedisHash, type RedisHashOptions } from './redis-options.js';
@@ -48,8 +48,8 @@ export class RedisCounters implements CounterStore {
     return this.#hash.key;
   }
 
-  get place(): string {
-    return this.#hash.place;
+  get location(): string {
+    return this.#hash.location;
   }
 
   get lossWindowMs(): number {
@@ -124,7 +124,7 @@ export class RedisCounters implements CounterStore {
       throw error;
     });
     this.#asksFirst = told === 'no';
-    if (told === 'no') throw unsynced(this.place);
+    if (told === 'no') throw unsynced(this.location);
   }
 }
 
@@ -161,10 +161,10 @@ export function countersFromUrl(
  * it.
  */
 
-function unsynced(place: string): SnowflakeError {
+function unsynced(location: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `${place}: appendfsync is no, so when its machine fails everything is lost that the system ` +
+    `${location}: appendfsync is no, so when its machine fails everything is lost that the system ` +
       `had not written by itself, often half a minute. No position is granted. Set appendfsync ` +
       `everysec, or set \`lossWindowMs\` to the age of the oldest write that can be lost.`,
     { retryable: false, details: { refusal: 'not-synced' } },
@@ -189,7 +189,7 @@ function evicted(policy: string): string {
 /*
  * The one place where the flat arrays of the scripts on counters become answers.
  *
- * Promise: no other file of this backend knows in which order a script answers.
+ * Guarantee: no other file of this backend knows in which order a script answers.
  */
 
 export function takeAnswer(reply: readonly unknown[], counter: string): TakeAnswer {
@@ -206,7 +206,7 @@ export function takeAnswer(reply: readonly unknown[], counter: string): TakeAnsw
     case 'wait':
       return { status, waitMs: Number(first) };
     case 'mismatch':
-      return { status, stored: shownName(first) };
+      return { status, stored: formatName(first) };
     default:
       return { status: status as 'absent' | 'full' };
   }

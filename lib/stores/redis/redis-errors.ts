@@ -1,7 +1,7 @@
 /**
  * Whatever a call to Redis fails with, as one of our errors.
  *
- * Promise: neither the message nor the cause holds an argument of a command or a password. The
+ * Guarantee: neither the message nor the cause holds an argument of a command or a password. The
  * errors of a client hold both: AUTH and its arguments among them, also where they were right.
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
@@ -15,13 +15,17 @@ interface ClientError extends Error {
 }
 
 /** @param lastError what the connection said last; a command only says that there is none. */
-export function redisError(cause: unknown, place: RedisPlace, lastError?: Error): SnowflakeError {
+export function redisError(
+  cause: unknown,
+  location: RedisPlace,
+  lastError?: Error,
+): SnowflakeError {
   if (isSnowflakeError(cause)) return cause;
   const command = nodeError(cause);
   const reason = isReply(command) ? command : nodeError(lastError ?? command);
   const said = saidBy(reason);
   const [name, refusal] = refusalOf(reason, said);
-  const { where, secrets } = place;
+  const { where, secrets } = location;
   const plain = withoutSecrets(said.replace(/[.\s]+$/, ''), secrets);
   return new SnowflakeError('STORE_UNAVAILABLE', `Redis at ${where}: ${plain}. ${refusal.advice}`, {
     retryable: refusal.retryable,
@@ -70,7 +74,7 @@ function refusalOf(reason: ClientError, said: string): [RefusalName | 'unexpecte
 /**
  * What Redis, a Sentinel and the client between them say when they refuse, and what to do.
  *
- * Promise: what only waiting can cure is retryable, what a person must cure is not. The first line
+ * Guarantee: what only waiting can cure is retryable, what a person must cure is not. The first line
  * that fits counts; the last is for whatever is no answer of a server. `details.refusal` names it.
  */
 interface Refusal {

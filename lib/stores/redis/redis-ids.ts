@@ -1,10 +1,10 @@
 /**
  * Ids made in Redis, as redis-id-generator makes them: one or several nodes, the shard by the call.
  *
- * Promise: no id twice, also after Redis lost data or its clock was set back; see lib/counters.
+ * Guarantee: no id twice, also after Redis lost data or its clock was set back; see lib/counters.
  */
-import { countedIds } from '../../counters/ids/counted-keeper.js';
-import type { IdOptions } from '../../counters/ids/counted-options.js';
+import { countedIds } from '../../counters/ids/store-ids.js';
+import type { IdOptions } from '../../counters/ids/store-ids-options.js';
 import { splitQuery, wholeNumber } from '../../counters/segments/segments.js';
 import type { GeneratorKind } from '../../generator.js';
 import { refuse, refused, unknownNames } from '../../options.js';
@@ -57,11 +57,11 @@ const NAMES = 'redis, tag, layout, aheadMs, prefetch, namespace, prefix, lossWin
 export function redisIds(options: RedisIdsOptions): GeneratorKind {
   return {
     kind: 'counted',
-    open(surroundings) {
+    open(environment) {
       const { redis, namespace, prefix, lossWindowMs, ...others } = checked(options);
       const given = { namespace, prefix, lossWindowMs };
       const stores = nodesOf(redis).map((node) => storeOf(node, given));
-      return countedIds({ stores, ...others }).open(surroundings);
+      return countedIds({ stores, ...others }).open(environment);
     },
   };
 }

@@ -1,7 +1,7 @@
 /**
  * A registry in Redis, opened for an operator.
  *
- * Promise: it is read by the script that workers() uses, which changes nothing, and is changed by
+ * Guarantee: it is read by the script that workers() uses, which changes nothing, and is changed by
  * the operations of the support alone. Both connections are closed.
  */
 import type { WorkerLease } from '../../lease/distributed-support.js';
@@ -31,7 +31,7 @@ class RedisInspector implements RegistryInspector {
   readonly key: string;
   readonly lossWindowMs: number;
   private readonly url: RedisUrl;
-  private readonly place: RedisPlace;
+  private readonly location: RedisPlace;
   private readonly support: RedisSupport;
   private readonly reading: RedisConnection;
   private fault: Error | undefined;
@@ -39,11 +39,11 @@ class RedisInspector implements RegistryInspector {
   constructor(url: string) {
     this.support = supportFromUrl(url);
     this.url = parseRedisUrl(url);
-    this.place = placeOfUrl(this.url);
-    this.where = this.place.where;
+    this.location = placeOfUrl(this.url);
+    this.where = this.location.where;
     this.key = this.support.key;
     this.lossWindowMs = this.support.lossWindowMs;
-    this.reading = new RedisConnection(() => new ClientLife(() => this.client()), this.place);
+    this.reading = new RedisConnection(() => new ClientLife(() => this.client()), this.location);
   }
 
   async read(countMax?: number): Promise<RegistryView> {
@@ -84,7 +84,7 @@ class RedisInspector implements RegistryInspector {
   /** Where a call is still waiting, only the events tell of what went wrong so far. */
   private async client(): Promise<RedisClient> {
     const client = await clientFromUrl(this.url);
-    client.on('error', (fault) => (this.fault = redisError(fault, this.place).cause as Error));
+    client.on('error', (fault) => (this.fault = redisError(fault, this.location).cause as Error));
     return client;
   }
 }

@@ -48,8 +48,8 @@ export class RedisLocks implements LockStore {
     return this.#hash.key;
   }
 
-  get place(): string {
-    return this.#hash.place;
+  get location(): string {
+    return this.#hash.location;
   }
 
   get lossWindowMs(): number {
@@ -131,7 +131,7 @@ export function locksFromUrl(url: string): RedisLocks {
 /*
  * The one place where the flat arrays of the scripts on locks become answers.
  *
- * Promise: no other file of this backend knows in which order a script answers.
+ * Guarantee: no other file of this backend knows in which order a script answers.
  */
 
 export function acquireAnswer(reply: readonly unknown[], ttlMs: number): AcquireAnswer {

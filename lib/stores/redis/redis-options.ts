@@ -1,12 +1,12 @@
 /**
  * What an application hands in, a URL or a client of ioredis, and the names that it gives.
  *
- * Promise: the connection is our own, also where a client is given, which is neither used nor
+ * Guarantee: the connection is our own, also where a client is given, which is neither used nor
  * closed. It is one for all who name the same server in the same way, or give the same client.
  */
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
-import { shownName } from '../../messages.js';
+import { formatName } from '../../messages.js';
 import { unknownNames, windowFaults } from '../../options.js';
 import { digitsOf } from '../../url-schemes.js';
 import { sharedClients } from './client-life.js';
@@ -28,29 +28,29 @@ const NAME = /^[^{}\s]{1,128}$/;
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function connectionTo(redis: GivenRedis): RedisConnection {
-  const { key, build, place } = wayTo(redis);
+  const { key, build, location } = wayTo(redis);
   const join = () => {
-    place(); // which may be another one since
+    location(); // which may be another one since
     return sharedClients.join(key, build);
   };
-  return new RedisConnection(join, place());
+  return new RedisConnection(join, location());
 }
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function messagesFrom(redis: GivenRedis): RedisMessages {
-  const { build, place } = wayTo(redis);
+  const { build, location } = wayTo(redis);
   const checked = async () => {
-    place();
+    location();
     return build();
   };
-  return new RedisMessages(checked, place());
+  return new RedisMessages(checked, location());
 }
 
 interface Way {
   /** Equal where one client serves. */
   readonly key: string | object;
   readonly build: () => Promise<RedisClient>;
-  readonly place: () => RedisPlace;
+  readonly location: () => RedisPlace;
 }
 
 function wayTo(redis: GivenRedis): Way {
@@ -59,11 +59,11 @@ function wayTo(redis: GivenRedis): Way {
     // A script chooses its database itself, and the query is not about the server.
     const { db: _db, query: _query, ...server } = url;
     const key = JSON.stringify(server);
-    return { key, build: () => clientFromUrl(url), place: () => placeOfUrl(url) };
+    return { key, build: () => clientFromUrl(url), location: () => placeOfUrl(url) };
   }
   if (typeof redis === 'object' && typeof redis?.duplicate === 'function') {
-    const place = () => placeOfClient(redis);
-    return { key: redis, build: async () => duplicateClient(redis), place };
+    const location = () => placeOfClient(redis);
+    return { key: redis, build: async () => duplicateClient(redis), location };
   }
   throw new SnowflakeError(
     'CONFIG_INVALID',
@@ -99,7 +99,7 @@ export function evictionOf(memory: string): string | undefined {
 /*
  * One hash of a namespace, in which scripts keep counters or locks.
  *
- * Promise: what another version of the protocol keeps is left alone. The braces of the key keep it
+ * Guarantee: what another version of the protocol keeps is left alone. The braces of the key keep it
  * in one slot of a Cluster.
  */
 
@@ -121,7 +121,7 @@ const FAILOVER_MS = 16_000;
 
 export class RedisHash {
   readonly key: string;
-  readonly place: string;
+  readonly location: string;
   readonly lossWindowMs: number;
   readonly #content: string;
   readonly #connection: RedisConnection;
@@ -150,7 +150,7 @@ export class RedisHash {
     this.lossWindowMs = lossWindowMs;
     this.key = `${prefix}{${namespace}}:${content}`;
     this.#connection = connectionTo(redis);
-    this.place = `Redis at ${this.#connection.where}, ${this.key}`;
+    this.location = `Redis at ${this.#connection.where}, ${this.key}`;
   }
 
   /** A script on one of the names in it, by the clock of Redis. */
@@ -159,7 +159,7 @@ export class RedisHash {
     if (reply[0] !== 'other-version') return reply;
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
-      `${this.place} is kept by version ${shownName(reply[1])} of the protocol, and this package ` +
+      `${this.location} is kept by version ${formatName(reply[1])} of the protocol, and this package ` +
         `knows version 1. Nothing was changed. Use one version of nestjs-snowflake for these ` +
         `${this.#content}.`,
       { retryable: false },

@@ -5,10 +5,10 @@
  *     redis+sentinel://:password@host:26379,host:26379/mymaster/0?sentinelPassword=password
  *     redis+cluster://host:7000,host:7001
  *
- * Promise: a URL that cannot be meant so is refused with its fault. Nothing of it is repeated.
+ * Guarantee: a URL that cannot be meant so is refused with its fault. Nothing of it is repeated.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shownUrl } from '../../messages.js';
+import { formatUrl } from '../../messages.js';
 import { parameterFault } from '../../options.js';
 import { kindOf, schemeOf } from '../../url-schemes.js';
 
@@ -138,6 +138,6 @@ function decode(text: string): string {
 function invalidUrl(url: string, fault: string): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
-    `The support URL cannot be used: ${fault}. It was ${shownUrl(url)}.`,
+    `The support URL cannot be used: ${fault}. It was ${formatUrl(url)}.`,
   );
 }

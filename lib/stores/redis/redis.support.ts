@@ -2,7 +2,7 @@
  * Worker ids leased from a registry in Redis; options and support in one file, since each option is
  * a fact that the support states.
  *
- * Promise: each operation is one atomic script on one key, by Redis' own clock. The connection is
+ * Guarantee: each operation is one atomic script on one key, by Redis' own clock. The connection is
  * our own, even if a client is given, and is closed by us; the given client never is.
  */
 import { randomUUID } from 'node:crypto';
@@ -15,7 +15,7 @@ import type {
   WorkerLease,
   WorkerRecord,
 } from '../../lease/distributed-support.js';
-import { shownName } from '../../messages.js';
+import { formatName } from '../../messages.js';
 import { unknownNames, windowFaults } from '../../options.js';
 import { digitsOf } from '../../url-schemes.js';
 import type { GivenClient } from './redis-client.js';
@@ -53,7 +53,7 @@ export class RedisSupport implements IDistributedSupport {
   readonly lossWindowMs: number;
   /** The registry: one hash. The braces keep it in one Cluster slot. */
   readonly key: string;
-  readonly place: string;
+  readonly location: string;
   readonly #connection: RedisConnection;
 
   constructor(options: RedisSupportOptions) {
@@ -76,7 +76,7 @@ export class RedisSupport implements IDistributedSupport {
     this.lossWindowMs = failoverWindowMs + clockDifferenceMs;
     this.key = `${prefix}{${namespace}}:registry`;
     this.#connection = connectionTo(options.redis);
-    this.place = `Redis at ${this.#connection.where}, ${this.key}`;
+    this.location = `Redis at ${this.#connection.where}, ${this.key}`;
   }
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
@@ -181,7 +181,7 @@ export function supportFromUrl(url: string): RedisSupport {
 /*
  * The one place where the flat arrays of the scripts become answers.
  *
- * Promise: no other file of this backend knows in which order a script answers.
+ * Guarantee: no other file of this backend knows in which order a script answers.
  */
 
 export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
@@ -215,9 +215,9 @@ export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
     case 'cloned':
       return { status, ...(first === 'left' && { isOverlap: true }) };
     case 'layout-mismatch':
-      return { status, fingerprint: shownName(first) };
+      return { status, fingerprint: formatName(first) };
     case 'other-version':
-      return { status, version: shownName(first) };
+      return { status, version: formatName(first) };
     default:
       return { status };
   }

@@ -2,7 +2,7 @@
  * A series without gaps: its number is taken in the caller's transaction, and given back by whoever
  * rolls that back.
  *
- * Promise: of a period that has number n committed, each from 1 to n was committed once. The row of
+ * Guarantee: of a period that has number n committed, each from 1 to n was committed once. The row of
  * the period is locked until the transaction ends, so takers wait for each other. Whoever has no
  * transaction open is given no number, but in MySQL, which does not tell.
  */
@@ -158,7 +158,7 @@ function opened(transaction: TransactionManager | TransactionQuery): Transaction
  * Whether statements run in a transaction that the caller has open, as each database tells it: a
  * pool runs each by itself, and what is taken there cannot be rolled back.
  *
- * Promise: nothing is taken before it is known, also where it is the first of a transaction.
+ * Guarantee: nothing is taken before it is known, also where it is the first of a transaction.
  */
 
 /** Visible to later statements of the same transaction alone. */

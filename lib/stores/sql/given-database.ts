@@ -1,7 +1,7 @@
 /**
  * The database that an application hands in, whatever it has, for counters and locks.
  *
- * Promise: what is given is used for single statements and never closed.
+ * Guarantee: what is given is used for single statements and never closed.
  */
 import type { DialectName } from './dialects/dialect.js';
 import { connectedPostgres, type PostgresClient } from './open-client.js';
@@ -47,7 +47,7 @@ export function givenDatabase(given: GivenDatabase): ReachedBy {
 /*
  * The ways of reaching a database that an application can hand in, each by its shape.
  *
- * Promise: what cannot be used is refused without being shown: where a URL was given instead, it
+ * Guarantee: what cannot be used is refused without being shown: where a URL was given instead, it
  * holds a password.
  */
 
@@ -99,7 +99,7 @@ export function refuseWithout(options: unknown, name: string, method: string): v
  * What applications hand in, known by its shape: a pool of pg or mysql2, PGlite, Neon, a DataSource
  * of TypeORM, a handle of better-sqlite3 or node:sqlite.
  *
- * Promise: only its function for one statement is used; nothing of it is changed or closed, and
+ * Guarantee: only its function for one statement is used; nothing of it is changed or closed, and
  * neither its password nor a host that could be anything else is shown.
  */
 
@@ -222,7 +222,7 @@ function textsAmong(values: readonly unknown[]): string[] {
 /*
  * A DataSource of TypeORM, known by its shape.
  *
- * Promise: each statement goes to the primary by a connection of its own from the pool, so that it
+ * Guarantee: each statement goes to the primary by a connection of its own from the pool, so that it
  * is part of no transaction of the application.
  */
 

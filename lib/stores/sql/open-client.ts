@@ -1,7 +1,7 @@
 /**
  * Opens the one connection that a URL asks for, with the driver that is installed.
  *
- * Promise: a driver is loaded only here. A call that the server does not answer ends after five
+ * Guarantee: a driver is loaded only here. A call that the server does not answer ends after five
  * seconds and takes the connection with it, so that no later call waits behind it.
  */
 import { SnowflakeError } from '../../errors.js';

@@ -2,7 +2,7 @@
  * How PostgreSQL tells of locks that are released: a channel for each lock, by NOTIFY from whoever
  * releases, and by LISTEN where a connection can be had for it.
  *
- * Promise: nothing rests on a message; where none comes, whoever waits asks again.
+ * Guarantee: nothing rests on a message; where none comes, whoever waits asks again.
  */
 import { createHash } from 'node:crypto';
 import { Releases, type ReleaseMessages, type ReleaseTelling } from '../../lock/releases.js';
@@ -38,7 +38,7 @@ export function postgresReleases(
  * Messages of PostgreSQL, by LISTEN and NOTIFY: over a connection of its own, which is open while
  * somebody waits for a lock.
  *
- * Promise: no connection is taken out of a pool, and none stays open when nobody waits any more.
+ * Guarantee: no connection is taken out of a pool, and none stays open when nobody waits any more.
  */
 
 /** A connection that cannot be had is tried again after so long, on the average, and less often. */

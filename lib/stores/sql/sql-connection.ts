@@ -1,7 +1,7 @@
 /**
  * The way to a database: the application's pool, or one connection of ours.
  *
- * Promise: what the application gives is never closed. Ours is opened at the first call, one query
+ * Guarantee: what the application gives is never closed. Ours is opened at the first call, one query
  * at a time goes over it, a broken one is replaced by the next call, and nothing outlives close().
  */
 import { SnowflakeError } from '../../errors.js';
@@ -107,7 +107,7 @@ export class OwnConnection implements SqlConnection {
 /*
  * A handle of better-sqlite3, libsql or node:sqlite, which answers at once.
  *
- * Promise: nothing is written while the application has a transaction open on the same handle: it
+ * Guarantee: nothing is written while the application has a transaction open on the same handle: it
  * could roll back what was leased. That is asked in the same turn, and the call comes again. What
  * is answered as written is committed.
  */

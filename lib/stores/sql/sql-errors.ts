@@ -1,7 +1,7 @@
 /**
  * Whatever a query fails with, as one of our errors.
  *
- * Promise: neither the message nor the cause holds a password, a statement or its values. The
+ * Guarantee: neither the message nor the cause holds a password, a statement or its values. The
  * errors of drivers hold all of these, also where they were right.
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
@@ -78,9 +78,9 @@ export function isSaid(error: unknown, words: RegExp): boolean {
   return layersOf(error).some(({ message }) => typeof message === 'string' && words.test(message));
 }
 
-export function sqlError(cause: unknown, place: ErrorPlace): SnowflakeError {
+export function sqlError(cause: unknown, location: ErrorPlace): SnowflakeError {
   if (isSnowflakeError(cause)) return cause;
-  const { dialect, where, table, holds } = place;
+  const { dialect, where, table, holds } = location;
   const said = saidBy(cause);
   const [name, refusal] = refusalOf(dialect.name, codesOf(cause), said);
   const plain = withoutSecrets(said.replace(/\.+$/, ''), where.secrets);
@@ -129,7 +129,7 @@ function refusalOf(
 /*
  * What databases and their drivers say when they refuse, and what to do.
  *
- * Promise: what only waiting can cure is retryable, what a person must cure is not. The first line
+ * Guarantee: what only waiting can cure is retryable, what a person must cure is not. The first line
  * that fits counts; `details.refusal` names it.
  */
 

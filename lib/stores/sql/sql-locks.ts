@@ -1,7 +1,7 @@
 /**
  * Locks in a table of a database: a front door for each way of reaching one.
  *
- * Promise: the application's pool is used for single statements, never inside its transactions, and
+ * Guarantee: the application's pool is used for single statements, never inside its transactions, and
  * is never closed. What is opened for a URL is closed by `close()`.
  */
 import type { LockStore } from '../../lock/lock-store.js';

@@ -1,12 +1,12 @@
 /**
  * The options that every SQL support has, checked all at once.
  *
- * Promise: what is left out never costs uniqueness. Whether another server can take the place of
+ * Guarantee: what is left out never costs uniqueness. Whether another server can take the place of
  * this one cannot be asked of it, since a replica that is cut off is not seen; so it is believed
  * unless somebody says that there is none.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shown } from '../../messages.js';
+import { format } from '../../messages.js';
 import { unknownNames, windowFaults } from '../../options.js';
 import { highest, type ClockPolicy } from '../../rows/store-clock.js';
 
@@ -71,7 +71,7 @@ export function checkedOptions(
     ...textFaults('table', table, TABLE_NAME, 'a name like snowflake_registry or schema.name'),
     ...(typeof isReplicated === 'boolean'
       ? []
-      : [`Expected \`replicated\` to be true or false, got ${shown(isReplicated)}.`]),
+      : [`Expected \`replicated\` to be true or false, got ${format(isReplicated)}.`]),
     ...windowFaults('failoverWindowMs', failoverWindowMs),
     ...windowFaults('clockDifferenceMs', clockDifferenceMs),
     ...(serverSql === undefined ? [] : textFaults('serverSql', serverSql, /\S/, 'an expression')),

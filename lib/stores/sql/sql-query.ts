@@ -2,7 +2,7 @@
  * The one function through which everything reaches a database, and what may come back from it.
  *
  * Drivers answer in different forms: rows alone, rows in an object, rows in a list beside something
- * else. Promise: what fits none of them is an error, never taken for no rows.
+ * else. Guarantee: what fits none of them is an error, never taken for no rows.
  */
 import { SnowflakeError } from '../../errors.js';
 

@@ -1,7 +1,7 @@
 /**
  * A registry in one table: a store of rows by compare-and-swap, for `RegistrySupport`.
  *
- * Promise: each row is written by one statement that carries all it rests on, so that nothing is
+ * Guarantee: each row is written by one statement that carries all it rests on, so that nothing is
  * locked between two statements and no transaction is needed. What somebody else changed meanwhile
  * is answered with false.
  */
@@ -41,7 +41,7 @@ interface SqlStoreParts extends Omit<SqlSessionParts, 'holds'> {
 }
 
 export class SqlStore implements SliceStore {
-  readonly place: string;
+  readonly location: string;
   readonly lossWindowMs: number;
   readonly clock?: ClockPolicy;
   readonly comparesRows = true;
@@ -52,7 +52,7 @@ export class SqlStore implements SliceStore {
     const { lossWindowMs, clock } = parts;
     this.#dialect = parts.dialect;
     this.#session = new SqlSession({ ...parts, holds: 'registry' });
-    this.place = this.#session.place;
+    this.location = this.#session.location;
     this.lossWindowMs = lossWindowMs;
     if (clock !== undefined) this.clock = clock;
   }
@@ -133,7 +133,7 @@ export class SqlStore implements SliceStore {
  * Rows under names in one table, with compare-and-swap: counters for `RowCounters`, locks for
  * `RowLocks`.
  *
- * Promise: a row is written by one statement that carries all it rests on, its version and the
+ * Guarantee: a row is written by one statement that carries all it rests on, its version and the
  * server that was read, so that no transaction is needed.
  */
 
@@ -150,7 +150,7 @@ interface SqlKeyedParts extends SqlSessionParts {
 }
 
 export class SqlKeyedRows implements KeyedRows {
-  readonly place: string;
+  readonly location: string;
   readonly lossWindowMs: number;
   readonly clock?: ClockPolicy;
   readonly #dialect: Dialect;
@@ -163,7 +163,7 @@ export class SqlKeyedRows implements KeyedRows {
     this.#holds = holds;
     this.#dialect = parts.dialect;
     this.#session = new SqlSession(parts);
-    this.place = this.#session.place;
+    this.location = this.#session.location;
     this.lossWindowMs = lossWindowMs;
     if (clock !== undefined) this.clock = clock;
   }
@@ -246,7 +246,7 @@ function storedIn(row: SqlRow) {
 /*
  * What a write of the registry changes in its table, row by row.
  *
- * Promise: no header begins with a version that it had before, and none but one whose time alone is
+ * Guarantee: no header begins with a version that it had before, and none but one whose time alone is
  * new keeps it.
  */
 

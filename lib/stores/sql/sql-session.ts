@@ -1,7 +1,7 @@
 /**
  * Statements sent to one database, by the dialect that it speaks.
  *
- * Promise: what the server offers is asked anew after each failure; a SELECT that met a conflict
+ * Guarantee: what the server offers is asked anew after each failure; a SELECT that met a conflict
  * is asked again, a write that met one is answered by undefined; every failure is a SnowflakeError
  * without secrets.
  */
@@ -35,7 +35,7 @@ export class SqlSession {
     return this.#parts.connection.where.text;
   }
 
-  get place(): string {
+  get location(): string {
     const { table, namespace } = this.#parts;
     return `${this.where}, table ${table}, namespace ${namespace}`;
   }

@@ -6,12 +6,12 @@
  *     mysql://user:password@host:3306/shop        mariadb:// is the same
  *     sqlite:./var/shop.db?namespace=shop
  *
- * Promise: a URL that cannot be meant so is refused with its fault. Nothing of it is repeated.
+ * Guarantee: a URL that cannot be meant so is refused with its fault. Nothing of it is repeated.
  */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { SnowflakeError } from '../../errors.js';
-import { shownUrl } from '../../messages.js';
+import { formatUrl } from '../../messages.js';
 import { parameterFault } from '../../options.js';
 import { digitsOf, kindOf } from '../../url-schemes.js';
 import type { SqlRegistryOptions } from './sql-options.js';
@@ -170,6 +170,6 @@ function decoded(text: string): string {
 function invalid(url: string, fault: string): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
-    `The support URL cannot be used: ${fault}. It was ${shownUrl(url)}.`,
+    `The support URL cannot be used: ${fault}. It was ${formatUrl(url)}.`,
   );
 }

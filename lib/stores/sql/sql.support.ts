@@ -1,7 +1,7 @@
 /**
  * Worker ids leased from a table in a database: a front door for each way of reaching one.
  *
- * Promise: the application's pool is used for single statements, never inside its transactions, and
+ * Guarantee: the application's pool is used for single statements, never inside its transactions, and
  * is never closed.
  */
 import { RegistrySupport, SliceInspector } from '../../registry/registry-support.js';
@@ -126,7 +126,7 @@ function supportOf(
 /*
  * From options and a way to the database to the store, and from a URL to all of it.
  *
- * Promise: options are checked before anything is opened.
+ * Guarantee: options are checked before anything is opened.
  */
 
 const DIALECTS: Readonly<Record<DialectName, (serverSql?: string) => Dialect>> = {

@@ -1,7 +1,7 @@
 /**
  * The table of the registry as text, for a migration tool of your choice.
  *
- * Promise: one table, so that it is lost as a whole or not at all; nothing ever creates it at the
+ * Guarantee: one table, so that it is lost as a whole or not at all; nothing ever creates it at the
  * start of an application.
  */
 import type { DialectName } from './dialects/dialect.js';
@@ -46,7 +46,7 @@ export function registryTable(dialect: DialectName, table: string = TABLE): stri
 /*
  * The table of the registry as a migration of TypeORM, known by shape.
  *
- * Promise: it creates what `registryTable` says, in the database that the DataSource is for.
+ * Guarantee: it creates what `registryTable` says, in the database that the DataSource is for.
  */
 
 /** What is used of a QueryRunner. */
@@ -87,7 +87,7 @@ export class CreateSnowflakeRegistry1767225600000 {
 /*
  * The table of counters as text and as a migration of TypeORM.
  *
- * Promise: one row for each counter; nothing ever creates the table at the start of an application.
+ * Guarantee: one row for each counter; nothing ever creates the table at the start of an application.
  */
 
 export const COUNTER_TABLE = 'snowflake_counters';
@@ -151,7 +151,7 @@ export class CreateSnowflakeCounters1767225600001 {
 /*
  * The table of locks as text and as a migration of TypeORM.
  *
- * Promise: one row for each lock that is held or was a minute ago, and one for all of them; nothing
+ * Guarantee: one row for each lock that is held or was a minute ago, and one for all of them; nothing
  * ever creates the table at the start of an application.
  */
 
@@ -216,7 +216,7 @@ export class CreateSnowflakeLocks1767225600003 {
 /*
  * The table of gapless series as text and as a migration of TypeORM.
  *
- * Promise: one row for each period of a series; nothing ever creates the table at the start of an
+ * Guarantee: one row for each period of a series; nothing ever creates the table at the start of an
  * application.
  */
 

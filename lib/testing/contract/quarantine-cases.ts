@@ -2,7 +2,7 @@
  * What a support must do where processes have leases of different length: whoever knew a longer
  * one brings it to a registry that forgot it.
  */
-import { granted, TERMS, type ContractCase } from './bench.js';
+import { granted, TERMS, type ContractCase } from './harness.js';
 
 const LONG_MS = 600_000;
 const POOL = { workerIdMax: 3 } as const;
@@ -11,51 +11,51 @@ export const QUARANTINE_CASES: readonly ContractCase[] = [
   {
     name: 'says with each grant how long its quarantine is',
     needs: [],
-    async run(bench) {
-      const { holder, grant } = await bench.holder();
-      bench.expect(grant.quarantineMs).toBeGreaterThanOrEqual(holder.quarantineMs);
+    async run(harness) {
+      const { holder, grant } = await harness.holder();
+      harness.expect(grant.quarantineMs).toBeGreaterThanOrEqual(holder.quarantineMs);
       const renewed = granted(await holder.renew());
-      bench.expect(renewed.quarantineMs).toBeGreaterThanOrEqual(holder.quarantineMs);
+      harness.expect(renewed.quarantineMs).toBeGreaterThanOrEqual(holder.quarantineMs);
     },
   },
   {
     name: 'takes for its own the longer quarantine of a registry that was lost',
     needs: ['clock', 'losses'],
-    async run(bench) {
-      const holder = await bench.asker({ quarantineMs: LONG_MS });
-      await bench.happen('wipe');
-      const lostMs = bench.nowMs;
-      const { floorMs } = await bench.patiently(() => holder.acquire());
-      bench.expect(floorMs).toBeGreaterThanOrEqual(lostMs + LONG_MS);
+    async run(harness) {
+      const holder = await harness.asker({ quarantineMs: LONG_MS });
+      await harness.happen('wipe');
+      const lostMs = harness.nowMs;
+      const { floorMs } = await harness.patiently(() => holder.acquire());
+      harness.expect(floorMs).toBeGreaterThanOrEqual(lostMs + LONG_MS);
     },
   },
   {
     name: 'moves the floor of the last loss where its quarantine turns out longer, for all',
     needs: ['clock', 'losses'],
-    async run(bench) {
-      const { holder } = await bench.holder(POOL);
-      await bench.happen('wipe');
-      const lostMs = bench.nowMs;
-      const first = await bench.asker(POOL);
-      await bench.patiently(() => first.acquire());
+    async run(harness) {
+      const { holder } = await harness.holder(POOL);
+      await harness.happen('wipe');
+      const lostMs = harness.nowMs;
+      const first = await harness.asker(POOL);
+      await harness.patiently(() => first.acquire());
       await holder.renew({ quarantineMs: LONG_MS });
-      const next = await bench.asker(POOL);
+      const next = await harness.asker(POOL);
       const floors = [
-        (await bench.patiently(() => first.renew())).floorMs,
-        (await bench.patiently(() => next.acquire())).floorMs,
+        (await harness.patiently(() => first.renew())).floorMs,
+        (await harness.patiently(() => next.acquire())).floorMs,
       ];
-      bench.expect(Math.min(...floors)).toBeGreaterThanOrEqual(lostMs + LONG_MS);
+      harness.expect(Math.min(...floors)).toBeGreaterThanOrEqual(lostMs + LONG_MS);
     },
   },
   {
     name: 'goes on as before where a longer quarantine comes long after the last loss',
     needs: ['clock'],
-    async run(bench) {
-      const { holder, grant } = await bench.holder(POOL);
-      await bench.advance(LONG_MS);
-      const { grant: other } = await bench.holder({ ...POOL, ttlMs: LONG_MS });
-      bench.expect(granted(await holder.renew()).floorMs).toEqual(grant.floorMs);
-      bench.expect(other.nowMs! + LONG_MS).toBeGreaterThanOrEqual(other.floorMs + TERMS.ttlMs);
+    async run(harness) {
+      const { holder, grant } = await harness.holder(POOL);
+      await harness.advance(LONG_MS);
+      const { grant: other } = await harness.holder({ ...POOL, ttlMs: LONG_MS });
+      harness.expect(granted(await holder.renew()).floorMs).toEqual(grant.floorMs);
+      harness.expect(other.nowMs! + LONG_MS).toBeGreaterThanOrEqual(other.floorMs + TERMS.ttlMs);
     },
   },
 ];
@@ -75,106 +75,106 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
   {
     name: 'is for no layout as long as nobody had a range: whoever has to wait claims nothing',
     needs: ['clock', 'losses'],
-    async run(bench) {
-      const first = await bench.asker();
-      await bench.happen('wipe');
-      bench.expect((await first.acquire()).status).toEqual('wait');
-      const other = await bench.asker(OTHER);
-      bench.expect((await other.acquire()).status).toEqual('wait');
-      await bench.patiently(() => other.acquire());
-      bench.expect(await first.acquire()).toEqual(ofOther);
+    async run(harness) {
+      const first = await harness.asker();
+      await harness.happen('wipe');
+      harness.expect((await first.acquire()).status).toEqual('wait');
+      const other = await harness.asker(OTHER);
+      harness.expect((await other.acquire()).status).toEqual('wait');
+      await harness.patiently(() => other.acquire());
+      harness.expect(await first.acquire()).toEqual(ofOther);
     },
   },
   {
     name: 'is for the layout of a holder that renews before a newcomer of another has a range',
     needs: ['clock', 'losses'],
-    async run(bench) {
-      const { holder } = await bench.holder();
-      await bench.happen('wipe');
-      const other = await bench.asker({ ...OTHER, workerIdMin: 1, workerIdMax: 1 });
-      bench.expect((await other.acquire()).status).toEqual('wait');
-      bench.expect((await holder.renew()).status).toEqual('unknown');
-      bench.expect(await other.acquire()).toEqual(ofUsual);
+    async run(harness) {
+      const { holder } = await harness.holder();
+      await harness.happen('wipe');
+      const other = await harness.asker({ ...OTHER, workerIdMin: 1, workerIdMax: 1 });
+      harness.expect((await other.acquire()).status).toEqual('wait');
+      harness.expect((await holder.renew()).status).toEqual('unknown');
+      harness.expect(await other.acquire()).toEqual(ofUsual);
     },
   },
   {
     name: 'is for the layout of one who asks for a worker id while it has a range yet',
     needs: ['clock', 'losses'],
-    async run(bench) {
-      const { grant } = await bench.holder();
-      await bench.happen('wipe');
-      const next = await bench.asker({ haveMs: grant.ceilingMs });
-      bench.expect((await next.acquire()).status).toEqual('wait');
-      bench.expect(await (await bench.asker(OTHER)).acquire()).toEqual(ofUsual);
+    async run(harness) {
+      const { grant } = await harness.holder();
+      await harness.happen('wipe');
+      const next = await harness.asker({ haveMs: grant.ceilingMs });
+      harness.expect((await next.acquire()).status).toEqual('wait');
+      harness.expect(await (await harness.asker(OTHER)).acquire()).toEqual(ofUsual);
     },
   },
   {
     name: 'stops both sides where a renewal shows that two layouts have ranges at once',
     needs: ['clock', 'losses'],
-    async run(bench) {
-      const { holder } = await bench.holder(LAYOUT_POOL);
-      await bench.happen('wipe');
-      const other = await bench.asker({ ...OTHER, ...POOL });
-      await bench.patiently(() => other.acquire());
+    async run(harness) {
+      const { holder } = await harness.holder(LAYOUT_POOL);
+      await harness.happen('wipe');
+      const other = await harness.asker({ ...OTHER, ...POOL });
+      await harness.patiently(() => other.acquire());
       const contested = await holder.renew();
-      bench.expect(contested.status).toEqual('layout-mismatch');
+      harness.expect(contested.status).toEqual('layout-mismatch');
       for (const { fingerprint } of [TERMS, OTHER]) {
         const { renewed, asked } = {
           renewed: await (fingerprint === OTHER.fingerprint ? other : holder).renew(),
-          asked: await (await bench.asker({ ...POOL, fingerprint })).acquire(),
+          asked: await (await harness.asker({ ...POOL, fingerprint })).acquire(),
         };
-        bench.expect([renewed, asked]).toEqual([contested, contested]);
+        harness.expect([renewed, asked]).toEqual([contested, contested]);
       }
     },
   },
   {
     name: 'stops both sides also where one asks for a worker id that has a range of another layout',
     needs: ['clock', 'losses'],
-    async run(bench) {
-      const { holder, grant } = await bench.holder(LAYOUT_POOL);
-      await bench.happen('wipe');
-      const other = await bench.asker({ ...OTHER, ...POOL });
-      await bench.patiently(() => other.acquire());
+    async run(harness) {
+      const { holder, grant } = await harness.holder(LAYOUT_POOL);
+      await harness.happen('wipe');
+      const other = await harness.asker({ ...OTHER, ...POOL });
+      await harness.patiently(() => other.acquire());
       const contested = await holder.acquire({ haveMs: grant.ceilingMs });
-      bench.expect(contested.status).toEqual('layout-mismatch');
-      bench.expect(await other.renew()).toEqual(contested);
+      harness.expect(contested.status).toEqual('layout-mismatch');
+      harness.expect(await other.renew()).toEqual(contested);
     },
   },
   {
     name: 'goes on with its layout where the range of another has ended',
     needs: ['clock', 'losses'],
-    async run(bench) {
-      const { holder, grant } = await bench.holder(LAYOUT_POOL);
-      await bench.happen('wipe');
-      const other = await bench.asker({ ...OTHER, ...POOL });
-      const first = await bench.patiently(() => other.acquire());
-      await bench.advance(Math.max(0, grant.ceilingMs - bench.nowMs));
-      bench.expect(await holder.renew()).toEqual(ofOther);
-      bench.expect(granted(await other.renew()).floorMs).toEqual(first.floorMs);
+    async run(harness) {
+      const { holder, grant } = await harness.holder(LAYOUT_POOL);
+      await harness.happen('wipe');
+      const other = await harness.asker({ ...OTHER, ...POOL });
+      const first = await harness.patiently(() => other.acquire());
+      await harness.advance(Math.max(0, grant.ceilingMs - harness.nowMs));
+      harness.expect(await holder.renew()).toEqual(ofOther);
+      harness.expect(granted(await other.renew()).floorMs).toEqual(first.floorMs);
     },
   },
   {
     name: 'believes in no range of another layout that ends further than a day ahead',
     needs: ['clock', 'losses'],
-    async run(bench) {
-      const { holder, grant } = await bench.holder(LAYOUT_POOL);
-      await bench.happen('wipe');
-      const other = await bench.asker({ ...OTHER, ...POOL });
-      await bench.patiently(() => other.acquire());
+    async run(harness) {
+      const { holder, grant } = await harness.holder(LAYOUT_POOL);
+      await harness.happen('wipe');
+      const other = await harness.asker({ ...OTHER, ...POOL });
+      await harness.patiently(() => other.acquire());
       const haveMs = grant.ceilingMs + 48 * HOUR_MS;
-      bench.expect(await holder.renew({ haveMs })).toEqual(ofOther);
+      harness.expect(await holder.renew({ haveMs })).toEqual(ofOther);
       granted(await other.renew());
     },
   },
   {
     name: 'takes whoever leaves for no claim of a layout, and for no contest',
     needs: ['clock', 'losses', 'release'],
-    async run(bench) {
-      const { holder } = await bench.holder(LAYOUT_POOL);
-      await bench.happen('wipe');
+    async run(harness) {
+      const { holder } = await harness.holder(LAYOUT_POOL);
+      await harness.happen('wipe');
       await holder.release(undefined);
-      const other = await bench.asker({ ...OTHER, ...POOL });
-      await bench.patiently(() => other.acquire());
+      const other = await harness.asker({ ...OTHER, ...POOL });
+      await harness.patiently(() => other.acquire());
       await holder.release(undefined);
       granted(await other.renew());
     },
@@ -185,21 +185,21 @@ export const VERSION_CASES: readonly ContractCase[] = [
   {
     name: 'changes nothing in a registry that is kept by another version of the protocol',
     needs: ['version'],
-    async run(bench) {
-      const { holder, grant } = await bench.holder(LAYOUT_POOL);
+    async run(harness) {
+      const { holder, grant } = await harness.holder(LAYOUT_POOL);
       const { operations } = granted(await holder.renew()).mark!;
-      const next = await bench.asker(LAYOUT_POOL);
-      await bench.underLaterVersion(async () => {
-        bench.expect((await holder.renew()).status).toEqual('other-version');
-        bench.expect((await next.acquire()).status).toEqual('other-version');
-        const alien = await bench.asker({ ...OTHER, haveMs: grant.ceilingMs });
-        bench.expect((await alien.acquire()).status).toEqual('other-version');
+      const next = await harness.asker(LAYOUT_POOL);
+      await harness.underLaterVersion(async () => {
+        harness.expect((await holder.renew()).status).toEqual('other-version');
+        harness.expect((await next.acquire()).status).toEqual('other-version');
+        const alien = await harness.asker({ ...OTHER, haveMs: grant.ceilingMs });
+        harness.expect((await alien.acquire()).status).toEqual('other-version');
         await holder.support.release?.(holder.lease!, undefined);
       });
       const renewed = granted(await holder.renew());
-      bench.expect(renewed.floorMs).toEqual(grant.floorMs);
+      harness.expect(renewed.floorMs).toEqual(grant.floorMs);
       // One change for one operation, so that those before changed nothing.
-      bench.expect(operations + 1).toBeGreaterThanOrEqual(renewed.mark!.operations);
+      harness.expect(operations + 1).toBeGreaterThanOrEqual(renewed.mark!.operations);
     },
   },
 ];

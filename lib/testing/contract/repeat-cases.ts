@@ -3,42 +3,42 @@
  * is one property, in words. A message is repeated without telling the holder, which goes on as
  * before.
  */
-import { granted, TERMS, type ContractCase } from './bench.js';
+import { granted, TERMS, type ContractCase } from './harness.js';
 
 export const REPEAT_CASES: readonly ContractCase[] = [
   {
     name: 'raises the ceiling at a repeated acquire, and remembers it',
     needs: ['clock'],
-    async run(bench) {
-      const { holder, grant } = await bench.holder();
-      await bench.advance(TERMS.ttlMs / 2);
+    async run(harness) {
+      const { holder, grant } = await harness.holder();
+      await harness.advance(TERMS.ttlMs / 2);
       const again = granted(await holder.acquire());
-      bench.expect(again.floorMs).toEqual(grant.floorMs);
-      bench.expect(again.ceilingMs).toEqual(grant.ceilingMs + TERMS.ttlMs / 2);
-      const next = await bench.asker();
-      await bench.advance(TERMS.ttlMs / 2);
-      bench.expect((await next.acquire()).status).toEqual('none-free');
-      await bench.advance(TERMS.ttlMs / 2);
-      bench.expect(granted(await next.acquire()).floorMs).toBeGreaterThanOrEqual(again.ceilingMs);
+      harness.expect(again.floorMs).toEqual(grant.floorMs);
+      harness.expect(again.ceilingMs).toEqual(grant.ceilingMs + TERMS.ttlMs / 2);
+      const next = await harness.asker();
+      await harness.advance(TERMS.ttlMs / 2);
+      harness.expect((await next.acquire()).status).toEqual('none-free');
+      await harness.advance(TERMS.ttlMs / 2);
+      harness.expect(granted(await next.acquire()).floorMs).toBeGreaterThanOrEqual(again.ceilingMs);
     },
   },
   {
     name: 'lowers no ceiling when less is asked for than before',
     needs: [],
-    async run(bench) {
-      const { holder, grant } = await bench.holder();
+    async run(harness) {
+      const { holder, grant } = await harness.holder();
       const ttlMs = TERMS.ttlMs / 2;
       const again = granted(await holder.acquire({ ttlMs }));
-      bench.expect(again.ceilingMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+      harness.expect(again.ceilingMs).toBeGreaterThanOrEqual(grant.ceilingMs);
       const renewed = granted(await holder.renew({ ttlMs }));
-      bench.expect(renewed.ceilingMs).toBeGreaterThanOrEqual(again.ceilingMs);
+      harness.expect(renewed.ceilingMs).toBeGreaterThanOrEqual(again.ceilingMs);
     },
   },
   {
     name: 'does not turn the chain of nonces back when an acquire comes again',
     needs: [],
-    async run(bench) {
-      const { holder } = await bench.holder();
+    async run(harness) {
+      const { holder } = await harness.holder();
       granted(await holder.renew());
       granted(await holder.renew());
       await holder.support.getNextWorkId(holder.request);
@@ -48,43 +48,43 @@ export const REPEAT_CASES: readonly ContractCase[] = [
   {
     name: 'does not answer a token with the lease of whoever came after it',
     needs: ['clock'],
-    async run(bench) {
-      const { holder } = await bench.holder();
-      await bench.advance(TERMS.ttlMs);
-      const next = await bench.holder();
-      bench.expect((await holder.acquire()).status).toEqual('none-free');
-      bench.expect(granted(await next.holder.renew()).floorMs).toEqual(next.grant.floorMs);
+    async run(harness) {
+      const { holder } = await harness.holder();
+      await harness.advance(TERMS.ttlMs);
+      const next = await harness.holder();
+      harness.expect((await holder.acquire()).status).toEqual('none-free');
+      harness.expect(granted(await next.holder.renew()).floorMs).toEqual(next.grant.floorMs);
     },
   },
   {
     name: 'extends no range at a repeated acquire when another server answers',
     needs: ['clock', 'losses'],
-    async run(bench) {
-      const { holder, grant } = await bench.holder();
-      await bench.happen('restart');
-      const safeMs = bench.nowMs + holder.quarantineMs;
-      const { floorMs } = await bench.patiently(() => holder.acquire());
-      bench.expect(floorMs).toBeGreaterThanOrEqual(Math.max(grant.ceilingMs, safeMs));
+    async run(harness) {
+      const { holder, grant } = await harness.holder();
+      await harness.happen('restart');
+      const safeMs = harness.nowMs + holder.quarantineMs;
+      const { floorMs } = await harness.patiently(() => holder.acquire());
+      harness.expect(floorMs).toBeGreaterThanOrEqual(Math.max(grant.ceilingMs, safeMs));
     },
   },
   {
     name: 'takes a worker id back also when the answer to the last renewal was lost',
     needs: ['release'],
-    async run(bench) {
-      const { holder, grant } = await bench.holder();
+    async run(harness) {
+      const { holder, grant } = await harness.holder();
       granted(await holder.support.refreshAlive(holder.lease!));
       await holder.release(grant.floorMs);
-      bench.expect((await holder.renew()).status).toEqual('unknown');
+      harness.expect((await holder.renew()).status).toEqual('unknown');
     },
   },
   {
     name: 'does nothing at the release of a lease that it never granted',
     needs: ['clock', 'release'],
-    async run(bench) {
-      const { holder, grant } = await bench.holder();
+    async run(harness) {
+      const { holder, grant } = await harness.holder();
       await holder.release(grant.ceilingMs, { workerId: 1, token: 'of nobody' });
-      const other = await bench.holder({ workerIdMin: 1, workerIdMax: 1 });
-      bench.expect(other.grant.nowMs).toBeGreaterThanOrEqual(other.grant.floorMs);
+      const other = await harness.holder({ workerIdMin: 1, workerIdMax: 1 });
+      harness.expect(other.grant.nowMs).toBeGreaterThanOrEqual(other.grant.floorMs);
       granted(await holder.renew());
     },
   },
@@ -103,13 +103,13 @@ export const WIDE_CASES: readonly ContractCase[] = [
   {
     name: 'leases from millions of worker ids, each to one holder at a time',
     needs: ['wide'],
-    async run(bench) {
+    async run(harness) {
       const held = new Map<number, number>();
       for (let n = 0; n < HOLDER_COUNT; n++) {
-        const { grant } = await bench.holder(WIDE);
-        bench.expect(held.has(grant.workerId)).toEqual(false);
-        bench.expect(grant.workerId).toBeGreaterThanOrEqual(0);
-        bench.expect(WIDE.workerIdMax).toBeGreaterThanOrEqual(grant.workerId);
+        const { grant } = await harness.holder(WIDE);
+        harness.expect(held.has(grant.workerId)).toEqual(false);
+        harness.expect(grant.workerId).toBeGreaterThanOrEqual(0);
+        harness.expect(WIDE.workerIdMax).toBeGreaterThanOrEqual(grant.workerId);
         held.set(grant.workerId, grant.ceilingMs);
       }
     },
@@ -117,47 +117,47 @@ export const WIDE_CASES: readonly ContractCase[] = [
   {
     name: `gives ${HOLDER_COUNT} who ask at once for one of millions as many worker ids`,
     needs: ['wide'],
-    async run(bench) {
-      const all = Array.from({ length: HOLDER_COUNT }, () => bench.holder(WIDE));
+    async run(harness) {
+      const all = Array.from({ length: HOLDER_COUNT }, () => harness.holder(WIDE));
       const ids = (await Promise.all(all)).map(({ grant }) => grant.workerId);
-      bench.expect(new Set(ids).size).toEqual(HOLDER_COUNT);
+      harness.expect(new Set(ids).size).toEqual(HOLDER_COUNT);
     },
   },
   {
     name: 'answers a repeated acquire with the same lease among millions too',
     needs: ['wide'],
-    async run(bench) {
-      const { holder, grant } = await bench.holder(WIDE);
-      for (let n = 0; n < 3; n++) await bench.holder(WIDE);
+    async run(harness) {
+      const { holder, grant } = await harness.holder(WIDE);
+      for (let n = 0; n < 3; n++) await harness.holder(WIDE);
       const again = granted(await holder.acquire());
-      bench.expect([again.workerId, again.floorMs]).toEqual([grant.workerId, grant.floorMs]);
+      harness.expect([again.workerId, again.floorMs]).toEqual([grant.workerId, grant.floorMs]);
     },
   },
   {
     name: 'keeps wide pools apart',
     needs: ['wide'],
-    async run(bench) {
+    async run(harness) {
       const high = { workerIdMin: 4_194_304, workerIdMax: 4_194_304 + 65_535 };
       for (let n = 0; n < HOLDER_COUNT / 2; n++) {
-        const [low, other] = [await bench.holder(WIDE), await bench.holder(high)];
-        bench.expect(WIDE.workerIdMax).toBeGreaterThanOrEqual(low.grant.workerId);
-        bench.expect(other.grant.workerId).toBeGreaterThanOrEqual(high.workerIdMin);
-        bench.expect(high.workerIdMax).toBeGreaterThanOrEqual(other.grant.workerId);
+        const [low, other] = [await harness.holder(WIDE), await harness.holder(high)];
+        harness.expect(WIDE.workerIdMax).toBeGreaterThanOrEqual(low.grant.workerId);
+        harness.expect(other.grant.workerId).toBeGreaterThanOrEqual(high.workerIdMin);
+        harness.expect(high.workerIdMax).toBeGreaterThanOrEqual(other.grant.workerId);
       }
     },
   },
   {
     name: 'starts each holder among millions where the last range of its worker id ended',
     needs: ['wide', 'clock'],
-    async run(bench) {
+    async run(harness) {
       const endsMs = new Map<number, number>();
       for (let round = 0; round < 3; round++) {
         for (let n = 0; n < HOLDER_COUNT / 3; n++) {
-          const { workerId, floorMs, ceilingMs } = (await bench.holder(WIDE)).grant;
-          bench.expect(floorMs).toBeGreaterThanOrEqual(endsMs.get(workerId) ?? 0);
+          const { workerId, floorMs, ceilingMs } = (await harness.holder(WIDE)).grant;
+          harness.expect(floorMs).toBeGreaterThanOrEqual(endsMs.get(workerId) ?? 0);
           endsMs.set(workerId, ceilingMs);
         }
-        await bench.advance(TERMS.ttlMs);
+        await harness.advance(TERMS.ttlMs);
       }
     },
   },

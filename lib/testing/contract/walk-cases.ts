@@ -6,11 +6,11 @@ import type { LeaseRequest } from '../../lease/distributed-support.js';
 import {
   SeededRandom,
   TERMS,
-  type Bench,
+  type Harness,
   type ContractCase,
   type ContractHolder,
   type LossControl,
-} from './bench.js';
+} from './harness.js';
 
 interface Claim {
   readonly workerId: number;
@@ -39,17 +39,17 @@ export const WALK_CASES: readonly ContractCase[] = [
   {
     name: 'keeps ranges apart on a random walk of holders and clocks',
     needs: ['clock', 'release'],
-    run: (bench) => new Walk(bench, 1, []).run(),
+    run: (harness) => new Walk(harness, 1, []).run(),
   },
   {
     name: 'keeps ranges apart on a random walk with losses of data',
     needs: ['clock', 'release', 'losses'],
-    run: (bench) => new Walk(bench, 2, LOSSES).run(),
+    run: (harness) => new Walk(harness, 2, LOSSES).run(),
   },
   {
     name: 'keeps ranges apart on a random walk of holders who take over from each other',
     needs: ['clock', 'release', 'claims'],
-    run: (bench) => new Walk(bench, 3, [], 0.7).run(),
+    run: (harness) => new Walk(harness, 3, [], 0.7).run(),
   },
 ];
 
@@ -62,7 +62,7 @@ class Walk {
   private readonly late: (() => Promise<unknown>)[] = [];
 
   constructor(
-    private readonly bench: Bench,
+    private readonly harness: Harness,
     private readonly seed: number,
     private readonly losses: readonly (keyof LossControl)[],
     /** How many of the holders ask for one worker id, whoever holds it. */
@@ -72,20 +72,20 @@ class Walk {
   }
 
   async run(): Promise<void> {
-    if (this.losses.length > 0) await this.bench.happen('remember');
+    if (this.losses.length > 0) await this.harness.happen('remember');
     for (let step = 0; step < STEP_COUNT; step++) {
-      await this.bench.advance(this.random.between(0, STEP_MS_MAX));
+      await this.harness.advance(this.random.between(0, STEP_MS_MAX));
       if (this.losses.length > 0 && this.random.chance(0.15)) {
-        await this.bench.happen(this.random.pick(this.losses));
+        await this.harness.happen(this.random.pick(this.losses));
       }
       // Within one run of a server the clock may do what it wants.
       if (this.losses.length === 0 && this.random.chance(0.05)) {
-        await this.bench.advance(this.random.between(-90_000, 90_000));
+        await this.harness.advance(this.random.between(-90_000, 90_000));
       }
       await this.act();
     }
     const { seed } = this;
-    this.bench.expect({ seed, overlaps: overlaps(this.claims) }).toEqual({ seed, overlaps: [] });
+    this.harness.expect({ seed, overlaps: overlaps(this.claims) }).toEqual({ seed, overlaps: [] });
   }
 
   private async act(): Promise<void> {
@@ -102,7 +102,7 @@ class Walk {
   }
 
   private async start(): Promise<void> {
-    const holder = await this.bench.newcomer(this.wanted());
+    const holder = await this.harness.newcomer(this.wanted());
     this.held.set(holder, []);
     this.mayComeAgain(() => holder.support.getNextWorkId(holder.request));
     return this.acquire(holder);
@@ -183,39 +183,41 @@ export const RACE_CASES: readonly ContractCase[] = [
   {
     name: 'gives a worker id to one of two when its holder and a new one come at once',
     needs: ['clock'],
-    async run(bench) {
-      const { old, next } = await meeting(bench);
+    async run(harness) {
+      const { old, next } = await meeting(harness);
       const answers = await Promise.all(
         old.flatMap((holder, at) => [holder.renew(), next[at]!.acquire()]),
       );
       const ids = answers.flatMap((answer) => (answer.status === 'ok' ? [answer.workerId] : []));
-      bench.expect(new Set(ids).size).toEqual(ids.length);
-      bench.expect(ids.length).toEqual(WORKER_COUNT);
+      harness.expect(new Set(ids).size).toEqual(ids.length);
+      harness.expect(ids.length).toEqual(WORKER_COUNT);
     },
   },
   {
     name: 'loses no new lease to a release that comes at once',
     needs: ['clock', 'release'],
-    async run(bench) {
-      const { old, next } = await meeting(bench);
+    async run(harness) {
+      const { old, next } = await meeting(harness);
       await Promise.all(
         old.flatMap((holder, at) => [holder.release(undefined), next[at]!.acquire()]),
       );
       const statuses = new Set<string>();
       for (const holder of next) statuses.add((await holder.renew()).status);
-      bench.expect(statuses).toEqual(new Set(['ok']));
-      bench.expect((await (await bench.asker(POOL)).acquire()).status).toEqual('none-free');
+      harness.expect(statuses).toEqual(new Set(['ok']));
+      harness.expect((await (await harness.asker(POOL)).acquire()).status).toEqual('none-free');
     },
   },
 ];
 
 /** Holders whose ranges have just ended, and as many others who want a worker id. */
-async function meeting(bench: Bench): Promise<{ old: ContractHolder[]; next: ContractHolder[] }> {
+async function meeting(
+  harness: Harness,
+): Promise<{ old: ContractHolder[]; next: ContractHolder[] }> {
   const [old, next]: [ContractHolder[], ContractHolder[]] = [[], []];
   for (let n = 0; n < WORKER_COUNT; n++) {
-    old.push((await bench.holder(POOL)).holder);
-    next.push(await bench.asker(POOL));
+    old.push((await harness.holder(POOL)).holder);
+    next.push(await harness.asker(POOL));
   }
-  await bench.advance(TERMS.ttlMs);
+  await harness.advance(TERMS.ttlMs);
   return { old, next };
 }

@@ -123,8 +123,8 @@ class Redis extends KeptRedis {
   breaches = [];
 
   /** @param {Place} place */
-  async start(place) {
-    this.place = place;
+  async start(location) {
+    this.location = location;
     const url = await super.start();
     await this.create();
     return url;
@@ -132,7 +132,7 @@ class Redis extends KeptRedis {
 
   /** As an operator does: above all numbers in the table, and those in hand. */
   async create() {
-    const { app, files } = /** @type {Place} */ (this.place);
+    const { app, files } = /** @type {Place} */ (this.location);
     const highest = highestNumber(files);
     const start = highest === undefined ? '1' : String(highest + BigInt(SKIP));
     const url = `redis://127.0.0.1:${this.node.port}?namespace=${NAMESPACE}`;
@@ -153,7 +153,7 @@ class Redis extends KeptRedis {
 
   /** How many processes ended because there was no counter. */
   refusedCount() {
-    const { files } = /** @type {Place} */ (this.place);
+    const { files } = /** @type {Place} */ (this.location);
     const logs = readdirSync(files).filter((name) => name.endsWith('.log'));
     return logs.filter((name) => readFileSync(join(files, name), 'utf8').includes('COUNTER_ABSENT'))
       .length;

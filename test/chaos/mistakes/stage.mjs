@@ -2,7 +2,7 @@
  * Where a topology of mistakes plays: the servers and processes it started, what was demanded of
  * them and did not come true.
  *
- * Promise: after clear() no server and no process is left, whatever happened before.
+ * Guarantee: after clear() no server and no process is left, whatever happened before.
  */
 import { fork } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';

@@ -66,7 +66,7 @@ export async function live(AppModule, make) {
     }
     const nowMs = monotonicMs();
     if (nowMs - lastMs > GAP_MS || lastError === 'starting') {
-      tell({ kind: 'gap', place: CHAOS_PLACE, fromMs: lastMs, toMs: nowMs, error: lastError });
+      tell({ kind: 'gap', location: CHAOS_PLACE, fromMs: lastMs, toMs: nowMs, error: lastError });
     }
     lastError = 'none';
     lastMs = nowMs;

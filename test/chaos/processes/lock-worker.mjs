@@ -50,7 +50,7 @@ function belief(section) {
 
 function noteSection(fromMs) {
   if (fromMs - lastMs > GAP_MS || lastError === 'starting') {
-    const gap = { place: CHAOS_PLACE, fromMs: Math.floor(lastMs), toMs: Math.floor(fromMs) };
+    const gap = { location: CHAOS_PLACE, fromMs: Math.floor(lastMs), toMs: Math.floor(fromMs) };
     tell({ kind: 'gap', ...gap, error: lastError });
   }
   lastError = 'none';

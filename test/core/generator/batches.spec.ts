@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import { MemoryRegistry } from '../../../lib/stores/memory/index.js';
-import { BitLayout, SnowflakeGenerator, WorkerSeat, layouts } from '../../../lib/core/index.js';
+import { BitLayout, SnowflakeGenerator, LeaseWindow, layouts } from '../../../lib/core/index.js';
 import type { LeaseRequest } from '../../../lib/lease/distributed-support.js';
 import { codeOf } from '../../code-of.js';
 
@@ -60,9 +60,9 @@ describe.each(PRESETS)('the burst of one second in one call, layout %s', (_name,
     const clock = { ms: START_MS, now: () => clock.ms };
     const range = firstRange(layout, clock);
     expect(clock.ms - START_MS).toBeLessThanOrEqual(minRangeMs(layout));
-    const seat = new WorkerSeat(layout, 10_000);
-    seat.grant(range);
-    const ids = new SnowflakeGenerator(seat, { clock }).nextIds(count);
+    const window = new LeaseWindow(layout, 10_000);
+    window.grant(range);
+    const ids = new SnowflakeGenerator(window, { clock }).nextIds(count);
     expect([ids.length, rises(ids)]).toEqual([count, true]);
     const last = layout.parse(ids.at(-1)!);
     expect(last.timestampMs + layout.unitMs).toBeLessThanOrEqual(range.ceilingMs);
@@ -72,23 +72,23 @@ describe.each(PRESETS)('the burst of one second in one call, layout %s', (_name,
     // Looked at again and again, as where a call waits in place for the next tick.
     let looks = 0;
     const clock = { now: () => START_MS + Math.floor(++looks / 4) };
-    const seat = new WorkerSeat(layout);
-    seat.grant({
+    const window = new LeaseWindow(layout);
+    window.grant({
       workerId: Math.min(3, layout.workerIdMax),
       floorMs: -Infinity,
       ceilingMs: Infinity,
     });
-    const ids = new SnowflakeGenerator(seat, { clock }).nextIds(count);
+    const ids = new SnowflakeGenerator(window, { clock }).nextIds(count);
     expect([ids.length, rises(ids)]).toEqual([count, true]);
   });
 });
 
 function world(layout: BitLayout = layouts.snowflake()) {
   const clock = { ms: START_MS, now: () => clock.ms };
-  const seat = new WorkerSeat(layout);
-  const range = seat.grant({ workerId: 1, floorMs: START_MS, ceilingMs: START_MS + 10 });
-  const generator = new SnowflakeGenerator(seat, { clock });
-  return { clock, seat, range, generator };
+  const window = new LeaseWindow(layout);
+  const range = window.grant({ workerId: 1, floorMs: START_MS, ceilingMs: START_MS + 10 });
+  const generator = new SnowflakeGenerator(window, { clock });
+  return { clock, window, range, generator };
 }
 
 const WAYS = [
@@ -101,11 +101,11 @@ const WAYS = [
 
 describe.each(WAYS)('a batch that fails half way, by %s', (_name, take) => {
   it('goes on from where it was, and loses nothing', () => {
-    const { seat, range, generator } = world();
+    const { window, range, generator } = world();
     expect(codeOf(() => take(generator, 60_000))).toBe('LEASE_LOST');
     expect(codeOf(() => take(generator, 60_000))).toBe('LEASE_LOST');
     expect(generator.issuedCount).toBe(40_960);
-    seat.raise(range, START_MS + 20);
+    window.raise(range, START_MS + 20);
     const ids = take(generator, 60_000);
     expect([ids.length, rises(ids)]).toEqual([60_000, true]);
     expect(generator.layout.parse(ids[0]!)).toMatchObject({ timestampMs: START_MS, sequence: 0 });
@@ -121,18 +121,18 @@ describe.each(WAYS)('a batch that fails half way, by %s', (_name, take) => {
   });
 
   it('keeps nothing that would come after a later id', () => {
-    const { clock, seat, range, generator } = world();
+    const { clock, window, range, generator } = world();
     expect(codeOf(() => take(generator, 60_000))).toBe('LEASE_LOST');
-    seat.raise(range, START_MS + 20);
+    window.raise(range, START_MS + 20);
     clock.ms += 10;
     const later = generator.nextId();
     expect(take(generator, 3).every((id) => id > later)).toBe(true);
   });
 
   it('keeps nothing beyond a lease that was dropped', () => {
-    const { clock, seat, generator } = world();
+    const { clock, window, generator } = world();
     expect(codeOf(() => take(generator, 60_000))).toBe('LEASE_LOST');
-    seat.rewindTo({ workerId: 2, floorMs: START_MS, ceilingMs: START_MS + 50 });
+    window.rewindTo({ workerId: 2, floorMs: START_MS, ceilingMs: START_MS + 50 });
     clock.ms += 1;
     const workers = take(generator, 9).map((id) => generator.layout.parse(id).workerId);
     expect(new Set(workers)).toEqual(new Set([2]));
@@ -151,10 +151,10 @@ describe('a batch with call fields', () => {
         ['part', 2, 'call'],
       ],
     });
-    const { seat, range, generator } = world(layout);
+    const { window, range, generator } = world(layout);
     const fields = { kind: 9, part: 3 };
     expect(codeOf(() => generator.nextIds(20_000, fields))).toBe('LEASE_LOST');
-    seat.raise(range, START_MS + 20);
+    window.raise(range, START_MS + 20);
     const ids = generator.nextIds(15_000, { kind: 6 });
     expect(new Set(ids).size).toBe(15_000);
     for (const id of [ids[0]!, ids[10_000]!, ids.at(-1)!]) {

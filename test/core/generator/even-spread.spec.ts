@@ -3,7 +3,7 @@
  * is alone in its tick, by the chi-square test.
  */
 import { describe, expect, it } from '@jest/globals';
-import { SnowflakeGenerator, WorkerSeat, layouts } from '../../../lib/core/index.js';
+import { SnowflakeGenerator, LeaseWindow, layouts } from '../../../lib/core/index.js';
 
 const START_MS = 1_800_000_000_000;
 const ID_COUNT = 20_000;
@@ -19,9 +19,9 @@ function idsOf(sequenceStart: 'zero' | 'random', everyMs: number, seed: number):
   let state = seed;
   const random = () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
   const clock = { ms: START_MS, now: () => clock.ms };
-  const seat = new WorkerSeat(layouts.snowflake());
-  seat.grant({ workerId: 7, floorMs: -Infinity, ceilingMs: Infinity });
-  const generator = new SnowflakeGenerator(seat, { clock, sequenceStart, random });
+  const window = new LeaseWindow(layouts.snowflake());
+  window.grant({ workerId: 7, floorMs: -Infinity, ceilingMs: Infinity });
+  const generator = new SnowflakeGenerator(window, { clock, sequenceStart, random });
   return Array.from({ length: ID_COUNT }, () => {
     clock.ms += everyMs;
     const id = generator.nextId();

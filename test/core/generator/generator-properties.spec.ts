@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { BitLayout, SnowflakeGenerator, WorkerSeat } from '../../../lib/core/index.js';
+import { BitLayout, SnowflakeGenerator, LeaseWindow } from '../../../lib/core/index.js';
 import type { FieldSpec, SnowflakeError } from '../../../lib/core/index.js';
 import { runs } from '../../runs.js';
 
@@ -59,23 +59,23 @@ const steps = fc.array(
 );
 type Step = typeof steps extends fc.Arbitrary<(infer T)[]> ? T : never;
 
-/** A seat whose ranges are granted by the rule of the registry: no two of one worker id overlap. */
+/** A lease window whose ranges are granted by the rule of the registry: no two of one worker id overlap. */
 class World {
   nowMs = EPOCH_MS + 1_000_000;
-  readonly seat: WorkerSeat;
+  readonly window: LeaseWindow;
   readonly generator: SnowflakeGenerator;
   readonly granted: { workerId: number; floorMs: number; ceilingMs: number }[] = [];
   private readonly ends = new Map<number, number>();
   private readCount = 0;
-  private newest: ReturnType<WorkerSeat['grant']> | undefined;
+  private newest: ReturnType<LeaseWindow['grant']> | undefined;
 
   constructor(
     readonly layout: BitLayout,
     sequenceStart: 'zero' | 'random',
   ) {
-    this.seat = new WorkerSeat(layout, 20);
+    this.window = new LeaseWindow(layout, 20);
     const now = { now: () => this.read() };
-    this.generator = new SnowflakeGenerator(this.seat, {
+    this.generator = new SnowflakeGenerator(this.window, {
       clock: now,
       sequenceStart,
       aheadMsMax: 100,
@@ -101,7 +101,7 @@ class World {
     const range = { workerId, floorMs, ceilingMs: floorMs + lengthMs };
     this.granted.push(range);
     this.ends.set(workerId, range.ceilingMs);
-    this.newest = this.seat.grant(range);
+    this.newest = this.window.grant(range);
   }
 
   private raise(byMs: number): void {
@@ -109,12 +109,12 @@ class World {
     if (range === undefined || this.newest === undefined) return;
     range.ceilingMs += byMs;
     this.ends.set(range.workerId, range.ceilingMs);
-    this.seat.raise(this.newest, range.ceilingMs);
+    this.window.raise(this.newest, range.ceilingMs);
   }
 
   private vacate(): void {
     this.newest = undefined;
-    this.seat.vacate(
+    this.window.vacate(
       () => Object.assign(new Error('gone'), { code: 'LEASE_LOST' }) as SnowflakeError,
     );
   }
@@ -184,9 +184,9 @@ describe('the generator, whatever clock and lease do', () => {
     fc.assert(
       fc.property(layouts, fc.integer({ min: 1, max: 200 }), (layout, count) => {
         const make = () => {
-          const seat = new WorkerSeat(layout);
-          seat.grant({ workerId: 3, floorMs: EPOCH_MS + 50, ceilingMs: Infinity });
-          return new SnowflakeGenerator(seat, {
+          const window = new LeaseWindow(layout);
+          window.grant({ workerId: 3, floorMs: EPOCH_MS + 50, ceilingMs: Infinity });
+          return new SnowflakeGenerator(window, {
             clock: { now: () => EPOCH_MS + 50 },
             aheadMsMax: 1000,
           });

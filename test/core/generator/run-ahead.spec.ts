@@ -7,13 +7,13 @@ import fc from 'fast-check';
 import {
   BitLayout,
   SnowflakeGenerator,
-  WorkerSeat,
+  LeaseWindow,
   joinSharedLease,
   layouts,
   type GeneratorOptions,
 } from '../../../lib/core/index.js';
-import { SeatWords } from '../../../lib/core/seat/seat-memory.js';
-import { shareSeat } from '../../../lib/core/seat/shared-lease.js';
+import { WindowWords } from '../../../lib/core/window/window-memory.js';
+import { shareWindow } from '../../../lib/core/window/shared-lease.js';
 import { codeOf } from '../../code-of.js';
 import { runs } from '../../runs.js';
 
@@ -38,17 +38,17 @@ class BusyClock {
 /** As `nextIds(count)`, by one generator or by several in turn. */
 type Taker = (count: number) => bigint[];
 
-function alone(options: GeneratorOptions, words = new SeatWords()) {
+function alone(options: GeneratorOptions, words = new WindowWords()) {
   // Threads look for every block, not for every tick.
   const clock = new BusyClock(words.shared ? 100 : 3);
-  const seat = new WorkerSeat(layout, 0, words);
-  const generator = new SnowflakeGenerator(seat, { ...options, clock });
-  return { clock, seat, take: ((count) => generator.nextIds(count)) as Taker };
+  const window = new LeaseWindow(layout, 0, words);
+  const generator = new SnowflakeGenerator(window, { ...options, clock });
+  return { clock, window, take: ((count) => generator.nextIds(count)) as Taker };
 }
 
 function threads({ aheadMsMax }: GeneratorOptions) {
-  const { clock, seat } = alone({}, SeatWords.shared());
-  const shared = shareSeat(seat, { aheadMsMax, sequenceStart: 'zero' })!;
+  const { clock, window } = alone({}, WindowWords.shared());
+  const shared = shareWindow(window, { aheadMsMax, sequenceStart: 'zero' })!;
   const makers = [0, 1, 2].map(() => joinSharedLease(shared, clock));
   const take: Taker = (count) => {
     const ids: bigint[] = [];
@@ -57,7 +57,7 @@ function threads({ aheadMsMax }: GeneratorOptions) {
     }
     return ids;
   };
-  return { clock, seat, take };
+  return { clock, window, take };
 }
 
 /** Ids of 100 ms at full speed, and how long that took by the clock. */
@@ -74,7 +74,7 @@ describe.each([
 ])('with aheadMsMax 0, %s', (_name, world) => {
   it('a clock that was set back an hour goes on at full speed', () => {
     const it = world({ aheadMsMax: 0 });
-    it.seat.grant(ENDLESS);
+    it.window.grant(ENDLESS);
     it.take(4096);
     it.clock.ms -= HOUR_MS;
     expect(tookFor100Ms(it)).toBeLessThan(200);
@@ -82,13 +82,13 @@ describe.each([
 
   it('a floor a minute above the clock costs nothing', () => {
     const it = world({ aheadMsMax: 0 });
-    it.seat.grant({ workerId: 7, floorMs: START_MS + 60_000, ceilingMs: START_MS + 90_000 });
+    it.window.grant({ workerId: 7, floorMs: START_MS + 60_000, ceilingMs: START_MS + 90_000 });
     expect(tookFor100Ms(it)).toBeLessThan(200);
   });
 
   it('credit that a floor gave is worth nothing where the clock has come up to it', () => {
-    const { clock, seat, take } = world({ aheadMsMax: 0 });
-    seat.grant({ workerId: 7, floorMs: START_MS + 1000, ceilingMs: Infinity });
+    const { clock, window, take } = world({ aheadMsMax: 0 });
+    window.grant({ workerId: 7, floorMs: START_MS + 1000, ceilingMs: Infinity });
     take(1);
     clock.looksPerMs = Infinity;
     clock.ms += 1010;
@@ -100,17 +100,17 @@ describe.each([
 
 describe('where nobody says how far', () => {
   it('ids run ahead by a second under a lease that ends', () => {
-    const { clock, seat, take } = alone({});
+    const { clock, window, take } = alone({});
     clock.looksPerMs = Infinity;
-    seat.grant({ workerId: 7, floorMs: START_MS, ceilingMs: START_MS + 60_000 });
+    window.grant({ workerId: 7, floorMs: START_MS, ceilingMs: START_MS + 60_000 });
     expect(layout.timestampMsOf(take(4096 * 1001).at(-1)!)).toBe(START_MS + 1000);
     expect(codeOf(() => take(1))).toBe('SEQUENCE_SPENT');
   });
 
   it('no id is ahead of the clock under a lease without end', () => {
-    const { clock, seat, take } = alone({});
+    const { clock, window, take } = alone({});
     clock.looksPerMs = Infinity;
-    seat.grant(ENDLESS);
+    window.grant(ENDLESS);
     take(4096);
     expect(() => take(1)).toThrow(/do not run ahead of the clock here/);
   });
@@ -119,19 +119,19 @@ describe('where nobody says how far', () => {
     const clock = new BusyClock();
     const ids = [0, 1].flatMap(() => {
       clock.ms++;
-      const seat = new WorkerSeat(layout);
-      seat.grant(ENDLESS);
-      return new SnowflakeGenerator(seat, { clock }).nextIds(100_000);
+      const window = new LeaseWindow(layout);
+      window.grant(ENDLESS);
+      return new SnowflakeGenerator(window, { clock }).nextIds(100_000);
     });
     expect(new Set(ids).size).toBe(200_000);
   });
 
   it('a range takes its own limit, whatever the one before it had', () => {
-    const { clock, seat, take } = alone({});
+    const { clock, window, take } = alone({});
     clock.looksPerMs = Infinity;
-    seat.grant({ workerId: 7, floorMs: START_MS, ceilingMs: START_MS + 60_000 });
+    window.grant({ workerId: 7, floorMs: START_MS, ceilingMs: START_MS + 60_000 });
     take(1);
-    seat.rewindTo({ ...ENDLESS, workerId: 8 });
+    window.rewindTo({ ...ENDLESS, workerId: 8 });
     take(4096);
     expect(codeOf(() => take(1))).toBe('SEQUENCE_SPENT');
   });
@@ -165,10 +165,10 @@ describe('without rollbacks', () => {
     const steps = fc.array(weighted, { minLength: 10, maxLength: 80 });
     const property = fc.property(fc.nat(20), steps, (aheadMsMax, taken) => {
       const clock = { ms: START_MS, now: () => clock.ms };
-      const words = isShared ? SeatWords.shared() : new SeatWords();
-      const seat = new WorkerSeat(small, 0, words);
+      const words = isShared ? WindowWords.shared() : new WindowWords();
+      const window = new LeaseWindow(small, 0, words);
       const makers = (isShared ? [0, 1, 2] : [0]).map(
-        () => new SnowflakeGenerator(seat, { clock, aheadMsMax }),
+        () => new SnowflakeGenerator(window, { clock, aheadMsMax }),
       );
       // A floor above the clock takes the ids there at no price, and moves on with the clock.
       let leadMs = 0;
@@ -177,7 +177,7 @@ describe('without rollbacks', () => {
       const grant = (byMs: number) => {
         leadMs = Math.max(leadMs, byMs);
         const floorMs = clock.ms + byMs;
-        seat.rewindTo({ workerId: ++workerId, floorMs, ceilingMs: START_MS + HOUR_MS });
+        window.rewindTo({ workerId: ++workerId, floorMs, ceilingMs: START_MS + HOUR_MS });
       };
       grant(0);
       for (const { kind, by } of taken) {

@@ -57,7 +57,7 @@ describe.each(WAYS)('%s', (_way, make) => {
     const { first, count, step } = segment;
     expect(make(generator, count)).toEqual(numbers(first, count, BigInt(step)));
     expect(codeOf(() => generator.nextId())).toBe('SEGMENT_SPENT');
-    expect([generator.issuedCount, generator.inHand, generator.spentCount]).toEqual([10, 0, 1]);
+    expect([generator.issuedCount, generator.buffered, generator.spentCount]).toEqual([10, 0, 1]);
   });
 
   it('goes from one segment to the next, in calls of any length', () => {
@@ -71,14 +71,14 @@ describe.each(WAYS)('%s', (_way, make) => {
     const { generator, told } = counting(from(1n, 10));
     generator.mark = 4;
     make(generator, 6);
-    expect([told.low, generator.inHand]).toEqual([0, 4]);
+    expect([told.low, generator.buffered]).toEqual([0, 4]);
     make(generator, 3);
-    expect([told.low, generator.inHand]).toEqual([1, 1]);
+    expect([told.low, generator.buffered]).toEqual([1, 1]);
     generator.add(from(100n, 10));
     expect(make(generator, 4)).toEqual([10n, 100n, 101n, 102n]);
-    expect([told.low, generator.inHand]).toEqual([1, 7]);
+    expect([told.low, generator.buffered]).toEqual([1, 7]);
     make(generator, 4);
-    expect([told.low, generator.inHand]).toEqual([2, 3]);
+    expect([told.low, generator.buffered]).toEqual([2, 3]);
   });
 
   it('makes none of those that were taken out', () => {
@@ -90,7 +90,7 @@ describe.each(WAYS)('%s', (_way, make) => {
       [50n, 5],
     ]);
     expect(codeOf(() => generator.nextId())).toBe('SEGMENT_SPENT');
-    expect([generator.inHand, generator.issuedCount]).toEqual([0, 3]);
+    expect([generator.buffered, generator.issuedCount]).toEqual([0, 3]);
   });
 });
 

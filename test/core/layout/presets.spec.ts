@@ -211,10 +211,10 @@ describe('layouts', () => {
       },
       '1.5',
     ],
-  ])('refuse %j', (options, shown) => {
+  ])('refuse %j', (options, format) => {
     const faults = faultsOf(options);
     expect(faults).toHaveLength(1);
-    expect(faults[0]).toContain(shown);
+    expect(faults[0]).toContain(format);
   });
 
   it('warn five years before their end', () => {

@@ -29,7 +29,7 @@ export const failoverMs = constant(REDIS, 'FAILOVER_WINDOW_MS');
 export const differenceMs = constant(REDIS, 'CLOCK_DIFFERENCE_MS');
 export const lossMs = failoverMs + differenceMs;
 
-const ETCD = 'lib/stores/etcd/etcd-settings.ts';
+const ETCD = 'lib/stores/etcd/etcd-options.ts';
 export const etcdDifferenceMs = constant(ETCD, 'clockDifferenceMs');
 
 /** How long the first start on a new registry takes: a second, and two units of the layout. */

@@ -13,7 +13,7 @@ import { tableUnder, WAITING } from './results.js';
 const { lease } = our;
 const LAST_YEARS = 'lib/core/layout/bit-layout.ts: WARNING_MS = 5 * 365.25';
 const LOCKS = 'lib/lock/lock-options.ts: { ttlMs: 10_000, callTimeoutMs: 2000, drainMs: 10_000 }';
-const SIZE = 'test/backends/registry-size.spec.ts: takes about 0.4 MB for 1024 holders, 350 bytes';
+const SIZE = 'test/stores/registry-size.spec.ts: takes about 0.4 MB for 1024 holders, 350 bytes';
 const IN_HAND = 'test/segments/several-stores.spec.ts: toBeGreaterThanOrEqual(26_000)';
 const FOR_ALL = 'test/segments/segment-options.spec.ts: 222,000';
 const RESULTS = 'bench/RESULTS.md: ';
@@ -51,7 +51,7 @@ export const GUIDES: Sources = {
     '5 s': lease.maxDriftMs,
     '1 s': our.aheadMs,
     '10 ms': our.longestWaitMs,
-    '1 ms': 'lib/lease/waiting-line.ts: lookAgainMs = 1;',
+    '1 ms': 'lib/lease/wait-queue.ts: lookAgainMs = 1;',
     // A random start lies in the lower half.
     '2048 per ms': our.perMs(layouts.snowflake()) / 2,
   },

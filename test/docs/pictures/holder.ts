@@ -1,5 +1,5 @@
 /**
- * A process of a picture: the real keeper, seat and generator, on the reference registry of a
+ * A process of a picture: the real keeper, lease window and generator, on the reference registry of a
  * world whose time stands in the hands of the story. All processes want the same worker id.
  */
 import type { SnowflakeError } from '../../../lib/errors.js';
@@ -31,9 +31,9 @@ export class Holder {
     readonly name: string,
     private readonly world: World,
   ) {
-    const { parts, seat } = process(world);
+    const { parts, window } = process(world);
     const hostClock = { now: () => world.time.now() - this.backMs };
-    const idClock = seat.anchored(hostClock);
+    const idClock = window.anchored(hostClock);
     this.keeper = new LeaseKeeper({
       ...parts,
       support: {
@@ -46,7 +46,7 @@ export class Holder {
       hostClock,
       idClock,
     });
-    this.generator = new SnowflakeGenerator(seat, { clock: idClock });
+    this.generator = new SnowflakeGenerator(window, { clock: idClock });
   }
 
   /** Makes an id, and renews when it is time to; nothing while it sleeps. */

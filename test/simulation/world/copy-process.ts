@@ -1,7 +1,7 @@
 /**
  * Copies a running process with all it holds in memory, as a VM snapshot or CRIU does.
  *
- * Promise: the copy shares nothing with the original but what lies outside of both: the store, the
+ * Guarantee: the copy shares nothing with the original but what lies outside of both: the store, the
  * time, chance. What it looks at are the objects themselves, so no room needs a way to be copied.
  */
 

@@ -1,13 +1,13 @@
 /**
  * What befalls a simulated fleet, as a table: each fault by its name, and what it does.
  *
- * Promise: no fault here goes beyond what the library promises to survive.
+ * Guarantee: no fault here goes beyond what the library promises to survive.
  */
 import type { Fleet } from './fleet.js';
 import type { FaultName } from './scenarios.js';
-import type { Surroundings } from './surroundings.js';
+import type { Environment } from './surroundings.js';
 
-type Fault = (fleet: Fleet, around: Surroundings) => void;
+type Fault = (fleet: Fleet, around: Environment) => void;
 
 const HOUR_MS = 3_600_000;
 
@@ -70,7 +70,7 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
   clone: (fleet) => fleet.clone(fleet.any()),
 };
 
-function wipe({ store, oracle }: Surroundings): void {
+function wipe({ store, oracle }: Environment): void {
   store.wipe();
   oracle.dataLost();
 }

@@ -1,11 +1,11 @@
 /**
  * The fleet: hosts, and the processes that come and go on them as an orchestrator sees to it.
  *
- * Promise: a host whose process ended gets another one; each asks for ids as long as it lives, and
+ * Guarantee: a host whose process ended gets another one; each asks for ids as long as it lives, and
  * for a while after it was told to stop.
  */
 import { SimulatedProcess, type Host } from './simulated-process.js';
-import type { Surroundings } from './surroundings.js';
+import type { Environment } from './surroundings.js';
 
 /** Renewals are spread by 20 %. */
 const SPREAD_MAX = 1.2;
@@ -16,7 +16,7 @@ export class Fleet {
   readonly processes: SimulatedProcess[] = [];
   private nameCount = 0;
 
-  constructor(private readonly around: Surroundings) {
+  constructor(private readonly around: Environment) {
     const { plan, random } = around;
     const { scenario } = plan;
     this.hosts = Array.from({ length: plan.hostCount }, (_, n) => ({

@@ -2,7 +2,7 @@
  * Which server of a simulation was left for another one, is asked again and has not heard of it:
  * what it grants, or extends, until then no rule can keep apart from what the other one granted.
  *
- * Promise: a holder is excused for no longer than until that server answers for the same lease,
+ * Guarantee: a holder is excused for no longer than until that server answers for the same lease,
  * having heard.
  */
 import type { LeaseAnswer } from '../../../lib/lease/distributed-support.js';

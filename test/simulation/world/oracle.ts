@@ -6,7 +6,7 @@
  * which is what copies of one process are, may clash with each other and with nobody else.
  */
 import type { BitLayout } from '../../../lib/core/layout/bit-layout.js';
-import type { SeatedRange } from '../../../lib/core/seat/worker-seat.js';
+import type { WindowRange } from '../../../lib/core/window/lease-window.js';
 
 export type ViolationKind =
   /** One id was made twice. */
@@ -46,7 +46,7 @@ interface Maker {
 
 /** One range in the hands of one process. */
 export interface Claim extends Maker {
-  readonly range: SeatedRange;
+  readonly range: WindowRange;
   lastTick: number;
   /** Given back up to here; exclusive. */
   cutTick: number;
@@ -111,7 +111,7 @@ export class Oracle {
     return this.claims.length;
   }
 
-  rangeHeld(witness: WitnessOfProcess, range: SeatedRange, family = this.claims.length): void {
+  rangeHeld(witness: WitnessOfProcess, range: WindowRange, family = this.claims.length): void {
     const { name } = witness;
     const maker = { name, family, lossCount: this.lossCount, isExcused: false };
     const claim = { name, range, family, lastTick: -Infinity, cutTick: Infinity, maker };
@@ -163,9 +163,9 @@ export class Oracle {
   }
 
   private noteMaker(id: number, block: number, maker: Maker): void {
-    const place = block - this.baseBlock;
-    let makers = this.issued.get(place);
-    if (makers === undefined) this.issued.set(place, (makers = []));
+    const location = block - this.baseBlock;
+    let makers = this.issued.get(location);
+    if (makers === undefined) this.issued.set(location, (makers = []));
     const sequence = id - block * this.blockSize;
     const other = makers[sequence];
     if (other === undefined) makers[sequence] = maker;

@@ -5,7 +5,7 @@
 import { BitLayout } from '../../../lib/core/layout/bit-layout.js';
 import { LEASE_DEFAULTS, type LeaseOptions } from '../../../lib/lease/lease-options.js';
 import type { FaultName, Scenario } from './scenarios.js';
-import type { SeededRandom } from '../../../lib/testing/contract/bench.js';
+import type { SeededRandom } from '../../../lib/testing/contract/harness.js';
 
 export interface Plan {
   readonly scenario: Scenario;

@@ -1,7 +1,7 @@
 /**
  * The scenarios of a simulation, as data: which faults may happen, and in which kind of fleet.
  *
- * Promise: within each, the promise of the library holds in full (ids of clones excepted, which
+ * Guarantee: within each, the promise of the library holds in full (ids of clones excepted, which
  * docs/concepts/guarantees.md bounds): whatever happens here must not make an id twice. The
  * exceptions say what they tolerate: mistakes of operators that no rule can make good for.
  */

@@ -1,19 +1,19 @@
 /**
  * One run of a simulation: a seed and a scenario decide everything that happens in it.
  *
- * Promise: the same seed gives the same run, id by id, on every machine and at any speed. After
+ * Guarantee: the same seed gives the same run, id by id, on every machine and at any speed. After
  * the faults end, the fleet must be making ids again within a stated time.
  */
 import { SettableTime } from '../../../lib/testing/settable-time.js';
-import { SAME_ANSWER_MS_MAX } from '../../../lib/rows/row-turns.js';
+import { SAME_ANSWER_MS_MAX } from '../../../lib/rows/cas-retry.js';
 import { HEADER_AGE_MS } from '../../../lib/registry/stored-slice.js';
 import { FAULTS } from './faults.js';
 import { Fleet } from './fleet.js';
 import { Oracle, type Violation } from './oracle.js';
 import { drawPlan, drawnOptions, drawnText, type Plan } from './plan.js';
 import { SCENARIOS, type Scenario } from './scenarios.js';
-import { SeededRandom } from '../../../lib/testing/contract/bench.js';
-import type { Note, Surroundings } from './surroundings.js';
+import { SeededRandom } from '../../../lib/testing/contract/harness.js';
+import type { Note, Environment } from './surroundings.js';
 import { SimulatedRows } from './simulated-rows.js';
 import { SimulatedStore } from './simulated-store.js';
 import type { StoreEvent } from './store-event.js';
@@ -83,7 +83,7 @@ class Simulation {
   private readonly random: SeededRandom;
   private readonly plan: Plan;
   private readonly oracle: Oracle;
-  private readonly around: Surroundings;
+  private readonly around: Environment;
   private readonly fleet: Fleet;
   private readonly faults: Record<string, number> = {};
 
@@ -106,7 +106,7 @@ class Simulation {
     const store = new Store(time, random, plan, record);
     if (scenario.faults.includes('led elsewhere')) this.excuse(store, isOverRows);
     const count = (fault: string) => void (this.faults[fault] = (this.faults[fault] ?? 0) + 1);
-    const note: Surroundings['note'] = (who, text) => this.note(who, text);
+    const note: Environment['note'] = (who, text) => this.note(who, text);
     this.around = { plan, time, random, store, oracle, areFaultsOver: false, count, note };
     this.fleet = new Fleet(this.around);
   }
@@ -141,7 +141,7 @@ class Simulation {
   }
 
   /** What no rule can know of is counted, and nothing else. */
-  private excuse({ leftServers }: Surroundings['store'], isOverRows: boolean): void {
+  private excuse({ leftServers }: Environment['store'], isOverRows: boolean): void {
     const { plan, oracle } = this;
     const msOf = (tick: number) => plan.layout.msOf(tick);
     oracle.isExcused = (name, workerId, tick) =>

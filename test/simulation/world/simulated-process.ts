@@ -1,19 +1,19 @@
 /**
- * One process of a simulation: the real keeper, seat and generator, on a host whose clock may be
+ * One process of a simulation: the real keeper, lease window and generator, on a host whose clock may be
  * wrong, behind a wire that may fail.
  *
- * Promise: while it is paused nothing of it runs, and all that came in the meantime runs when it
+ * Guarantee: while it is paused nothing of it runs, and all that came in the meantime runs when it
  * goes on; once it is gone nothing of it ever runs.
  */
 import type { BitLayout } from '../../../lib/core/layout/bit-layout.js';
 import type { Clock } from '../../../lib/core/clock.js';
-import { AnchoredClock, SeatWords } from '../../../lib/core/seat/seat-memory.js';
+import { AnchoredClock, WindowWords } from '../../../lib/core/window/window-memory.js';
 import { SnowflakeGenerator } from '../../../lib/core/generator/snowflake-generator.js';
 import {
-  WorkerSeat,
-  type SeatedRange,
+  LeaseWindow,
+  type WindowRange,
   type LeasedRange,
-} from '../../../lib/core/seat/worker-seat.js';
+} from '../../../lib/core/window/lease-window.js';
 import { isSnowflakeError } from '../../../lib/errors.js';
 import type { ProcessIdentity } from '../../../lib/time/process-identity.js';
 import type { KeeperParts } from '../../../lib/lease/keeper.js';
@@ -23,7 +23,7 @@ import type { Timers } from '../../../lib/time/timers.js';
 import { RegistrySupport } from '../../../lib/registry/registry-support.js';
 import { copyOf } from './copy-process.js';
 import type { Claim, Witness } from './oracle.js';
-import type { Note, Surroundings } from './surroundings.js';
+import type { Note, Environment } from './surroundings.js';
 import { SimulatedRows } from './simulated-rows.js';
 import { Wire } from './wire.js';
 
@@ -43,18 +43,18 @@ export interface Host {
 const READS_PER_MS = 64;
 
 /** Tells the oracle of every range it is given. */
-class WatchedSeat extends WorkerSeat {
-  onRange: (range: SeatedRange) => void = () => undefined;
+class WatchedWindow extends LeaseWindow {
+  onRange: (range: WindowRange) => void = () => undefined;
 
-  override grant(range: LeasedRange): SeatedRange {
+  override grant(range: LeasedRange): WindowRange {
     return this.told(super.grant(range));
   }
 
-  override rewindTo(range: LeasedRange): SeatedRange {
+  override rewindTo(range: LeasedRange): WindowRange {
     return this.told(super.rewindTo(range));
   }
 
-  private told(range: SeatedRange): SeatedRange {
+  private told(range: WindowRange): WindowRange {
     this.onRange(range);
     return range;
   }
@@ -82,7 +82,7 @@ export class SimulatedProcess {
   /** Replaced when this process is made a copy of another. */
   keeper: LeaseKeeper;
   private threads: readonly Thread[];
-  private readonly seat: WatchedSeat;
+  private readonly window: WatchedWindow;
   private turnCount = 0;
   private deferred: (() => void)[] = [];
   private textCount = 0;
@@ -90,7 +90,7 @@ export class SimulatedProcess {
   constructor(
     readonly name: string,
     readonly host: Host,
-    private readonly around: Surroundings,
+    private readonly around: Environment,
   ) {
     const { plan, random } = around;
     const hostClock = this.hostClock();
@@ -99,15 +99,15 @@ export class SimulatedProcess {
     const { layout, ttlMs } = host;
     const lease = { ...plan.lease, ttlMs };
     const isShared = Number(name.slice(1)) % 2 === 0;
-    const words = isShared ? SeatWords.shared() : new SeatWords();
-    this.seat = new WatchedSeat(layout, lease.reserveMs, words);
-    this.seat.onRange = (range) => this.around.oracle.rangeHeld(this, range);
+    const words = isShared ? WindowWords.shared() : new WindowWords();
+    this.window = new WatchedWindow(layout, lease.reserveMs, words);
+    this.window.onRange = (range) => this.around.oracle.rangeHeld(this, range);
     const deliver = (run: () => void) => this.wake(run);
     this.wire = new Wire(around, deliver, (text) => this.note(text));
     this.support = this.supportOver(this.wire);
     this.parts = {
       support: this.supportTold(),
-      seat: this.seat,
+      window: this.window,
       options: lease,
       terms: {
         fingerprint: layout.fingerprint,
@@ -128,21 +128,21 @@ export class SimulatedProcess {
     this.keeper = new LeaseKeeper(this.parts);
     const clock = idClock;
     const options = { aheadMsMax, sequenceStart, clock, random: () => random.next() };
-    const thread = (seat: WorkerSeat): Thread => {
+    const thread = (window: LeaseWindow): Thread => {
       const witness = { name, claims: this.claims, lastId: -Infinity, lastClaim: -1 };
-      return { witness, generator: new SnowflakeGenerator(seat, options) };
+      return { witness, generator: new SnowflakeGenerator(window, options) };
     };
-    this.threads = [this.seat, ...this.joinedSeats(isShared)].map(thread);
+    this.threads = [this.window, ...this.sharedWindows(isShared)].map(thread);
   }
 
   /** What other threads have; they tell the keeper at once, as messages would a little later. */
-  private joinedSeats(isShared: boolean): WorkerSeat[] {
-    const { layout, reserveMs, sharedMemory } = this.seat;
+  private sharedWindows(isShared: boolean): LeaseWindow[] {
+    const { layout, reserveMs, sharedMemory } = this.window;
     const count = isShared ? EXTRA_THREAD_COUNT : 0;
     return Array.from({ length: count }, () => {
-      const seat = new WorkerSeat(layout, reserveMs, new SeatWords(sharedMemory));
-      seat.watch = this.keeper;
-      return seat;
+      const window = new LeaseWindow(layout, reserveMs, new WindowWords(sharedMemory));
+      window.watch = this.keeper;
+      return window;
     });
   }
 
@@ -177,7 +177,7 @@ export class SimulatedProcess {
     const { refreshing } = this.keeper as unknown as { refreshing: unknown };
     if (refreshing !== undefined || this.keeper.lease === undefined) return undefined;
     const clone = new SimulatedProcess(name, host, this.around);
-    const twins = new Map<unknown, unknown>([[this.seat.onRange, clone.seat.onRange]]);
+    const twins = new Map<unknown, unknown>([[this.window.onRange, clone.window.onRange]]);
     for (const name of [
       'support',
       'identity',
@@ -196,7 +196,7 @@ export class SimulatedProcess {
       return { generator, witness: { name, claims: clone.claims, lastId, lastClaim: -1 } };
     });
     for (const claim of this.claims) {
-      const range = twins.get(claim.range) as SeatedRange | undefined;
+      const range = twins.get(claim.range) as WindowRange | undefined;
       if (range) this.around.oracle.rangeHeld(clone, range, claim.family);
     }
     return clone;
@@ -239,8 +239,8 @@ export class SimulatedProcess {
 
   /** Whoever gives a worker id back says that no more ids of it will be made. */
   private supportTold(): KeeperParts['support'] {
-    const { support, around, seat } = this;
-    const { layout } = seat;
+    const { support, around, window } = this;
+    const { layout } = window;
     return {
       takesOver: this.host.workerId !== undefined,
       getNextWorkId: (request) => support.getNextWorkId(request),

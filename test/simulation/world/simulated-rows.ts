@@ -2,7 +2,7 @@
  * The store of a simulation that keeps rows, in which reads and writes come one by one: between
  * them lies whatever the wire and the process do.
  *
- * Promise: a row that is lost is one that the registry promises to miss; a header that is lost
+ * Guarantee: a row that is lost is one that the registry promises to miss; a header that is lost
  * takes what it knew of the time with it, as a registry that is wiped does.
  */
 import { RegistrySupport } from '../../../lib/registry/registry-support.js';
@@ -33,7 +33,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
   storeBy(carry: Carry): SliceStore {
     const { failoverWindowMs, clockDifferenceMs } = this.window;
     return {
-      place: 'a simulation',
+      location: 'a simulation',
       lossWindowMs: failoverWindowMs + clockDifferenceMs,
       read: (question) =>
         carry(

@@ -1,12 +1,12 @@
 /**
  * The servers of a simulated store: one with a registry, two while the brain is split.
  *
- * Promise: they forget only as the library's promise allows: under another server name or with the
+ * Guarantee: they forget only as the library's promise allows: under another server name or with the
  * whole registry, with a clock at most `clockDifferenceMs` behind, the old server answering no
  * longer than `failoverWindowMs`.
  */
 import type { SettableTime } from '../../../lib/testing/settable-time.js';
-import type { SeededRandom } from '../../../lib/testing/contract/bench.js';
+import type { SeededRandom } from '../../../lib/testing/contract/harness.js';
 import { LeftServers } from './left-servers.js';
 import type { StoreEvent } from './store-event.js';
 

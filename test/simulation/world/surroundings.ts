@@ -2,7 +2,7 @@
  * What all processes of a simulation share.
  */
 import type { SettableTime } from '../../../lib/testing/settable-time.js';
-import type { SeededRandom } from '../../../lib/testing/contract/bench.js';
+import type { SeededRandom } from '../../../lib/testing/contract/harness.js';
 import type { Oracle } from './oracle.js';
 import type { Plan } from './plan.js';
 import type { SimulatedRows } from './simulated-rows.js';
@@ -11,7 +11,7 @@ import type { SimulatedStore } from './simulated-store.js';
 /** A line of the trace, made only where somebody reads it if it takes long to make. */
 export type Note = string | (() => string);
 
-export interface Surroundings {
+export interface Environment {
   readonly plan: Plan;
   readonly time: SettableTime;
   readonly random: SeededRandom;

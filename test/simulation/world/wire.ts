@@ -2,7 +2,7 @@
  * The wire between one process and the store: messages lost, doubled, delayed past timeouts and
  * past leases, and whole stretches without a connection.
  *
- * Promise: the process sees only what a client library could show it: an answer, an error, or
+ * Guarantee: the process sees only what a client library could show it: an answer, an error, or
  * nothing at all.
  */
 import type {
@@ -11,7 +11,7 @@ import type {
   LeaseRequest,
   WorkerLease,
 } from '../../../lib/lease/distributed-support.js';
-import type { Note, Surroundings } from './surroundings.js';
+import type { Note, Environment } from './surroundings.js';
 import type { Carry } from './simulated-rows.js';
 import type { SimulatedStore } from './simulated-store.js';
 import type { StoreCall } from './store-event.js';
@@ -22,7 +22,7 @@ export class Wire implements IDistributedSupport {
   isCut = false;
 
   constructor(
-    private readonly around: Surroundings,
+    private readonly around: Environment,
     /** Runs it in the process, unless that is gone; when it is paused, afterwards. */
     private readonly deliver: (run: () => void) => void,
     private readonly note: (text: Note) => void,

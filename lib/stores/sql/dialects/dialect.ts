@@ -1,7 +1,7 @@
 /**
  * What differs between databases: the statements of the registry and what they answer.
  *
- * Promise: every statement is complete in itself, so that it needs no transaction around it; each
+ * Guarantee: every statement is complete in itself, so that it needs no transaction around it; each
  * that writes carries all that it rests on, and reports whether it was carried out.
  */
 import { SnowflakeError } from '../../../errors.js';
@@ -84,7 +84,7 @@ export interface Dialect {
   /** The product, for messages. */
   readonly title: string;
   /** Asks the server what it offers. */
-  prepare(query: SqlQuery, place: SqlTable): Promise<Statements>;
+  prepare(query: SqlQuery, location: SqlTable): Promise<Statements>;
   /** What somebody else changed meanwhile, by the codes of an error. */
   isConflict(codes: readonly string[]): boolean;
   /** What endangers what the table holds, one sentence each. */
@@ -95,7 +95,7 @@ export interface Dialect {
 /*
  * Columns of a row as the registry needs them.
  *
- * Drivers give a 64-bit number as a number, a text or a bigint. Promise: a column that is missing
+ * Drivers give a 64-bit number as a number, a text or a bigint. Guarantee: a column that is missing
  * or cannot be read is an error that names it; nothing is taken for 0 or for absent.
  */
 
@@ -193,7 +193,7 @@ export const AFTER_LOSS: Words = {
 /*
  * Sessions in which a statement that was carried out is not yet written, or cannot be.
  *
- * Promise: what could still be rolled back is never taken for written.
+ * Guarantee: what could still be rolled back is never taken for written.
  */
 
 export function inTransaction(): SnowflakeError {

@@ -2,7 +2,7 @@
  * The registry in MariaDB and MySQL: statements, findings and variables in one file, since they
  * rest on the same knowledge of the server.
  *
- * Promise: nothing is taken for written in a session without autocommit, and in MariaDB nothing
+ * Guarantee: nothing is taken for written in a session without autocommit, and in MariaDB nothing
  * inside an open transaction. MySQL does not tell a statement whether one is open.
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
@@ -50,17 +50,17 @@ export class MysqlDialect implements Dialect {
 
   constructor(private readonly serverSql?: string) {}
 
-  async prepare(query: SqlQuery, place: SqlTable): Promise<Statements> {
+  async prepare(query: SqlQuery, location: SqlTable): Promise<Statements> {
     const offered = await variables(query, ['version', FLUSH, ...IDENTITIES]);
     const isMariadb = /mariadb/i.test(offered.get('version') ?? '');
     const identity = IDENTITIES.find((name) => offered.has(name));
     const isDurable = offered.has(FLUSH) ? MYSQL_DURABLE : 'FALSE';
     const run = mysqlServer(isMariadb, identity);
-    const server = place.holds === 'counters' ? mysqlHistory(identity, run, isDurable) : run;
+    const server = location.holds === 'counters' ? mysqlHistory(identity, run, isDurable) : run;
     // Each member of a cluster has made the table at another time.
-    const stamps = this.serverSql === undefined ? stampsOf(place.table) : undefined;
+    const stamps = this.serverSql === undefined ? stampsOf(location.table) : undefined;
     const offer = { server: this.serverSql ?? server, isDurable, isMariadb };
-    return new MysqlStatements(place, offer, stamps);
+    return new MysqlStatements(location, offer, stamps);
   }
 
   isConflict(codes: readonly string[]): boolean {
@@ -85,11 +85,11 @@ class MysqlStatements extends TableStatements {
   protected override readonly updated = 'w.';
 
   constructor(
-    place: SqlTable,
+    location: SqlTable,
     private readonly offered: Offered,
     protected override readonly stamps: Stamps | undefined,
   ) {
-    super(place);
+    super(location);
   }
 
   writtenCount(answer: unknown): number {
@@ -131,14 +131,14 @@ class MysqlStatements extends TableStatements {
     const { headerVersion } = change;
     const inserted = this.inserted(change, binder);
     const isHeader = headerVersion === undefined;
-    const from = isHeader ? '' : `, ${this.place.table} h`;
+    const from = isHeader ? '' : `, ${this.location.table} h`;
     const header = isHeader ? '' : `${this.header(headerVersion, binder)} AND `;
     return `${inserted}${from} WHERE ${header}${this.standsOn(change.server, binder)}`;
   }
 
   /** MySQL refuses to update a table that a subquery of the statement reads. */
   protected update(change: RowChange, binder: Binder): string {
-    const { table } = this.place;
+    const { table } = this.location;
     const { headerVersion: version } = change;
     const join = version === undefined ? '' : ` JOIN ${table} h ON ${this.header(version, binder)}`;
     const assigned = this.assigned(change, binder, 'w.');
@@ -159,7 +159,7 @@ class MysqlStatements extends TableStatements {
   protected override beside(other: KeyedCondition | undefined, binder: Binder): string {
     return other === undefined
       ? ''
-      : ` JOIN ${this.place.table} h ON ${this.isOther(other, binder)}`;
+      : ` JOIN ${this.location.table} h ON ${this.isOther(other, binder)}`;
   }
 
   protected override deletion(
@@ -167,7 +167,7 @@ class MysqlStatements extends TableStatements {
     rowCount: number,
     binder: Binder,
   ): string {
-    return `DELETE FROM ${this.place.table} WHERE ${where(binder)} LIMIT ${rowCount}`;
+    return `DELETE FROM ${this.location.table} WHERE ${where(binder)} LIMIT ${rowCount}`;
   }
 
   protected telling(write: string): string {
@@ -286,7 +286,7 @@ async function replicaFindings(query: SqlQuery): Promise<Finding[]> {
 /*
  * The settings of a MariaDB or MySQL server, by name.
  *
- * Promise: a setting that this server does not know is absent, and no error.
+ * Guarantee: a setting that this server does not know is absent, and no error.
  */
 
 /** Names in lower case. */
@@ -307,7 +307,7 @@ async function variables(
  * What a MariaDB or MySQL server is known by, as parts of statements: which server, since when it
  * has run, whether a crash of it loses what was acknowledged, and when a table was made.
  *
- * Promise: all of it is asked in the statement that rests on it.
+ * Guarantee: all of it is asked in the statement that rests on it.
  */
 
 const FLUSH = 'innodb_flush_log_at_trx_commit';

@@ -1,7 +1,7 @@
 /**
  * The registry in PostgreSQL, and in PGlite, which is one.
  *
- * Promise: a write is on disk before it is acknowledged, even where synchronous_commit is off; and
+ * Guarantee: a write is on disk before it is acknowledged, even where synchronous_commit is off; and
  * inside a transaction that somebody else may roll back nothing counts as written.
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
@@ -72,13 +72,14 @@ export class PostgresDialect implements Dialect {
 
   constructor(private readonly serverSql?: string) {}
 
-  async prepare(query: SqlQuery, place: SqlTable): Promise<Statements> {
+  async prepare(query: SqlQuery, location: SqlTable): Promise<Statements> {
     const { serverSql: server } = this;
-    if (server !== undefined) return new PostgresStatements(place, { server, isReplica: 'false' });
+    if (server !== undefined)
+      return new PostgresStatements(location, { server, isReplica: 'false' });
     const [row] = rowsOf(await query(`SELECT ${KNOWS_CLUSTER} AS knows_cluster`, []));
     const knowsCluster = flagOf(row, 'knows_cluster');
-    return new PostgresStatements(place, {
-      server: serverOf(place.holds, knowsCluster),
+    return new PostgresStatements(location, {
+      server: serverOf(location.holds, knowsCluster),
       isReplica: 'pg_is_in_recovery()',
       knowsCluster,
       stamps: STAMPS,
@@ -118,10 +119,10 @@ class PostgresStatements extends TableStatements {
   private beganUs: number | undefined;
 
   constructor(
-    place: SqlTable,
+    location: SqlTable,
     private readonly offered: Offered,
   ) {
-    super(place);
+    super(location);
     this.stamps = offered.stamps;
   }
 
@@ -173,7 +174,7 @@ class PostgresStatements extends TableStatements {
     const assigned = this.assigned(change, binder);
     const itself = this.itself(change, binder);
     const where = `${itself} AND ${this.rests(change, binder)}`;
-    return this.telling(`UPDATE ${this.place.table} SET ${assigned} WHERE ${where}`, 'update');
+    return this.telling(`UPDATE ${this.location.table} SET ${assigned} WHERE ${where}`, 'update');
   }
 
   protected standsOn(server: string, { of }: Binder): string {

@@ -1,7 +1,7 @@
 /**
  * The registry in a file of SQLite, for the processes of one host.
  *
- * Promise: the file is known by its place on the disk and by the start of the host, so that another
+ * Guarantee: the file is known by its place on the disk and by the start of the host, so that another
  * file in its place, or a crash that lost writes, counts as a loss of data. A file that was
  * replaced while it was open is not written any more.
  */
@@ -42,13 +42,13 @@ export class SqliteDialect implements Dialect {
 
   constructor(private readonly serverSql?: string) {}
 
-  async prepare(query: SqlQuery, place: SqlTable): Promise<Statements> {
+  async prepare(query: SqlQuery, location: SqlTable): Promise<Statements> {
     const { serverSql } = this;
-    if (serverSql !== undefined) return new SqliteStatements(place, () => serverSql);
+    if (serverSql !== undefined) return new SqliteStatements(location, () => serverSql);
     const list = rowsOf(await query('PRAGMA database_list', []));
     const path = list.find(({ name }) => name === 'main')?.['file'];
     const isFile = typeof path === 'string' && path !== '';
-    return new SqliteStatements(place, isFile ? this.#identityOf(path) : () => "'memory'");
+    return new SqliteStatements(location, isFile ? this.#identityOf(path) : () => "'memory'");
   }
 
   /** As a text in SQL, asked before every statement: nothing in SQL knows the file. */
@@ -112,10 +112,10 @@ function bootId(): string {
 
 class SqliteStatements extends TableStatements {
   constructor(
-    place: SqlTable,
+    location: SqlTable,
     private readonly identity: () => string,
   ) {
-    super(place);
+    super(location);
   }
 
   writtenCount(answer: unknown): number {
@@ -150,7 +150,7 @@ class SqliteStatements extends TableStatements {
   protected update(change: RowChange, binder: Binder): string {
     const assigned = this.assigned(change, binder);
     const where = `${this.itself(change, binder)} AND ${this.rests(change, binder)}`;
-    return this.telling(`UPDATE ${this.place.table} SET ${assigned} WHERE ${where}`, 'update');
+    return this.telling(`UPDATE ${this.location.table} SET ${assigned} WHERE ${where}`, 'update');
   }
 
   protected standsOn(server: string, { of }: Binder): string {

@@ -1,7 +1,7 @@
 /**
  * The statements for rows under names, counters or locks, that every dialect has in common.
  *
- * Promise: time, server and rows come from one SELECT, and from one that finds no row as well. A
+ * Guarantee: time, server and rows come from one SELECT, and from one that finds no row as well. A
  * row is written only with its own version, beside the one it rests on, on the server that was
  * read.
  */
@@ -31,7 +31,7 @@ abstract class KeyedStatements implements Statements {
   /** Undefined where rows are not signed. */
   protected readonly stamps: Stamps | undefined = undefined;
 
-  constructor(protected readonly place: SqlTable) {}
+  constructor(protected readonly location: SqlTable) {}
 
   readKeyed(keys?: readonly string[]): Statement {
     const binder = this.binder();
@@ -47,7 +47,7 @@ abstract class KeyedStatements implements Statements {
     ];
     const sql = [
       `SELECT ${columns.join(', ')} FROM (SELECT ${this.moment(binder)}) s`,
-      `LEFT JOIN ${this.place.table} r ON r.namespace = ${of(this.place.namespace)}`,
+      `LEFT JOIN ${this.location.table} r ON r.namespace = ${of(this.location.namespace)}`,
       ...(keys === undefined ? [] : [`AND r.${key} IN (${list(keys)})`]),
     ];
     return { sql: sql.join(' '), params: binder.params };
@@ -63,7 +63,7 @@ abstract class KeyedStatements implements Statements {
   sweepKeyed(below: bigint): Statement {
     const binder = this.binder();
     const forgettable = ({ of }: Binder) =>
-      `namespace = ${of(this.place.namespace)} ` +
+      `namespace = ${of(this.location.namespace)} ` +
       `AND ${this.columns.number} < ${this.integer(of(String(below)))}`;
     const sql = this.deletion(forgettable, SWEPT_ROWS, binder);
     return { sql: this.telling(sql, 'delete'), params: binder.params };
@@ -107,23 +107,23 @@ abstract class KeyedStatements implements Statements {
 
   /** True where a number that was granted and is then lost is granted again. */
   protected get losesNothing(): boolean {
-    return this.place.holds === 'counters' && this.place.lossWindowMs === 0;
+    return this.location.holds === 'counters' && this.location.lossWindowMs === 0;
   }
 
   /** A table that has lost its primary key, as while a dump is loaded, takes no new row. */
   protected get conflict(): string {
-    const key = this.place.holds === 'registry' ? 'worker_id' : this.columns.key;
+    const key = this.location.holds === 'registry' ? 'worker_id' : this.columns.key;
     return ` ON CONFLICT (namespace, ${key}) DO NOTHING`;
   }
 
   protected get columns() {
-    const { holds } = this.place;
+    const { holds } = this.location;
     return KEYED_COLUMNS[holds === 'locks' ? 'locks' : 'counters'];
   }
 
   /** The rows that are told twice stand as they were; one that was changed meanwhile stays. */
   protected deletion(where: (binder: Binder) => string, rowCount: number, binder: Binder): string {
-    const { table } = this.place;
+    const { table } = this.location;
     const { key } = this.columns;
     const some = (binder_: Binder) =>
       `SELECT ${key} FROM ${table} WHERE ${where(binder_)} LIMIT ${rowCount}`;
@@ -137,12 +137,12 @@ abstract class KeyedStatements implements Statements {
 
   /** True where the other row is as it was read. */
   protected hasOther(other: KeyedCondition, binder: Binder): string {
-    return `EXISTS (SELECT 1 FROM ${this.place.table} h WHERE ${this.isOther(other, binder)})`;
+    return `EXISTS (SELECT 1 FROM ${this.location.table} h WHERE ${this.isOther(other, binder)})`;
   }
 
   protected isOther({ key, version }: KeyedCondition, { of }: Binder): string {
     return [
-      `h.namespace = ${of(this.place.namespace)}`,
+      `h.namespace = ${of(this.location.namespace)}`,
       `h.${this.columns.key} = ${of(key)}`,
       `h.version = ${of(version)}`,
     ].join(' AND ');
@@ -150,7 +150,7 @@ abstract class KeyedStatements implements Statements {
 
   private insertKeyed(change: KeyedChange, binder: Binder): string {
     const { of } = binder;
-    const { table, namespace } = this.place;
+    const { table, namespace } = this.location;
     const { nextVersion, server, onlyWith } = change;
     const { key, number: numberColumn } = this.columns;
     const columns = ['namespace', key, 'version', numberColumn, 'data'].join(', ');
@@ -168,7 +168,7 @@ abstract class KeyedStatements implements Statements {
 
   private updateKeyed(change: KeyedChange, binder: Binder): string {
     const { of } = binder;
-    const { table, namespace } = this.place;
+    const { table, namespace } = this.location;
     const { nextVersion, server, version, onlyWith } = change;
     const { key, number } = this.columns;
     const beside = this.beside(onlyWith, binder);
@@ -194,7 +194,7 @@ abstract class KeyedStatements implements Statements {
 
   /** A lock rests on the header of all, which is as old as they are. */
   private keyedText({ key, nextVersion: version, number, text }: KeyedChange, binder: Binder) {
-    const isSigned = this.place.holds === 'counters' || key === LOCK_HEADER;
+    const isSigned = this.location.holds === 'counters' || key === LOCK_HEADER;
     return isSigned ? this.signed({ version, number, text }, binder) : binder.of(text);
   }
 }
@@ -203,7 +203,7 @@ abstract class KeyedStatements implements Statements {
  * The statements of a registry that every dialect has in common: those that read, and the parts of
  * those that write.
  *
- * Promise: time, server and rows come from one SELECT, and from one that finds no row as well. A
+ * Guarantee: time, server and rows come from one SELECT, and from one that finds no row as well. A
  * row is written only with its own version, the header's, and on the server that was read.
  */
 
@@ -222,8 +222,8 @@ export abstract class TableStatements extends KeyedStatements {
     const binder = this.binder();
     const { of } = binder;
     const rows = [
-      `SELECT * FROM ${this.place.table}`,
-      `WHERE namespace = ${of(this.place.namespace)} AND worker_id > ${of(after)}`,
+      `SELECT * FROM ${this.location.table}`,
+      `WHERE namespace = ${of(this.location.namespace)} AND worker_id > ${of(after)}`,
       `AND (worker_id = ${HEADER_ID} OR ceiling > 0)`,
       `ORDER BY worker_id LIMIT ${rowCount}`,
     ];
@@ -234,8 +234,8 @@ export abstract class TableStatements extends KeyedStatements {
   ceilings(min: number, max: number): Statement {
     const { of, params } = this.binder();
     const sql = [
-      `SELECT worker_id, ceiling FROM ${this.place.table}`,
-      `WHERE namespace = ${of(this.place.namespace)}`,
+      `SELECT worker_id, ceiling FROM ${this.location.table}`,
+      `WHERE namespace = ${of(this.location.namespace)}`,
       `AND worker_id BETWEEN ${of(min)} AND ${of(max)}`,
     ];
     return { sql: sql.join(' '), params };
@@ -256,12 +256,12 @@ export abstract class TableStatements extends KeyedStatements {
     const { of, list } = binder;
     const { workerId, moreWorkerIds = [], nextVersion, ceilingMs, token } = change;
     const columns = `namespace, ${ROW.join(', ')}`;
-    const first = `${of(this.place.namespace)}, i.worker_id`;
+    const first = `${of(this.location.namespace)}, i.worker_id`;
     const rest = `${list([nextVersion, ceilingMs, token])}, ${this.text(change, binder)}`;
     const [id, ...more] = [workerId, ...moreWorkerIds].map((each) => of(each));
     const ids = [`SELECT ${id} AS worker_id`, ...more.map((each) => `SELECT ${each}`)];
     const from = `(${ids.join(' UNION ALL ')}) i`;
-    return `INSERT INTO ${this.place.table} (${columns}) SELECT ${first}, ${rest} FROM ${from}`;
+    return `INSERT INTO ${this.location.table} (${columns}) SELECT ${first}, ${rest} FROM ${from}`;
   }
 
   protected assigned(change: RowChange, binder: Binder, prefix = ''): string {
@@ -284,7 +284,7 @@ export abstract class TableStatements extends KeyedStatements {
   protected itself(change: RowChange, { of }: Binder, prefix = ''): string {
     const { workerId, version, ceilingIs } = change;
     const parts = [
-      `${prefix}namespace = ${of(this.place.namespace)}`,
+      `${prefix}namespace = ${of(this.location.namespace)}`,
       `${prefix}worker_id = ${of(workerId)}`,
       `${prefix}version = ${of(version!)}`,
     ];
@@ -295,7 +295,7 @@ export abstract class TableStatements extends KeyedStatements {
   /** The header's row, as `h`, as it was read. */
   protected header(headerVersion: number, { of }: Binder): string {
     return [
-      `h.namespace = ${of(this.place.namespace)}`,
+      `h.namespace = ${of(this.location.namespace)}`,
       `h.worker_id = ${HEADER_ID}`,
       `h.version = ${of(headerVersion)}`,
     ].join(' AND ');
@@ -305,7 +305,7 @@ export abstract class TableStatements extends KeyedStatements {
   protected headerIsSame({ headerVersion }: RowChange, binder: Binder): string {
     if (headerVersion === undefined) return '';
     const where = this.header(headerVersion, binder);
-    return `EXISTS (SELECT 1 FROM ${this.place.table} h WHERE ${where}) AND `;
+    return `EXISTS (SELECT 1 FROM ${this.location.table} h WHERE ${where}) AND `;
   }
 
   private select(more: (binder: Binder) => string): Statement {
@@ -313,8 +313,8 @@ export abstract class TableStatements extends KeyedStatements {
     const sql = [
       `SELECT s.*, ${[COLUMNS, ...this.foundStamp].join(', ')}`,
       `FROM (SELECT ${this.moment(binder)}) s`,
-      `LEFT JOIN ${this.place.table} r`,
-      `ON r.namespace = ${binder.of(this.place.namespace)}${more(binder)}`,
+      `LEFT JOIN ${this.location.table} r`,
+      `ON r.namespace = ${binder.of(this.location.namespace)}${more(binder)}`,
     ];
     return { sql: sql.join(' '), params: binder.params };
   }

@@ -1,10 +1,10 @@
 // The generator alone: neither Nest nor a store.
-import { SnowflakeGenerator, WorkerSeat, layouts, textForms } from 'nestjs-snowflake/core';
+import { SnowflakeGenerator, LeaseWindow, layouts, textForms } from 'nestjs-snowflake/core';
 
 const layout = layouts.snowflake();
-const seat = new WorkerSeat(layout);
-seat.grant({ workerId: 7, floorMs: -Infinity, ceilingMs: Infinity });
-const generator = new SnowflakeGenerator(seat);
+const window = new LeaseWindow(layout);
+window.grant({ workerId: 7, floorMs: -Infinity, ceilingMs: Infinity });
+const generator = new SnowflakeGenerator(window);
 
 const ids = [...generator.nextIds(1000), ...Array.from({ length: 1000 }, () => generator.nextId())];
 const text = textForms.base62.encode(ids[0]!);

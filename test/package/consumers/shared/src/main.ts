@@ -8,7 +8,7 @@ import { Orders } from './orders.js';
 async function main(): Promise<void> {
   const app = await NestFactory.createApplicationContext(AppModule, { logger: ['error', 'warn'] });
   const orders = app.get(Orders);
-  const id = orders.place();
+  const id = orders.location();
   const { workerId } = orders.idMaker.parse(id);
   const { made } = app.get(Audit, { strict: false });
   await app.close();

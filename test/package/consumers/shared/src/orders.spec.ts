@@ -20,7 +20,7 @@ describe('an application of nestjs-snowflake', () => {
 
   it('makes rising ids of its worker id', () => {
     const orders = app.get(Orders);
-    const [first, second] = [orders.place(), orders.place()];
+    const [first, second] = [orders.location(), orders.location()];
     expect(second > first).toBe(true);
     expect(orders.idMaker.parse(first).workerId).toBe(7);
   });

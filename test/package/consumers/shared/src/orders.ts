@@ -6,7 +6,7 @@ import { IdMaker } from 'nestjs-snowflake';
 export class Orders {
   constructor(readonly idMaker: IdMaker) {}
 
-  place(): bigint {
+  location(): bigint {
     return this.idMaker.nextId();
   }
 }

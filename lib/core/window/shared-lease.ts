@@ -6,13 +6,12 @@
  * it would hear from its own generator.
  */
 import { SnowflakeError } from '../../errors.js';
-import { shown } from '../../messages.js';
+import { format } from '../../messages.js';
 import { BitLayout } from '../layout/bit-layout.js';
 import { epochText } from '../layout/epoch.js';
 import type { FieldSpec } from '../layout/layout-fields.js';
-import { isSeatMemory, SeatWords, type LeaseSignals } from './seat-memory.js';
-import { WorkerSeat, type SeatWatch } from './worker-seat.js';
-
+import { LeaseWindow, type WindowWatch } from './lease-window.js';
+import { isWindowMemory, WindowWords, type LeaseSignals } from './window-memory.js';
 /** Plain data that `workerData` and `postMessage` carry to another thread of this process. */
 export interface SharedLease {
   readonly memory: SharedArrayBuffer;
@@ -28,20 +27,20 @@ export interface SharedLease {
 type SharedOptions = Pick<SharedLease, 'aheadMsMax' | 'sequenceStart'>;
 
 /** What to hand to other threads; undefined where the seat's memory belongs to this one alone. */
-export function shareSeat(seat: WorkerSeat, options: SharedOptions): SharedLease | undefined {
-  const { sharedMemory: memory } = seat;
+export function shareWindow(window: LeaseWindow, options: SharedOptions): SharedLease | undefined {
+  const { sharedMemory: memory } = window;
   if (memory === undefined) return undefined;
-  const { epochMs, unitMs } = seat.layout;
-  const fields = seat.layout.fields.map(({ name, bits, role }): FieldSpec => {
+  const { epochMs, unitMs } = window.layout;
+  const fields = window.layout.fields.map(({ name, bits, role }): FieldSpec => {
     return role === 'call' ? [name, bits, role] : [name, bits];
   });
-  return { memory, epochMs, unitMs, fields, reserveMs: seat.reserveMs, ...options };
+  return { memory, epochMs, unitMs, fields, reserveMs: window.reserveMs, ...options };
 }
 
-/** True for what shareSeat() gave, also after its way to another thread. */
+/** True for what shareWindow() gave, also after its way to another thread. */
 export function isSharedLease(value: unknown): value is SharedLease {
   const candidate = value as Partial<SharedLease> | null | undefined;
-  return typeof candidate === 'object' && isSeatMemory(candidate?.memory);
+  return typeof candidate === 'object' && isWindowMemory(candidate?.memory);
 }
 
 export function sharedLayout({ epochMs, unitMs, fields }: SharedLease): BitLayout {
@@ -49,18 +48,18 @@ export function sharedLayout({ epochMs, unitMs, fields }: SharedLease): BitLayou
 }
 
 /** The seat of a thread on another thread's lease. */
-export function joinSeat(shared: SharedLease): WorkerSeat {
+export function joinWindow(shared: SharedLease): LeaseWindow {
   const { memory, reserveMs } = shared;
-  const seat = new WorkerSeat(sharedLayout(shared), reserveMs, new SeatWords(memory));
-  seat.watch = signalHolder(seat.signals);
-  return seat;
+  const window = new LeaseWindow(sharedLayout(shared), reserveMs, new WindowWords(memory));
+  window.watch = signalHolder(window.signals);
+  return window;
 }
 
 export function notShared(value: unknown): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
     `Expected the \`sharedLease\` of an IdMaker, as workerData or postMessage hands it to a ` +
-      `worker thread, got ${shown(value)}. It cannot be sent to another process: let each ` +
+      `worker thread, got ${format(value)}. It cannot be sent to another process: let each ` +
       `process lease a worker id of its own.`,
   );
 }
@@ -70,7 +69,7 @@ const ENTERED = 1;
 const HALF_USED = 2;
 const EXHAUSTED = 4;
 
-function signalHolder(signals: LeaseSignals): SeatWatch {
+function signalHolder(signals: LeaseSignals): WindowWatch {
   return {
     entered: () => signals.signal(ENTERED),
     halfUsed: () => signals.signal(HALF_USED),
@@ -79,19 +78,19 @@ function signalHolder(signals: LeaseSignals): SeatWatch {
 }
 
 /** Hands what other threads signal to the watch of the seat, until the lease is given back. */
-export async function forwardSignals(seat: WorkerSeat): Promise<void> {
-  const { signals } = seat;
-  while (!seat.isClosed) {
+export async function forwardSignals(window: LeaseWindow): Promise<void> {
+  const { signals } = window;
+  while (!window.isClosed) {
     await signals.untilSignal();
     try {
-      forward(signals.takeSignals(), seat);
+      forward(signals.takeSignals(), window);
     } catch {
       // The logger of an application may throw; the next signals are forwarded all the same.
     }
   }
 }
 
-function forward(flags: number, { current, watch }: WorkerSeat): void {
+function forward(flags: number, { current, watch }: LeaseWindow): void {
   if (current && flags & ENTERED) watch.entered(current);
   if (flags & HALF_USED) watch.halfUsed();
   if (flags & EXHAUSTED) watch.exhausted();

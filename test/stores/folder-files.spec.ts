@@ -299,8 +299,8 @@ describe('the URL of a folder', () => {
     ['file:/var/lib/a%20b', '/var/lib/a b/default'],
     ['FILE:///var/lib/x?namespace=shop', '/var/lib/x/shop'],
     ['file:./var/x?namespace=shop', join(process.cwd(), 'var/x/shop')],
-  ])('%s is %s', (url, place) => {
-    expect(supportFromUrl(url).place).toBe(`the folder ${place}`);
+  ])('%s is %s', (url, location) => {
+    expect(supportFromUrl(url).location).toBe(`the folder ${location}`);
   });
 
   it.each([

@@ -9,10 +9,9 @@ import { BitLayout } from '../../core/layout/bit-layout.js';
 import { epochText } from '../../core/layout/epoch.js';
 import { layouts } from '../../core/layout/presets.js';
 import { SnowflakeError } from '../../errors.js';
-import { shown, shownName } from '../../messages.js';
+import { format, formatName } from '../../messages.js';
 import { nameFaults, refuse, unknownNames, wholeFaults } from '../../options.js';
 import { storeFaults, type CounterStore } from '../counter-store.js';
-
 export interface PrefetchOptions {
   /** How many ids are taken at a time, 1 to 1,000,000. At most three times as many are in hand. */
   readonly count: number;
@@ -91,7 +90,7 @@ function byCall({ fields, epochMs, unitMs }: BitLayout): BitLayout {
 function prefetchFaults(prefetch: Partial<PrefetchOptions> | undefined): string[] {
   if (prefetch === undefined) return [];
   if (typeof prefetch !== 'object' || prefetch === null) {
-    return [`Expected \`prefetch\` to be { count, staleMs }, got ${shown(prefetch)}.`];
+    return [`Expected \`prefetch\` to be { count, staleMs }, got ${format(prefetch)}.`];
   }
   const { count, staleMs, ...others } = prefetch;
   return [
@@ -104,7 +103,7 @@ function prefetchFaults(prefetch: Partial<PrefetchOptions> | undefined): string[
 /** By its face, since it may come from a second copy of this package. */
 function layoutFaults(layout: Partial<BitLayout>): string[] {
   if (typeof layout?.fingerprint !== 'string' || !Array.isArray(layout.fields)) {
-    return [`Expected \`layout\` to be a BitLayout, got ${shown(layout)}.`];
+    return [`Expected \`layout\` to be a BitLayout, got ${format(layout)}.`];
   }
   if (layout.unitMs === 1) return [];
   return [
@@ -152,7 +151,7 @@ export function handSpent(tag: string, fault: SnowflakeError | undefined): Snowf
   const why = fault === undefined ? 'The next ones are on their way.' : fault.message;
   return new SnowflakeError(
     'SEGMENT_SPENT',
-    `All prefetched ids of ${shownName(tag)} are used or older than \`staleMs\`, so no id was ` +
+    `All prefetched ids of ${formatName(tag)} are used or older than \`staleMs\`, so no id was ` +
       `made. ${why} Wait with nextIdAsync(); if this is seen often, raise \`prefetch.count\`.`,
     { cause: fault },
   );

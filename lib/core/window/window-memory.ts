@@ -8,7 +8,6 @@
  */
 import type { Clock } from '../clock.js';
 import { IdWords } from '../id-words.js';
-
 /*
  * byte                                                                    is written
  *    0   current | newest | rewound | closed | state | signals | offset   with changes of the lease
@@ -55,7 +54,7 @@ const BYTE_COUNT = 8 * (RANGES + PLACE_COUNT * RANGE_STEP);
 /** Says which words there are and where; a version that moves them changes this. */
 const FORM_NUMBER = 0x5ea70002;
 
-export class SeatWords {
+export class WindowWords {
   readonly ints: Int32Array;
   readonly longs: BigInt64Array;
   readonly doubles: Float64Array;
@@ -71,8 +70,8 @@ export class SeatWords {
   }
 
   /** New memory that can be handed to other threads. */
-  static shared(): SeatWords {
-    return new SeatWords(new SharedArrayBuffer(BYTE_COUNT));
+  static shared(): WindowWords {
+    return new WindowWords(new SharedArrayBuffer(BYTE_COUNT));
   }
 
   /** What other threads are given; undefined where this thread has the memory for itself. */
@@ -93,7 +92,7 @@ export function rangeIndex(rangeNumber: number): number {
 }
 
 /** True for shared memory that this version of the library laid out. */
-export function isSeatMemory(value: unknown): value is SharedArrayBuffer {
+export function isWindowMemory(value: unknown): value is SharedArrayBuffer {
   if (!isSharedMemory(value) || value.byteLength !== BYTE_COUNT) return false;
   return Atomics.load(new Int32Array(value), FORM) === FORM_NUMBER;
 }
@@ -114,7 +113,7 @@ function isSharedMemory(value: unknown): value is SharedArrayBuffer {
 export class LeaseSignals {
   private readonly ints: Int32Array;
 
-  constructor({ ints }: SeatWords) {
+  constructor({ ints }: WindowWords) {
     this.ints = ints;
   }
 
@@ -174,7 +173,7 @@ export class LeaseSignals {
 export class RunAheadCredit {
   private readonly ints: Int32Array;
 
-  constructor({ ints }: SeatWords) {
+  constructor({ ints }: WindowWords) {
     this.ints = ints;
   }
 
@@ -273,7 +272,7 @@ export class AnchoredClock implements Clock {
 
   constructor(
     private readonly source: Clock,
-    { doubles } = new SeatWords(),
+    { doubles } = new WindowWords(),
   ) {
     this.doubles = doubles;
   }

@@ -12,8 +12,7 @@ import type {
   LockStore,
 } from '../lock/lock-store.js';
 import { pause, systemTimers } from '../time/timers.js';
-import type { ClockControl, Expect, LossControl } from './contract/bench.js';
-
+import type { ClockControl, Expect, LossControl } from './contract/harness.js';
 /** What a case needs besides a store. */
 export type LockNeed = 'clock' | 'losses' | 'locks' | 'untilReleased';
 
@@ -21,7 +20,7 @@ export interface LockCase {
   /** The property, in words. */
   readonly name: string;
   readonly needs: readonly LockNeed[];
-  readonly run: (bench: LockBench) => Promise<void>;
+  readonly run: (harness: LockHarness) => Promise<void>;
 }
 
 /** What the contract of a lock store needs from its test. */
@@ -46,7 +45,7 @@ export const ASKED = {
 
 type Changes = Partial<AcquireRequest>;
 
-export class LockBench {
+export class LockHarness {
   readonly expect: Expect;
   private made: LockStore | undefined;
   private holderCount = 0;

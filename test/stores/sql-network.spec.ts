@@ -92,7 +92,7 @@ describe('a pool of one connection', () => {
 describe('a standby of PostgreSQL', () => {
   let primary: Awaited<ReturnType<typeof startWithStandby>>['primary'];
   let standby: typeof primary;
-  const [pools, place] = [[] as Pool[], named()];
+  const [pools, location] = [[] as Pool[], named()];
 
   beforeAll(async () => {
     ({ primary, standby } = await startWithStandby());
@@ -107,7 +107,7 @@ describe('a standby of PostgreSQL', () => {
   });
 
   it('leases nothing and says what to name instead', async () => {
-    const support = postgresSupport({ pool: pools[1]!, ...place });
+    const support = postgresSupport({ pool: pools[1]!, ...location });
     expect(await failureOf(support.getNextWorkId(request()))).toMatchObject({
       code: 'STORE_UNAVAILABLE',
       retryable: true,
@@ -118,7 +118,7 @@ describe('a standby of PostgreSQL', () => {
 
   it('is found by doctor, which finds it at its primary as well', async () => {
     const doctor = (url: string) =>
-      command(['doctor', '--support', `${url}?${textOf(place)}`]).then(({ out }) => out);
+      command(['doctor', '--support', `${url}?${textOf(location)}`]).then(({ out }) => out);
     expect(await doctor(standby.url)).toMatch(/^fault +replication +This server is a replica/m);
     expect(await doctor(primary.url)).toMatch(
       /^warning +replication +A replica follows this server/m,
@@ -128,7 +128,7 @@ describe('a standby of PostgreSQL', () => {
   it('gets no lease through a proxy that sends it the questions', async () => {
     const query: SqlQuery = (sql, params) =>
       pools[sql.startsWith('SELECT') ? 1 : 0]!.query(sql, params);
-    const support = sqlSupport({ query, dialect: 'postgres', ...place });
+    const support = sqlSupport({ query, dialect: 'postgres', ...location });
     const failure = await failureOf(support.getNextWorkId(request()));
     expect(failure).toMatchObject({ retryable: true, details: { refusal: 'replica' } });
     expect(failure.message).toContain('a proxy that sends reads to replicas');
@@ -137,8 +137,8 @@ describe('a standby of PostgreSQL', () => {
 
 describe('a MariaDB', () => {
   let server: Awaited<ReturnType<typeof startMariadb>>;
-  const place = named();
-  const asShop = () => `${server.url.replace('root', 'shop')}?${textOf(place)}`;
+  const location = named();
+  const asShop = () => `${server.url.replace('root', 'shop')}?${textOf(location)}`;
   const refusedTo = async (url: string) => {
     const support = supportFromUrl(url);
     const failure = await failureOf(support.getNextWorkId(request()));
@@ -169,7 +169,7 @@ describe('a MariaDB', () => {
         row.Variable_name === 'version' ? { ...row, Value: '8.0.40' } : row,
       );
     };
-    const support = sqlSupport({ query, dialect: 'mysql', ...place });
+    const support = sqlSupport({ query, dialect: 'mysql', ...location });
     expect((await workerIdsOf(eight(support))).size).toBe(8);
     const text = sent.join();
     expect(text).toContain('performance_schema.global_status');

@@ -12,10 +12,9 @@ import {
   PLACE_COUNT,
   rangeIndex,
   REWOUND,
-  SeatWords,
+  WindowWords,
   type FreePlace,
-} from './seat-memory.js';
-
+} from './window-memory.js';
 /** Stand for "no floor" and "no ceiling"; neither is a tick of any layout. */
 const NO_FLOOR = -(2n ** 62n);
 const NO_CEILING = 2n ** 62n;
@@ -28,14 +27,14 @@ export class RangeRing {
   private readonly ints: Int32Array;
   private readonly longs: BigInt64Array;
 
-  constructor({ ints, longs }: SeatWords) {
+  constructor({ ints, longs }: WindowWords) {
     this.ints = ints;
     this.longs = longs;
   }
 
   /** A ring in which no range is and none will be. */
   static closed(): RangeRing {
-    const ring = new RangeRing(new SeatWords());
+    const ring = new RangeRing(new WindowWords());
     ring.close();
     ring.skipTo(NEVER);
     return ring;
@@ -165,7 +164,7 @@ interface StoredRange {
 }
 
 /** A range in ticks, as one thread sees it. */
-export interface SeatedRange {
+export interface WindowRange {
   /** 1, 2, 3 in the order in which the ranges were granted. */
   readonly number: number;
   readonly workerId: number;
@@ -179,7 +178,7 @@ export interface SeatedRange {
   readonly rewinds: boolean;
 }
 
-export function seatedRange(number: number, stored: StoredRange, rewinds: boolean): SeatedRange {
+export function windowRange(number: number, stored: StoredRange, rewinds: boolean): WindowRange {
   return { number, ...stored, halfTick: halfway(stored.floorTick, stored.ceilingTick), rewinds };
 }
 
@@ -189,7 +188,7 @@ export function beginningOf({ floorTick }: StoredRange): number {
 }
 
 /** True as long as no id of the range was taken. */
-export function isBeginning(range: SeatedRange, { tick, sequence }: FreePlace): boolean {
+export function isBeginning(range: WindowRange, { tick, sequence }: FreePlace): boolean {
   return tick === beginningOf(range) && sequence === 0;
 }
 

@@ -8,7 +8,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EtcdClient } from '../../lib/stores/etcd/etcd-client.js';
-import { settingsOf } from '../../lib/stores/etcd/etcd-settings.js';
+import { settingsOf } from '../../lib/stores/etcd/etcd-options.js';
 import { LINE_MS_MAX, SOCKETS_MAX } from '../../lib/stores/etcd/http-request.js';
 import { EtcdStore } from '../../lib/stores/etcd/etcd-store.js';
 import { isSnowflakeError } from '../../lib/errors.js';

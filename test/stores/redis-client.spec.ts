@@ -59,7 +59,7 @@ describe('a Sentinel with a password of its own', () => {
     });
     const byClient = lab.support({ redis: given });
     expect(await byClient.getNextWorkId(request())).toMatchObject({ status: 'ok' });
-    expect(byClient.place).toContain(`127.0.0.1:${port}, database 0`);
+    expect(byClient.location).toContain(`127.0.0.1:${port}, database 0`);
     for (const redis of [url, `${url}?sentinelPassword=other`]) {
       const error = await failureOf(lab.support({ redis }).getNextWorkId(request()));
       expect(error).toMatchObject({ retryable: false, details: { refusal: 'sentinel-login' } });

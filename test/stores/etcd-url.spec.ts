@@ -2,7 +2,7 @@
  * What a URL and the options of the etcd support may say; nothing wrong of them is repeated.
  */
 import { describe, expect, it } from '@jest/globals';
-import { settingsOf, optionsOfUrl } from '../../lib/stores/etcd/etcd-settings.js';
+import { settingsOf, optionsOfUrl } from '../../lib/stores/etcd/etcd-options.js';
 import { etcdSupport, supportFromUrl } from '../../lib/stores/etcd/index.js';
 
 function faultOf(run: () => unknown): { message: string; details: { faults: string[] } } {
@@ -37,7 +37,7 @@ describe('a URL', () => {
 
   it('has defaults for all the rest, and says where its registry lies', () => {
     const support = supportFromUrl('etcd://user:hunter2@a,b:1?namespace=shop');
-    expect(support.place).toBe('etcd at a:2379,b:1, snowflake/shop/');
+    expect(support.location).toBe('etcd at a:2379,b:1, snowflake/shop/');
     expect(support.lossWindowMs).toBe(2000);
     expect(supportFromUrl('etcd://a?clockDifferenceMs=1001').lossWindowMs).toBe(3000);
   });

@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../core/clock.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
-import { plainCause, shown, shownName } from '../messages.js';
+import { format, formatName, plainCause } from '../messages.js';
 import type { CallRecord } from '../time/call-record.js';
 import { withinLimit, type Timers } from '../time/timers.js';
 import {
@@ -17,7 +17,6 @@ import {
   type TakeGrant,
   type TakeRequest,
 } from './counter-store.js';
-
 export interface AskingLimits {
   readonly calls: CallRecord;
   readonly clock: Clock;
@@ -31,7 +30,7 @@ interface AskedParts extends AskingLimits {
   readonly waitCure: string;
 }
 
-export class AskedStore {
+export class CounterClient {
   /** The highest end answered, as the contract wants it. */
   private answeredEnd = 0n;
   private answeredEra = 0;
@@ -47,8 +46,8 @@ export class AskedStore {
     return this.silentCount > 0;
   }
 
-  get place(): string {
-    return this.store.place ?? 'the store of counters';
+  get location(): string {
+    return this.store.location ?? 'the store of counters';
   }
 
   get have(): bigint {
@@ -116,11 +115,11 @@ export class AskedStore {
   refused(answer: Exclude<TakeAnswer, { status: 'ok' }>): SnowflakeError {
     const isKnown = ['wait', 'absent', 'mismatch', 'full'].includes(answer?.status);
     if (isKnown) return refusal(this.where, answer, this.parts.waitCure);
-    return wrongAnswer(this.where, `its status is ${shown(answer?.status)}`);
+    return wrongAnswer(this.where, `its status is ${format(answer?.status)}`);
   }
 
   private get where() {
-    return { counter: this.parts.counter, place: this.place };
+    return { counter: this.parts.counter, location: this.location };
   }
 }
 
@@ -133,16 +132,16 @@ export class AskedStore {
 /** Which counter, and in which store. */
 export interface Place {
   readonly counter: string;
-  readonly place: string;
+  readonly location: string;
 }
 
 /** What an answer without numbers means. @param cure what helps where it has to be waited often */
 export function refusal(
-  { counter, place }: Place,
+  { counter, location }: Place,
   answer: Exclude<TakeAnswer, { status: 'ok' }>,
   cure: string,
 ): SnowflakeError {
-  const which = `the counter ${shownName(counter)} in ${shownName(place)}`;
+  const which = `the counter ${formatName(counter)} in ${formatName(location)}`;
   switch (answer.status) {
     case 'absent':
       return new SnowflakeError(
@@ -155,10 +154,10 @@ export function refusal(
     case 'mismatch':
       return new SnowflakeError(
         'COUNTER_MISMATCH',
-        `The store keeps ${which} as ${shownName(answer.stored)}, another kind, layout or ` +
+        `The store keeps ${which} as ${formatName(answer.stored)}, another kind, layout or ` +
           `place among several stores, so no number was taken. Give what the counter was ` +
           `created with, the stores in the same order and number, or use another counter.`,
-        { details: { stored: shownName(answer.stored) } },
+        { details: { stored: formatName(answer.stored) } },
       );
     case 'full':
       return new SnowflakeError(
@@ -177,18 +176,18 @@ export function refusal(
 }
 
 /** A store that breaks its contract: nothing of the answer is used. */
-function wrongAnswer({ counter, place }: Place, what: string): SnowflakeError {
+function wrongAnswer({ counter, location }: Place, what: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `The answer of ${shownName(place)} for the counter ${shownName(counter)} was not used: ` +
+    `The answer of ${formatName(location)} for the counter ${formatName(counter)} was not used: ` +
       `${what}.`,
   );
 }
 
-function silent({ place }: Place, timeoutMs: number): SnowflakeError {
+function silent({ location }: Place, timeoutMs: number): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `${shownName(place)} did not answer within ${timeoutMs} ms, so no numbers were taken. Check ` +
+    `${formatName(location)} did not answer within ${timeoutMs} ms, so no numbers were taken. Check ` +
       'that the store is up and reachable from this host.',
     { details: { timeoutMs } },
   );
@@ -208,8 +207,8 @@ function asSnowflakeError(error: unknown): SnowflakeError {
  */
 
 /** Where the counter lies, each place once. */
-export function placesOf(stores: readonly { readonly place: string }[]): string {
-  return [...new Set(stores.map(({ place }) => place))].join(', ');
+export function placesOf(stores: readonly { readonly location: string }[]): string {
+  return [...new Set(stores.map(({ location }) => location))].join(', ');
 }
 
 export async function adviceOf(stores: readonly CounterStore[]): Promise<string[]> {

@@ -10,7 +10,7 @@ import {
   isMemory,
   supportOf,
 } from '../../lib/stores/schemes.js';
-import { shownUrl } from '../../lib/messages.js';
+import { formatUrl } from '../../lib/messages.js';
 import { SCHEMES, schemeOf } from '../../lib/url-schemes.js';
 import { ownSupports } from '../../lib/nest/resolve-support.js';
 
@@ -44,8 +44,8 @@ describe.each(OURS)('%s', (scheme) => {
   );
 
   it('is the one part of a URL that a message shows', () => {
-    expect(shownUrl(url)).toContain(`${scheme}:`);
-    expect(shownUrl(url)).not.toContain('host');
+    expect(formatUrl(url)).toContain(`${scheme}:`);
+    expect(formatUrl(url)).not.toContain('host');
   });
 
   it('cannot be taken by an application', () => {
@@ -62,11 +62,11 @@ describe('a message', () => {
     ['memory:', 'memory:...'],
     ['mongodb+srv://user:word@host', 'mongodb+srv://...'],
   ])('shows of %s no more than %s', (url, start) => {
-    expect(shownUrl(url)).toBe(`${start} (the rest is not shown)`);
+    expect(formatUrl(url)).toBe(`${start} (the rest is not shown)`);
   });
 
   it.each(['a word', 'word:redis', 'constructor://word', ':word'])('shows nothing of %j', (url) => {
-    expect(shownUrl(url)).toBe(
+    expect(formatUrl(url)).toBe(
       'a text without a known scheme, not shown since it may hold a password',
     );
   });
@@ -82,13 +82,13 @@ describe('a message', () => {
     ['word\n', 'a text with a blank or a line break at one of its ends: take it away'],
     ['$WORD', 'a text with $, ${ or $( in it, a variable that was not filled in'],
   ])('says of %j that it is %s', (url, words) => {
-    expect(shownUrl(url)).toBe(words);
+    expect(formatUrl(url)).toBe(words);
   });
 
   it.each(['static:$(ORDINAL)', 'static:$ORDINAL', 'redis://${WORD}:6379'])(
     'says of %s that a variable was not filled in',
     (url) => {
-      expect(shownUrl(url)).toMatch(/^[a-z:/]+\.\.\. \(a text with .* was not filled in\)$/);
+      expect(formatUrl(url)).toMatch(/^[a-z:/]+\.\.\. \(a text with .* was not filled in\)$/);
     },
   );
 });

@@ -11,8 +11,7 @@ import type {
   TakeRequest,
 } from '../counters/counter-store.js';
 import { pause, systemTimers } from '../time/timers.js';
-import type { ClockControl, Expect, LossControl } from './contract/bench.js';
-
+import type { ClockControl, Expect, LossControl } from './contract/harness.js';
 /** What a case needs besides a store. */
 export type CounterNeed = 'clock' | 'losses' | 'giveBack' | 'create' | 'counters';
 
@@ -20,7 +19,7 @@ export interface CounterCase {
   /** The property, in words. */
   readonly name: string;
   readonly needs: readonly CounterNeed[];
-  readonly run: (bench: CounterBench) => Promise<void>;
+  readonly run: (harness: CounterHarness) => Promise<void>;
 }
 
 /** What the contract of a counter store needs from its test. */
@@ -51,7 +50,7 @@ export const CLOCK = {
   aheadMs: 1000,
 } as const;
 
-export class CounterBench {
+export class CounterHarness {
   readonly expect: Expect;
   private made: CounterStore | undefined;
 

@@ -10,26 +10,17 @@ import type { BitLayout } from '../../core/layout/bit-layout.js';
 import type { SnowflakeError } from '../../errors.js';
 import {
   NO_WORKER,
+  type CallerQueue,
   type GeneratorKind,
   type GeneratorListener,
   type GeneratorState,
   type GeneratorStatus,
   type GeneratorSurroundings,
-  type IdLine,
   type OpenGenerator,
 } from '../../generator.js';
 import { CallRecord } from '../../time/call-record.js';
 import { pause, turn, withinLimit, type TimerHandle } from '../../time/timers.js';
-import { adviceOf, closeAll, placesOf } from '../asked-store.js';
-import {
-  countedTerms,
-  handSpent,
-  notStarted,
-  stopped,
-  type CountedOptions,
-  type CountedTerms,
-  type PositionRun,
-} from './counted-options.js';
+import { adviceOf, closeAll, placesOf } from '../counter-client.js';
 import {
   IdQueue,
   NoIdsAtOnce,
@@ -38,8 +29,16 @@ import {
   type Asker,
   type Sent,
 } from './id-queue.js';
-import { StoreLane } from './store-lane.js';
-
+import { StoreClient } from './store-client.js';
+import {
+  countedTerms,
+  handSpent,
+  notStarted,
+  stopped,
+  type CountedOptions,
+  type CountedTerms,
+  type PositionRun,
+} from './store-ids-options.js';
 /** What closing a connection may take. */
 const CLOSE_MS = 1000;
 /** How often the start looks whether a store has rested. */
@@ -50,15 +49,15 @@ interface CountedCall {
   readonly fields?: CallFields;
 }
 
-class CountedKeeper implements OpenGenerator, IdLine {
-  readonly nature = 'are made in a store without a worker id';
+class CountedKeeper implements OpenGenerator, CallerQueue {
+  readonly unsupportedReason = 'are made in a store without a worker id';
   readonly line = this;
   readonly layout: BitLayout;
   readonly source: NoIdsAtOnce;
   private readonly stock: PrefetchedIds | undefined;
   private readonly queue = new IdQueue();
   private readonly calls = new CallRecord();
-  private readonly lanes: readonly StoreLane[];
+  private readonly lanes: readonly StoreClient[];
   private readonly stopping = new AbortController();
   private listener: GeneratorListener | undefined;
   private turnCount: number;
@@ -72,22 +71,22 @@ class CountedKeeper implements OpenGenerator, IdLine {
 
   constructor(
     private readonly terms: CountedTerms,
-    private readonly surroundings: GeneratorSurroundings,
+    private readonly environment: GeneratorSurroundings,
   ) {
-    const parts = { ...surroundings, terms, calls: this.calls };
-    this.lanes = terms.stores.map((store, at) => new StoreLane(store, at + 1, parts));
+    const parts = { ...environment, terms, calls: this.calls };
+    this.lanes = terms.stores.map((store, at) => new StoreClient(store, at + 1, parts));
     // Not all processes begin with the same store.
-    this.turnCount = Math.floor(surroundings.random() * this.lanes.length);
+    this.turnCount = Math.floor(environment.random() * this.lanes.length);
     const { layout, prefetch } = terms;
     this.layout = layout;
-    const { clock } = surroundings;
+    const { clock } = environment;
     const join = (asker: Asker) => this.join(asker);
     const spent = () => this.spent();
     this.stock = prefetch && new PrefetchedIds({ layout, prefetch, clock, join, spent });
     this.source = this.stock ?? new NoIdsAtOnce();
   }
 
-  get place(): string {
+  get location(): string {
     return placesOf(this.lanes);
   }
 
@@ -95,7 +94,7 @@ class CountedKeeper implements OpenGenerator, IdLine {
     if (this.stopping.signal.aborted) return 'released';
     if (!this.hasTaken) return 'unassigned';
     if (this.fault === undefined) return 'active';
-    return this.source.inHand > 0 ? 'degraded' : 'exhausted';
+    return this.source.buffered > 0 ? 'degraded' : 'exhausted';
   }
 
   get status(): GeneratorStatus {
@@ -106,12 +105,12 @@ class CountedKeeper implements OpenGenerator, IdLine {
       state,
       issuedCount: givenCount + source.issuedCount,
       waitCount: source.spentCount,
-      readAt: new Date(this.surroundings.clock.now()),
-      inHand: source.inHand,
-      inHandMs: stock?.freshForMs,
+      readAt: new Date(this.environment.clock.now()),
+      buffered: source.buffered,
+      bufferedMs: stock?.freshForMs,
       step: this.terms.prefetch?.count,
       calls: this.calls.status,
-      idsLeft: source.inHand,
+      idsLeft: source.buffered,
       hasLayout: true,
     };
   }
@@ -143,7 +142,7 @@ class CountedKeeper implements OpenGenerator, IdLine {
    * @throws SnowflakeError what kept it from ids for startTimeoutMs, or what cannot pass
    */
   async start(): Promise<void> {
-    const { timers, startTimeoutMs, callTimeoutMs } = this.surroundings;
+    const { timers, startTimeoutMs, callTimeoutMs } = this.environment;
     const over = new AbortController();
     const timer = timers.after(startTimeoutMs, () => over.abort());
     try {
@@ -173,7 +172,7 @@ class CountedKeeper implements OpenGenerator, IdLine {
   /** No id is made from here on. */
   async stop(): Promise<void> {
     if (this.stopping.signal.aborted) return;
-    const { timers } = this.surroundings;
+    const { timers } = this.environment;
     const reason = stopped();
     this.stopping.abort(reason);
     this.stock?.close();
@@ -194,7 +193,7 @@ class CountedKeeper implements OpenGenerator, IdLine {
       if (lasting !== undefined) throw lasting.fault!;
       if (this.hasTaken) return;
       // Woken early by the signal, which is looked for next.
-      await pause(this.surroundings.timers, LOOK_AGAIN_MS, signal).catch(() => undefined);
+      await pause(this.environment.timers, LOOK_AGAIN_MS, signal).catch(() => undefined);
       if (signal.aborted) throw this.stopping.signal.reason ?? this.fault ?? notStarted();
     }
   }
@@ -225,7 +224,7 @@ class CountedKeeper implements OpenGenerator, IdLine {
   }
 
   /** In turn; one that hangs only where no other is of use. */
-  private nextLane(): StoreLane | undefined {
+  private nextLane(): StoreClient | undefined {
     const { lanes } = this;
     const from = this.turnCount % lanes.length;
     const idle = [...lanes.slice(from), ...lanes.slice(0, from)].filter(({ isIdle }) => isIdle);
@@ -236,8 +235,8 @@ class CountedKeeper implements OpenGenerator, IdLine {
   }
 
   /** Never fails. */
-  private async ask(lane: StoreLane, count: number): Promise<void> {
-    const sent = this.queue.sent(this.surroundings.clock.now());
+  private async ask(lane: StoreClient, count: number): Promise<void> {
+    const sent = this.queue.sent(this.environment.clock.now());
     this.askedCount += count;
     try {
       const run = await lane.take(count, (late) => this.takeIn(lane, late, sent));
@@ -250,14 +249,14 @@ class CountedKeeper implements OpenGenerator, IdLine {
     this.wake();
   }
 
-  private takeIn(lane: StoreLane, run: PositionRun, sent: Sent): void {
+  private takeIn(lane: StoreClient, run: PositionRun, sent: Sent): void {
     if (this.stopping.signal.aborted) return;
     this.hasTaken = true;
     this.queue.serve(run, sent);
-    this.report(`Ids of ${this.terms.tag} are made in ${lane.place}.`);
+    this.report(`Ids of ${this.terms.tag} are made in ${lane.location}.`);
   }
 
-  private failed(lane: StoreLane, error: SnowflakeError): void {
+  private failed(lane: StoreClient, error: SnowflakeError): void {
     if (this.stopping.signal.aborted) return;
     lane.rest(error, () => this.wake());
     // Of several stores one that can never grant would go unseen.
@@ -300,6 +299,6 @@ class CountedKeeper implements OpenGenerator, IdLine {
 export function countedIds(options: CountedOptions): GeneratorKind {
   return {
     kind: 'counted',
-    open: (surroundings) => new CountedKeeper(countedTerms(options), surroundings),
+    open: (environment) => new CountedKeeper(countedTerms(options), environment),
   };
 }

@@ -6,7 +6,6 @@
  */
 import { SnowflakeError } from '../errors.js';
 import { pause, RetryDelay, systemTimers, type Timers } from '../time/timers.js';
-
 /** Each time somebody else got on. */
 const ATTEMPT_COUNT = 40;
 const PAUSE_MS_MAX = 500;
@@ -24,16 +23,16 @@ export interface RowTurnsParts {
  */
 type RowAttempt<T> = (refused: RefusedWrites) => Promise<{ readonly answer: T } | undefined>;
 
-export class RowTurns {
-  readonly #place: string;
+export class CasRetry {
+  readonly #location: string;
   readonly #timers: Timers;
   readonly #random: () => number;
   /** By key, the end of the last call. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
-  constructor(place: string, parts: RowTurnsParts = {}) {
+  constructor(location: string, parts: RowTurnsParts = {}) {
     const { timers = systemTimers, random = Math.random } = parts;
-    this.#place = place;
+    this.#location = location;
     this.#timers = timers;
     this.#random = random;
   }
@@ -53,7 +52,7 @@ export class RowTurns {
 
   async #attempts<T>(attempt: RowAttempt<T>): Promise<T> {
     const delay = new RetryDelay(this.#random, 1, PAUSE_MS_MAX);
-    const refused = new RefusedWrites(this.#place);
+    const refused = new RefusedWrites(this.#location);
     for (let count = 0; count < ATTEMPT_COUNT; count++) {
       const taken = await attempt(refused);
       if (taken !== undefined) return taken.answer;
@@ -61,7 +60,7 @@ export class RowTurns {
     }
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
-      `Other processes kept changing what was read from ${this.#place}, so nothing was written. ` +
+      `Other processes kept changing what was read from ${this.#location}, so nothing was written. ` +
         `It will be asked again.`,
     );
   }
@@ -91,7 +90,7 @@ interface Operation {
   answer?: Promise<unknown>;
 }
 
-export class LatestOperation {
+export class SupersedingCalls {
   /** By token, the operation that was asked for last. */
   readonly #latest = new Map<string, Operation>();
 
@@ -149,12 +148,12 @@ const REFUSED_COUNT = 5;
 
 /** Of one call. */
 export class RefusedWrites {
-  readonly #place: string;
+  readonly #location: string;
   #rests = '';
   #count = 0;
 
-  constructor(place: string) {
-    this.#place = place;
+  constructor(location: string) {
+    this.#location = location;
   }
 
   /**
@@ -165,14 +164,14 @@ export class RefusedWrites {
     const name = JSON.stringify(rests);
     this.#count = name === this.#rests ? this.#count + 1 : 1;
     this.#rests = name;
-    if (this.#count === REFUSED_COUNT) throw refusing(this.#place);
+    if (this.#count === REFUSED_COUNT) throw refusing(this.#location);
   }
 }
 
-function refusing(place: string): SnowflakeError {
+function refusing(location: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `The store carried out none of ${REFUSED_COUNT} writes to ${place}, although nobody had ` +
+    `The store carried out none of ${REFUSED_COUNT} writes to ${location}, although nobody had ` +
       `changed what they rest on. See whether a trigger or row-level security keeps rows from ` +
       `being written, or a proxy sends reads and writes to different servers.`,
   );

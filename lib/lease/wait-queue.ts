@@ -4,10 +4,9 @@
  * Promise: first come, first served. However many wait, one timer runs and only the first one asks;
  * whoever gets a new range for the generator wakes the line. A caller that gives up leaves at once.
  */
-import { type CallFields, type IdSource, checkedCount } from '../core/generator/id-source.js';
+import { checkedCount, type CallFields, type IdSource } from '../core/generator/id-source.js';
 import { isSnowflakeError } from '../errors.js';
 import { BySignal, turn, type TimerHandle, type Timers } from '../time/timers.js';
-
 export interface WaitOptions {
   readonly signal?: AbortSignal;
   readonly fields?: CallFields;
@@ -27,7 +26,7 @@ const LOOK_AGAIN_MS_MAX = 100;
 /** Then the event loop has its turn; a tick of the default layout has no more ids. */
 const SERVED_AT_ONCE_MAX = 4096;
 
-export class WaitingLine {
+export class WaitQueue {
   private readonly callers = new Set<Caller>();
   private readonly bySignal = new BySignal<Caller>((caller, reason) => this.refuse(caller, reason));
   private timer: TimerHandle;

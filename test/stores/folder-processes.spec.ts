@@ -59,13 +59,13 @@ describe('processes on one folder', () => {
   it('make no id twice, whichever of them are killed', async () => {
     const all: string[] = [];
     let startCount = 0;
-    const place = async () => {
+    const location = async () => {
       while (startCount < START_COUNT) {
         const signal = startCount++ % 2 === 0 ? 'SIGKILL' : 'SIGTERM';
         for (const id of await idsOf({ folder: join(root, 'many') }, signal)) all.push(id);
       }
     };
-    await Promise.all(Array.from({ length: PROCESS_COUNT }, place));
+    await Promise.all(Array.from({ length: PROCESS_COUNT }, location));
     expect(startCount).toBe(START_COUNT);
     expect(all.length).toBeGreaterThan(START_COUNT * LINES_OF_EACH * 15);
     expect(twiceIn(all)).toBe(0);

@@ -101,11 +101,11 @@ describe('a database', () => {
   });
 
   it('is named where the registry lies', () => {
-    const place = (redis: string) => lab.support({ redis, namespace: 'shop' }).place;
-    expect(place('redis://h')).toBe('Redis at h:6379, database 0, snowflake:{shop}:registry');
-    expect(place('redis://h/7')).toContain('h:6379, database 7,');
-    expect(place('redis+sentinel://h/m/7')).toContain('h:26379, database 7,');
-    expect(place('redis+cluster://h')).toBe('Redis at h:6379, snowflake:{shop}:registry');
+    const location = (redis: string) => lab.support({ redis, namespace: 'shop' }).location;
+    expect(location('redis://h')).toBe('Redis at h:6379, database 0, snowflake:{shop}:registry');
+    expect(location('redis://h/7')).toContain('h:6379, database 7,');
+    expect(location('redis+sentinel://h/m/7')).toContain('h:26379, database 7,');
+    expect(location('redis+cluster://h')).toBe('Redis at h:6379, snowflake:{shop}:registry');
   });
 });
 
@@ -115,7 +115,7 @@ describe('the database of a given client', () => {
     const support = lab.support({ redis: lab.client(port, { db: 3, keyPrefix: 'x:' }) });
     await support.getNextWorkId(request());
     expect(await keyCounts()).toEqual({ 3: 1 });
-    expect(support.place).toContain(`localhost:${port}, database 3,`);
+    expect(support.location).toContain(`localhost:${port}, database 3,`);
   });
 
   it('is not used where select() has switched the client to another one', async () => {

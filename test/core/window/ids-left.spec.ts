@@ -4,18 +4,18 @@
 import { describe, expect, it } from '@jest/globals';
 import { BitLayout, isSnowflakeError, layouts } from 'nestjs-snowflake';
 import { SnowflakeGenerator } from '../../../lib/core/generator/snowflake-generator.js';
-import { WorkerSeat } from '../../../lib/core/seat/worker-seat.js';
+import { LeaseWindow } from '../../../lib/core/window/lease-window.js';
 
 const START_MS = Date.parse('2026-01-01T00:00:00Z');
 const RESERVE_MS = 10;
 
-function seated(layout: BitLayout = layouts.snowflake()) {
+function inUse(layout: BitLayout = layouts.snowflake()) {
   const time = { ms: START_MS };
-  const seat = new WorkerSeat(layout, RESERVE_MS);
+  const window = new LeaseWindow(layout, RESERVE_MS);
   const clock = { now: () => time.ms };
-  const generator = new SnowflakeGenerator(seat, { clock, aheadMsMax: 3_600_000 });
+  const generator = new SnowflakeGenerator(window, { clock, aheadMsMax: 3_600_000 });
   const range = { workerId: 7, floorMs: START_MS, ceilingMs: START_MS + 100 };
-  return { time, seat, generator, range };
+  return { time, window, generator, range };
 }
 
 /** Makes ids until none is left. */
@@ -39,8 +39,8 @@ describe('the ids that are left', () => {
     ['when ids run ahead of the clock', 0, 4096 * 30, 70],
     ['in the middle of the reserve', 5000, 4096 * 4, RESERVE_MS - 4],
   ])('%s are exactly those that can be made', (_when, afterMs, made, ticks) => {
-    const { time, seat, generator, range } = seated();
-    seat.grant(range);
+    const { time, window, generator, range } = inUse();
+    window.grant(range);
     time.ms += afterMs;
     generator.nextIds(made);
     expect(generator.idsLeft).toBe(ticks * 4096);
@@ -49,8 +49,8 @@ describe('the ids that are left', () => {
   });
 
   it('are not fewer than said in the middle of a tick', () => {
-    const { seat, generator, range } = seated();
-    seat.grant(range);
+    const { window, generator, range } = inUse();
+    window.grant(range);
     generator.nextIds(100);
     const said = generator.idsLeft!;
     expect(said).toBe(99 * 4096);
@@ -58,9 +58,9 @@ describe('the ids that are left', () => {
   });
 
   it('are unknown without a range, and for one without end', () => {
-    const { seat, generator } = seated();
+    const { window, generator } = inUse();
     expect(generator.idsLeft).toBeUndefined();
-    seat.grant({ workerId: 7, floorMs: -Infinity, ceilingMs: Infinity });
+    window.grant({ workerId: 7, floorMs: -Infinity, ceilingMs: Infinity });
     expect(generator.idsLeft).toBeUndefined();
   });
 });

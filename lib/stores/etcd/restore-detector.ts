@@ -6,7 +6,6 @@
  * A cluster that forgot nothing is never taken for one that did.
  */
 import type { EtcdHeader } from './etcd-answer.js';
-
 /** Of the run that was examined last. */
 interface Known {
   readonly server: string;
@@ -26,7 +25,7 @@ export interface Mark {
 }
 
 /** An answer, what was known when it was asked for, and the run that the registry names. */
-export interface Sight {
+export interface Observation {
   readonly socket: object;
   readonly header: EtcdHeader;
   readonly mark: Mark;
@@ -39,7 +38,7 @@ export interface MemberStatus {
   readonly revision: number;
 }
 
-export class EtcdWitness {
+export class RestoreDetector {
   #known: Known | undefined;
   /** By connection, the member and its leader's term. */
   readonly #examined = new WeakMap<object, string>();
@@ -50,7 +49,7 @@ export class EtcdWitness {
   }
 
   /** False where the run has to be examined before the answer is believed. */
-  isBelieved({ socket, header, mark, server }: Sight): boolean {
+  isBelieved({ socket, header, mark, server }: Observation): boolean {
     const { known, seen } = mark;
     if (this.#examined.get(socket) !== standing(header)) return false;
     if (known === undefined || known !== this.#known || known.server !== server) return false;
@@ -65,7 +64,7 @@ export class EtcdWitness {
    * @param status of the member that answered, asked after its answer; absent where the user may
    * not ask
    */
-  examine({ socket, header, mark, server }: Sight, status?: MemberStatus): Fate {
+  examine({ socket, header, mark, server }: Observation, status?: MemberStatus): Fate {
     const run = runIn(server);
     // At least what it is: an entry may have been applied between the two.
     const gap = status && status.index - status.revision;

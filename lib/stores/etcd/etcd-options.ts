@@ -5,11 +5,10 @@
  */
 import { readFileSync } from 'node:fs';
 import { SnowflakeError } from '../../errors.js';
-import { shown, shownUrl } from '../../messages.js';
+import { format, formatUrl } from '../../messages.js';
 import { parameterFault, unknownNames, windowFaults } from '../../options.js';
 import { digitsOf, kindOf, schemeOf } from '../../url-schemes.js';
 import type { EtcdTls } from './http-request.js';
-
 export interface EtcdSettings {
   readonly endpoints: readonly URL[];
   readonly namespace: string;
@@ -88,7 +87,7 @@ function endpointFault(endpoint: unknown, number: number): string[] {
   const expected = `Expected number ${number} of \`endpoints\` to be written as https://host:2379`;
   if (typeof endpoint !== 'string') return [`${expected}, got ${typeof endpoint}.`];
   const [isWhole, , digits = PORT] = ENDPOINT.exec(endpoint) ?? [];
-  if (isWhole === undefined) return [`${expected}; it was ${shownUrl(endpoint)}.`];
+  if (isWhole === undefined) return [`${expected}; it was ${formatUrl(endpoint)}.`];
   const port = Number(digits);
   return port >= 1 && port <= 65_535 ? [] : [`${expected}: ${port} is not a port.`];
 }
@@ -140,7 +139,7 @@ function timeoutFaults(ms: unknown): string[] {
   const isWhole = typeof ms === 'number' && Number.isInteger(ms);
   if (isWhole && ms >= REQUEST_MS_MIN && ms <= REQUEST_MS_MAX) return [];
   const range = `from ${REQUEST_MS_MIN} to ${REQUEST_MS_MAX}`;
-  return [`Expected \`requestTimeoutMs\` to be an integer ${range}, got ${shown(ms)}.`];
+  return [`Expected \`requestTimeoutMs\` to be an integer ${range}, got ${format(ms)}.`];
 }
 
 /*
@@ -261,6 +260,6 @@ function decode(text: string): string {
 function invalidUrl(url: string, faults: readonly string[]): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
-    `The support URL cannot be used: ${faults.join('; ')}. It was ${shownUrl(url)}.`,
+    `The support URL cannot be used: ${faults.join('; ')}. It was ${formatUrl(url)}.`,
   );
 }

@@ -6,19 +6,19 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import {
   SnowflakeGenerator,
-  WorkerSeat,
+  LeaseWindow,
   joinSharedLease,
   layouts,
   type SharedLease,
   type SnowflakeError,
 } from '../../../lib/core/index.js';
-import { SeatWords } from '../../../lib/core/seat/seat-memory.js';
+import { WindowWords } from '../../../lib/core/window/window-memory.js';
 import {
   forwardSignals,
-  joinSeat,
-  shareSeat,
+  joinWindow,
+  shareWindow,
   sharedLayout,
-} from '../../../lib/core/seat/shared-lease.js';
+} from '../../../lib/core/window/shared-lease.js';
 import { codeOf } from '../../code-of.js';
 import { runs } from '../../runs.js';
 
@@ -32,17 +32,17 @@ const EVER = { floorMs: -Infinity, ceilingMs: Infinity };
 class Owner {
   nowMs = START_MS;
   readonly clock = { now: () => this.nowMs };
-  readonly seat: WorkerSeat;
+  readonly window: LeaseWindow;
 
   constructor(
     reserveMs = 0,
     private readonly aheadMsMax = 1000,
   ) {
-    this.seat = new WorkerSeat(layout, reserveMs, SeatWords.shared());
+    this.window = new LeaseWindow(layout, reserveMs, WindowWords.shared());
   }
 
   get shared(): SharedLease {
-    return shareSeat(this.seat, { aheadMsMax: this.aheadMsMax, sequenceStart: 'zero' })!;
+    return shareWindow(this.window, { aheadMsMax: this.aheadMsMax, sequenceStart: 'zero' })!;
   }
 
   join(): SnowflakeGenerator {
@@ -50,11 +50,11 @@ class Owner {
   }
 
   close(): void {
-    this.seat.close(() => ({ retryable: false }) as SnowflakeError);
+    this.window.close(() => ({ retryable: false }) as SnowflakeError);
   }
 
   grant(workerId: number, fromMs: number, toMs: number) {
-    return this.seat.grant({ workerId, floorMs: START_MS + fromMs, ceilingMs: START_MS + toMs });
+    return this.window.grant({ workerId, floorMs: START_MS + fromMs, ceilingMs: START_MS + toMs });
   }
 }
 
@@ -64,7 +64,7 @@ describe('a shared lease', () => {
     owner.grant(7, 0, 60_000);
     const maker = owner.join();
     maker.nextId();
-    owner.seat.vacate(() => ({ retryable: true }) as SnowflakeError);
+    owner.window.vacate(() => ({ retryable: true }) as SnowflakeError);
     expect(() => maker.nextId()).toThrow(/Wait until the application has started/);
     owner.grant(8, 0, 60_000);
     expect(layout.parse(maker.nextId()).workerId).toBe(8);
@@ -75,8 +75,8 @@ describe('a shared lease', () => {
 
   it('has the layout of its holder, also one whose epoch was meant in seconds once', () => {
     const early = layouts.snowflake({ epoch: '1970-01-20T17:21:07.200Z' });
-    const seat = new WorkerSeat(early, 0, SeatWords.shared());
-    const shared = shareSeat(seat, { aheadMsMax: undefined, sequenceStart: 'zero' })!;
+    const window = new LeaseWindow(early, 0, WindowWords.shared());
+    const shared = shareWindow(window, { aheadMsMax: undefined, sequenceStart: 'zero' })!;
     expect(sharedLayout(shared).fingerprint).toBe(early.fingerprint);
   });
 
@@ -114,7 +114,7 @@ describe('a shared lease', () => {
     thread.nextId();
     owner.nowMs += 10;
     expect(codeOf(() => thread.nextId())).toBe('LEASE_LOST');
-    owner.seat.raise(range, START_MS + 20);
+    owner.window.raise(range, START_MS + 20);
     expect(layout.parse(thread.nextId())).toMatchObject({ workerId: 1, timestampMs: owner.nowMs });
     owner.grant(2, 0, 40);
     owner.nowMs += 10;
@@ -128,19 +128,19 @@ describe('a shared lease', () => {
     const range = owner.grant(1, 0, 100);
     const thread = owner.join();
     thread.nextId();
-    owner.seat.raise(range, START_MS + 1000);
+    owner.window.raise(range, START_MS + 1000);
     owner.nowMs += 500;
     expect(layout.parse(thread.nextId()).timestampMs).toBe(START_MS + 500);
     owner.nowMs += 5000;
     expect(layout.parse(thread.nextId()).timestampMs).toBe(START_MS + 990);
   });
 
-  it('stops in every thread when the seat is vacated, for good when it was given back', () => {
+  it('stops in every thread when the lease window is vacated, for good when it was given back', () => {
     const owner = new Owner();
     owner.grant(1, 0, 100);
     const thread = owner.join();
     thread.nextIds(3);
-    owner.seat.vacate(() => ({ retryable: true }) as SnowflakeError);
+    owner.window.vacate(() => ({ retryable: true }) as SnowflakeError);
     expect(codeOf(() => thread.nextId())).toBe('NOT_READY');
     owner.grant(2, 0, 100);
     expect(layout.parse(thread.nextId()).workerId).toBe(2);
@@ -150,26 +150,26 @@ describe('a shared lease', () => {
 
   it.each([1, 2, 3, 40])('is left for good by a thread that sat in range %s', (rangeCount) => {
     const owner = new Owner();
-    for (let n = 1; n <= rangeCount; n++) owner.seat.rewindTo({ workerId: n, ...EVER });
-    const seat = joinSeat(owner.shared);
-    const thread = new SnowflakeGenerator(seat, { clock: owner.clock });
+    for (let n = 1; n <= rangeCount; n++) owner.window.rewindTo({ workerId: n, ...EVER });
+    const window = joinWindow(owner.shared);
+    const thread = new SnowflakeGenerator(window, { clock: owner.clock });
     const ids = thread.nextIds(100);
-    seat.leave(() => Object.assign(new Error('left'), { code: 'NOT_READY' }) as SnowflakeError);
+    window.leave(() => Object.assign(new Error('left'), { code: 'NOT_READY' }) as SnowflakeError);
     for (let n = 0; n < 100; n++) expect(codeOf(() => thread.nextId())).toBe('NOT_READY');
-    expect(codeOf(() => new SnowflakeGenerator(seat).nextId())).toBe('NOT_READY');
+    expect(codeOf(() => new SnowflakeGenerator(window).nextId())).toBe('NOT_READY');
     expect(ids).not.toContain(owner.join().nextId());
   });
 
   it('is renewed for half of what is left now, however late a thread comes', () => {
     const owner = new Owner();
-    const { signals } = owner.seat;
+    const { signals } = owner.window;
     const asksForRenewal = () => (signals.takeSignals() & HALF_USED) !== 0;
     const range = owner.grant(1, 0, 60_000);
     owner.nowMs += 40_000;
     owner.join().nextId();
     expect(asksForRenewal()).toBe(true);
     owner.nowMs += 600_000;
-    owner.seat.raise(range, owner.nowMs + 60_000);
+    owner.window.raise(range, owner.nowMs + 60_000);
     owner.join().nextId();
     signals.takeSignals();
     for (let n = 0; n < 20; n++) owner.join().nextId();
@@ -184,7 +184,7 @@ describe('a shared lease', () => {
     awake.nextId();
     asleep.nextId();
     owner.nowMs -= 50_000;
-    owner.seat.rewindTo({ workerId: 2, floorMs: START_MS, ceilingMs: START_MS + 1000 });
+    owner.window.rewindTo({ workerId: 2, floorMs: START_MS, ceilingMs: START_MS + 1000 });
     expect(layout.parse(awake.nextId()).timestampMs).toBe(START_MS);
     owner.nowMs += 1000;
     owner.grant(3, 1000, 2000);
@@ -235,12 +235,12 @@ describe('a shared lease', () => {
   it('tells the thread that holds the lease what its own generator would tell', async () => {
     const owner = new Owner();
     const heard: string[] = [];
-    owner.seat.watch = {
+    owner.window.watch = {
       entered: ({ workerId }) => heard.push(`entered ${workerId}`),
       halfUsed: () => heard.push('half used'),
       exhausted: () => heard.push('exhausted'),
     };
-    void forwardSignals(owner.seat);
+    void forwardSignals(owner.window);
     owner.grant(4, 0, 10);
     const thread = owner.join();
     const hear = async (count: number) => {
@@ -258,14 +258,14 @@ describe('a shared lease', () => {
     owner.close();
   });
 
-  it('is data that can be handed over, while a generator and its seat cannot', () => {
+  it('is data that can be handed over, while a generator and its lease window cannot', () => {
     const owner = new Owner();
     owner.grant(1, 0, 100);
-    const generator = new SnowflakeGenerator(owner.seat);
+    const generator = new SnowflakeGenerator(owner.window);
     const copy = joinSharedLease(structuredClone(owner.shared), owner.clock);
     expect(copy.layout.fingerprint).toBe(layout.fingerprint);
     expect(copy.nextId()).not.toBe(owner.join().nextId());
-    expect(() => structuredClone(owner.seat)).toThrow(/clone/);
+    expect(() => structuredClone(owner.window)).toThrow(/clone/);
     expect(() => structuredClone(generator)).toThrow(/clone/);
   });
 
@@ -335,18 +335,18 @@ describe('a shared lease, whatever its owner does', () => {
             }
           },
           clock: (at, count) => (owner.nowMs += at === 0 ? count : -count),
-          grant: (at, count) => (newest = owner.seat.grant(range(at, count))),
+          grant: (at, count) => (newest = owner.window.grant(range(at, count))),
           raise: (_at, count) => {
             const last = granted.at(-1);
             if (last === undefined || newest === undefined) return;
             last.toMs += count;
             ends.set(last.workerId, last.toMs);
-            owner.seat.raise(newest, last.toMs);
+            owner.window.raise(newest, last.toMs);
           },
-          rewind: (at, count) => (newest = owner.seat.rewindTo(range(at, count))),
+          rewind: (at, count) => (newest = owner.window.rewindTo(range(at, count))),
           vacate: () => {
             newest = undefined;
-            owner.seat.vacate(() => ({ retryable: true }) as SnowflakeError);
+            owner.window.vacate(() => ({ retryable: true }) as SnowflakeError);
           },
         };
         for (const { kind, at, count } of steps) acts[kind]!(at, count);
@@ -364,17 +364,17 @@ describe('a shared lease, whatever its owner does', () => {
     );
   });
 
-  it('has one current range in every seat on the memory', () => {
+  it('has one current range in every lease window on the memory', () => {
     const owner = new Owner();
-    const seats = [owner.seat, joinSeat(owner.shared), joinSeat(owner.shared)];
-    const numbers = () => seats.map((seat) => seat.current?.number);
+    const windows = [owner.window, joinWindow(owner.shared), joinWindow(owner.shared)];
+    const numbers = () => windows.map((window) => window.current?.number);
     expect(numbers()).toEqual([undefined, undefined, undefined]);
     // More than the memory holds at once.
     for (let n = 1; n <= 40; n++) owner.grant(n, n, n + 1);
     expect(new Set(numbers()).size).toBe(1);
-    expect(seats[1]!.current).toMatchObject({ workerId: seats[0]!.current!.workerId });
-    owner.seat.rewindTo({ workerId: 3, floorMs: 0, ceilingMs: Infinity });
+    expect(windows[1]!.current).toMatchObject({ workerId: windows[0]!.current!.workerId });
+    owner.window.rewindTo({ workerId: 3, floorMs: 0, ceilingMs: Infinity });
     expect(numbers()).toEqual([41, 41, 41]);
-    expect(seats.map((seat) => seat.endMs)).toEqual([Infinity, Infinity, Infinity]);
+    expect(windows.map((window) => window.endMs)).toEqual([Infinity, Infinity, Infinity]);
   });
 });

@@ -6,15 +6,14 @@
  */
 import type { SnowflakeError } from '../../errors.js';
 import { RetryDelay, type TimerHandle } from '../../time/timers.js';
-import { AskedStore, type AskingLimits } from '../asked-store.js';
+import { CounterClient, type AskingLimits } from '../counter-client.js';
 import type { CounterStore, TakeAnswer } from '../counter-store.js';
 import {
   PositionSpace,
   WAIT_CURE,
   type CountedTerms,
   type PositionRun,
-} from './counted-options.js';
-
+} from './store-ids-options.js';
 interface LaneParts extends AskingLimits {
   readonly terms: CountedTerms;
   readonly random: () => number;
@@ -23,10 +22,10 @@ interface LaneParts extends AskingLimits {
 /** Such a wait is told to nobody: it is over before anybody could do something. */
 const SHORT_WAIT_MS = 100;
 
-export class StoreLane {
+export class StoreClient {
   /** Why the last call brought nothing, but for a short wait. */
   fault: SnowflakeError | undefined;
-  private readonly asked: AskedStore;
+  private readonly asked: CounterClient;
   private readonly space: PositionSpace;
   private readonly delay: RetryDelay;
   private isBusy = false;
@@ -39,13 +38,13 @@ export class StoreLane {
     private readonly parts: LaneParts,
   ) {
     const { terms, random } = parts;
-    this.asked = new AskedStore(store, { ...parts, counter: terms.tag, waitCure: WAIT_CURE });
+    this.asked = new CounterClient(store, { ...parts, counter: terms.tag, waitCure: WAIT_CURE });
     this.space = new PositionSpace(terms.layout, place, terms.stores.length);
     this.delay = new RetryDelay(random);
   }
 
-  get place(): string {
-    return this.asked.place;
+  get location(): string {
+    return this.asked.location;
   }
 
   get isAsking(): boolean {

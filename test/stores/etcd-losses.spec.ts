@@ -8,7 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { EtcdClient } from '../../lib/stores/etcd/etcd-client.js';
-import { settingsOf } from '../../lib/stores/etcd/etcd-settings.js';
+import { settingsOf } from '../../lib/stores/etcd/etcd-options.js';
 import { EtcdStore } from '../../lib/stores/etcd/etcd-store.js';
 import { HEADER_ID } from '../../lib/registry/slice-store.js';
 import { requireServers } from '../../scripts/servers/binaries.mjs';

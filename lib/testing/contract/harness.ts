@@ -11,7 +11,6 @@ import type {
 } from '../../lease/distributed-support.js';
 import { NO_REGISTRY } from '../../lease/held-lease.js';
 import { pause, systemTimers } from '../../time/timers.js';
-
 /** The part of Jest's and Vitest's `expect` that the contract uses. */
 export type Expect = (actual: unknown) => {
   toEqual(expected: unknown): void;
@@ -63,7 +62,7 @@ export interface ContractCase {
   /** The property, in words. */
   readonly name: string;
   readonly needs: readonly ContractNeed[];
-  readonly run: (bench: Bench) => Promise<void>;
+  readonly run: (harness: Harness) => Promise<void>;
 }
 
 /** What the contract of a support needs from its test. */
@@ -79,7 +78,7 @@ const TRIES_MAX = 20;
 /** Longer than any range can be, so that a registry is begun and nothing leased. */
 const NO_RANGE_MS = 3_600_000;
 
-export class Bench {
+export class Harness {
   readonly expect: Expect;
   private holderCount = 0;
   private beginning: Promise<void> | undefined;

@@ -13,32 +13,31 @@ import {
   halfway,
   isBeginning,
   RangeRing,
-  seatedRange,
+  windowRange,
   type LeasedRange,
-  type SeatedRange,
+  type WindowRange,
 } from './range-ring.js';
 import {
   AnchoredClock,
   LeaseSignals,
   PlaceCursor,
   RunAheadCredit,
-  SeatWords,
+  WindowWords,
   type FreePlace,
-} from './seat-memory.js';
-
-export type { LeasedRange, SeatedRange };
+} from './window-memory.js';
+export type { LeasedRange, WindowRange };
 
 /** What the lease wants to hear of, each time it happens. Called outside the fast path. */
-export interface SeatWatch {
+export interface WindowWatch {
   /** The first id of a range was made. */
-  entered(range: SeatedRange): void;
+  entered(range: WindowRange): void;
   /** Half of the range is used up. */
   halfUsed(): void;
   /** An id was refused because every range is used up. */
   exhausted(): void;
 }
 
-const NO_WATCH: SeatWatch = { entered() {}, halfUsed() {}, exhausted() {} };
+const NO_WATCH: WindowWatch = { entered() {}, halfUsed() {}, exhausted() {} };
 
 /**
  * Holds the ranges of time in which ids of a worker id may be made. With Nest the lease fills it;
@@ -46,14 +45,14 @@ const NO_WATCH: SeatWatch = { entered() {}, halfUsed() {}, exhausted() {} };
  *
  * @example
  * ```ts
- * import { SnowflakeGenerator, WorkerSeat, layouts } from 'nestjs-snowflake/core';
+ * import { SnowflakeGenerator, LeaseWindow, layouts } from 'nestjs-snowflake/core';
  *
- * const seat = new WorkerSeat(layouts.snowflake());
+ * const seat = new LeaseWindow(layouts.snowflake());
  * seat.grant({ workerId: 7, floorMs: -Infinity, ceilingMs: Infinity });
  * const id = new SnowflakeGenerator(seat).nextId();
  * ```
  */
-export class WorkerSeat {
+export class LeaseWindow {
   watch = NO_WATCH;
   /** Called when this thread has changed what may be made: by a range, a ceiling, or an end. */
   onChange: () => void = () => undefined;
@@ -62,9 +61,9 @@ export class WorkerSeat {
   /** The run-ahead that the threads on this lease share. */
   readonly credit: RunAheadCredit;
   private ring: RangeRing;
-  private seated: SeatedRange | undefined;
+  private inUse: WindowRange | undefined;
   /** The ranges granted by this thread that are not passed yet. */
-  private granted: SeatedRange[] = [];
+  private granted: WindowRange[] = [];
   private readonly cursor: PlaceCursor;
   private readonly sequenceCount: number;
   private readonly reserveTicks: number;
@@ -77,7 +76,7 @@ export class WorkerSeat {
      * the clock there and are made from the sequence alone. Default 0.
      */
     readonly reserveMs = 0,
-    private readonly words = new SeatWords(),
+    private readonly words = new WindowWords(),
   ) {
     this.ring = new RangeRing(words);
     this.signals = new LeaseSignals(words);
@@ -113,29 +112,29 @@ export class WorkerSeat {
   }
 
   /** The range in use; another object as soon as ids taken before must not be made any more. */
-  get current(): SeatedRange | undefined {
-    const { seated } = this;
-    const isCurrent = seated !== undefined && seated.number === this.ring.current;
-    return isCurrent ? seated : this.resolveCurrent();
+  get current(): WindowRange | undefined {
+    const { inUse } = this;
+    const isCurrent = inUse !== undefined && inUse.number === this.ring.current;
+    return isCurrent ? inUse : this.resolveCurrent();
   }
 
   /** Adds a range after those still in use; it is entered when they are used up. */
-  grant(range: LeasedRange): SeatedRange {
-    const seated = this.publish(range, false);
+  grant(range: LeasedRange): WindowRange {
+    const inUse = this.publish(range, false);
     this.changed();
-    return seated;
+    return inUse;
   }
 
   /** Replaces every range at once; the next id may be older than the last one. */
-  rewindTo(range: LeasedRange): SeatedRange {
-    const seated = this.publish(range, true);
-    this.ring.skipTo(seated.number);
+  rewindTo(range: LeasedRange): WindowRange {
+    const inUse = this.publish(range, true);
+    this.ring.skipTo(inUse.number);
     this.changed();
-    return seated;
+    return inUse;
   }
 
   /** A ceiling only ever rises. */
-  raise(range: SeatedRange, ceilingMs: number): void {
+  raise(range: WindowRange, ceilingMs: number): void {
     range.ceilingTick = Math.max(range.ceilingTick, this.ceilingTickOf(ceilingMs));
     range.halfTick = halfway(this.lastTickOf(range) ?? range.floorTick, range.ceilingTick);
     this.ring.raise(range.number, range.ceilingTick);
@@ -160,25 +159,25 @@ export class WorkerSeat {
   /** The same for this thread alone, which shares the memory with the one that holds the lease. */
   leave(refusal: () => SnowflakeError): void {
     this.refusal = refusal;
-    this.seated = undefined;
+    this.inUse = undefined;
     this.ring = RangeRing.closed();
     this.onChange();
   }
 
   /** @throws SnowflakeError what vacate() was given, NOT_READY before the first range */
   refuse(): never {
-    throw this.refusal?.() ?? notSeated(this.isClosed);
+    throw this.refusal?.() ?? notInWindow(this.isClosed);
   }
 
   /** The tick the clock may lead to: with nothing after the range, its reserve is held back. */
-  follow(range: SeatedRange, nowTick: number): number {
+  follow(range: WindowRange, nowTick: number): number {
     if (this.ring.newest > range.number) return nowTick;
     if (nowTick > range.ceilingTick - this.reserveTicks) this.reread(range);
     return Math.min(nowTick, range.ceilingTick - this.reserveTicks);
   }
 
   /** The first id of the range that nobody has taken. */
-  next(range: SeatedRange): FreePlace {
+  next(range: WindowRange): FreePlace {
     return this.cursor.read(this.ring.cursor(range.number));
   }
 
@@ -186,7 +185,7 @@ export class WorkerSeat {
    * Takes the ids of a tick up to `last`, and all before them, for one generator alone; false when
    * another thread was faster.
    */
-  take(range: SeatedRange, free: FreePlace, tick: number, last: number): boolean {
+  take(range: WindowRange, free: FreePlace, tick: number, last: number): boolean {
     const isWhole = last + 1 === this.sequenceCount;
     const to = isWhole ? this.cursor.of(tick + 1, 0) : this.cursor.of(tick, last + 1);
     if (!this.ring.take(range.number, free.cursor, to)) return false;
@@ -200,14 +199,14 @@ export class WorkerSeat {
   }
 
   /** Gives up a range that is used up for the next one, unless its ceiling has risen. */
-  moveOn(range: SeatedRange): void {
+  moveOn(range: WindowRange): void {
     if (this.reread(range) || this.ring.passOn(range.number)) return;
     this.watch.exhausted();
     throw usedUp(range.workerId, this.endMs);
   }
 
   /** The tick of the last id taken from a range; undefined when there is none. */
-  lastTickOf(range: SeatedRange): number | undefined {
+  lastTickOf(range: WindowRange): number | undefined {
     const free = this.next(range);
     if (isBeginning(range, free)) return undefined;
     return free.sequence > 0 ? free.tick : free.tick - 1;
@@ -235,37 +234,37 @@ export class WorkerSeat {
     this.onChange();
   }
 
-  private publish(range: LeasedRange, rewinds: boolean): SeatedRange {
+  private publish(range: LeasedRange, rewinds: boolean): WindowRange {
     const { workerId, floorMs, ceilingMs } = range;
     const floorTick = Math.ceil((floorMs - this.layout.epochMs) / this.layout.unitMs);
     const stored = { workerId, floorTick, ceilingTick: this.ceilingTickOf(ceilingMs) };
     const cursor = this.cursor.of(beginningOf(stored), 0);
     const number = this.ring.publish(stored, cursor, rewinds);
     noteReach(this.layout.msOf(stored.ceilingTick));
-    const seated = seatedRange(number, stored, rewinds);
+    const inUse = windowRange(number, stored, rewinds);
     this.granted = this.granted.filter((known) => known.number >= this.ring.current);
-    this.granted.push(seated);
-    return seated;
+    this.granted.push(inUse);
+    return inUse;
   }
 
   /** Looks the range in use up, and builds its object where another thread granted it. */
-  private resolveCurrent(): SeatedRange | undefined {
+  private resolveCurrent(): WindowRange | undefined {
     for (;;) {
       const { currentInOrder: current, newest, rewound } = this.ring;
-      if (current > newest) return (this.seated = undefined);
+      if (current > newest) return (this.inUse = undefined);
       const known = this.granted.find((range) => range.number === current);
-      if (known !== undefined) return (this.seated = known);
+      if (known !== undefined) return (this.inUse = known);
       const stored = this.ring.read(current);
       if (stored === undefined) continue;
-      const seated = seatedRange(current, stored, current === rewound);
+      const inUse = windowRange(current, stored, current === rewound);
       // What is half of it now, not when it was granted: threads come late.
-      seated.halfTick = halfway(this.lastTickOf(seated) ?? stored.floorTick, stored.ceilingTick);
-      return (this.seated = seated);
+      inUse.halfTick = halfway(this.lastTickOf(inUse) ?? stored.floorTick, stored.ceilingTick);
+      return (this.inUse = inUse);
     }
   }
 
   /** True when the thread that holds the lease has raised the ceiling. */
-  private reread(range: SeatedRange): boolean {
+  private reread(range: WindowRange): boolean {
     const ceilingTick = this.ring.ceilingTick(range.number);
     if (ceilingTick <= range.ceilingTick) return false;
     range.ceilingTick = ceilingTick;
@@ -293,7 +292,7 @@ function usedUp(workerId: number, ceilingMs: number | undefined): SnowflakeError
   );
 }
 
-function notSeated(isClosed: boolean): SnowflakeError {
+function notInWindow(isClosed: boolean): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',
     isClosed

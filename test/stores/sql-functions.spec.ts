@@ -49,19 +49,19 @@ async function workerIdsOf(supports: readonly IDistributedSupport[]): Promise<nu
 }
 
 describe.each(['postgres', 'mysql'] as const)('a query function of %s', (dialect) => {
-  const by = (query: SqlQuery, place = named()) => sqlSupport({ query, dialect, ...place });
+  const by = (query: SqlQuery, location = named()) => sqlSupport({ query, dialect, ...location });
   const plain: SqlQuery = (sql, params) => queries[dialect](sql, params);
 
   it('that sends each statement twice is told that its write was not taken', async () => {
-    const place = named();
-    await leased(by(plain, place));
+    const location = named();
+    await leased(by(plain, location));
     const twice: SqlQuery = async (sql, params) => {
       await plain(sql, params);
       return plain(sql, params);
     };
-    const failure = await failureOf(by(limited(twice), place).getNextWorkId(request()));
+    const failure = await failureOf(by(limited(twice), location).getNextWorkId(request()));
     expect(failure.message).toContain(ENOUGH);
-    const ids = await workerIdsOf([by(plain, place), by(plain, place)]);
+    const ids = await workerIdsOf([by(plain, location), by(plain, location)]);
     expect(new Set(ids).size).toBe(2);
   });
 
@@ -72,14 +72,14 @@ describe.each(['postgres', 'mysql'] as const)('a query function of %s', (dialect
       if (!isWrite(sql) || lossCount++ % 2 === 1) return answer;
       throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
     };
-    const place = named();
-    const [support, asked] = [by(losing, place), request()];
+    const location = named();
+    const [support, asked] = [by(losing, location), request()];
     const ask = async (): Promise<number> => {
       const answer = await support.getNextWorkId(asked).catch(() => undefined);
       return answer?.status === 'ok' ? answer.workerId : ask();
     };
     const workerId = await ask();
-    expect((await by(plain, place).workers()).filter(({ holder }) => holder)).toMatchObject([
+    expect((await by(plain, location).workers()).filter(({ holder }) => holder)).toMatchObject([
       { workerId },
     ]);
   });
@@ -92,12 +92,12 @@ describe.each(['postgres', 'mysql'] as const)('a query function of %s', (dialect
       kept.set(key, kept.get(key) ?? plain(sql, params));
       return kept.get(key)!;
     };
-    const place = named();
-    await leased(by(plain, place));
-    const support = by(limited(caching), place);
+    const location = named();
+    await leased(by(plain, location));
+    const support = by(limited(caching), location);
     const answers = await Promise.allSettled([1, 2, 3].map(() => leased(support)));
     const ids = answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value.workerId] : []));
-    const all = [...ids, ...(await workerIdsOf([by(plain, place), by(plain, place)]))];
+    const all = [...ids, ...(await workerIdsOf([by(plain, location), by(plain, location)]))];
     expect(new Set(all).size).toBe(all.length);
   });
 
@@ -175,8 +175,8 @@ describe('a second copy of a driver', () => {
     const second = require(path) as typeof import('pg');
     const url = process.env['DATABASE_URL']!;
     const pools = [first, second].map((pg) => new pg.Pool({ connectionString: url }));
-    const place = named();
-    const ids = await workerIdsOf(pools.map((one) => postgresSupport({ pool: one, ...place })));
+    const location = named();
+    const ids = await workerIdsOf(pools.map((one) => postgresSupport({ pool: one, ...location })));
     expect(new Set(ids).size).toBe(2);
     await Promise.all(pools.map((one) => one.end()));
   });

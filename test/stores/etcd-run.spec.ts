@@ -4,7 +4,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { clockOfMembers } from '../../lib/stores/etcd/etcd-store.js';
-import { fateOf, runIn, runText, EtcdWitness } from '../../lib/stores/etcd/etcd-witness.js';
+import { fateOf, runIn, runText, RestoreDetector } from '../../lib/stores/etcd/restore-detector.js';
 import { nowOf } from '../../lib/rows/store-clock.js';
 
 const RUN = { clusterId: '7', gap: 5, term: 3, random: 'r' };
@@ -43,7 +43,7 @@ describe('a witness', () => {
 
   /** One who has examined the run over a connection. */
   function examined() {
-    const witness = new EtcdWitness();
+    const witness = new RestoreDetector();
     const sight = { socket, header, mark: witness.mark(), server };
     expect(witness.isBelieved(sight)).toBe(false);
     expect(witness.examine(sight, status)).toBe('same');

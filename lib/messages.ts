@@ -1,7 +1,7 @@
 /**
  * How values and texts of others are shown in messages: in one file, as all hide the same secrets.
- * Guarantee: no secret. A URL is shown by its scheme alone, also in the place of a number, and what a
- * server or a client says without the passwords it repeats. Nothing that throws when it is read
+ * Guarantee: no secret. A URL is shown by its scheme alone, also in the place of a number, and what
+ * a server or a client says without the passwords it repeats. Nothing that throws when it is read
  * makes an error of its own, and no character steers a terminal, a page or a log.
  */
 import { knownStart, oddityOf } from './url-schemes.js';
@@ -52,8 +52,8 @@ function withoutUrl(text: string): string {
 }
 
 /**
- * Like `format`, in the time of a short value: of a long text, a long list, a large or a deep object
- * only what is shown is looked at, and no toJSON is called.
+ * Like `format`, in the time of a short value: of a long text, a long list, a large or a deep
+ * object only what is shown is looked at, and no toJSON is called.
  */
 export function formatShort(value: unknown): string {
   if (typeof value === 'string') return `${quoted(value)} (string)`;

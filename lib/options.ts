@@ -2,8 +2,8 @@
  * What is wrong with options and requests, one sentence for each fault, in the same words wherever
  * they are given.
  *
- * Guarantee: no store, client or name of something is shown; each may hold a password, or go on with
- * one. The name of an option is, where it is a word too short for a secret.
+ * Guarantee: no store, client or name of something is shown; each may hold a password, or go on
+ * with one. The name of an option is, where it is a word too short for a secret.
  */
 import { SnowflakeError } from './errors.js';
 import { format } from './messages.js';

@@ -4,8 +4,8 @@
 // environment variable of an application, each only where it is missing. In one file, in the order
 // in which it is done.
 //
-// Guarantee: a second run changes nothing; a file of another shape stays as it is, and a message says
-// what to add by hand. It imports nothing of the schematics packages, which run it.
+// Guarantee: a second run changes nothing; a file of another shape stays as it is, and a message
+// says what to add by hand. It imports nothing of the schematics packages, which run it.
 const { createRequire } = require('node:module');
 const nodePath = require('node:path');
 const { calledWith, startOf, withModules, withShutdownHooks } = require('./edits.cjs');

@@ -1,7 +1,7 @@
 // The packages of a folder that has a package.json of its own, such as bench/ and site/.
 //
-// Guarantee: they are installed exactly as the folder's package-lock.json says, and never with those
-// of the library.
+// Guarantee: they are installed exactly as the folder's package-lock.json says, and never with
+// those of the library.
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { basename } from 'node:path';

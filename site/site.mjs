@@ -4,7 +4,8 @@
 //   node site/site.mjs dev      serves it, and again what changes in docs/
 //   node site/site.mjs build    makes static files in .data/site; --out names another folder
 //
-// Guarantee: its packages are installed exactly as site/package-lock.json says, and only when asked.
+// Guarantee: its packages are installed exactly as site/package-lock.json says, and only when
+// asked.
 import { watch } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';

@@ -1,8 +1,8 @@
 // Group: how many numbers one process gets out of a store, in segments and one at a time.
 // In one file, since the ways are compared with each other.
 //
-// Guarantee: every server writes to disk as in production, is new and ours alone; a number that comes
-// twice, or in falling order, fails the run.
+// Guarantee: every server writes to disk as in production, is new and ours alone; a number that
+// comes twice, or in falling order, fails the run.
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';

@@ -1,7 +1,8 @@
 // The benchmark of ids made in Redis: the way of redis-id-generator, a script per id with a key for
 // each ms, and ours; in one run, on one server with an append-only file.
 //
-// Guarantee: every id of every round is checked for a second one; a row that has duplicates says so.
+// Guarantee: every id of every round is checked for a second one; a row that has duplicates says
+// so.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';

@@ -1,7 +1,7 @@
 // Makes the table out of the measurements of all rounds.
 //
-// Guarantee: one row for each database and kind of key; the ratio is made of medians before they are
-// rounded.
+// Guarantee: one row for each database and kind of key; the ratio is made of medians before they
+// are rounded.
 import { median, span, times } from '../harness/figures.mjs';
 import { bold } from '../harness/table.mjs';
 

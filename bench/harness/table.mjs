@@ -1,7 +1,7 @@
 // A table as plain text for the terminal and as Markdown for the file of results.
 //
-// Guarantee: a row with too few or too many cells throws; text that has a meaning in Markdown tables
-// is escaped, but for the bold that marks the rows of this library.
+// Guarantee: a row with too few or too many cells throws; text that has a meaning in Markdown
+// tables is escaped, but for the bold that marks the rows of this library.
 
 const BOLD = /\*\*(.+?)\*\*/g;
 

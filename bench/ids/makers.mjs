@@ -2,7 +2,8 @@
 // 64-bit id, as a bigint and as decimal text. All have the worker id 7 and the same epoch.
 // A table, in one file.
 //
-// Guarantee: no peer is loaded before its `open()`, so that a process holds only the one it measures.
+// Guarantee: no peer is loaded before its `open()`, so that a process holds only the one it
+// measures.
 import { WORKER_ID, newGenerator } from '../harness/generators.mjs';
 
 /**

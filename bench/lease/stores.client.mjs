@@ -1,8 +1,8 @@
 // One of the client processes of the benchmark `stores`: some of the holders, over the connections
 // that are this process's own.
 //
-// Guarantee: renewals start by the clock, whether or not earlier ones were answered; one that is not
-// granted ends the process with its reason.
+// Guarantee: renewals start by the clock, whether or not earlier ones were answered; one that is
+// not granted ends the process with its reason.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { serve } from './client-process.mjs';
 import { LeaseHolder } from './holder.mjs';

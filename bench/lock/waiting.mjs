@@ -1,7 +1,7 @@
 // The benchmark of waiting for one lock that several processes want, in each store.
 //
-// Guarantee: real processes on one server of their own; what runs at once with another one's section
-// is not measured here, but in the chaos.
+// Guarantee: real processes on one server of their own; what runs at once with another one's
+// section is not measured here, but in the chaos.
 import { column, figure, median, percentile } from '../harness/figures.mjs';
 import { inTurns } from '../harness/turns.mjs';
 import { startChild } from '../lease/client-process.mjs';

@@ -48,8 +48,8 @@ function publicForm(prefix: string, env: Call['env']): TextForm {
 /*
  * From --prefix and --secret-name to `ApiKeys`.
  *
- * Guarantee: secrets come from the environment alone. An argument would be seen by every user of the
- * machine, and kept by the shell.
+ * Guarantee: secrets come from the environment alone. An argument would be seen by every user of
+ * the machine, and kept by the shell.
  */
 
 const PEPPER_VARIABLE = 'SNOWFLAKE_API_KEY_PEPPER';

@@ -1,9 +1,9 @@
 /**
  * Writes results to standard output and everything else to standard error.
  *
- * Guarantee: no text controls the terminal. The only control characters are line ends and the colours
- * set here, for a terminal and never with NO_COLOR. Each write is awaited, so nothing piles up in
- * memory and a reader that is gone is noticed.
+ * Guarantee: no text controls the terminal. The only control characters are line ends and the
+ * colours set here, for a terminal and never with NO_COLOR. Each write is awaited, so nothing piles
+ * up in memory and a reader that is gone is noticed.
  */
 import { printable, printableJson } from '../messages.js';
 

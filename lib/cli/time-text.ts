@@ -82,7 +82,8 @@ export function spanText(ms: number): string {
 /*
  * Asks before something is changed that others use.
  *
- * Guarantee: only the word yes is a yes. Without a terminal the command is refused and does not wait.
+ * Guarantee: only the word yes is a yes. Without a terminal the command is refused and does not
+ * wait.
  */
 
 /** True when the operator types yes. @throws SnowflakeError CONFIG_INVALID without a terminal */

@@ -1,7 +1,7 @@
 /**
  * The only place that reads time: milliseconds since 1970 through a port, so that tests set the
- * time and never sleep. No decision is taken here: the ranges of the lease window keep ids unique, whatever
- * a clock says.
+ * time and never sleep. No decision is taken here: the ranges of the lease window keep ids unique,
+ * whatever a clock says.
  */
 
 /** Where the time comes from: milliseconds since 1970-01-01T00:00:00Z, whole numbers. */

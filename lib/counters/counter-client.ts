@@ -187,8 +187,8 @@ function wrongAnswer({ counter, location }: Place, what: string): SnowflakeError
 function silent({ location }: Place, timeoutMs: number): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `${formatName(location)} did not answer within ${timeoutMs} ms, so no numbers were taken. Check ` +
-      'that the store is up and reachable from this host.',
+    `${formatName(location)} did not answer within ${timeoutMs} ms, so no numbers were taken. ` +
+      'Check that the store is up and reachable from this host.',
     { details: { timeoutMs } },
   );
 }

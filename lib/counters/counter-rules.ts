@@ -205,8 +205,8 @@ export function giveBack(
 /*
  * Creates a counter for an operator.
  *
- * Guarantee: one that is there is never changed; and nothing is granted of a new one until it can no
- * longer be lost, since it would be created again from the same position.
+ * Guarantee: one that is there is never changed; and nothing is granted of a new one until it can
+ * no longer be lost, since it would be created again from the same position.
  */
 
 /** @returns false where there is one already */

@@ -145,9 +145,9 @@ const PAGE_HEADERS = {
 /*
  * Keeps pages of other origins from reading the answers.
  *
- * Guarantee: whatever CORS allows for the application's own routes, no browser lets another site read
- * these, over plain HTTP either. Requests without browser headers are left to the application's
- * guards.
+ * Guarantee: whatever CORS allows for the application's own routes, no browser lets another site
+ * read these, over plain HTTP either. Requests without browser headers are left to the
+ * application's guards.
  */
 
 type HeaderName = 'sec-fetch-site' | 'sec-fetch-mode' | 'origin' | 'host' | ':authority';

@@ -142,8 +142,8 @@ function isoOf(ms: number): string {
 /*
  * Checks a list of ids, whose length is bounded.
  *
- * Guarantee: the length is checked first, and the first value that is not an id ends the check, so a
- * list of any length costs no more than one of the longest allowed length. There is a default
+ * Guarantee: the length is checked first, and the first value that is not an id ends the check, so
+ * a list of any length costs no more than one of the longest allowed length. There is a default
  * bound, because validators read every value before they check a bound of their own.
  */
 

@@ -1,8 +1,8 @@
 /**
  * `nestjs-snowflake/graphql`: ids in a GraphQL schema.
  *
- * Guarantee: an id is text in requests and answers, and what resolvers get is checked. A number in a
- * variable is refused, because it has lost digits; a literal without quotes has not.
+ * Guarantee: an id is text in requests and answers, and what resolvers get is checked. A number in
+ * a variable is refused, because it has lost digits; a literal without quotes has not.
  */
 import {
   GraphQLError,

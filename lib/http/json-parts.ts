@@ -1,8 +1,8 @@
 /**
  * Finds what JSON.stringify reads of an object, and makes a copy with the same JSON.
  *
- * Guarantee: no setter runs and no original is changed. What is not JSON (files, streams, objects of
- * the server) is recognised and not walked through.
+ * Guarantee: no setter runs and no original is changed. What is not JSON (files, streams, objects
+ * of the server) is recognised and not walked through.
  */
 type Parts = Record<string | number, unknown>;
 

@@ -2,8 +2,8 @@
  * Sends bigint ids in responses as decimal text, where JSON.stringify would throw, and the Longs in
  * which MongoDB's driver reads them, which JSON.stringify would write as two halves.
  *
- * Guarantee: a response without bigints is sent as the same object that the handler returned, and no
- * prototype is patched. Files, streams and bytes are not changed.
+ * Guarantee: a response without bigints is sent as the same object that the handler returned, and
+ * no prototype is patched. Files, streams and bytes are not changed.
  */
 import {
   Injectable,

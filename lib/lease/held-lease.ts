@@ -68,8 +68,8 @@ export class HeldLease {
   }
 
   /**
-   * Places the range in the window, or what is left of it after the lease window was vacated: after those in use, or
-   * (rewinding) in their place.
+   * Places the range in the window, or what is left of it after the lease window was vacated: after
+   * those in use, or (rewinding) in their place.
    */
   enterWindow(rewinds: boolean): void {
     const { workerId, haveMs: ceilingMs } = this.asked;
@@ -97,8 +97,9 @@ export class HeldLease {
 
 /*
  * The states of a lease and what leads from one to the next, as a table.
- * Guarantee: a state is only what is shown; whether an id may be made is decided by the lease window. Nothing
- * but an answer of the store leads to `active` from a state in which renewals failed.
+ * Guarantee: a state is only what is shown; whether an id may be made is decided by the lease
+ * window. Nothing but an answer of the store leads to `active` from a state in which renewals
+ * failed.
  */
 
 /**

@@ -158,8 +158,8 @@ export class LeaseAcquirer {
  * When ids may start if no registry knows what the previous process with this worker id used: only
  * the clock keeps the two apart then.
  *
- * Guarantee: the start waits until the clock has passed whatever that process could have reached: the
- * tick it ended in, plus the run-ahead that its ids were allowed.
+ * Guarantee: the start waits until the clock has passed whatever that process could have reached:
+ * the tick it ended in, plus the run-ahead that its ids were allowed.
  */
 
 /** No process, and no thread, is started over within so short a time. */

@@ -2,8 +2,8 @@
  * The keeper: gets the lease, keeps it fresh, gives it back, and fills the lease window. What leads
  * from one state to the next is in one file, in the order of the events of lease-states.ts.
  *
- * Guarantee: the lease window holds only ranges that the support has acknowledged. An error of the store
- * changes nothing but the state shown; no timer has to fire for ids to stay unique.
+ * Guarantee: the lease window holds only ranges that the support has acknowledged. An error of the
+ * store changes nothing but the state shown; no timer has to fire for ids to stay unique.
  */
 import { forwardSignals } from '../core/window/shared-lease.js';
 import type { WindowRange, WindowWatch } from '../core/window/lease-window.js';
@@ -118,7 +118,10 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     this.checkClock();
   }
 
-  /** Places the range in the window: after those in use, or in their place where ids shall go back in time. */
+  /**
+   * Places the range in the window: after those in use, or in their place where ids shall go back
+   * in time.
+   */
   private window(acquired: Acquired, { rewinds }: { rewinds: boolean }): void {
     const lease = new HeldLease(this.parts.window, acquired);
     lease.enterWindow(rewinds);
@@ -301,8 +304,8 @@ export class LeaseKeeper implements Keeper, WindowWatch {
 /*
  * What a keeper reports to its application: changes of state, and other news.
  *
- * Guarantee: a cause is reported once while it lasts, however its text changes. A logger that throws
- * costs no id and does not keep a lease from being placed.
+ * Guarantee: a cause is reported once while it lasts, however its text changes. A logger that
+ * throws costs no id and does not keep a lease from being placed.
  */
 
 class LeaseEvents {

@@ -1,8 +1,8 @@
 /**
  * The timing options of the lease and how they depend on each other.
  *
- * Guarantee: no value costs uniqueness, and every value or combination that would make the lease fail
- * in operation is reported with a reason.
+ * Guarantee: no value costs uniqueness, and every value or combination that would make the lease
+ * fail in operation is reported with a reason.
  */
 import { format } from '../messages.js';
 

@@ -1,6 +1,6 @@
 /**
- * What the keeper says: the words of a change of state, and the errors of an empty lease window. Each tells
- * what happened, what was done and what to do; no decision is taken here.
+ * What the keeper says: the words of a change of state, and the errors of an empty lease window.
+ * Each tells what happened, what was done and what to do; no decision is taken here.
  */
 import { SnowflakeError } from '../errors.js';
 import type { IDistributedSupport, LeaseGrant } from './distributed-support.js';

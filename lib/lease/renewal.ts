@@ -76,9 +76,9 @@ export class Renewal {
 /*
  * What a process asks for at every call, including what it has learned since it started.
  *
- * Guarantee: every request carries the longest quarantine and the latest clock that any registry has
- * told this process, so that a registry which replaces a lost one learns how far that one had come;
- * and what was granted by which server is known to whoever is asked next.
+ * Guarantee: every request carries the longest quarantine and the latest clock that any registry
+ * has told this process, so that a registry which replaces a lost one learns how far that one had
+ * come; and what was granted by which server is known to whoever is asked next.
  */
 
 interface HostClocks {

@@ -1,9 +1,9 @@
 /**
  * Calls the support with a time limit, because the promise of a client may never settle.
  *
- * Guarantee: every failure is a SnowflakeError, whatever a support throws or returns. An answer that
- * comes after the time limit is not lost but passed on: a ceiling is absolute and may be applied
- * late.
+ * Guarantee: every failure is a SnowflakeError, whatever a support throws or returns. An answer
+ * that comes after the time limit is not lost but passed on: a ceiling is absolute and may be
+ * applied late.
  */
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { plainCause, format } from '../messages.js';

@@ -1,8 +1,8 @@
 /**
  * The locks of one process, in one file: who waits for which, and which are held.
  *
- * Guarantee: one caller of a lock at a time, in the order in which they came; after a shutdown nobody
- * waits, and nothing is held but by sections that did not end in time.
+ * Guarantee: one caller of a lock at a time, in the order in which they came; after a shutdown
+ * nobody waits, and nothing is held but by sections that did not end in time.
  */
 import { randomUUID } from 'node:crypto';
 import { isSnowflakeError, type SnowflakeError } from '../errors.js';
@@ -213,7 +213,8 @@ function over(waiting: Waiting, reason?: unknown): void {
 /**
  * Whoever wants the same lock in one process: one after another, in the order in which they came.
  *
- * Guarantee: one of them at a time asks the store or holds the lock; who leaves lets the next one go.
+ * Guarantee: one of them at a time asks the store or holds the lock; who leaves lets the next one
+ * go.
  */
 interface Place {
   /** True where nobody is before it. */
@@ -266,8 +267,8 @@ function firstOf(queue: ReadonlySet<Wake>): Wake | undefined {
  * For how long this process has had each lock over and over. Whoever releases a lock and wants it
  * again asks sooner than those who hear of it, or find out by asking.
  *
- * Guarantee: after half a second a process leaves the lock to others for a tenth of the time that it
- * had it, or for as long as others take who are told of a release.
+ * Guarantee: after half a second a process leaves the lock to others for a tenth of the time that
+ * it had it, or for as long as others take who are told of a release.
  */
 
 /** Shorter than anybody minds, and long enough that a pause costs little. */

@@ -199,8 +199,8 @@ function never(): Promise<never> {
  * that it has lost data; and the most losses of data that the store knew of, which prove to one
  * that was left for it that it was. The highest of all proves that the store's clock was there.
  *
- * Guarantee: a bounded number of them. A token that is forgotten proves nothing, and the next one is
- * higher by its time.
+ * Guarantee: a bounded number of them. A token that is forgotten proves nothing, and the next one
+ * is higher by its time.
  */
 
 const COUNT_MAX = 1024;

@@ -79,8 +79,8 @@ export class LockEvents {
 /*
  * What a caller is told who does not get a lock, or who has lost one.
  *
- * Guarantee: whether somebody else holds it and whether the store can be asked are two errors, never
- * one.
+ * Guarantee: whether somebody else holds it and whether the store can be asked are two errors,
+ * never one.
  */
 
 /** @param waitMs how long the caller was ready to wait */

@@ -132,8 +132,8 @@ export function releaseLock(
 /*
  * The beginning of every operation on a lock: the clock moves on, and a loss of data is noticed.
  *
- * Guarantee: the clock never goes back; after a loss nothing is granted until whatever was forgotten
- * has ended, and what an older server may grant beside this one as well.
+ * Guarantee: the clock never goes back; after a loss nothing is granted until whatever was
+ * forgotten has ended, and what an older server may grant beside this one as well.
  */
 
 /** So exactly a survivor tells how far ahead the store was that was lost. */

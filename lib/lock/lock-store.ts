@@ -2,8 +2,9 @@
  * The contract between whoever holds locks and the store that keeps them: who holds which, until
  * when by the store's clock, and with which fencing token.
  *
- * Guarantee: nobody is granted a lock that another one holds by the store's clock, and every token is
- * higher than all before it, as long as the store loses no write that is older than `lossWindowMs`.
+ * Guarantee: nobody is granted a lock that another one holds by the store's clock, and every token
+ * is higher than all before it, as long as the store loses no write that is older than
+ * `lossWindowMs`.
  */
 import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../errors.js';
@@ -234,8 +235,8 @@ function refuse(faults: readonly string[]): void {
 /*
  * The name of a lock, made of texts of others.
  *
- * Guarantee: whatever they hold, it is a name, and that of no other texts where : or / stands between
- * them.
+ * Guarantee: whatever they hold, it is a name, and that of no other texts where : or / stands
+ * between them.
  */
 
 const LENGTH_MAX = 128;

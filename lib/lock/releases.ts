@@ -2,8 +2,8 @@
  * Who waits for which lock, and is woken by the message of its release. A subscription outlives
  * whoever waits by a while, since they wait, ask in vain and wait again.
  *
- * Guarantee: nothing rests on a message. One that is not heard, because a connection broke or may not
- * subscribe, leaves whoever waits to ask again at its own time.
+ * Guarantee: nothing rests on a message. One that is not heard, because a connection broke or may
+ * not subscribe, leaves whoever waits to ask again at its own time.
  */
 import { systemTimers, type TimerHandle, type Timers } from '../time/timers.js';
 

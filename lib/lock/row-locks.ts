@@ -305,7 +305,7 @@ export function unreadableLocks(version: unknown, location: string, cure: string
   const message = isOther
     ? 'The locks have a protocol version that this package does not know. Nothing was changed. ' +
       'Use one version of nestjs-snowflake for them.'
-    : `${location} of the locks cannot be read: somebody else wrote into it. Nothing is granted by ` +
-      `it. ${cure}; locks are granted again when those that may still be held have ended.`;
+    : `${location} of the locks cannot be read: somebody else wrote into it. Nothing is granted ` +
+      `by it. ${cure}; locks are granted again when those that may still be held have ended.`;
   return new SnowflakeError('STORE_UNAVAILABLE', message, { retryable: false });
 }

@@ -81,7 +81,8 @@ export function secondsOf(ms: number | undefined): number | undefined {
 /*
  * Reads a generator when metrics are collected.
  *
- * Guarantee: making an id does no work here. A generator whose metrics nobody collects costs nothing.
+ * Guarantee: making an id does no work here. A generator whose metrics nobody collects costs
+ * nothing.
  */
 
 /** A generator whose metrics are wanted. */

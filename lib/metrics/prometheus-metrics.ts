@@ -103,8 +103,8 @@ function registryOf(client: PromClient, options: PromOptions): PromRegistry {
 /*
  * The metrics of one family in registries of prom-client.
  *
- * Guarantee: values are read at the scrape, and a registry has each metric once, however many readers
- * are added to it.
+ * Guarantee: values are read at the scrape, and a registry has each metric once, however many
+ * readers are added to it.
  */
 
 /** What is used of prom-client: `import * as client from 'prom-client'`. */

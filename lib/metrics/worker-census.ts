@@ -1,9 +1,9 @@
 /**
  * How many worker ids of a namespace are in use and how many are free, as its support says.
  *
- * Guarantee: the store is asked at most once per period, and only the first reader waits for it, for
- * a short time. An answer is shown until the next one is due; if that one fails or does not come,
- * nothing is shown.
+ * Guarantee: the store is asked at most once per period, and only the first reader waits for it,
+ * for a short time. An answer is shown until the next one is due; if that one fails or does not
+ * come, nothing is shown.
  */
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';

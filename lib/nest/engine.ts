@@ -1,6 +1,6 @@
 /**
- * One generator put together: config and support -> lease window -> keeper -> generator -> IdMaker, or the
- * kind of generator that the option `generator` brought -> IdMaker.
+ * One generator put together: config and support -> lease window -> keeper -> generator -> IdMaker,
+ * or the kind of generator that the option `generator` brought -> IdMaker.
  *
  * Nothing runs yet: generator-run.ts starts and stops it, for the module and for scripts alike.
  * Guarantee: what is said about a lease never changes it, whatever the application's logger does.

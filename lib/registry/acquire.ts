@@ -1,8 +1,8 @@
 /**
  * Leases the worker id that has been free for longest; the same token gets its lease again.
  *
- * Guarantee: a range starts where the last one of its worker id ended, or later, and ends no further
- * ahead of the registry's clock than one ttl.
+ * Guarantee: a range starts where the last one of its worker id ended, or later, and ends no
+ * further ahead of the registry's clock than one ttl.
  */
 import type { LeaseAnswer, LeaseGrant, LeaseRequest } from '../lease/distributed-support.js';
 import { nowOf } from '../rows/store-clock.js';

@@ -2,8 +2,8 @@
  * Worker ids leased from any store with compare-and-swap: load a slice, apply the rule, write what
  * it says, and begin again where somebody else was faster. All that is tried again is in one file.
  *
- * Guarantee: the contract of IDistributedSupport in full, by the rules of every registry. No lock is
- * taken, so that a process which stalls between reading and writing stops nobody.
+ * Guarantee: the contract of IDistributedSupport in full, by the rules of every registry. No lock
+ * is taken, so that a process which stalls between reading and writing stops nobody.
  */
 import { SnowflakeError } from '../errors.js';
 import type {
@@ -236,8 +236,8 @@ export class RegistrySupport implements IDistributedSupport {
   #refused(): SnowflakeError {
     return new SnowflakeError(
       'STORE_UNAVAILABLE',
-      `Other processes kept changing what was read from ${this.location}, so nothing was written. ` +
-        `It will be asked again.`,
+      `Other processes kept changing what was read from ${this.location}, so nothing was ` +
+        `written. It will be asked again.`,
     );
   }
 }

@@ -246,9 +246,9 @@ function withoutBlock(header: StoredHeader, block: number): StoredHeader {
 /*
  * Header and slots of a registry as the rows that a store keeps, and back.
  *
- * Guarantee: what was written is read back as it was. Of a row that somebody else spoilt, the ceiling
- * still counts and its holder is nobody; a header that cannot be read is refused, never taken for
- * one that is not there.
+ * Guarantee: what was written is read back as it was. Of a row that somebody else spoilt, the
+ * ceiling still counts and its holder is nobody; a header that cannot be read is refused, never
+ * taken for one that is not there.
  */
 
 /**

@@ -60,8 +60,8 @@ export class CasRetry {
     }
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
-      `Other processes kept changing what was read from ${this.#location}, so nothing was written. ` +
-        `It will be asked again.`,
+      `Other processes kept changing what was read from ${this.#location}, so nothing was ` +
+        `written. It will be asked again.`,
     );
   }
 }

@@ -1,8 +1,8 @@
 /**
  * The contract of a counter store as a suite of tests, for any test runner and any store.
  *
- * Guarantee: every rule by which a counter never goes back is tried. What cannot be tried for want of
- * a control is left out only where `leaveOut` says so.
+ * Guarantee: every rule by which a counter never goes back is tried. What cannot be tried for want
+ * of a control is left out only where `leaveOut` says so.
  */
 import { processWide } from '../process-wide.js';
 import { CounterHarness, type CounterBenchParts, type CounterNeed } from './counter-harness.js';

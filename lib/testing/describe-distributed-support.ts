@@ -1,8 +1,8 @@
 /**
  * The contract of a support as a suite of tests, for any test runner and any store.
  *
- * Guarantee: everything that the lease protocol demands of a store is tried. What cannot be tried for
- * want of a control is left out only where `leaveOut` says so.
+ * Guarantee: everything that the lease protocol demands of a store is tried. What cannot be tried
+ * for want of a control is left out only where `leaveOut` says so.
  */
 import { processWide } from '../process-wide.js';
 import { ACQUIRE_CASES, CLAIM_CASES } from './contract/acquire-cases.js';

@@ -1,8 +1,8 @@
 /**
  * The contract of a lock store as a suite of tests, for any test runner and any store.
  *
- * Guarantee: every rule by which a lock has one holder and tokens rise is tried. What cannot be tried
- * for want of a control is left out only where `leaveOut` says so.
+ * Guarantee: every rule by which a lock has one holder and tokens rise is tried. What cannot be
+ * tried for want of a control is left out only where `leaveOut` says so.
  */
 import { processWide } from '../process-wide.js';
 import { HOLD_CASES, LOCK_RACE_CASES } from './lock-contract.js';

@@ -143,8 +143,8 @@ export class RetryDelay {
 /**
  * Callers that wait under a signal.
  *
- * Guarantee: a signal is listened to once, however many callers wait under it, and no longer than one
- * of them does.
+ * Guarantee: a signal is listened to once, however many callers wait under it, and no longer than
+ * one of them does.
  */
 interface UnderSignal {
   readonly signal?: AbortSignal | undefined;

@@ -1,7 +1,7 @@
 // A server as a child process in a folder of its own.
 //
-// Guarantee: it is gone, folder and all, after stop(), and also when this process ends in any way it
-// can notice. Servers that refuse to run as root run as an unprivileged user.
+// Guarantee: it is gone, folder and all, after stop(), and also when this process ends in any way
+// it can notice. Servers that refuse to run as root run as an unprivileged user.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * A small world for the keeper: the real keeper, lease window and generator on the reference registry,
- * with time that a test moves and a store that a test can break.
+ * A small world for the keeper: the real keeper, lease window and generator on the reference
+ * registry, with time that a test moves and a store that a test can break.
  */
 import { MemoryRegistry } from '../../lib/stores/memory/index.js';
 import { stateOf } from '../../lib/stores/memory/memory.support.js';

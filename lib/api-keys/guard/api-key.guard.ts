@@ -1,8 +1,8 @@
 /**
  * The guard: asks admission.ts and says its answer in the words of HTTP and GraphQL.
  *
- * Guarantee: no refusal says why beyond "no key" and "not this key", none shows a key, and a failure
- * of ours is never told as a fault of the caller.
+ * Guarantee: no refusal says why beyond "no key" and "not this key", none shows a key, and a
+ * failure of ours is never told as a fault of the caller.
  */
 import {
   createParamDecorator,

@@ -2,10 +2,10 @@
  * The text of an API key:
  * prefix, underscore, id (11 digits of base 62), secret (43), CRC-32 of all before (6).
  *
- * Guarantee: what is not written by this form is not read, so nobody need be asked for it. One wrong
- * character is always found: CRC-32 sees any change within 32 bits. A derived key has the letter of
- * its secret and an underscore after the prefix, two characters more, so that none becomes the
- * other by one character.
+ * Guarantee: what is not written by this form is not read, so nobody need be asked for it. One
+ * wrong character is always found: CRC-32 sees any change within 32 bits. A derived key has the
+ * letter of its secret and an underscore after the prefix, two characters more, so that none
+ * becomes the other by one character.
  */
 import { createHmac } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -16,8 +16,8 @@ import { BASE_62 } from '../../core/text/text-forms.js';
 /*
  * Base 62 for API keys: the digits, and 256 bits as text of one width.
  *
- * Guarantee: equal bytes have equal texts and different bytes different ones. No BigInt is made: the
- * number is divided by 62^5 in limbs of 16 bits, so that every step is an exact double.
+ * Guarantee: equal bytes have equal texts and different bytes different ones. No BigInt is made:
+ * the number is divided by 62^5 in limbs of 16 bits, so that every step is an exact double.
  */
 
 /** As many bytes as SHA-256 has, and a random secret. */

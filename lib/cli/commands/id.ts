@@ -1,8 +1,8 @@
 /**
  * `snowflake decode`: takes ids apart.
  *
- * Guarantee: ids from standard input are answered chunk by chunk, in constant memory. One that cannot
- * be read is reported with its line number, and the others are still answered.
+ * Guarantee: ids from standard input are answered chunk by chunk, in constant memory. One that
+ * cannot be read is reported with its line number, and the others are still answered.
  */
 import { systemClock, type BitLayout, type TextForm } from '../../core/index.js';
 import { PlausibleLayouts } from '../../core/layout/compatibility.js';

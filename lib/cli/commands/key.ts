@@ -61,8 +61,8 @@ function asUsage<T>(run: () => T): T {
 /*
  * `snowflake key read`: whose API keys these are, and whether they are right.
  *
- * Guarantee: keys are read from standard input, never from an argument, and no part of one is in the
- * output. One that cannot be read is reported with its line number.
+ * Guarantee: keys are read from standard input, never from an argument, and no part of one is in
+ * the output. One that cannot be read is reported with its line number.
  */
 
 interface Reading {

@@ -1,8 +1,8 @@
 /**
  * `snowflake registry create`: creates a registry before the first process does.
  *
- * Guarantee: an existing registry is never changed. A new one keeps ranges away from everything that
- * may have been leased before, and belongs to no layout yet.
+ * Guarantee: an existing registry is never changed. A new one keeps ranges away from everything
+ * that may have been leased before, and belongs to no layout yet.
  */
 import { isSnowflakeError } from '../../errors.js';
 import type { WorkerLease } from '../../lease/distributed-support.js';
@@ -213,8 +213,8 @@ function slewText({ slewMs }: RegistryFacts): string {
 /*
  * `snowflake registry settle`: brings the clock of a registry back to that of its store.
  *
- * Guarantee: no ceiling is lost, so that no id is made twice while the registry keeps its data. What
- * was granted at the wrong time stays granted, and is named.
+ * Guarantee: no ceiling is lost, so that no id is made twice while the registry keeps its data.
+ * What was granted at the wrong time stays granted, and is named.
  */
 
 export const registrySettle: Command = {

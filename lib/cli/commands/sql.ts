@@ -169,10 +169,10 @@ function mariadbIds(name: string, numbers: IdNumbers): string[] {
 /*
  * A function for PostgreSQL that makes ids of one worker id.
  *
- * Guarantee: no two calls return one id, whatever the clock, rollbacks and other sessions do. Reading
- * the last number, the clock, and storing the next one happen under one lock; setval is never
- * rolled back. The lock is of a block that is always rolled back, so that it is free again at once
- * and not at the end of the caller's transaction.
+ * Guarantee: no two calls return one id, whatever the clock, rollbacks and other sessions do.
+ * Reading the last number, the clock, and storing the next one happen under one lock; setval is
+ * never rolled back. The lock is of a block that is always rolled back, so that it is free again at
+ * once and not at the end of the caller's transaction.
  */
 
 /** The first half of the lock's key, for all functions made here; "SNOW" in ASCII. */

@@ -1,9 +1,10 @@
 /**
  * Takes blocks: the numbers of one tick that a generator then counts through by itself.
  *
- * Guarantee: every block lies in a range of the lease window and belongs to nobody else; of one generator
- * the (tick, sequence) pairs rise, but where the lease went back in time on purpose. A generator
- * that is alone takes what is left of a tick, threads that share a lease a few numbers at a time.
+ * Guarantee: every block lies in a range of the lease window and belongs to nobody else; of one
+ * generator the (tick, sequence) pairs rise, but where the lease went back in time on purpose. A
+ * generator that is alone takes what is left of a tick, threads that share a lease a few numbers at
+ * a time.
  */
 import { SnowflakeError } from '../../errors.js';
 import type { Clock } from '../clock.js';

@@ -1,9 +1,10 @@
 /**
- * The generator: from a clock and a lease window to ids. The calls of the fast path, single and in batches,
- * are in one file, since they all continue the same block of sequence numbers.
+ * The generator: from a clock and a lease window to ids. The calls of the fast path, single and in
+ * batches, are in one file, since they all continue the same block of sequence numbers.
  *
- * Guarantee: every id's tick lies in a range of the lease window, (tick, sequence) strictly rises within a
- * range, and nothing is allocated but the id. A wrong clock makes the time in ids wrong, no more.
+ * Guarantee: every id's tick lies in a range of the lease window, (tick, sequence) strictly rises
+ * within a range, and nothing is allocated but the id. A wrong clock makes the time in ids wrong,
+ * no more.
  */
 import { refuse, unknownNames } from '../../options.js';
 import { systemClock, type Clock } from '../clock.js';
@@ -50,7 +51,8 @@ interface Run {
 }
 
 /**
- * Makes ids from a lease window. Applications inject IdMaker instead; this is for code without Nest.
+ * Makes ids from a lease window. Applications inject IdMaker instead; this is for code without
+ * Nest.
  *
  * @example
  * ```ts

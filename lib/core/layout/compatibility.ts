@@ -1,9 +1,9 @@
 /**
  * Whether ids of a layout can follow ids that exist, of any layout and any origin.
  *
- * Guarantee: a move judged safe never makes an id that exists, because each new id is above the last
- * old one. No other rule holds for ever: below it, a new id equals an old one as soon as both fall
- * on the same bits, whatever those bits mean.
+ * Guarantee: a move judged safe never makes an id that exists, because each new id is above the
+ * last old one. No other rule holds for ever: below it, a new id equals an old one as soon as both
+ * fall on the same bits, whatever those bits mean.
  */
 import { SnowflakeError } from '../../errors.js';
 import { formatShort } from '../../messages.js';

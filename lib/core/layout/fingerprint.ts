@@ -2,8 +2,8 @@
  * The fingerprint of a layout, written and read: `t41-w10-s12/1ms@1704067200000`.
  *
  * The fields by the first letter of their role and their bits, from the most significant down; then
- * the length of a tick and the epoch in Unix ms. Guarantee: two layouts with equal fingerprints have
- * equal ids. Names are not in it.
+ * the length of a tick and the epoch in Unix ms. Guarantee: two layouts with equal fingerprints
+ * have equal ids. Names are not in it.
  */
 import { epochText } from './epoch.js';
 import type { FieldSpec, LayoutField } from './layout-fields.js';

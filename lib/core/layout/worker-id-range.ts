@@ -42,7 +42,8 @@ export function workerIdRangeOf(
       );
     } else if (!Number.isInteger(value) || value < 0 || value > max) {
       faults.push(
-        `Expected \`workerFields.${name}\` to be an integer from 0 to ${max}, got ${format(value)}.`,
+        `Expected \`workerFields.${name}\` to be an integer from 0 to ${max}, ` +
+          `got ${format(value)}.`,
       );
     }
     count /= 2 ** bits;

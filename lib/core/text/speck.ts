@@ -2,8 +2,8 @@
  * Speck64/128: a permutation of all numbers of 64 bits, chosen by a key of 128 bits, as published
  * in "The Simon and Speck Families of Lightweight Block Ciphers" (2013).
  *
- * Guarantee: encrypt and decrypt are inverse to each other, use 32-bit arithmetic alone, and allocate
- * nothing. The round keys appear in no JSON and no inspection.
+ * Guarantee: encrypt and decrypt are inverse to each other, use 32-bit arithmetic alone, and
+ * allocate nothing. The round keys appear in no JSON and no inspection.
  */
 import type { IdWords } from '../id-words.js';
 

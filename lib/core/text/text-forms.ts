@@ -75,8 +75,8 @@ export const textForms = {
 /*
  * Forms made of other forms: with a prefix or a suffix, of a fixed width, with a check digit.
  *
- * Guarantee: what is made is again a form, so they may be put into each other, and each id has still
- * one spelling where the form within has one.
+ * Guarantee: what is made is again a form, so they may be put into each other, and each id has
+ * still one spelling where the form within has one.
  */
 
 /**

@@ -1,8 +1,8 @@
 /**
  * Who waits for positions: callers that wait for ids, and the stock of those taken ahead.
  *
- * Guarantee: first come, first served; and whoever came after a call was sent gets nothing of it, so
- * an id asked for after another was given is higher than that one.
+ * Guarantee: first come, first served; and whoever came after a call was sent gets nothing of it,
+ * so an id asked for after another was given is higher than that one.
  */
 import type { Clock } from '../../core/clock.js';
 import {
@@ -116,8 +116,8 @@ export class WaitingCaller implements Asker {
 /*
  * Ids at once: of positions that were taken ahead, or of none.
  *
- * Guarantee: what was taken longer ago than `staleMs` is not given; a call gets all its ids or none;
- * within this process the ids of a shard rise.
+ * Guarantee: what was taken longer ago than `staleMs` is not given; a call gets all its ids or
+ * none; within this process the ids of a shard rise.
  */
 
 /** Of a generator without prefetch: every call refuses. */

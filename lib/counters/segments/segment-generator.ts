@@ -2,8 +2,8 @@
  * The generator of dense numbers: it counts through the segments that it was given, one after the
  * other, in two 32-bit words. All calls are in one file, since they all continue the same run.
  *
- * Guarantee: every number comes from a segment that was added and is made once; of what was taken out
- * again by `close` none is made. No clock is read and nothing is allocated but the id.
+ * Guarantee: every number comes from a segment that was added and is made once; of what was taken
+ * out again by `close` none is made. No clock is read and nothing is allocated but the id.
  */
 import {
   checkedCount,

@@ -3,8 +3,8 @@
  * in turn, and gives back at the end what was not used. Start, refills and stop stand in one file,
  * since at most one of them may run.
  *
- * Guarantee: one refill is under way at most, and what is in hand is bounded by three steps. A store
- * that is away, hangs or has lost its counter costs numbers or time, never a number twice.
+ * Guarantee: one refill is under way at most, and what is in hand is bounded by three steps. A
+ * store that is away, hangs or has lost its counter costs numbers or time, never a number twice.
  */
 import type { SnowflakeError } from '../../errors.js';
 import {
@@ -53,7 +53,8 @@ export class SegmentKeeper implements OpenGenerator {
     const late = (segment: GrantedSegment) => this.takeLate(segment);
     const parts = { terms, calls: this.calls, clock, timers, callTimeoutMs, late };
     const { counter } = terms;
-    this.unsupportedReason = `are numbers of the counter ${counter} and hold neither time nor worker id`;
+    const what = `numbers of the counter ${counter}`;
+    this.unsupportedReason = `are ${what} and hold neither time nor worker id`;
     this.size = new StepSize(terms);
     this.stores = new StoreTurns(parts, random);
   }

@@ -89,8 +89,8 @@ function anyOf(...signals: readonly AbortSignal[]): AbortSignal {
 /*
  * Lists what changed since the page was opened: who joined, who left, and states of the lease.
  *
- * Guarantee: each change is announced once, also by screen readers. A list that could not be read is
- * no change.
+ * Guarantee: each change is announced once, also by screen readers. A list that could not be read
+ * is no change.
  */
 
 const SHOWN = 50;

@@ -1,8 +1,8 @@
 /**
  * Creates and updates elements from text, never from markup, so no answer can inject any.
  *
- * Guarantee: an element that is up to date is not touched, so focus, selection and the position of a
- * screen reader survive every update.
+ * Guarantee: an element that is up to date is not touched, so focus, selection and the position of
+ * a screen reader survive every update.
  */
 type Attributes = Readonly<Record<string, string | number>>;
 type Content = Node | string;

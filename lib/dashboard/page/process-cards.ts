@@ -2,8 +2,8 @@
  * A card for each process that answers this page, with lease, rates and renewals. Behind a load
  * balancer a different one may answer each time.
  *
- * Guarantee: a rate is computed from two answers of one process, by its clock; old answers are shown
- * as old, and no process is shown as healthy without a recent answer.
+ * Guarantee: a rate is computed from two answers of one process, by its clock; old answers are
+ * shown as old, and no process is shown as healthy without a recent answer.
  */
 import type {
   CountsView,

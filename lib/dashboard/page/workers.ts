@@ -1,8 +1,8 @@
 /**
  * A map with a cell for each worker id, or for several if there are very many.
  *
- * Guarantee: states differ by shape, not only by colour. Everything it shows is also in the table and
- * the legend.
+ * Guarantee: states differ by shape, not only by colour. Everything it shows is also in the table
+ * and the legend.
  */
 import {
   WORKERS_SHOWN_MAX,

@@ -1,8 +1,8 @@
 /**
  * The client extension that fills ids in before Prisma makes a query.
  *
- * Guarantee: every new row in the arguments has its ids, or the call fails. Prisma itself is known by
- * its shape, so that one build serves all its majors.
+ * Guarantee: every new row in the arguments has its ids, or the call fails. Prisma itself is known
+ * by its shape, so that one build serves all its majors.
  */
 import { SnowflakeError } from '../../errors.js';
 import { format } from '../../messages.js';

@@ -2,8 +2,8 @@
  * `@SnowflakeId()`: declares the column and a listener that gives instances of the class their id.
  * Plain objects have no listeners; the subscriber fills those.
  *
- * Guarantee: loading an entity needs neither database nor application; the id is made when the row is
- * inserted.
+ * Guarantee: loading an entity needs neither database nor application; the id is made when the row
+ * is inserted.
  */
 import { BeforeInsert, Column, type ColumnOptions } from 'typeorm';
 import type { SnowflakeId as IdOf } from '../../core/text/text-form.js';

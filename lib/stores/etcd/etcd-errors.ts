@@ -50,8 +50,8 @@ export function isOfMember({ details }: SnowflakeError): boolean {
 /**
  * What etcd, its gateway and the way to it say when they refuse, and what to do.
  *
- * Guarantee: what only waiting can cure is retryable, what a person must cure is not. The first line
- * that fits counts. `details.refusal` names it.
+ * Guarantee: what only waiting can cure is retryable, what a person must cure is not. The first
+ * line that fits counts. `details.refusal` names it.
  */
 interface Refusal {
   readonly says: RegExp;

@@ -116,8 +116,8 @@ function unreadable(version: unknown): SnowflakeError {
  * Leases of etcd: what is attached to one is deleted when it ends, by the steady clock of the
  * leader, and never earlier because another member leads.
  *
- * Guarantee: a lease lasts at least as long as was asked for, from when etcd granted it. None is ever
- * kept alive: a leader that was replaced and does not know it may say that it did.
+ * Guarantee: a lease lasts at least as long as was asked for, from when etcd granted it. None is
+ * ever kept alive: a leader that was replaced and does not know it may say that it did.
  */
 
 export interface EtcdLease {

@@ -2,9 +2,10 @@
  * Reads a lock with all that it rests on, at one revision, from a run of etcd that was examined. It
  * is in one file, since a run begins by what was read.
  *
- * Guarantee: where etcd may have forgotten anything, a new run begins before anybody goes on: nothing
- * is granted in it until whatever was forgotten has ended, and its tokens are higher than all. Who
- * holds a lock that stands there keeps it through an election, and loses it with what was lost.
+ * Guarantee: where etcd may have forgotten anything, a new run begins before anybody goes on:
+ * nothing is granted in it until whatever was forgotten has ended, and its tokens are higher than
+ * all. Who holds a lock that stands there keeps it through an election, and loses it with what was
+ * lost.
  */
 import { randomUUID } from 'node:crypto';
 import { isSnowflakeError } from '../../errors.js';

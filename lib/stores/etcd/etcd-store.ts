@@ -100,8 +100,8 @@ export class EtcdStore implements SliceStore {
     }
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
-      `The registry at ${this.location} was in a different etcd each time it was read. It will be ` +
-        `asked again.`,
+      `The registry at ${this.location} was in a different etcd each time it was read. It will ` +
+        `be asked again.`,
     );
   }
 
@@ -284,8 +284,8 @@ class EtcdReader {
 /*
  * The clock of a registry in etcd, whose members each tell their own time, in whole seconds.
  *
- * Guarantee: it never goes back, and members whose clocks differ do not drive it ahead; a clock that
- * was set back by more than they may differ is absorbed at half speed, so that leases go on.
+ * Guarantee: it never goes back, and members whose clocks differ do not drive it ahead; a clock
+ * that was set back by more than they may differ is absorbed at half speed, so that leases go on.
  */
 
 /** What the header Date tells. */

@@ -1,9 +1,9 @@
 /**
  * One request over HTTP/1.1, with a limit for its time and one for the size of what is answered.
  *
- * Guarantee: it settles within the limit, which begins when it has a connection; it waits for one no
- * longer than `LINE_MS_MAX`. It follows no redirect and reads no more than it may. Its failures are
- * those of Node; they are put into words elsewhere.
+ * Guarantee: it settles within the limit, which begins when it has a connection; it waits for one
+ * no longer than `LINE_MS_MAX`. It follows no redirect and reads no more than it may. Its failures
+ * are those of Node; they are put into words elsewhere.
  */
 import {
   Agent as PlainAgent,

@@ -5,8 +5,8 @@
  *     at-<before>-<id>           an empty file, renamed with every step: its name is the pointer
  *     state-<before>-<id>.json   the value, written whole and flushed before it is pointed at
  *
- * Guarantee: rename(2) finds its source once, so that of all who saw one value a single one replaces
- * it, and a killed process leaves nothing but a file that nobody points at.
+ * Guarantee: rename(2) finds its source once, so that of all who saw one value a single one
+ * replaces it, and a killed process leaves nothing but a file that nobody points at.
  */
 import { randomBytes } from 'node:crypto';
 import {

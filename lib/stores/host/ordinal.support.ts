@@ -2,8 +2,8 @@
  * A worker id from the host's name, as a StatefulSet of Kubernetes numbers its pods: `shop-3`.
  *
  * Without a registry nothing is checked across hosts.
- * Guarantee: a name that carries a number by chance, as those of a Deployment, a DaemonSet or a cloud
- * machine do, is refused and never read as one.
+ * Guarantee: a name that carries a number by chance, as those of a Deployment, a DaemonSet or a
+ * cloud machine do, is refused and never read as one.
  */
 import { hostname as nameOfThisHost, networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
 import { SnowflakeError } from '../../errors.js';

@@ -1,8 +1,8 @@
 /**
  * Counters in this process: for tests, and for whoever numbers only what this process knows.
  *
- * Guarantee: the contract of CounterStore in full, by the reference rules. It is empty at each start,
- * so that what was counted before must be known from elsewhere.
+ * Guarantee: the contract of CounterStore in full, by the reference rules. It is empty at each
+ * start, so that what was counted before must be known from elsewhere.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
 import { checkNew, checkTake } from '../../counters/check-take.js';

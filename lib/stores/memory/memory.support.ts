@@ -211,8 +211,9 @@ function writeSlot(state: RegistryState, { workerId, ceilingMs, holder }: Worker
 /*
  * The registries of this process: one for each namespace, whoever asks for it.
  *
- * Guarantee: two supports of one namespace cannot lease the same worker id, also where two copies of
- * this package are loaded. Only a registry that begins here, with the process, is known to be new.
+ * Guarantee: two supports of one namespace cannot lease the same worker id, also where two copies
+ * of this package are loaded. Only a registry that begins here, with the process, is known to be
+ * new.
  */
 
 interface ProcessRegistries {

@@ -128,8 +128,8 @@ function nextEvent(client: RedisClient): Promise<void> {
 /*
  * The clients of this process that several may use: one for all who name the same Redis.
  *
- * Guarantee: whoever ends its use ends nothing of another's; the last one ends the client. Neither a
- * client nor what it is known by is to be seen, since both hold passwords.
+ * Guarantee: whoever ends its use ends nothing of another's; the last one ends the client. Neither
+ * a client nor what it is known by is to be seen, since both hold passwords.
  */
 
 interface SharedClient {

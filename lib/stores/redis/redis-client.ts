@@ -170,8 +170,8 @@ async function loadIoredis(): Promise<Pick<typeof import('ioredis'), 'Redis' | '
 /*
  * Where a registry lies: server and database, in words, and what must not appear in them.
  *
- * Guarantee: the database is one that was asked for in the configuration. A client that was switched
- * to another one while it ran is refused: other processes would not follow.
+ * Guarantee: the database is one that was asked for in the configuration. A client that was
+ * switched to another one while it ran is refused: other processes would not follow.
  */
 
 export interface RedisPlace {

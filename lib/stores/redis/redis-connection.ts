@@ -126,9 +126,9 @@ function closed(where: string): SnowflakeError {
 /*
  * The calls of one user of a client, which others may use as well.
  *
- * Guarantee: a bounded number is under way and the rest waits in the order in which it came, so that
- * a crowd of one user does not stand before each call of another. After the end every call fails at
- * once, and none that waits is begun.
+ * Guarantee: a bounded number is under way and the rest waits in the order in which it came, so
+ * that a crowd of one user does not stand before each call of another. After the end every call
+ * fails at once, and none that waits is begun.
  */
 
 /** As many as keep the connection busy, and few enough to be answered in some milliseconds. */

@@ -74,8 +74,9 @@ function refusalOf(reason: ClientError, said: string): [RefusalName | 'unexpecte
 /**
  * What Redis, a Sentinel and the client between them say when they refuse, and what to do.
  *
- * Guarantee: what only waiting can cure is retryable, what a person must cure is not. The first line
- * that fits counts; the last is for whatever is no answer of a server. `details.refusal` names it.
+ * Guarantee: what only waiting can cure is retryable, what a person must cure is not. The first
+ * line that fits counts; the last is for whatever is no answer of a server. `details.refusal` names
+ * it.
  */
 interface Refusal {
   readonly says: RegExp;

@@ -99,8 +99,8 @@ export function evictionOf(memory: string): string | undefined {
 /*
  * One hash of a namespace, in which scripts keep counters or locks.
  *
- * Guarantee: what another version of the protocol keeps is left alone. The braces of the key keep it
- * in one slot of a Cluster.
+ * Guarantee: what another version of the protocol keeps is left alone. The braces of the key keep
+ * it in one slot of a Cluster.
  */
 
 export interface RedisHashOptions {
@@ -159,9 +159,9 @@ export class RedisHash {
     if (reply[0] !== 'other-version') return reply;
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
-      `${this.location} is kept by version ${formatName(reply[1])} of the protocol, and this package ` +
-        `knows version 1. Nothing was changed. Use one version of nestjs-snowflake for these ` +
-        `${this.#content}.`,
+      `${this.location} is kept by version ${formatName(reply[1])} of the protocol, and this ` +
+        `package knows version 1. Nothing was changed. Use one version of nestjs-snowflake for ` +
+        `these ${this.#content}.`,
       { retryable: false },
     );
   }

@@ -2,9 +2,9 @@
  * The registry as the script `workers` tells it: its time and the fields of the hash, as
  * docs/reference/keys.md lists them.
  *
- * Guarantee: whatever somebody else wrote into the hash, one field that cannot be read hides nothing
- * else. What fits one page is seen at one moment; more is read page by page while it changes, so
- * that Redis serves others in between.
+ * Guarantee: whatever somebody else wrote into the hash, one field that cannot be read hides
+ * nothing else. What fits one page is seen at one moment; more is read page by page while it
+ * changes, so that Redis serves others in between.
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { cutName } from '../../messages.js';
@@ -113,8 +113,8 @@ function timeIn(text: string | undefined, unreadable: number): number {
 /*
  * A holder as a line of the registry names it.
  *
- * Guarantee: one line that cannot be read hides no other, and is shown as unreadable. Parts are short
- * enough for a table; what they say is whatever somebody wrote.
+ * Guarantee: one line that cannot be read hides no other, and is shown as unreadable. Parts are
+ * short enough for a table; what they say is whatever somebody wrote.
  */
 
 type Holder = NonNullable<WorkerRecord['holder']>;

@@ -2,8 +2,8 @@
  * A series without gaps: its number is taken in the caller's transaction, and given back by whoever
  * rolls that back.
  *
- * Guarantee: of a period that has number n committed, each from 1 to n was committed once. The row of
- * the period is locked until the transaction ends, so takers wait for each other. Whoever has no
+ * Guarantee: of a period that has number n committed, each from 1 to n was committed once. The row
+ * of the period is locked until the transaction ends, so takers wait for each other. Whoever has no
  * transaction open is given no number, but in MySQL, which does not tell.
  */
 import {

@@ -222,8 +222,8 @@ function textsAmong(values: readonly unknown[]): string[] {
 /*
  * A DataSource of TypeORM, known by its shape.
  *
- * Guarantee: each statement goes to the primary by a connection of its own from the pool, so that it
- * is part of no transaction of the application.
+ * Guarantee: each statement goes to the primary by a connection of its own from the pool, so that
+ * it is part of no transaction of the application.
  */
 
 /** A DataSource of TypeORM, known by its shape. It may be given before it is initialised. */

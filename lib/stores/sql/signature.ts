@@ -2,8 +2,8 @@
  * The signature of a row: what the database alone knows of the write that made it, kept in the text
  * of the row. A dump carries the text, and whoever loads it writes the row anew.
  *
- * Guarantee: a row whose signature does not fit was put back. One without it, of an older version of
- * this package, or one that such a version has written since, is taken as it is.
+ * Guarantee: a row whose signature does not fit was put back. One without it, of an older version
+ * of this package, or one that such a version has written since, is taken as it is.
  */
 /** How a dialect tells one write from another, as texts in SQL. */
 export interface Stamps {

@@ -1,8 +1,9 @@
 /**
  * The way to a database: the application's pool, or one connection of ours.
  *
- * Guarantee: what the application gives is never closed. Ours is opened at the first call, one query
- * at a time goes over it, a broken one is replaced by the next call, and nothing outlives close().
+ * Guarantee: what the application gives is never closed. Ours is opened at the first call, one
+ * query at a time goes over it, a broken one is replaced by the next call, and nothing outlives
+ * close().
  */
 import { SnowflakeError } from '../../errors.js';
 import type { SqlPlace } from './sql-errors.js';

@@ -1,8 +1,8 @@
 /**
  * Counters in a table of a database: a front door for each way of reaching one.
  *
- * Guarantee: the application's pool is used for single statements, never inside its transactions, and
- * is never closed.
+ * Guarantee: the application's pool is used for single statements, never inside its transactions,
+ * and is never closed.
  */
 import { RowCounters } from '../../counters/row-counters.js';
 import type { DialectName } from './dialects/dialect.js';

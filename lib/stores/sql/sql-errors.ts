@@ -129,8 +129,8 @@ function refusalOf(
 /*
  * What databases and their drivers say when they refuse, and what to do.
  *
- * Guarantee: what only waiting can cure is retryable, what a person must cure is not. The first line
- * that fits counts; `details.refusal` names it.
+ * Guarantee: what only waiting can cure is retryable, what a person must cure is not. The first
+ * line that fits counts; `details.refusal` names it.
  */
 
 interface Refusal {

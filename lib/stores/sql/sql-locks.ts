@@ -1,8 +1,8 @@
 /**
  * Locks in a table of a database: a front door for each way of reaching one.
  *
- * Guarantee: the application's pool is used for single statements, never inside its transactions, and
- * is never closed. What is opened for a URL is closed by `close()`.
+ * Guarantee: the application's pool is used for single statements, never inside its transactions,
+ * and is never closed. What is opened for a URL is closed by `close()`.
  */
 import type { LockStore } from '../../lock/lock-store.js';
 import { RowLocks } from '../../lock/row-locks.js';

@@ -246,8 +246,8 @@ function storedIn(row: SqlRow) {
 /*
  * What a write of the registry changes in its table, row by row.
  *
- * Guarantee: no header begins with a version that it had before, and none but one whose time alone is
- * new keeps it.
+ * Guarantee: no header begins with a version that it had before, and none but one whose time alone
+ * is new keeps it.
  */
 
 /** Nor may a header that was lost and written again come to a version it had. */

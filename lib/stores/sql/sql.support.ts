@@ -1,8 +1,8 @@
 /**
  * Worker ids leased from a table in a database: a front door for each way of reaching one.
  *
- * Guarantee: the application's pool is used for single statements, never inside its transactions, and
- * is never closed.
+ * Guarantee: the application's pool is used for single statements, never inside its transactions,
+ * and is never closed.
  */
 import { RegistrySupport, SliceInspector } from '../../registry/registry-support.js';
 import type { RegistryInspector } from '../../registry/registry-view.js';

@@ -87,7 +87,8 @@ export class CreateSnowflakeRegistry1767225600000 {
 /*
  * The table of counters as text and as a migration of TypeORM.
  *
- * Guarantee: one row for each counter; nothing ever creates the table at the start of an application.
+ * Guarantee: one row for each counter; nothing ever creates the table at the start of an
+ * application.
  */
 
 export const COUNTER_TABLE = 'snowflake_counters';
@@ -151,8 +152,8 @@ export class CreateSnowflakeCounters1767225600001 {
 /*
  * The table of locks as text and as a migration of TypeORM.
  *
- * Guarantee: one row for each lock that is held or was a minute ago, and one for all of them; nothing
- * ever creates the table at the start of an application.
+ * Guarantee: one row for each lock that is held or was a minute ago, and one for all of them;
+ * nothing ever creates the table at the start of an application.
  */
 
 export const LOCK_TABLE = 'snowflake_locks';

@@ -59,7 +59,10 @@ const steps = fc.array(
 );
 type Step = typeof steps extends fc.Arbitrary<(infer T)[]> ? T : never;
 
-/** A lease window whose ranges are granted by the rule of the registry: no two of one worker id overlap. */
+/**
+ * A lease window whose ranges are granted by the rule of the registry: no two of one worker id
+ * overlap.
+ */
 class World {
   nowMs = EPOCH_MS + 1_000_000;
   readonly window: LeaseWindow;

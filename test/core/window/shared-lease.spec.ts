@@ -135,7 +135,7 @@ describe('a shared lease', () => {
     expect(layout.parse(thread.nextId()).timestampMs).toBe(START_MS + 990);
   });
 
-  it('stops in every thread when the lease window is vacated, for good when it was given back', () => {
+  it('stops in every thread when the window is vacated, for good when it was given back', () => {
     const owner = new Owner();
     owner.grant(1, 0, 100);
     const thread = owner.join();

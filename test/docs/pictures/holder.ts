@@ -1,6 +1,6 @@
 /**
- * A process of a picture: the real keeper, lease window and generator, on the reference registry of a
- * world whose time stands in the hands of the story. All processes want the same worker id.
+ * A process of a picture: the real keeper, lease window and generator, on the reference registry of
+ * a world whose time stands in the hands of the story. All processes want the same worker id.
  */
 import type { SnowflakeError } from '../../../lib/errors.js';
 import { SnowflakeGenerator } from '../../../lib/core/generator/snowflake-generator.js';

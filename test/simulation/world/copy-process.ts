@@ -1,8 +1,9 @@
 /**
  * Copies a running process with all it holds in memory, as a VM snapshot or CRIU does.
  *
- * Guarantee: the copy shares nothing with the original but what lies outside of both: the store, the
- * time, chance. What it looks at are the objects themselves, so no room needs a way to be copied.
+ * Guarantee: the copy shares nothing with the original but what lies outside of both: the store,
+ * the time, chance. What it looks at are the objects themselves, so no room needs a way to be
+ * copied.
  */
 
 /** A copy of everything reachable; what `twins` names is replaced by what it says. */

@@ -1,8 +1,8 @@
 /**
  * The fleet: hosts, and the processes that come and go on them as an orchestrator sees to it.
  *
- * Guarantee: a host whose process ended gets another one; each asks for ids as long as it lives, and
- * for a while after it was told to stop.
+ * Guarantee: a host whose process ended gets another one; each asks for ids as long as it lives,
+ * and for a while after it was told to stop.
  */
 import { SimulatedProcess, type Host } from './simulated-process.js';
 import type { Environment } from './surroundings.js';

@@ -1,6 +1,6 @@
 /**
- * One process of a simulation: the real keeper, lease window and generator, on a host whose clock may be
- * wrong, behind a wire that may fail.
+ * One process of a simulation: the real keeper, lease window and generator, on a host whose clock
+ * may be wrong, behind a wire that may fail.
  *
  * Guarantee: while it is paused nothing of it runs, and all that came in the meantime runs when it
  * goes on; once it is gone nothing of it ever runs.

@@ -1,8 +1,8 @@
 /**
  * The servers of a simulated store: one with a registry, two while the brain is split.
  *
- * Guarantee: they forget only as the library's promise allows: under another server name or with the
- * whole registry, with a clock at most `clockDifferenceMs` behind, the old server answering no
+ * Guarantee: they forget only as the library's promise allows: under another server name or with
+ * the whole registry, with a clock at most `clockDifferenceMs` behind, the old server answering no
  * longer than `failoverWindowMs`.
  */
 import type { SettableTime } from '../../../lib/testing/settable-time.js';

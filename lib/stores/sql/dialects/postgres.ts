@@ -1,8 +1,8 @@
 /**
  * The registry in PostgreSQL, and in PGlite, which is one.
  *
- * Guarantee: a write is on disk before it is acknowledged, even where synchronous_commit is off; and
- * inside a transaction that somebody else may roll back nothing counts as written.
+ * Guarantee: a write is on disk before it is acknowledged, even where synchronous_commit is off;
+ * and inside a transaction that somebody else may roll back nothing counts as written.
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
 import type { Stamps } from '../signature.js';

@@ -1,8 +1,8 @@
 /**
  * The registry in a file of SQLite, for the processes of one host.
  *
- * Guarantee: the file is known by its place on the disk and by the start of the host, so that another
- * file in its place, or a crash that lost writes, counts as a loss of data. A file that was
+ * Guarantee: the file is known by its place on the disk and by the start of the host, so that
+ * another file in its place, or a crash that lost writes, counts as a loss of data. A file that was
  * replaced while it was open is not written any more.
  */
 import { readFileSync, statSync } from 'node:fs';

@@ -166,7 +166,8 @@ function unsynced(location: string): SnowflakeError {
     'STORE_UNAVAILABLE',
     `${location}: appendfsync is no, so when its machine fails everything is lost that the ` +
       `system had not written by itself, often half a minute. No position is granted. Set ` +
-      `appendfsync everysec, or set \`lossWindowMs\` to the age of the oldest write that can be lost.`,
+      `appendfsync everysec, or set \`lossWindowMs\` to the age of the oldest write that can be ` +
+      `lost.`,
     { retryable: false, details: { refusal: 'not-synced' } },
   );
 }

@@ -7,7 +7,7 @@ import { groupsLike, loadGroups } from './harness/groups.mjs';
 import { installPeers, requireBuild } from './harness/prepare.mjs';
 import { openResults } from './harness/results.mjs';
 import { markdownSection, plainSection } from './harness/section.mjs';
-import { stampOf } from './harness/surroundings.mjs';
+import { stampOf } from './harness/environment.mjs';
 
 const HELP = `Usage: node bench/run.mjs [options]
   --rounds 5      how often each figure is measured

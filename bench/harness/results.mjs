@@ -6,7 +6,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
-import { environment } from './surroundings.mjs';
+import { environment } from './environment.mjs';
 
 const FILE = fileURLToPath(new URL('../RESULTS.md', import.meta.url));
 

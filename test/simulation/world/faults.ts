@@ -5,7 +5,7 @@
  */
 import type { Fleet } from './fleet.js';
 import type { FaultName } from './scenarios.js';
-import type { Environment } from './surroundings.js';
+import type { Environment } from './environment.js';
 
 type Fault = (fleet: Fleet, around: Environment) => void;
 

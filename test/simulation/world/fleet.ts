@@ -5,7 +5,7 @@
  * and for a while after it was told to stop.
  */
 import { SimulatedProcess, type Host } from './simulated-process.js';
-import type { Environment } from './surroundings.js';
+import type { Environment } from './environment.js';
 
 /** Renewals are spread by 20 %. */
 const SPREAD_MAX = 1.2;

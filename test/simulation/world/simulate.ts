@@ -4,6 +4,8 @@
  * Guarantee: the same seed gives the same run, id by id, on every machine and at any speed. After
  * the faults end, the fleet must be making ids again within a stated time.
  */
+import { SnowflakeError } from '../../../lib/errors.js';
+import type { LeaseWindow } from '../../../lib/core/window/lease-window.js';
 import { SettableTime } from '../../../lib/testing/settable-time.js';
 import { SAME_ANSWER_MS_MAX } from '../../../lib/rows/cas-retry.js';
 import { HEADER_AGE_MS } from '../../../lib/registry/stored-slice.js';
@@ -13,7 +15,7 @@ import { Oracle, type Violation } from './oracle.js';
 import { drawPlan, drawnOptions, drawnText, type Plan } from './plan.js';
 import { SCENARIOS, type Scenario } from './scenarios.js';
 import { SeededRandom } from '../../../lib/testing/contract/harness.js';
-import type { Note, Environment } from './surroundings.js';
+import type { Note, Environment } from './environment.js';
 import { SimulatedRows } from './simulated-rows.js';
 import { SimulatedStore } from './simulated-store.js';
 import type { StoreEvent } from './store-event.js';
@@ -78,6 +80,8 @@ const DATE_TOLERANCE_MS = 6000;
 /** Kept when scenarios are added, so that a seed that told something goes on telling it. */
 const SEED_STEP = 8;
 
+const OVER = new SnowflakeError('NOT_READY', 'The simulation is over.');
+
 class Simulation {
   private readonly time = new SettableTime();
   private readonly random: SeededRandom;
@@ -107,7 +111,8 @@ class Simulation {
     if (scenario.faults.includes('led elsewhere')) this.excuse(store, isOverRows);
     const count = (fault: string) => void (this.faults[fault] = (this.faults[fault] ?? 0) + 1);
     const note: Environment['note'] = (who, text) => this.note(who, text);
-    this.around = { plan, time, random, store, oracle, areFaultsOver: false, count, note };
+    const windows = new Set<LeaseWindow>();
+    this.around = { plan, time, random, store, oracle, windows, areFaultsOver: false, count, note };
     this.fleet = new Fleet(this.around);
   }
 
@@ -121,6 +126,14 @@ class Simulation {
     await time.advance(recoveryMs(plan));
     await this.checkLiveness();
     oracle.checkRanges();
+    const report = this.report();
+    // A process that crashed left its window open, and what waits on it would keep the whole fleet.
+    for (const window of this.around.windows) window.close(() => OVER);
+    return report;
+  }
+
+  private report(): SimulationReport {
+    const { plan, time, oracle } = this;
     return {
       seed: this.options.seed,
       scenario: plan.scenario.name,

@@ -23,7 +23,7 @@ import type { Timers } from '../../../lib/time/timers.js';
 import { RegistrySupport } from '../../../lib/registry/registry-support.js';
 import { copyOf } from './copy-process.js';
 import type { Claim, Witness } from './oracle.js';
-import type { Note, Environment } from './surroundings.js';
+import type { Note, Environment } from './environment.js';
 import { SimulatedRows } from './simulated-rows.js';
 import { Wire } from './wire.js';
 
@@ -102,6 +102,7 @@ export class SimulatedProcess {
     const words = isShared ? WindowWords.shared() : new WindowWords();
     this.window = new WatchedWindow(layout, lease.reserveMs, words);
     this.window.onRange = (range) => this.around.oracle.rangeHeld(this, range);
+    around.windows.add(this.window);
     const deliver = (run: () => void) => this.wake(run);
     this.wire = new Wire(around, deliver, (text) => this.note(text));
     this.support = this.supportOver(this.wire);

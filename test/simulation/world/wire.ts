@@ -11,7 +11,7 @@ import type {
   LeaseRequest,
   WorkerLease,
 } from '../../../lib/lease/distributed-support.js';
-import type { Note, Environment } from './surroundings.js';
+import type { Note, Environment } from './environment.js';
 import type { Carry } from './simulated-rows.js';
 import type { SimulatedStore } from './simulated-store.js';
 import type { StoreCall } from './store-event.js';

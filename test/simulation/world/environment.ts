@@ -1,6 +1,7 @@
 /**
  * What all processes of a simulation share.
  */
+import type { LeaseWindow } from '../../../lib/core/window/lease-window.js';
 import type { SettableTime } from '../../../lib/testing/settable-time.js';
 import type { SeededRandom } from '../../../lib/testing/contract/harness.js';
 import type { Oracle } from './oracle.js';
@@ -17,6 +18,8 @@ export interface Environment {
   readonly random: SeededRandom;
   readonly store: SimulatedStore | SimulatedRows;
   readonly oracle: Oracle;
+  /** Those of every process there was, to be closed at the end. */
+  readonly windows: Set<LeaseWindow>;
   /** True from the moment on when everything must come back to order. */
   areFaultsOver: boolean;
   readonly count: (fault: string) => void;

@@ -29,7 +29,7 @@ export const BRANCH_FAULTS: readonly Fault[] = [
   {
     name: 'what a server granted that had been left is kept',
     by: 'has everybody leave who was granted a range by a server that had been left',
-    edits: [inBranch(', leftEra: lost.era }', ' }')],
+    edits: [inBranch(', safeFloorMs, leftEra: lost.era }', ', safeFloorMs }')],
   },
   {
     name: 'the holder who knew leaves as well',
@@ -40,7 +40,10 @@ export const BRANCH_FAULTS: readonly Fault[] = [
     name: 'who counted more eras took over',
     by: 'has them leave also where the other server counted fewer eras',
     edits: [
-      inBranch(', leftEra: lost.era }', ', ...(seenEra >= header.era && { leftEra: lost.era }) }'),
+      inBranch(
+        ', safeFloorMs, leftEra: lost.era }',
+        ', safeFloorMs, ...(seenEra >= header.era && { leftEra: lost.era }) }',
+      ),
     ],
   },
   {

@@ -332,7 +332,9 @@ function prolonged`,
   {
     name: 'a draw that leaves its span',
     by: 'keeps wide pools apart',
-    edits: [inSearch('span.workerIdMin + Math.floor(draw()', 'Math.floor(draw()')],
+    edits: [
+      inSearch('span.workerIdMin + Math.floor(draw() * reach)', 'Math.floor(draw() * reach)'),
+    ],
   },
   {
     name: 'a ceiling two ttl ahead',

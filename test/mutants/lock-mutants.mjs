@@ -87,7 +87,7 @@ export const LOCK_MUTANTS = [
     name: 'anybody releases',
     seed: 1,
     by: 'releases for the holder alone',
-    edits: edit(RELEASE, 'row.holder === holder && ', ''),
+    edits: edit(RELEASE, 'row.holder === holder && row.token', 'row.token'),
   },
   {
     name: 'a release looks at no token',

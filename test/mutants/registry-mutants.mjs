@@ -15,7 +15,7 @@ const RELEASE = 'registry/renew.ts';
 const floorAtRegrant = 'const floorMs = Math.max(lastMs, header.safeFloorMs);';
 const floorAtRenewal = 'Math.max(slot.ceilingMs, lease.haveMs, header.safeFloorMs);';
 const renewedCeiling = 'Math.max(slot.ceilingMs, lease.haveMs, nowOf(header) + lease.ttlMs);';
-const isHolder = 'holder !== undefined && holder.token === lease.token';
+const isHolder = 'holder !== undefined && holder.token === lease.token;\n  const mine';
 const brokenChain = 'if (!knowsNonce && !(isNewEra';
 const released = 'Math.min(lastMs, Math.max(usedMs, holder.floorMs))';
 
@@ -53,7 +53,7 @@ export const REGISTRY_MUTANTS = [
     name: 'renew without token check',
     tryFirst: { scenario: 'network', seed: 11 },
     edits: [
-      { file: RENEW, find: isHolder, put: 'holder !== undefined' },
+      { file: RENEW, find: isHolder, put: 'holder !== undefined;\n  const mine' },
       { file: RENEW, find: brokenChain, put: 'if (false && !(isNewEra' },
     ],
   },

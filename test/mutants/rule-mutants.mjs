@@ -80,8 +80,8 @@ export const RULE_MUTANTS = [
     edits: [
       {
         file: BRANCH,
-        find: ', leftEra: lost.era }',
-        put: ', leftEra: 0 }',
+        find: ', safeFloorMs, leftEra: lost.era }',
+        put: ', safeFloorMs, leftEra: 0 }',
       },
     ],
   },

@@ -25,7 +25,7 @@ const root = quickFolder('processes');
 const running = new Set<ChildProcess>();
 let script: string;
 beforeAll(async () => {
-  script = await bundledScript('backends/folder-worker.mjs');
+  script = await bundledScript('stores/folder-worker.mjs');
 }, 300_000);
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL');

@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { createConnection } from 'mysql2/promise';
 import pg from 'pg';
+import { until } from '../../../until.js';
 
 interface OwnDatabase {
   readonly url: string;
@@ -20,12 +21,15 @@ export async function ownPostgres(): Promise<OwnDatabase> {
   const onServer = async (sql: string): Promise<void> => {
     const client = new pg.Client(server.href);
     await client.connect();
+    const sessions = `SELECT 1 FROM pg_stat_activity WHERE datname = '${name}'`;
+    await until(async () => (await client.query(sessions)).rows.length === 0);
     await client.query(sql);
     await client.end();
   };
   await onServer(`CREATE DATABASE ${name}`);
   const url = new URL(`/${name}`, server).href;
-  return { url, drop: () => onServer(`DROP DATABASE ${name} WITH (FORCE)`) };
+  // A pool has ended before the server knows it; a session that is ended by force fails in it.
+  return { url, drop: () => onServer(`DROP DATABASE ${name}`) };
 }
 
 export async function ownMariadb(): Promise<OwnDatabase> {

@@ -9,7 +9,7 @@ const main = await startSnowflake({ support, sharesLease: true });
 
 const idsOf = (workerData: object): Promise<string[]> =>
   new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./thread.js', import.meta.url), { workerData });
+    const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData });
     worker.once('message', resolve).once('error', reject);
   });
 const shared = { ids: main.ids.sharedLease };

@@ -11,7 +11,7 @@ const BROWSER = /\bCHROMIUM\b/;
 const BUILD = /\b(compileLibrary|compiledLibrary|bundledScript|BuiltShop|packedLibrary)\b/;
 
 /** The rooms that everything else stands on, but for their whole fleets and most mutants. */
-const QUICK = /^test\/(core|lease|nest|registry|support)\/|^test\/tidy\.spec/;
+const QUICK = /^test\/(core|lease|nest|registry|support)\/|^test\/tidy\//;
 const FLEETS = /^test\/registry\/(concurrent-walk|herd|repeated-acquire|rows)/;
 
 /**

@@ -128,14 +128,14 @@ describe('the comparison', () => {
       'README.zh-CN.md:1 differs in numbers: lacks 1, adds 2 (README.md:1)',
     ]);
     expect(untranslated(readmes('').slice(0, 1)).map(say)).toEqual([
-      'README.md has no Chinese page; write README.zh-CN.md, or <!-- translation wanted --> into it',
+      'README.md has no Chinese page; write README.zh-CN.md (CONTRIBUTING.md)',
     ]);
   });
 
   it('names a page that one language lacks', () => {
     const lone = (path: string): TextFile => ({ path, text: '# A\n' });
     expect(untranslated([lone('docs/a.md'), lone('docs/zh/b.md')]).map(say)).toEqual([
-      'docs/a.md has no Chinese page; write docs/zh/a.md, or <!-- translation wanted --> into it',
+      'docs/a.md has no Chinese page; write docs/zh/a.md (CONTRIBUTING.md)',
       'docs/zh/b.md translates docs/b.md, which is not there',
     ]);
     expect(untranslated([lone('docs/internals/a.md')])).toEqual([]);

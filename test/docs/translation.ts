@@ -39,7 +39,7 @@ export function untranslated(tree: readonly TextFile[]): Finding[] {
     if (!english)
       return [{ path: chinese!.path, message: `translates ${path}, which is not there` }];
     if (!chinese) {
-      const message = `has no Chinese page; write ${chinesePath(path)}, or ${WANTED} into it`;
+      const message = `has no Chinese page; write ${chinesePath(path)} (CONTRIBUTING.md)`;
       return [{ path, message }];
     }
     return isWanted(chinese) ? [] : differences(english, chinese, { target, place });

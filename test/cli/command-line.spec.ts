@@ -26,7 +26,7 @@ describe('help', () => {
   });
 });
 
-const REGISTRY = ['registry create', 'registry inspect', 'registry settle'];
+const REGISTRY = NAMES.filter((name) => name.startsWith('registry '));
 
 describe('help of a first word that several commands have', () => {
   it.each([

@@ -70,12 +70,15 @@ describe('decode', () => {
       const [likeliest] = await fitsOf(id);
       expect(likeliest!.presets).toContain(name);
     }
-    expect((await fitsOf(layouts.hutool().compose({ timestampMs })))[0]!.presets).toEqual([
-      'twitter',
-      'bwmarrin',
-      'mybatisPlus',
-      'hutool',
-    ]);
+    // Every preset that has the same bits and epoch, in the order of the table.
+    const hutool = layouts.hutool();
+    const same = Object.entries(layouts).filter(
+      ([, make]) => make().fingerprint === hutool.fingerprint,
+    );
+    expect(same.length).toBeGreaterThan(1);
+    expect((await fitsOf(hutool.compose({ timestampMs })))[0]!.presets).toEqual(
+      same.map(([name]) => name),
+    );
     const { out } = await command(['decode', ID]);
     expect(out).toMatch(
       /An id does not say its layout.*\n.*likeliest first:\n +2026-11-21T03:07:43/,

@@ -4,6 +4,7 @@
  */
 import { describe, expect, it, jest } from '@jest/globals';
 import { systemClock } from '../../lib/core/clock.js';
+import { COMMANDS } from '../../lib/cli/commands/index.js';
 import { command } from '../cli/run-command.js';
 import { readTree } from '../tidy/tree.js';
 import { commandsIn, isShown, wordsOf, type ShownCommand } from './commands.js';
@@ -70,6 +71,13 @@ const isKnown = ({ text }: ShownCommand): boolean =>
 describe('a command in a document', () => {
   it('is found, in blocks of both kinds', () => {
     expect(SHOWN.length).toBeGreaterThan(30);
+  });
+
+  it('is each that there is, on the page of the command line', () => {
+    const { text } = TREE.find(({ path }) => path === 'docs/operating/command-line.md')!;
+    const isNamed = (name: string): boolean => new RegExp(`(\`|snowflake )${name}\\b`).test(text);
+    expect(COMMANDS.map(({ name }) => name).filter((name) => !isNamed(name))).toEqual([]);
+    expect(isNamed('eat')).toBe(false);
   });
 
   it('is run, or says why not', () => {

@@ -11,6 +11,11 @@ import { sectionsOf, type Section } from './sections.js';
 const CHINESE = 'docs/zh/';
 const README: readonly [string, string] = ['README.md', 'README.zh-CN.md'];
 
+/** Stands in a Chinese page whose author left it to others; see CONTRIBUTING.md. */
+const WANTED = '<!-- translation wanted -->';
+
+export const isWanted = ({ text }: TextFile): boolean => text.includes(WANTED);
+
 /** An English page and its Chinese one, which may be absent, or the reverse. */
 interface Pair {
   readonly english: TextFile | undefined;
@@ -18,15 +23,26 @@ interface Pair {
   readonly path: string;
 }
 
-/** Pages that one language lacks, and what differs in those that both have. */
+/**
+ * Pages that one language lacks, and what differs in those that both have. A page that is marked
+ * as wanted may differ, and links may lead to any heading of it.
+ */
 export function untranslated(tree: readonly TextFile[]): Finding[] {
   const translated = pairsOf(tree);
+  const wanted = new Set(tree.filter(isWanted).map(({ path }) => path));
+  const place = (link: string): string => {
+    const [path = ''] = link.split('#');
+    return wanted.has(path) ? path : link;
+  };
   const target = (link: string): string => chineseTarget(link, tree);
   return translated.flatMap(({ english, chinese, path }): Finding[] => {
     if (!english)
       return [{ path: chinese!.path, message: `translates ${path}, which is not there` }];
-    if (!chinese) return [{ path, message: `has no Chinese page; write ${chinesePath(path)}` }];
-    return differences(english, chinese, target);
+    if (!chinese) {
+      const message = `has no Chinese page; write ${chinesePath(path)} (CONTRIBUTING.md)`;
+      return [{ path, message }];
+    }
+    return isWanted(chinese) ? [] : differences(english, chinese, { target, place });
   });
 }
 
@@ -72,11 +88,13 @@ function chineseTarget(link: string, tree: readonly TextFile[]): string {
   return `${to}#${anchorOf(headings(to)[at] ?? '')}`;
 }
 
-function differences(
-  english: TextFile,
-  chinese: TextFile,
-  target: (link: string) => string,
-): Finding[] {
+/** Where a link leads in Chinese, and how much of a link is compared. */
+interface Links {
+  readonly target: (link: string) => string;
+  readonly place: (link: string) => string;
+}
+
+function differences(english: TextFile, chinese: TextFile, { target, place }: Links): Finding[] {
   const [theirs, ours] = [sectionsOf(english.text), sectionsOf(chinese.text)];
   const at = theirs.findIndex(({ level }, index) => level !== ours[index]?.level);
   if (at !== -1 || ours.length > theirs.length) {
@@ -88,8 +106,9 @@ function differences(
   }
   return theirs.flatMap((section, index) => {
     const same = ours[index]!;
-    const wanted = { ...section, links: absolute(section.links, english.path).map(target) };
-    const found = { ...same, links: absolute(same.links, chinese.path) };
+    const links = absolute(section.links, english.path).map((link) => place(target(link)));
+    const wanted = { ...section, links };
+    const found = { ...same, links: absolute(same.links, chinese.path).map(place) };
     return sectionDifferences(wanted, found).map((said): Finding => {
       const message = `${said} (${english.path}:${section.line})`;
       return { path: chinese.path, line: same.line, message };

@@ -10,9 +10,11 @@ const STORE = /\b(REDIS_URL|DATABASE_URL|MYSQL_URL|ETCD_URL)\b|\/scripts\/server
 const BROWSER = /\bCHROMIUM\b/;
 const BUILD = /\b(compileLibrary|compiledLibrary|bundledScript|BuiltShop|packedLibrary)\b/;
 
-/** The rooms that everything else stands on, but for their whole fleets and most mutants. */
-const QUICK = /^test\/(core|lease|nest|registry|support)\/|^test\/tidy\.spec/;
-const FLEETS = /^test\/registry\/(concurrent-walk|herd|repeated-acquire|rows)/;
+/** What all else stands on, and what a small change touches: commands, metrics, documents. */
+const QUICK = /^test\/(cli|core|docs|health|lease|metrics|nest|registry|support|tidy)\//;
+/** Of these, what takes long: whole fleets, and every block of the documents. */
+const LONG =
+  /^test\/(registry\/(concurrent-walk|herd|repeated-acquire|rows)|docs\/(drain|snippets))/;
 
 /**
  * @typedef {'package' | 'browser' | 'stores' | 'quick' | 'thorough'} Kind
@@ -33,7 +35,7 @@ const KINDS = [
 ];
 
 function isQuick(/** @type {string} */ path) {
-  return QUICK.test(path) && !FLEETS.test(path);
+  return QUICK.test(path) && !LONG.test(path);
 }
 
 /** @returns {(spec: Spec) => boolean} */

@@ -1,7 +1,6 @@
 /**
- * Reads a source file with the TypeScript compiler: its tree, its imports, and two views of its
- * text, one without comments and string contents and one of the comments alone. Words are then
- * looked for where they mean something. Positions are the same in both views and in the text.
+ * Reads a source file with the TypeScript compiler: its tree, its imports, and its text without
+ * comments and the contents of strings, so that words are looked for where they mean something.
  */
 import ts from 'typescript';
 import type { TextFile } from './check.js';
@@ -18,13 +17,13 @@ export function treeOf(file: TextFile): ts.SourceFile {
   return tree;
 }
 
-export function lineOf(node: ts.Node): number {
+function lineOf(node: ts.Node): number {
   const tree = node.getSourceFile();
   return tree.getLineAndCharacterOfPosition(node.getStart(tree)).line + 1;
 }
 
 /** Calls `visit` for the node and everything below it. */
-export function walk(node: ts.Node, visit: (node: ts.Node) => void): void {
+function walk(node: ts.Node, visit: (node: ts.Node) => void): void {
   visit(node);
   ts.forEachChild(node, (child) => walk(child, visit));
 }
@@ -35,14 +34,9 @@ export interface Import {
   readonly kind: 'value' | 'type' | 'dynamic';
 }
 
-const imports = new WeakMap<TextFile, Import[]>();
-
 /** Every module a file names: import, import type, export from, import(), require(). */
 export function importsOf(file: TextFile): readonly Import[] {
-  const known = imports.get(file);
-  if (known) return known;
   const found: Import[] = [];
-  imports.set(file, found);
   walk(treeOf(file), (node) => {
     const named = moduleNamedBy(node);
     if (!named) return;
@@ -76,59 +70,28 @@ function kindOf(node: ts.Node): Import['kind'] {
   return node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword ? 'type' : 'value';
 }
 
-interface Views {
-  readonly code: string;
-  readonly comments: string;
-}
-
-const views = new WeakMap<TextFile, Views>();
+const codes = new WeakMap<TextFile, string>();
 
 /** The text with comments and the contents of strings, templates and patterns blanked out. */
 export function codeOf(file: TextFile): string {
-  return viewsOf(file).code;
-}
-
-/** The text with everything but the comments blanked out. */
-export function commentsOf(file: TextFile): string {
-  return viewsOf(file).comments;
-}
-
-function viewsOf(file: TextFile): Views {
-  const known = views.get(file);
-  if (known) return known;
-  const found = bothViews(file, treeOf(file));
-  views.set(file, found);
-  return found;
+  const code = codes.get(file) ?? blanked(file, treeOf(file));
+  codes.set(file, code);
+  return code;
 }
 
 /** A comment, where no text stands: the tokens of all else are not needed to tell them apart. */
 const COMMENT = /^#![^\n]*|\/\/[^\n]*|\/\*[^]*?\*\//g;
 
-function bothViews({ text }: TextFile, tree: ts.SourceFile): Views {
-  const view = { code: '', comments: '' };
+function blanked({ text }: TextFile, tree: ts.SourceFile): string {
+  let code = '';
   let at = 0;
-  const pass = (end: number, kept?: keyof Views): void => {
-    const part = text.slice(at, end);
-    const blanked = blank(part);
-    view.code += kept === 'code' ? part : blanked;
-    view.comments += kept === 'comments' ? part : blanked;
-    at = end;
-  };
-  const passCode = (end: number): void => {
-    const start = at;
-    for (const { 0: comment, index } of text.slice(start, end).matchAll(COMMENT)) {
-      pass(start + index, 'code');
-      pass(start + index + comment.length, 'comments');
-    }
-    pass(end, 'code');
-  };
   walk(tree, (node) => {
     if (!isText(node)) return;
-    passCode(node.getStart(tree));
-    pass(node.getEnd());
+    const [start, end] = [node.getStart(tree), node.getEnd()];
+    code += text.slice(at, start).replace(COMMENT, blank) + blank(text.slice(start, end));
+    at = end;
   });
-  passCode(text.length);
-  return view;
+  return code + text.slice(at).replace(COMMENT, blank);
 }
 
 const isText = (token: ts.Node): boolean =>
@@ -136,5 +99,4 @@ const isText = (token: ts.Node): boolean =>
   ts.isRegularExpressionLiteral(token) ||
   ts.isTemplateLiteralToken(token);
 
-const blank = (text: string): string =>
-  text.includes('\n') ? text.replace(/[^\n]/g, ' ') : ' '.repeat(text.length);
+const blank = (text: string): string => text.replace(/[^\n]/g, ' ');

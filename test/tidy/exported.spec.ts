@@ -1,0 +1,244 @@
+/**
+ * The public interface: the committed names, each with a docstring. An editor has something to
+ * show of each, shows it whole, and what it shows names no file of the repository, which those who
+ * installed the package do not have. Only relative imports are followed, so it is fast.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import { expect, it, test } from '@jest/globals';
+import ts from 'typescript';
+import { ENTRY_FILES } from '../../scripts/entries.mjs';
+import type { TextFile } from './check.js';
+import { treeOf } from './syntax.js';
+import { ROOT, readTree } from './tree.js';
+
+/** Each name an entry exports, sorted, and whether it is there at run time. */
+type ExportedNames = Record<string, 'value' | 'type'>;
+
+/** Per entry, its names. An entry whose file is absent exports nothing. */
+function exportedNames(
+  files: readonly TextFile[],
+  entries: Readonly<Record<string, string>> = ENTRY_FILES,
+): Record<string, ExportedNames> {
+  const program = programOf(files, Object.values(entries));
+  const checker = program.getTypeChecker();
+  const namesOf = (path: string): ExportedNames => {
+    const tree = program.getSourceFile(path);
+    const module = tree && checker.getSymbolAtLocation(tree);
+    const symbols = module ? checker.getExportsOfModule(module) : [];
+    const names = symbols.map(({ name }) => name).sort();
+    const values = new Set(symbols.filter((symbol) => isValue(symbol, checker)).map((s) => s.name));
+    return Object.fromEntries(names.map((name) => [name, values.has(name) ? 'value' : 'type']));
+  };
+  return Object.fromEntries(Object.entries(entries).map(([name, path]) => [name, namesOf(path)]));
+}
+
+/** A class exported by `export type` anywhere on its way out is a type to the user. */
+function isValue(symbol: ts.Symbol, checker: ts.TypeChecker): boolean {
+  let step: ts.Symbol | undefined = symbol;
+  while (step && step.flags & ts.SymbolFlags.Alias) {
+    if (step.declarations?.some(ts.isTypeOnlyImportOrExportDeclaration)) return false;
+    step = checker.getImmediateAliasedSymbol(step);
+  }
+  return step !== undefined && (step.flags & ts.SymbolFlags.Value) !== 0;
+}
+
+/** A program that knows these files and nothing else. */
+function programOf(files: readonly TextFile[], roots: readonly string[]): ts.Program {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const host: ts.CompilerHost = {
+    getSourceFile: (path) => (byPath.has(path) ? treeOf(byPath.get(path)!) : undefined),
+    fileExists: (path) => byPath.has(path),
+    readFile: (path) => byPath.get(path)?.text,
+    resolveModuleNameLiterals: (literals, from) =>
+      literals.map(({ text }) => ({ resolvedModule: resolve(from, text, byPath) })),
+    getDefaultLibFileName: () => 'lib.d.ts',
+    getCurrentDirectory: () => '',
+    getCanonicalFileName: (path) => path,
+    useCaseSensitiveFileNames: () => true,
+    getNewLine: () => '\n',
+    writeFile: () => undefined,
+  };
+  const options: ts.CompilerOptions = { noLib: true, types: [], target: ts.ScriptTarget.ESNext };
+  return ts.createProgram(
+    [...roots].filter((path) => byPath.has(path)),
+    options,
+    host,
+  );
+}
+
+function resolve(
+  from: string,
+  specifier: string,
+  byPath: ReadonlyMap<string, TextFile>,
+): ts.ResolvedModuleFull | undefined {
+  if (!specifier.startsWith('.')) return undefined;
+  const path = posix.join(posix.dirname(from), specifier).replace(/\.js$/, '.ts');
+  return byPath.has(path) ? { resolvedFileName: path, extension: ts.Extension.Ts } : undefined;
+}
+
+/** The tags that docstrings have. */
+const TAGS = ['example', 'param', 'returns', 'throws'];
+/** A file or folder of ours; a path in an address of the user's own machine begins with `/`. */
+const PATH = /(?<![\w/.-])(?:lib|test|docs|scripts|site|bench)\/\S|[a-z]+[\w.-]*\.ts\b/;
+/** `{@link Name}` and `{@link Name.member}`; whatever else stands in it is words. */
+const LINK = /\{@link\s+([\w.]+)/g;
+
+/** One sentence per fault: `name: what is wrong`. */
+function docstringFaults(
+  files: readonly TextFile[],
+  entries: Readonly<Record<string, string>> = ENTRY_FILES,
+): string[] {
+  const program = programOf(files, Object.values(entries));
+  const checker = program.getTypeChecker();
+  const named = new Map<ts.Symbol, string>();
+  for (const path of Object.values(entries)) {
+    const tree = program.getSourceFile(path);
+    const module = tree && checker.getSymbolAtLocation(tree);
+    for (const symbol of module ? checker.getExportsOfModule(module) : []) {
+      named.set(resolved(symbol, checker), symbol.name);
+    }
+  }
+  const names = new Set(named.values());
+  return [...named].flatMap(([symbol, name]) => [
+    ...(docOf(symbol) === '' ? [`${name}: has no docstring`] : []),
+    ...membersOf(symbol).flatMap((one) => faultsOf(one, nameOf(one, symbol, name), names)),
+  ]);
+}
+
+const resolved = (symbol: ts.Symbol, checker: ts.TypeChecker) =>
+  symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+
+const nameOf = (one: ts.Symbol, symbol: ts.Symbol, name: string) =>
+  one === symbol ? name : `${name}.${one.name}`;
+
+/** It, and what of it is not private. */
+function membersOf(symbol: ts.Symbol): ts.Symbol[] {
+  const all = [...(symbol.members?.values() ?? []), ...(symbol.exports?.values() ?? [])];
+  const isOpen = ({ declarations = [] }: ts.Symbol) =>
+    declarations.every(
+      (node) => (ts.getCombinedModifierFlags(node) & ts.ModifierFlags.Private) === 0,
+    );
+  return [symbol, ...all.filter(isOpen)];
+}
+
+function faultsOf(symbol: ts.Symbol, name: string, names: ReadonlySet<string>): string[] {
+  const text = docOf(symbol);
+  const path = PATH.exec(text)?.[0];
+  const links = [...text.matchAll(LINK)].map(([, to = '']) => to.split('.')[0]!);
+  return [
+    ...cutsIn(symbol).map((tag) => `${name}: is cut off at @${tag} in an editor`),
+    ...(path === undefined ? [] : [`${name}: names the path ${path}`]),
+    ...links.filter((to) => !names.has(to)).map((to) => `${name}: links to ${to}`),
+  ];
+}
+
+/** What TypeScript takes for tags, since a space is before its `@`: decorators, packages. */
+const cutsIn = (symbol: ts.Symbol): string[] =>
+  docsOf(symbol)
+    .flatMap(({ tags = [] }) => tags.map(({ tagName }) => tagName.text))
+    .filter((name) => !TAGS.includes(name));
+
+/** The text of all its docstrings, with their tags. */
+function docOf(symbol: ts.Symbol): string {
+  return docsOf(symbol)
+    .map((doc) => doc.getText().replaceAll(/^\s*(\/\*\*|\*\/|\*)/gm, ''))
+    .join('\n')
+    .trim();
+}
+
+/** A head of a file is none. */
+const docsOf = ({ declarations = [] }: ts.Symbol): ts.JSDoc[] =>
+  declarations.flatMap((node) => ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc));
+
+it('exports the committed names (UPDATE_EXPORTED_NAMES=1 rewrites the list)', () => {
+  const list = `${ROOT}/test/tidy/exported-names.json`;
+  const names = `${JSON.stringify(exportedNames(readTree()), null, 2)}\n`;
+  if (process.env['UPDATE_EXPORTED_NAMES']) writeFileSync(list, names);
+  const committed = existsSync(list) ? readFileSync(list, 'utf8') : 'no list is committed';
+  expect(names).toBe(committed);
+});
+
+const namesOf = (index: string): ExportedNames =>
+  exportedNames(
+    [
+      { path: 'lib/index.ts', text: index },
+      {
+        path: 'lib/core/index.ts',
+        text: `export type { Seat as Chair, Range } from '../seat.js';`,
+      },
+      {
+        path: 'lib/seat.ts',
+        text: `export class Seat {}\nexport interface Range { a: 1 }\nexport const seats = 2;`,
+      },
+    ],
+    { '.': 'lib/index.ts' },
+  )['.']!;
+
+test.each([
+  [`export { Seat, seats } from './seat.js';`, { Seat: 'value', seats: 'value' }],
+  [`export { seats as places } from './seat.js';`, { places: 'value' }],
+  [`export * from './seat.js';`, { Range: 'type', Seat: 'value', seats: 'value' }],
+  [`export { type Seat } from './seat.js';`, { Seat: 'type' }],
+  [`export { Chair } from './core/index.js';`, { Chair: 'type' }],
+  [
+    `export enum A {}\nexport function b() {}\nexport type C = 1;`,
+    { A: 'value', C: 'type', b: 'value' },
+  ],
+  [`import { B } from 'elsewhere';\nexport const a = new B();`, { a: 'value' }],
+  [`const hidden = 1;`, {}],
+])('%s', (index, names) => {
+  expect(namesOf(index)).toEqual(names);
+});
+
+const faultsIn = (text: string) =>
+  docstringFaults(
+    [
+      { path: 'lib/a.ts', text: "/** The entry. */\nexport * from './b.js';\n" },
+      { path: 'lib/b.ts', text },
+    ],
+    { it: 'lib/a.ts' },
+  );
+
+it('every exported name says what it is, in words that its reader can follow', () => {
+  expect(docstringFaults(readTree())).toEqual([]);
+});
+
+it('finds a name without a word, also below the head of its file', () => {
+  expect(faultsIn('/** The head. */\nimport "x";\nexport const a = 1;')).toEqual([
+    'a: has no docstring',
+  ]);
+  expect(faultsIn('/** It. */\nexport const a = 1;')).toEqual([]);
+});
+
+it('finds a path, in a member too, unless it is private', () => {
+  expect(faultsIn('/** As lib/core says. */\nexport type A = 1;')).toEqual([
+    'A: names the path lib/c',
+  ]);
+  const inClass = (modifier: string) =>
+    faultsIn(`/** A. */\nexport class A {\n/** See clock.ts. */\n${modifier} b = 1;\n}`);
+  expect(inClass('readonly')).toEqual(['A.b: names the path clock.ts']);
+  expect(inClass('private')).toEqual([]);
+  expect(faultsIn('/** In /var/lib/shop. */\nexport type A = 1;')).toEqual([]);
+});
+
+it('finds a link to what nobody can import', () => {
+  expect(faultsIn('/** See {@link A.b} and {@link Hidden}. */\nexport type A = 1;')).toEqual([
+    'A: links to Hidden',
+  ]);
+});
+
+it('finds what an editor cuts off, at a decorator or at a package', () => {
+  const format = (...lines: string[]) => {
+    const text = lines.map((line) => ` * ${line}\n`).join('');
+    return faultsIn(`/**\n * It.\n${text} */\nexport type A = 1;`);
+  };
+  const example = (...code: string[]) => format('@example', '```ts', ...code, '```');
+  expect(example('class Order {', '  @Id()', '  id!: string;', '}')).toEqual([
+    'A: is cut off at @Id in an editor',
+  ]);
+  expect(example('class Order { @Id() id!: string }')).toHaveLength(1);
+  expect(example('class Order {@Id() id!: string}')).toEqual([]);
+  expect(format('Before @nestjs/terminus 12.')).toHaveLength(1);
+  expect(format('Before `@nestjs/terminus` 12.')).toEqual([]);
+});

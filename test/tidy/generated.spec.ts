@@ -1,0 +1,94 @@
+/**
+ * Generated files are what their generators would write now: the embedded Lua and page, and the
+ * entries in package.json and tsconfig.json.
+ */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { describe, expect, it, test } from '@jest/globals';
+import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
+import { ENTRY_FILES, packageWithEntries, tsconfigWithEntries } from '../../scripts/entries.mjs';
+import { findingsOf, isLua, linesOf, type Check } from './check.js';
+import { ROOT, readTree } from './tree.js';
+
+const TREE = readTree();
+
+/** A generated file equals what its generator would write now. */
+const checkFresh =
+  (path: string, expected: string, command: string): Check =>
+  (files) => {
+    const file = files.find((candidate) => candidate.path === path);
+    if (!file) return [{ path, message: `is missing; run \`${command}\`` }];
+    if (file.text === expected) return [];
+    const [is, should] = [linesOf(file.text), linesOf(expected)];
+    const line = should.findIndex((text, index) => text !== is[index]) + 1;
+    return [{ path, line: line || should.length, message: `is stale; run \`${command}\`` }];
+  };
+
+describe('generated files', () => {
+  it('lib/stores/redis/scripts.generated.ts holds the Lua files as they are', async () => {
+    const generator = `${ROOT}/scripts/embed-lua.mjs`;
+    const { generateScripts } = (await import(generator)) as { generateScripts: () => string };
+    const path = 'lib/stores/redis/scripts.generated.ts';
+    const check = checkFresh(path, generateScripts(), 'npm run build:lua');
+    expect(findingsOf(check, TREE)).toEqual([]);
+  });
+
+  it('holds scripts that are what their hashes say, and each part of them once', () => {
+    for (const { lua, sha1 } of Object.values(SCRIPTS)) {
+      expect(createHash('sha1').update(lua).digest('hex')).toBe(sha1);
+    }
+    const { text } = TREE.find(({ path }) => path.endsWith('/scripts.generated.ts'))!;
+    const heads = TREE.filter(isLua).map((part) => JSON.stringify(linesOf(part.text)[0]));
+    expect(heads.filter((head) => text.split(head.slice(0, -1)).length !== 2)).toEqual([]);
+  });
+
+  it('lib/dashboard/page.generated.ts holds the page as it is', () => {
+    // The bundler knows its own Uint8Array only, so it runs outside of Jest.
+    const args = [`${ROOT}/scripts/embed-page.mjs`, '--print'];
+    const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    expect(stderr).toBe('');
+    const check = checkFresh('lib/dashboard/page.generated.ts', stdout, 'npm run build:page');
+    expect(findingsOf(check, TREE)).toEqual([]);
+  });
+});
+
+describe('the table of entries', () => {
+  it.each([
+    ['package.json', packageWithEntries],
+    ['tsconfig.json', tsconfigWithEntries],
+  ])('is what %s says', (path, withEntries) => {
+    const { text } = TREE.find((file) => file.path === path)!;
+    expect(findingsOf(checkFresh(path, withEntries(text), 'npm run build:entries'), TREE)).toEqual(
+      [],
+    );
+  });
+
+  it('changes both where it changes', () => {
+    const manifest = packageWithEntries('{"name":"x","exports":{},"typesVersions":{}}');
+    expect(JSON.parse(manifest)).toMatchObject({
+      main: './dist/cjs/index.js',
+      exports: { './core': { import: './dist/esm/core/index.js' } },
+      typesVersions: { '*': { core: ['./dist/cjs/core/index.d.ts'] } },
+    });
+    const paths = tsconfigWithEntries('{ "paths": { "nestjs-snowflake": ["./elsewhere.ts"] } }');
+    expect(JSON.parse(paths)).toMatchObject({
+      paths: { 'nestjs-snowflake': ['./lib/index.ts'], 'nestjs-snowflake/core': expect.anything() },
+    });
+  });
+
+  it('names files that are there', () => {
+    const paths = TREE.map(({ path }) => path);
+    expect(paths).toEqual(expect.arrayContaining(Object.values(ENTRY_FILES)));
+  });
+});
+
+test.each([
+  ['a\nb\n', []],
+  ['a\nc\n', ['a.ts:2 is stale; run `npm run it`']],
+  ['a\n', ['a.ts:2 is stale; run `npm run it`']],
+  ['a\nb\nc\n', ['a.ts:2 is stale; run `npm run it`']],
+])('of %j, freshness is told', (text, findings) => {
+  const check = checkFresh('a.ts', 'a\nb\n', 'npm run it');
+  expect(findingsOf(check, [{ path: 'a.ts', text }])).toEqual(findings);
+  expect(findingsOf(check, [])).toEqual(['a.ts is missing; run `npm run it`']);
+});

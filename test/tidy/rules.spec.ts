@@ -1,0 +1,341 @@
+/**
+ * Rules of the house that oxlint has not, as a table: what is looked for, in which view of which
+ * files, with texts that break the rule and texts that keep it. They are applied to the tree and to
+ * their own examples. In code, strings and comments are blanked out. In one file, since a rule is a
+ * row.
+ */
+import { describe, expect, it, test } from '@jest/globals';
+import { isCode, isGenerated, isLib, isLua, isTest, lineAt, linesOf } from './check.js';
+import type { TextFile } from './check.js';
+import { codeOf } from './syntax.js';
+import { ROOT, readTree } from './tree.js';
+
+interface Rule {
+  readonly rule: string;
+  readonly in: 'code' | 'text' | 'path';
+  readonly of: (file: TextFile) => boolean;
+  readonly found: RegExp;
+  /** What is found and yet allowed. */
+  readonly except?: (match: RegExpExecArray, file: TextFile) => boolean;
+  /** A path, and texts that are found; in a rule of paths, the text is the path. */
+  readonly breaks: readonly [path: string, ...texts: string[]];
+  readonly keeps: readonly [path: string, ...texts: string[]];
+}
+
+const isOurs = ({ path }: TextFile): boolean =>
+  /^(lib|sample-app\/src|schematics|test|scripts)\/|^bench\/.*\.mjs$/.test(path);
+const isOurCode = (file: TextFile): boolean => isOurs(file) && isCode(file);
+const isWritten = (file: TextFile): boolean =>
+  isOurs(file) && (isCode(file) || isLua(file)) && !isGenerated(file);
+/** The page of the dashboard is one copy in one browser, which has a clock of its own. */
+const isLibrary = (file: TextFile): boolean =>
+  isLib(file) && isCode(file) && !isGenerated(file) && !file.path.startsWith('lib/dashboard/page');
+const isTestCode = ({ path }: TextFile): boolean =>
+  /^test\/.*\.ts$/.test(path) && path !== 'test/until.ts';
+const everywhere = (): boolean => true;
+
+/** A comment stands above the statement, or within it above the match. */
+function isExplained({ index }: RegExpExecArray, { text }: TextFile): boolean {
+  const above = text.slice(0, index).split('\n').slice(0, -1);
+  const last = above.findLast((line) => /^\s*(\/\/|\*\/|\/\*)|[;{}]$/.test(line));
+  return last !== undefined && /^\s*(\/\/|\*\/|\/\*)/.test(last);
+}
+
+/** `x.y = 1`, `x[y] = 1`, `x.push(1)`, `delete x.y`. */
+function isNeverWritten([, name]: RegExpExecArray, { text }: TextFile): boolean {
+  const part = String.raw`\b${name}(\.\w+|\[[^\]]+\])`;
+  const writes = 'push|pop|shift|unshift|splice|sort|reverse|fill|set|add|delete|clear';
+  const called = String.raw`\b${name}\.(${writes})\(`;
+  return !new RegExp(String.raw`${part}\s*[-+*|&?]*=[^=]|\bdelete ${part}|${called}`).test(text);
+}
+
+const BUILT_IN =
+  'Error|BigInt|Date|Map|Set|URL|RegExp|Promise|(?:Shared)?ArrayBuffer|\\w+Array|Abort\\w+';
+const CONTAINER = 'Map|Set|WeakMap|WeakSet|WeakRef|Array|Object|\\w+Array|\\w*Buffer';
+/** The comments that a file starts with. */
+const HEAD = /^(?:(?:\/\/.*|#!.*|'use strict';)?\n)*(?:\/\*\*[^]*?\*\/)?/;
+
+/** Put together here, so that this file does not hold what it looks for. */
+const address = (host: string): string => ['https:', '', host, 'a/-/a-1.0.0.tgz'].join('/');
+const home = (...parts: string[]): string => ['', 'home', ...parts].join('/');
+
+const RULES: readonly Rule[] = [
+  {
+    rule: 'a line has at most 100 columns, but for an address',
+    in: 'text',
+    of: isWritten,
+    found: /^(?!.*https?:\/\/\S{40}).{101,}$/gmu,
+    breaks: ['lib/x.ts', `// ${'x'.repeat(98)}`, `// ${'雪'.repeat(98)}`],
+    keeps: ['lib/x.ts', `// ${'雪'.repeat(97)}`, `// https://example.org/${'x'.repeat(100)}`],
+  },
+  {
+    rule: 'beyond 350 lines a file says at its head why it is "in one file"',
+    in: 'text',
+    of: (file) => isWritten(file) && isCode(file) && !isTest(file),
+    found: /^(?:.*\n){351}/g,
+    except: (_match, { text }) => /\b[Ii]n one file\b/.test(HEAD.exec(text)?.[0] ?? ''),
+    breaks: ['scripts/x.mjs', `/** The keeper. */\n${'a;\n'.repeat(350)}// In one file.\n`],
+    keeps: ['lib/x.ts', 'a;\n'.repeat(350), `// In one file, since.\n${'a;\n'.repeat(350)}`],
+  },
+  {
+    rule: 'folders have kebab-case names, and none is a drawer for anything',
+    in: 'path',
+    of: isOurs,
+    found:
+      /(^|\/)([\w.-]*[A-Z_][\w.-]*|-[^/]*|(util|helper|common|interface|type)s?)\/|_\w*\.lua$/g,
+    breaks: [
+      '',
+      'lib/Core/x.ts',
+      'lib/-core/x.ts',
+      'lib/utils/x.ts',
+      'lib/types/x.ts',
+      'lib/a_b.lua',
+    ],
+    keeps: [
+      '',
+      'lib/core/types.ts',
+      'test/support/x.ts',
+      'test/package/consumers/nest-12-esm/.npmrc',
+    ],
+  },
+  {
+    rule: 'the front door only passes names on, each by name',
+    in: 'code',
+    of: ({ path }) => path === 'lib/index.ts',
+    found: /^(?!export (type )?\{|[\s}]|$).+/gm,
+    breaks: ['lib/index.ts', "export * from './a.js';", 'export const a = 1;', "import './a.js';"],
+    keeps: ['lib/index.ts', "export { a } from './a.js';\nexport type {\n  B,\n} from './b.js';"],
+  },
+  {
+    rule: 'no class that exists gets a method',
+    in: 'code',
+    of: isOurCode,
+    found: new RegExp(
+      String.raw`\.prototype(\.\w+|\[[^\]]*\])?\s*=(?!=)|\bsetPrototypeOf\b|` +
+        String.raw`\b(defineProperty|assign)\(\s*[\w.]+\.prototype\b`,
+      'g',
+    ),
+    breaks: ['test/x.ts', 'A.prototype[b] = c;', 'Object.assign(A.prototype, b);'],
+    keeps: ['test/x.ts', 'if (A.prototype === b) c();', '// A.prototype.b = c'],
+  },
+  {
+    rule: 'time is read in lib/core/clock.ts',
+    in: 'code',
+    of: (file) => isLibrary(file) && file.path !== 'lib/core/clock.ts',
+    found: /\bnew Date\b(\(\s*\)|(?!\s*\())|(?<!new )\bDate\(\)/g,
+    breaks: ['lib/x.ts', 'const now = new Date();', 'const now = new Date;', 'const now = Date();'],
+    keeps: ['lib/x.ts', 'const then = new Date(0);', 'new DateRange();', '// new Date()'],
+  },
+  {
+    rule: 'no class is asked by instanceof: a second copy of the package has another',
+    in: 'code',
+    of: isLibrary,
+    // A name in lower case is a class handed in.
+    found: new RegExp(`\\binstanceof (?!(?:${BUILT_IN})\\b)([A-Z]\\w*)`, 'g'),
+    // A class that its file keeps to itself meets no object of another copy.
+    except: ([, name], { text }) => new RegExp(`^class ${name}\\b`, 'm').test(text),
+    breaks: ['lib/x.ts', 'if (x instanceof IdMaker) f();', 'x instanceof Redis'],
+    keeps: [
+      'lib/x.ts',
+      'x instanceof Error || x instanceof BigUint64Array || x instanceof entity',
+      'class Visit {}\nx instanceof Visit;',
+    ],
+  },
+  {
+    rule: 'no module keeps state: process-wide.ts does',
+    in: 'code',
+    of: (file) => isLibrary(file) && file.path !== 'lib/process-wide.ts',
+    found: new RegExp(
+      '^(?:export )?let .*|' +
+        String.raw`^(?:export const|const| +(?:\w+ )*static(?: \w+)*) \w+(?:: (?!Readonly)[^=]+)?` +
+        String.raw` = new (?:${CONTAINER})\b(?:<[^;]*>)?(?:\([^;]*\))?;$`,
+      'gm',
+    ),
+    breaks: [
+      'lib/x.ts',
+      'let count = 0;',
+      'export let last: bigint | undefined;',
+      'const inUse = new Map<number, string>();',
+      'class A {\n  private static readonly all = new Set<A>();\n}',
+    ],
+    keeps: [
+      'lib/x.ts',
+      'const NAMES: ReadonlySet<string> = new Set([1]);',
+      'export function f() {\n  let count = 0;\n  const seen = new Map();\n}',
+      'export class A {\n  all = new Set<A>();\n  static readonly size = 4;\n}',
+    ],
+  },
+  {
+    rule: 'no module writes to what it keeps',
+    in: 'code',
+    of: (file) => isLibrary(file) && file.path !== 'lib/process-wide.ts',
+    found: /^(?:export )?const (\w+)\b[^=\n]*=\s*[[{]/gm,
+    except: isNeverWritten,
+    breaks: [
+      'lib/x.ts',
+      'const a = [];\na.push(x);',
+      'const a: A = {};\nf(() => { a.b = 1; });',
+      'const a = { b: 1 };\ndelete a.b;',
+    ],
+    keeps: ['lib/x.ts', 'const a = [1];\nf(a.includes(x));', 'const a = { b: 1 };\nf(a.b === x);'],
+  },
+  {
+    rule: 'no error is swallowed by .catch(() => ...) without a comment that says why',
+    in: 'code',
+    of: isLibrary,
+    found: /\.catch\((\(\) =>|function \(\))/g,
+    except: isExplained,
+    breaks: [
+      'lib/x.ts',
+      'await f().catch(() => undefined);',
+      'f()\n  .then(g)\n  .catch(function () {});',
+    ],
+    keeps: [
+      'lib/x.ts',
+      '// Nobody waits.\nf()\n  .then(g)\n  .catch(() => undefined);',
+      'f().catch((error) => note(error));',
+    ],
+  },
+  {
+    rule: 'nobody is taught a worker id by default: two processes would make the same ids',
+    in: 'text',
+    of: ({ path }) => path.endsWith('.md') || path.startsWith('lib/'),
+    found: /(\?\?|\|\||:-)\s*['"`]?static:/g,
+    breaks: ['docs/x.md', "env.SUPPORT ?? 'static:1'", 'env.A || "static:7"', '${A:-static:1}'],
+    keeps: ['docs/x.md', "support: 'static:1', // or redis://"],
+  },
+  {
+    rule: 'no test waits for a fixed time without a comment that says why (test/until.ts)',
+    in: 'code',
+    of: isTestCode,
+    found: /(?<!\bjest\.)\b(sleep|setTimeout|waitForTimeout)\(/g,
+    except: isExplained,
+    breaks: ['test/x.ts', 'await sleep(50);', 'f();\nawait page.waitForTimeout(5);'],
+    keeps: [
+      'test/x.ts',
+      '// It keeps a timer.\nawait sleep(9);',
+      "'sleep(5)'",
+      'jest.setTimeout(6);',
+    ],
+  },
+  {
+    rule: 'no test has a tight limit: jest.config.js has one for all',
+    in: 'code',
+    of: isTestCode,
+    found:
+      /(?:^\s*|=> \{.*)\}, ([1-5]?\d_?\d{3}|\d{1,3})\);$|\bjest\.setTimeout\([1-5]?\d_?\d{3}\)/gm,
+    breaks: [
+      'test/x.ts',
+      'it(a, async () => {}, 20_000);',
+      '}, 5000);',
+      'jest.setTimeout(10_000);',
+    ],
+    keeps: ['test/x.ts', 'it(a, () => {});', 'it(a, async () => {}, 120_000);', 'f(20_000);'],
+  },
+  {
+    rule: 'a Lua script has at most 80 lines',
+    in: 'text',
+    of: isLua,
+    found: /^(?:.*\n){81}/g,
+    breaks: ['lib/x.lua', 'a()\n'.repeat(81)],
+    keeps: ['lib/x.lua', 'a()\n'.repeat(80)],
+  },
+  {
+    rule: 'a Lua script names its keys and arguments in its head',
+    in: 'text',
+    of: isLua,
+    found: /^(?!(?:--.*\n)*--.*KEYS)[^]*\bKEYS\b|^(?!(?:--.*\n)*--.*ARGV)[^]*\bARGV\b|^(?!--)[^]+/g,
+    breaks: ['lib/x.lua', '-- KEYS[1] it\nlocal a, b = KEYS[1], ARGV[1]', 'return 1'],
+    keeps: ['lib/x.lua', '-- Renews.\n-- KEYS[1] it\nlocal a = KEYS[1]'],
+  },
+  {
+    rule: 'a Lua script reads nothing by its number after its first lines',
+    in: 'text',
+    of: isLua,
+    found: /\b(ARGV|KEYS)\[\d/g,
+    except: ({ index }, { text }) =>
+      linesOf(text.slice(0, text.indexOf('\n', index) + 1 || undefined)).every((line) =>
+        /^(--|local [\w, ]+ = (?!redis)|$)/.test(line),
+      ),
+    breaks: [
+      'lib/x.lua',
+      '-- KEYS\nif ARGV[12] == 1 then return 1 end',
+      "local a = redis.call('a', KEYS[1])",
+    ],
+    keeps: [
+      'lib/x.lua',
+      '-- ARGV  1 token\nlocal key, token = KEYS[1], ARGV[1]\nreturn ARGV[#ARGV]',
+    ],
+  },
+  {
+    rule: 'nothing tells where it was made (install with omit-lockfile-registry-resolved)',
+    in: 'text',
+    of: everywhere,
+    found: new RegExp(
+      String.raw`"resolved":\s*"https?:[^"]*"|` +
+        String.raw`//[\w-]*registry[\w-]*\.[\w.-]+|\bregistry\s*=\s*https?:\S+|` +
+        String.raw`(?<![\w.~/-])(/home|/Users)/[\w.-]+|\b[A-Z]:\\Users\\\w+` +
+        // A clone in `/app` proves nothing: other files may mean another `/app`.
+        (ROOT.split('/').length > 2
+          ? String.raw`|(?<![\w./-])${ROOT.replace(/[^\w/-]/g, '\\$&')}(?![\w-])`
+          : ''),
+      'g',
+    ),
+    breaks: [
+      'package-lock.json',
+      `"resolved": "${address('example.org')}"`,
+      address('my-registry.example.org'),
+      ['registry', address('a.b')].join('='),
+      `cd ${home('ada')}/code`,
+      `"${ROOT}/lib/x.ts"`,
+    ],
+    keeps: [
+      'package-lock.json',
+      '"integrity": "sha512-abc"',
+      'const registry = new MemoryRegistry();',
+      'https://www.npmjs.com/package/a',
+      'https://example.org/home/start',
+    ],
+  },
+];
+
+const TREE = readTree();
+
+const viewOf = (file: TextFile, view: Rule['in']): string =>
+  view === 'path' ? file.path : view === 'text' ? file.text : codeOf(file);
+
+function findings({ in: view, of, found, except }: Rule, files: readonly TextFile[]): string[] {
+  return files.filter(of).flatMap((file) => {
+    const seen = viewOf(file, view);
+    const matches = [...seen.matchAll(found)].filter((match) => !except?.(match, file));
+    return matches.map(({ 0: text, index }) => {
+      const line = view === 'path' ? '' : `:${lineAt(seen, index)}`;
+      return `${file.path}${line} ${text.trim().slice(0, 80)}`;
+    });
+  });
+}
+
+describe.each(RULES.map((rule) => [rule.rule, rule] as const))('%s', (_name, rule) => {
+  const [breaking, ...broken] = rule.breaks;
+  const [keeping, ...kept] = rule.keeps;
+  const inFile = (path: string, text: string): string[] =>
+    findings(rule, [rule.in === 'path' ? { path: text, text: '' } : { path, text }]);
+
+  it('in the tree', () => {
+    expect(findings(rule, TREE)).toEqual([]);
+  });
+
+  test.each(broken)('finds what breaks it: %#', (text) => {
+    expect(inFile(breaking, text)).toHaveLength(1);
+  });
+
+  test.each(kept)('lets pass what keeps it: %#', (text) => {
+    expect(inFile(keeping, text)).toEqual([]);
+  });
+});
+
+it('the tree that is read is whole', () => {
+  expect(TREE.map(({ path }) => path)).toEqual(
+    expect.arrayContaining(['package.json', 'lib/errors.ts', 'test/tidy/rules.spec.ts']),
+  );
+});

@@ -120,6 +120,8 @@ export const ROOMS: readonly Room[] = [
     typesOf: ['generator'],
     outside: [],
   },
+  // Names only: the entry `nestjs-snowflake/store`.
+  { room: 'store', imports: ['registry', 'rows', 'counters', 'lock'], outside: [] },
   {
     room: 'nest',
     imports: [

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 export const ENTRIES = {
   '.': 'index',
   './core': 'core/index',
+  './store': 'store',
   './redis': 'stores/redis/index',
   './host': 'stores/host/index',
   './etcd': 'stores/etcd/index',

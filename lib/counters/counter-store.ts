@@ -127,7 +127,7 @@ export interface CounterRecord {
  *
  * @example
  * ```ts
- * import type { CounterStore } from 'nestjs-snowflake';
+ * import type { CounterStore } from 'nestjs-snowflake/store';
  *
  * async function numbers(store: CounterStore, have: bigint): Promise<bigint[]> {
  *   const request = { kind: 'dense', counter: 'order', count: 100n, have, skip: 10_000n } as const;

@@ -30,6 +30,7 @@ import {
 
 type Rule<T> = (slice: CounterSlice, reading: CounterReading) => CounterStep<T>;
 
+/** Counters around a store of rows of your own. */
 export class RowCounters implements CounterStore {
   readonly location: string;
   readonly lossWindowMs: number;

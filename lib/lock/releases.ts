@@ -26,12 +26,10 @@ export interface ReleaseMessages {
 export interface ReleaseTelling {
   readonly tell: (lock: string) => Promise<void>;
   /** As `Releases.until`; absent where nothing is heard. */
-  readonly until?: (
-    lock: string,
-    signal: AbortSignal,
-    isFree: () => Promise<boolean>,
-  ) => Promise<void>;
-  readonly close?: () => Promise<void>;
+  readonly until?:
+    | ((lock: string, signal: AbortSignal, isFree: () => Promise<boolean>) => Promise<void>)
+    | undefined;
+  readonly close?: (() => Promise<void>) | undefined;
 }
 
 interface Channel {

@@ -54,6 +54,7 @@ interface Stored extends LockSlice {
   readonly lockRow: StoredKeyedRow | undefined;
 }
 
+/** Locks around a store of rows of your own. */
 export class RowLocks implements LockStore {
   readonly location: string;
   readonly lossWindowMs: number;

@@ -6,14 +6,16 @@
  */
 import { SnowflakeError } from '../errors.js';
 import { pause, RetryDelay, systemTimers, type Timers } from '../time/timers.js';
+
 /** Each time somebody else got on. */
 const ATTEMPT_COUNT = 40;
 const PAUSE_MS_MAX = 500;
 
+/** Timers and chance, which tests may replace. */
 export interface RowTurnsParts {
-  readonly timers?: Timers;
+  readonly timers?: Timers | undefined;
   /** From 0 up to 1. */
-  readonly random?: () => number;
+  readonly random?: (() => number) | undefined;
 }
 
 /**

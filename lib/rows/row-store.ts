@@ -14,6 +14,7 @@ export interface KeyedRow {
   readonly text: string;
 }
 
+/** A row as it was read. */
 export interface StoredKeyedRow extends KeyedRow {
   /**
    * A whole number below 2^53 that is another one after every write. A row that is made again must
@@ -32,7 +33,7 @@ export interface KeyedRead {
    * True where the store can tell that a row is not as its last write left it: a copy that was put
    * back while the server ran, which counts as a loss of data.
    */
-  readonly isPutBack?: boolean;
+  readonly isPutBack?: boolean | undefined;
   /** Of the keys asked for those that there are, in any order. */
   readonly rows: readonly StoredKeyedRow[];
 }
@@ -43,12 +44,13 @@ export interface KeyedCondition {
   readonly version: number;
 }
 
+/** A row as it shall be. */
 export interface KeyedWrite extends KeyedRow {
   /** As it was read; undefined where the row was not there. */
   readonly version: number | undefined;
   /** That answered when it was read. */
   readonly server: string;
-  readonly onlyWith?: KeyedCondition;
+  readonly onlyWith?: KeyedCondition | undefined;
 }
 
 /** Failures are thrown as SnowflakeErrors; what somebody else changed meanwhile is false. */
@@ -58,7 +60,7 @@ export interface KeyedRows {
   /** As of the store that is made of them. */
   readonly lossWindowMs: number;
   /** Default `slewed`; `highest` for a store of several servers, whose clocks differ. */
-  readonly clock?: ClockPolicy;
+  readonly clock?: ClockPolicy | undefined;
   /** One or two keys, in one atomic step. */
   read(keys: readonly string[]): Promise<KeyedRead>;
   readAll(): Promise<KeyedRead>;

@@ -41,8 +41,8 @@ const SQL = {
   name: 'sql',
   support: async (url: string) => (await import('./sql/sql.support.js')).supportFromUrl(url),
   inspector: async (url: string) => (await import('./sql/sql.support.js')).inspectorFromUrl(url),
-  counters: async (url: string) => (await import('./sql/index.js')).countersFromUrl(url),
-  locks: async (url: string) => (await import('./sql/index.js')).sqlLocksFromUrl(url),
+  counters: async (url: string) => (await import('./sql/sql-counters.js')).countersFromUrl(url),
+  locks: async (url: string) => (await import('./sql/sql-locks.js')).locksFromUrl(url),
   lockPreparation: async (url: string) =>
     (await import('./sql/sql-locks.js')).lockPreparationFromUrl(url),
 } as const;
@@ -73,10 +73,10 @@ const BACKENDS: readonly Backend[] = [
     form: /^\/\//,
     follows: TWO_SLASHES,
     example: 'redis://host:6379/0?namespace=shop',
-    support: async (url) => (await import('./redis/index.js')).supportFromUrl(url),
+    support: async (url) => (await import('./redis/redis.support.js')).supportFromUrl(url),
     inspector: async (url) => (await import('./redis/redis-inspector.js')).inspectorFromUrl(url),
-    counters: async (url) => (await import('./redis/index.js')).countersFromUrl(url),
-    locks: async (url) => (await import('./redis/index.js')).locksFromUrl(url),
+    counters: async (url) => (await import('./redis/redis-counters.js')).countersFromUrl(url),
+    locks: async (url) => (await import('./redis/redis-locks.js')).locksFromUrl(url),
   },
   {
     name: 'etcd',
@@ -84,9 +84,9 @@ const BACKENDS: readonly Backend[] = [
     form: /^\/\//,
     follows: TWO_SLASHES,
     example: 'etcd://a:2379,b:2379,c:2379?namespace=shop',
-    support: async (url) => (await import('./etcd/index.js')).supportFromUrl(url),
+    support: async (url) => (await import('./etcd/etcd.support.js')).supportFromUrl(url),
     inspector: async (url) => (await import('./etcd/etcd.support.js')).inspectorFromUrl(url),
-    locks: async (url) => (await import('./etcd/index.js')).etcdLocksFromUrl(url),
+    locks: async (url) => (await import('./etcd/etcd-locks.js')).locksFromUrl(url),
   },
   {
     ...SQL,
@@ -157,7 +157,7 @@ const GENERATORS: Readonly<Record<string, (url: string) => Promise<GeneratorKind
     const { segmentsFromUrl } = await import('../counters/segments/segments.js');
     return segmentsFromUrl(url, countersOf);
   },
-  'redis-ids': async (url) => (await import('./redis/index.js')).idsFromUrl(url),
+  'redis-ids': async (url) => (await import('./redis/redis-ids.js')).idsFromUrl(url),
 };
 
 /** The kind of generator that a URL names. @throws SnowflakeError CONFIG_INVALID */

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { layouts } from 'nestjs-snowflake/core';
-import { countersFromUrl } from '../../lib/stores/redis/index.js';
+import { countersFromUrl } from '../../lib/stores/redis/redis-counters.js';
 import { supportOf } from '../../lib/stores/schemes.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { leased } from '../stores/sql-leases.js';

@@ -16,8 +16,8 @@ import {
   postgresSupport,
   registryTable,
   sqlSupport,
-  supportFromUrl,
 } from '../../lib/stores/sql/index.js';
+import { supportFromUrl } from '../../lib/stores/sql/sql.support.js';
 import { checkedOptions } from '../../lib/stores/sql/sql-options.js';
 import { SqlStore } from '../../lib/stores/sql/sql-rows.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
-import { supportFromUrl } from '../../lib/stores/etcd/index.js';
+import { supportFromUrl } from '../../lib/stores/etcd/etcd.support.js';
 import type { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { describeDistributedSupport } from '../../lib/testing/index.js';
 import { endpointOf } from '../stores/etcd-keys.js';

@@ -13,7 +13,8 @@ import {
   mysqlServer,
 } from '../../lib/stores/sql/dialects/mysql.js';
 import { POSTGRES_HISTORY, POSTGRES_TIME } from '../../lib/stores/sql/dialects/postgres.js';
-import { countersFromUrl, counterTable, sqlCounters } from '../../lib/stores/sql/index.js';
+import { counterTable, sqlCounters } from '../../lib/stores/sql/index.js';
+import { countersFromUrl } from '../../lib/stores/sql/sql-counters.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
 import { failureOf } from '../stores/redis-lab.js';

@@ -18,16 +18,8 @@ import {
 import { NestFactory } from '@nestjs/core';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { GraphQLObjectType, GraphQLSchema, GraphQLString, graphql } from 'graphql';
-import {
-  fixedWidthForm,
-  layouts,
-  prefixedForm,
-  publicIds,
-  readableForm,
-  textForms,
-  type PublicId,
-  type TextForm,
-} from 'nestjs-snowflake';
+import { layouts, publicIds, textForms, type PublicId, type TextForm } from 'nestjs-snowflake';
+import { fixedWidthForm, prefixedForm, readableForm } from 'nestjs-snowflake/core';
 import { SnowflakeText } from 'nestjs-snowflake/class-transformer';
 import { IsSnowflakeId, IsSnowflakeIds } from 'nestjs-snowflake/class-validator';
 import { snowflakeScalar } from 'nestjs-snowflake/graphql';

@@ -8,7 +8,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import Database from 'libsql';
 import { POSTGRES_SERVER, POSTGRES_TIME } from '../../lib/stores/sql/dialects/postgres.js';
 import { SQLITE_TIME, SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
-import { lockTable, sqlLocks, sqlLocksFromUrl } from '../../lib/stores/sql/index.js';
+import { lockTable, sqlLocks } from '../../lib/stores/sql/index.js';
+import { locksFromUrl } from '../../lib/stores/sql/sql-locks.js';
 import { SqlKeyedRows } from '../../lib/stores/sql/sql-rows.js';
 import { checkedOptions } from '../../lib/stores/sql/sql-options.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
@@ -64,7 +65,7 @@ describe('sqlLocks on a URL of SQLite', () => {
   const opened: LockStore[] = [];
   let createStore: (name: string) => LockStore;
   const storeOf = (namespace: string) =>
-    sqlLocksFromUrl(`sqlite:${path}?table=${LOCKS}&namespace=${encodeURIComponent(namespace)}`);
+    locksFromUrl(`sqlite:${path}?table=${LOCKS}&namespace=${encodeURIComponent(namespace)}`);
   beforeAll(async () => {
     createStore = await readySpaces(storeOf);
   });

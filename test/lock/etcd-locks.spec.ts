@@ -4,7 +4,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { etcdLocks, etcdLocksFromUrl } from '../../lib/stores/etcd/index.js';
+import { etcdLocks } from '../../lib/stores/etcd/index.js';
+import { locksFromUrl } from '../../lib/stores/etcd/etcd-locks.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { EtcdKeys, endpointOf } from '../stores/etcd-keys.js';
@@ -39,7 +40,7 @@ describe('etcdLocks', () => {
   let createStore: (name: string) => LockStore;
   beforeAll(async () => {
     const storeOf = (space: string) =>
-      etcdLocksFromUrl(`${ETCD}?namespace=${space.replace('/', '-')}&requestTimeoutMs=60000`);
+      locksFromUrl(`${ETCD}?namespace=${space.replace('/', '-')}&requestTimeoutMs=60000`);
     createStore = await readySpaces(storeOf);
   });
 

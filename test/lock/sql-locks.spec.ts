@@ -8,7 +8,8 @@ import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
 import { Pool } from 'pg';
 import { MYSQL_TIME, mysqlServer } from '../../lib/stores/sql/dialects/mysql.js';
 import { POSTGRES_SERVER, POSTGRES_TIME } from '../../lib/stores/sql/dialects/postgres.js';
-import { lockTable, sqlLocks, sqlLocksFromUrl } from '../../lib/stores/sql/index.js';
+import { lockTable, sqlLocks } from '../../lib/stores/sql/index.js';
+import { locksFromUrl } from '../../lib/stores/sql/sql-locks.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { describeLockStore } from '../../lib/testing/index.js';
@@ -155,7 +156,7 @@ describe('a table of locks', () => {
   it('is found by a URL', async () => {
     const base = process.env['DATABASE_URL']!;
     const url = `${base}?table=${LOCKS}&namespace=${RUN}&replicated=false`;
-    for (const store of [sqlLocksFromUrl(url), sqlLocks({ url })]) {
+    for (const store of [locksFromUrl(url), sqlLocks({ url })]) {
       await store.release(await heldIn(store, namedLock('a')));
       await store.close!();
     }

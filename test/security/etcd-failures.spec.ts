@@ -4,7 +4,8 @@
  */
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { etcdError, REFUSALS } from '../../lib/stores/etcd/etcd-errors.js';
-import { etcdLocks, etcdSupport, supportFromUrl } from '../../lib/stores/etcd/index.js';
+import { etcdLocks, etcdSupport } from '../../lib/stores/etcd/index.js';
+import { supportFromUrl } from '../../lib/stores/etcd/etcd.support.js';
 import { resolveOptions } from '../../lib/nest/resolve-options.js';
 import { EtcdLab } from '../stores/etcd-lab.js';
 import type { Handler } from '../stores/etcd-proxy.js';

@@ -4,7 +4,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { resolveOptions } from '../../lib/nest/resolve-options.js';
-import { redisSupport, supportFromUrl } from '../../lib/stores/redis/index.js';
+import { redisSupport } from '../../lib/stores/redis/index.js';
+import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
 import { TRACE, shownByCommands, shownByMistakes, shownError } from './sinks.js';
 
 const SCHEMES = ['redis', 'rediss', 'redis+sentinel', 'rediss+sentinel', 'redis+cluster'];

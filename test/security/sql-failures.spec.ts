@@ -11,8 +11,8 @@ import {
   sqlCounters,
   sqlLocks,
   sqlSupport,
-  supportFromUrl,
 } from '../../lib/stores/sql/index.js';
+import { supportFromUrl } from '../../lib/stores/sql/sql.support.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { failureOf, request } from '../stores/redis-lab.js';

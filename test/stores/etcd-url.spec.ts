@@ -3,7 +3,8 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import { settingsOf, optionsOfUrl } from '../../lib/stores/etcd/etcd-options.js';
-import { etcdSupport, supportFromUrl } from '../../lib/stores/etcd/index.js';
+import { etcdSupport } from '../../lib/stores/etcd/index.js';
+import { supportFromUrl } from '../../lib/stores/etcd/etcd.support.js';
 
 function faultOf(run: () => unknown): { message: string; details: { faults: string[] } } {
   try {

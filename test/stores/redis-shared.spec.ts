@@ -5,12 +5,10 @@
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { inspect } from 'node:util';
-import {
-  countersFromUrl,
-  locksFromUrl,
-  redisLocks,
-  supportFromUrl,
-} from '../../lib/stores/redis/index.js';
+import { redisLocks } from '../../lib/stores/redis/index.js';
+import { countersFromUrl } from '../../lib/stores/redis/redis-counters.js';
+import { locksFromUrl } from '../../lib/stores/redis/redis-locks.js';
+import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
 import { UNDER_WAY_MAX } from '../../lib/stores/redis/redis-connection.js';
 import type { RedisClient } from '../../lib/stores/redis/redis-client.js';
 import { SharedClients } from '../../lib/stores/redis/client-life.js';

@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { supportFromUrl } from '../../lib/stores/redis/index.js';
+import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
 import { freePort } from '../../scripts/servers/free-port.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { redisSupport, supportFromUrl, type RedisSupport } from '../../lib/stores/redis/index.js';
+import { redisSupport, type RedisSupport } from '../../lib/stores/redis/index.js';
+import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
 import type {
   LeaseAnswer,
   LeaseGrant,

@@ -11,8 +11,8 @@ import {
   postgresSupport,
   registryTable,
   sqlSupport,
-  supportFromUrl,
 } from '../../lib/stores/sql/index.js';
+import { supportFromUrl } from '../../lib/stores/sql/sql.support.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';

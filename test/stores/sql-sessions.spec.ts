@@ -18,8 +18,8 @@ import {
   registryTable,
   sqlSupport,
   sqliteSupport,
-  supportFromUrl,
 } from '../../lib/stores/sql/index.js';
+import { supportFromUrl } from '../../lib/stores/sql/sql.support.js';
 import { POSTGRES_DURABLY } from '../../lib/stores/sql/dialects/postgres.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import { sqliteHandle } from '../../lib/stores/sql/sql-connection.js';

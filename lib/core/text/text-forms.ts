@@ -84,7 +84,7 @@ export const textForms = {
  * @throws SnowflakeError CONFIG_INVALID for a prefix that is not printable ASCII without spaces.
  * @example
  * ```ts
- * import { checkDigitForm, checkDigits, prefixedForm, textForms } from 'nestjs-snowflake';
+ * import { checkDigitForm, checkDigits, prefixedForm, textForms } from 'nestjs-snowflake/core';
  *
  * const form = prefixedForm('INV-', checkDigitForm(textForms.decimal, checkDigits.damm));
  * const text: `INV-${string}` = form.encode(382366441078288384n); // 'INV-3823664410782883849'
@@ -132,7 +132,7 @@ export function suffixedForm<Text extends string, const Suffix extends string>(
  * one digit, as the sortable forms and those with a prefix do not.
  * @example
  * ```ts
- * import { fixedWidthForm, textForms } from 'nestjs-snowflake';
+ * import { fixedWidthForm, textForms } from 'nestjs-snowflake/core';
  *
  * fixedWidthForm(textForms.decimal, 8).encode(1234n); // '00001234'
  * ```

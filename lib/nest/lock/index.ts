@@ -15,15 +15,4 @@ export type { AcquiredLock, LockStatus } from '../../lock/distributed-lock.js';
 export type { LockSection } from '../../lock/held-section.js';
 export type { HoldOptions, LockOptions } from '../../lock/lock-options.js';
 export type { LockCounts, LockEvent, LockListener, LossReason } from '../../lock/lock-events.js';
-export type {
-  AcquireAnswer,
-  AcquireRequest,
-  ExtendAnswer,
-  ExtendRequest,
-  HeldLock,
-  LockGrant,
-  LockRecord,
-  LockRefusal,
-  LockStore,
-  ReleaseRequest,
-} from '../../lock/lock-store.js';
+export type { LockRecord, LockStore } from '../../lock/lock-store.js';

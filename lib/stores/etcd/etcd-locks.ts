@@ -53,7 +53,7 @@ export function etcdLocks(options: EtcdLockOptions): LockStore {
   // A text in its place may be a URL with a password.
   if (!Object.hasOwn(Object(options), 'url')) return locksOf(options);
   const { url, ...more } = options as { readonly url: unknown };
-  if (typeof url === 'string' && Object.keys(more).length === 0) return etcdLocksFromUrl(url);
+  if (typeof url === 'string' && Object.keys(more).length === 0) return locksFromUrl(url);
   throw new SnowflakeError(
     'CONFIG_INVALID',
     'Expected `url` to be text, and all options to be in it: etcd://host:2379?namespace=shop.',
@@ -61,7 +61,7 @@ export function etcdLocks(options: EtcdLockOptions): LockStore {
 }
 
 /** The locks of a URL, e.g. etcd://user:password@a:2379,b:2379,c:2379?namespace=shop. */
-export function etcdLocksFromUrl(url: string): LockStore {
+export function locksFromUrl(url: string): LockStore {
   return locksOf(optionsOfUrl(url));
 }
 

@@ -2,8 +2,8 @@
  * Worker ids leased from etcd and locks in it, without a client of another maker:
  * `nestjs-snowflake/etcd`.
  */
-export { etcdSupport, supportFromUrl } from './etcd.support.js';
+export { etcdSupport } from './etcd.support.js';
 export type { EtcdSupportOptions } from './etcd.support.js';
-export { etcdLocks, etcdLocksFromUrl } from './etcd-locks.js';
+export { etcdLocks } from './etcd-locks.js';
 export type { EtcdLockOptions } from './etcd-locks.js';
 export type { EtcdTls } from './http-request.js';

@@ -1,12 +1,12 @@
 /**
  * Worker ids leased from Redis, and counters in it, by ioredis: `nestjs-snowflake/redis`.
  */
-export { RedisSupport, redisSupport, supportFromUrl } from './redis.support.js';
+export { RedisSupport, redisSupport } from './redis.support.js';
 export type { RedisSupportOptions } from './redis.support.js';
-export { RedisLocks, redisLocks, locksFromUrl } from './redis-locks.js';
+export { RedisLocks, redisLocks } from './redis-locks.js';
 export type { RedisLocksOptions } from './redis-locks.js';
-export { RedisCounters, redisCounters, countersFromUrl } from './redis-counters.js';
+export { RedisCounters, redisCounters } from './redis-counters.js';
 export type { RedisCountersOptions } from './redis-counters.js';
-export { redisIds, idsFromUrl } from './redis-ids.js';
+export { redisIds } from './redis-ids.js';
 export type { RedisIdsOptions } from './redis-ids.js';
 export type { GivenClient } from './redis-client.js';

@@ -2,13 +2,7 @@
  * Worker ids leased from a table in PostgreSQL, MySQL, MariaDB or SQLite; counters and locks in
  * one: `nestjs-snowflake/sql`.
  */
-export {
-  mysqlSupport,
-  postgresSupport,
-  sqlSupport,
-  sqliteSupport,
-  supportFromUrl,
-} from './sql.support.js';
+export { mysqlSupport, postgresSupport, sqlSupport, sqliteSupport } from './sql.support.js';
 export type {
   DataSourceSupportOptions,
   MysqlSupportOptions,
@@ -32,9 +26,9 @@ export {
 } from './tables.js';
 export type { MigrationRunner } from './tables.js';
 export type { DialectName } from './dialects/dialect.js';
-export { countersFromUrl, sqlCounters } from './sql-counters.js';
+export { sqlCounters } from './sql-counters.js';
 export type { SqlCounterOptions } from './sql-counters.js';
-export { sqlLocks, sqlLocksFromUrl } from './sql-locks.js';
+export { sqlLocks } from './sql-locks.js';
 export type { LockDatabase, SqlLockOptions } from './sql-locks.js';
 export { gaplessSeries } from './gapless-series.js';
 export type {

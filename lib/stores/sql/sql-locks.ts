@@ -45,7 +45,7 @@ export function sqlLocks(options: LockDatabase): LockStore {
   const { url, ...more } = options;
   if (typeof url !== 'string') throw misconfigured([`Expected \`url\` to be text.`]);
   const [name] = Object.keys(more);
-  if (name === undefined) return sqlLocksFromUrl(url);
+  if (name === undefined) return locksFromUrl(url);
   throw misconfigured([`Expected all options to be in the URL, got \`${name}\` beside it.`]);
 }
 
@@ -54,7 +54,7 @@ function isUrl(options: LockDatabase): options is { readonly url: string } {
 }
 
 /** The locks of a URL, e.g. postgres://app@db/shop?namespace=shop. */
-export function sqlLocksFromUrl(url: string): LockStore {
+export function locksFromUrl(url: string): LockStore {
   const parsed = parseSqlUrl(url);
   return locksOf(parsed.dialect, connectionOfUrl(parsed), parsed.options);
 }

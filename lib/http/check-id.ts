@@ -8,7 +8,7 @@
 import { systemClock, type Clock } from '../core/clock.js';
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { DATE_MS_MAX } from '../core/layout/epoch.js';
-import { reachMs } from '../core/window/lease-window.js';
+import { latestIdTimeMs } from '../core/window/lease-window.js';
 import { isId, notAnIdText } from '../core/text/decimal.js';
 import { refusalBy, type TextForm } from '../core/text/text-form.js';
 import { textForms } from '../core/text/text-forms.js';
@@ -102,7 +102,7 @@ export class IdCheck {
     const { notInFuture = false, futureMsMax = FUTURE_MS_MAX, clock = systemClock } = this.checks;
     if (!notInFuture) return undefined;
     const nowMs = clock.now();
-    if (ms <= nowMs + futureMsMax || ms <= reachMs()) return undefined;
+    if (ms <= nowMs + futureMsMax || ms <= latestIdTimeMs()) return undefined;
     return (
       `Expected an id that is not from the future, got "${id}", whose time is ${isoOf(ms)}; here ` +
       `it is ${isoOf(nowMs)}. Check which system made it, and the clocks of both.`

@@ -27,7 +27,7 @@ import {
 
 const TYPED_MS = 150;
 
-/** What is shown together with an id. */
+/** Things shown together with an id. */
 interface ShownWith {
   readonly generator: GeneratorView | undefined;
   readonly workers: readonly WorkerView[];

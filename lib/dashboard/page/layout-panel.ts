@@ -85,7 +85,7 @@ const SIGNS = ['held', 'resting', 'ended', 'fixed', 'free'] as const;
 interface Counted {
   readonly generator: LeasedGeneratorView;
   readonly workers: readonly WorkerView[];
-  /** Whether the list has every worker id in use. */
+  /** True if the list has every worker id in use. */
   readonly isKnown: boolean;
 }
 

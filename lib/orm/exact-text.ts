@@ -8,7 +8,9 @@ import { isDecimalId } from '../core/text/decimal.js';
 import { SnowflakeError } from '../errors.js';
 import { formatShort } from '../messages.js';
 
-/** Empty for a value without an exact text: an unsafe number has already lost digits. */
+/**
+ * Returns an empty text for a value without an exact one: an unsafe number has already lost digits.
+ */
 export function exactText(value: unknown): string {
   if (typeof value === 'string') return value;
   return typeof value === 'bigint' || Number.isSafeInteger(value) ? String(value) : '';
@@ -17,7 +19,7 @@ export function exactText(value: unknown): string {
 /** @throws SnowflakeError ID_INVALID for what is no id in its one spelling */
 export function textToSend(value: unknown): string {
   const text = exactText(value);
-  // In its one spelling, so that the text in the application is the text the database gives back.
+  // One spelling makes the text in the application equal to the text from the database.
   if (isDecimalId(text)) return text;
   throw new SnowflakeError(
     'ID_INVALID',

@@ -1,5 +1,5 @@
 /**
- * What a support must do when a worker id is asked for. Each case is one property, in words, and
+ * The duties of a support when a worker id is requested. Each case is one property, in words, and
  * names all that it needs.
  */
 import type { LeaseGrant } from '../../lease/distributed-support.js';
@@ -191,9 +191,9 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
 ];
 
 /*
- * A worker id that is claimed, as the pod of a StatefulSet claims its own number. Whoever held it
- * is fenced and keeps its range, and nobody waits longer than for a range worth having. A support
- * that takes no notice of `takesOver` is safe, and its claims wait.
+ * A worker id that is claimed, as the pod of a StatefulSet claims its own number. Its holder is
+ * fenced and keeps its range, and the claim waits no longer than for a range worth having. A
+ * support that ignores `takesOver` is safe, and its claims wait.
  */
 
 const CLAIM = { takesOver: true };

@@ -1,5 +1,5 @@
 /**
- * What a support must do when acknowledged writes may be gone: another server, an absent registry,
+ * The duties of a support when acknowledged writes may be gone: another server, an absent registry,
  * a holder that knows more than the store. They are in one file, since one loss leads to the next.
  */
 import type { LeaseAnswer, LeaseGrant } from '../../lease/distributed-support.js';
@@ -149,7 +149,7 @@ export const LOSS_CASES: readonly ContractCase[] = [
   },
 ];
 
-/** Another server answers; nothing is granted that begins sooner than `ms` from there. */
+/** Another server answers; no granted range begins sooner than `ms` from there. */
 async function expectQuarantine(harness: Harness, ms: number): Promise<void> {
   await harness.happen('restart');
   const changedMs = harness.nowMs;
@@ -159,8 +159,8 @@ async function expectQuarantine(harness: Harness, ms: number): Promise<void> {
 }
 
 /*
- * What a support must do for the holders that outlive a change of servers: a second range after
- * the first, with waits that can be kept, and a chain of nonces that may have lost a link.
+ * The duties of a support to holders that outlive a change of servers: a second range after the
+ * first, with waits that can be kept, and a chain of nonces that may have lost a link.
  */
 
 /** A store may round its waits up, e.g. to whole seconds. */
@@ -255,7 +255,7 @@ export const ERA_CASES: readonly ContractCase[] = [
   },
 ];
 
-/** Waits once as it was told, and gets a range that is just worth having. */
+/** Waits once as the answer says, and gets a range that is just worth having. */
 async function expectWorthwhile(
   harness: Harness,
   status: 'wait' | 'hold',
@@ -269,15 +269,15 @@ async function expectWorthwhile(
   harness.expect(TERMS.minRangeMs + ROUNDING_MS).toBeGreaterThanOrEqual(ceilingMs - floorMs);
 }
 
-/** The range ends within one ttl, and nobody else gets the worker id before. */
+/** The range ends within one ttl, and no other process gets the worker id before. */
 async function expectKept(harness: Harness, grant: LeaseGrant): Promise<void> {
   harness.expect(grant.nowMs! + TERMS.ttlMs).toBeGreaterThanOrEqual(grant.ceilingMs);
   harness.expect((await (await harness.asker()).acquire()).status).toEqual('none-free');
 }
 
 /*
- * What a support must do when it is asked again after another server took over from it and granted
- * ranges meanwhile, of which nothing but those who were granted them can tell.
+ * The duties of a support that is asked again after another server took over from it and granted
+ * ranges meanwhile, which only their holders can report.
  */
 
 export const BRANCH_CASES: readonly ContractCase[] = [
@@ -355,7 +355,7 @@ export const BRANCH_CASES: readonly ContractCase[] = [
   },
 ];
 
-/** What it would bring, had another server taken over and renewed its lease until now. */
+/** The holder's lease if another server had taken over and renewed it until now. */
 function elsewhere(harness: Harness, { lease, quarantineMs }: ContractHolder) {
   const { mark } = lease!;
   const haveMs = harness.nowMs + quarantineMs + TERMS.ttlMs / 2;

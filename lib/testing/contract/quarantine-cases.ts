@@ -1,6 +1,6 @@
 /**
- * What a support must do where processes have leases of different length: whoever knew a longer
- * one brings it to a registry that forgot it.
+ * The duties of a support to processes with leases of different length: a process that knew a
+ * longer one brings it to a registry that forgot it.
  */
 import { granted, TERMS, type ContractCase } from './harness.js';
 
@@ -61,8 +61,8 @@ export const QUARANTINE_CASES: readonly ContractCase[] = [
 ];
 
 /*
- * Which layout a registry is for: what a support must do when a registry was lost and processes
- * of two layouts come to the next one.
+ * The layout of a registry: the duties of a support when a registry was lost and processes of two
+ * layouts come to the next one.
  */
 
 const OTHER = { fingerprint: 'other' } as const;
@@ -198,7 +198,7 @@ export const VERSION_CASES: readonly ContractCase[] = [
       });
       const renewed = granted(await holder.renew());
       harness.expect(renewed.floorMs).toEqual(grant.floorMs);
-      // One change for one operation, so that those before changed nothing.
+      // Each operation makes one change, so those before made none.
       harness.expect(operations + 1).toBeGreaterThanOrEqual(renewed.mark!.operations);
     },
   },

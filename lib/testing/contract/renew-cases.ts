@@ -1,5 +1,5 @@
 /**
- * What a support must do when a lease is renewed. Each case is one property, in words, and names
+ * The duties of a support when a lease is renewed. Each case is one property, in words, and names
  * all that it needs.
  */
 import { ACQUIRE_CASES } from './acquire-cases.js';
@@ -155,7 +155,7 @@ export const RENEW_CASES: readonly ContractCase[] = [
     needs: ['clock', 'release'],
     async run(harness) {
       const { holder, grant } = await harness.holder();
-      // Unused, so that it would be free at once.
+      // It is unused, so it would be free at once.
       await holder.release(undefined);
       const haveMs = grant.ceilingMs + 5000;
       harness.expect((await holder.renew({ haveMs })).status).toEqual('unknown');
@@ -188,10 +188,7 @@ export const RENEW_CASES: readonly ContractCase[] = [
   },
 ];
 
-/*
- * What a support must do when a worker id is given back. Each case is one property, in words, and
- * names all that it needs.
- */
+/* The duties of a support when a worker id is given back. */
 
 export const RELEASE_CASES: readonly ContractCase[] = [
   {
@@ -261,7 +258,7 @@ export const RELEASE_CASES: readonly ContractCase[] = [
     needs: ['release'],
     async run(harness) {
       const { holder } = await harness.holder();
-      // There is no answer to say so; an error is as good as none.
+      // No answer can report the refusal, so an error is as good as none.
       await holder.release(undefined, { fingerprint: 'other' }).catch(() => undefined);
       harness.expect((await (await harness.asker()).acquire()).status).toEqual('none-free');
       granted(await holder.renew());
@@ -300,8 +297,8 @@ export const RELEASE_CASES: readonly ContractCase[] = [
 ];
 
 /*
- * What a support whose leases have no end must do: it gives numbers away and takes none back. Each
- * case is one property, in words. None needs a clock, since such a lease is no matter of time.
+ * The duties of a support whose leases have no end: it gives numbers away and takes none back. No
+ * case needs a clock, since such a lease does not depend on time.
  */
 
 const PARALLEL_COUNT = 30;
@@ -335,7 +332,7 @@ export const ENDLESS_CASES: readonly ContractCase[] = [
     async run(harness) {
       await harness.holder();
       const next = await harness.asker();
-      // What it throws is its own way to say no.
+      // Its way to refuse may be any error.
       const answer = await next.acquire().catch(() => ({ status: 'an error' }));
       harness.expect(['an error', 'none-free'].includes(answer.status)).toEqual(true);
     },

@@ -1,6 +1,6 @@
 /**
- * What a support must do when a message comes twice, late, or after its answer was lost. Each case
- * is one property, in words. A message is repeated without telling the holder, which goes on as
+ * The duties of a support when a message comes twice, late, or after its answer was lost. Each case
+ * is one property, in words. A message is repeated without the holder's knowledge, which goes on as
  * before.
  */
 import { granted, TERMS, type ContractCase } from './harness.js';
@@ -90,12 +90,9 @@ export const REPEAT_CASES: readonly ContractCase[] = [
   },
 ];
 
-/*
- * What a support must do where a layout has millions of worker ids. Each case is one property, in
- * words, and names all that it needs.
- */
+/* The duties of a support if a layout has millions of worker ids. */
 
-/** Those of a layout with 22 worker bits, as Baidu's is. */
+/** A layout with 22 worker bits, such as Baidu's, has these worker ids. */
 const WIDE = { workerIdMin: 0, workerIdMax: 4_194_303 };
 const HOLDER_COUNT = 30;
 

@@ -1,6 +1,7 @@
 /**
- * What a support must do with the clocks of those who ask: a survivor tells how far a lost registry
- * had come, and whoever knows better keeps it from following a store whose clock went wrong.
+ * The duties of a support towards the clocks of its callers: a survivor reports how far a lost
+ * registry had come, and a caller that knows better keeps it from following a store whose clock
+ * went wrong.
  */
 import { granted, TERMS, type Harness, type ContractCase, type ContractHolder } from './harness.js';
 
@@ -9,17 +10,17 @@ const NEEDS = ['clock', 'losses', 'reckoned'] as const;
 const BACK_MS = 300_000;
 const DAY_MS = 86_400_000;
 const YEAR_MS = 365 * DAY_MS;
-/** A store may tell whole seconds. */
+/** A store may have a clock of whole seconds. */
 const RESOLUTION_MS = 2000;
 
-/** What a holder knows of time; `forMs` since it was answered. */
+/** The times that a holder knows, `forMs` after its last answer. */
 function clocksOf(holder: ContractHolder, timeMs: number, forMs = 0) {
   const { incarnation, server } = holder.lease!.mark;
   const nowMs = holder.lease!.haveMs - TERMS.ttlMs + forMs;
   return { wallMs: timeMs, reckoned: { incarnation, server, nowMs, timeMs } };
 }
 
-/** The same, when its wall clock has come to `wallMs`. */
+/** The same times when its wall clock has come to `wallMs`. */
 const goneOn = (clocks: ReturnType<typeof clocksOf>, wallMs: number) => ({ ...clocks, wallMs });
 
 /** The registry is lost after the clock of its store was set back. */

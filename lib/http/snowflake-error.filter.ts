@@ -156,7 +156,7 @@ const INTERNAL: ErrorAnswer = {
 const RETRY_SECONDS_MAX = 60;
 
 /**
- * @param sent What the client sent: 400 is only for a value found in it. Any other invalid id was
+ * @param sent The request: 400 is only for a value found in it. Any other invalid id was
  * made by the server or read from its own store, which is the server's fault.
  */
 function answerTo(error: SnowflakeError, sent: readonly unknown[]): ErrorAnswer {

@@ -28,7 +28,7 @@ export interface Keeper {
   readonly renewals: RenewalRecord | undefined;
   /**
    * Gets the first lease.
-   * @throws SnowflakeError what kept it from one for startTimeoutMs, or at once what cannot pass.
+   * @throws SnowflakeError the last failure after startTimeoutMs, or a lasting one at once.
    */
   start(): Promise<void>;
   /** Renews the lease, or gets another one if it was lost. At most one call is under way. */

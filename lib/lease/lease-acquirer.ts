@@ -182,7 +182,7 @@ function cleanFromMs(layout: BitLayout, nowMs: number, aheadMsMax: number): numb
 }
 
 /**
- * @throws SnowflakeError CONFIG_INVALID where that takes longer than a start may; CLOCK_UNUSABLE
+ * @throws SnowflakeError CONFIG_INVALID if that takes longer than a start may; CLOCK_UNUSABLE
  * where it does so since the clock was set back, or stands still
  */
 async function waitUntil(fromMs: number, waiting: Waiting): Promise<void> {

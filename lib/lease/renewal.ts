@@ -43,7 +43,7 @@ export class Renewal {
 
   constructor(private readonly parts: RenewalParts) {}
 
-  /** @throws SnowflakeError where the support failed, answered nonsense or came too late. */
+  /** @throws SnowflakeError if the support failed, answered nonsense or came too late. */
   async ask(lease: WorkerLease, apply: (renewed: Renewed) => Promise<void>): Promise<void> {
     const { support, terms, caller, skew } = this.parts;
     const { record } = this;

@@ -77,7 +77,7 @@ export class LockAttempt {
     this.#retry = new RetryDelay(parts.terms.random);
   }
 
-  /** @throws SnowflakeError LOCK_HELD, STORE_UNAVAILABLE, what the store throws; the signal's */
+  /** @throws SnowflakeError LOCK_HELD, STORE_UNAVAILABLE, or an error of the store or the signal */
   async run(): Promise<HeldFrom> {
     try {
       for (;;) {

@@ -16,7 +16,7 @@ export function exactText(value: unknown): string {
   return typeof value === 'bigint' || Number.isSafeInteger(value) ? String(value) : '';
 }
 
-/** @throws SnowflakeError ID_INVALID for what is no id in its one spelling */
+/** @throws SnowflakeError ID_INVALID for anything but an id in its one spelling */
 export function textToSend(value: unknown): string {
   const text = exactText(value);
   // One spelling makes the text in the application equal to the text from the database.
@@ -30,7 +30,7 @@ export function textToSend(value: unknown): string {
   );
 }
 
-/** @param advice what to change where the driver returned a number */
+/** @param advice the change to make if the driver returned a number */
 export function refusedReading(value: unknown, advice: string): SnowflakeError {
   return new SnowflakeError(
     'ID_INVALID',

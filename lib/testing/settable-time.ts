@@ -31,7 +31,7 @@ export class SettableTime implements Clock, Timers {
   private readonly agenda = new Agenda();
   private elapsedMs = 0;
 
-  /** @param wallMs what the clock shows, Unix ms; it may be set at any time */
+  /** @param wallMs the reading of the clock, Unix ms; it may be set at any time */
   constructor(public wallMs = START_MS) {}
 
   now(): number {

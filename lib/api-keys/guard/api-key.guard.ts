@@ -125,7 +125,7 @@ interface GraphqlContext {
   readonly extra?: { readonly request?: unknown };
 }
 
-/** @throws SnowflakeError CONFIG_INVALID where there is no request, as with messages */
+/** @throws SnowflakeError CONFIG_INVALID without a request, as with messages */
 function requestOf(context: ExecutionContext): GuardedRequest {
   const request = givenRequest(context);
   if (isRequest(request)) return request;
@@ -180,7 +180,7 @@ function notedKeyId(request: GuardedRequest): string | undefined {
  * Guarantee: a handler gets an id or is not called. A query with undefined would find every row.
  */
 
-/** @throws SnowflakeError CONFIG_INVALID where no ApiKeyGuard let anybody in */
+/** @throws SnowflakeError CONFIG_INVALID if no ApiKeyGuard let the caller in */
 function keyIdOf(_data: unknown, context: ExecutionContext): string {
   const keyId = notedKeyId(requestOf(context));
   if (keyId !== undefined) return keyId;

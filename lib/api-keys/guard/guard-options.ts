@@ -137,7 +137,7 @@ type Admission =
   | { readonly refusal: 'malformed' | 'wrong' }
   | { readonly refusal: 'unavailable'; readonly cause: unknown };
 
-/** @param sent what stood in the header, or undefined */
+/** @param sent the value of the header, or undefined */
 export async function admit(
   keys: ApiKeys,
   records: KeyRecords,

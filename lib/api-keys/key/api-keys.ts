@@ -68,7 +68,7 @@ export class ApiKeys {
 
   /**
    * Makes a new key for an id, with a random secret. A second one for the same id is another key.
-   * @throws SnowflakeError ID_INVALID for what is not an id
+   * @throws SnowflakeError ID_INVALID for anything but an id
    */
   issue(id: bigint | string): IssuedApiKey {
     const known = idOf(id);
@@ -101,7 +101,7 @@ export class ApiKeys {
 
   /**
    * Makes the key of an id by `deriveWith`: always the same one. Nothing is stored.
-   * @throws SnowflakeError ID_INVALID for what is not an id, CONFIG_INVALID without `secrets`
+   * @throws SnowflakeError ID_INVALID for anything but an id, CONFIG_INVALID without `secrets`
    */
   derive(id: bigint | string): string {
     const name = this.#deriveWith;
@@ -170,7 +170,7 @@ const ALGORITHMS: readonly unknown[] = ['md5', 'sha256'];
  * Such a key does not name its owner, has no check for typing errors, and cannot be replaced while
  * its id stays. For new keys use `ApiKeys`.
  *
- * @throws SnowflakeError ID_INVALID for what is not an id, CONFIG_INVALID for a secret or an
+ * @throws SnowflakeError ID_INVALID for anything but an id, CONFIG_INVALID for a secret or an
  * algorithm that cannot be; neither shows the secret.
  * @example
  * ```ts

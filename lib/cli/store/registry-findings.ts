@@ -69,7 +69,7 @@ async function timedReads(store: RegistryInspector): Promise<TimedRead[]> {
 const quickestOf = (reads: readonly TimedRead[]): TimedRead =>
   reads.toSorted((a, b) => a.tookMs - b.tookMs)[0]!;
 
-/** @param fingerprint of the layout the registry should have, where one was named */
+/** @param fingerprint the layout that the registry should have, if one was named */
 export function registryFindings(view: RegistryView, fingerprint: string | undefined): Finding[] {
   const { facts, nowMs } = view;
   if (facts === undefined && view.isUnfinished) return [finding('warning', 'registry', UNFINISHED)];

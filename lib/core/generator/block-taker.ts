@@ -57,7 +57,7 @@ export class BlockTaker {
 
   /**
    * Moves a block one number on, or replaces it when it is used up, void or behind the clock.
-   * @throws SnowflakeError what nextId() throws
+   * @throws SnowflakeError as nextId() does
    */
   advance(block: Block, nowTick: number): void {
     let lookCount = 0;
@@ -219,7 +219,7 @@ class RunAhead {
 
   /**
    * Allows one more look at the clock, for up to about one tick.
-   * @throws SnowflakeError SEQUENCE_SPENT when that is over, or where there is no waiting in place.
+   * @throws SnowflakeError SEQUENCE_SPENT when that is over, or if it must not wait in place.
    */
   wait(range: WindowRange, lookCount: number): void {
     const { unitMs } = this.layout;

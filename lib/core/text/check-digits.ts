@@ -12,14 +12,14 @@ export interface CheckDigit {
   readonly name: string;
   /**
    * Returns the text followed by its check digit.
-   * @throws SnowflakeError ID_INVALID for what is not printable ASCII with a digit in it.
+   * @throws SnowflakeError ID_INVALID unless the text is printable ASCII with a digit in it.
    */
   append(text: string): string;
   /** True if the last character is the check digit of the others. */
   verify(text: string): boolean;
   /**
    * Returns the text without its check digit.
-   * @throws SnowflakeError ID_INVALID for what `verify` refuses.
+   * @throws SnowflakeError ID_INVALID if `verify` refuses the text.
    */
   strip(text: string): string;
 }

@@ -23,7 +23,7 @@ const BACKSLASH = 92;
  * Drizzle and Kysely) and for JSON columns with ids in them.
  *
  * @param text JSON
- * @throws SyntaxError where JSON.parse throws one
+ * @throws SyntaxError like JSON.parse
  * @example
  * ```ts
  * import { parseJson } from 'nestjs-snowflake';

@@ -169,7 +169,7 @@ export class LeaseWindow {
     this.onChange();
   }
 
-  /** @throws SnowflakeError what vacate() was given, NOT_READY before the first range */
+  /** @throws SnowflakeError the one given to vacate(), or NOT_READY before the first range */
   refuse(): never {
     throw this.refusal?.() ?? notInWindow(this.isClosed);
   }

@@ -39,7 +39,7 @@ interface Query {
  *
  * Pass it to the last `$extends()`, so that it sees the rows that other extensions add.
  *
- * @throws SnowflakeError at `$extends()`: CONFIG_INVALID where no field is marked, or where this
+ * @throws SnowflakeError at `$extends()`: CONFIG_INVALID if no field is marked, or if this
  * version of Prisma does not show its data model; from queries: what the generator throws, such as
  * NOT_READY before the application has started
  * @example

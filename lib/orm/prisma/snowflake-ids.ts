@@ -81,7 +81,7 @@ interface Call {
   readonly args: unknown;
 }
 
-export function withIds(
+function withIds(
   models: ReadonlyMap<string, Model>,
   generator: string | undefined,
   { model, operation, args }: Call,
@@ -201,9 +201,9 @@ function refuseInexact(field: string, value: number): void {
  * unfilled.
  */
 
-export type IdType = 'BigInt' | 'String';
+type IdType = 'BigInt' | 'String';
 
-export interface Model {
+interface Model {
   readonly fields: ReadonlySet<string>;
   /** Maps a field that is filled to its type. */
   readonly ids: ReadonlyMap<string, IdType>;
@@ -224,7 +224,7 @@ const NOT_CODE = /"(?:[^"\\\n]|\\.)*"|\/\/.*|\/\*[^]*?\*\//g;
 const MODEL = /^\s*(?:model|view)\s+(\w+)\s*\{([^}]*)\}/gm;
 const MARKED_FIELD = /^\s*(\w+)\s+(BigInt|String)(?![\w[]).*@default\(\s*dbgenerated\(\s*\)\s*\)/gm;
 
-export function modelsOf(client: object): ReadonlyMap<string, Model> {
+function modelsOf(client: object): ReadonlyMap<string, Model> {
   const { _runtimeDataModel: runtime, _engineConfig: engine } = client as PrivateMembers;
   const schema = engine?.inlineSchema;
   if (typeof runtime?.models !== 'object' || typeof schema !== 'string') {

@@ -174,7 +174,7 @@ export interface LockView {
   readonly by: string;
   /** Decimal text. */
   readonly token: string;
-  /** When it was acquired, Unix ms, by the clock of the store. */
+  /** The time when it was acquired, Unix ms, by the clock of the store. */
   readonly sinceMs: number;
   /** The time left unless it is extended. */
   readonly leftMs: number;

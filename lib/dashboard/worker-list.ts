@@ -134,7 +134,7 @@ export class ShownGenerators {
       .filter(({ token }) => token === SNOWFLAKE_RUN_PARTS)
       .map(({ instance }) => instance as RunParts)
       .filter((parts) => !isReplaced(parts))
-      .map(shownGenerator);
+      .map(listedGenerator);
     return this.found;
   }
 
@@ -143,7 +143,7 @@ export class ShownGenerators {
   }
 }
 
-function shownGenerator({ name, idMaker: ids, support, config }: RunParts): ShownGenerator {
+function listedGenerator({ name, idMaker: ids, support, config }: RunParts): ShownGenerator {
   const { application } = config;
   const own = systemIdentity(application).label();
   return { name, ids, support, application, workers: new WorkerList(support, systemTimers, own) };

@@ -142,7 +142,7 @@ interface ErrorAnswer {
   readonly message: string;
   /** The name of the status, as Nest writes it; absent with 500. */
   readonly error?: string;
-  /** When the client may try again; only with 503. */
+  /** The client may try again after this; only with 503. */
   readonly retryAfterSeconds?: number;
 }
 

@@ -37,8 +37,8 @@ export class SnowflakeJsonInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     if (context.getType<string>() === 'graphql') return next.handle();
     return next.handle().pipe(
-      map(written),
-      catchError((error: unknown) => throwError(() => writtenError(error))),
+      map(withTexts),
+      catchError((error: unknown) => throwError(() => errorWithTexts(error))),
     );
   }
 }
@@ -47,7 +47,7 @@ export class SnowflakeJsonInterceptor implements NestInterceptor {
 const BODIES = ['getResponse', 'getError'] as const;
 
 /** The same exception with another body, so that filters still recognise its class. */
-function writtenError(error: unknown): unknown {
+function errorWithTexts(error: unknown): unknown {
   if (typeof error !== 'object' || error === null) return error;
   for (const name of BODIES) {
     const method = (error as Record<string, unknown>)[name];
@@ -60,8 +60,8 @@ function writtenError(error: unknown): unknown {
   return error;
 }
 
-function written(response: unknown): unknown {
-  return isLines(response) ? writtenLines(response) : textCopyOf(response);
+function withTexts(response: unknown): unknown {
+  return isLines(response) ? linesWithTexts(response) : textCopyOf(response);
 }
 
 /** Nest 12 sends these line by line. Streams of Node and the web mostly send bytes: unchanged. */
@@ -71,7 +71,7 @@ function isLines(response: unknown): response is AsyncIterable<unknown> {
   return Symbol.asyncIterator in response && !isStream;
 }
 
-async function* writtenLines(lines: AsyncIterable<unknown>): AsyncGenerator<unknown> {
+async function* linesWithTexts(lines: AsyncIterable<unknown>): AsyncGenerator<unknown> {
   for await (const line of lines) yield textCopyOf(line);
 }
 

@@ -32,9 +32,9 @@ interface RenewalParts {
 export interface Renewed {
   readonly answer: LeaseAnswer;
   readonly asked: WorkerLease;
-  /** By the host's clock, Unix ms. */
+  /** The time by the host's clock, Unix ms. */
   readonly sentAtMs: number;
-  /** By its monotonic clock. */
+  /** The time by its monotonic clock. */
   readonly askedAtMs: number;
 }
 

@@ -173,7 +173,7 @@ interface Value {
   readonly value: number;
 }
 
-/** What a registry of prom-client asks of a metric. */
+/** A registry of prom-client asks this of a metric. */
 interface ReadHistogram {
   readonly name: string;
   readonly help: string;

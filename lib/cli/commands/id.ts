@@ -179,7 +179,7 @@ function fieldsFrom(options: Options, layout: BitLayout): Record<string, number>
  * Guarantee: both ends are inclusive, and every id with a time in the span is between them.
  */
 
-/** What is safe in a query: a name, quoted or not, with or without its table. */
+/** Such a name is safe in a query: quoted or not, with or without its table. */
 const COLUMN = /^[\w."`[\]]+$/;
 
 export const range: Command = {

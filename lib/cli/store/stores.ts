@@ -147,36 +147,29 @@ function limitedLocks(
 }
 
 /*
- * Calls within the limit of --timeout. An error names the store that is silent, and says what to
- * do.
+ * Calls within the limit of --timeout. An error names the store that is silent, and says what to do.
  */
 
-type Limited = <T>(asked: Promise<T>) => Promise<T>;
+type Limited = <T>(call: Promise<T>) => Promise<T>;
 
-/** @param location the store, for the message */
-function limitedCalls(location: string, ms: number): Limited {
+/** @param lastFault the last error of the store, for the message */
+function limitedCalls(where: string, ms: number, lastFault?: () => Error | undefined): Limited {
   const over = (): never => {
+    const fault = lastFault?.()?.message.replace(/\.$/, '');
+    const last = fault === undefined ? '' : `; the last error was: ${fault}`;
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
-      `${location} did not answer within ${ms} ms. Check that it is up and reachable from this ` +
-        `host, or raise --timeout.`,
+      `${where} did not answer within ${ms} ms${last}. Check that it is up and reachable from ` +
+        `this host, or raise --timeout.`,
     );
   };
-  return (asked) => withinLimit(asked, { timers: systemTimers, ms, over });
+  return (call) => withinLimit(call, { timers: systemTimers, ms, over });
 }
 
-/*
- * An inspector within the limit of --timeout.
- *
- * Guarantee: closing is never cut short.
- */
-
+/** An inspector within that limit, but for closing, which is never cut short. */
 function limitedInspector(inspector: RegistryInspector, ms: number): RegistryInspector {
   const { where, key, lossWindowMs, preparation } = inspector;
-  const over = () => {
-    throw silent(inspector, ms);
-  };
-  const limited = <T>(asked: Promise<T>) => withinLimit(asked, { timers: systemTimers, ms, over });
+  const limited = limitedCalls(`The store at ${where}`, ms, () => inspector.lastFault?.());
   return {
     where,
     key,
@@ -189,14 +182,4 @@ function limitedInspector(inspector: RegistryInspector, ms: number): RegistryIns
     release: (lease, lastIssuedMs) => limited(inspector.release(lease, lastIssuedMs)),
     close: () => inspector.close(),
   };
-}
-
-function silent(inspector: RegistryInspector, ms: number): SnowflakeError {
-  const fault = inspector.lastFault?.()?.message.replace(/\.$/, '');
-  const last = fault === undefined ? '' : `; the last error was: ${fault}`;
-  return new SnowflakeError(
-    'STORE_UNAVAILABLE',
-    `The store at ${inspector.where} did not answer within ${ms} ms${last}. Check that it is up ` +
-      `and reachable from this host, or raise --timeout.`,
-  );
 }

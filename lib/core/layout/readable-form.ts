@@ -42,12 +42,12 @@ class ReadableForm implements TextForm {
 
   encode(id: bigint): string {
     const { timestampMs, workerId, sequence, fields } = this.layout.parse(id);
-    const shownMs = timestampMs + this.offsetMs;
-    if (shownMs > DATE_MS_MAX) {
+    const displayedMs = timestampMs + this.offsetMs;
+    if (displayedMs > DATE_MS_MAX) {
       const text = `Expected an id whose time a Date can hold, got \`${id}\`.`;
       throw new SnowflakeError('ID_INVALID', text, { details: { value: id } });
     }
-    const digits = new Date(shownMs).toISOString().replace(/\D/g, '');
+    const digits = new Date(displayedMs).toISOString().replace(/\D/g, '');
     const calls = this.layout.callFields.map(({ name }) => fields[name]!);
     return [this.hasMs ? digits : digits.slice(0, -3), workerId, sequence, ...calls].join('-');
   }
@@ -64,8 +64,8 @@ class ReadableForm implements TextForm {
     const date = new Date(0);
     // Date.UTC would take the years 0 to 99 as those of the last century.
     date.setUTCFullYear(year, month - 1, day);
-    const shownMs = date.setUTCHours(hour!, minute, second, ms);
-    const id = this.composed(shownMs - this.offsetMs, numbers);
+    const displayedMs = date.setUTCHours(hour!, minute, second, ms);
+    const id = this.composed(displayedMs - this.offsetMs, numbers);
     // February 30 is the text of no id, since it would have been written as March 2.
     return id !== undefined && this.encode(id) === text ? id : undefined;
   }

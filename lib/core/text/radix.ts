@@ -202,7 +202,7 @@ export class RadixForm implements TextForm {
   }
 
   encode(id: bigint): string {
-    const text = this.written(checkedId(id));
+    const text = this.write(checkedId(id));
     return this.isFixedWidth ? text.padStart(this.width, this.digits.zero) : text;
   }
 
@@ -224,7 +224,7 @@ export class RadixForm implements TextForm {
     );
   }
 
-  private written(id: bigint): string {
+  private write(id: bigint): string {
     if (this.isNative) return id.toString(this.digits.radix);
     scratch.id = id;
     return this.digits.textOf(scratch.high, scratch.low);

@@ -124,7 +124,7 @@ export class LeaseWindow {
   /** Adds a range after those still in use; it is entered when they are used up. */
   grant(range: LeasedRange): WindowRange {
     const inUse = this.publish(range, false);
-    this.changed();
+    this.announceChange();
     return inUse;
   }
 
@@ -132,7 +132,7 @@ export class LeaseWindow {
   rewindTo(range: LeasedRange): WindowRange {
     const inUse = this.publish(range, true);
     this.ring.skipTo(inUse.number);
-    this.changed();
+    this.announceChange();
     return inUse;
   }
 
@@ -141,7 +141,7 @@ export class LeaseWindow {
     range.ceilingTick = Math.max(range.ceilingTick, this.ceilingTickOf(ceilingMs));
     range.halfTick = halfway(this.lastTickOf(range) ?? range.floorTick, range.ceilingTick);
     this.ring.raise(range.number, range.ceilingTick);
-    this.changed();
+    this.announceChange();
     noteLatestIdTime(this.layout.msOf(range.ceilingTick));
   }
 
@@ -149,7 +149,7 @@ export class LeaseWindow {
   vacate(refusal: () => SnowflakeError): void {
     this.refusal = refusal;
     this.ring.skipTo(this.ring.newest + 1);
-    this.changed();
+    this.announceChange();
   }
 
   /** Does the same for good: every thread on this memory learns that no range will follow. */
@@ -237,7 +237,7 @@ export class LeaseWindow {
     return Math.max(0, (range.ceilingTick - tick) * this.sequenceCount - taken);
   }
 
-  private changed(): void {
+  private announceChange(): void {
     this.signals.announceChange();
     this.onChange();
   }

@@ -106,13 +106,13 @@ class Walk {
       case 'create':
       case 'createMany':
       case 'createManyAndReturn':
-        return changed(args, { data: toNewRow });
+        return withChanges(args, { data: toNewRow });
       case 'update':
-        return changed(args, { data: toUpdate });
+        return withChanges(args, { data: toUpdate });
       case 'upsert':
-        return changed(args, { create: toNewRow, update: toUpdate });
+        return withChanges(args, { create: toNewRow, update: toUpdate });
       case 'connectOrCreate':
-        return changed(args, { create: toNewRow });
+        return withChanges(args, { create: toNewRow });
       default:
         return args;
     }
@@ -165,7 +165,7 @@ function hasData({ data, ...rest }: Parts, { fields }: Model): boolean {
 }
 
 /** Makes a copy in which the rows below these keys are changed, in a list or single. */
-function changed(args: Parts, changes: Readonly<Record<string, Change>>): Parts {
+function withChanges(args: Parts, changes: Readonly<Record<string, Change>>): Parts {
   const copy: Record<string, unknown> = { ...args };
   for (const [key, change] of Object.entries(changes)) {
     if (key in copy) copy[key] = each(copy[key], change);

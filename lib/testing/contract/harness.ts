@@ -150,7 +150,7 @@ export class Harness {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const answer = await ask();
       if (!('waitMs' in answer) || (status ?? answer.status) !== answer.status) {
-        return granted(answer);
+        return grantIn(answer);
       }
       this.expect(answer.waitMs).toBeGreaterThanOrEqual(1);
       await this.advance(answer.waitMs);
@@ -226,7 +226,7 @@ export class ContractHolder {
 }
 
 /** Returns the grant, or throws an error that names the answer. */
-export function granted(answer: LeaseAnswer): LeaseGrant {
+export function grantIn(answer: LeaseAnswer): LeaseGrant {
   if (answer.status === 'ok') return answer;
   throw new Error(`Expected a lease to be granted, got ${JSON.stringify(answer)}.`);
 }

@@ -3,7 +3,7 @@
  * a holder that knows more than the store. They are in one file, since one loss leads to the next.
  */
 import type { LeaseAnswer, LeaseGrant } from '../../lease/distributed-support.js';
-import { granted, TERMS, type Harness, type ContractCase, type ContractHolder } from './harness.js';
+import { grantIn, TERMS, type Harness, type ContractCase, type ContractHolder } from './harness.js';
 
 const LONG_TTL_MS = 600_000;
 
@@ -71,7 +71,7 @@ export const LOSS_CASES: readonly ContractCase[] = [
     needs: ['clock', 'losses'],
     async run(harness) {
       const { holder } = await harness.holder({ workerIdMax: 2 });
-      granted(await holder.renew({ ttlMs: LONG_TTL_MS }));
+      grantIn(await holder.renew({ ttlMs: LONG_TTL_MS }));
       await expectQuarantine(harness, holder.quarantineMs - TERMS.ttlMs + LONG_TTL_MS);
     },
   },
@@ -143,7 +143,7 @@ export const LOSS_CASES: readonly ContractCase[] = [
       await holder.release(grant.floorMs);
       const other = await harness.holder({ workerIdMax: 1 });
       await holder.renew();
-      const renewed = granted(await other.holder.renew());
+      const renewed = grantIn(await other.holder.renew());
       harness.expect(renewed.floorMs).toEqual(other.grant.floorMs);
     },
   },
@@ -195,7 +195,7 @@ export const ERA_CASES: readonly ContractCase[] = [
       const second = await harness.patiently(() => holder.renew());
       await expectKept(harness, second);
       await harness.advance(TERMS.ttlMs / 2);
-      const renewed = granted(await holder.renew());
+      const renewed = grantIn(await holder.renew());
       harness.expect(renewed.floorMs).toEqual(second.floorMs);
       harness.expect(renewed.ceilingMs).toEqual(second.ceilingMs + TERMS.ttlMs / 2);
     },
@@ -219,8 +219,8 @@ export const ERA_CASES: readonly ContractCase[] = [
     async run(harness) {
       const { holder, grant } = await harness.holder();
       await harness.happen('remember');
-      granted(await holder.renew());
-      granted(await holder.renew());
+      grantIn(await holder.renew());
+      grantIn(await holder.renew());
       await harness.happen('restore');
       const { floorMs } = await harness.patiently(() => holder.renew());
       harness.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
@@ -233,8 +233,8 @@ export const ERA_CASES: readonly ContractCase[] = [
       const { holder } = await harness.holder();
       const copied = holder.lease!;
       await harness.advance(1000);
-      granted(await holder.renew());
-      granted(await holder.renew());
+      grantIn(await holder.renew());
+      grantIn(await holder.renew());
       await harness.happen('restart');
       harness.expect((await holder.support.refreshAlive(copied)).status).toEqual('cloned');
     },
@@ -250,7 +250,7 @@ export const ERA_CASES: readonly ContractCase[] = [
       const grant = await harness.patiently(() => next.acquire());
       const { mark } = holder.lease!;
       await holder.renew({ mark: { ...mark, operations: mark.operations + 100 } });
-      harness.expect(granted(await next.renew()).floorMs).toEqual(grant.floorMs);
+      harness.expect(grantIn(await next.renew()).floorMs).toEqual(grant.floorMs);
     },
   },
 ];
@@ -264,7 +264,7 @@ async function expectWorthwhile(
   const answer = await ask();
   harness.expect(answer.status).toEqual(status);
   await harness.advance((answer as { waitMs: number }).waitMs);
-  const { floorMs, ceilingMs } = granted(await ask());
+  const { floorMs, ceilingMs } = grantIn(await ask());
   harness.expect(ceilingMs - floorMs).toBeGreaterThanOrEqual(TERMS.minRangeMs);
   harness.expect(TERMS.minRangeMs + ROUNDING_MS).toBeGreaterThanOrEqual(ceilingMs - floorMs);
 }
@@ -350,7 +350,7 @@ export const BRANCH_CASES: readonly ContractCase[] = [
       await harness.happen('restart');
       const { floorMs } = await harness.patiently(() => early.holder.renew());
       await late.holder.renew();
-      harness.expect(granted(await early.holder.renew()).floorMs).toEqual(floorMs);
+      harness.expect(grantIn(await early.holder.renew()).floorMs).toEqual(floorMs);
     },
   },
 ];

@@ -3,7 +3,7 @@
  * registry had come, and a caller that knows better keeps it from following a store whose clock
  * went wrong.
  */
-import { granted, TERMS, type Harness, type ContractCase, type ContractHolder } from './harness.js';
+import { grantIn, TERMS, type Harness, type ContractCase, type ContractHolder } from './harness.js';
 
 const POOL = { workerIdMax: 3 } as const;
 const NEEDS = ['clock', 'losses', 'reckoned'] as const;
@@ -75,7 +75,7 @@ export const TIME_CASES: readonly ContractCase[] = [
       const clocks = clocksOf(holder, harness.nowMs);
       const nowMs = harness.nowMs + RESOLUTION_MS;
       await holder.renew({ ...clocks, reckoned: { ...clocks.reckoned, nowMs } });
-      harness.expect(granted(await other.renew()).floorMs).toEqual(floorMs);
+      harness.expect(grantIn(await other.renew()).floorMs).toEqual(floorMs);
     },
   },
   {
@@ -99,12 +99,12 @@ export const TIME_CASES: readonly ContractCase[] = [
       const rightMs = harness.nowMs;
       const clocks = clocksOf(holder, rightMs);
       await harness.advance(YEAR_MS);
-      const wrong = granted(await holder.renew(clocks));
+      const wrong = grantIn(await holder.renew(clocks));
       const other = await harness.newcomer(POOL);
-      const { ceilingMs } = granted(await other.acquire({ wallMs: rightMs }));
+      const { ceilingMs } = grantIn(await other.acquire({ wallMs: rightMs }));
       await harness.advance(-YEAR_MS);
       const latestMs = rightMs + TERMS.ttlMs + RESOLUTION_MS;
-      for (const endMs of [wrong.ceilingMs, ceilingMs, granted(await holder.renew()).ceilingMs]) {
+      for (const endMs of [wrong.ceilingMs, ceilingMs, grantIn(await holder.renew()).ceilingMs]) {
         harness.expect(latestMs).toBeGreaterThanOrEqual(endMs);
       }
       harness.expect(wrong.timeMs).toBeGreaterThanOrEqual(rightMs + YEAR_MS - RESOLUTION_MS);
@@ -118,7 +118,7 @@ export const TIME_CASES: readonly ContractCase[] = [
       const clocks = clocksOf(holder, harness.nowMs);
       await harness.advance(YEAR_MS);
       const wallMs = harness.nowMs;
-      const { nowMs } = granted(await holder.renew({ ...clocks, wallMs }));
+      const { nowMs } = grantIn(await holder.renew({ ...clocks, wallMs }));
       harness.expect(nowMs).toBeGreaterThanOrEqual(wallMs - RESOLUTION_MS);
     },
   },

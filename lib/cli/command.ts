@@ -89,7 +89,6 @@ class ReadOptions implements Options {
   constructor(
     private readonly given: Readonly<Record<string, unknown>>,
     readonly words: readonly string[],
-    /** The name of the command, for messages. */
     private readonly name: string,
   ) {}
 

@@ -40,7 +40,6 @@ export class Terminal {
     await this.print(...`${statement};`.split('\n'));
   }
 
-  /** Writes one line for each value. */
   async printJson(...values: readonly unknown[]): Promise<void> {
     await this.print(...values.map(printableJson));
   }
@@ -94,7 +93,6 @@ function paint(stream: Output, env: Environment['env'], colour: Colour, text: st
 /** 0 success, 1 something is wrong or has failed, 2 the command line is wrong. */
 export type ExitCode = 0 | 1 | 2;
 
-/** A writable stream of Node. */
 interface Output {
   write(text: string, done: (error?: Error | null) => void): unknown;
   on(event: 'error', listener: (error: Error) => void): unknown;

@@ -127,13 +127,11 @@ const ANSWER_HEADERS = {
   'X-Robots-Tag': 'noindex',
 };
 
-/** For the answers that the page asks for. */
 const JSON_HEADERS = {
   ...ANSWER_HEADERS,
   'Content-Type': 'application/json; charset=utf-8',
 };
 
-/** For the page itself. */
 const PAGE_HEADERS = {
   ...ANSWER_HEADERS,
   'Content-Security-Policy': SECURITY_POLICY.join('; '),

@@ -92,7 +92,6 @@ export function textCopyOf(value: unknown): unknown {
 
 /** An object whose parts are being visited. */
 class Visit {
-  /** The number of parts that are done. */
   done = 0;
   copy: object | undefined;
 

@@ -22,7 +22,6 @@ export const NO_REGISTRY: RegistryMark = { incarnation: '', server: '', operatio
 export class HeldLease {
   /** The process that took it: a fork must not go on with its parent's lease. */
   readonly pid = process.pid;
-  /** The lease to prolong or to give back. */
   asked: WorkerLease;
   private floorMs: number;
   /** Undefined until it is in the window. */

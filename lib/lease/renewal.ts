@@ -151,7 +151,6 @@ export class RequestTerms {
  * this only keeps the time in them right, and says which clock is wrong.
  */
 
-/** The clocks of a host at one moment. */
 interface HostMoment {
   readonly wallMs: number;
   readonly monotonicMs: number;

@@ -81,7 +81,6 @@ interface Use {
 
 type Holder = Pick<LeaseTerms, 'fingerprint'> & { readonly token: string };
 
-/** The uses by layout and worker id. */
 const uses = processWide('endless-worker-ids', () => new Map<string, Use>());
 
 /**

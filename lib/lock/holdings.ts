@@ -33,7 +33,6 @@ export interface HoldingsStatus {
   readonly waitedMs: number;
 }
 
-/** A caller that queues or asks the store. */
 interface Waiting {
   readonly ticket: Ticket;
   stop?: AbortController;

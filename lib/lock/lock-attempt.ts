@@ -66,7 +66,6 @@ export class LockAttempt {
   #pollMs = POLL_MS;
   /** The end of the waiting, later if the store grants nothing for a while. */
   #endMs: number;
-  /** The token of the holder at the last answer. */
   #lastToken: bigint | undefined;
   /** True while the store may have granted a lock without our knowing. */
   #isUnsure = false;

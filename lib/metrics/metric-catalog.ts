@@ -56,7 +56,6 @@ const BUFFER_STATES: { readonly [state in GeneratorState]: 0 } = {
 
 const BUFFER_ANSWERS = { ok: 0, wait: 0, absent: 0, mismatch: 0, full: 0, error: 0 };
 
-/** The seconds from `from` to `to`. */
 function secondsBetween(from: Date | undefined, to: Date | undefined): number | undefined {
   return from && to && (to.getTime() - from.getTime()) / 1000;
 }

@@ -61,7 +61,6 @@ export class CounterHarness {
     this.expect = parts.expect;
   }
 
-  /** The store as most cases use it. */
   async store(): Promise<CounterStore> {
     return (this.made ??= await this.another());
   }

@@ -57,7 +57,6 @@ export class LockHarness {
     this.expect = parts.expect;
   }
 
-  /** The store as most cases use it. */
   async store(): Promise<LockStore> {
     return (this.made ??= await this.another());
   }
@@ -77,7 +76,6 @@ export class LockHarness {
     await this.parts.lossControl![loss](this.name);
   }
 
-  /** A new holder each time. */
   newHolder(): string {
     return `${this.name}.${++this.holderCount}`;
   }

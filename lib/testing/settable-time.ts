@@ -85,7 +85,6 @@ export class SettableTime implements Clock, Timers {
  * Guarantee: the same calls give the same order, so that a seed decides a whole simulation.
  */
 
-/** One task at a time. */
 interface Due {
   atMs: number;
   readonly everyMs: number | undefined;

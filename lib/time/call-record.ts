@@ -5,7 +5,6 @@
  */
 import { withinLimit, type Timers } from './timers.js';
 
-/** The duration of one call, and its outcome. */
 interface CallTime<Outcome extends string = string> {
   readonly outcome: Outcome;
   readonly tookMs: number;

@@ -67,7 +67,6 @@ const ID_WIDTH = digits.widthOf(63);
 const CHECK_WIDTH = digits.widthOf(32);
 /** The part after the prefix, or after the name of the secret. */
 const BODY_WIDTH = ID_WIDTH + SECRET_WIDTH + CHECK_WIDTH;
-/** A letter and an underscore. */
 const NAME_WIDTH = 2;
 const HIGH_MAX = Number(ID_MAX >> 32n);
 
@@ -92,12 +91,10 @@ export class KeyText {
     return this.#start + name + filled(words.high, words.low, ID_WIDTH);
   }
 
-  /** The head of a given text. */
   headIn(text: string): string {
     return text.slice(0, -(SECRET_WIDTH + CHECK_WIDTH));
   }
 
-  /** The secret of a given text. */
   secretIn(text: string): string {
     return text.slice(-(SECRET_WIDTH + CHECK_WIDTH), -CHECK_WIDTH);
   }

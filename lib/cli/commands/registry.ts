@@ -255,7 +255,6 @@ export const registrySettle: Command = {
     }),
 };
 
-/** How far the registry is ahead of its store. */
 const aheadMsOf = ({ nowMs, storeMs }: RegistryView): number => nowMs - storeMs;
 
 async function refusalOf(store: RegistryInspector, view: RegistryView) {

@@ -33,7 +33,6 @@ const ZERO = 48;
 class DigitBehind implements CheckDigit {
   constructor(
     readonly name: string,
-    /** Computes the check digit of digits. */
     private readonly digitOf: (digits: Iterable<number>) => number,
   ) {}
 

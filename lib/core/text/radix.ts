@@ -216,7 +216,6 @@ export class RadixForm implements TextForm {
     return scratch.id;
   }
 
-  /** Says in words why `decode` refuses a value. */
   refusalOf(text: string): string {
     const notText = notTextRefusal(this, text);
     return (

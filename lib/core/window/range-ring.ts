@@ -154,7 +154,6 @@ export interface LeasedRange {
   readonly ceilingMs: number;
 }
 
-/** A range in ticks, as it lies in memory. */
 interface StoredRange {
   readonly workerId: number;
   readonly floorTick: number;

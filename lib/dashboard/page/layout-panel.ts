@@ -53,7 +53,6 @@ export class LayoutPanel {
     ]);
   }
 
-  /** Draws each field as wide as its bits. */
   private draw({ fingerprint, fields }: LayoutView): void {
     if (fingerprint === this.drawnFor) return;
     this.drawnFor = fingerprint;

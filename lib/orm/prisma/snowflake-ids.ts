@@ -20,7 +20,6 @@ export type SnowflakeIdsExtension = (client: object) => {
   $extends: { extArgs: { result: {}; model: {}; query: {}; client: {} } };
 };
 
-/** Prisma passes this to a hook of queries. */
 interface Query {
   readonly model: string;
   readonly operation: string;

@@ -56,7 +56,6 @@ export const WALK_CASES: readonly ContractCase[] = [
 class Walk {
   private readonly random: SeededRandom;
   private readonly claims: Claim[] = [];
-  /** The grants of each living holder. */
   private readonly held = new Map<ContractHolder, Claim[]>();
   /** Messages that the network may deliver once more; their answers reach no holder. */
   private readonly late: (() => Promise<unknown>)[] = [];

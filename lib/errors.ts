@@ -1,11 +1,11 @@
 /**
  * Every way this library can fail, on one screen.
  *
- * Guarantee: whatever goes wrong reaches the caller as a SnowflakeError whose code is one of the
- * closed list below and whose message says what happened, what was done, and what to do.
- * The rooms write their own messages; this file knows none of them.
+ * Guarantee: every failure reaches the caller as a SnowflakeError whose code is in the closed list
+ * below and whose message says what happened, what was done, and what to do. The rooms write their
+ * own messages.
  */
-/** Why a call failed. The list is closed: a `switch` over it can be exhaustive. */
+/** The reason of a failure. The list is closed: a `switch` over it can be exhaustive. */
 export type SnowflakeErrorCode =
   /** Options or layout are wrong; the message lists every fault found. */
   | 'CONFIG_INVALID'
@@ -21,15 +21,15 @@ export type SnowflakeErrorCode =
   | 'CLOCK_UNUSABLE'
   /** The ids of this tick are spent and the clock has not moved on far enough. */
   | 'SEQUENCE_SPENT'
-  /** The numbers in hand are spent and the store has not given more yet. */
+  /** The buffered numbers are spent and the store has not given more yet. */
   | 'SEGMENT_SPENT'
   /** The store does not know the counter: it was never created, or the store lost it. */
   | 'COUNTER_ABSENT'
-  /** The counter is one of another layout, or of another number of stores or place among them. */
+  /** The counter belongs to another layout, or to another number of stores or place among them. */
   | 'COUNTER_MISMATCH'
   /** The counter has reached its last number. */
   | 'COUNTER_FULL'
-  /** Somebody else holds the lock; `details.label` says who. */
+  /** Another caller holds the lock; `details.label` says who. */
   | 'LOCK_HELD'
   /** The lock was held and is no longer: the work it protected may have come too late. */
   | 'LOCK_LOST'
@@ -46,7 +46,7 @@ export type SnowflakeErrorCode =
   /** The registry is kept by another version of the lease protocol. */
   | 'VERSION_MISMATCH';
 
-/** Codes after which the same call can succeed later without anybody changing anything. */
+/** After these codes the same call can succeed later without any other change. */
 const RETRYABLE: ReadonlySet<SnowflakeErrorCode> = new Set<SnowflakeErrorCode>([
   'NOT_READY',
   'LEASE_LOST',
@@ -61,9 +61,9 @@ const RETRYABLE: ReadonlySet<SnowflakeErrorCode> = new Set<SnowflakeErrorCode>([
 /** Marks our errors, so that two copies of the package recognise each other's. */
 const BRAND = Symbol.for('nestjs-snowflake:error');
 
-/** What a SnowflakeError carries beside its code and its message. */
+/** The further properties of a SnowflakeError. */
 export interface SnowflakeErrorOptions {
-  /** Overrides the default of the code, e.g. a wrong password will not cure itself. */
+  /** Overrides the default of the code: a wrong password will not cure itself. */
   readonly retryable?: boolean | undefined;
   /** The numbers in the message, for programs. */
   readonly details?: Readonly<Record<string, unknown>> | undefined;

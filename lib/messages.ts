@@ -1,20 +1,19 @@
 /**
- * How values and texts of others are shown in messages: in one file, as all hide the same secrets.
- * Guarantee: no secret. A URL is shown by its scheme alone, also in the place of a number, and what
- * a server or a client says without the passwords it repeats. Nothing that throws when it is read
- * makes an error of its own, and no character steers a terminal, a page or a log.
+ * Formats values and texts of others for messages. All of it is in one file, as all hide the same
+ * secrets.
+ *
+ * Guarantee: no secret. A URL appears only by its scheme, even in the place of a number, and an
+ * answer of a server or a client appears without the passwords it repeats. A value that throws when
+ * it is read causes no further error, and no character steers a terminal, a page or a log.
  */
 import { knownStart, oddityOf } from './url-schemes.js';
 
-/** Enough for every form of an id. */
+/** Every form of an id fits. */
 const LENGTH_MAX = 40;
-/** Lists and objects inside of each other beyond this are not opened. */
+/** Lists and objects nested deeper than this are not opened. */
 const DEPTH_MAX = 5;
 
-/**
- * How a wrong value is shown in a message: the value itself and its type, never `[object
- * Object]`.
- */
+/** Formats a wrong value for a message: the value itself and its type, never `[object Object]`. */
 export function format(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (typeof value === 'string') return `${printableJson(withoutUrl(value))} (string)`;
@@ -27,22 +26,22 @@ export function format(value: unknown): string {
   return `${jsonOf(value)} (${kind})`;
 }
 
-/** JSON, with bigint as text; never an error of its own. */
+/** JSON, with bigint as text; it never throws. */
 function jsonOf(value: unknown): string {
   try {
-    return escapedText(JSON.stringify(value, shownPart) ?? 'a value');
+    return escapedText(JSON.stringify(value, withoutSecret) ?? 'a value');
   } catch {
     return 'a value';
   }
 }
 
-function shownPart(name: string, part: unknown): unknown {
+function withoutSecret(name: string, part: unknown): unknown {
   if (typeof part === 'bigint') return `${part}n`;
   if (typeof part !== 'string') return part;
   return SECRET_NAME.test(name) ? '***' : withoutUrl(part);
 }
 
-/** What an object calls its secrets. */
+/** Names of secrets in objects. */
 const SECRET_NAME = /pass|secret|token|pepper|credential|auth/i;
 
 /** A text may be a URL in the wrong place, with a password after its scheme. */
@@ -52,34 +51,34 @@ function withoutUrl(text: string): string {
 }
 
 /**
- * Like `format`, in the time of a short value: of a long text, a long list, a large or a deep
- * object only what is shown is looked at, and no toJSON is called.
+ * Like `format`, in the time of a short value: only the displayed part of a long text, a long list,
+ * or a large or deep object is read, and no toJSON is called.
  */
 export function formatShort(value: unknown): string {
   if (typeof value === 'string') return `${quoted(value)} (string)`;
   if (typeof value === 'bigint' && isHuge(value)) return 'a bigint of more than 128 bits';
   try {
     if (typeof value !== 'object' || value === null || value instanceof Date) return format(value);
-    return shownParts(value);
+    return formatParts(value);
   } catch {
     return `a value (${typeof value})`;
   }
 }
 
-/** The beginning of a text, as JSON, and how long it is where that is not all. */
+/** The beginning of a text, as JSON, and its length if it is longer. */
 export function quoted(text: string): string {
   const start = printableJson(withoutUrl(text.slice(0, LENGTH_MAX)));
   return text.length > LENGTH_MAX ? `${start}... (${text.length} characters)` : start;
 }
 
-function shownParts(value: object): string {
+function formatParts(value: object): string {
   const list = Array.isArray(value) ? value.length : undefined;
   const text = jsonStart(value, 0);
   if (text.length <= LENGTH_MAX) return `${text} (${list === undefined ? 'object' : 'array'})`;
   return `${text.slice(0, LENGTH_MAX)}... (${list === undefined ? 'object' : `array of ${list}`})`;
 }
 
-/** JSON of a value; of one that is longer than what is shown, no more than the beginning. */
+/** JSON of a value, or only its beginning if it is longer than the displayed part. */
 function jsonStart(value: unknown, depth: number): string {
   if (typeof value === 'string') return printableJson(withoutUrl(value.slice(0, LENGTH_MAX)));
   if (typeof value === 'bigint') return isHuge(value) ? '...' : `${value}n`;
@@ -100,7 +99,7 @@ function listStart(list: readonly unknown[], depth: number): string {
 
 function objectStart(value: object, depth: number): string {
   let text = '{';
-  // Not Object.keys: it would copy all names of a large object, of which a few are shown.
+  // Object.keys would copy all names of a large object, of which only a few appear.
   for (const key in value) {
     if (text.length > LENGTH_MAX) break;
     if (!Object.hasOwn(value, key)) continue;
@@ -117,9 +116,9 @@ function isHuge(value: bigint): boolean {
 }
 
 /**
- * How a URL that cannot be used is shown in a message: its scheme where that is a well-known one,
- * what is odd about it, and nothing else. Where the faulty part ends and a password begins, only
- * its author knows.
+ * Describes a URL that cannot be used: its scheme if that is well known, and what is odd about it.
+ * Nothing else appears, since only its author knows where the faulty part ends and a password
+ * begins.
  */
 export function formatUrl(text: string): string {
   const start = knownStart(text);
@@ -130,10 +129,10 @@ export function formatUrl(text: string): string {
 
 /** Servers repeat the arguments of a command they do not know: AUTH, and its password. */
 const REPEATED_ARGUMENTS = /,? with args beginning with:.*$/s;
-/** The login of a URL; where it ends, only its author knows, so up to the last @. */
+/** The login of a URL. Only its author knows where it ends, so it goes up to the last @. */
 const LOGIN = /:\/\/\S*@/g;
 
-/** A text that others wrote, such as an answer of a server, without the secrets it repeats. */
+/** Removes the secrets that a text of others, such as an answer of a server, may repeat. */
 export function withoutSecrets(text: string, secrets: readonly string[] = []): string {
   const plain = text.replace(REPEATED_ARGUMENTS, '').replace(LOGIN, '://***@');
   return secrets
@@ -160,7 +159,7 @@ export function plainCause(error: unknown, secrets: readonly string[] = []): Err
   });
 }
 
-/** What an error says, or whatever was thrown in its place. */
+/** The text of an error, or of any other value that was thrown. */
 export function errorText(error: unknown): string {
   return textOf(error instanceof Error ? error.message : error);
 }
@@ -174,27 +173,27 @@ function textOf(value: unknown): string {
   }
 }
 
-/** The longest name of a host has 253. */
+/** The longest host name has 253. */
 const NAME_LENGTH_MAX = 255;
-/** What is not drawn: C0, C1, bidi controls, zero-width, half a character, line separators. */
+/** Invisible characters: C0, C1, bidi controls, zero-width, half a character, line separators. */
 const NOT_DRAWN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** Each character that is not drawn becomes a question mark. */
+/** Replaces each invisible character by a question mark. */
 export function printable(text: string): string {
   return text.replace(NOT_DRAWN, '?');
 }
 
-/** JSON that says the same: such characters become escapes. */
+/** Writes equivalent JSON in which invisible characters are escapes. */
 export function printableJson(value: unknown): string {
   return escapedText(JSON.stringify(value));
 }
 
-/** The beginning of a name that is too long. */
+/** Cuts a name that is too long. */
 export function cutName(text: string, lengthMax = NAME_LENGTH_MAX): string {
   return text.length <= lengthMax ? text : `${text.slice(0, lengthMax - 1)}…`;
 }
 
-/** A name of somebody else, as it may stand beside our own words. */
+/** Makes a foreign name fit to stand beside our own words. */
 export const formatName = (text: unknown): string => printable(cutName(String(text)));
 
 const escapedText = (text: string): string => text.replace(NOT_DRAWN, escaped);

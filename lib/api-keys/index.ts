@@ -1,5 +1,5 @@
 /**
- * `nestjs-snowflake/api-keys`: API keys for ids, and a guard that lets in who has one.
+ * `nestjs-snowflake/api-keys`: API keys for ids, and a guard that checks them.
  *
  * It needs only Nest. OpenAPI is in `nestjs-snowflake/api-keys/swagger`.
  */

@@ -1,7 +1,8 @@
 /**
  * `nestjs-snowflake/api-keys/swagger`: API keys in an OpenAPI document.
  *
- * The scheme says where a key is sent, the decorator where one is needed. Nothing is guarded here.
+ * The scheme says where a key is sent, the decorator marks routes that need one. Nothing is guarded
+ * here.
  */
 import { applyDecorators } from '@nestjs/common';
 import {
@@ -16,9 +17,9 @@ export const API_KEY_SCHEME = 'apiKey';
 
 /** Options of the security scheme in an OpenAPI document. */
 export interface ApiKeySchemeOptions {
-  /** As in ApiKeyModule. Default `authorization`. */
+  /** The header of ApiKeyModule. Default `authorization`. */
   readonly header?: string | undefined;
-  /** As in ApiKeyModule; shown as the beginning of every key. */
+  /** The prefix of ApiKeyModule, shown as the beginning of every key. */
   readonly prefix?: string | undefined;
   readonly description?: string | undefined;
 }

@@ -1,8 +1,6 @@
 /**
- * What a command is: names and options as data, and one function.
- *
- * Parsing, help and suggestions all read this data, so they cannot disagree. This file imports no
- * command and no parser; both import it.
+ * A command is data, names and options, and one function. Parsing, help and suggestions all read
+ * this data, so they cannot disagree. This file imports no command.
  */
 import { parseArgs } from 'node:util';
 import { isDecimalId } from '../core/text/decimal.js';
@@ -15,7 +13,7 @@ interface OptionSpec {
   /** The name of the value in the help; absent for an option without a value. */
   readonly value?: string;
   readonly says: string;
-  /** May be given several times. */
+  /** The option may be given several times. */
   readonly multiple?: boolean;
 }
 
@@ -28,7 +26,7 @@ interface WordSpec {
   readonly max: number;
 }
 
-/** What was given on the command line, read and checked. */
+/** The command line, read and checked. */
 export interface Options {
   /** The arguments that are not options. */
   readonly words: readonly string[];
@@ -64,26 +62,25 @@ export function usageFault(message: string): SnowflakeError {
   return new SnowflakeError('CONFIG_INVALID', message);
 }
 
-/** Where to find help: a line of its own after the message. */
+/** Says where to find help, on a line of its own after the message. */
 export function helpHint(name: string): string {
   return `See: snowflake ${name} --help`;
 }
 
 /**
- * Every connection string with a password contains one of the first three, every API key and every
- * random secret as many characters in a row.
+ * Every connection string with a password contains one of the first three; every API key and every
+ * random secret contains as many characters in a row.
  */
 const MAY_BE_SECRET = /:\/\/|@|=|\w{32}/;
 
-/** An argument as a message shows it; what may be a URL with a password, or a key, is hidden. */
+/** Formats an argument for a message, and hides one that may be a URL with a password, or a key. */
 export function quoted(text = ''): string {
   return MAY_BE_SECRET.test(text) ? formatUrl(text) : JSON.stringify(text);
 }
 
 /*
- * Reads and checks the arguments of one command.
- *
- * For an unknown option the message suggests the closest one that exists.
+ * Reads and checks the arguments of one command. For an unknown option the message suggests the
+ * closest one that exists.
  */
 
 export const HELP_OPTION: OptionSpecs = { help: { says: 'show this text' } };
@@ -92,7 +89,6 @@ class ReadOptions implements Options {
   constructor(
     private readonly given: Readonly<Record<string, unknown>>,
     readonly words: readonly string[],
-    /** Of the command, for messages. */
     private readonly name: string,
   ) {}
 
@@ -130,12 +126,12 @@ export function readWhole(label: string, text: string): number {
 /** @throws SnowflakeError CONFIG_INVALID */
 export function readOptions(command: Command, args: readonly string[]): Options {
   const specs = { ...command.options, ...HELP_OPTION };
-  const { values, positionals } = parsed(specs, args);
+  const { values, positionals } = parse(specs, args);
   checkWords(command, positionals);
   return new ReadOptions(values, positionals, command.name);
 }
 
-/** A negative number, which parseArgs takes for an option; no option here starts with a digit. */
+/** parseArgs takes a negative number for an option, but no option here starts with a digit. */
 const NEGATIVE = /^-\d/;
 const SHIELD = '\0';
 
@@ -151,7 +147,7 @@ function bare(values: Readonly<Record<string, unknown>>): Record<string, unknown
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
-function parsed(specs: OptionSpecs, args: readonly string[]) {
+function parse(specs: OptionSpecs, args: readonly string[]) {
   const options = Object.entries(specs).map(([name, { value, multiple = false }]) => {
     const type: 'string' | 'boolean' = value === undefined ? 'boolean' : 'string';
     return [name, { type, multiple }] as const;
@@ -172,7 +168,7 @@ function parsed(specs: OptionSpecs, args: readonly string[]) {
 function argumentFault(message: string, names: readonly string[]) {
   const [, dashes, unknown] = /^Unknown option '(-{1,2})([^'=\s]*)/.exec(message) ?? [];
   if (unknown === undefined) return usageFault(message);
-  // Without the dashes, which all options share: they would make any two look alike.
+  // The dashes, which all options share, would make any two look alike.
   const meant = nearest(unknown, names);
   const known = names.map((name) => `--${name}`).join(', ');
   return usageFault(
@@ -192,12 +188,10 @@ function checkWords({ name, words }: Command, given: readonly string[]): void {
   }
 }
 
-/*
- * A count on the command line, in the grammar that every decimal text of this package has: no sign,
- * no leading zero, nothing around it.
+/**
+ * Reads a count in the grammar of decimal texts: no sign, no leading zero, nothing around it.
+ * Returns undefined for any other text, and for a number that is not exact.
  */
-
-/** Undefined for any other text, and for what a number does not hold exactly. */
 export function wholeOf(text: string): number | undefined {
   const value = Number(text);
   return isDecimalId(text) && Number.isSafeInteger(value) ? value : undefined;

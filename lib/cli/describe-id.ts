@@ -1,7 +1,6 @@
 /**
- * The parts of an id, as text for people and as JSON for programs.
- *
- * In JSON an id is text, because a JavaScript number loses its last digits.
+ * The parts of an id, as text for people and as JSON for programs. In JSON an id is text, because a
+ * JavaScript number loses its last digits.
  */
 import type { BitLayout } from '../core/index.js';
 import type { PlausibleLayout } from '../core/layout/compatibility.js';
@@ -57,7 +56,7 @@ export function bitDiagram(layout: BitLayout, values?: Readonly<Record<string, n
     const value = values?.[name];
     const lines = [`${bits} ${name}`];
     if (value !== undefined) lines.push(value.toString(2).padStart(bits, '0'), String(value));
-    return drawn(lines, shift + bits - 1, shift);
+    return cellOf(lines, shift + bits - 1, shift);
   });
   const { totalBits } = layout;
   if (totalBits < 64) cells.unshift(unusedCell(64 - totalBits, values !== undefined));
@@ -80,10 +79,10 @@ export function bitDiagram(layout: BitLayout, values?: Readonly<Record<string, n
 /** The sign bit, which is always 0, and the bits above the fields of a shorter layout. */
 function unusedCell(bits: number, hasValues: boolean): Cell {
   const name = bits === 1 ? '' : `${bits} unused`;
-  return drawn(hasValues ? [name, '0'.repeat(bits)] : [name], 63, 64 - bits);
+  return cellOf(hasValues ? [name, '0'.repeat(bits)] : [name], 63, 64 - bits);
 }
 
-function drawn(lines: readonly string[], high: number, low: number): Cell {
+function cellOf(lines: readonly string[], high: number, low: number): Cell {
   const ends = high === low ? [String(high)] : [String(high), String(low)];
   const width = Math.max(ends.join(' ').length, ...lines.map(({ length }) => length));
   const [first = '', last = ''] = ends;
@@ -94,11 +93,10 @@ const textOf = ({ positions, lines }: Cell, at: number): string =>
   (lines[at] ?? '').padEnd(positions.length);
 
 /*
- * Which presets an id can be of, in the words of `snowflake decode`: lines under the parts of an
- * id that was read with the default, and a record of `--json`.
+ * The presets an id can be of: lines that `snowflake decode` puts under the parts of an id read
+ * with the default layout, and a record of `--json`.
  */
 
-/** As `--json` has it. */
 export function plausibleRecord({ presets, timestampMs, ...rest }: PlausibleLayout) {
   return { presets, time: utcText(timestampMs), ...rest };
 }

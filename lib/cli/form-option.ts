@@ -1,8 +1,6 @@
 /**
- * The options --form and --public: how ids are written in arguments and output.
- *
- * The key of public ids comes from the environment: an argument would be seen by every user of the
- * machine.
+ * The options --form and --public decide how ids are written in arguments and output. The key of
+ * public ids comes from the environment, since every user of the machine would see an argument.
  */
 import { ApiKeys } from '../api-keys/key/api-keys.js';
 import { publicIds, textForms, type TextForm } from '../core/index.js';
@@ -46,10 +44,10 @@ function publicForm(prefix: string, env: Call['env']): TextForm {
 }
 
 /*
- * From --prefix and --secret-name to `ApiKeys`.
+ * The options --prefix and --secret-name lead to `ApiKeys`.
  *
- * Guarantee: secrets come from the environment alone. An argument would be seen by every user of
- * the machine, and kept by the shell.
+ * Guarantee: secrets come only from the environment. Every user of the machine would see an
+ * argument, and the shell would keep it.
  */
 
 const PEPPER_VARIABLE = 'SNOWFLAKE_API_KEY_PEPPER';
@@ -69,7 +67,7 @@ export const PEPPER_SAYS =
 
 export interface NamedKeys {
   readonly keys: ApiKeys;
-  /** The letter of derived keys, if they are meant. */
+  /** The letter of derived keys, if they are wanted. */
   readonly secretName: string | undefined;
   readonly hasPepper: boolean;
 }
@@ -78,7 +76,7 @@ export interface NamedKeys {
 export function keysFrom({ options, env }: Call): NamedKeys {
   const prefix = options.required('prefix');
   const secretName = options.text('secret-name');
-  // Variables that are not set come as empty ones out of compose files.
+  // Compose files pass unset variables as empty ones.
   const pepper = env[PEPPER_VARIABLE] || undefined;
   const secret = env[SECRET_VARIABLE] || undefined;
   if (secretName !== undefined && secret === undefined) {

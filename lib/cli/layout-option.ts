@@ -26,7 +26,7 @@ export const LAYOUT_OPTIONS: OptionSpecs = {
   layout: { value: 'preset', says: `${PRESETS}; default snowflake` },
 };
 
-/** True when the command line says which layout. */
+/** True when the command line names a layout. */
 export function namesLayout(options: Options): boolean {
   return options.text('layout') !== undefined || options.text('fields') !== undefined;
 }
@@ -91,21 +91,20 @@ export function readFields(text: string): FieldSpec[] {
 }
 
 /*
- * Whether ids of a layout can follow those that exist, in words and as JSON for programs.
- *
- * The judgement itself is moveAfter of core; here it is told what follows from it.
+ * Tells whether ids of a layout can follow those that exist, in words and as JSON for programs. The
+ * judgement is moveAfter() of core; here are its consequences.
  */
 
 interface AfterFacts {
   readonly after: string;
   readonly isSafe: boolean;
-  /** null for never. */
+  /** null stands for never. */
   readonly safeFrom: string | null;
   readonly epochMax: string | null;
 }
 
 const WIDTH = 90;
-/** More digits than any integer column has. */
+/** No integer column has more digits. */
 const MAX_ID = /^(0|[1-9]\d{0,29})$/;
 
 /** @throws SnowflakeError CONFIG_INVALID */
@@ -125,7 +124,7 @@ export function afterFacts(layout: BitLayout, maxId: bigint, nowMs: number): Aft
   };
 }
 
-/** One more row under the facts of the layout, where it was asked for. */
+/** Adds a row to the facts of the layout, if --after was given. */
 export function afterRow(facts: AfterFacts | undefined): (readonly [string, string])[] {
   if (facts === undefined) return [];
   const { isSafe, safeFrom } = facts;
@@ -162,10 +161,9 @@ function sentencesOf(facts: AfterFacts): string[] {
 
 /*
  * The limits of a layout in numbers: how long it lasts, how many workers and how many ids it has.
- * They follow from the layout alone.
  */
 
-/** With more bits a JavaScript number is not exact. */
+/** A JavaScript number with more bits is not exact. */
 const NUMBER_BITS = 53;
 
 interface LayoutFacts {

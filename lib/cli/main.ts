@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The program behind `snowflake` and `nestjs-snowflake`, the second of which npx finds by the name
- * of the package: passes the process to run() and exits with its result.
+ * The program behind `snowflake` and `nestjs-snowflake`; npx finds the second by the name of the
+ * package. It passes the process to run() and exits with its result.
  *
  * Guarantee: Ctrl-C ends it at once; every operation on a store is one step and never half done.
  */

@@ -1,5 +1,5 @@
 /**
- * From a command line to an exit code: finds the command, runs it and reports what went wrong.
+ * From a command line to an exit code: finds the command, runs it and reports failures.
  *
  * Guarantee: it never rejects and resolves after all output is written. If the reader of the output
  * is gone, it stops without a message.
@@ -21,7 +21,7 @@ export async function run(world: Environment): Promise<ExitCode> {
   try {
     return await dispatch(world, terminal);
   } catch (error) {
-    // As with `| head`: the reader has what it needs.
+    // The reader, such as `head`, has what it needs.
     if (isBrokenPipe(error)) return 0;
     return report(error, terminal);
   }
@@ -30,11 +30,11 @@ export async function run(world: Environment): Promise<ExitCode> {
 async function dispatch(world: Environment, terminal: Terminal): Promise<ExitCode> {
   const { args } = world;
   const [first = ''] = args;
-  if (VERSION_WORDS.includes(first)) return shownLines(terminal, [versionOf(world.program)]);
-  if (asksForHelp(args)) return shownLines(terminal, helpAbout(withoutHelpWords(args)));
+  if (VERSION_WORDS.includes(first)) return printLines(terminal, [versionOf(world.program)]);
+  if (asksForHelp(args)) return printLines(terminal, helpAbout(withoutHelpWords(args)));
   const members = familyOf(first);
   if (args.length === 0 || (args.length === 1 && members.length > 0 && !isCommand(first))) {
-    // Without a command the help is shown, but not as a result.
+    // Without a command the help appears, but not as a result.
     await terminal.say(helpAbout(args).join('\n'));
     return 2;
   }
@@ -43,7 +43,7 @@ async function dispatch(world: Environment, terminal: Terminal): Promise<ExitCod
   return found.command.run({ options, terminal, env: world.env });
 }
 
-/** At any place among the options, since the others may be wrong. */
+/** The help option counts at any place, since the other options may be wrong. */
 function asksForHelp(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   const options = end < 0 ? args : args.slice(0, end);
@@ -66,22 +66,22 @@ function helpAbout(args: readonly string[]): string[] {
   return isFamily ? helpOfFamily(first, members) : helpOf(commandOf(args).command);
 }
 
-async function shownLines(terminal: Terminal, lines: readonly string[]): Promise<ExitCode> {
+async function printLines(terminal: Terminal, lines: readonly string[]): Promise<ExitCode> {
   await terminal.print(...lines);
   return 0;
 }
 
-/** The subcommands of a command; none for most. */
+/** The subcommands of a command; most have none. */
 function familyOf(first: string): readonly Command[] {
   return COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
 }
 
-/** True where a command has no subcommand, or need not have one. */
+/** True if a command can run without a subcommand. */
 function isCommand(first: string): boolean {
   return COMMANDS.some(({ name }) => name === first);
 }
 
-/** The command that is named, with or without a subcommand. */
+/** Finds the command, with or without a subcommand. */
 function commandOf(args: readonly string[]): { command: Command; args: readonly string[] } {
   const [first = '', second = ''] = args;
   for (const [name, used] of [
@@ -111,7 +111,7 @@ function unknownCommand(first: string, second: string): SnowflakeError {
   if (second.startsWith('-')) {
     return usageFault(`\`${first}\` needs a subcommand: ${members.join(', ')}.`);
   }
-  // By the subcommands alone: the command, which they share, would make any two look alike.
+  // The command, which all subcommands share, would make any two look alike.
   const advice = suggestion(second, seconds(members));
   return usageFault(`There is no command ${quoted(`${first} ${second}`)}. ${advice}`);
 }
@@ -134,19 +134,14 @@ async function report(error: unknown, terminal: Terminal): Promise<ExitCode> {
   return error.code === 'CONFIG_INVALID' ? 2 : 1;
 }
 
-/** What the system refuses the operator can fix; anything else is a bug, so its stack is shown. */
+/** The operator can fix an error of the system. Anything else is a bug, so its stack appears. */
 function unforeseen(error: unknown): string {
   if (!(error instanceof Error)) return `unexpected error: ${format(error)}`;
   const isOfSystem = /^E[A-Z0-9]+$/.test((error as { code?: string }).code ?? '');
   return isOfSystem ? error.message : `unexpected error. ${error.stack}`;
 }
 
-/*
- * The version of this package, read from its package.json; `unknown` if the program was moved out
- * of the package.
- */
-
-/** From dist/esm/cli/main.js to the package. */
+/** The path from dist/esm/cli/main.js to the package has this many folders. */
 const FOLDERS_UP = 4;
 
 function versionOf(program: string | undefined): string {

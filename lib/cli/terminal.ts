@@ -31,55 +31,56 @@ export class Terminal {
   /** Writes lines of the result. */
   async print(...lines: readonly (string | Painted)[]): Promise<void> {
     const { stdout } = this.world;
-    const texts = lines.map((line) => this.drawn(line, stdout));
-    if (texts.length > 0) await written(stdout, `${texts.join('\n')}\n`);
+    const texts = lines.map((line) => this.format(line, stdout));
+    if (texts.length > 0) await write(stdout, `${texts.join('\n')}\n`);
   }
 
-  /** Writes a statement as a client program of the database takes it, line by line. */
+  /** Writes a statement line by line, as a client program of the database takes it. */
   async printSql(statement: string): Promise<void> {
     await this.print(...`${statement};`.split('\n'));
   }
 
-  /** Writes one line for each value. */
   async printJson(...values: readonly unknown[]): Promise<void> {
     await this.print(...values.map(printableJson));
   }
 
-  /** Writes what is not part of the result, in one line or more; a closed stream is no error. */
+  /**
+   * Writes a text that is not part of the result, in one line or more; a closed stream is no error.
+   */
   async say(text: string | Painted): Promise<void> {
     const { stderr } = this.world;
-    // A reader that is gone still has the exit code.
-    await written(stderr, `${this.drawn(text, stderr, '\n')}\n`).catch(() => undefined);
+    // A reader that is gone still gets the exit code.
+    await write(stderr, `${this.format(text, stderr, '\n')}\n`).catch(() => undefined);
   }
 
   /** Writes a question without a line end, so that the answer is typed after it. */
   async ask(question: string): Promise<void> {
     // A reader that is gone gives no answer, which means no.
-    await written(this.world.stderr, printable(question)).catch(() => undefined);
+    await write(this.world.stderr, printable(question)).catch(() => undefined);
   }
 
-  private drawn(line: string | Painted, stream: Output, lineEnd?: string): string {
+  private format(line: string | Painted, stream: Output, lineEnd?: string): string {
     const harmless = (text: string) =>
       lineEnd === undefined ? printable(text) : text.split(lineEnd).map(printable).join(lineEnd);
     if (typeof line === 'string') return harmless(line);
     const { colour, text, rest = '' } = line;
-    return painted(stream, this.world.env, colour, printable(text)) + harmless(rest);
+    return paint(stream, this.world.env, colour, printable(text)) + harmless(rest);
   }
 }
 
-/** True when the reader of our output is gone, as with `| head`. */
+/** True when the reader of our output is gone, such as `head`. */
 export function isBrokenPipe(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return code === 'EPIPE' || code === 'EOF' || code === 'ERR_STREAM_DESTROYED';
 }
 
-function written(stream: Output, text: string): Promise<void> {
+function write(stream: Output, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => (error ? reject(error) : resolve()));
   });
 }
 
-function painted(stream: Output, env: Environment['env'], colour: Colour, text: string): string {
+function paint(stream: Output, env: Environment['env'], colour: Colour, text: string): string {
   const isWanted = stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
   return isWanted ? `\u001b[${COLOURS[colour]}m${text}\u001b[0m` : text;
 }
@@ -92,7 +93,6 @@ function painted(stream: Output, env: Environment['env'], colour: Colour, text: 
 /** 0 success, 1 something is wrong or has failed, 2 the command line is wrong. */
 export type ExitCode = 0 | 1 | 2;
 
-/** A writable stream of Node. */
 interface Output {
   write(text: string, done: (error?: Error | null) => void): unknown;
   on(event: 'error', listener: (error: Error) => void): unknown;
@@ -105,13 +105,13 @@ export interface Input extends AsyncIterable<string | Uint8Array> {
 }
 
 export interface Environment {
-  /** Without the program's own name. */
+  /** The arguments without the program's own name. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: Input;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** The file that was started, from which the package is found. */
+  /** The file that was started; it leads to the package. */
   readonly program?: string;
 }
 
@@ -121,10 +121,10 @@ export interface Environment {
  * Guarantee: memory holds one chunk and the start of one line, however long the input is.
  */
 
-/** Longer than any text of an id, so the start of a line is enough to refuse it. */
+/** No text of an id is longer, so the start of a line is enough to refuse it. */
 const LINE_LENGTH_MAX = 1000;
 
-/** The lines of each chunk as it arrives, so that they are answered at once. */
+/** Yields the lines of each chunk as it arrives, so that they are answered at once. */
 export async function* lineChunks(
   input: AsyncIterable<string | Uint8Array>,
 ): AsyncGenerator<readonly string[]> {

@@ -1,7 +1,7 @@
 /**
  * Times as operators write and read them.
  *
- * Guarantee: a time without its zone is refused, and every time that is shown has its zone.
+ * Guarantee: a time without its zone is refused, and every time in the output has its zone.
  */
 import { systemClock } from '../core/clock.js';
 import { quoted, usageFault, wholeOf } from './command.js';
@@ -15,7 +15,7 @@ interface WrittenTime {
 
 const ISO =
   /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}:\d{2})(:\d{2})?(\.\d{1,3})?(Z|[+-]\d{2}:\d{2}))?$/;
-/** More digits are no Unix milliseconds. */
+/** Unix milliseconds have fewer digits. */
 const MS_END = 1e15;
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -51,13 +51,13 @@ function isDayOfMonth([, year, month, day]: readonly (string | undefined)[]): bo
   return date.getUTCDate() === Number(day);
 }
 
-/** ISO 8601; a time too far away for Date is shown in milliseconds. */
+/** ISO 8601; a time too far away for Date appears in milliseconds. */
 export function utcText(ms: number): string {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? `${ms} ms` : date.toISOString();
 }
 
-/** The same in the zone of this host: 2026-11-21 17:11:20.123 +08:00. */
+/** The same time in the zone of this host: 2026-11-21 17:11:20.123 +08:00. */
 export function localText(ms: number): string {
   const offsetMin = -new Date(ms).getTimezoneOffset();
   const side = offsetMin < 0 ? '-' : '+';
@@ -80,7 +80,7 @@ export function spanText(ms: number): string {
 }
 
 /*
- * Asks before something is changed that others use.
+ * Asks before a change that others would feel.
  *
  * Guarantee: only the word yes is a yes. Without a terminal the command is refused and does not
  * wait.

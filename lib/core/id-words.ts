@@ -1,17 +1,17 @@
 /**
  * A 64-bit id seen as two 32-bit words, without arithmetic on BigInt.
  *
- * Guarantee: writing both words and reading `id` allocates one BigInt and nothing else. This is
- * what makes an id cost a few nanoseconds beside its clock read (docs/internals/architecture.md).
+ * Guarantee: writing both words and reading `id` allocates one BigInt and nothing else, so an id
+ * costs a few nanoseconds beside its clock read (docs/internals/architecture.md).
  */
-/** Which of the two words holds the low bits: typed arrays use the byte order of the host. */
+/** Typed arrays use the byte order of the host, so the position of the low bits depends on it. */
 export const LOW_WORD = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? 0 : 1;
 export const HIGH_WORD = 1 - LOW_WORD;
 
 export const ID_MAX = 2n ** 63n - 1n;
 
 export class IdWords {
-  /** Index it with LOW_WORD and HIGH_WORD. */
+  /** Index this with LOW_WORD and HIGH_WORD. */
   readonly words = new Uint32Array(2);
   private readonly ids = new BigUint64Array(this.words.buffer);
 

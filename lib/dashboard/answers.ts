@@ -1,7 +1,7 @@
 /**
  * The JSON that the page gets. The page knows these shapes and nothing else of the library.
  *
- * Guarantee: ids are text, spans of time are milliseconds, and what is unknown is left out.
+ * Guarantee: ids are text, spans of time are milliseconds, and unknown values are left out.
  */
 import type { FieldRole } from '../core/layout/layout-fields.js';
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
@@ -9,12 +9,12 @@ import type { GeneratorState, GeneratorStatus } from '../generator.js';
 import type { HealthReport } from '../health/health-report.js';
 import type { LeaseState } from '../lease/held-lease.js';
 
-/** So many are listed, and have a cell of the map each. Who would look at more? */
+/** The page lists this many workers, and each has a cell on the map. More would help no one. */
 export const WORKERS_SHOWN_MAX = 4096;
 
 /** The process that answered; behind a load balancer it can be a different one each time. */
 export interface StateAnswer {
-  /** Random, since a process that is restarted may have the same host and pid. */
+  /** A random text, since a restarted process may have the same host and pid. */
   readonly instance: string;
   readonly host: string;
   readonly pid: number;
@@ -25,14 +25,14 @@ export interface StateAnswer {
 export interface GeneratorView {
   /** Absent for the generator without a name. */
   readonly name?: string | undefined;
-  /** Where the worker id comes from, or the ids. */
+  /** The source of the worker id, or of the ids. */
   readonly support: string;
   /** The name of the application in the registry. */
   readonly application: string;
   readonly health: HealthReport['status'];
-  /** Why the health is not up. */
+  /** The reason why the health is not up. */
   readonly reason?: string | undefined;
-  /** Absent where ids are plain numbers, which cannot be taken apart. */
+  /** Absent if ids are plain numbers, which cannot be taken apart. */
   readonly layout?: LayoutView | undefined;
   /** These two are absent without a worker id. */
   readonly workerIds?: WorkerIdRange | undefined;
@@ -42,21 +42,21 @@ export interface GeneratorView {
   readonly counts: CountsView;
 }
 
-/** One with a worker id: it has its own place in the list of workers. */
+/** A generator with a worker id has its own place in the list of workers. */
 export interface LeasedGeneratorView extends GeneratorView {
   readonly layout: LayoutView;
   readonly workerIds: WorkerIdRange;
   readonly lease: LeaseView;
 }
 
-/** What a generator without a worker id has in hand. */
+/** The buffer of a generator without a worker id. */
 export interface HandView {
   readonly kind: GeneratorStatus['kind'];
   readonly state: GeneratorState;
   readonly buffered: number;
   /**
-   * Of segments how long they last, absent while no rate is known; of ids `counted` in a store how
-   * long until the newest are too old.
+   * For segments the time they last, absent while no rate is known; for ids of kind `store` the
+   * time until the newest are too old.
    */
   readonly bufferedMs?: number | undefined;
   readonly step: number | undefined;
@@ -69,7 +69,7 @@ export interface LeaseView {
   /** Absent without a lease, and for one without end. */
   readonly remainingMs?: number | undefined;
   readonly incarnation?: string | undefined;
-  /** At least how many ids are left without the store; present while the lease is stretched. */
+  /** The least number of ids left without the store; present while the lease is stretched. */
   readonly idsLeft?: number | undefined;
   /** Absent in a thread that shares another thread's lease. */
   readonly renewals?: RenewalsView | undefined;
@@ -77,9 +77,9 @@ export interface LeaseView {
 
 export interface RenewalsView {
   readonly countByAnswer: Readonly<Record<string, number>>;
-  /** The median of the last ones that were answered. */
+  /** The median of the last calls that were answered. */
   readonly usualMs?: number | undefined;
-  /** Since the store last extended the lease, or gave more ids. */
+  /** The time since the store last extended the lease, or gave more ids. */
   readonly lastAgoMs?: number | undefined;
 }
 
@@ -88,7 +88,7 @@ export interface CountsView {
   readonly readAtMs: number;
   readonly issued: number;
   readonly waits: number;
-  /** These three are absent where no clock is read for ids. */
+  /** These three are absent if no clock is read for ids. */
   readonly rollbacks?: number | undefined;
   readonly aheadMs?: number | undefined;
   readonly clockSkewMs?: number | undefined;
@@ -113,17 +113,17 @@ export interface FieldView {
   readonly shift: number;
 }
 
-/** Who holds what, or why that is not known. */
+/** The holders of worker ids, or the reason why they are not known. */
 export interface WorkersAnswer {
   readonly workers: readonly WorkerView[];
-  /** Present where the list is missing or cannot be complete. */
+  /** Present if the list is missing or cannot be complete. */
   readonly problem?: string | undefined;
 }
 
 /**
- * `held`: leased. `ended`: the lease ran out within the last hour and was not given back, as after
- * a crash; the worker id is free. `resting`: given back, and free when the last range is over.
- * `fixed`: a number from the configuration.
+ * `held`: leased. `ended`: the lease ran out within the last hour and was not given back, for
+ * example after a crash; the worker id is free. `resting`: given back, and free when the last range
+ * is over. `fixed`: a number from the configuration.
  */
 export type WorkerState = 'held' | 'ended' | 'resting' | 'fixed';
 
@@ -131,7 +131,7 @@ export interface WorkerView {
   readonly workerId: number;
   readonly state: WorkerState;
   readonly holder?: HolderView | undefined;
-  /** Until the ceiling, negative after it; absent where there is none. */
+  /** The time until the ceiling, negative after it; absent without one. */
   readonly remainingMs?: number | undefined;
 }
 
@@ -139,22 +139,22 @@ export interface HolderView {
   readonly host: string;
   readonly pid: number;
   readonly application: string;
-  /** Since it leased the worker id; absent where it did not. */
+  /** The time since it leased the worker id; absent without a lease. */
   readonly heldForMs?: number | undefined;
 }
 
-/** Who holds which lock, or why that is not known. */
+/** The holders of locks, or the reason why they are not known. */
 export interface LocksAnswer {
-  /** Where they are kept. */
+  /** The store of the locks. */
   readonly location?: string | undefined;
-  /** Of the process that answered; absent where the application has no locks. */
+  /** The locks of the process that answered; absent if the application has no locks. */
   readonly own?: OwnLocksView | undefined;
   readonly locks: readonly LockView[];
-  /** Present where the list is missing or not complete. */
+  /** Present if the list is missing or not complete. */
   readonly problem?: string | undefined;
 }
 
-/** The first two are now, the others since the process was started. */
+/** The first two describe the present, the others count since the process was started. */
 interface OwnLocksView {
   readonly held: number;
   readonly waiting: number;
@@ -164,23 +164,23 @@ interface OwnLocksView {
   readonly lost: number;
 }
 
-/** `kept`: its holder was done sooner than it is to be held at least. */
+/** `kept`: its holder was done before the least time to hold it. */
 export interface LockView {
   readonly lock: string;
   readonly state: 'held' | 'kept';
-  /** By the process that answered. */
+  /** True if the process that answered holds it. */
   readonly isOwn: boolean;
   /** Host, process and application of the holder. */
   readonly by: string;
   /** Decimal text. */
   readonly token: string;
-  /** When it was acquired, Unix ms, by the clock of the store. */
+  /** The time when it was acquired, Unix ms, by the clock of the store. */
   readonly sinceMs: number;
-  /** Unless it is extended. */
+  /** The time left unless it is extended. */
   readonly leftMs: number;
 }
 
-/** An id taken apart, or why the text is not an id. */
+/** An id taken apart, or the reason why the text is not an id. */
 export type IdAnswer = IdView | { readonly problem: string };
 
 export interface IdView {
@@ -189,7 +189,7 @@ export interface IdView {
   readonly timestampMs: number;
   readonly workerId: number;
   readonly sequence: number;
-  /** By field. */
+  /** The values by field. */
   readonly values: Readonly<Record<string, number>>;
   /** The same id in every text form. */
   readonly texts: Readonly<Record<string, string>>;

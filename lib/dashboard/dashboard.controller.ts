@@ -23,7 +23,7 @@ import { ShownGenerators, type ShownGenerator } from './worker-list.js';
 
 /** The answer about a generator that the application does not have. */
 const UNKNOWN_GENERATOR = { problem: 'The application has no such generator.' };
-/** There is nothing in a number of a counter. */
+/** A number of a counter has no parts. */
 const PLAIN_NUMBERS = { problem: 'Ids of this generator are plain numbers without a layout.' };
 
 @Injectable()
@@ -84,7 +84,7 @@ export abstract class DashboardController {
     for (const [name, value] of Object.entries(headers)) {
       httpAdapter.setHeader(response, name, value);
     }
-    // As text, so that no replacer or serializer of the application changes it.
+    // As text, no replacer or serializer of the application changes it.
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     httpAdapter.reply(response, text, 200);
   }
@@ -127,13 +127,11 @@ const ANSWER_HEADERS = {
   'X-Robots-Tag': 'noindex',
 };
 
-/** For the answers that the page asks for. */
 const JSON_HEADERS = {
   ...ANSWER_HEADERS,
   'Content-Type': 'application/json; charset=utf-8',
 };
 
-/** For the page itself. */
 const PAGE_HEADERS = {
   ...ANSWER_HEADERS,
   'Content-Security-Policy': SECURITY_POLICY.join('; '),
@@ -146,8 +144,8 @@ const PAGE_HEADERS = {
  * Keeps pages of other origins from reading the answers.
  *
  * Guarantee: whatever CORS allows for the application's own routes, no browser lets another site
- * read these, over plain HTTP either. Requests without browser headers are left to the
- * application's guards.
+ * read these, even over plain HTTP. Requests without browser headers are left to the application's
+ * guards.
  */
 
 type HeaderName = 'sec-fetch-site' | 'sec-fetch-mode' | 'origin' | 'host' | ':authority';
@@ -158,7 +156,7 @@ export const sameOriginGuard: CanActivate = {
     const { headers } = context.switchToHttp().getRequest<{ headers: Headers }>();
     const { 'sec-fetch-site': site = 'none', 'sec-fetch-mode': mode } = headers;
     // No script can set these two. A link from another site opens the page, but does not let that
-    // site read it. They are also right where a proxy rewrites Host.
+    // site read it. They are also right behind a proxy that rewrites Host.
     if (site === 'same-origin' || mode === 'navigate') return true;
     return site === 'none' && isOfHost(headers);
   },
@@ -166,7 +164,7 @@ export const sameOriginGuard: CanActivate = {
 
 /**
  * Over plain HTTP a browser sends no Sec-Fetch-Site, and with a GET it sends Origin only to other
- * origins. X-Forwarded-Host is not used: where CORS is open, scripts can set it.
+ * origins. X-Forwarded-Host is not used: if CORS is open, scripts can set it.
  */
 function isOfHost({ origin, host, ':authority': authority }: Headers): boolean {
   if (origin === undefined) return true;
@@ -174,6 +172,6 @@ function isOfHost({ origin, host, ':authority': authority }: Headers): boolean {
   if (!URL.canParse(origin) || named === undefined) return false;
   const { protocol, host: originHost } = new URL(origin);
   const own = `${protocol}//${named}`;
-  // Parsed as a URL, so that case, default ports and IPv6 are written in one way.
+  // Parsing as a URL writes case, default ports and IPv6 in one way.
   return originHost !== '' && URL.canParse(own) && new URL(own).host === originHost;
 }

@@ -1,5 +1,5 @@
 /**
- * A generator as the page shows it.
+ * Turns a generator into its part of the page.
  *
  * Guarantee: it reads what this process knows and asks no store, so it answers whatever the store
  * does.
@@ -29,7 +29,7 @@ import type {
 } from './answers.js';
 import type { ShownGenerator } from './worker-list.js';
 
-/** Three minutes by default. */
+/** By default these renewals span three minutes. */
 const USUAL_OF = 18;
 
 export function generatorView({ name, ids, support, application }: ShownGenerator): GeneratorView {
@@ -68,7 +68,7 @@ function leaseView({ readAt, ...status }: WorkerStatus): LeaseView {
   return { state, workerId, remainingMs, incarnation, idsLeft, renewals: renewed };
 }
 
-/** Timeouts do not count, since they had no answer; neither do renewals of long ago. */
+/** Timeouts do not count, since they had no answer; neither do old renewals. */
 function usualMs(recent: RenewalStatus['recent']): number | undefined {
   const took = recent.filter(({ answer }) => answer !== 'error').map(({ tookMs }) => tookMs);
   const last = took.slice(-USUAL_OF).toSorted((a, b) => a - b);
@@ -100,8 +100,8 @@ function layoutView(layout: BitLayout): LayoutView {
 }
 
 /*
- * Takes an id apart for the page. What is an id, and the message if it is not, is decided by core.
- * Nothing is guessed here.
+ * Takes an id apart for the page. Core decides whether a text is an id, and writes the message if
+ * it is not.
  */
 
 const FORMS: Readonly<Record<string, TextForm>> = textForms;

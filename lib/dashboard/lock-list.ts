@@ -1,5 +1,5 @@
 /**
- * Asks the stores of locks who holds which, beside what this process knows of its own locks.
+ * Asks the stores of locks for all holders, and adds what this process knows of its own locks.
  *
  * Guarantee: at most one request per second and one at a time, however many pages are open. If a
  * store fails or is silent, the answer says so after at most 3 s.
@@ -17,7 +17,7 @@ import type { LocksAnswer, LockView } from './answers.js';
 
 const ASKED_EVERY_MS = 1000;
 const WAITED_MS_MAX = 3000;
-/** Who would look at more? */
+/** More locks on the page would help no one. */
 const SHOWN_MAX = 500;
 const SILENT = `The store of the locks did not answer within ${WAITED_MS_MAX / 1000} s.`;
 const TOO_MANY = `Only ${SHOWN_MAX} locks are shown. The command \`snowflake locks\` lists more.`;
@@ -81,7 +81,7 @@ export class ShownLocks {
 
   constructor(private readonly discovery: DiscoveryService) {}
 
-  /** Undefined where the application has none. */
+  /** Undefined if the application has none. */
   get list(): LockList | undefined {
     this.found ??= { list: this.find() };
     return this.found.list;

@@ -1,5 +1,5 @@
 /**
- * The page for operators: who holds which worker id, the state of the lease, the parts of an id.
+ * The page for operators: the holders of worker ids, the state of the lease, the parts of an id.
  *
  * Guarantee: it is served only if this module is imported, and only with guards.
  */
@@ -26,7 +26,7 @@ import { ShownLocks } from './lock-list.js';
 import { ShownGenerators } from './worker-list.js';
 
 /*
- * The options of the dashboard, checked; all faults are reported at once.
+ * The options, checked; all faults are reported at once.
  *
  * Guarantee: without a guard there is no page. Leaving out the guards is a fault, not a default.
  */
@@ -37,11 +37,11 @@ export type DashboardGuard = Type<CanActivate> | CanActivate;
 /** Options of SnowflakeDashboardModule. */
 export interface SnowflakeDashboardOptions {
   /**
-   * Who may see the page: every request must pass all of these. `'global'` leaves that to the
+   * The guards of the page: every request must pass all of them. `'global'` leaves that to the
    * application's guards for all routes, of which there must be at least one.
    */
   readonly guards: readonly DashboardGuard[] | 'global';
-  /** Where the page is served, after the application's global prefix. Default `'snowflake'`. */
+  /** The path of the page, after the application's global prefix. Default `'snowflake'`. */
   readonly path?: string | undefined;
   /** Modules that export what the guards inject. Global modules need not be listed. */
   readonly imports?: ModuleMetadata['imports'] | undefined;
@@ -107,7 +107,7 @@ function invalidDashboard(faults: readonly string[]): SnowflakeError {
   );
 }
 
-/** Read by @nestjs/swagger: the page is not part of the application's API. */
+/** @nestjs/swagger reads this: the page is not part of the application's API. */
 const NOT_IN_OPEN_API = 'swagger/apiExcludeController';
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Asks the support who holds which worker id.
+ * Asks the support for all worker ids and their holders.
  *
  * Guarantee: at most one request per second and one at a time, however many pages are open. If the
  * store fails or is silent, the answer says so after at most 3 s.
@@ -68,7 +68,7 @@ export class WorkerList {
     const fixed = records.filter(({ ceilingMs }) => ceilingMs === Infinity);
     if (fixed.length > 0) return { workers: fixed.map(this.fixedView), problem: FIXED };
     const running = records.find(({ freeInMs }) => freeInMs > 0);
-    // Ages are by the store's clock, which a ceiling in the future tells.
+    // Ages are by the store's clock, which a ceiling in the future reveals.
     const nowMs = running === undefined ? hostNowMs : running.ceilingMs - running.freeInMs;
     const workers = records
       .slice(0, WORKERS_SHOWN_MAX)
@@ -97,7 +97,7 @@ function workerView(record: WorkerRecord, nowMs: number): WorkerView | undefined
   return { workerId, state: freeInMs > 0 ? 'held' : 'ended', holder, remainingMs };
 }
 
-/** The names were written by other processes, so they are made printable. */
+/** Other processes wrote the names, so they are made printable. */
 function holderView(
   { host, pid, application, sinceMs }: NonNullable<WorkerRecord['holder']>,
   nowMs: number,
@@ -109,7 +109,7 @@ function holderView(
 /*
  * Finds the generators of the application and keeps the list of workers of each.
  *
- * Guarantee: every generator that SnowflakeModule registered, of whichever copy of this package, is
+ * Guarantee: every generator that SnowflakeModule registered, through any copy of this package, is
  * shown once. One whose IdMaker a test has overridden is left out.
  */
 
@@ -127,14 +127,14 @@ export class ShownGenerators {
 
   constructor(private readonly discovery: DiscoveryService) {}
 
-  /** Empty where the application has none. */
+  /** Empty if the application has none. */
   all(): readonly ShownGenerator[] {
     this.found ??= this.discovery
       .getProviders()
       .filter(({ token }) => token === SNOWFLAKE_RUN_PARTS)
       .map(({ instance }) => instance as RunParts)
       .filter((parts) => !isReplaced(parts))
-      .map(shownGenerator);
+      .map(listedGenerator);
     return this.found;
   }
 
@@ -143,7 +143,7 @@ export class ShownGenerators {
   }
 }
 
-function shownGenerator({ name, idMaker: ids, support, config }: RunParts): ShownGenerator {
+function listedGenerator({ name, idMaker: ids, support, config }: RunParts): ShownGenerator {
   const { application } = config;
   const own = systemIdentity(application).label();
   return { name, ids, support, application, workers: new WorkerList(support, systemTimers, own) };

@@ -1,7 +1,7 @@
 /**
  * Turns the status of a generator into up, degraded or down, with the reason in words.
  *
- * Guarantee: no store is asked, and a store that is away does not mean down while ids can be made.
+ * Guarantee: it asks no store, and a store that is away does not mean down while ids can be made.
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import type { GeneratorState, GeneratorStatus } from '../generator.js';
@@ -15,32 +15,32 @@ import {
 } from '../nest/id-maker.js';
 import { nameFaults, unknownNames, wholeFaults } from '../options.js';
 
-/** What is checked, and from when on it is reported as down. */
+/** The generator to check, and the limit below which it is reported as down. */
 export interface SnowflakeHealthOptions {
   /** The generator to check, by its `name`. Default: the one without a name. */
   readonly generator?: string | undefined;
   /**
-   * Reports down once the lease has less than this left, although ids can still be made: for a
-   * readiness check that moves traffic away early. Without a worker id: once the ids in hand last
+   * Reports down once the lease has less than this left, although ids can still be made: a
+   * readiness check can so move traffic away early. Without a worker id: once the buffered ids last
    * less, while the store gives no more. Default: no such limit.
    */
   readonly leaseMsMin?: number | undefined;
 }
 
-/** What a check shows in addition to its status. */
+/** The details that a check shows beside its status. */
 export interface SnowflakeHealth extends Record<string, unknown> {
   readonly state: IdMakerStatus['state'];
-  /** Undefined also of a generator without one. */
+  /** Undefined also for a generator without one. */
   readonly workerId: number | undefined;
   /** Negative once the range has ended; undefined without a lease or for one without end. */
   readonly leaseRemainingMs: number | undefined;
   /** The last date that fits into an id of the layout, ISO 8601; undefined without a layout. */
   readonly layoutEndsAt: string | undefined;
   readonly incarnation: string | undefined;
-  /** How many ids can be made without the store, and how long they last; without worker id only. */
+  /** The number of ids that can be made without the store; only without a worker id. */
   readonly buffered?: number | undefined;
   readonly bufferedMs?: number | undefined;
-  /** Why the status is not up. */
+  /** The reason why the status is not up. */
   readonly message?: string | undefined;
 }
 
@@ -85,8 +85,8 @@ const VERDICTS: { readonly [state in LeaseState]: Verdict } = {
   released: ['down', 'The worker id was given back at shutdown, so no id can be made.'],
 };
 
-/** Of a generator without a worker id. */
-const VERDICTS_IN_HAND: { readonly [state in GeneratorState]: Verdict } = {
+/** The verdicts for a generator without a worker id. */
+const BUFFER_VERDICTS: { readonly [state in GeneratorState]: Verdict } = {
   unassigned: [
     'down',
     'The store has given no ids yet, so no id can be made. It is asked until it gives some.',
@@ -97,7 +97,7 @@ const VERDICTS_IN_HAND: { readonly [state in GeneratorState]: Verdict } = {
   released: ['down', 'The generator was stopped at shutdown, so no id can be made.'],
 };
 
-/** Of the options, the limit most of all: with one that is no number every lease is too short. */
+/** Checks the options, above all the limit: if it is not a number, every lease seems too short. */
 export function healthFaults(options: SnowflakeHealthOptions): string[] {
   const strangers = unknownNames(options, 'generator, leaseMsMin', 'isHealthy()');
   const { generator, leaseMsMin } = options;
@@ -116,16 +116,16 @@ export function healthOf(
   const layout = hasLayout(status) ? ids.layout : undefined;
   return hasWorkerId(status)
     ? healthOfLease(status, layout, options)
-    : healthOfHand(status, layout, options);
+    : healthOfBuffer(status, layout, options);
 }
 
-function healthOfHand(
+function healthOfBuffer(
   { state, workerId, incarnation, buffered, bufferedMs }: GeneratorStatus,
   layout: BitLayout | undefined,
   { leaseMsMin = -Infinity }: SnowflakeHealthOptions,
 ): HealthReport {
-  const verdict = VERDICTS_IN_HAND[state];
-  // With a store that answers there are always more.
+  const verdict = BUFFER_VERDICTS[state];
+  // A store that answers always gives more.
   const isShort = verdict[0] === 'degraded' && (bufferedMs ?? Infinity) < leaseMsMin;
   const short = `Ids in hand last ${bufferedMs} ms, less than leaseMsMin (${leaseMsMin}).`;
   const [answer, message]: Verdict = isShort ? ['down', `${short} ${verdict[1]}`] : verdict;

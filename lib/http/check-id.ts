@@ -8,7 +8,7 @@
 import { systemClock, type Clock } from '../core/clock.js';
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { DATE_MS_MAX } from '../core/layout/epoch.js';
-import { reachMs } from '../core/window/lease-window.js';
+import { latestIdTimeMs } from '../core/window/lease-window.js';
 import { isId, notAnIdText } from '../core/text/decimal.js';
 import { refusalBy, type TextForm } from '../core/text/text-form.js';
 import { textForms } from '../core/text/text-forms.js';
@@ -22,7 +22,7 @@ export class IdCheck {
 
   /**
    * @param forms Text forms to read, in this order; decimal comes last unless it is listed.
-   * @param more what else may stand beside the checks, each after a comma
+   * @param more further names of options beside the checks, each after a comma
    * @throws SnowflakeError CONFIG_INVALID for checks or forms that cannot work.
    */
   constructor(
@@ -37,7 +37,7 @@ export class IdCheck {
     this.forms = checks.form === undefined ? all : [checks.form];
   }
 
-  /** The id that a text or a bigint is, or undefined for everything else. Makes no Error. */
+  /** Returns the id in a text or a bigint, or undefined for everything else. Makes no Error. */
   find(value: unknown): bigint | undefined {
     if (typeof value === 'bigint') return isId(value) && this.passes(value) ? value : undefined;
     if (typeof value !== 'string') return undefined;
@@ -49,7 +49,7 @@ export class IdCheck {
   }
 
   /**
-   * The id that a text or a bigint is.
+   * Returns the id in a text or a bigint.
    * @throws SnowflakeError ID_INVALID for everything else.
    */
   idOf(value: unknown): bigint {
@@ -58,7 +58,7 @@ export class IdCheck {
     throw new SnowflakeError('ID_INVALID', this.faultOf(value), { details: { value } });
   }
 
-  /** Why a value is not an id, in one sentence or two; undefined for an id. */
+  /** Says in one or two sentences why a value is not an id; undefined for an id. */
   refusalOf(value: unknown): string | undefined {
     return this.find(value) === undefined ? this.faultOf(value) : undefined;
   }
@@ -67,7 +67,7 @@ export class IdCheck {
     return this.checks.layout === undefined || this.faultIn(id) === undefined;
   }
 
-  /** Why a value that `find` refused is not an id. */
+  /** Says why a value that `find` refused is not an id. */
   faultOf(value: unknown): string {
     if (typeof value === 'bigint') return this.faultIn(value) ?? notAnIdText(value);
     if (typeof value !== 'string') return this.notText(value);
@@ -102,14 +102,14 @@ export class IdCheck {
     const { notInFuture = false, futureMsMax = FUTURE_MS_MAX, clock = systemClock } = this.checks;
     if (!notInFuture) return undefined;
     const nowMs = clock.now();
-    if (ms <= nowMs + futureMsMax || ms <= reachMs()) return undefined;
+    if (ms <= nowMs + futureMsMax || ms <= latestIdTimeMs()) return undefined;
     return (
       `Expected an id that is not from the future, got "${id}", whose time is ${isoOf(ms)}; here ` +
       `it is ${isoOf(nowMs)}. Check which system made it, and the clocks of both.`
     );
   }
 
-  /** Without the number that the text stands for, its time or its worker: the form hides them. */
+  /** Leaves out the number of the text, its time and its worker, since the form hides them. */
   private notOurs(text: string): string {
     return (
       `Expected an id as ${this.formNames} text that was made here, got ${quoted(text)}. Check ` +
@@ -147,7 +147,7 @@ function isoOf(ms: number): string {
  * bound, because validators read every value before they check a bound of their own.
  */
 
-/** What a list of ids from a client must be. */
+/** Checks for a list of ids from a client. */
 export interface SnowflakeIdListChecks extends SnowflakeIdChecks {
   /** The fewest ids, inclusive. Default 0. */
   readonly countMin?: number | undefined;
@@ -156,14 +156,14 @@ export interface SnowflakeIdListChecks extends SnowflakeIdChecks {
 }
 
 /**
- * More than fits into 100 kB, the largest body that Nest accepts by default: 4,760 ids. The bound
- * matters where that limit was raised; this many ids are read in a few milliseconds.
+ * A body of 100 kB, the largest that Nest accepts by default, holds fewer: 4,760 ids. The bound
+ * matters if that limit was raised; this many ids are read in a few milliseconds.
  */
 export const COUNT_MAX = 10_000;
 
 interface ListFault {
   readonly message: string;
-  /** Which value is not an id; undefined if the list itself is wrong. */
+  /** The index of the value that is not an id; undefined if the list itself is wrong. */
   readonly index?: number;
 }
 
@@ -182,7 +182,7 @@ export class IdListCheck {
     this.countMax = countMax;
   }
 
-  /** The ids, or what is wrong with the list or with the first value that is not an id. */
+  /** Returns the ids, or the fault of the list or of the first value that is not an id. */
   read(list: unknown): bigint[] | ListFault {
     if (!Array.isArray(list)) return { message: this.notList(list) };
     const { length } = list as unknown[];
@@ -219,15 +219,17 @@ function boundsFault(countMin: number, countMax: number): string | undefined {
 }
 
 /*
- * What an application may demand of ids. Finds what is wrong with such options, so that one that
- * could never work is refused at program start, not when a client sends the first id.
+ * The options of a check.
+ *
+ * Guarantee: one that could never work is refused at program start, not when a client sends the
+ * first id.
  */
 
-/** What an id from a client must be, in addition to a number of 63 bits. */
+/** Checks for an id from a client, in addition to a number of 63 bits. */
 export interface SnowflakeIdChecks {
   /**
-   * The only text form that is read, such as that of `publicIds()`; decimal text is then refused,
-   * and no message says what number a text stands for. Default: decimal.
+   * The only text form that is read, such as that of `publicIds()`. Decimal text is then refused,
+   * and no message reveals the number behind a text. Default: decimal.
    */
   readonly form?: TextForm | undefined;
   /** The layout of the ids; an id with more bits is refused. */
@@ -244,12 +246,12 @@ export interface SnowflakeIdChecks {
   readonly futureMsMax?: number | undefined;
   /** Refuses the ids of all other workers. Needs `layout`. */
   readonly workerId?: number | undefined;
-  /** What `notInFuture` compares with. Default: the host's clock. */
+  /** The clock that `notInFuture` compares with. Default: the host's clock. */
   readonly clock?: Clock | undefined;
 }
 
 /**
- * How far ahead the ids of any process with valid options may be: a lease reaches up to 10 min
+ * Ids of any process with valid options are at most this far ahead: a lease reaches up to 10 min
  * beyond the store's clock, and host clocks may differ from that clock. Ids of another system or
  * another epoch are years away, so a wide bound does no harm.
  */
@@ -271,7 +273,7 @@ const isForm = (form: unknown): boolean =>
   typeof (form as Partial<TextForm> | null | undefined)?.tryDecode === 'function';
 
 function formFault(checks: SnowflakeIdChecks, forms: readonly TextForm[]): string | undefined {
-  // Asked by name: one that is undefined by mistake would let decimal text in.
+  // The name counts: a form that is undefined by mistake would let decimal text in.
   if (!('form' in checks)) return undefined;
   if (!isForm(checks.form)) {
     return (

@@ -1,8 +1,8 @@
 /**
  * `nestjs-snowflake/class-transformer`: bigint properties in a serialised class.
  *
- * In responses a bigint becomes decimal text. Requests are not changed: what a client sends is text
- * and stays text, for a validator to check.
+ * In responses a bigint becomes decimal text. Requests are not changed: a client sends text, and a
+ * validator checks it.
  */
 import { Transform } from 'class-transformer';
 import type { TextForm } from '../core/text/text-form.js';
@@ -16,8 +16,8 @@ export interface SnowflakeTextOptions {
 
 /**
  * Serialises a bigint property, or a list of bigints, as decimal text; other values are unchanged.
- * With a `form` ids in decimal text are written in it as well, and what is no id is not sent:
- * ID_INVALID. For ClassSerializerInterceptor and `instanceToPlain`.
+ * With a `form` ids in decimal text are written in it as well, and a value that is no id is not
+ * sent: ID_INVALID. For ClassSerializerInterceptor and `instanceToPlain`.
  *
  * @example
  * ```ts
@@ -28,7 +28,7 @@ export interface SnowflakeTextOptions {
  * ```
  */
 export function SnowflakeText(options: SnowflakeTextOptions = {}): PropertyDecorator {
-  // For its complaint about a form that is undefined by mistake.
+  // The check reports a form that is undefined by mistake.
   new IdCheck(options);
   const { form } = options;
   const textOfAny = form === undefined ? textOf : (value: unknown) => textIn(form, value);

@@ -111,14 +111,14 @@ function listRefusal(check: IdListCheck, list: unknown): string | undefined {
 }
 
 /**
- * class-validator replaces `$value` and `$target` anywhere in a message, also in what is quoted
- * from a client: six of them in a text of one megabyte would make six megabytes.
+ * class-validator replaces `$value` and `$target` anywhere in a message, also in text quoted from a
+ * client: six of them in a text of one megabyte would make six megabytes.
  */
 function messageOf(refusal = 'Expected an id.'): string {
   return `$property: ${refusal.replaceAll('$', '\\u0024')}`;
 }
 
-/** What `each` goes through; a single value is a list of one. */
+/** The elements that `each` visits; a single value is a list of one. */
 function elementsOf(value: unknown): Iterable<unknown> {
   if (Array.isArray(value)) return value;
   return value instanceof Set || value instanceof Map ? value.values() : [value];

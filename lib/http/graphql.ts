@@ -1,7 +1,7 @@
 /**
  * `nestjs-snowflake/graphql`: ids in a GraphQL schema.
  *
- * Guarantee: an id is text in requests and answers, and what resolvers get is checked. A number in
+ * Guarantee: an id is text in requests and answers, and resolvers get only checked ids. A number in
  * a variable is refused, because it has lost digits; a literal without quotes has not.
  */
 import {
@@ -46,8 +46,8 @@ export function snowflakeScalar(
 ): GraphQLScalarType<string, string> {
   const { name = 'SnowflakeID', form = textForms.decimal } = options;
   const check = new IdCheck(options, [], ', name');
-  // Resolvers have ids as bigint or decimal text, whatever clients have. Other checks would say in
-  // their messages what number a text stands for.
+  // Resolvers have ids as bigint or decimal text, whatever clients have. Other checks would reveal
+  // the number behind a text in their messages.
   const inside = options.form === undefined ? check : new IdCheck();
   return new GraphQLScalarType<string, string>({
     name,

@@ -1,8 +1,6 @@
 /**
- * How an id of a text form is described in OpenAPI and JSON Schema.
- *
- * An id in decimal is described as before there were other forms; the example of another form is
- * written by the form itself, so that it can be sent.
+ * Describes an id of a text form in OpenAPI and JSON Schema. The form itself writes the example, so
+ * that it can be sent.
  */
 import { DECIMAL_PATTERN } from '../core/text/decimal.js';
 import type { TextForm } from '../core/text/text-form.js';
@@ -10,7 +8,7 @@ import { isSnowflakeError } from '../errors.js';
 
 /** A real id, for messages and documentation. */
 export const EXAMPLE_ID = '382366441078288384';
-/** For forms that hold no id as large as that. */
+/** Some forms hold no id as large as that. */
 const SMALL_EXAMPLE = 1n;
 
 export interface IdSchema {

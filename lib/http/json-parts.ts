@@ -1,8 +1,8 @@
 /**
- * Finds what JSON.stringify reads of an object, and makes a copy with the same JSON.
+ * Finds the parts that JSON.stringify reads of an object, and makes a copy with the same JSON.
  *
- * Guarantee: no setter runs and no original is changed. What is not JSON (files, streams, objects
- * of the server) is recognised and not walked through.
+ * Guarantee: no setter runs and no original is changed. Values that are not JSON (files, streams,
+ * objects of the server) are recognised and not walked through.
  */
 type Parts = Record<string | number, unknown>;
 
@@ -25,7 +25,7 @@ export function isOpaque(value: object): boolean {
 }
 
 /**
- * What JSON.stringify writes for a value: the result of toJSON, or the value itself, and the bigint
+ * The value that JSON.stringify writes: the result of toJSON, or the value itself, and the bigint
  * in a BigInt object or a Long of BSON. Like JSON.stringify, it calls no toJSON on the result.
  */
 export function viewOf(value: object, key: string | number): unknown {
@@ -42,7 +42,7 @@ interface Long {
   readonly unsigned?: boolean;
 }
 
-/** Only of a class: an object of a client's JSON that is sent back is no Long. */
+/** Only an object of a class counts: a client's JSON that is sent back is no Long. */
 function isLong(value: unknown): value is Long {
   if (typeof value !== 'object' || value === null) return false;
   const { _bsontype, high, low } = value as Parts;
@@ -72,12 +72,12 @@ export function beginCopyOf(source: object, keys: readonly string[] | undefined)
   for (const key of keys) {
     if (key !== 'toJSON' || !isViewed) putInto(copy, key, (source as Parts)[key]);
   }
-  // Not enumerable, so not in the JSON.
+  // A property that is not enumerable is not in the JSON.
   if (isViewed) Object.defineProperty(copy, 'toJSON', { value: undefined });
   return copy;
 }
 
-/** Defines the property instead of assigning it where a setter would run, as for `__proto__`. */
+/** Defines the property if assigning it would run a setter, as for `__proto__`. */
 function putInto(copy: object, key: string | number, value: unknown): void {
   if (!(key in copy) || Object.hasOwn(copy, key)) (copy as Parts)[key] = value;
   else {

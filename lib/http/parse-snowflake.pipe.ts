@@ -11,7 +11,7 @@ import { IdCheck, type SnowflakeIdChecks } from './check-id.js';
 
 /** Options of ParseSnowflakePipe. */
 export interface ParseSnowflakePipeOptions extends SnowflakeIdChecks {
-  /** What the handler gets: a bigint, or the id as canonical decimal text. */
+  /** The handler gets this: a bigint, or the id as canonical decimal text. */
   readonly as?: 'bigint' | 'text' | undefined;
   /**
    * Text forms to read in addition to decimal. They are tried in this order, decimal last; the

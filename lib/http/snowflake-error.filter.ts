@@ -2,8 +2,8 @@
  * Answers errors of this library over HTTP (Express and Fastify), GraphQL, messages and sockets.
  *
  * Guarantee: a wrong id from a client is answered with 400, a temporary failure with 503 and
- * Retry-After, and anything else with 500 without details, which go to the log. Where there is no
- * request to answer, the error is thrown again.
+ * Retry-After, and anything else with 500 without details, which go to the log. Without a request
+ * to answer, the error is thrown again.
  */
 import {
   Catch,
@@ -22,7 +22,7 @@ abstract class ErrorOfAnyCopy {
   }
 }
 
-/** What responses of Express and of Fastify have in common. */
+/** Responses of Express and of Fastify have this in common. */
 interface Reply {
   readonly headersSent?: boolean;
   readonly sent?: boolean;
@@ -96,7 +96,7 @@ export class SnowflakeErrorFilter implements ExceptionFilter<SnowflakeError> {
   private overSocket(error: SnowflakeError, host: ArgumentsHost): void {
     const socket = host.switchToWs();
     const answer = this.answer(error, [socket.getData()]);
-    // As Nest's own filter does.
+    // Nest's own filter does the same.
     socket.getClient<Emitter>().emit('exception', messageOf(error, answer));
   }
 
@@ -142,11 +142,11 @@ interface ErrorAnswer {
   readonly message: string;
   /** The name of the status, as Nest writes it; absent with 500. */
   readonly error?: string;
-  /** When the client may try again; only with 503. */
+  /** The client may try again after this; only with 503. */
   readonly retryAfterSeconds?: number;
 }
 
-/** As Nest answers an unexpected error. */
+/** Nest gives this answer to an unexpected error. */
 const INTERNAL: ErrorAnswer = {
   statusCode: HttpStatus.INTERNAL_SERVER_ERROR,
   message: 'Internal server error',
@@ -156,7 +156,7 @@ const INTERNAL: ErrorAnswer = {
 const RETRY_SECONDS_MAX = 60;
 
 /**
- * @param sent What the client sent: 400 is only for a value found in it. Any other invalid id was
+ * @param sent The request: 400 is only for a value found in it. Any other invalid id was
  * made by the server or read from its own store, which is the server's fault.
  */
 function answerTo(error: SnowflakeError, sent: readonly unknown[]): ErrorAnswer {
@@ -192,11 +192,11 @@ function secondsOf(waitMs: unknown): number {
 /*
  * Tells whether a client sent a value.
  *
- * Guarantee: true only if exactly this text, or the digits of the bigint, is in what was sent. A
+ * Guarantee: true only if exactly this text, or the digits of the bigint, is in the request. A
  * number proves nothing, since numbers are too common. The search is bounded.
  */
 
-/** More parts than a body of the usual size has. */
+/** A body of the usual size has fewer parts. */
 const PARTS_MAX = 100_000;
 
 function isSent(value: unknown, sent: readonly unknown[]): boolean {

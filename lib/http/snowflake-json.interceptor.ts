@@ -1,6 +1,6 @@
 /**
- * Sends bigint ids in responses as decimal text, where JSON.stringify would throw, and the Longs in
- * which MongoDB's driver reads them, which JSON.stringify would write as two halves.
+ * Sends bigint ids in responses as decimal text. JSON.stringify would throw for them, and would
+ * write the Longs of MongoDB's driver as two halves.
  *
  * Guarantee: a response without bigints is sent as the same object that the handler returned, and
  * no prototype is patched. Files, streams and bytes are not changed.
@@ -37,8 +37,8 @@ export class SnowflakeJsonInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     if (context.getType<string>() === 'graphql') return next.handle();
     return next.handle().pipe(
-      map(written),
-      catchError((error: unknown) => throwError(() => writtenError(error))),
+      map(withTexts),
+      catchError((error: unknown) => throwError(() => errorWithTexts(error))),
     );
   }
 }
@@ -47,7 +47,7 @@ export class SnowflakeJsonInterceptor implements NestInterceptor {
 const BODIES = ['getResponse', 'getError'] as const;
 
 /** The same exception with another body, so that filters still recognise its class. */
-function writtenError(error: unknown): unknown {
+function errorWithTexts(error: unknown): unknown {
   if (typeof error !== 'object' || error === null) return error;
   for (const name of BODIES) {
     const method = (error as Record<string, unknown>)[name];
@@ -60,18 +60,18 @@ function writtenError(error: unknown): unknown {
   return error;
 }
 
-function written(response: unknown): unknown {
-  return isLines(response) ? writtenLines(response) : textCopyOf(response);
+function withTexts(response: unknown): unknown {
+  return isLines(response) ? linesWithTexts(response) : textCopyOf(response);
 }
 
-/** What Nest 12 sends line by line. Streams of Node and the web mostly send bytes: unchanged. */
+/** Nest 12 sends these line by line. Streams of Node and the web mostly send bytes: unchanged. */
 function isLines(response: unknown): response is AsyncIterable<unknown> {
   if (typeof response !== 'object' || response === null) return false;
   const isStream = 'pipe' in response || 'getReader' in response;
   return Symbol.asyncIterator in response && !isStream;
 }
 
-async function* writtenLines(lines: AsyncIterable<unknown>): AsyncGenerator<unknown> {
+async function* linesWithTexts(lines: AsyncIterable<unknown>): AsyncGenerator<unknown> {
   for await (const line of lines) yield textCopyOf(line);
 }
 
@@ -92,14 +92,13 @@ export function textCopyOf(value: unknown): unknown {
 
 /** An object whose parts are being visited. */
 class Visit {
-  /** How many parts are done. */
   done = 0;
   copy: object | undefined;
 
   constructor(
-    /** What is visited: the object, or the result of its toJSON. */
+    /** The object, or the result of its toJSON. */
     readonly source: object,
-    /** What stays in the response if nothing is changed. */
+    /** Stays in the response if nothing is changed. */
     readonly original: object,
     /** Undefined for a list. */
     readonly keys: readonly string[] | undefined,
@@ -116,12 +115,12 @@ class Visit {
 
 /**
  * Uses its own stack, because the call stack ends after some thousand levels. An object whose parts
- * are all plain values, as most are, needs neither a place on it nor an entry in the map.
+ * are all plain values, the usual case, needs neither a place on it nor an entry in the map.
  */
 class TextCopier {
   private hasFound = false;
   private readonly stack: Visit[] = [];
-  /** By object: what replaces it, or its visit if that is not finished. */
+  /** Maps an object to its replacement, or to its visit if that is not finished. */
   private readonly known = new Map<object, unknown>();
 
   copyOf(root: object): unknown {
@@ -154,7 +153,7 @@ class TextCopier {
     return true;
   }
 
-  /** What replaces an object, or undefined if its visit has been started. */
+  /** Returns the replacement of an object, or undefined if its visit has been started. */
   private enter(value: object, key: string | number): unknown {
     if (isOpaque(value)) return value;
     const known = this.known.get(value);
@@ -189,7 +188,7 @@ class TextCopier {
     return true;
   }
 
-  /** Not the result of toJSON, which may differ where the object stands under another key. */
+  /** The result of toJSON is not remembered, since it may differ under another key. */
   private remember({ source, original }: Visit, result: unknown): void {
     if (source === original) this.known.set(original, result);
     else this.known.delete(original);
@@ -215,11 +214,6 @@ class TextCopier {
     return id.toString();
   }
 }
-
-/*
- * A replacer for JSON.stringify, and for frameworks that take one. It writes bigint as decimal text
- * and leaves everything else unchanged.
- */
 
 /**
  * Makes `JSON.stringify` write a bigint as decimal text; without it a bigint throws.

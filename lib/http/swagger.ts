@@ -8,7 +8,7 @@ import { ApiParam, ApiProperty, ApiQuery } from '@nestjs/swagger';
 import type { TextForm } from '../core/text/text-form.js';
 import { idSchemaOf, type IdSchema } from './id-schema.js';
 
-/** What a document may say about an id in addition to its form. */
+/** Further facts about an id in a document, besides its form. */
 export interface ApiSnowflakeOptions {
   /** The text form of the id, such as that of `publicIds()`. Default: decimal. */
   readonly form?: TextForm | undefined;
@@ -20,13 +20,13 @@ export interface ApiSnowflakeOptions {
   readonly deprecated?: boolean | undefined;
 }
 
-/** How a query parameter with an id is documented. */
+/** The documentation of a query parameter with an id. */
 export interface ApiSnowflakeQueryOptions extends ApiSnowflakeOptions {
   /** Several ids, as `?id=1&id=2`. */
   readonly isArray?: boolean | undefined;
 }
 
-/** How a property with an id is documented. */
+/** The documentation of a property with an id. */
 export interface ApiSnowflakePropertyOptions extends ApiSnowflakeOptions {
   /** A list of ids. */
   readonly isArray?: boolean | undefined;

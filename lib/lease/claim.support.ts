@@ -1,6 +1,6 @@
 /**
- * A worker id that the process knows by itself and that a registry checks: only this one is asked
- * for, also where somebody holds it.
+ * Claims a worker id that the process knows by itself and lets a registry check it. Only this id is
+ * requested, even if another process holds it.
  *
  * Guarantee: two processes with one number make no id twice. Each time one of them asks, the other
  * is fenced and keeps its range. Within a process the second one is refused.
@@ -15,10 +15,13 @@ import type {
   WorkerLease,
 } from './distributed-support.js';
 
-/** A worker id, or what gives it when the application starts. */
+/** A worker id, or a function that returns it when the application starts. */
 export type WorkerIdSource = number | (() => number | Promise<number>);
 
-/** A worker id of the process's own and the registry that checks it, for the option `support`. */
+/**
+ * A worker id that the process knows by itself, and the registry that checks it, for the option
+ * `support`.
+ */
 export interface WorkerIdClaim {
   readonly workerId: WorkerIdSource;
   /** A URL or a support that leases worker ids. */
@@ -29,7 +32,7 @@ export function isClaim(value: unknown): value is WorkerIdClaim {
   return typeof value === 'object' && value !== null && 'workerId' in value && 'of' in value;
 }
 
-/** By registry, layout and worker id. */
+/** The claims of this process, by registry, layout and worker id. */
 const claimants = processWide('claimed-worker-ids', () => new Map<string, object>());
 
 export class ClaimSupport implements IDistributedSupport {
@@ -84,7 +87,7 @@ export class ClaimSupport implements IDistributedSupport {
     return this.of.release!(lease, lastIssuedMs);
   }
 
-  /** Two of one process would take the worker id from each other for as long as it runs. */
+  /** Two claims of one process would take the worker id from each other for as long as it runs. */
   private claim({ fingerprint }: LeaseRequest): void {
     const key = `${this.location} ${fingerprint}`;
     if ((claimants.get(key) ?? this) !== this) throw claimedTwice(this.workerId);

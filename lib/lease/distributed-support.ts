@@ -1,8 +1,8 @@
 /**
- * The contract between this library and whatever hands out worker ids, in one file.
+ * The contract between this library and a store that hands out worker ids. A lease is not "you own
+ * worker id 7 until noon" but "worker id 7, for ids whose time lies in [floor, ceiling)".
+ * Uniqueness rests only on this: ranges of one worker id never overlap.
  *
- * A lease is not "you own worker id 7 until noon" but "worker id 7, for ids whose time lies in
- * [floor, ceiling)". Ranges of one worker id never overlap; that is all uniqueness rests on.
  * docs/guides/writing-a-support.md gives the rules; static.support.ts is the shortest example.
  */
 import type { HolderLabel } from '../time/process-identity.js';
@@ -22,32 +22,30 @@ export interface IDistributedSupport {
   getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer>;
   /** Prolongs a lease, only for the holder of its token. */
   refreshAlive(lease: WorkerLease): Promise<LeaseAnswer>;
-  /** Gives the worker id back; the next holder starts after the last id that was issued. */
+  /** Gives the worker id back. The next holder starts after the last id that was issued. */
   release?(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void>;
   /**
-   * Who holds what, for the operator.
+   * All worker ids and their holders, for the operator.
    * @param countMax so many of them are enough, whichever; absent for all
    */
   workers?(countMax?: number): Promise<WorkerRecord[]>;
-  /**
-   * What the operator should change in the store, one sentence each; asked once after the start.
-   */
+  /** Advice to the operator about the store, one sentence each. It is read once after the start. */
   advice?(): Promise<string[]>;
   /**
-   * The one worker id it gives, where that is known before the start: one that does not fit the
-   * layout is then refused together with all other faults of the options.
+   * The one worker id it gives, if that is known before the start. One that does not fit the layout
+   * is then refused together with all other faults of the options.
    */
   readonly workerId?: number | undefined;
-  /** True where that one is a claim: it is asked for with `LeaseRequest.takesOver`. */
+  /** True if that one is a claim: it is requested with `LeaseRequest.takesOver`. */
   readonly takesOver?: boolean | undefined;
-  /** Where the registry lies, in words for the operator, without secrets. */
+  /** The place of the registry, in words for the operator, without secrets. */
   readonly location?: string | undefined;
   /** Closes what the support opened itself. */
   close?(): Promise<void>;
   /**
-   * True where all it knows ends with the process. After a restart the clock alone keeps new ids
-   * apart from old ones, as under a lease without end: ids then do not run ahead of it, and a start
-   * waits for the next tick where ticks are long.
+   * True if everything it knows ends with the process. After a restart only the clock keeps new ids
+   * apart from old ones, as under a lease without end. Ids then do not run ahead of it, and a start
+   * waits for the next tick if ticks are long.
    */
   readonly isVolatile?: boolean | undefined;
   /**
@@ -57,7 +55,7 @@ export interface IDistributedSupport {
   readonly lossWindowMs?: number | undefined;
 }
 
-/** What the holder asks for, the same at every call. */
+/** The terms of the holder, the same at every call. */
 export interface LeaseTerms {
   /** Bits, unit and epoch of the ids; the store refuses another one in the same namespace. */
   readonly fingerprint: string;
@@ -66,22 +64,23 @@ export interface LeaseTerms {
   /** A shorter range is not worth granting; the answer is then 'wait' or 'hold'. */
   readonly minRangeMs: number;
   /**
-   * The longest quarantine this process was ever told of, 0 before its first grant. A registry
-   * takes it for its own where that is shorter: whoever knew the one before brings what it knew.
+   * The longest quarantine this process ever got from a registry, 0 before its first grant. A
+   * registry with a shorter one adopts it, so that a new registry learns the quarantine of a lost
+   * one.
    */
   readonly quarantineMs: number;
-  /** What the clock of this host shows, Unix ms. A copy of this package before 0.2 does not say. */
+  /** The wall clock of this host, Unix ms. Copies of this package before 0.2 leave it out. */
   readonly wallMs?: number | undefined;
-  /** Absent before its first grant. */
+  /** Absent before the first grant. */
   readonly reckoned?: ReckonedTime | undefined;
 }
 
 /**
- * What the clocks of a registry show now, as a process reckons that was told them once and has
- * measured since, by its monotonic clock, how much time went by.
+ * The clocks of a registry as this process reckons them now: it got their time once and has since
+ * measured the elapsed time by its monotonic clock.
  */
 export interface ReckonedTime {
-  /** Of the registry that told them, as in its mark. */
+  /** The incarnation in the mark of that registry. */
   readonly incarnation: string;
   readonly server: string;
   /** The clock of the registry. */
@@ -90,42 +89,43 @@ export interface ReckonedTime {
   readonly timeMs: number;
 }
 
-/** What a process asks for that wants a worker id. */
+/** The request of a process for a worker id. */
 export interface LeaseRequest extends LeaseTerms {
-  /** Random, new for every lease, never derived from the host. */
+  /** A random text, new for every lease and never derived from the host. */
   readonly token: string;
   readonly nonce: string;
   readonly workerIdMin: number;
   /** Inclusive. */
   readonly workerIdMax: number;
-  /** Where the range ends that is still in use while another one is asked for, or 0. */
+  /** The end of the range that is still in use while another one is requested, or 0. */
   readonly haveMs: number;
   /** Absent until this process was granted a range. */
   readonly seen?: SeenRange | undefined;
   readonly holder: HolderLabel;
   /**
-   * Asks for a worker id that may be held, as the pod of a StatefulSet asks for its own number.
-   * Where `workerIdMin` is `workerIdMax`, the new range starts where the one granted last ends; its
-   * holder keeps it and is fenced. 'wait' where too little is left until one ttl ahead.
+   * Asks for a worker id that may be held, as the pod of a StatefulSet asks for its own number. If
+   * `workerIdMin` is `workerIdMax`, the new range starts at the end of the last granted one; its
+   * holder keeps that one and is fenced. The answer is 'wait' if too little is left until one ttl
+   * ahead.
    */
   readonly takesOver?: boolean | undefined;
 }
 
-/** How a holder recognises that the store forgot something it had acknowledged. */
+/** Lets a holder recognise that the store forgot an operation it had acknowledged. */
 export interface RegistryMark {
   /** Random text written when the registry was created; equal in the whole fleet. */
   readonly incarnation: string;
-  /** Identity of the server that answered. */
+  /** The identity of the server that answered. */
   readonly server: string;
   /** Operations run so far. */
   readonly operations: number;
-  /** Losses of data so far, of which a server that was left for another one knows fewer. */
+  /** The number of losses of data so far. A server that was replaced knows fewer. */
   readonly era?: number | undefined;
 }
 
-/** By which a server that was left for another one learns what that one granted meanwhile. */
+/** Tells a server that was replaced what the new one granted meanwhile. */
 export interface SeenRange extends Omit<RegistryMark, 'operations'> {
-  /** The highest ceiling that this process was ever answered by that server. */
+  /** The highest ceiling that this process ever got from that server. */
   readonly haveMs: number;
 }
 
@@ -133,12 +133,15 @@ export interface SeenRange extends Omit<RegistryMark, 'operations'> {
 export interface WorkerLease extends LeaseTerms {
   readonly workerId: number;
   readonly token: string;
-  /** The nonce the store should know, and the one it shall know next. */
+  /** The nonce the store should know, and the one it shall store next. */
   readonly nonce: string;
   readonly nonceNext: string;
-  /** The highest ceiling this holder was ever answered. */
+  /** The highest ceiling this holder ever got. */
   readonly haveMs: number;
-  /** An operator's: a release that brings the clock of the registry back to that of its store. */
+  /**
+   * Only an operator sets this: a release that brings the clock of the registry back to that of its
+   * store.
+   */
   readonly settles?: boolean | undefined;
   readonly mark: RegistryMark;
 }
@@ -150,13 +153,13 @@ export interface WorkerLease extends LeaseTerms {
 export interface LeaseGrant {
   readonly status: 'ok';
   readonly workerId: number;
-  /** Inclusive; -Infinity where no store knows any better. */
+  /** Inclusive; -Infinity if no store knows a floor. */
   readonly floorMs: number;
   /** Exclusive; Infinity for a worker id owned without end. */
   readonly ceilingMs: number;
-  /** The registry's clock, which never goes back; absent where there is no store. */
+  /** The registry's clock, which never goes back; absent without a store. */
   readonly nowMs?: number | undefined;
-  /** The store's clock itself, which the registry does not follow wherever it goes. */
+  /** The store's own clock, which the registry does not follow everywhere. */
   readonly timeMs?: number | undefined;
   readonly mark?: RegistryMark | undefined;
   /** How long after a loss of data the registry keeps new ranges away from forgotten ones. */
@@ -164,46 +167,48 @@ export interface LeaseGrant {
 }
 
 /**
- * What a support answers: a range, or why there is none. A store that cannot be reached throws
- * instead.
+ * The answer of a support: a range, or the reason why there is none. A store that cannot be reached
+ * throws instead.
  */
 export type LeaseAnswer =
   | LeaseGrant
   /** Every worker id is held; the next one is free after `waitMs`. */
   | { readonly status: 'none-free'; readonly waitMs: number }
   /**
-   * After a loss of data, or where a worker id is taken over: a range worth having can be granted
+   * After a loss of data, or when a worker id is taken over, a range worth having can be granted
    * after `waitMs`.
    */
   | { readonly status: 'wait'; readonly waitMs: number }
-  /** The same, at a renewal: the range held lasts, its continuation comes after `waitMs`. */
+  /**
+   * A renewal has to wait too: the current range lasts, and its continuation comes after `waitMs`.
+   */
   | { readonly status: 'hold'; readonly waitMs: number }
   /**
-   * Somebody else holds the worker id now. The range held stays ours to its end, unless that of the
-   * new holder begins before it: two that overlap were granted by a store that lost data between.
+   * Another process holds the worker id now. The current range stays ours to its end, unless that
+   * of the new holder begins before it: a store that lost data in between granted two that overlap.
    */
   | { readonly status: 'fenced'; readonly floorMs?: number | undefined }
-  /** Nobody holds the worker id; the range held stays ours to its end. */
+  /** No process holds the worker id; the current range stays ours to its end. */
   | { readonly status: 'unknown' }
   /**
-   * Another copy of this process renewed the lease; or, where `isOverlap`, another server granted
-   * the same range to somebody else. Drop everything at once.
+   * Another copy of this process renewed the lease. With `isOverlap`, another server granted the
+   * same range to another process. Drop everything at once.
    */
   | { readonly status: 'cloned'; readonly isOverlap?: boolean | undefined }
   /**
-   * The namespace is in use with another layout, or contested by two: drop everything at once,
-   * since ids of the other layout could be equal.
+   * The namespace is in use with another layout, or two layouts contest it. Drop everything at
+   * once, since ids of the other layout could be equal.
    */
   | { readonly status: 'layout-mismatch'; readonly fingerprint: string }
-  /** The registry is kept by another version of the protocol; the range held stays ours. */
+  /** Another version of the protocol keeps the registry; the current range stays ours. */
   | { readonly status: 'other-version'; readonly version: string };
 
 /** One worker id in the operator's view. */
 export interface WorkerRecord {
   readonly workerId: number;
   readonly ceilingMs: number;
-  /** Until it can be leased again, 0 when it is free now. */
+  /** The time until it can be leased again, 0 when it is free now. */
   readonly freeInMs: number;
-  /** Absent where nobody holds it; a number in it that cannot be read is 0. */
+  /** Absent without a holder. A number in it that cannot be read is 0. */
   readonly holder?: (HolderLabel & { readonly sinceMs: number }) | undefined;
 }

@@ -1,9 +1,9 @@
 /**
- * One lease in the hands of its holder.
+ * One lease, as its holder keeps it.
  *
- * Guarantee: an answer, however late or doubled, is applied only to the lease it was asked for, and
- * raises only the range whose floor it names. The nonces form a chain: the store sees a copy of
- * this process as a broken chain.
+ * Guarantee: an answer, however late or doubled, is applied only to the lease it was requested for,
+ * and raises only the range whose floor it names. The nonces form a chain: the store recognises a
+ * copy of this process by a broken chain.
  */
 import type { WindowRange, LeaseWindow } from '../core/window/lease-window.js';
 import type { LeaseGrant, RegistryMark, WorkerLease } from './distributed-support.js';
@@ -12,7 +12,7 @@ import type { LeaseGrant, RegistryMark, WorkerLease } from './distributed-suppor
 export interface Acquired {
   readonly grant: LeaseGrant;
   readonly sentAtMs: number;
-  /** What to renew, or to give back when it is not wanted. */
+  /** The lease as it was requested, to renew it or to give it back. */
   readonly asked: WorkerLease;
 }
 
@@ -22,7 +22,6 @@ export const NO_REGISTRY: RegistryMark = { incarnation: '', server: '', operatio
 export class HeldLease {
   /** The process that took it: a fork must not go on with its parent's lease. */
   readonly pid = process.pid;
-  /** What the support is asked to prolong or to take back. */
   asked: WorkerLease;
   private floorMs: number;
   /** Undefined until it is in the window. */
@@ -42,7 +41,7 @@ export class HeldLease {
     return this.asked.workerId;
   }
 
-  /** A renewal was granted; `asked` is the lease as it was sent. */
+  /** Applies a renewal; `asked` is the lease as it was sent. */
   apply(grant: LeaseGrant, asked: WorkerLease, freshNonce: () => string): void {
     const heldMs = this.asked.haveMs;
     const haveMs = Math.max(heldMs, grant.ceilingMs);
@@ -59,8 +58,8 @@ export class HeldLease {
     if (grant.floorMs === this.floorMs) {
       this.window.raise(this.range!, grant.ceilingMs);
     } else if (grant.floorMs > this.floorMs && grant.floorMs >= heldMs) {
-      // The store lost data since: the old range is used to its end, then this one is entered. One
-      // that begins before that end would be entered while threads still use the old one.
+      // The store lost data since, so the old range is used to its end before this one is entered.
+      // One that begins before that end would be entered while threads still use the old one.
       this.earlierMs = this.lastIssuedMs;
       this.floorMs = grant.floorMs;
       this.range = this.window.grant({ ...grant, workerId: this.workerId });
@@ -68,8 +67,8 @@ export class HeldLease {
   }
 
   /**
-   * Places the range in the window, or what is left of it after the lease window was vacated: after
-   * those in use, or (rewinding) in their place.
+   * Places the range, or the rest of it, in the window: after those in use, or (rewinding) in their
+   * place.
    */
   enterWindow(rewinds: boolean): void {
     const { workerId, haveMs: ceilingMs } = this.asked;
@@ -96,10 +95,10 @@ export class HeldLease {
 }
 
 /*
- * The states of a lease and what leads from one to the next, as a table.
- * Guarantee: a state is only what is shown; whether an id may be made is decided by the lease
- * window. Nothing but an answer of the store leads to `active` from a state in which renewals
- * failed.
+ * The states of a lease, as a table. A state only informs: the lease window decides whether an id
+ * may be made.
+ *
+ * Guarantee: after failed renewals only an answer of the store leads back to `active`.
  */
 
 /**
@@ -109,7 +108,7 @@ export class HeldLease {
  * | degraded   | renewals fail                                      | issues                    |
  * | stretched  | only the reserve is left                           | issues, keeps its last time |
  * | exhausted  | nothing is left                                    | throws LEASE_LOST         |
- * | fenced     | the worker id went to somebody else                | issues its own range      |
+ * | fenced     | the worker id went to another process              | issues its own range      |
  * | switching  | another worker id is leased and follows this range | issues                    |
  * | released   | shut down                                          | throws NOT_READY          |
  */
@@ -134,7 +133,7 @@ export type LeaseEvent =
   | 'dropped'
   | 'released';
 
-/** Out of every state that holds a lease. */
+/** These events lead out of every state that holds a lease. */
 const ALWAYS = { fenced: 'fenced', dropped: 'unassigned', released: 'released' } as const;
 
 /** An event that a state does not name leaves it as it is. */
@@ -179,7 +178,7 @@ export function nextState(state: LeaseState, event: LeaseEvent): LeaseState {
 
 const NAMES = Object.keys(LEASE_STATES) as LeaseState[];
 
-/** A state as a number, for memory that threads share. */
+/** The state as a number, for memory that threads share. */
 export function numberOf(state: LeaseState): number {
   return NAMES.indexOf(state);
 }

@@ -1,5 +1,5 @@
 /**
- * What the nest room needs of a lease, whoever keeps it: LeaseKeeper in the thread that leases,
+ * The nest room needs this of a lease: LeaseKeeper implements it in the thread that leases,
  * JoinedLease in a thread that shares the lease of another.
  */
 import type { Clock } from '../core/clock.js';
@@ -13,33 +13,33 @@ import type { LeaseState } from './held-lease.js';
 import type { LeaseOptions } from './lease-options.js';
 
 export interface Keeper {
-  /** False where another thread holds the lease and renews it. */
+  /** False if another thread holds the lease and renews it. */
   readonly renewsItself: boolean;
   readonly state: LeaseState;
   readonly workerId: number | undefined;
-  /** When the last range held ends, Unix ms; undefined without one. */
+  /** The end of the last range, Unix ms; undefined without one. */
   readonly endMs: number | undefined;
   readonly incarnation: string | undefined;
   /** The store's clock minus the host's, as far as this thread knows. */
   readonly clockSkewMs: number;
   /** Now, by the clock of the ids. */
   readonly nowMs: number;
-  /** Undefined in a thread that leaves them to another. */
+  /** Undefined in a thread that leaves renewals to another. */
   readonly renewals: RenewalRecord | undefined;
   /**
    * Gets the first lease.
-   * @throws SnowflakeError what kept it from one for startTimeoutMs, or at once what cannot pass.
+   * @throws SnowflakeError the last failure after startTimeoutMs, or a lasting one at once.
    */
   start(): Promise<void>;
-  /** Renews the lease, or gets another one where it was lost. One call is under way at most. */
+  /** Renews the lease, or gets another one if it was lost. At most one call is under way. */
   refresh(): Promise<void>;
-  /** Stops making ids and gives up what is held. */
+  /** Stops making ids and gives up the lease. */
   stop(): Promise<void>;
 }
 
 /*
- * What a keeper is made of. Everything it touches is passed in, so that a simulation can give it
- * another clock, another store and its own randomness.
+ * The parts of a keeper. Everything it touches is passed in, so that a simulation can replace
+ * clock, store and randomness.
  */
 
 /** One change of state, for the log. */
@@ -47,7 +47,7 @@ export interface LeaseChange {
   readonly from: LeaseState;
   readonly to: LeaseState;
   readonly workerId: number | undefined;
-  /** Why, in words. */
+  /** The reason in words. */
   readonly reason: string;
 }
 
@@ -55,30 +55,25 @@ export interface KeeperParts {
   readonly support: IDistributedSupport;
   readonly window: LeaseWindow;
   readonly options: LeaseOptions;
-  /** How far ids may run ahead of the clock, ms; undefined where each range decides for itself. */
+  /** How far ids may run ahead of the clock, ms; undefined lets each range decide for itself. */
   readonly aheadMsMax?: number | undefined;
   readonly terms: LeaseTerms;
   /** The worker ids that may be leased, inclusive on both sides. */
   readonly workerIds: { readonly min: number; readonly max: number };
   readonly identity: ProcessIdentity;
   readonly hostClock: Clock;
-  /** Tells how much time went by, whatever is done to the clock of the host. */
+  /** Measures elapsed time, whatever is done to the clock of the host. */
   readonly monotonicClock: Clock;
   /** The clock the generator reads; the keeper moves it when the host's clock is far off. */
   readonly idClock: AnchoredClock;
   readonly timers: Timers;
   readonly random: () => number;
   readonly onChange: (change: LeaseChange) => void;
-  /** News that is no change of state: why the start waits, a skewed clock. */
+  /** Receives news without a change of state: why the start waits, a skewed clock. */
   readonly onNews: (text: string) => void;
 }
 
-/*
- * What became of the renewals, for status, metrics and dashboard: calls to a store by the answers
- * of its contract.
- */
-
-/** What the store answered, or 'error' where it did not. */
+/** The status that the store answered, or 'error' if it did not answer. */
 export type RenewalOutcome = LeaseAnswer['status'] | 'error';
 
 export class RenewalRecord extends CallRecord<RenewalOutcome> {}

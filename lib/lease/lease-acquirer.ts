@@ -1,7 +1,7 @@
 /**
- * Gets a worker id: asks, waits as the answer says, asks again. Also gives one back.
+ * Gets a worker id: asks, waits as the answer says, and asks again. It also gives one back.
  *
- * Guarantee: one token per lease, however often it is asked for, so that a lost answer costs no
+ * Guarantee: one token per lease, however often it is requested, so that a lost answer costs no
  * worker id. Each reason for waiting is logged once; an error that waiting cannot fix is thrown at
  * once.
  */
@@ -14,7 +14,7 @@ import { NO_REGISTRY, type Acquired } from './held-lease.js';
 import type { KeeperParts } from './keeper.js';
 import type { LeaseOptions } from './lease-options.js';
 import { otherLayout, otherVersion } from './lease-texts.js';
-import type { AskedTerms } from './renewal.js';
+import type { RequestTerms } from './renewal.js';
 import { claimEndless, giveBackEndless } from './static.support.js';
 import { checkedAnswer, type SupportCaller } from './support-caller.js';
 
@@ -26,14 +26,14 @@ const RELEASE_TIMEOUT_MS = 1000;
 export class LeaseAcquirer {
   constructor(
     private readonly parts: KeeperParts,
-    private readonly terms: AskedTerms,
+    private readonly terms: RequestTerms,
     private readonly caller: SupportCaller,
     private readonly signal: AbortSignal,
   ) {}
 
   /**
-   * Waits for a worker id: for ever, or within the limits of a start. Each try that brought none is
-   * told to `failed`.
+   * Waits for a worker id: for ever, or within the limits of a start. `failed` gets the reason of
+   * each try that brought none.
    */
   async acquire(failed: (reason: string) => void, limits?: StartLimits): Promise<Acquired> {
     const acquired = await this.askUntil(failed, limits);
@@ -55,7 +55,7 @@ export class LeaseAcquirer {
     const delay = new RetryDelay(random);
     let isOver = limits?.startTimeoutMs === 0;
     const timer = limits && timers.after(limits.startTimeoutMs, () => (isOver = true));
-    const told = new Set<string>();
+    const reported = new Set<string>();
     try {
       for (;;) {
         const outcome = await this.ask(request);
@@ -64,8 +64,8 @@ export class LeaseAcquirer {
         const failsAtOnce = limits?.onNoWorkerFree === 'fail' && error.code === 'NO_WORKER_FREE';
         if (!error.retryable || failsAtOnce) throw error;
         if (isOver) throw gaveUp(limits!.startTimeoutMs, error);
-        if (!told.has(error.code)) onNews(`Waiting for a worker id. ${error.message}`);
-        told.add(error.code);
+        if (!reported.has(error.code)) onNews(`Waiting for a worker id. ${error.message}`);
+        reported.add(error.code);
         failed(error.message);
         await pause(timers, waitMs ?? delay.next(), this.signal);
       }
@@ -74,14 +74,14 @@ export class LeaseAcquirer {
     }
   }
 
-  /** One try for another worker id; undefined when none can be leased now. */
+  /** Tries once to get another worker id; undefined when none can be leased now. */
   async acquireOnce(): Promise<Acquired | undefined> {
     // A claim would take over the worker id that is held already.
     const outcome = await this.ask({ ...this.request(), takesOver: false });
     return 'error' in outcome ? undefined : outcome;
   }
 
-  /** Once, since the worker id is free after one ttl anyway. */
+  /** Asks only once, since the worker id is free after one ttl anyway. */
   async giveBack(lease: WorkerLease, lastMs: number | undefined): Promise<void> {
     const { support, onNews } = this.parts;
     const release = async () => support.release?.({ ...lease, ...this.terms.now }, lastMs);
@@ -99,7 +99,7 @@ export class LeaseAcquirer {
     }
   }
 
-  /** Where no registry knows what a process before this one made, the clock has to. */
+  /** If no registry knows the ids of a previous process, only the clock can keep new ones apart. */
   private async waitForNewIds({ grant }: Acquired, limits?: StartLimits): Promise<void> {
     const { support, window, idClock: clock, timers, aheadMsMax, onNews } = this.parts;
     const isUnknown = grant.ceilingMs === Infinity && grant.floorMs === -Infinity;
@@ -113,8 +113,7 @@ export class LeaseAcquirer {
     const { terms, options, identity, workerIds, support } = this.parts;
     return {
       ...terms,
-      // 'wait' asks for a whole lease at least, which there is once the clock has reached its
-      // floor.
+      // 'wait' asks for a whole lease at least, which exists once the clock has reached its floor.
       ...(options.onFreshRegistry === 'wait' && { minRangeMs: terms.ttlMs }),
       token: identity.randomText(),
       nonce: identity.randomText(),
@@ -135,17 +134,17 @@ export class LeaseAcquirer {
     const checked = (given: LeaseAnswer) => checkedAnswer(given, workerIds);
     try {
       const given = await this.caller.call(() => support.getNextWorkId(sent), {
-        // A grant that comes too late is not lost: the next try, with this token, gets it again.
-        late: (answer) => this.terms.heard(checked(answer), askedAtMs),
+        // A late grant is not lost: the next try, with this token, gets it again.
+        late: (answer) => this.terms.observe(checked(answer), askedAtMs),
         consequence: 'The call is repeated.',
       });
       const answer = checked(given);
-      this.terms.heard(answer, askedAtMs);
+      this.terms.observe(answer, askedAtMs);
       if (answer.status !== 'ok') return refused(answer, request);
       const grant = claimEndless(answer, request);
       const { workerId, ceilingMs: haveMs, mark = NO_REGISTRY } = grant;
       const nonceNext = identity.randomText();
-      // The terms come last: what a first range must have does not hold for renewals.
+      // The terms come last, since the conditions of a first range do not hold for renewals.
       const asked = { ...request, ...terms, workerId, haveMs, mark, nonceNext };
       return { grant, sentAtMs, asked };
     } catch (error) {
@@ -155,28 +154,27 @@ export class LeaseAcquirer {
 }
 
 /*
- * When ids may start if no registry knows what the previous process with this worker id used: only
- * the clock keeps the two apart then.
+ * The start under a lease of which no registry knows the earlier ids.
  *
- * Guarantee: the start waits until the clock has passed whatever that process could have reached:
- * the tick it ended in, plus the run-ahead that its ids were allowed.
+ * Guarantee: it waits until the clock has passed every time the previous process could have
+ * reached: the tick it ended in, plus the run-ahead that its ids were allowed.
  */
 
-/** No process, and no thread, is started over within so short a time. */
+/** No process or thread restarts within so short a time. */
 const RESTART_MS_MIN = 10;
-/** By no more than this a timer fires before the clock is there. */
+/** A timer fires at most this much before the clock is there. */
 const EARLY_MS = 10;
 
 interface Waiting {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly signal: AbortSignal;
-  /** How long a start may take; Infinity for one that has happened. */
+  /** How long a start may take; Infinity after the start. */
   readonly limitMs: number;
   readonly onNews: (text: string) => void;
 }
 
-/** When the first id may be made, Unix ms. */
+/** The time from which the first id may be made, Unix ms. */
 function cleanFromMs(layout: BitLayout, nowMs: number, aheadMsMax: number): number {
   const reachedMs = nowMs + aheadMsMax;
   if (layout.unitMs <= RESTART_MS_MIN) return reachedMs;
@@ -184,7 +182,7 @@ function cleanFromMs(layout: BitLayout, nowMs: number, aheadMsMax: number): numb
 }
 
 /**
- * @throws SnowflakeError CONFIG_INVALID where that takes longer than a start may; CLOCK_UNUSABLE
+ * @throws SnowflakeError CONFIG_INVALID if that takes longer than a start may; CLOCK_UNUSABLE
  * where it does so since the clock was set back, or stands still
  */
 async function waitUntil(fromMs: number, waiting: Waiting): Promise<void> {
@@ -232,19 +230,19 @@ function tooLong(waitMs: number, limitMs: number): SnowflakeError {
 }
 
 /*
- * The error, and the wait before the next try, for an acquire that brought no worker id.
+ * The refusals.
  *
- * Guarantee: the error says whether waiting can help, and no wait is so long that a worker id which
- * somebody gives back is overlooked.
+ * Guarantee: the error says whether waiting can help, and no wait is so long that a worker id given
+ * back meanwhile is overlooked.
  */
 
-/** Without a wait of its own the delay between two tries decides. */
+/** Without `waitMs` the usual delay between two tries decides. */
 interface Refused {
   readonly error: SnowflakeError;
   readonly waitMs?: number;
 }
 
-/** Asked again after this at the latest, however long the answer says. */
+/** The next try comes at the latest after this, however long the answer says. */
 const WAIT_MS_MAX = 2000;
 
 function refused(
@@ -253,7 +251,7 @@ function refused(
 ): Refused {
   switch (answer.status) {
     case 'none-free':
-      // Without a wait of its own: somebody may give a worker id back at any time.
+      // No `waitMs` here, since a process may give a worker id back at any time.
       return { error: noneFree(answer.waitMs) };
     case 'wait':
     case 'hold':

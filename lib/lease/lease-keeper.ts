@@ -1,9 +1,9 @@
 /**
- * The keeper: gets the lease, keeps it fresh, gives it back, and fills the lease window. What leads
- * from one state to the next is in one file, in the order of the events of lease-states.ts.
+ * The keeper gets the lease, keeps it fresh, gives it back, and fills the lease window. All changes
+ * of state are in one file, in the order of the events.
  *
  * Guarantee: the lease window holds only ranges that the support has acknowledged. An error of the
- * store changes nothing but the state shown; no timer has to fire for ids to stay unique.
+ * store changes only the displayed state; no timer has to fire for ids to stay unique.
  */
 import { forwardSignals } from '../core/window/shared-lease.js';
 import type { WindowRange, WindowWatch } from '../core/window/lease-window.js';
@@ -22,7 +22,7 @@ import type { Keeper, KeeperParts, LeaseChange, RenewalRecord } from './keeper.j
 import { LeaseAcquirer, type StartLimits } from './lease-acquirer.js';
 import * as texts from './lease-texts.js';
 import { otherLayout, otherVersion } from './lease-texts.js';
-import { AskedTerms, ClockSkew, Renewal, type Renewed } from './renewal.js';
+import { RequestTerms, ClockSkew, Renewal, type Renewed } from './renewal.js';
 import { SupportCaller } from './support-caller.js';
 
 type Fenced = { readonly status: 'fenced' | 'unknown'; readonly floorMs?: number };
@@ -32,7 +32,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   state: LeaseState = 'unassigned';
   lease: HeldLease | undefined;
   private readonly skew: ClockSkew;
-  private readonly terms: AskedTerms;
+  private readonly terms: RequestTerms;
   private readonly caller: SupportCaller;
   private readonly acquirer: LeaseAcquirer;
   private readonly renewal: Renewal;
@@ -48,7 +48,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     this.skew = new ClockSkew(parts, parts.idClock, parts.options);
     this.caller = new SupportCaller(parts.timers, parts.options.callTimeoutMs);
     this.retryDelay = new RetryDelay(parts.random);
-    this.terms = new AskedTerms(parts.terms, parts);
+    this.terms = new RequestTerms(parts.terms, parts);
     this.news = new LeaseEvents(parts, this.stopping.signal);
     this.acquirer = new LeaseAcquirer(parts, this.terms, this.caller, this.stopping.signal);
     this.rollbackCure = new ClockRollbackRecovery(parts, this.acquirer, this.skew);
@@ -90,7 +90,9 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     throw refusal;
   }
 
-  /** From the first call on it hears of the lease window, also from other threads. */
+  /**
+   * From the first call on, it receives the events of the lease window, also from other threads.
+   */
   private attend(): void {
     const { window } = this.parts;
     if (window.watch === this) return;
@@ -98,7 +100,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     if (window.sharedMemory !== undefined) void forwardSignals(window);
   }
 
-  /** One at a time, whoever asks: a late answer and a renewal may both find the lease lost. */
+  /** One call at a time: a late answer and a renewal may both find the lease lost. */
   private acquire(limits?: StartLimits): Promise<void> {
     const failed = (reason: string) => this.noteFailure(reason);
     const take = async () => {
@@ -109,20 +111,20 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   }
 
   private async takeLease(acquired: Acquired): Promise<void> {
-    // Granted while the application was closing: nobody will use it.
+    // The lease was granted while the application was closing, so it is not needed.
     if (this.stopping.signal.aborted) return this.acquirer.giveBack(acquired.asked, undefined);
     this.skew.measure(acquired.grant, acquired.sentAtMs);
-    this.window(acquired, { rewinds: false });
-    this.news.ended('no worker id');
+    this.placeLease(acquired, { rewinds: false });
+    this.news.clear('no worker id');
     this.change('leased', texts.grantText(acquired.grant));
     this.checkClock();
   }
 
   /**
-   * Places the range in the window: after those in use, or in their place where ids shall go back
-   * in time.
+   * Places the range in the window: after those in use, or in their place if ids shall go back in
+   * time.
    */
-  private window(acquired: Acquired, { rewinds }: { rewinds: boolean }): void {
+  private placeLease(acquired: Acquired, { rewinds }: { rewinds: boolean }): void {
     const lease = new HeldLease(this.parts.window, acquired);
     lease.enterWindow(rewinds);
     this.hold(lease);
@@ -137,8 +139,8 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   /** A rejected clock empties the lease window; a good one places the lease again. */
   private checkClock(): void {
     const { isSkewed, refusal, text, storeText } = this.skew;
-    this.news.tellWhile('skew', isSkewed ? text : undefined);
-    this.news.tellWhile('store clock', storeText);
+    this.news.notifyWhile('skew', isSkewed ? text : undefined);
+    this.news.notifyWhile('store clock', storeText);
     if (refusal !== undefined) {
       this.parts.window.vacate(() => refusal);
       this.change('dropped', text);
@@ -151,12 +153,13 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   private async switchBack(old: HeldLease): Promise<void> {
     const acquired = await this.rollbackCure.earlierThan(old);
     if (acquired === undefined) return;
-    // Looked at in the step that places it: the store has answered, and the end may have come.
+    // This check is made in the step that places the lease: while the store was asked, the
+    // application may have stopped.
     if (this.stopping.signal.aborted || this.lease !== old)
       return this.acquirer.giveBack(acquired.asked, undefined);
-    this.window(acquired, { rewinds: true });
-    this.news.say(texts.movedText(old.workerId, acquired.grant.workerId));
-    // Asked only now: until the lease window was left, other threads went on in the old range.
+    this.placeLease(acquired, { rewinds: true });
+    this.news.report(texts.movedText(old.workerId, acquired.grant.workerId));
+    // Until the window left the old range, other threads went on in it.
     await this.acquirer.giveBack(old.asked, old.lastIssuedMs);
   }
 
@@ -181,37 +184,37 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     try {
       await this.renewal.ask(lease.asked, (renewed) => this.apply(lease, renewed));
     } catch (error) {
-      this.failed((error as Error).message);
+      this.retryLater((error as Error).message);
     }
   }
 
   /** An answer counts only for the lease it was asked for, however late it comes. */
   private async apply(lease: HeldLease, renewed: Renewed): Promise<void> {
     const { answer, asked, sentAtMs, askedAtMs } = renewed;
-    this.terms.heard(answer, askedAtMs);
+    this.terms.observe(answer, askedAtMs);
     if (lease !== this.lease) return;
     switch (answer.status) {
       case 'ok':
         lease.apply(answer, asked, () => this.parts.identity.randomText());
-        return this.renewed(lease, answer, sentAtMs);
+        return this.afterRenewal(lease, answer, sentAtMs);
       case 'hold':
-        return this.held(lease, answer);
+        return this.afterHold(lease, answer);
       case 'fenced':
       case 'unknown':
-        return this.fenced(lease, answer);
+        return this.afterFence(lease, answer);
       case 'cloned':
         return this.drop(texts.clonedText(answer));
       case 'layout-mismatch':
         return this.drop(otherLayout(answer.fingerprint, asked.fingerprint));
       case 'other-version':
-        this.news.tell('other version', otherVersion(answer.version).message);
-        return this.failed('Another version of the protocol keeps the registry.');
+        this.news.notify('other version', otherVersion(answer.version).message);
+        return this.retryLater('Another version of the protocol keeps the registry.');
       default:
-        this.failed(`The registry answered ${JSON.stringify(answer)}.`);
+        this.retryLater(`The registry answered ${JSON.stringify(answer)}.`);
     }
   }
 
-  private async renewed(lease: HeldLease, grant: LeaseGrant, sentAtMs: number): Promise<void> {
+  private async afterRenewal(lease: HeldLease, grant: LeaseGrant, sentAtMs: number): Promise<void> {
     this.hold(lease);
     this.skew.measure(grant, sentAtMs);
     this.change('renewed', 'The store answers again.');
@@ -219,15 +222,15 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     await this.switchBack(lease);
   }
 
-  /** The range held lasts; where it ends before it goes on, somebody should know. */
-  private held(lease: HeldLease, hold: { waitMs: number }): void {
+  /** The range lasts. If it ends before its continuation comes, the application is told. */
+  private afterHold(lease: HeldLease, hold: { waitMs: number }): void {
     if (lease.asked.haveMs <= this.parts.idClock.now() + hold.waitMs) {
       this.change('renewal-failed', texts.holdText(hold));
     }
     this.timer.in(hold.waitMs);
   }
 
-  private failed(reason: string): void {
+  private retryLater(reason: string): void {
     this.noteFailure(reason);
     this.timer.in(this.retryDelay.next());
   }
@@ -251,8 +254,8 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     this.timer.soon();
   }
 
-  /** The range held lasts to its end, unless it is proved to overlap that of the new holder. */
-  private fenced(lease: HeldLease, answer: Fenced): Promise<void> {
+  /** The range lasts to its end, unless it is proved to overlap that of the new holder. */
+  private afterFence(lease: HeldLease, answer: Fenced): Promise<void> {
     const { floorMs: itsFloorMs = Infinity } = answer;
     if (itsFloorMs < lease.asked.haveMs) return this.drop(texts.overlapping(lease, itsFloorMs));
     this.lease = undefined;
@@ -272,8 +275,8 @@ export class LeaseKeeper implements Keeper, WindowWatch {
       await this.acquire();
     } catch (error) {
       const { message } = error as Error;
-      this.news.tell('no worker id', `No worker id could be leased. ${message}`);
-      this.failed(message);
+      this.news.notify('no worker id', `No worker id could be leased. ${message}`);
+      this.retryLater(message);
     }
   }
 
@@ -297,66 +300,66 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     this.state = nextState(from, event);
     if (from === this.state) return;
     this.parts.window.signals.state = numberOf(this.state);
-    this.news.changed({ from, to: this.state, workerId: this.lease?.workerId, reason });
+    this.news.reportChange({ from, to: this.state, workerId: this.lease?.workerId, reason });
   }
 }
 
 /*
- * What a keeper reports to its application: changes of state, and other news.
+ * Reports to the application: changes of state, and other news.
  *
  * Guarantee: a cause is reported once while it lasts, however its text changes. A logger that
  * throws costs no id and does not keep a lease from being placed.
  */
 
 class LeaseEvents {
-  /** Causes that were told of and have not ended. */
-  private readonly told = new Set<string>();
+  /** Causes that were reported and have not ended. */
+  private readonly reported = new Set<string>();
 
   constructor(
     private readonly listeners: Pick<KeeperParts, 'onChange' | 'onNews'>,
     private readonly stopping: AbortSignal,
   ) {}
 
-  tell(cause: string, text: string): void {
-    if (!this.told.has(cause)) this.say(text);
-    this.told.add(cause);
+  notify(cause: string, text: string): void {
+    if (!this.reported.has(cause)) this.report(text);
+    this.reported.add(cause);
   }
 
-  /** What comes after is told of again. */
-  ended(cause: string): void {
-    this.told.delete(cause);
+  /** The next occurrence is reported again. */
+  clear(cause: string): void {
+    this.reported.delete(cause);
   }
 
-  /** Tells of a cause as long as there is a text for it. */
-  tellWhile(cause: string, text: string | undefined): void {
-    if (text === undefined) this.ended(cause);
-    else this.tell(cause, text);
+  /** Reports a cause as long as there is a text for it. */
+  notifyWhile(cause: string, text: string | undefined): void {
+    if (text === undefined) this.clear(cause);
+    else this.notify(cause, text);
   }
 
-  say(text: string): void {
+  report(text: string): void {
     if (!this.stopping.aborted) quietly(() => this.listeners.onNews(text));
   }
 
-  changed(change: LeaseChange): void {
+  reportChange(change: LeaseChange): void {
     quietly(() => this.listeners.onChange(change));
   }
 }
 
-function quietly(tell: () => void): void {
+function quietly(report: () => void): void {
   try {
-    tell();
+    report();
   } catch {
-    // What could not be said is still shown by the state.
+    // The state still shows it.
   }
 }
 
 /*
- * The renewals outside the schedule, after half of a range is used or a call has failed.
+ * Renewals outside the schedule, after half of a range is used or a call has failed.
  *
  * Guarantee: at most one is due at a time, and none after cancel().
  */
 
-/** Between the news that half a range is used and the renewal: many ids may follow at once. */
+/** The delay after half a range is used, since many ids may follow at once. */
 const SOON_MS = 20;
 
 class RefreshTimer {
@@ -368,7 +371,7 @@ class RefreshTimer {
     private readonly refresh: () => Promise<void>,
   ) {}
 
-  /** Each of many refused ids asks: none may put off the call that would help. */
+  /** Every refused id asks for a renewal, and none of them may postpone it. */
   soon(): void {
     if (this.due === undefined) this.in(SOON_MS);
   }
@@ -389,9 +392,9 @@ class RefreshTimer {
 }
 
 /*
- * The cure of ICH.Snowflake for a clock that was set back: another worker id, whose ids have the
- * right time again. Ids are unique without it. It is tried only if the store agrees with the clock,
- * and a worker id that does not help is given back at once.
+ * ICH.Snowflake's cure for a clock that was set back: another worker id, whose ids have the right
+ * time again. Ids are unique without it. It is tried only if the store agrees with the clock, and a
+ * worker id that does not help is given back at once.
  */
 
 class ClockRollbackRecovery {
@@ -401,7 +404,7 @@ class ClockRollbackRecovery {
     private readonly skew: ClockSkew,
   ) {}
 
-  /** A worker id whose ids begin earlier; undefined where none is needed, or none can be leased. */
+  /** Returns a worker id whose ids begin earlier; undefined if none is needed or can be leased. */
   async earlierThan(lease: HeldLease): Promise<Acquired | undefined> {
     if (!this.isDrifting(lease)) return undefined;
     const acquired = await this.acquirer.acquireOnce();

@@ -1,5 +1,5 @@
 /**
- * The timing options of the lease and how they depend on each other.
+ * The timing options of the lease and their dependencies.
  *
  * Guarantee: no value costs uniqueness, and every value or combination that would make the lease
  * fail in operation is reported with a reason.
@@ -17,13 +17,13 @@ export interface LeaseOptions {
   readonly reserveMs: number;
   /** A host clock further than this from the store's is handled by `onClockSkew`. Default 5 s. */
   readonly maxClockSkewMs: number;
-  /** Follow the store's clock, refuse to make ids, or only say so. Default 'anchor'. */
+  /** Follow the store's clock, refuse to make ids, or only report the skew. Default 'anchor'. */
   readonly onClockSkew: 'anchor' | 'reject' | 'warn';
   /** Ids further ahead of a clock that was set back move to another worker id. Default 5 s. */
   readonly maxDriftMs: number;
   /**
-   * A registry that was never there cannot be told from one that was lost. 'runAhead': serve after
-   * a second, ids up to one ttl ahead. 'wait': exact times after one ttl.
+   * A new registry looks like one that was lost. 'runAhead': serve after a second, ids up to one
+   * ttl ahead. 'wait': exact times after one ttl.
    */
   readonly onFreshRegistry: 'runAhead' | 'wait';
   /** When every worker id is taken at start: wait for one until startTimeoutMs, or fail at once. */
@@ -45,10 +45,7 @@ export const LEASE_DEFAULTS: LeaseOptions = {
   startTimeoutMs: 30_000,
 };
 
-/**
- * A shorter range is not worth being leased: one second of ids must fit, in whole ticks, so that
- * what an application does at boot works.
- */
+/** A leased range must hold one second of ids, in whole ticks, so that an application can boot. */
 export function minRangeMsOf(unitMs: number): number {
   return 1000 + 2 * unitMs;
 }
@@ -59,7 +56,7 @@ const CHOICES = {
   onNoWorkerFree: ['wait', 'fail'],
 } as const;
 
-/** Inclusive bounds in ms. A day is the longest anybody may mean. */
+/** Inclusive bounds in ms. A longer time than a day can only be a mistake. */
 const BOUNDS: { readonly [name in keyof LeaseOptions]?: readonly [min: number, max: number] } = {
   ttlMs: [10_000, 600_000],
   refreshAliveIntervalMs: [100, 300_000],
@@ -70,15 +67,15 @@ const BOUNDS: { readonly [name in keyof LeaseOptions]?: readonly [min: number, m
   startTimeoutMs: [0, 86_400_000],
 };
 
-/** Was a choice once: true for one moment, and configured for good. */
+/** The former value 'trust' would be right for one moment and stay configured for good. */
 const TRUST_FAULT =
   "`onFreshRegistry: 'trust'` is gone: left in a deployment it made ids twice after the first " +
   'loss of data. Leave the option out; for exact times from the first id on run `snowflake ' +
   "registry create` one leaseTtlMs before the first start, or use 'wait'. In tests a " +
   '`new MemorySupport()` starts at once with exact times.';
 
-/** Option names as the module shows them, where they differ from ours. */
-const SHOWN_NAMES: Readonly<Record<string, string>> = { ttlMs: 'leaseTtlMs' };
+/** The names of options in the module, if they differ from ours. */
+const MODULE_NAMES: Readonly<Record<string, string>> = { ttlMs: 'leaseTtlMs' };
 
 export function leaseFaults(options: LeaseOptions): string[] {
   const faults: string[] = [];
@@ -86,7 +83,7 @@ export function leaseFaults(options: LeaseOptions): string[] {
     const value = options[name as keyof LeaseOptions] as unknown;
     if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max)
       continue;
-    const label = SHOWN_NAMES[name] ?? name;
+    const label = MODULE_NAMES[name] ?? name;
     faults.push(
       `Expected \`${label}\` to be an integer from ${min} to ${max}, got ${format(value)}.`,
     );
@@ -121,15 +118,15 @@ export function waitFault(options: LeaseOptions, lossWindowMs: number): string |
   );
 }
 
-/** What a lease must have room for, besides the renewals that may be missed. */
+/** A lease needs room for these, besides the renewals that may be missed. */
 export interface LeaseRoom {
-  /** What a failover takes. */
+  /** The duration of a failover. */
   readonly lossWindowMs: number;
-  /** The shortest range worth being leased; 0 where nothing is leased. */
+  /** The shortest range worth leasing; 0 without leases. */
   readonly minRangeMs: number;
 }
 
-/** A lease must outlast two missed renewals, what a failover takes, and the shortest range. */
+/** A lease must outlast two missed renewals, a failover, and the shortest range. */
 export function renewalFault(options: LeaseOptions, room: LeaseRoom): string | undefined {
   const { refreshAliveIntervalMs, callTimeoutMs, ttlMs } = options;
   const { lossWindowMs, minRangeMs } = room;

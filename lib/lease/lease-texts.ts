@@ -1,6 +1,6 @@
 /**
- * What the keeper says: the words of a change of state, and the errors of an empty lease window.
- * Each tells what happened, what was done and what to do; no decision is taken here.
+ * The keeper's words: changes of state, and the errors of an empty lease window. Each tells what
+ * happened, what was done and what to do; no decision is taken here.
  */
 import { SnowflakeError } from '../errors.js';
 import type { IDistributedSupport, LeaseGrant } from './distributed-support.js';
@@ -86,10 +86,10 @@ export function inSnapshot(): SnowflakeError {
 }
 
 /*
- * The errors for a registry that belongs to others: another layout, or another protocol version.
+ * Errors for a registry that belongs to others: another layout, or another protocol version.
  *
  * Guarantee: both sides are named, and the advice never leads to duplicate ids. Deleting the
- * registry, which comes to mind first, would.
+ * registry, the first idea of most people, would.
  */
 
 export function otherLayout(theirs: string, ours: string): SnowflakeError {
@@ -127,11 +127,11 @@ function contestedText(theirs: string, ours: string): string {
   );
 }
 
-/**
- * The fingerprint of a registry in which two layouts have ranges at once.
+/*
+ * The fingerprint of a registry in which two layouts have ranges at once: registries write it,
+ * messages read it.
  *
- * Guarantee: no layout has such a fingerprint, so that neither side gets a range. Registries write
- * it, messages read it.
+ * Guarantee: no layout has such a fingerprint, so that neither side gets a range.
  */
 const AND = ' and ';
 

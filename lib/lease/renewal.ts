@@ -1,8 +1,8 @@
 /**
- * One renewal: what is asked, whether the answer is valid, and what is recorded.
+ * One renewal: the request, the check of the answer, and the record.
  *
- * Guarantee: an answer is passed on together with what it was asked for, even if it comes after the
- * time limit.
+ * Guarantee: an answer is passed on together with its request, even if it comes after the time
+ * limit.
  */
 import type { Clock } from '../core/clock.js';
 import type { AnchoredClock } from '../core/window/window-memory.js';
@@ -23,18 +23,18 @@ import { checkedAnswer, type SupportCaller } from './support-caller.js';
 
 interface RenewalParts {
   readonly support: IDistributedSupport;
-  readonly terms: AskedTerms;
+  readonly terms: RequestTerms;
   readonly caller: SupportCaller;
   readonly skew: ClockSkew;
 }
 
-/** An answer and what it was asked for. */
+/** An answer and its request. */
 export interface Renewed {
   readonly answer: LeaseAnswer;
   readonly asked: WorkerLease;
-  /** By the host's clock, Unix ms. */
+  /** The time by the host's clock, Unix ms. */
   readonly sentAtMs: number;
-  /** By its monotonic clock. */
+  /** The time by its monotonic clock. */
   readonly askedAtMs: number;
 }
 
@@ -43,7 +43,7 @@ export class Renewal {
 
   constructor(private readonly parts: RenewalParts) {}
 
-  /** @throws SnowflakeError where the support failed, answered nonsense or came too late. */
+  /** @throws SnowflakeError if the support failed, answered nonsense or came too late. */
   async ask(lease: WorkerLease, apply: (renewed: Renewed) => Promise<void>): Promise<void> {
     const { support, terms, caller, skew } = this.parts;
     const { record } = this;
@@ -74,30 +74,30 @@ export class Renewal {
 }
 
 /*
- * What a process asks for at every call, including what it has learned since it started.
+ * The terms of every call, with everything learned since the start.
  *
  * Guarantee: every request carries the longest quarantine and the latest clock that any registry
  * has told this process, so that a registry which replaces a lost one learns how far that one had
- * come; and what was granted by which server is known to whoever is asked next.
+ * come. It also carries what was granted by which server.
  */
 
 interface HostClocks {
-  /** The wall clock, which somebody may set. */
+  /** The wall clock, which may be set. */
   readonly hostClock: Clock;
-  /** Tells only how much time went by. */
+  /** Measures only elapsed time. */
   readonly monotonicClock: Clock;
 }
 
-/** What a registry told, and when it was asked for it. */
-interface Told extends ReckonedTime {
+/** The clocks in an answer of a registry, and the time of the request. */
+interface ClockReading extends ReckonedTime {
   readonly askedAtMs: number;
 }
 
-export class AskedTerms {
+export class RequestTerms {
   /** Undefined until a registry has granted a range. */
   seen: SeenRange | undefined;
   private quarantineMs: number;
-  private told: Told | undefined;
+  private reading: ClockReading | undefined;
 
   constructor(
     private readonly terms: LeaseTerms,
@@ -112,60 +112,57 @@ export class AskedTerms {
     return { ...terms, quarantineMs, wallMs, ...(reckoned && { reckoned }) };
   }
 
-  /** When something is asked for, as heard() wants it. */
+  /** The time of a request, for observe(). */
   get askedAtMs(): number {
     return this.clocks.monotonicClock.now();
   }
 
   /** An answer counts however late it comes. */
-  heard(answer: LeaseAnswer, askedAtMs: number): void {
+  observe(answer: LeaseAnswer, askedAtMs: number): void {
     if (answer.status !== 'ok') return;
     const { quarantineMs, nowMs, timeMs = nowMs, mark, ceilingMs } = answer;
     if (Number.isFinite(quarantineMs)) {
       this.quarantineMs = Math.max(this.quarantineMs, quarantineMs!);
     }
-    if (mark !== undefined) this.saw(mark, ceilingMs);
+    if (mark !== undefined) this.noteServer(mark, ceilingMs);
     if (nowMs === undefined || timeMs === undefined || mark === undefined) return;
-    if (askedAtMs < (this.told?.askedAtMs ?? -Infinity)) return;
+    if (askedAtMs < (this.reading?.askedAtMs ?? -Infinity)) return;
     const { incarnation, server } = mark;
-    // A time that the registry did not follow is not one to reckon with.
-    this.told = { incarnation, server, nowMs, timeMs: Math.min(timeMs, nowMs), askedAtMs };
+    // The registry did not follow this time, so it must not be used.
+    this.reading = { incarnation, server, nowMs, timeMs: Math.min(timeMs, nowMs), askedAtMs };
   }
 
-  private saw({ incarnation, server, era }: RegistryMark, ceilingMs: number): void {
+  private noteServer({ incarnation, server, era }: RegistryMark, ceilingMs: number): void {
     const haveMs = this.seen?.server === server ? Math.max(this.seen.haveMs, ceilingMs) : ceilingMs;
     this.seen = { incarnation, server, era, haveMs };
   }
 
-  /** From when it was asked for: what the store granted to others until then is covered. */
+  /** The time of the request counts, so that everything the store granted before it is covered. */
   private get reckoned(): ReckonedTime | undefined {
-    if (this.told === undefined) return undefined;
-    const { askedAtMs, nowMs, timeMs, ...registry } = this.told;
+    if (this.reading === undefined) return undefined;
+    const { askedAtMs, nowMs, timeMs, ...registry } = this.reading;
     const elapsedMs = Math.ceil(this.askedAtMs - askedAtMs);
     return { ...registry, nowMs: nowMs + elapsedMs, timeMs: timeMs + elapsedMs };
   }
 }
 
 /*
- * What is done about a host clock that differs from the store's.
- *
- * Ids stay unique whatever the clocks say; this only keeps the time in them right, and says which
- * clock is wrong.
+ * The difference between the host's clock and the store's. Ids stay unique whatever the clocks say;
+ * this only keeps the time in them right, and says which clock is wrong.
  */
 
-/** The clocks of a host at one moment. */
 interface HostMoment {
   readonly wallMs: number;
   readonly monotonicMs: number;
 }
 
 export class ClockSkew {
-  /** Store's clock minus host's clock at the last measurement. */
+  /** The store's clock minus the host's clock at the last measurement. */
   skewMs = 0;
-  /** The registry's clock minus the store's: above 0 where the store's was set back. */
+  /** The registry's clock minus the store's: above 0 if the store's was set back. */
   private aheadMs = 0;
   private lastMoment: HostMoment | undefined;
-  /** Which clock was set, as far as this host can tell. */
+  /** Says which clock was set, as far as this host can tell. */
   private culprit = 'Set whichever is wrong (NTP).';
 
   constructor(
@@ -183,13 +180,13 @@ export class ClockSkew {
   }
 
   /**
-   * Takes the clocks of a grant as read somewhere between `sentAtMs` and now. A host that agrees
-   * with the store, or with the registry, is right: the other one alone was set.
+   * Takes the clocks of a grant as read between `sentAtMs` and now. If the host agrees with the
+   * store or with the registry, it is right, and only the other one was set.
    */
   measure({ nowMs, timeMs = nowMs }: LeaseGrant, sentAtMs: number): void {
     if (nowMs === undefined || timeMs === undefined) return;
     const wallMs = this.hostNowMs;
-    // A process that slept between question and answer learns nothing about its clock.
+    // A process that slept between request and answer learns nothing about its clock.
     if (this.isFar(wallMs - sentAtMs)) return;
     const hostMs = (sentAtMs + wallMs) / 2;
     const skews = [timeMs - hostMs, nowMs - hostMs].map(Math.round) as [number, number];
@@ -217,7 +214,7 @@ export class ClockSkew {
     );
   }
 
-  /** What is wrong with the store's clock, whatever this host's shows. */
+  /** The fault of the store's clock, which does not depend on the clock of this host. */
   get storeText(): string | undefined {
     const { aheadMs } = this;
     if (!this.isFar(aheadMs)) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Stands where a support stands in a thread that shares the lease of another. Nothing is leased
- * through it: it carries what was shared to where the lease window is made.
+ * Takes the place of a support in a thread that shares the lease of another. It leases nothing: it
+ * only carries the shared lease to the lease window.
  */
 import type { AnchoredClock } from '../core/window/window-memory.js';
 import { isSharedLease, notShared, type SharedLease } from '../core/window/shared-lease.js';
@@ -40,8 +40,8 @@ function nothingLeased(): SnowflakeError {
 /*
  * The lease of another thread of this process, as a thread that shares it sees it.
  *
- * Guarantee: nothing is asked of a store, and stopping concerns this thread alone. The thread that
- * holds the lease renews it and gives it back.
+ * Guarantee: it asks no store, and stopping concerns this thread alone. The thread that holds the
+ * lease renews it and gives it back.
  */
 
 interface JoinedParts {
@@ -75,7 +75,7 @@ export class JoinedLease implements Keeper {
     return this.parts.window.endMs;
   }
 
-  /** Known to the thread that holds the lease alone. */
+  /** Only the thread that holds the lease knows it. */
   get incarnation(): undefined {
     return undefined;
   }
@@ -122,16 +122,13 @@ function noLease(waitedMs: number): SnowflakeError {
   );
 }
 
-/*
- * Where the lease of a generator comes from: a support, or the thread that shares its own. Asked
- * once, when a generator is put together; after that a source is a value.
- */
+/* The source of a generator's lease: a support, or the thread that shares its own. */
 
 export type LeaseSource =
   | { readonly kind: 'lease'; readonly support: IDistributedSupport }
   | { readonly kind: 'joined'; readonly shared: SharedLease };
 
-/** The only place that looks at a support for more than it does, whichever copy made it. */
+/** Only this function distinguishes supports, whichever copy of the package made them. */
 export function sourceOf(support: IDistributedSupport): LeaseSource {
   const { shared } = support as { readonly shared?: unknown };
   return isSharedLease(shared) ? { kind: 'joined', shared } : { kind: 'lease', support };

@@ -2,7 +2,7 @@
  * A worker id written into the configuration: no store, no lease, no end.
  *
  * Uniqueness rests on the operator, who gives each process and each thread another number, and
- * across restarts on the host's clock. endless-worker-ids.ts keeps generators of one thread apart.
+ * across restarts on the host's clock.
  */
 import { SnowflakeError } from '../errors.js';
 import { format } from '../messages.js';
@@ -73,19 +73,18 @@ export function staticWorkerFault(workerId: unknown, min: number, max: number): 
  */
 
 interface Use {
-  /** Undefined when it was given back. */
+  /** Undefined after it was given back. */
   token: string | undefined;
-  /** Where the next generator begins, Unix ms. */
+  /** The next generator begins here, Unix ms. */
   floorMs: number;
 }
 
 type Holder = Pick<LeaseTerms, 'fingerprint'> & { readonly token: string };
 
-/** By layout and worker id. */
 const uses = processWide('endless-worker-ids', () => new Map<string, Use>());
 
 /**
- * The grant as it may be used here; a grant that ends is left as it is.
+ * Returns the grant as it may be used here; a grant with an end stays as it is.
  * @throws SnowflakeError CONFIG_INVALID for a number that another generator uses.
  */
 export function claimEndless(grant: LeaseGrant, holder: Holder): LeaseGrant {
@@ -98,7 +97,7 @@ export function claimEndless(grant: LeaseGrant, holder: Holder): LeaseGrant {
   return { ...grant, floorMs: Math.max(grant.floorMs, use.floorMs) };
 }
 
-/** Started again within the same tick, the next one would make the same ids. */
+/** Without this, a generator that starts within the same tick would make the same ids. */
 export function giveBackEndless(
   lease: Holder & { readonly workerId: number },
   lastIssuedMs = -Infinity,

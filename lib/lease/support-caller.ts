@@ -2,20 +2,19 @@
  * Calls the support with a time limit, because the promise of a client may never settle.
  *
  * Guarantee: every failure is a SnowflakeError, whatever a support throws or returns. An answer
- * that comes after the time limit is not lost but passed on: a ceiling is absolute and may be
- * applied late.
+ * after the time limit is not lost but passed on: a ceiling is absolute and may be applied late.
  */
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { plainCause, format } from '../messages.js';
 import { withinLimit, type Timers } from '../time/timers.js';
 import type { LeaseAnswer } from './distributed-support.js';
 
-/** What is done with an answer that comes too late, and what a timeout means for the caller. */
+/** The treatment of a late answer, and the consequence of a timeout for the caller. */
 interface CallTerms<T> {
   readonly late?: (answer: T) => void | Promise<void>;
-  /** Said after "The store did not answer within ... ms". */
+  /** This text follows "The store did not answer within ... ms". */
   readonly consequence: string;
-  /** Default: that of all calls. */
+  /** Default: the limit of all calls. */
   readonly timeoutMs?: number;
 }
 
@@ -32,13 +31,14 @@ export class SupportCaller {
       isLate = true;
       throw timedOut(timeoutMs, consequence);
     };
-    // Also what throws at once, or returns no promise, comes out of this one.
+    // The async function turns an error thrown at once, or a plain value, into a promise.
     const asked = (async () => ask())();
     const handOn = async () => {
       const answer = await asked;
       if (isLate) await late?.(answer);
     };
-    // An error is this call's; that of a late answer, or of taking it in, is nobody's any more.
+    // An error belongs to this call. No caller waits any more for a late answer or an error in
+    // applying it.
     handOn().catch(() => undefined);
     try {
       return await withinLimit(asked, { timers: this.timers, ms: timeoutMs, over });
@@ -59,23 +59,23 @@ function timedOut(timeoutMs: number, consequence: string): SnowflakeError {
 
 function asSnowflakeError(error: unknown): SnowflakeError {
   if (isSnowflakeError(error)) return error;
-  // A support of another maker may hand on the error of its client, passwords and all.
+  // A support by another author may pass on the error of its client, passwords included.
   const cause = plainCause(error);
   return new SnowflakeError('STORE_UNAVAILABLE', `The support failed: ${cause.message}`, { cause });
 }
 
 /*
- * Checks that what a support answered is an answer at all.
+ * The check of an answer.
  *
  * Guarantee: no range is placed and no wait starts because of a malformed value. A worker id that
  * does not fit its bits would make the ids of another holder, and NaN passes every comparison.
  */
 
-/** The worker ids that were asked for, both inclusive. */
+/** The requested worker ids, both inclusive. */
 interface AskedFor {
   readonly min: number;
   readonly max: number;
-  /** At a renewal: where the range held ends. */
+  /** At a renewal: the end of the current range. */
   readonly haveMs?: number;
 }
 
@@ -87,8 +87,8 @@ const isTime = (value: unknown): boolean => typeof value === 'number' && !Number
 const isText = (value: unknown): boolean => typeof value === 'string';
 
 /**
- * The faults in words; empty for an answer of the contract. A status that is not known is left to
- * the caller, who refuses it by name.
+ * The faults in words; empty for an answer of the contract. The caller refuses an unknown status by
+ * name.
  */
 function faultsOf(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): string[] {
   const { status, workerId, floorMs, ceilingMs, nowMs = 0, waitMs, mark } = answer;
@@ -106,7 +106,7 @@ function faultsOf(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): st
   for (const [name, value] of Object.entries({ floorMs, ceilingMs, nowMs })) {
     if (!isTime(value)) faults.push(`\`${name}\` is ${format(value)}`);
   }
-  // Nobody looked whether another generator has the number for good.
+  // Without a claim, another generator may have the number for good.
   if (ceilingMs === Infinity && haveMs < Infinity) {
     faults.push('`ceilingMs` is Infinity, and the lease had an end');
   }

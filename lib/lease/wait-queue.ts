@@ -1,8 +1,8 @@
 /**
- * The callers that wait for an id: one line per generator.
+ * The callers that wait for an id: one queue per generator.
  *
- * Promise: first come, first served. However many wait, one timer runs and only the first one asks;
- * whoever gets a new range for the generator wakes the line. A caller that gives up leaves at once.
+ * Guarantee: first come, first served. However many wait, one timer runs and only the first one
+ * asks. A new range for the generator wakes the queue. A caller that gives up leaves at once.
  */
 import { checkedCount, type CallFields, type IdSource } from '../core/generator/id-source.js';
 import { isSnowflakeError } from '../errors.js';
@@ -18,12 +18,12 @@ interface Caller extends WaitOptions {
 }
 
 /**
- * The line looks again after 1 ms, doubling up to this: for a clock that goes on, and for a thread
- * that missed what another one changed.
+ * The queue looks again after 1 ms, doubling up to this: the clock may have moved on, or this
+ * thread may have missed a change by another one.
  */
 const LOOK_AGAIN_MS_MAX = 100;
 
-/** Then the event loop has its turn; a tick of the default layout has no more ids. */
+/** After so many the event loop has its turn; a tick of the default layout has no more ids. */
 const SERVED_AT_ONCE_MAX = 4096;
 
 export class WaitQueue {
@@ -37,12 +37,12 @@ export class WaitQueue {
   constructor(
     private readonly source: Pick<IdSource, 'nextIdAtOnce'>,
     private readonly timers: Timers,
-    /** Resolves when another thread has changed something; undefined where none shares. */
+    /** Resolves when another thread has changed something; undefined without other threads. */
     private readonly changeElsewhere: () => Promise<unknown> | undefined = () => undefined,
   ) {}
 
   /**
-   * One id, as soon as there is one and those who came before have theirs.
+   * Returns one id, as soon as there is one and earlier callers have theirs.
    * @throws the reason of the signal, or a SnowflakeError that waiting cannot cure.
    */
   async next(options: WaitOptions): Promise<bigint> {
@@ -57,7 +57,10 @@ export class WaitQueue {
     return new Promise((resolve, reject) => this.join({ ...options, resolve, reject }));
   }
 
-  /** Many ids in rising order, one after the other as in next(); those before an error are lost. */
+  /**
+   * Returns many ids in rising order, one after the other as in next(). If one fails, those before
+   * it are lost.
+   */
   async nextMany(count: number, options: WaitOptions): Promise<bigint[]> {
     const ids: bigint[] = [];
     while (ids.length < checkedCount(count)) {
@@ -92,7 +95,7 @@ export class WaitQueue {
         this.lookAgainMs = 1;
       } catch (error) {
         if (canPass(error)) return this.lookAgain();
-        // What is wrong with one caller's fields is no matter of the others.
+        // A fault in the fields of one caller does not concern the others.
         if (caller.fields === undefined) return this.refuseAll(error);
         this.refuse(caller, error);
       }
@@ -123,8 +126,8 @@ export class WaitQueue {
   }
 
   /**
-   * For when there is a new range, or none will follow. Not at once: whoever brings a range has
-   * more to do before ids are made in it.
+   * Call this when there is a new range, or none will follow. It does not act at once, since the
+   * code that brings a range has more to do before ids are made in it.
    */
   wake(): void {
     if (this.isWoken || this.callers.size === 0) return;
@@ -136,7 +139,7 @@ export class WaitQueue {
     });
   }
 
-  /** What another thread changes wakes the line too, for as long as somebody waits. */
+  /** As long as a caller waits, changes by another thread wake the queue too. */
   private async listen(): Promise<void> {
     if (this.isListening) return;
     this.isListening = true;

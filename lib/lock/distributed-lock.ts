@@ -1,7 +1,7 @@
 /**
- * The face of locks for an application: run something under a lock, or get one and let it go.
+ * The locks of an application: run something under a lock, or get a lock and release it.
  *
- * Guarantee: nobody waits for itself; nothing that goes wrong in the background is an unhandled
+ * Guarantee: no caller waits for itself, and no failure in the background is an unhandled
  * rejection.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
@@ -21,27 +21,30 @@ import type { LockRecord, LockStore } from './lock-store.js';
 
 /** A lock that is held until it is released, or lost. */
 export interface AcquiredLock extends LockSection {
-  /** Never throws: a lock of which the store cannot be told is free after its ttl. */
+  /** Never throws: if the store cannot be reached, the lock is free after its ttl. */
   release(): Promise<void>;
 }
 
-/** What a process knows of its locks. */
+/** The locks of a process, as the process itself knows them. */
 export interface LockStatus extends HoldingsStatus {
-  /** Where the store of the locks lies. */
+  /** The place of the store of the locks. */
   readonly location: string | undefined;
 }
 
-/** A store that grants nothing for longer is told to whoever would skip. */
+/** A caller that would skip the work learns of a store that grants nothing for longer than this. */
 const PAUSE_MS_MAX = 60_000;
 
-/** Whether somebody runs under a lock, and under which others. */
+/** The sections that the current call runs in, from the innermost out. */
 interface Nested {
   readonly of: DistributedLock;
   readonly section: HeldSection;
   readonly outer: Nested | undefined;
 }
 
-/** One for all: Node never forgets a storage that was used, and Node 20 asks it at each promise. */
+/**
+ * One for the process: Node never forgets a storage that was used, and Node 20 asks it at each
+ * promise.
+ */
 const sections = processWide('lock-sections', () => new AsyncLocalStorage<Nested>());
 
 type Run<T> = (section: LockSection) => T | Promise<T>;
@@ -76,33 +79,33 @@ export class DistributedLock {
    * Runs something under a lock and releases it.
    *
    * @throws SnowflakeError LOCK_HELD, STORE_UNAVAILABLE or LOCK_REENTERED, and nothing was run;
-   *   LOCK_LOST where it was lost before the end; and whatever the section throws
+   *   LOCK_LOST if it was lost before the end; and every error of the section
    */
   using<T>(lock: string, run: Run<T>): Promise<T>;
   using<T>(lock: string, options: HoldOptions, run: Run<T>): Promise<T>;
   async using<T>(lock: string, given: HoldOptions | Run<T>, last?: Run<T>): Promise<T> {
     const [options, run] = typeof given === 'function' ? [{}, given] : [given, last!];
-    const section = await this.#acquired(lock, options);
-    return this.#ran(section, run);
+    const section = await this.#acquire(lock, options);
+    return this.#runIn(section, run);
   }
 
   /**
-   * As `using`, but where somebody else holds the lock nothing is run and nothing thrown. A store
-   * that grants nothing yet, as after a restart, is waited for besides, up to a minute: nobody else
-   * does the work meanwhile.
+   * Works like `using`, but if another caller holds the lock, it runs nothing and throws nothing.
+   * It waits up to a minute longer for a store that grants nothing yet, as after a restart, since
+   * no other caller does the work meanwhile.
    *
-   * @returns what the section returned, or undefined where it was not run
-   * @throws SnowflakeError as `using`, but for LOCK_HELD
+   * @returns the result of the section, or undefined if it was not run
+   * @throws SnowflakeError like `using`, but never LOCK_HELD
    */
   async usingOrSkip<T>(lock: string, options: HoldOptions, run: Run<T>): Promise<T | undefined> {
     const section = await this.#unlessHeld(lock, options, PAUSE_MS_MAX);
-    return section && this.#ran(section, run);
+    return section && this.#runIn(section, run);
   }
 
   /**
-   * A lock that is to be released by the caller; undefined where it is somebody else's.
+   * Returns a lock that the caller has to release; undefined if another caller holds it.
    *
-   * @throws SnowflakeError STORE_UNAVAILABLE: it is unknown whether anybody holds it
+   * @throws SnowflakeError STORE_UNAVAILABLE: it is unknown whether the lock is held
    */
   async tryAcquire(lock: string, options: HoldOptions = {}): Promise<AcquiredLock | undefined> {
     const section = await this.#unlessHeld(lock, options);
@@ -119,13 +122,13 @@ export class DistributedLock {
     };
   }
 
-  /** All locks of the store that somebody holds, in the order of their names. */
+  /** All locks of the store that are held, in the order of their names. */
   async list(): Promise<LockRecord[]> {
     if (this.#store.locks !== undefined) return this.#store.locks();
     throw new SnowflakeError('CONFIG_INVALID', 'This store of locks cannot list them.');
   }
 
-  /** What endangers the locks, one sentence each; empty where nothing is known to. */
+  /** The known dangers to the locks, one sentence each; empty without any. */
   async advice(): Promise<string[]> {
     return (await this.#store.advice?.()) ?? [];
   }
@@ -135,19 +138,21 @@ export class DistributedLock {
     return { location, ...this.#holdings.status };
   }
 
-  /** Tells of everything that happens to locks of this process. @returns ends it */
+  /**
+   * Calls a function for every event of the locks of this process. @returns a function that ends it
+   */
   listen(listener: LockListener): () => void {
     return this.#holdings.events.listen(listener);
   }
 
-  /** Resolves when nobody of this process holds or waits for a lock, or after `drainMs`. */
+  /** Resolves when no caller in this process holds or waits for a lock, or after `drainMs`. */
   drain(): Promise<void> {
     return this.#holdings.drain();
   }
 
   /**
-   * Refuses whoever comes or waits, waits for the locks that are held, up to `drainMs`, and closes
-   * the store. What is held even then is no longer extended.
+   * Refuses new and waiting callers, waits up to `drainMs` for the locks that are held, and closes
+   * the store. Locks still held then are no longer extended.
    */
   close(): Promise<void> {
     return this.#holdings.close();
@@ -159,24 +164,24 @@ export class DistributedLock {
     pauseMs = 0,
   ): Promise<HeldSection | undefined> {
     try {
-      return await this.#acquired(lock, options, pauseMs);
+      return await this.#acquire(lock, options, pauseMs);
     } catch (error) {
       if (isSnowflakeError(error) && error.code === 'LOCK_HELD') return undefined;
       throw error;
     }
   }
 
-  async #acquired(lock: string, options: HoldOptions, pauseMs = 0): Promise<HeldSection> {
+  async #acquire(lock: string, options: HoldOptions, pauseMs = 0): Promise<HeldSection> {
     const hold = { ...holdTerms(lock, options, this.#terms), pauseMs };
     for (let nested = sections.getStore(); nested; nested = nested.outer) {
       const { of, section } = nested;
-      // What was begun in a section and goes on after it is no longer inside of it.
+      // Work that was begun in a section and goes on after its end is no longer inside of it.
       if (of === this && section.lock === lock && section.isHeld) throw lockReentered(lock);
     }
     return this.#holdings.acquire(lock, hold);
   }
 
-  async #ran<T>(section: HeldSection, run: Run<T>): Promise<T> {
+  async #runIn<T>(section: HeldSection, run: Run<T>): Promise<T> {
     try {
       const nested = { of: this, section, outer: sections.getStore() };
       const value = await sections.run(nested, async () => run(section));

@@ -1,10 +1,9 @@
 /**
  * A lock while it is held: extended from time to time, and given up at its deadline whatever the
- * store does. All that can end it is in one file.
+ * store does. Everything that can end it is in one file.
  *
- * Guarantee: the deadline counts from before the request left that the store answered; `leftMs` and
- * `assertHeld` look at the clocks themselves, also where no timer has fired since the process stood
- * still.
+ * Guarantee: the deadline counts from before the answered request left; `leftMs` and `assertHeld`
+ * read the clocks themselves, even if no timer has fired since the process stood still.
  */
 import { RetryDelay, withinLimit, type TimerHandle } from '../time/timers.js';
 import { started, type HeldFrom, type SeenTokens, type Stopwatch } from './lock-attempt.js';
@@ -12,16 +11,16 @@ import { lockLost, tooSlow, type LossReason } from './lock-events.js';
 import type { HoldTerms, LockTerms } from './lock-options.js';
 import type { ExtendAnswer, LockStore } from './lock-store.js';
 
-/** What is handed to whoever runs under a lock. */
+/** The section that runs under a lock gets this. */
 export interface LockSection {
   readonly lock: string;
-  /** The fencing token: write it with whatever is written, and refuse what has a lower one. */
+  /** The fencing token: write it with all data, and refuse data with a lower one. */
   readonly token: bigint;
   /** Aborted with LOCK_LOST as soon as the lock is no longer held; for fetch and the like. */
   readonly signal: AbortSignal;
-  /** For how long the lock is held at least; 0 where it is lost. */
+  /** The least time for which the lock is still held; 0 if it is lost. */
   readonly leftMs: number;
-  /** @throws SnowflakeError LOCK_LOST; to be called before what must not come too late */
+  /** @throws SnowflakeError LOCK_LOST; call it before a step that must not come too late */
   assertHeld(): void;
 }
 
@@ -31,13 +30,13 @@ interface SectionParts {
   readonly seen: SeenTokens;
   readonly lock: string;
   readonly hold: HoldTerms;
-  /** Told that it is held for ten times its ttl, and each time that has doubled. */
+  /** Is called when the lock is held for ten times its ttl, and each time that has doubled. */
   readonly onLong: (section: HeldSection) => void;
 }
 
-/** After so many times its ttl a section may hang. */
+/** A section that runs for this many times its ttl may hang. */
 const LONG_COUNT = 10;
-/** Extended when a third of its time is over. */
+/** The lock is extended when this part of its time is over. */
 const EXTEND_AFTER = 1 / 3;
 
 export class HeldSection implements LockSection {
@@ -48,7 +47,7 @@ export class HeldSection implements LockSection {
   readonly #era: number;
   readonly #abort = new AbortController();
   readonly #retry: RetryDelay;
-  /** Since it was acquired. */
+  /** The time since it was acquired. */
   readonly #held: Stopwatch;
   #deadline: { readonly ttlMs: number; readonly passed: Stopwatch };
   #end: TimerHandle;
@@ -82,7 +81,7 @@ export class HeldSection implements LockSection {
     return Math.max(0, Math.floor(Math.min(ttlMs - passed(), this.#allowedMs)));
   }
 
-  /** For how long its section may still run. */
+  /** The time for which its section may still run. */
   get #allowedMs(): number {
     return this.#parts.hold.holdAtMostMs - this.#held();
   }
@@ -103,7 +102,7 @@ export class HeldSection implements LockSection {
     throw lockLost(this.lock, this.token, 'released');
   }
 
-  /** @returns whether the store has heard of it */
+  /** @returns whether the store has confirmed it */
   release(): Promise<boolean> {
     return (this.#released ??= this.#release());
   }
@@ -114,15 +113,15 @@ export class HeldSection implements LockSection {
     const keepMs = Math.max(0, hold.holdAtLeastMs - this.heldMs);
     const request = { lock, holder: this.#holder, token: this.token };
     const { callTimeoutMs: ms, timers } = terms;
-    const told = (async () => {
+    const call = (async () => {
       await store.release({ ...request, ...(keepMs > 0 && { keepMs }) });
       return true;
     })();
-    // A lock of which the store is not told is free after its ttl.
-    return withinLimit(told, { ms, timers, over: () => false }).catch(() => false);
+    // A lock that the store could not release is free after its ttl.
+    return withinLimit(call, { ms, timers, over: () => false }).catch(() => false);
   }
 
-  /** It is no longer extended, and whoever runs under it hears of its end when its time is over. */
+  /** Stops extending it; the section learns of its end when its time is over. */
   abandon(): void {
     this.#parts.terms.timers.cancel(this.#next);
     this.#isAbandoned = true;
@@ -153,27 +152,27 @@ export class HeldSection implements LockSection {
     const passed = started(terms);
     const own = { holder: this.#holder, token: this.token, era: this.#era };
     const request = { lock, ...own, ttlMs: hold.ttlMs, highest: seen.highest };
-    const asked = (async () => {
-      // However late an answer comes, it is true of the moment at which it was asked for.
-      this.#heard(await store.extend(request), passed);
+    const call = (async () => {
+      // However late an answer comes, it holds from the moment of the request.
+      this.#apply(await store.extend(request), passed);
       return true;
     })();
     const { callTimeoutMs: ms, timers } = terms;
     const over = (): never => {
       throw tooSlow(lock, ms);
     };
-    // It is asked again until the deadline, which no failure moves.
-    const isAnswered = await withinLimit(asked, { ms, timers, over }).catch(() => false);
+    // After a failure the store is asked again until the deadline, which no failure moves.
+    const isAnswered = await withinLimit(call, { ms, timers, over }).catch(() => false);
     if (this.#isOver || this.#isAbandoned) return;
     if (isAnswered) this.#retry.reset();
     const againMs = isAnswered ? hold.ttlMs * EXTEND_AFTER - passed() : this.#retry.next();
     this.#extendAfter(againMs);
   }
 
-  #heard(answer: ExtendAnswer, passed: Stopwatch): void {
+  #apply(answer: ExtendAnswer, passed: Stopwatch): void {
     if (this.#isOver) return;
     if (answer.status !== 'ok') return this.#lose('store');
-    // What comes after the deadline comes too late: whoever looked then was told that it is lost.
+    // After the deadline an answer comes too late: `leftMs` has already said that the lock is lost.
     if (this.leftMs <= 0) return this.#runOut();
     const { ttlMs } = answer;
     if (ttlMs - passed() <= this.leftMs) return;

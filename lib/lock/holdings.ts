@@ -1,8 +1,8 @@
 /**
- * The locks of one process, in one file: who waits for which, and which are held.
+ * The locks of one process, in one file: those that are held, and the callers that wait.
  *
- * Guarantee: one caller of a lock at a time, in the order in which they came; after a shutdown
- * nobody waits, and nothing is held but by sections that did not end in time.
+ * Guarantee: one caller of a lock at a time, in the order in which they came. After a shutdown no
+ * caller waits, and only sections that did not end in time hold a lock.
  */
 import { randomUUID } from 'node:crypto';
 import { isSnowflakeError, type SnowflakeError } from '../errors.js';
@@ -26,16 +26,15 @@ export interface HoldingsStatus {
     readonly heldMs: number;
     readonly leftMs: number;
   }[];
-  /** How many callers wait, for their turn or for the store. */
+  /** The number of callers that wait, for their turn or for the store. */
   readonly waitingCount: number;
   readonly counts: LockCounts;
-  /** All the time that callers have waited, in vain or not. */
+  /** The total time that callers have waited, in vain or not. */
   readonly waitedMs: number;
 }
 
-/** A caller, in line or asking the store. */
 interface Waiting {
-  readonly location: Place;
+  readonly ticket: Ticket;
   stop?: AbortController;
   isOver: boolean;
 }
@@ -47,7 +46,7 @@ export class Holdings {
   readonly #queue = new LocalQueue();
   readonly #seen: SeenTokens;
   readonly #streaks: OwnStreaks;
-  readonly #held = new Map<HeldSection, Place>();
+  readonly #held = new Map<HeldSection, Ticket>();
   readonly #waiting = new Set<Waiting>();
   readonly #background = new Set<Promise<unknown>>();
   readonly #onIdle: (() => void)[] = [];
@@ -72,7 +71,7 @@ export class Holdings {
   async acquire(lock: string, hold: HoldTerms): Promise<HeldSection> {
     if (this.#closing !== undefined) throw closing(lock);
     hold.signal?.throwIfAborted();
-    const waiting: Waiting = { location: this.#queue.enter(lock), isOver: false };
+    const waiting: Waiting = { ticket: this.#queue.enter(lock), isOver: false };
     const end = () => over(waiting, hold.signal?.reason);
     hold.signal?.addEventListener('abort', end, { once: true });
     this.#waiting.add(waiting);
@@ -88,16 +87,16 @@ export class Holdings {
     }
   }
 
-  /** Never throws: what the store cannot be told is free after its ttl. */
+  /** Never throws: if the store cannot be reached, the lock is free after its ttl. */
   async release(section: HeldSection): Promise<void> {
     if (!this.#held.has(section)) return;
     const { lock, heldMs } = section;
     const isTold = await section.release();
     this.#streaks.noteReleased(lock, heldMs);
-    if (this.#forget(section)) this.events.tell({ kind: 'released', lock, heldMs, isTold });
+    if (this.#forget(section)) this.events.notify({ kind: 'released', lock, heldMs, isTold });
   }
 
-  /** Resolves when nobody holds or waits for a lock, or after `drainMs`. */
+  /** Resolves when no caller holds or waits for a lock, or after `drainMs`. */
   async drain(): Promise<void> {
     if (this.#isIdle) return;
     const { drainMs: ms, timers } = this.#terms;
@@ -106,10 +105,10 @@ export class Holdings {
   }
 
   close(): Promise<void> {
-    return (this.#closing ??= this.#closed());
+    return (this.#closing ??= this.#close());
   }
 
-  async #closed(): Promise<void> {
+  async #close(): Promise<void> {
     for (const waiting of this.#waiting) over(waiting);
     await this.drain();
     for (const section of this.#held.keys()) section.abandon();
@@ -118,30 +117,31 @@ export class Holdings {
 
   async #inTurn(lock: string, hold: HoldTerms, waiting: Waiting): Promise<HeldSection> {
     const waited = started(this.#terms);
-    const { location } = waiting;
+    const { ticket } = waiting;
     const [store, terms, seen] = [this.#store, this.#terms, this.#seen];
     try {
-      if (!location.isFirst) await this.#turn(lock, hold, { location, waited });
-      // Only who asks the store has one: of those in line there may be many thousands.
+      if (!ticket.isFirst) await this.#turn(lock, hold, { ticket, waited });
+      // Only a caller that asks the store needs a controller; many thousands may be queueing.
       const { signal } = (waiting.stop = new AbortController());
       if (waiting.isOver) over(waiting);
       await this.#othersFirst(lock, Math.ceil(hold.waitMs - waited()), signal);
-      const inBackground = (told: Promise<unknown>) => this.#inBackground(told);
-      const onPause = (waitMs: number) => this.events.tell({ kind: 'paused', lock, waitMs });
-      const onLong = ({ heldMs }: HeldSection) => this.events.tell({ kind: 'long', lock, heldMs });
+      const inBackground = (call: Promise<unknown>) => this.#inBackground(call);
+      const onPause = (waitMs: number) => this.events.notify({ kind: 'paused', lock, waitMs });
+      const onLong = ({ heldMs }: HeldSection) =>
+        this.events.notify({ kind: 'long', lock, heldMs });
       const parts = { store, terms, seen, onPause, inBackground, holder: randomUUID() };
       const from = await new LockAttempt({ ...parts, lock, hold, waited, signal }).run();
       const section = new HeldSection({ store, terms, seen, lock, hold, onLong }, from);
-      this.#held.set(section, location);
+      this.#held.set(section, ticket);
       section.signal.addEventListener('abort', () => this.#lost(section), { once: true });
-      this.events.tell({ kind: 'acquired', lock, waitedMs: Math.floor(waited()) });
+      this.events.notify({ kind: 'acquired', lock, waitedMs: Math.floor(waited()) });
       return section;
     } catch (error) {
-      location.leave();
+      ticket.leave();
       const isHeld = isSnowflakeError(error) && error.code === 'LOCK_HELD';
       const kind = isHeld ? 'refused' : 'unavailable';
-      // Who ends the waiting is not refused.
-      if (!waiting.isOver) this.events.tell({ kind, lock, waitedMs: Math.floor(waited()) });
+      // A caller that ended its waiting itself was not refused.
+      if (!waiting.isOver) this.events.notify({ kind, lock, waitedMs: Math.floor(waited()) });
       throw error;
     }
   }
@@ -149,12 +149,12 @@ export class Holdings {
   async #turn(
     lock: string,
     hold: HoldTerms,
-    { location, waited }: { readonly location: Place; readonly waited: Stopwatch },
+    { ticket, waited }: { readonly ticket: Ticket; readonly waited: Stopwatch },
   ): Promise<void> {
     const ms = Math.ceil(hold.waitMs - waited());
     const { timers, label } = this.#terms;
-    const late = timers.after(Math.max(0, ms), () => location.giveUp());
-    const isTurn = ms > 0 && (await location.turn);
+    const late = timers.after(Math.max(0, ms), () => ticket.giveUp());
+    const isTurn = ms > 0 && (await ticket.turn);
     timers.cancel(late);
     if (isTurn) return;
     const holder = [...this.#held.keys()].find((section) => section.lock === lock);
@@ -166,14 +166,14 @@ export class Holdings {
     if (ms > 0) await pause(this.#terms.timers, ms, signal);
   }
 
-  /** Others get it by now, and so may the next one here. */
+  /** Another process may have it by now, and so may the next caller here. */
   #lost(section: HeldSection): void {
     this.#forget(section);
     const { reason } = (section.signal.reason as SnowflakeError).details;
-    this.events.tell({ kind: 'lost', lock: section.lock, reason: reason as LossReason });
+    this.events.notify({ kind: 'lost', lock: section.lock, reason: reason as LossReason });
   }
 
-  /** @returns false where it was forgotten before */
+  /** @returns false if it was forgotten before */
   #forget(section: HeldSection): boolean {
     this.#held.get(section)?.leave();
     const isKnown = this.#held.delete(section);
@@ -181,11 +181,11 @@ export class Holdings {
     return isKnown;
   }
 
-  /** Nobody waits for it but a shutdown. */
-  #inBackground(told: Promise<unknown>): void {
+  /** Only a shutdown waits for it. */
+  #inBackground(call: Promise<unknown>): void {
     const { callTimeoutMs: ms, timers } = this.#terms;
-    const end = withinLimit(told, { ms, timers, over: () => undefined })
-      // What the store is not told is free after its ttl.
+    const end = withinLimit(call, { ms, timers, over: () => undefined })
+      // A lock that the store could not release is free after its ttl.
       .catch(() => undefined)
       .finally(() => {
         this.#background.delete(end);
@@ -206,34 +206,35 @@ export class Holdings {
 
 function over(waiting: Waiting, reason?: unknown): void {
   waiting.isOver = true;
-  waiting.location.giveUp();
+  waiting.ticket.giveUp();
   waiting.stop?.abort(reason);
 }
 
-/**
- * Whoever wants the same lock in one process: one after another, in the order in which they came.
- *
- * Guarantee: one of them at a time asks the store or holds the lock; who leaves lets the next one
- * go.
- */
-interface Place {
-  /** True where nobody is before it. */
+interface Ticket {
+  /** True for the first in the queue. */
   readonly isFirst: boolean;
-  /** Resolves to true when nobody is before it any more, or to false when it is given up. */
+  /** Resolves to true when it is the first in the queue, or to false when it is given up. */
   readonly turn: Promise<boolean>;
   giveUp(): void;
-  /** Once or more often. */
+  /** May be called more than once. */
   leave(): void;
 }
 
-/** Lets one of them go, or says that it waits no more. */
+/** Lets a caller go on, or tells it to stop waiting. */
 type Wake = (isTurn: boolean) => void;
 
+/**
+ * Queues the callers of one process for the same lock, in the order in which they came.
+ *
+ * Guarantee: one of them at a time asks the store or holds the lock; leaving lets the next one go.
+ */
 class LocalQueue {
-  /** In the order in which they came; whoever leaves is found at once, however many there are. */
+  /**
+   * In the order in which they came; a Set finds one that leaves at once, however many there are.
+   */
   readonly #queues = new Map<string, Set<Wake>>();
 
-  enter(lock: string): Place {
+  enter(lock: string): Ticket {
     const queue = this.#queues.get(lock) ?? new Set();
     this.#queues.set(lock, queue);
     let wake: Wake = () => {};
@@ -264,18 +265,18 @@ function firstOf(queue: ReadonlySet<Wake>): Wake | undefined {
 }
 
 /*
- * For how long this process has had each lock over and over. Whoever releases a lock and wants it
- * again asks sooner than those who hear of it, or find out by asking.
+ * The share of a lock that this process leaves to others. A process that releases a lock and wants
+ * it again would otherwise ask sooner than processes that wait for the release.
  *
  * Guarantee: after half a second a process leaves the lock to others for a tenth of the time that
- * it had it, or for as long as others take who are told of a release.
+ * it had it, but no longer than they need to ask.
  */
 
-/** Shorter than anybody minds, and long enough that a pause costs little. */
+/** A delay this short disturbs no one, and a pause after it costs little. */
 const STREAK_MS = 500;
 const SHARE = 1 / 10;
-/** What others take who are told; who is not asks once in so long. */
-const SHARE_MS_MAX = { told: 25, untold: 1000 };
+/** Others ask within this time of a release: those who are notified, and those who poll. */
+const SHARE_MS_MAX = { notified: 25, polling: 1000 };
 const COUNT_MAX = 1024;
 
 interface Streak {
@@ -288,10 +289,10 @@ class OwnStreaks {
   readonly #shareMsMax: number;
   readonly #streaks = new Map<string, Streak>();
 
-  /** @param isTold whether who waits is told of a release */
-  constructor(clocks: TwoClocks, isTold: boolean) {
+  /** @param isNotified whether waiting processes are notified of a release */
+  constructor(clocks: TwoClocks, isNotified: boolean) {
     this.#clocks = clocks;
-    this.#shareMsMax = SHARE_MS_MAX[isTold ? 'told' : 'untold'];
+    this.#shareMsMax = SHARE_MS_MAX[isNotified ? 'notified' : 'polling'];
   }
 
   noteReleased(lock: string, heldMs: number): void {
@@ -300,7 +301,7 @@ class OwnStreaks {
     this.#streaks.set(lock, { hadMs: hadMs + heldMs, released: started(this.#clocks) });
   }
 
-  /** For how long whoever asks now lets others go first; once for each streak. */
+  /** The time for which a caller lets others go first; once for each streak. */
   othersMs(lock: string): number {
     const streak = this.#streaks.get(lock);
     if (streak === undefined) return 0;

@@ -1,9 +1,9 @@
 /**
- * One attempt to get a lock: asks the store, waits for a release or a while, and asks again, under
- * one name, so that an answer that was lost is given again.
+ * One attempt to get a lock: it asks the store, waits for a release or a while, and asks again
+ * under the same name, so that a lost answer is given again.
  *
- * Guarantee: what is answered too late is not held; an attempt that ends without the lock tells the
- * store, which may have granted it unheard.
+ * Guarantee: a lock granted too late is not held. An attempt that ends without the lock tells the
+ * store, which may have granted it unnoticed.
  */
 import type { Clock } from '../core/clock.js';
 import { isSnowflakeError, type SnowflakeError } from '../errors.js';
@@ -24,15 +24,15 @@ interface AttemptParts {
   readonly seen: SeenTokens;
   readonly lock: string;
   readonly hold: HoldTerms;
-  /** Of the time that may be waited. */
+  /** Measures the time that may be waited. */
   readonly waited: Stopwatch;
   /** Ends the waiting. */
   readonly signal: AbortSignal;
   readonly holder: string;
-  /** Told once that the store grants nothing yet. */
+  /** Is called once if the store grants nothing yet. */
   readonly onPause: (waitMs: number) => void;
-  /** For what nobody waits for. */
-  readonly inBackground: (told: Promise<unknown>) => void;
+  /** Takes over calls that no caller waits for. */
+  readonly inBackground: (call: Promise<unknown>) => void;
 }
 
 /** A lock that is held from the moment the request left. */
@@ -44,31 +44,30 @@ export interface HeldFrom {
   readonly passed: Stopwatch;
 }
 
-/** Why the lock is not held yet, and when to ask again. */
+/** The reason why the lock is not held yet, and when to ask again. */
 interface Refusal {
   readonly error: SnowflakeError;
   readonly againMs: number;
-  /** True where a release would be told. */
+  /** True if the store will announce a release. */
   readonly isHeld?: boolean;
-  /** True where no waiting helps. */
+  /** True if waiting cannot help. */
   readonly isFinal?: boolean;
 }
 
-/** A release that was told before anybody listened is found by asking. */
+/** Polling finds a release that was announced before this attempt listened. */
 const POLL_MS = 50;
 const POLL_MS_MAX = 1000;
-/** Where no release is told, the pauses are a fifth of the time for which nothing has changed. */
-const POLL_GROWTH = { told: 2, untold: 1.25 };
+/** Without announcements, the pauses are a fifth of the time for which nothing has changed. */
+const POLL_GROWTH = { notified: 2, polling: 1.25 };
 
 export class LockAttempt {
   readonly #parts: AttemptParts;
   readonly #retry: RetryDelay;
   #pollMs = POLL_MS;
-  /** When it has waited for long enough: later where the store grants nothing for a while. */
+  /** The end of the waiting, later if the store grants nothing for a while. */
   #endMs: number;
-  /** Of whoever held the lock when it was asked for last. */
-  #heldBy: bigint | undefined;
-  /** True while the store may have granted what nobody heard. */
+  #lastToken: bigint | undefined;
+  /** True while the store may have granted a lock without our knowing. */
   #isUnsure = false;
 
   constructor(parts: AttemptParts) {
@@ -77,7 +76,7 @@ export class LockAttempt {
     this.#retry = new RetryDelay(parts.terms.random);
   }
 
-  /** @throws SnowflakeError LOCK_HELD, STORE_UNAVAILABLE, what the store throws; the signal's */
+  /** @throws SnowflakeError LOCK_HELD, STORE_UNAVAILABLE, or an error of the store or the signal */
   async run(): Promise<HeldFrom> {
     try {
       for (;;) {
@@ -137,7 +136,10 @@ export class LockAttempt {
     };
   }
 
-  /** Before its end nobody gets the lock, and whoever cannot wait for so long need not begin to. */
+  /**
+   * Until the pause ends no caller gets the lock, so waiting is useless if it lasts longer than we
+   * may wait.
+   */
   #pause(waitMs: number): Refusal {
     const { lock, onPause } = this.#parts;
     onPause(waitMs);
@@ -153,12 +155,12 @@ export class LockAttempt {
     return isAllowed;
   }
 
-  /** Less and less often, as long as one and the same holder keeps it. */
+  /** Asks less and less often, as long as the same holder keeps the lock. */
   #nextPollMs({ leftMs, token }: LockRefusal): number {
     const { terms, store } = this.#parts;
-    const growth = POLL_GROWTH[store.untilReleased ? 'told' : 'untold'];
-    if (token !== this.#heldBy) this.#pollMs = POLL_MS;
-    this.#heldBy = token;
+    const growth = POLL_GROWTH[store.untilReleased ? 'notified' : 'polling'];
+    if (token !== this.#lastToken) this.#pollMs = POLL_MS;
+    this.#lastToken = token;
     const jitteredMs = this.#pollMs * (0.5 + terms.random());
     this.#pollMs = Math.min(POLL_MS_MAX, this.#pollMs * growth);
     return Math.ceil(Math.min(leftMs + 1, jitteredMs));
@@ -178,10 +180,10 @@ export class LockAttempt {
 
   async #untilReleased(ms: number): Promise<void> {
     const { store, lock, terms, signal } = this.#parts;
-    const told = async (over: AbortSignal) => store.untilReleased?.(lock, ms, over) ?? never();
-    // Where nothing can be heard, asking from time to time is what is left.
-    const heard = (over: AbortSignal) => told(over).catch(never);
-    await comesWithin(heard, { ms, timers: terms.timers, signal });
+    const announced = async (over: AbortSignal) => store.untilReleased?.(lock, ms, over) ?? never();
+    // If announcements fail, polling remains.
+    const begin = (over: AbortSignal) => announced(over).catch(never);
+    await comesWithin(begin, { ms, timers: terms.timers, signal });
   }
 
   #giveUp(): void {
@@ -195,15 +197,15 @@ function never(): Promise<never> {
 }
 
 /*
- * The highest token that this process was answered for each of its locks, which proves to a store
- * that it has lost data; and the most losses of data that the store knew of, which prove to one
- * that was left for it that it was. The highest of all proves that the store's clock was there.
+ * The highest token that this process got for each of its locks proves to a store that it has lost
+ * data. The largest count of losses proves to a server that it was replaced. The highest token of
+ * all proves that the store's clock was there.
  *
- * Guarantee: a bounded number of them. A token that is forgotten proves nothing, and the next one
- * is higher by its time.
+ * Guarantee: their number is bounded. A forgotten token proves nothing, and the next one is higher
+ * by its time.
  */
 
-const COUNT_MAX = 1024;
+const TOKEN_COUNT_MAX = 1024;
 
 export class SeenTokens {
   readonly #tokens = new Map<string, bigint>();
@@ -216,7 +218,7 @@ export class SeenTokens {
     this.#monotonic = monotonic;
   }
 
-  /** When something is asked for, as note() wants it. */
+  /** The time of a request, for note(). */
   get nowMs(): number {
     return this.#monotonic.now();
   }
@@ -237,17 +239,17 @@ export class SeenTokens {
     const known = this.of(lock);
     this.#tokens.delete(lock);
     this.#tokens.set(lock, token > known ? token : known);
-    if (this.#tokens.size <= COUNT_MAX) return;
+    if (this.#tokens.size <= TOKEN_COUNT_MAX) return;
     const [oldest] = this.#tokens.keys();
     this.#tokens.delete(oldest!);
   }
 }
 
 /*
- * How much time went by, by two clocks.
+ * Elapsed time, by two clocks.
  *
- * Guarantee: never less than either says. The monotonic one may stand still while a machine sleeps,
- * and the wall clock may be set back; both at once is not believed to happen.
+ * Guarantee: it is never less than either says. The monotonic clock may stand still while a machine
+ * sleeps, and the wall clock may be set back; both at once is not expected.
  */
 
 export interface TwoClocks {
@@ -255,7 +257,7 @@ export interface TwoClocks {
   readonly monotonic: Clock;
 }
 
-/** The ms since it was started. */
+/** Returns the ms since it was started. */
 export type Stopwatch = () => number;
 
 export function started({ clock, monotonic }: TwoClocks): Stopwatch {

@@ -1,5 +1,5 @@
 /**
- * What became of the locks of a process: counts for status and metrics, and whoever listens.
+ * The events of the locks of a process: counts for status and metrics, and listeners.
  *
  * Guarantee: a few numbers, however long the process runs; a listener that throws does no harm.
  */
@@ -10,7 +10,7 @@ import type { LockRefusal } from './lock-store.js';
 /** One thing that happened to a lock of this process. */
 export type LockEvent =
   | { readonly kind: 'acquired'; readonly lock: string; readonly waitedMs: number }
-  /** Somebody else holds it. */
+  /** Another caller holds it. */
   | { readonly kind: 'refused'; readonly lock: string; readonly waitedMs: number }
   /** The store was away, or grants nothing yet. */
   | { readonly kind: 'unavailable'; readonly lock: string; readonly waitedMs: number }
@@ -19,7 +19,7 @@ export type LockEvent =
   | { readonly kind: 'paused'; readonly lock: string; readonly waitMs: number }
   /** Its section runs for ten times its `ttlMs`, and again each time that has doubled. */
   | { readonly kind: 'long'; readonly lock: string; readonly heldMs: number }
-  /** `isTold` is false where the store could not be told: it is free after its ttl. */
+  /** `isTold` is false if the store could not be told: the lock is free after its ttl. */
   | {
       readonly kind: 'released';
       readonly lock: string;
@@ -27,10 +27,10 @@ export type LockEvent =
       readonly isTold: boolean;
     };
 
-/** Is told of everything that happens to the locks of a process. */
+/** Is called for every event of the locks of a process. */
 export type LockListener = (event: LockEvent) => void;
 
-/** How often each happened since the start of the process. */
+/** How often each event happened since the start of the process. */
 export interface LockCounts {
   readonly acquired: number;
   readonly refused: number;
@@ -44,7 +44,7 @@ export class LockEvents {
   readonly #listeners = new Set<LockListener>();
   #waitedMs = 0;
 
-  tell(event: LockEvent): void {
+  notify(event: LockEvent): void {
     const counts: Partial<Record<LockEvent['kind'], number>> = this.#counts;
     if (counts[event.kind] !== undefined) counts[event.kind]!++;
     if ('waitedMs' in event) this.#waitedMs += event.waitedMs;
@@ -58,9 +58,9 @@ export class LockEvents {
     }
   }
 
-  /** @returns ends it */
+  /** @returns a function that ends it */
   listen(listener: LockListener): () => void {
-    // The same function may be given twice.
+    // This copy lets the same function be given twice.
     const own: LockListener = (event) => listener(event);
     this.#listeners.add(own);
     return () => void this.#listeners.delete(own);
@@ -70,20 +70,20 @@ export class LockEvents {
     return { ...this.#counts };
   }
 
-  /** All the time that was waited, whatever for. */
+  /** The total time that callers waited, whatever for. */
   get waitedMs(): number {
     return this.#waitedMs;
   }
 }
 
 /*
- * What a caller is told who does not get a lock, or who has lost one.
+ * The errors of a caller that does not get a lock, or has lost one.
  *
- * Guarantee: whether somebody else holds it and whether the store can be asked are two errors,
- * never one.
+ * Guarantee: "another caller holds it" and "the store cannot be reached" are always two different
+ * errors.
  */
 
-/** @param waitMs how long the caller was ready to wait */
+/** @param waitMs how long the caller would have waited */
 export function lockHeld(
   lock: string,
   { label, leftMs }: Pick<LockRefusal, 'label' | 'leftMs'>,
@@ -102,7 +102,7 @@ export function lockHeld(
   );
 }
 
-/** Why a lock is no longer held. */
+/** The reason why a lock is no longer held. */
 export type LossReason = 'time' | 'store' | 'limit' | 'released';
 
 const LOSSES: Readonly<Record<LossReason, string>> = {
@@ -138,7 +138,7 @@ export function closing(lock: string): SnowflakeError {
   );
 }
 
-/** The store is new or has lost data. Nobody holds the lock, and nobody gets it. */
+/** The store is new or has lost data. The lock is free, but it cannot be granted yet. */
 export function notYet(lock: string, waitMs: number): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
@@ -158,7 +158,7 @@ export function tooSlow(lock: string, ms: number): SnowflakeError {
   );
 }
 
-/** What a store throws, as one of our errors. */
+/** Turns any error of a store into one of ours. */
 export function unavailable(lock: string, error: unknown): SnowflakeError {
   if (isSnowflakeError(error)) return error;
   return new SnowflakeError(

@@ -1,6 +1,6 @@
 /**
- * How long a lock is held, waited for and kept from others: what is said for all locks of a
- * process, and what is said for one.
+ * The options of locks: how long a lock is held, waited for and kept from others, for all locks of
+ * a process, and for one.
  */
 import { monotonicClock, systemClock, type Clock } from '../core/clock.js';
 import { SnowflakeError } from '../errors.js';
@@ -16,45 +16,48 @@ import { systemIdentity } from '../time/process-identity.js';
 import { systemTimers, type Timers } from '../time/timers.js';
 import { TTL_MS_MAX } from './lock-store.js';
 
-/** For all locks of a process. */
+/** Options for all locks of a process. */
 export interface LockOptions {
   /** How long a lock is held unless it is extended, 100 ms to a day. Default 10 s. */
   readonly ttlMs?: number | undefined;
   /**
-   * The longest `ttlMs` of any lock in any process of the namespace: so long nothing is granted
-   * after the store has lost data. Default `ttlMs`; the same in all processes.
+   * The longest `ttlMs` of any lock in any process of the namespace: for this time the store grants
+   * nothing after it has lost data. Default `ttlMs`; the same in all processes.
    */
   readonly longestTtlMs?: number | undefined;
-  /** After which a call to the store counts as failed, 10 ms to a minute. Default 2 s. */
+  /** A call to the store counts as failed after this, 10 ms to a minute. Default 2 s. */
   readonly callTimeoutMs?: number | undefined;
   /** How long a shutdown waits for locks that are held, up to an hour. Default 10 s. */
   readonly drainMs?: number | undefined;
-  /** What others see who are refused, beside host and process. Default 'application'. */
+  /** The name that refused callers see, beside host and process. Default 'application'. */
   readonly application?: string | undefined;
   /** Reads the time; for tests. */
   readonly clock?: Clock | undefined;
-  /** Time that no setting of the clock changes; for tests. */
+  /** Measures time that no setting of the clock changes; for tests. */
   readonly monotonic?: Clock | undefined;
   /** Sets timers; for tests. */
   readonly timers?: Timers | undefined;
-  /** From 0 up to 1; for tests. */
+  /** Returns numbers from 0 up to 1; for tests. */
   readonly random?: (() => number) | undefined;
 }
 
-/** For one lock. */
+/** Options for one lock. */
 export interface HoldOptions {
-  /** As for all, up to `longestTtlMs`. It is extended as long as the section runs. */
+  /** As in LockOptions, up to `longestTtlMs`. The lock is extended as long as the section runs. */
   readonly ttlMs?: number | undefined;
   /** How long to wait for a lock that is held, or a store that is away. Default 0. */
   readonly waitMs?: number | undefined;
-  /** From its beginning, how long nobody else shall get it, also if it ends sooner. Default 0. */
+  /**
+   * How long, from its beginning, no other caller shall get it, even if it ends sooner. Default 0.
+   */
   readonly holdAtLeastMs?: number | undefined;
   /**
-   * For a section that may hang: then its signal is aborted and the lock no longer extended, so
-   * that others get it within `ttlMs`. From 100 ms to a day; without it there is no end.
+   * A limit for a section that may hang: then its signal is aborted and the lock no longer
+   * extended, so that others get it within `ttlMs`. From 100 ms to a day; without it there is no
+   * end.
    */
   readonly holdAtMostMs?: number | undefined;
-  /** Ends the waiting, with its reason. What runs already is not ended by it. */
+  /** Ends the waiting, with its reason. It does not end a section that already runs. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -63,7 +66,7 @@ export type HoldTerms = { readonly [N in Exclude<keyof HoldOptions, 'signal'>]-?
   HoldOptions,
   'signal'
 > & {
-    /** How long to wait, besides, for a store that grants nothing yet and says for how long. */
+    /** The extra time to wait for a store that grants nothing yet and says for how long. */
     readonly pauseMs?: number;
   };
 

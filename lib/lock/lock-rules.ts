@@ -1,8 +1,8 @@
 /**
- * Grants a lock that nobody holds, or grants it again to the same attempt.
+ * Grants a free lock, or grants it again to the same attempt.
  *
- * Guarantee: where two ask, one is granted and the other told who; after a loss of data nobody is,
- * until whoever may have been granted it before has ended.
+ * Guarantee: of two that ask, one is granted the lock and the other gets its label. After a loss of
+ * data no lock is granted until every holder that may have been forgotten has ended.
  */
 import { SANE_MS } from '../registry/opening.js';
 import { nowOf, slewed } from '../rows/store-clock.js';
@@ -41,7 +41,7 @@ export function acquireLock(
   }
   const others = row !== undefined && row.untilMs > nowMs ? row : undefined;
   const waitMs = waitMsOf(header, request.ttlMs);
-  // Whoever held it before the loss will be told that it is lost.
+  // A holder from before the loss will learn that the lock is lost.
   if (waitMs > 0 && others?.era !== header.era) {
     return { answer: { status: 'wait', waitMs }, header };
   }
@@ -67,7 +67,7 @@ function openedFor(
   return raised(known, longestMs, reading);
 }
 
-/** By this very attempt, and not by what a loss has left of it. */
+/** True if this very attempt holds it, and no loss of data came in between. */
 function isHeldBy(
   row: LockRow,
   header: LockHeader,
@@ -85,9 +85,10 @@ function granted(
 }
 
 /*
- * Extends a lock for whoever holds it, and for nobody else.
+ * Extends a lock for its holder, and for no other caller.
  *
- * Guarantee: what has ended, by time, by a release or by a loss of data, is never held again.
+ * Guarantee: a lock that has ended, by time, by a release or by a loss of data, is never held
+ * again.
  */
 
 export function extendLock(
@@ -99,7 +100,7 @@ export function extendLock(
   if (stored === undefined) return { answer: lost };
   const told = heardHighest(opened(stored, reading), highest, reading);
   const moved = heardEra(told, era, reading);
-  // A lock that was held for long may have no row any more, which proves nothing.
+  // The row of a lock that was held for long may be gone, which proves nothing.
   const header = row === undefined ? moved : heard(moved, row, { have: token, reading });
   const isHeld = row !== undefined && row.token === token && isHeldBy(row, header, { holder });
   if (!isHeld) return { answer: lost, header };
@@ -109,10 +110,9 @@ export function extendLock(
 }
 
 /*
- * Lets go of a lock, for whoever holds it; at once, or after the time for which it was to be kept
- * from others.
+ * Releases a lock for its holder, at once or after the time for which others were to wait.
  *
- * Guarantee: what somebody else holds by now stays as it is.
+ * Guarantee: a lock that another caller holds by now stays unchanged.
  */
 
 /** @returns whether it was held so */
@@ -132,19 +132,19 @@ export function releaseLock(
 /*
  * The beginning of every operation on a lock: the clock moves on, and a loss of data is noticed.
  *
- * Guarantee: the clock never goes back; after a loss nothing is granted until whatever was
- * forgotten has ended, and what an older server may grant beside this one as well.
+ * Guarantee: the clock never goes back. After a loss no lock is granted until every forgotten lock
+ * has ended, and every lock that an older server may grant beside this one.
  */
 
-/** So exactly a survivor tells how far ahead the store was that was lost. */
+/** A survivor knows with this precision how far ahead a lost store was. */
 const AHEAD_STEP_MS = 1000;
 
-/** An absent header cannot be told from a lost one, so that none is believed to be new. */
+/** An absent header looks like a lost one, so no header counts as new. */
 function created(longestMs: number, reading: LockReading, highest?: HighestToken): LockHeader {
   return forgotten(movedTo(newHeader(longestMs, reading), highest), reading);
 }
 
-/** Of a store that begins with the process it lies in: there was nothing before it to be lost. */
+/** The header of a store that begins with its process: no earlier data can be lost. */
 export function newHeader(longestMs: number, { timeMs, server, random }: LockReading): LockHeader {
   return {
     incarnation: random,
@@ -167,7 +167,7 @@ function opened(stored: LockHeader, reading: LockReading): LockHeader {
   return isSame ? moved : forgotten({ ...moved, server }, reading);
 }
 
-/** Acknowledged writes may be gone: whatever they were, it has ended by then. */
+/** Acknowledged writes may be gone; every lock in them has ended by the time computed here. */
 function forgotten(header: LockHeader, { lossWindowMs }: LockReading): LockHeader {
   const nowMs = nowOf(header);
   const readyAtMs = Math.max(header.readyAtMs, nowMs + header.longestMs + lossWindowMs);
@@ -175,7 +175,7 @@ function forgotten(header: LockHeader, { lossWindowMs }: LockReading): LockHeade
   return { ...header, era: header.era + 1, readyAtMs, forgottenTo };
 }
 
-/** Whoever was answered a higher token than the store remembers proves that it has forgotten. */
+/** A caller with a higher token than the store remembers proves that the store has forgotten it. */
 function heard(
   header: LockHeader,
   row: LockRow | undefined,
@@ -188,8 +188,8 @@ function heard(
 }
 
 /**
- * A token of a time that is far from having come was granted by a store that this one has
- * forgotten, and whose clock was ahead of this one's. What was granted since then is lost as well.
+ * A token of a time far in the future was granted by a store that this one has forgotten, and whose
+ * clock was ahead of this one's. Everything granted since then is lost as well.
  */
 function heardHighest(
   header: LockHeader,
@@ -203,7 +203,10 @@ function heardHighest(
   return moved === header ? header : forgotten(moved, reading);
 }
 
-/** In whole steps, so that a fleet of survivors moves it once; never by a day, which is a fault. */
+/**
+ * The clock moves in whole steps, so that a fleet of survivors moves it once; and never by a day,
+ * which is a fault.
+ */
 function movedTo(header: LockHeader, highest?: HighestToken): LockHeader {
   if (highest === undefined) return header;
   const aheadMs = timeOf(highest.token) + highest.ageMs - nowOf(header);
@@ -213,8 +216,8 @@ function movedTo(header: LockHeader, highest?: HighestToken): LockHeader {
 }
 
 /**
- * Whoever knows of more losses than the store was answered by one that took over from it: this one
- * was left, and what the other one granted may still be held.
+ * A caller that knows of more losses than the store has talked to a server that replaced this one,
+ * and locks granted there may still be held.
  */
 function heardEra(header: LockHeader, era = 0, reading: LockReading): LockHeader {
   return era > header.era ? forgotten({ ...header, era }, reading) : header;
@@ -225,8 +228,8 @@ function greatest(a: bigint, b: bigint): bigint {
 }
 
 /**
- * A longer ttl is recorded before it is granted: a loss that took both with it would be waited for
- * as long as the shorter one. What the last loss forgot may end later than was known then.
+ * A longer ttl is recorded before it is granted: after a loss of both, the store would wait only
+ * for the shorter one. Locks that the last loss forgot may end later than was known then.
  */
 function raised(header: LockHeader, longestMs: number, { lossWindowMs }: LockReading): LockHeader {
   const longerMs = longestMs - header.longestMs;
@@ -242,12 +245,12 @@ function raised(header: LockHeader, longestMs: number, { lossWindowMs }: LockRea
   };
 }
 
-/** The longest ttl of which no loss can take the record with it. */
+/** The longest ttl whose record no loss can take away. */
 function provenMsOf(header: LockHeader): number {
   return nowOf(header) >= header.provenAtMs ? header.longestMs : header.provenMs;
 }
 
-/** For how long nothing of this ttl is granted to anybody. */
+/** How long no lock of this ttl is granted. */
 function waitMsOf(header: LockHeader, ttlMs: number): number {
   const isProven = ttlMs <= provenMsOf(header);
   const atMs = isProven ? header.readyAtMs : Math.max(header.readyAtMs, header.provenAtMs);

@@ -1,88 +1,91 @@
 /**
- * A lock as its rules see it: what a store remembers of it and of all locks, read at one moment,
- * and what is written out. The store never has to understand what it writes.
+ * A lock as its rules see it: the records of the store about it and about all locks, read at one
+ * moment, and the records to write. The store never has to understand what it writes.
  */
 import type { StoreReading } from '../registry/slice.js';
 import { nowAt, type ClockState, type LaterTime } from '../rows/store-clock.js';
 import type { LockRecord } from './lock-store.js';
-/** What a store remembers besides its locks. */
+/** The record of a store besides its locks. */
 export interface LockHeader extends ClockState {
   readonly incarnation: string;
   readonly server: string;
   /** Counts losses of data. */
   readonly era: number;
-  /** The longest ttl that anybody asks for: all that can be forgotten ends by then. */
+  /** The longest ttl of any process: every forgotten lock ends within it. */
   readonly longestMs: number;
   /** No longer ttl than this is granted before `provenAtMs`: until then the raise may be lost. */
   readonly provenMs: number;
   readonly provenAtMs: number;
-  /** Nothing is granted before. */
+  /** No lock is granted before this. */
   readonly readyAtMs: number;
-  /** No token up to this proves a loss: it is of before the last one. */
+  /** A token up to this proves no loss: it is older than the last one. */
   readonly forgottenTo: bigint;
 }
 
-/** What a store remembers of one lock. */
+/** The record of one lock. */
 export interface LockRow {
-  /** The last one granted. */
+  /** The token of the last grant. */
   readonly token: bigint;
-  /** In which it was granted: in another one than the header's it is not held. */
+  /** The era of the grant. If the header has another one, the lock is not held. */
   readonly era: number;
-  /** Empty where it was released. */
+  /** Empty after a release. */
   readonly holder: string;
   readonly label: string;
   readonly sinceMs: number;
-  /** Nobody else is granted the lock before. */
+  /** No other caller is granted the lock before this. */
   readonly untilMs: number;
 }
 
 export interface LockSlice {
-  /** Undefined where there is none. */
+  /** Undefined if there is none. */
   readonly header: LockHeader | undefined;
   readonly row: LockRow | undefined;
 }
 
-/** What an operation answers, once what it says is written; what is absent stays as it is. */
+/**
+ * The answer of an operation, to be given after its records are written. An absent record stays
+ * unchanged.
+ */
 export interface LockStep<T> {
   readonly answer: T;
   readonly header?: LockHeader;
   readonly row?: LockRow;
 }
 
-/** What the store itself brings to an operation. */
+/** The store itself brings these to an operation. */
 export type LockReading = StoreReading;
 
 /*
- * Fencing tokens: numbers that rise, also where the store has forgotten the last one, because they
- * are not lower than the time they were granted at.
+ * Fencing tokens rise, even if the store has forgotten the last one, because they are not lower
+ * than the time they were granted at.
  */
 
-/** More grants of one lock within one ms are ahead of the time, which does no harm. */
+/** More grants of one lock within one ms run ahead of the time, which does no harm. */
 const TOKENS_PER_MS = 4096n;
 
-/** So long after its end a lock is remembered, so that whoever has its token proves a loss. */
+/** A lock is remembered for so long after its end, so that its token can prove a loss. */
 export const KEPT_MS = 60_000;
 
-/** The clock that is stored may lag what was answered by this much. */
+/** The stored clock may lag behind the answered one by this much. */
 export const HEADER_AGE_MS = KEPT_MS / 10;
 
 export function firstTokenAt(ms: number): bigint {
   return BigInt(ms) * TOKENS_PER_MS;
 }
 
-/** When it was granted at the latest. */
+/** The latest time at which it can have been granted. */
 export function timeOf(token: bigint): number {
   return Number(token / TOKENS_PER_MS);
 }
 
-/** Higher than all that are known. */
+/** Higher than all known tokens. */
 export function nextToken(lastToken: bigint, have: bigint, nowMs: number): bigint {
   const known = have > lastToken ? have : lastToken;
   const first = firstTokenAt(nowMs);
   return known >= first ? known + 1n : first;
 }
 
-/** True where the next token is higher than its last one also without it. */
+/** True if the next token would be higher than its last one even without the record. */
 export function isForgettable(row: Forgettable, nowMs: number): boolean {
   return forgettableFrom(row) <= firstTokenAt(nowMs);
 }
@@ -92,24 +95,20 @@ interface Forgettable {
   readonly untilMs: number;
 }
 
-/** As a token: one that is granted from there on needs nothing of what is remembered. */
+/** Returns a token: after a grant from that time on, the record is not needed. */
 export function forgettableFrom({ token, untilMs }: Forgettable): bigint {
   const end = firstTokenAt(untilMs);
   return (token > end ? token : end) + firstTokenAt(KEPT_MS);
 }
 
-/*
- * Locks as an operator sees them.
- *
- * Guarantee: nothing is changed by looking.
- */
+/* Locks as an operator sees them. */
 
 export interface NamedLock {
   readonly lock: string;
   readonly row: LockRow;
 }
 
-/** Those that nobody else can have now, in the order of their names. */
+/** The locks that no other caller can have now, in the order of their names. */
 export function lockRecords(
   header: ClockState,
   locks: readonly NamedLock[],

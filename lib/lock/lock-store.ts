@@ -1,9 +1,9 @@
 /**
- * The contract between whoever holds locks and the store that keeps them: who holds which, until
- * when by the store's clock, and with which fencing token.
+ * The contract between the holders of locks and the store that keeps them: who holds which lock,
+ * until when by the store's clock, and with which fencing token.
  *
- * Guarantee: nobody is granted a lock that another one holds by the store's clock, and every token
- * is higher than all before it, as long as the store loses no write that is older than
+ * Guarantee: no caller is granted a lock that another one holds by the store's clock, and every
+ * token is higher than all before it, as long as the store loses no write that is older than
  * `lossWindowMs`.
  */
 import { createHash } from 'node:crypto';
@@ -11,10 +11,10 @@ import { SnowflakeError } from '../errors.js';
 import { format } from '../messages.js';
 import { nameFaults, refused, wholeFaults } from '../options.js';
 
-/** The highest token that a process was ever answered for any lock of a store. */
+/** The highest token that a process ever got for any lock of a store. */
 export interface HighestToken {
   readonly token: bigint;
-  /** How long ago it was asked for. */
+  /** The time since it was requested. */
   readonly ageMs: number;
 }
 
@@ -23,59 +23,62 @@ export interface AcquireRequest {
   /** 1 to 128 visible characters without |, e.g. `order:7`. */
   readonly lock: string;
   /**
-   * Names this attempt: random, 1 to 128 visible characters without |, never used for another.
-   * Asked again with it, because the answer was lost, the store answers with the same token.
+   * Names this attempt: random, 1 to 128 visible characters without |, never used for another. If
+   * the answer was lost, a second request with it gets the same token.
    */
   readonly holder: string;
-  /** Whoever is refused is told this: up to 256 characters, e.g. host, process, application. */
+  /** A refused caller sees this: up to 256 characters, e.g. host, process, application. */
   readonly label: string;
   /** How long the lock is held unless it is extended, from 1 ms to a day. */
   readonly ttlMs: number;
   /**
-   * The longest `ttlMs` that anybody asks this store for, at least the one of this request: so long
-   * nothing is granted after a loss of data, since a lock that was forgotten may still be held.
+   * The longest `ttlMs` of any process that uses this store, at least the one of this request. For
+   * this time nothing is granted after a loss of data, since a forgotten lock may still be held.
    */
   readonly longestMs: number;
   /**
-   * The highest token that this process was ever answered for this lock of this store, 0n at first.
-   * The next one is higher, and where the store remembers less it has lost data.
+   * The highest token that this process ever got for this lock of this store, 0n at first. The next
+   * one is higher, and a store that remembers less has lost data.
    */
   readonly have: bigint;
-  /** The highest that this process was ever answered by this store; absent at first. */
+  /** The highest era that this process ever got from this store; absent at first. */
   readonly era?: number | undefined;
   /**
-   * Tells a store that lost everything how far it had come, where its clock was set back before:
+   * Tells a store that lost everything how far it had come, even if its clock was set back before:
    * no token is lower than the time at which it is granted. Absent at first.
    */
   readonly highest?: HighestToken | undefined;
 }
 
-/** Of a lock that is held: compared with both, so that it is never that of somebody else. */
+/**
+ * A lock that is held. Both values are compared, so that it is never confused with another
+ * holder's.
+ */
 export interface HeldLock {
   readonly lock: string;
   readonly holder: string;
   readonly token: bigint;
 }
 
-/** What a holder asks for that wants a lock for longer. */
+/** The request of a holder for more time. */
 export interface ExtendRequest extends HeldLock {
   /** How long it is held from now on. */
   readonly ttlMs: number;
-  /** Of the grant. */
+  /** The era of the grant. */
   readonly era?: number | undefined;
-  /** As of an acquire. */
+  /** The same as for an acquire. */
   readonly highest?: HighestToken | undefined;
 }
 
-/** What a holder asks for that gives a lock back. */
+/** The request of a holder that gives a lock back. */
 export interface ReleaseRequest extends Omit<HeldLock, 'token'> {
-  /** Absent where the answer of the acquire was lost, so that nobody knows it. */
+  /** Absent if the answer of the acquire was lost, so that the token is unknown. */
   readonly token?: bigint | undefined;
-  /** For how long nobody shall get it all the same, up to a day; default 0. */
+  /** How long no other caller shall get it all the same, up to a day; default 0. */
   readonly keepMs?: number | undefined;
 }
 
-/** Held from the moment the request left, for `ttlMs`, by the clock of whoever asked. */
+/** The lock is held from the moment the request left, for `ttlMs`, by the clock of the caller. */
 export interface LockGrant {
   readonly status: 'ok';
   /** The fencing token: above 0n, below 2^63, higher than every one before it. */
@@ -85,49 +88,49 @@ export interface LockGrant {
   readonly era: number;
 }
 
-/** Somebody else holds it, and nothing was changed. */
+/** Another caller holds it, and nothing was changed. */
 export interface LockRefusal {
   readonly status: 'held';
-  /** The one that the holder gave. */
+  /** The label that the holder gave. */
   readonly label: string;
-  /** For how long it is held unless it is extended. */
+  /** How long it is held unless it is extended. */
   readonly leftMs: number;
-  /** The holder's: another one than before says that the lock changes hands. */
+  /** The token of the holder. A new one means that the lock changes hands. */
   readonly token?: bigint | undefined;
 }
 
-/** What a lock store answers to an acquire: the lock, or why it is not granted. */
+/** The answer to an acquire: the lock, or why it is not granted. */
 export type AcquireAnswer =
   | LockGrant
   | LockRefusal
   /**
-   * Nothing is granted to anybody yet: the store is new, it has lost data, or `longestMs` was
-   * raised. Ask again after so many ms.
+   * The store grants no lock yet: it is new, it has lost data, or `longestMs` was raised. Ask again
+   * after so many ms.
    */
   | { readonly status: 'wait'; readonly waitMs: number };
 
-/** What a lock store answers to an extend: the lock for longer, or that it is lost. */
+/** The answer to an extend: the lock for longer, or that it is lost. */
 export type ExtendAnswer =
   | LockGrant
-  /** It is no longer held: its time is over, somebody else has it, or the store has lost data. */
+  /** It is no longer held: its time is over, another caller has it, or the store has lost data. */
   | { readonly status: 'lost' };
 
-/** What an operator sees of a lock that is held. */
+/** An operator sees this of a lock that is held. */
 export interface LockRecord {
   readonly lock: string;
   readonly label: string;
   readonly token: bigint;
-  /** When it was acquired, by the store's clock. */
+  /** The time when it was acquired, by the store's clock. */
   readonly sinceMs: number;
   readonly leftMs: number;
-  /** True where its holder has ended and it is only kept from others: `holdAtLeastMs`. */
+  /** True if its holder has ended and it is only kept from others: `holdAtLeastMs`. */
   readonly isKept: boolean;
 }
 
 /**
  * A store of locks. Every operation is one atomic step, by the store's clock. Failures are thrown
- * as SnowflakeErrors, best STORE_UNAVAILABLE; what has failed may have been carried out, and is
- * asked again, or released.
+ * as SnowflakeErrors, best STORE_UNAVAILABLE; a failed operation may have been carried out, and is
+ * requested again, or released.
  *
  * @example
  * ```ts
@@ -145,27 +148,27 @@ export interface LockStore {
   /** @throws SnowflakeError CONFIG_INVALID for a request that cannot be meant so */
   acquire(request: AcquireRequest): Promise<AcquireAnswer>;
   extend(request: ExtendRequest): Promise<ExtendAnswer>;
-  /** Of a lock that is no longer held so, nothing is changed. */
+  /** Changes nothing if the lock is no longer held so. */
   release(request: ReleaseRequest): Promise<void>;
   /** Resolves when the lock may be free, after `limitMs`, or when the signal is aborted. */
   untilReleased?(lock: string, limitMs: number, signal: AbortSignal): Promise<void>;
-  /** All that are held, in the order of their names. */
+  /** All locks that are held, in the order of their names. */
   locks?(): Promise<LockRecord[]>;
   /**
-   * How old the writes may be that the store loses although it acknowledged them: 0 where it loses
-   * none; the time between two fsyncs, and how long an old primary answers after a failover.
+   * How old acknowledged writes may be that the store loses: 0 if it loses none; otherwise the time
+   * between two fsyncs, and how long an old primary answers after a failover.
    */
   readonly lossWindowMs: number;
-  /** Where the locks lie, in words for the operator, without secrets. */
+  /** The place of the locks, in words for the operator, without secrets. */
   readonly location?: string | undefined;
-  /** What endangers the locks, one sentence each. */
+  /** The dangers to the locks, one sentence each. */
   advice?(): Promise<string[]>;
   /** Closes what the store opened itself. */
   close?(): Promise<void>;
 }
 
 /*
- * Requests that cannot be meant so are refused before a store is asked.
+ * The check of requests before a store is asked.
  *
  * Guarantee: a name of the store's own, such as that of the header's row, is never that of a lock.
  */
@@ -233,19 +236,19 @@ function refuse(faults: readonly string[]): void {
 }
 
 /*
- * The name of a lock, made of texts of others.
+ * The name of a lock, made of foreign texts.
  *
- * Guarantee: whatever they hold, it is a name, and that of no other texts where : or / stands
+ * Guarantee: any texts give a valid name, and different texts give different names if : or / stands
  * between them.
  */
 
 const LENGTH_MAX = 128;
 const DIGEST_LENGTH = 64;
-/** What no name may hold, what stands between parts, and what looks like one that is missing. */
+/** Characters that a name cannot hold, separators, and words that look like a missing value. */
 const ESCAPED = /[\s\p{C}|%:/]|undefined|null|NaN/gu;
 
 /**
- * The name of a lock by a template: any text can stand in it, of any length, and none that is
+ * The name of a lock by a template: any text can stand in it, of any length, but none may be
  * missing.
  *
  * @throws SnowflakeError ARGUMENT_INVALID for a part that is undefined, null, NaN, empty, or
@@ -280,7 +283,7 @@ function isText(part: unknown): boolean {
   return typeof part === 'string' && part !== '';
 }
 
-/** As in a URL, byte by byte. */
+/** Escapes byte by byte, like a URL. */
 function escaped(part: string): string {
   return part.replace(ESCAPED, (found) => {
     return Buffer.from(found).toString('hex').replaceAll(/../g, '%$&');

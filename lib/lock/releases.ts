@@ -1,31 +1,31 @@
 /**
- * Who waits for which lock, and is woken by the message of its release. A subscription outlives
- * whoever waits by a while, since they wait, ask in vain and wait again.
+ * Wakes callers by the message of a release. A subscription outlives its callers by a while, since
+ * they wait, ask in vain and wait again.
  *
- * Guarantee: nothing rests on a message. One that is not heard, because a connection broke or may
- * not subscribe, leaves whoever waits to ask again at its own time.
+ * Guarantee: nothing depends on a message. If one is lost, because a connection broke or may not
+ * subscribe, callers ask again at their own time.
  */
 import { systemTimers, type TimerHandle, type Timers } from '../time/timers.js';
 
-/** How a store tells of releases: by messages on channels, of which it has one for each lock. */
+/** The messages by which a store announces releases, on one channel for each lock. */
 export interface ReleaseMessages {
   /**
-   * Called once, before anything is subscribed.
+   * Is called once, before the first subscription.
    *
-   * @param message given the channel of each message
-   * @param ended called where messages may have been missed, and all subscriptions are over
+   * @param message gets the channel of each message
+   * @param ended is called when messages may have been missed, and all subscriptions are over
    */
   hear(message: (channel: string) => void, ended: () => void): void;
-  /** Resolves when the store sends the messages of a channel; rejects where it cannot. */
+  /** Resolves when the store sends the messages of a channel; rejects if it cannot. */
   subscribe(channel: string): Promise<void>;
   unsubscribe(channel: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** How a store that runs no script of ours tells of releases. */
+/** Lets a store that runs no script of ours announce releases. */
 export interface ReleaseTelling {
   readonly tell: (lock: string) => Promise<void>;
-  /** As `Releases.until`; absent where nothing is heard. */
+  /** Works like `Releases.until`; absent if no message can be received. */
   readonly until?:
     | ((lock: string, signal: AbortSignal, isFree: () => Promise<boolean>) => Promise<void>)
     | undefined;
@@ -36,15 +36,15 @@ interface Channel {
   readonly wakes: Set<() => void>;
   /** Resolves when the server sends the messages. */
   readonly subscribed: Promise<void>;
-  /** True from then on. */
-  isTold: boolean;
-  /** True where a release was told while nobody waited. */
+  /** True after `subscribed` has resolved. */
+  isSubscribed: boolean;
+  /** True if a release was announced while no caller waited. */
   isReleased: boolean;
-  /** Ends the subscription where nobody has come back. */
+  /** Ends the subscription unless a caller comes back. */
   ending?: TimerHandle;
 }
 
-/** Longer than whoever waits takes to ask again. */
+/** Callers ask again sooner than this. */
 export const LINGER_MS = 2000;
 
 export class Releases {
@@ -55,13 +55,13 @@ export class Releases {
   constructor(messages: ReleaseMessages, timers: Timers = systemTimers) {
     this.#messages = messages;
     this.#timers = timers;
-    const ended = () => this.#ended();
-    messages.hear((name) => this.#hear(name), ended);
+    const ended = () => this.#resubscribe();
+    messages.hear((name) => this.#wake(name), ended);
   }
 
   /**
    * @param name the channel of the lock
-   * @param isFree asked where the lock may have been released before messages came
+   * @param isFree is asked if the lock may have been released before messages came
    */
   async until(name: string, signal: AbortSignal, isFree: () => Promise<boolean>): Promise<void> {
     await new Promise<void>((resolve) => {
@@ -72,13 +72,13 @@ export class Releases {
         resolve();
       };
       signal.addEventListener('abort', wake);
-      const { isTold, isReleased } = this.#enter(channel, wake);
+      const { isSubscribed, isReleased } = this.#enter(channel, wake);
       const look = async () => {
         await channel.subscribed;
         if (!signal.aborted && (await isFree())) wake();
       };
-      // Whoever waits asks again at its own time.
-      if (!isTold) look().catch(() => undefined);
+      // Callers ask again at their own time.
+      if (!isSubscribed) look().catch(() => undefined);
       if (signal.aborted || isReleased) wake();
     });
   }
@@ -89,18 +89,18 @@ export class Releases {
     await this.#messages.close();
   }
 
-  #hear(name: string): void {
+  #wake(name: string): void {
     const channel = this.#channels.get(name);
     if (channel === undefined) return;
     channel.isReleased = channel.wakes.size === 0;
     for (const wake of channel.wakes) wake();
   }
 
-  /** Everybody asks, and listens again if need be. */
-  #ended(): void {
+  /** All callers ask, and subscribe again if necessary. */
+  #resubscribe(): void {
     for (const [name, channel] of this.#channels) {
-      // Of one that never had a subscription nothing was missed.
-      if (!channel.isTold) continue;
+      // Without a subscription no message was missed.
+      if (!channel.isSubscribed) continue;
       this.#forget(name, channel);
       for (const wake of channel.wakes) wake();
     }
@@ -108,35 +108,40 @@ export class Releases {
 
   #open(name: string): Channel {
     const subscribed = this.#messages.subscribe(name);
-    const channel: Channel = { wakes: new Set(), subscribed, isTold: false, isReleased: false };
+    const channel: Channel = {
+      wakes: new Set(),
+      subscribed,
+      isSubscribed: false,
+      isReleased: false,
+    };
     subscribed.then(
-      () => (channel.isTold = true),
-      // Whoever waits asks again soon, and does not have to try a connection each time.
+      () => (channel.isSubscribed = true),
+      // The callers ask again soon, and need not try a connection each time.
       () => this.#timers.after(LINGER_MS, () => this.#forget(name, channel)),
     );
     this.#channels.set(name, channel);
     return channel;
   }
 
-  /** @returns what was so before; the first who comes back hears of a release meanwhile */
-  #enter(channel: Channel, wake: () => void): Pick<Channel, 'isTold' | 'isReleased'> {
-    const { isTold, isReleased, ending } = channel;
+  /** @returns the state before; the first caller that comes back gets a release of the meantime */
+  #enter(channel: Channel, wake: () => void): Pick<Channel, 'isSubscribed' | 'isReleased'> {
+    const { isSubscribed, isReleased, ending } = channel;
     this.#timers.cancel(ending);
     channel.wakes.add(wake);
     channel.isReleased = false;
-    return { isTold, isReleased };
+    return { isSubscribed, isReleased };
   }
 
   #leave(name: string, channel: Channel, wake: () => void): void {
     channel.wakes.delete(wake);
-    // Of one that ended meanwhile there is nothing left to end.
+    // A channel that ended meanwhile has nothing left to end.
     if (channel.wakes.size > 0 || this.#channels.get(name) !== channel) return;
     channel.ending = this.#timers.after(LINGER_MS, () => this.#end(name, channel));
   }
 
   #end(name: string, channel: Channel): void {
     this.#forget(name, channel);
-    // A message that nobody waits for does no harm.
+    // A message without a caller does no harm.
     this.#messages.unsubscribe(name).catch(() => undefined);
   }
 

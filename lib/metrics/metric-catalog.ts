@@ -1,8 +1,9 @@
 /**
- * All metrics of generators, as a table in one file: both names, the meaning, and how the value is
- * read. An exporter turns each OpenTelemetry name into the Prometheus name, with the same labels,
- * so one dashboard serves both: the unit is in the name, since some exporters add none, and those
- * that do add none twice. docs/operating/monitoring.md says what to watch.
+ * All metrics, as tables in one file: both names, the meaning, and how the value is read.
+ *
+ * An exporter turns each OpenTelemetry name into the Prometheus name, with the same labels, so one
+ * dashboard serves both. The unit is in the name, since some exporters add none, and those that do
+ * add it only once. docs/operating/monitoring.md says what to watch.
  */
 import type { GeneratorState } from '../generator.js';
 import type { LeaseState } from '../lease/held-lease.js';
@@ -30,7 +31,10 @@ const STATES: { readonly [state in LeaseState]: 0 } = {
   released: 0,
 };
 
-/** Shown from the start, since a rate needs a first 0. Only an acquisition has the two others. */
+/**
+ * They are exported from the start, since a rate needs a first 0. The two other answers only come
+ * from an acquisition.
+ */
 const ANSWERS: { readonly [answer in Exclude<RenewalOutcome, 'none-free' | 'wait'>]: 0 } = {
   ok: 0,
   hold: 0,
@@ -42,7 +46,7 @@ const ANSWERS: { readonly [answer in Exclude<RenewalOutcome, 'none-free' | 'wait
   error: 0,
 };
 
-const HAND_STATES: { readonly [state in GeneratorState]: 0 } = {
+const BUFFER_STATES: { readonly [state in GeneratorState]: 0 } = {
   unassigned: 0,
   active: 0,
   degraded: 0,
@@ -50,9 +54,8 @@ const HAND_STATES: { readonly [state in GeneratorState]: 0 } = {
   released: 0,
 };
 
-const HAND_ANSWERS = { ok: 0, wait: 0, absent: 0, mismatch: 0, full: 0, error: 0 };
+const BUFFER_ANSWERS = { ok: 0, wait: 0, absent: 0, mismatch: 0, full: 0, error: 0 };
 
-/** From `from` to `to` in seconds. */
 function secondsBetween(from: Date | undefined, to: Date | undefined): number | undefined {
   return from && to && (to.getTime() - from.getTime()) / 1000;
 }
@@ -191,8 +194,8 @@ const RENEWALS: readonly Metric[] = [
   },
 ];
 
-/** Of generators without a worker id, whose ids come from a store. */
-const IN_HAND: readonly Metric[] = [
+/** Metrics of generators without a worker id, whose ids come from a store. */
+const BUFFER: readonly Metric[] = [
   {
     prometheus: 'snowflake_hand_state',
     openTelemetry: 'snowflake.hand.state',
@@ -201,7 +204,8 @@ const IN_HAND: readonly Metric[] = [
     help: 'State of a generator without a worker id: 1 for the current state, 0 for all others',
     label: 'state',
     aggregator: 'sum',
-    read: ({ status }) => (hasWorkerId(status) ? undefined : { ...HAND_STATES, [status.state]: 1 }),
+    read: ({ status }) =>
+      hasWorkerId(status) ? undefined : { ...BUFFER_STATES, [status.state]: 1 },
   },
   {
     prometheus: 'snowflake_hand_ids',
@@ -230,7 +234,7 @@ const IN_HAND: readonly Metric[] = [
     label: 'answer',
     aggregator: 'sum',
     read: ({ status }) =>
-      hasWorkerId(status) ? undefined : { ...HAND_ANSWERS, ...status.calls.countByAnswer },
+      hasWorkerId(status) ? undefined : { ...BUFFER_ANSWERS, ...status.calls.countByAnswer },
   },
 ];
 
@@ -262,22 +266,22 @@ export const METRICS: readonly Metric[] = [
   ...CLOCK,
   ...LEASE,
   ...RENEWALS,
-  ...IN_HAND,
+  ...BUFFER,
   ...WORKERS,
 ];
 
 export const GENERATOR_METRICS: Family<GeneratorReading> = { label: 'generator', metrics: METRICS };
 
 /*
- * All metrics of locks, as a table: what a process holds, waits for, got and has lost.
+ * Metrics of locks: those a process holds, waits for, got and has lost.
  *
  * Guarantee: they are read from what the process knows; the store is not asked. No lock is named,
  * since names come and go.
  */
 
-/** Locks whose metrics are wanted. */
+/** The locks to measure. */
 export interface MeasuredLocks {
-  /** The value of the label `locks`, where there are several. Default 'default'. */
+  /** The value of the label `locks`, to distinguish several. Default 'default'. */
   readonly name?: string | undefined;
   readonly locks: Pick<DistributedLock, 'status'>;
 }
@@ -286,7 +290,7 @@ export function lockReader({ name = 'default', locks }: MeasuredLocks): ReaderOf
   return { name, read: () => locks.status };
 }
 
-const LOCK_METRIC_LIST: readonly MetricOf<LockStatus>[] = [
+const LOCKS: readonly MetricOf<LockStatus>[] = [
   {
     prometheus: 'snowflake_locks_held',
     openTelemetry: 'snowflake.locks.held',
@@ -345,4 +349,4 @@ const LOCK_METRIC_LIST: readonly MetricOf<LockStatus>[] = [
   },
 ];
 
-export const LOCK_METRICS: Family<LockStatus> = { label: 'locks', metrics: LOCK_METRIC_LIST };
+export const LOCK_METRICS: Family<LockStatus> = { label: 'locks', metrics: LOCKS };

@@ -1,6 +1,6 @@
 /**
- * What a metric is, whatever it is read from, generators or locks; and its values as samples, with
- * the label that names what was read.
+ * A metric of generators or locks, and its values as samples, with the label that names the
+ * generator or the locks.
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
@@ -9,47 +9,47 @@ import { methodFaults, nameFaults, refuse, unknownNames, wholeFaults } from '../
 import type { CallStatus } from '../time/call-record.js';
 import { WorkerCensus, type WorkerCount } from './worker-census.js';
 
-/** One value, or one for each value of the metric's label, or nothing to show. */
+/** One value, or one for each value of the metric's label, or none. */
 type Read = number | Readonly<Record<string, number>> | undefined;
 
-/** How long calls took: counts of all of them, and the last ones. */
+/** The durations of calls: counts of all of them, and the last ones. */
 type Durations = Pick<CallStatus, 'durations' | 'recent' | 'waitedMs'>;
 
 export interface MetricOf<Reading> {
   readonly prometheus: string;
   readonly openTelemetry: string;
   readonly kind: 'counter' | 'gauge' | 'histogram';
-  /** In UCUM, as OpenTelemetry requires; empty for what is not an amount. */
+  /** A unit in UCUM, as OpenTelemetry requires; empty for a value that is not an amount. */
   readonly unit: string;
   readonly help: string;
-  /** Needs the count of worker ids, for which the store is asked. */
+  /** True if it needs the count of worker ids, for which the store is asked. */
   readonly asksStore?: boolean;
-  /** In addition to the one that names what was read. */
+  /** A label in addition to the name of the generator or the locks. */
   readonly label?: 'state' | 'answer' | 'incarnation' | 'outcome';
   /** How prom-client combines the values of several cluster workers. */
   readonly aggregator: 'sum' | 'min' | 'max' | 'omit';
   readonly read: (reading: Reading) => Read;
-  /** Of a histogram; each library is given it in its own way. */
+  /** Only for a histogram; each library gets it in its own way. */
   readonly durations?: (reading: Reading) => Durations | undefined;
 }
 
-/** Something whose metrics are wanted. */
+/** A reader of the things to measure. */
 export interface ReaderOf<Reading> {
   readonly name: string;
   read(): Reading;
-  /** What has to be waited for before the first read. */
+  /** Resolves when the first read may happen. */
   first?(): Promise<void> | undefined;
 }
 
-/** What a metric is read from, each under its name. */
+/** The readings of a metric, each under its name. */
 export interface ReadBy<Reading> {
   readonly label: Family<Reading>['label'];
   readonly readers: ReadonlySet<ReaderOf<Reading>>;
 }
 
-/** All metrics that are read from things of one kind. */
+/** All metrics of one kind of thing. */
 export interface Family<Reading> {
-  /** The label that names which of them. */
+  /** The label that tells the things apart. */
   readonly label: 'generator' | 'locks';
   readonly metrics: readonly MetricOf<Reading>[];
 }
@@ -81,18 +81,18 @@ export function secondsOf(ms: number | undefined): number | undefined {
 /*
  * Reads a generator when metrics are collected.
  *
- * Guarantee: making an id does no work here. A generator whose metrics nobody collects costs
+ * Guarantee: making an id does no work here. A generator whose metrics are not collected costs
  * nothing.
  */
 
-/** A generator whose metrics are wanted. */
+/** The generator to measure. */
 export interface MeasuredGenerator {
   /** The value of the label `generator`: the generator's `name`. Default 'default'. */
   readonly name?: string | undefined;
   readonly ids: Pick<IdMaker, 'status' | 'layout' | 'workerIds'>;
   /**
-   * The generator's support, for how many worker ids of the namespace are in use and free. It reads
-   * the whole registry, so give it in one deployment rather than in all.
+   * The generator's support, to count the used and free worker ids of the namespace. It reads the
+   * whole registry, so give it in one deployment rather than in all.
    */
   readonly support?: Pick<IDistributedSupport, 'workers'> | undefined;
   /** The shortest time between two such reads, 1 s to a day. Default 60 s. */
@@ -101,7 +101,7 @@ export interface MeasuredGenerator {
 
 export interface GeneratorReading {
   readonly status: IdMakerStatus;
-  /** Undefined where ids are plain numbers. */
+  /** Undefined if ids are plain numbers. */
   readonly layout: BitLayout | undefined;
   readonly workers: WorkerCount | undefined;
 }
@@ -135,7 +135,7 @@ export class GeneratorReader {
     return this.censusOf(status)?.first(status.readAt.getTime());
   }
 
-  /** Without a worker id there is none to count. */
+  /** A generator without a worker id has none to count. */
   private censusOf(status: IdMakerStatus): WorkerCensus | undefined {
     const { ids, support, workersEveryMs = WORKERS_EVERY_MS } = this.generator;
     if (support === undefined || !hasWorkerId(status)) return undefined;

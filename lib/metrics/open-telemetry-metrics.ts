@@ -1,5 +1,5 @@
 /**
- * The metrics as observable instruments of an OpenTelemetry Meter, which the application passes in:
+ * The metrics as observable instruments of an OpenTelemetry Meter. The application passes it in;
  * the API is never loaded from here.
  *
  * Guarantee: each generator is read once per collection, which also records the durations of its
@@ -38,7 +38,7 @@ interface BatchResult<Instrument> {
 
 type BatchCallback<Instrument> = (result: BatchResult<Instrument>) => void | Promise<void>;
 
-/** What is used of the `Meter` of `@opentelemetry/api`. */
+/** The used part of the `Meter` of `@opentelemetry/api`. */
 export interface OtelMeter<Instrument = never> {
   createObservableCounter(name: string, options?: InstrumentOptions): Instrument;
   createObservableGauge(name: string, options?: InstrumentOptions): Instrument;
@@ -136,7 +136,9 @@ function observable<Instrument>(
     : meter.createObservableGauge(name, { description, unit });
 }
 
-/** OpenTelemetry has no observable histogram: what is new since the last time is recorded. */
+/**
+ * OpenTelemetry has no observable histogram, so the calls since the last collection are recorded.
+ */
 function durationRecorder<Instrument, Reading>(
   meter: OtelMeter<Instrument>,
   { openTelemetry: name, help: description, unit, durations }: MetricOf<Reading>,
@@ -171,7 +173,7 @@ interface Value {
   readonly value: number;
 }
 
-/** What a registry of prom-client asks of a metric. */
+/** A registry of prom-client asks this of a metric. */
 interface ReadHistogram {
   readonly name: string;
   readonly help: string;

@@ -1,5 +1,5 @@
 /**
- * The metrics in a registry of prom-client, which the application passes in: prom-client is never
+ * The metrics in a registry of prom-client. The application passes it in; prom-client is never
  * loaded from here.
  */
 import type { LockStatus } from '../lock/distributed-lock.js';
@@ -23,7 +23,7 @@ import {
 } from './metric.js';
 import { readHistogram } from './open-telemetry-metrics.js';
 
-/** Where the metrics of prom-client are registered. */
+/** Options for prom-client. */
 export interface PromOptions {
   /** Default: `register` of prom-client. */
   readonly registry?: PromRegistry | undefined;
@@ -107,7 +107,7 @@ function registryOf(client: PromClient, options: PromOptions): PromRegistry {
  * readers are added to it.
  */
 
-/** What is used of prom-client: `import * as client from 'prom-client'`. */
+/** The used part of prom-client: `import * as client from 'prom-client'`. */
 export interface PromClient {
   readonly Counter: new (configuration: PromConfiguration) => PromCounter;
   readonly Gauge: new (configuration: PromConfiguration) => PromGauge;
@@ -123,7 +123,7 @@ interface PromConfiguration {
   name: string;
   help: string;
   labelNames?: string[];
-  // A registry of the caller's version of prom-client, passed on as it is.
+  // The registry of the caller's version of prom-client, passed on unchanged.
   registers?: never[];
   aggregator?: MetricOf<never>['aggregator'];
   collect?: () => void | Promise<void>;
@@ -139,7 +139,7 @@ interface PromGauge {
   set(labels: Record<string, string>, value: number): void;
 }
 
-/** What is read at each scrape of a registry. */
+/** The readers of each registry, read at every scrape. */
 type ReadersByRegistry<Reading> = WeakMap<object, Set<ReaderOf<Reading>>>;
 
 interface Place {
@@ -195,7 +195,7 @@ function addMetric<Reading>(
     [...readers].flatMap((reader) =>
       samplesOf(metric, { [read.label]: reader.name }, reader.read()),
     );
-  /** Values are written in one go, so that two scrapes at the same time do not mix. */
+  /** All values are written in one go, so that two scrapes at the same time do not mix. */
   const collecting = (fill: () => void) => () => {
     const firsts = metric.asksStore ? [...readers].flatMap((one) => one.first?.() ?? []) : [];
     return firsts.length === 0 ? fill() : Promise.all(firsts).then(fill);

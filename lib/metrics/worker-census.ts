@@ -1,15 +1,15 @@
 /**
- * How many worker ids of a namespace are in use and how many are free, as its support says.
+ * Counts the used and the free worker ids of a namespace, as its support says.
  *
  * Guarantee: the store is asked at most once per period, and only the first reader waits for it,
- * for a short time. An answer is shown until the next one is due; if that one fails or does not
- * come, nothing is shown.
+ * for a short time. An answer stays until the next one is due; if that one fails or does not come,
+ * there is no value.
  */
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
 import { systemTimers, withinLimit, type Timers } from '../time/timers.js';
 
-/** Beyond that a count is not worth what it costs the store and this process. */
+/** A larger count is not worth its cost for the store and this process. */
 const COUNTED_MAX = 65_536;
 
 /** A scrape may take 10 s by default; a healthy store answers in a few ms. */
@@ -41,7 +41,7 @@ export class WorkerCensus {
     return (this.waited ??= this.answeredWithin(this.asked ?? this.start(nowMs)));
   }
 
-  /** The last count; starts the next one if it is due. */
+  /** Returns the last count, and starts the next one if it is due. */
   read(nowMs: number): WorkerCount | undefined {
     // A clock that was set back must not delay the next count.
     if (Math.abs(nowMs - this.askedAtMs) < this.everyMs) return this.counted;
@@ -67,14 +67,14 @@ export class WorkerCensus {
       const records = await this.support.workers?.(COUNTED_MAX + 1);
       this.counted = records && count(records, this.workerIds);
     } catch {
-      // The renewals report a store that is away; here there is just nothing to show.
+      // The renewals report a store that is away; the metric just has no value.
       this.counted = undefined;
     }
     this.isAnswered = true;
   }
 }
 
-/** Undefined where worker ids are not leased, or too many: then it is not known how many are. */
+/** Undefined if worker ids are not leased, or if there are too many to count. */
 function count(
   records: readonly WorkerRecord[],
   { min, max }: WorkerIdRange,

@@ -8,16 +8,18 @@ import { isDecimalId } from '../core/text/decimal.js';
 import { SnowflakeError } from '../errors.js';
 import { formatShort } from '../messages.js';
 
-/** Empty for a value without an exact text: an unsafe number has already lost digits. */
+/**
+ * Returns an empty text for a value without an exact one: an unsafe number has already lost digits.
+ */
 export function exactText(value: unknown): string {
   if (typeof value === 'string') return value;
   return typeof value === 'bigint' || Number.isSafeInteger(value) ? String(value) : '';
 }
 
-/** @throws SnowflakeError ID_INVALID for what is no id in its one spelling */
+/** @throws SnowflakeError ID_INVALID for anything but an id in its one spelling */
 export function textToSend(value: unknown): string {
   const text = exactText(value);
-  // In its one spelling, so that the text in the application is the text the database gives back.
+  // One spelling makes the text in the application equal to the text from the database.
   if (isDecimalId(text)) return text;
   throw new SnowflakeError(
     'ID_INVALID',
@@ -28,7 +30,7 @@ export function textToSend(value: unknown): string {
   );
 }
 
-/** @param advice what to change where the driver returned a number */
+/** @param advice the change to make if the driver returned a number */
 export function refusedReading(value: unknown, advice: string): SnowflakeError {
   return new SnowflakeError(
     'ID_INVALID',

@@ -1,6 +1,6 @@
 /**
- * What a store must do for a counter that follows its clock.
- * Each case is one property, in words. The cases of one kind of counter stand in one file.
+ * The duties of a store for a counter that follows its clock. Each case is one property, in words.
+ * The cases of all kinds of counters stand in one file.
  */
 import { POSITION_MAX } from '../counters/counter-store.js';
 import { CLOCK, DENSE, type CounterHarness, type CounterCase } from './counter-harness.js';
@@ -119,10 +119,7 @@ export const COUNTER_CLOCK_CASES: readonly CounterCase[] = [
 
 const positionAt = (ms: number): bigint => BigInt(ms) * BigInt(CLOCK.perMs);
 
-/*
- * What a store must do for a dense counter while it keeps what it acknowledged. Each case is one
- * property, in words.
- */
+/* The duties of a store for a dense counter while it keeps what it acknowledged. */
 
 export const DENSE_CASES: readonly CounterCase[] = [
   {
@@ -277,7 +274,10 @@ export const DENSE_CASES: readonly CounterCase[] = [
   },
 ];
 
-/** A grant that ends at a position, one after it, and a jump: doubles would be off by some. */
+/**
+ * Expects exact positions in a grant that ends at a position, one after it, and a jump: doubles
+ * would be off by some.
+ */
 async function expectExact(harness: CounterHarness, around: bigint): Promise<void> {
   const { first, end } = await harness.begun({ startAt: around - 3n, count: 3n });
   harness.expect([first, end]).toEqual([around - 3n, around]);
@@ -288,10 +288,7 @@ async function expectExact(harness: CounterHarness, around: bigint): Promise<voi
   harness.expect(jumped.first).toEqual(have + DENSE.skip);
 }
 
-/*
- * What a store must do when a process gives back what it did not use of its last range. Each case
- * is one property, in words.
- */
+/* The duties of a store when a process gives back the unused part of its last range. */
 
 export const GIVE_BACK_CASES: readonly CounterCase[] = [
   {

@@ -1,6 +1,6 @@
 /**
- * What a case of the contract of counters works with: a store with nothing in it, clients of it,
- * the store's clock, and what the user's test runner calls `expect`.
+ * The tools of a contract case for counters: an empty store, clients of it, the store's clock, and
+ * the `expect` of the user's test runner.
  */
 import type {
   ClockTake,
@@ -12,7 +12,7 @@ import type {
 } from '../counters/counter-store.js';
 import { pause, systemTimers } from '../time/timers.js';
 import type { ClockControl, Expect, LossControl } from './contract/harness.js';
-/** What a case needs besides a store. */
+/** A need of a case besides a store. */
 export type CounterNeed = 'clock' | 'losses' | 'giveBack' | 'create' | 'counters';
 
 export interface CounterCase {
@@ -22,10 +22,10 @@ export interface CounterCase {
   readonly run: (harness: CounterHarness) => Promise<void>;
 }
 
-/** What the contract of a counter store needs from its test. */
+/** The needs of the contract of a counter store. */
 export interface CounterBenchParts {
   readonly expect: Expect;
-  /** A store whose counters are those of every other one made for the same name. */
+  /** Makes a store that shares its counters with every other one made for the same name. */
   readonly createStore: (name: string) => CounterStore | Promise<CounterStore>;
   readonly clockControl?: ClockControl | undefined;
   readonly lossControl?: LossControl | undefined;
@@ -33,7 +33,7 @@ export interface CounterBenchParts {
 
 const TRIES_MAX = 200;
 
-/** What clients ask for unless a case says otherwise. */
+/** The terms of clients unless a case says otherwise. */
 export const DENSE = {
   kind: 'dense',
   counter: 'order',
@@ -61,7 +61,6 @@ export class CounterHarness {
     this.expect = parts.expect;
   }
 
-  /** The store as most cases use it. */
   async store(): Promise<CounterStore> {
     return (this.made ??= await this.another());
   }
@@ -75,7 +74,7 @@ export class CounterHarness {
     return this.parts.clockControl!.now();
   }
 
-  /** Where the time cannot be set it has to go by. */
+  /** If the time cannot be set, it has to go by. */
   async advance(ms: number): Promise<void> {
     const { clockControl } = this.parts;
     await (clockControl === undefined ? pause(systemTimers, ms) : clockControl.advance(ms));
@@ -104,7 +103,7 @@ export class CounterHarness {
     throw new Error(`Nothing was granted although ${TRIES_MAX} waits were kept.`);
   }
 
-  /** A grant of a dense counter that begins at 1 where there is none. */
+  /** Takes from a dense counter, which begins at 1 if it is absent. */
   begun(changes: Partial<DenseTake> = {}): Promise<TakeGrant> {
     return this.granted(() => this.dense({ startAt: 1n, ...changes }));
   }
@@ -118,7 +117,7 @@ export class CounterHarness {
   }
 }
 
-/** The grant, or an error that says what was answered instead. */
+/** Returns the grant, or throws an error that names the answer. */
 function grantIn(answer: TakeAnswer): TakeGrant {
   if (answer.status === 'ok') return answer;
   throw new Error(`Expected positions to be granted, got ${JSON.stringify(answer)}.`);

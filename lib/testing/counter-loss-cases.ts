@@ -1,11 +1,11 @@
 /**
- * What a store must do when acknowledged writes may be gone: another server, an absent counter, a
+ * The duties of a store when acknowledged writes may be gone: another server, an absent counter, a
  * client that knows more than the store.
  */
 import type { TakeGrant } from '../counters/counter-store.js';
 import { DENSE, type CounterHarness, type CounterCase } from './counter-harness.js';
 
-/** What one window grants at most. */
+/** One window grants at most this. */
 const WINDOW = DENSE.skip / 2n;
 
 export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
@@ -107,13 +107,13 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
     name: 'repeats nothing when two losses come within one window',
     needs: ['clock', 'losses'],
     async run(harness) {
-      // Where nothing is lost, a jump is not lost either.
+      // A store that loses nothing cannot lose a jump.
       if ((await harness.store()).lossWindowMs === 0) return;
       await harness.begun();
       await harness.happen('remember');
       const lost = await harness.granted(() => harness.dense({ count: WINDOW - 10n }));
       await harness.happen('restore');
-      // Whatever is granted between the two must be clear of what comes after the second.
+      // Every grant between the two must be clear of the grants after the second.
       const between = await harness.dense({ count: DENSE.skip });
       await harness.happen('restore');
       const after = await harness.granted(() => harness.dense());
@@ -173,7 +173,7 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
   },
 ];
 
-/** What is granted until the store says to wait. */
+/** Takes until the store says to wait. */
 async function grantedNow(harness: CounterHarness): Promise<bigint> {
   let sum = 0n;
   while (sum <= DENSE.skip) {
@@ -184,7 +184,7 @@ async function grantedNow(harness: CounterHarness): Promise<bigint> {
   return sum;
 }
 
-/** The wait of one loss window; none where the store loses nothing. */
+/** Waits for one loss window, unless the store loses nothing. */
 async function expectWait(harness: CounterHarness, skip: bigint, have = 0n): Promise<void> {
   const { lossWindowMs: waitMs } = await harness.store();
   if (waitMs === 0) return;
@@ -197,10 +197,7 @@ function apart(harness: CounterHarness, one: TakeGrant, other: TakeGrant): void 
   harness.expect(one.end <= other.first || other.end <= one.first).toEqual(true);
 }
 
-/*
- * What a store must do when many processes ask at once.
- * Each case is one property, in words.
- */
+/* The duties of a store when many processes ask at once. */
 
 const RACE_COUNT = 50;
 

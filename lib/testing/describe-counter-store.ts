@@ -1,21 +1,21 @@
 /**
  * The contract of a counter store as a suite of tests, for any test runner and any store.
  *
- * Guarantee: every rule by which a counter never goes back is tried. What cannot be tried for want
- * of a control is left out only where `leaveOut` says so.
+ * Guarantee: every rule by which a counter never goes back is tested. Cases without a control are
+ * left out only if `leaveOut` says so.
  */
 import { processWide } from '../process-wide.js';
 import { CounterHarness, type CounterBenchParts, type CounterNeed } from './counter-harness.js';
 import { COUNTER_CLOCK_CASES, DENSE_CASES, GIVE_BACK_CASES } from './counter-contract.js';
 import { COUNTER_RACE_CASES, COUNTER_LOSS_CASES } from './counter-loss-cases.js';
 
-/** What describeCounterStore() takes. */
+/** The argument of describeCounterStore(). */
 export interface CounterContract extends CounterBenchParts {
   /** `it` or `test` of the runner. */
   readonly test: (name: string, run: () => Promise<void>) => void;
   /**
-   * What the store or the test cannot do: 'clock' (no `clockControl`), 'losses' (no `lossControl`),
-   * 'giveBack', 'create', 'counters' (methods it has not).
+   * Things that the store or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
+   * `lossControl`), 'giveBack', 'create', 'counters' (missing methods).
    */
   readonly leaveOut?: readonly CounterNeed[] | undefined;
 }

@@ -1,8 +1,8 @@
 /**
  * The contract of a support as a suite of tests, for any test runner and any store.
  *
- * Guarantee: everything that the lease protocol demands of a store is tried. What cannot be tried
- * for want of a control is left out only where `leaveOut` says so.
+ * Guarantee: every demand of the lease protocol on a store is tested. Cases without a control are
+ * left out only if `leaveOut` says so.
  */
 import { processWide } from '../process-wide.js';
 import { ACQUIRE_CASES, CLAIM_CASES } from './contract/acquire-cases.js';
@@ -19,17 +19,17 @@ import { RACE_CASES, WALK_CASES } from './contract/walk-cases.js';
 import { REPEAT_CASES, WIDE_CASES } from './contract/repeat-cases.js';
 import { TIME_CASES } from './contract/time-cases.js';
 
-/** What describeDistributedSupport() takes. */
+/** The argument of describeDistributedSupport(). */
 export interface SupportContract extends BenchParts {
   /** `it` or `test` of the runner. */
   readonly test: (name: string, run: () => Promise<void>) => void;
   /**
-   * What the support or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
-   * `lossControl`), 'version' (no `versionControl`), 'release', 'workers' (methods it has not),
-   * 'longest free' (any free worker id is taken, which is safe), 'claims' (it takes no notice of
-   * `takesOver`, which is safe), 'reckoned' (it takes no notice of the clocks of whoever asks),
-   * 'wide' (it has not millions of worker ids), 'end' (its leases never end: what such a support
-   * must do is tried instead of all else).
+   * Things that the support or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
+   * `lossControl`), 'version' (no `versionControl`), 'release', 'workers' (missing methods),
+   * 'longest free' (any free worker id is taken, which is safe), 'claims' (it ignores `takesOver`,
+   * which is safe), 'reckoned' (it ignores the clocks of its callers), 'wide' (it does not have
+   * millions of worker ids), 'end' (its leases never end: only the duties of such a support are
+   * tested).
    */
   readonly leaveOut?: readonly ContractNeed[] | undefined;
 }
@@ -52,7 +52,7 @@ export const CONTRACT_CASES = [
   ...WIDE_CASES,
 ];
 
-/** What a need is tried with. */
+/** The control that each need is tested with. */
 const CONTROLS = [
   ['clock', 'clockControl'],
   ['losses', 'lossControl'],

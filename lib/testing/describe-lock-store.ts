@@ -1,21 +1,21 @@
 /**
  * The contract of a lock store as a suite of tests, for any test runner and any store.
  *
- * Guarantee: every rule by which a lock has one holder and tokens rise is tried. What cannot be
- * tried for want of a control is left out only where `leaveOut` says so.
+ * Guarantee: every rule by which a lock has one holder and tokens rise is tested. Cases without a
+ * control are left out only if `leaveOut` says so.
  */
 import { processWide } from '../process-wide.js';
 import { HOLD_CASES, LOCK_RACE_CASES } from './lock-contract.js';
 import { LockHarness, type LockBenchParts, type LockNeed } from './lock-harness.js';
 import { LOCK_CLOCK_CASES, LOCK_LOSS_CASES } from './lock-loss-cases.js';
 
-/** What describeLockStore() takes. */
+/** The argument of describeLockStore(). */
 export interface LockContract extends LockBenchParts {
   /** `it` or `test` of the runner. */
   readonly test: (name: string, run: () => Promise<void>) => void;
   /**
-   * What the store or the test cannot do: 'clock' (no `clockControl`), 'losses' (no `lossControl`),
-   * 'locks', 'untilReleased' (methods it has not).
+   * Things that the store or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
+   * `lossControl`), 'locks', 'untilReleased' (missing methods).
    */
   readonly leaveOut?: readonly LockNeed[] | undefined;
 }

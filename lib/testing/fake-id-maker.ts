@@ -17,11 +17,11 @@ export interface FakeIdMakerOptions {
    * `layouts.snowflake().compose({ timestampMs, workerId: 1 })`.
    */
   readonly from?: bigint | number | undefined;
-  /** What `parse`, `idRange` and `layout` go by. Default layouts.snowflake(). */
+  /** The layout of `parse` and `idRange`. Default layouts.snowflake(). */
   readonly layout?: BitLayout | undefined;
 }
 
-/** What the compiler holds the fake to: all that an IdMaker shows. */
+/** The compiler holds the fake to all that an IdMaker offers. */
 type Face = Pick<IdMaker, keyof IdMaker>;
 
 class CountingIdMaker implements Face {
@@ -86,7 +86,7 @@ class CountingIdMaker implements Face {
   }
 }
 
-/** As with a worker id of its own without end; nothing is ever renewed. */
+/** The status of a worker id of its own without end; nothing is ever renewed. */
 const STATUS: IdMaker['status'] = {
   kind: 'lease',
   state: 'active',

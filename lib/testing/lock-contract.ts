@@ -1,5 +1,5 @@
 /**
- * What a store must do for whoever holds a lock, and for whoever wants it. Each case is one
+ * The duties of a store to holders of locks, and to callers that want one. Each case is one
  * property, in words.
  */
 import { turn } from '../time/timers.js';
@@ -182,10 +182,7 @@ async function settled(waiting: Promise<void>): Promise<boolean> {
   return Promise.race([waiting.then(() => true), turn().then(() => false)]);
 }
 
-/*
- * What a store must do when many processes ask at once.
- * Each case is one property, in words.
- */
+/* The duties of a store when many processes ask at once. */
 
 const RACE_COUNT = 20;
 const TRIES_MAX = 5000;

@@ -1,6 +1,6 @@
 /**
- * What a case of the contract of locks works with: a store with nothing in it, clients of it, the
- * store's clock, and what the user's test runner calls `expect`.
+ * The tools of a contract case for locks: an empty store, clients of it, the store's clock, and the
+ * `expect` of the user's test runner.
  */
 import type {
   AcquireAnswer,
@@ -13,7 +13,7 @@ import type {
 } from '../lock/lock-store.js';
 import { pause, systemTimers } from '../time/timers.js';
 import type { ClockControl, Expect, LossControl } from './contract/harness.js';
-/** What a case needs besides a store. */
+/** A need of a case besides a store. */
 export type LockNeed = 'clock' | 'losses' | 'locks' | 'untilReleased';
 
 export interface LockCase {
@@ -23,10 +23,10 @@ export interface LockCase {
   readonly run: (harness: LockHarness) => Promise<void>;
 }
 
-/** What the contract of a lock store needs from its test. */
+/** The needs of the contract of a lock store. */
 export interface LockBenchParts {
   readonly expect: Expect;
-  /** A store whose locks are those of every other one made for the same name. */
+  /** Makes a store that shares its locks with every other one made for the same name. */
   readonly createStore: (name: string) => LockStore | Promise<LockStore>;
   readonly clockControl?: ClockControl | undefined;
   readonly lossControl?: LossControl | undefined;
@@ -34,7 +34,7 @@ export interface LockBenchParts {
 
 const TRIES_MAX = 20;
 
-/** What clients ask for unless a case says otherwise. */
+/** The terms of clients unless a case says otherwise. */
 export const ASKED = {
   lock: 'order:7',
   label: 'host 1 shop',
@@ -57,7 +57,6 @@ export class LockHarness {
     this.expect = parts.expect;
   }
 
-  /** The store as most cases use it. */
   async store(): Promise<LockStore> {
     return (this.made ??= await this.another());
   }
@@ -67,7 +66,7 @@ export class LockHarness {
     return this.parts.createStore(this.name);
   }
 
-  /** Where the time cannot be set it has to go by. */
+  /** If the time cannot be set, it has to go by. */
   async advance(ms: number): Promise<void> {
     const { clockControl } = this.parts;
     await (clockControl === undefined ? pause(systemTimers, ms) : clockControl.advance(ms));
@@ -77,7 +76,6 @@ export class LockHarness {
     await this.parts.lossControl![loss](this.name);
   }
 
-  /** One that nobody had before. */
   newHolder(): string {
     return `${this.name}.${++this.holderCount}`;
   }
@@ -114,7 +112,7 @@ export class LockHarness {
     throw new Error(`Nothing was granted although ${TRIES_MAX} waits were kept.`);
   }
 
-  /** A store that grants, of which nobody holds anything. */
+  /** A store that grants, without held locks. */
   async begin(): Promise<void> {
     await this.release(await this.held({ lock: 'first' }));
   }
@@ -128,7 +126,7 @@ export class LockHarness {
   }
 }
 
-/** The grant, or an error that says what was answered instead. */
+/** Returns the grant, or throws an error that names the answer. */
 export function grantIn(answer: AcquireAnswer | ExtendAnswer): LockGrant {
   if (answer.status === 'ok') return answer;
   throw new Error(`Expected the lock to be granted, got ${JSON.stringify(answer)}.`);

@@ -1,5 +1,5 @@
 /**
- * What a store must do when acknowledged writes may be gone: another server, nothing there, a
+ * The duties of a store when acknowledged writes may be gone: another server, an empty store, a
  * client that knows more than the store.
  */
 import { ASKED, type LockHarness, type LockCase } from './lock-harness.js';
@@ -185,7 +185,7 @@ export const LOCK_LOSS_CASES: readonly LockCase[] = [
   },
 ];
 
-/** Nothing is granted for the longest time and the loss window, and then it is. */
+/** The store grants nothing for the longest time and the loss window, and then it does. */
 async function expectWait(harness: LockHarness): Promise<void> {
   const waitMs = ASKED.longestMs + (await harness.store()).lossWindowMs;
   harness.expect(await harness.acquire()).toEqual({ status: 'wait', waitMs });
@@ -194,12 +194,9 @@ async function expectWait(harness: LockHarness): Promise<void> {
   await harness.advance(1);
 }
 
-/*
- * What a store must do as time goes by, and goes back.
- * Each case is one property, in words.
- */
+/* The duties of a store as time goes by, and goes back. */
 
-/** Long enough for any store to have forgotten it. */
+/** Any store has forgotten a lock by then. */
 const LONG_MS = 600_000;
 
 export const LOCK_CLOCK_CASES: readonly LockCase[] = [

@@ -1,8 +1,8 @@
 /**
  * Time that stands still until a test moves it: a clock and timers in one.
  *
- * Guarantee: nothing happens but what `advance` lets happen, in order, each step with every promise
- * settled that can be. The wall clock may be set alone; timers follow the time that elapses.
+ * Guarantee: only `advance` lets things happen, in order, and each step settles every promise that
+ * can be settled. The wall clock may be set alone; timers follow the time that elapses.
  */
 import type { Clock } from '../core/clock.js';
 import { turn, type TimerHandle, type Timers } from '../time/timers.js';
@@ -11,7 +11,7 @@ import { turn, type TimerHandle, type Timers } from '../time/timers.js';
 const START_MS = 1_767_225_600_000;
 
 /**
- * For the options `clock` and `timers` of the module, so that tests never sleep.
+ * Use it for the options `clock` and `timers` of the module, so that tests never sleep.
  *
  * @example
  * ```ts
@@ -31,14 +31,14 @@ export class SettableTime implements Clock, Timers {
   private readonly agenda = new Agenda();
   private elapsedMs = 0;
 
-  /** @param wallMs what the clock shows, Unix ms; it may be set at any time */
+  /** @param wallMs the reading of the clock, Unix ms; it may be set at any time */
   constructor(public wallMs = START_MS) {}
 
   now(): number {
     return this.wallMs;
   }
 
-  /** How much time went by, whatever was done to the clock. */
+  /** The time that went by, whatever was done to the clock. */
   get passedMs(): number {
     return this.elapsedMs;
   }
@@ -60,7 +60,7 @@ export class SettableTime implements Clock, Timers {
     return this.agenda.openCount;
   }
 
-  /** Lets `ms` go by, running in order what becomes due. */
+  /** Lets `ms` go by and runs in order everything that becomes due. */
   async advance(ms: number): Promise<void> {
     const endMs = this.elapsedMs + ms;
     await turn();
@@ -80,12 +80,11 @@ export class SettableTime implements Clock, Timers {
 }
 
 /*
- * What is due, in order: by time, and among equals by who came first.
+ * The agenda: by time, and among equals in the order of the calls.
  *
  * Guarantee: the same calls give the same order, so that a seed decides a whole simulation.
  */
 
-/** One thing to be done at a time. */
 interface Due {
   atMs: number;
   readonly everyMs: number | undefined;
@@ -95,7 +94,7 @@ interface Due {
   isCancelled: boolean;
 }
 
-/** A binary heap. What is cancelled stays in it until its time comes. */
+/** A binary heap. A cancelled task stays in it until its time comes. */
 class Agenda {
   private readonly heap: Due[] = [];
   private count = 0;
@@ -108,7 +107,7 @@ class Agenda {
     return this.heap.filter((due) => !due.isCancelled).length;
   }
 
-  /** Takes the first thing due by then; a repeated one is put back for its next time. */
+  /** Takes the first task due by then; a repeated one is put back for its next time. */
   take(endMs: number): Due | undefined {
     for (;;) {
       const first = this.heap[0];

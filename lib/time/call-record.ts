@@ -1,27 +1,29 @@
 /**
- * What became of the calls to a store, for status, metrics and dashboard.
+ * Records the calls to a store, for status, metrics and dashboard.
  *
- * Guarantee: a few numbers, however long the process runs.
+ * Guarantee: it keeps a few numbers, however long the process runs.
  */
 import { withinLimit, type Timers } from './timers.js';
 
-/** How long one call took, and to what end. */
 interface CallTime<Outcome extends string = string> {
   readonly outcome: Outcome;
   readonly tookMs: number;
 }
 
-/** The calls of a generator to its store, as its status shows them. */
+/** The calls of a generator to its store, for its status. */
 export interface CallStatus {
-  /** `ok`, `wait` ... as the store answered, `error` where it did not. */
+  /** `ok`, `wait` ... as the store answered, `error` if it did not. */
   readonly countByAnswer: Readonly<Record<string, number>>;
-  /** All the time they took. */
+  /** The total duration of all calls. */
   readonly waitedMs: number;
-  /** How many took up to `maxMs` and longer than the entry before says; the last has no end. */
+  /**
+   * The number of calls that took up to `maxMs` and longer than the entry before; the last has no
+   * end.
+   */
   readonly durations: readonly { readonly maxMs: number; readonly count: number }[];
-  /** Up to 64 of the last ones, the newest at the end: what was answered, and how long it took. */
+  /** Up to 64 of the last calls, the newest at the end: the answer, and the duration. */
   readonly recent: readonly { readonly answer: string; readonly tookMs: number }[];
-  /** When the store gave last what it was asked for. */
+  /** The time of the last call that the store granted. */
   readonly lastAt: Date | undefined;
 }
 
@@ -29,20 +31,20 @@ export interface CallStatus {
 export const DURATION_BOUNDS_MS: readonly number[] = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000,
 ];
-/** Enough for any interval between two looks of those who collect durations one by one. */
+/** This is enough between two collections, for readers that collect durations one by one. */
 const RECENT_COUNT = 64;
 
 export class CallRecord<Outcome extends string = string> {
   readonly countByAnswer: Record<string, number> = {};
-  /** True from a call that failed until one that did not. */
+  /** True from a failed call until one that succeeds. */
   isFailing = false;
-  /** All the time they took, by the host's clock. */
+  /** The total duration of all calls, by the host's clock. */
   waitedMs = 0;
-  /** When the store answered `ok` last, by the host's clock, Unix ms. */
+  /** The time of the last answer `ok`, by the host's clock, Unix ms. */
   lastMs: number | undefined;
-  /** How many took as long as each span of DURATION_BOUNDS_MS says, and longer than the last. */
+  /** The number of calls in each span of DURATION_BOUNDS_MS, and longer than the last. */
   readonly countByDuration: number[] = [...DURATION_BOUNDS_MS, Infinity].map(() => 0);
-  /** The last ones, the newest at the end. */
+  /** The last calls, the newest at the end. */
   readonly recent: CallTime<Outcome>[] = [];
 
   note(outcome: Outcome, sentAtMs: number, nowMs: number): void {
@@ -57,7 +59,7 @@ export class CallRecord<Outcome extends string = string> {
     if (outcome === 'ok') this.lastMs = nowMs;
   }
 
-  /** What came after the time limit was counted as an error; what it said must not be missed. */
+  /** A late answer was counted as an error already, but its outcome must not be missed. */
   noteLate(outcome: Outcome, nowMs: number): void {
     if (outcome === 'ok') this.lastMs = nowMs;
     else this.countByAnswer[outcome] = (this.countByAnswer[outcome] ?? 0) + 1;
@@ -79,16 +81,16 @@ export class CallRecord<Outcome extends string = string> {
 }
 
 /*
- * The answer to a question that many ask.
+ * The shared answer to a question that many ask.
  *
- * Guarantee: it is put at most once per period and never twice at a time, however many ask. Whoever
- * asks waits no longer than the limit, and is given what stands for an answer then.
+ * Guarantee: it is asked at most once per period and never twice at a time, however many callers
+ * there are. A caller waits no longer than the limit, and then gets the result of `over`.
  */
 
 interface Sharing<T> {
   readonly everyMs: number;
   readonly limitMs: number;
-  /** What is answered where nothing comes within the limit. */
+  /** Gives the result if no answer comes within the limit. */
   readonly over: () => T;
   readonly timers: Timers;
 }

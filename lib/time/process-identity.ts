@@ -1,12 +1,12 @@
 /**
- * Who asks for a lease: what operators see of this process, and the random texts that distinguish
+ * The identity of this process: the label that operators see, and the random texts that distinguish
  * one lease from another, and one copy of a process from another.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import v8 from 'node:v8';
 
-/** What the operator sees of a holder. */
+/** The operator sees this of a holder. */
 export interface HolderLabel {
   readonly host: string;
   readonly pid: number;
@@ -16,7 +16,7 @@ export interface HolderLabel {
 /** Randomness and identity as a port, so that simulations can clone and fork processes. */
 export interface ProcessIdentity {
   label(): HolderLabel;
-  /** Never derived from host or pid, never used twice. */
+  /** A text never derived from host or pid, never used twice. */
   randomText(): string;
   /** True while a startup snapshot is built: a lease taken now would be in every copy. */
   isSnapshot(): boolean;

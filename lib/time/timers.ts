@@ -1,12 +1,12 @@
 /**
- * The only place that waits: timers through a port, so that tests move the time and never sleep.
- * No timer has to fire for ids to stay unique. A repeated one does not keep a process alive; a
- * wait does.
+ * The only place that waits. Timers go through a port, so that tests move the time and never sleep.
+ * No timer has to fire for ids to stay unique. A repeated one does not keep a process alive; a wait
+ * does.
  */
-/** Opaque to everybody but the port that made it. */
+/** Only the port that made it knows what it is. */
 export type TimerHandle = unknown;
 
-/** Where all timers of the library come from: those of Node by default, SettableTime in tests. */
+/** The source of all timers of the library: those of Node by default, SettableTime in tests. */
 export interface Timers {
   after(ms: number, run: () => void): TimerHandle;
   every(ms: number, run: () => void): TimerHandle;
@@ -19,7 +19,7 @@ export const systemTimers: Timers = {
   cancel: (timer) => clearTimeout(timer as NodeJS.Timeout),
 };
 
-/** The next turn of the event loop: every promise that can go on has done so by then. */
+/** Waits for the next turn of the event loop, when every promise that can go on has done so. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -41,15 +41,15 @@ export function pause(timers: Timers, ms: number, signal?: AbortSignal): Promise
 }
 
 /*
- * A time limit for a promise.
+ * Limits the time of a promise.
  *
- * Guarantee: no timer is left running, and what the promise does afterwards is no unhandled error.
+ * Guarantee: no timer is left running, and a later failure of the promise is no unhandled error.
  */
 
 interface Limit<T> {
   readonly ms: number;
   readonly timers: Timers;
-  /** What stands for the answer when the time is over; may throw. */
+  /** Gives the result when the time is over; may throw. */
   over(): T;
 }
 
@@ -58,7 +58,7 @@ export async function withinLimit<T>(asked: Promise<T>, limit: Limit<T>): Promis
   let timer: unknown;
   const late = new Promise<T>((resolve, reject) => {
     timer = timers.after(ms, () => {
-      // In the turn of the timer: an answer that comes after it must not win.
+      // This happens in the turn of the timer, so that a later answer does not win.
       try {
         resolve(limit.over());
       } catch (error) {
@@ -73,26 +73,20 @@ export async function withinLimit<T>(asked: Promise<T>, limit: Limit<T>): Promis
   }
 }
 
-/*
- * Waits for something for a while, and under a signal.
- *
- * Guarantee: no timer and no listener is left, and what is waited for is told when nobody waits any
- * more.
- */
-
-interface WaitLimits {
+interface Wait {
   readonly ms: number;
   readonly timers: Timers;
   readonly signal: AbortSignal;
 }
 
 /**
+ * Waits for something for a while, and under a signal. No timer and no listener is left.
  * @param begin is given a signal that is aborted when the waiting ends
  * @returns whether it came in time; rejects with the reason of the signal
  */
 export async function comesWithin(
   begin: (signal: AbortSignal) => Promise<unknown>,
-  { ms, timers, signal }: WaitLimits,
+  { ms, timers, signal }: Wait,
 ): Promise<boolean> {
   signal.throwIfAborted();
   const over = new AbortController();
@@ -106,18 +100,18 @@ export async function comesWithin(
     return isInTime;
   } finally {
     signal.removeEventListener('abort', end);
-    // Without a reason an error would be made for it, with its stack.
+    // Without a reason, `abort` would make an error with its stack.
     over.abort(null);
   }
 }
+
+const FIRST_MS = 100;
+const LAST_MS = 2000;
 
 /**
  * How long to wait before the store is asked again: full jitter over a span that doubles, so that a
  * fleet does not come back all at once.
  */
-const FIRST_MS = 100;
-const LAST_MS = 2000;
-
 export class RetryDelay {
   private spanMs: number;
 
@@ -140,23 +134,22 @@ export class RetryDelay {
   }
 }
 
-/**
- * Callers that wait under a signal.
- *
- * Guarantee: a signal is listened to once, however many callers wait under it, and no longer than
- * one of them does.
- */
-interface UnderSignal {
+interface Abortable {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface Listened<C> {
+interface Listening<C> {
   readonly callers: Set<C>;
   stopListening(): void;
 }
 
-export class BySignal<C extends UnderSignal> {
-  private readonly listened = new Map<AbortSignal, Listened<C>>();
+/**
+ * Callers that wait under a signal.
+ *
+ * Guarantee: a signal has one listener, however many callers wait under it, and none afterwards.
+ */
+export class BySignal<C extends Abortable> {
+  private readonly listened = new Map<AbortSignal, Listening<C>>();
 
   constructor(private readonly giveUp: (caller: C, reason: unknown) => void) {}
 
@@ -170,7 +163,7 @@ export class BySignal<C extends UnderSignal> {
     if (known?.callers.size === 0) known.stopListening();
   }
 
-  private under(signal: AbortSignal): Listened<C> {
+  private under(signal: AbortSignal): Listening<C> {
     const known = this.listened.get(signal);
     if (known !== undefined) return known;
     const callers = new Set<C>();

@@ -15,7 +15,7 @@ const ceilingCheck = 'if (tick >= range.ceilingTick) {';
 const firstTick = 'return Math.max(this.window.follow(range, nowTick), range.floorTick, least);';
 const placeLease = 'this.asked = asked;\n    this.floorMs = grant.floorMs;';
 const sameLease = '    if (lease !== this.lease) return;\n';
-const failure = 'this.failed((error as Error).message);\n    }\n  }\n\n  /** An answer counts';
+const failure = 'this.retryLater((error as Error).message);\n    }\n  }\n\n  /** An answer counts';
 const fencedCase = "      case 'fenced':\n      case 'unknown':\n";
 const asksRenewal = 'await this.renewal.ask(lease.asked,';
 

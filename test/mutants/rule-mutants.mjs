@@ -45,7 +45,7 @@ export const RULE_MUTANTS = [
       {
         file: KEEPER,
         find: 'return this.drop(otherLayout(answer.fingerprint, asked.fingerprint));',
-        put: "return this.failed('another layout');",
+        put: "return this.retryLater('another layout');",
       },
     ],
   },

@@ -1,8 +1,8 @@
 /**
- * The guard: asks admission.ts and says its answer in the words of HTTP and GraphQL.
+ * The guard turns the verdict on a key into the words of HTTP and GraphQL.
  *
- * Guarantee: no refusal says why beyond "no key" and "not this key", none shows a key, and a
- * failure of ours is never told as a fault of the caller.
+ * Guarantee: no refusal says more than "no key" or "not this key", none shows a key, and a failure
+ * of ours is never reported as a fault of the caller.
  */
 import {
   createParamDecorator,
@@ -21,17 +21,18 @@ import { SnowflakeError } from '../../errors.js';
 import { plainCause } from '../../messages.js';
 import { admit, API_KEY_CONFIG, AUTHORIZATION, type ApiKeyConfig } from './guard-options.js';
 
-/** What responses of Express and of Fastify have in common. */
+/** Responses of Express and of Fastify have this in common. */
 interface Reply {
   header?(name: string, value: string): unknown;
 }
 
 /**
- * Lets in who sends a right API key. Over HTTP and GraphQL everybody else gets 401: without any
- * query where the text is no key at all, and with one answer for unknown, wrong and revoked keys.
- * If the keys cannot be looked up, the answer is 503.
+ * Lets in every caller with a right API key. Over HTTP and GraphQL all others get 401: without any
+ * query if the text is no key at all, and with one answer for unknown, wrong and revoked keys. If
+ * the keys cannot be looked up, the answer is 503.
  *
- * It says who asks, and not what they may do: that is for a guard after it, by `@ApiKeyId()`.
+ * It tells who the caller is. Another guard after it can decide by `@ApiKeyId()` what the caller
+ * may do.
  *
  * @example
  * ```ts
@@ -73,11 +74,11 @@ export class ApiKeyGuard implements CanActivate {
   }
 
   private unavailable(context: ExecutionContext, cause: unknown): HttpException {
-    // Without the fields of the error: a client of a store may keep its password there.
+    // The fields of the error stay out: a client of a store may keep its password there.
     this.logger.error('An API key could not be looked up; answered 503.', plainCause(cause).stack);
     setHeader(context, 'Retry-After', '1');
     const message = 'API keys cannot be checked right now. Try again.';
-    // The driver of Apollo knows no 503, and takes the code from whatever has the body of HTTP.
+    // The driver of Apollo knows no 503, and takes the code from any body of HTTP.
     const said = isGraphql(context) ? { message } : message;
     return inWordsOf(context, new ServiceUnavailableException(said), 'SERVICE_UNAVAILABLE');
   }
@@ -99,34 +100,32 @@ function isGraphql(context: ExecutionContext): boolean {
 }
 
 /*
- * The request of a call, over HTTP (Express and Fastify) and GraphQL, and what the guard notes on
- * it.
- *
- * The mark is a symbol that all copies of this package share, and no client can send one.
+ * The request of a call, over HTTP (Express and Fastify) and GraphQL, and the guard's note on it.
+ * All copies of this package share the symbol of the note, and no client can send one.
  */
 
 const KEY_ID = Symbol.for('nestjs-snowflake:api-key-id');
 
-/** What requests of all platforms have. */
+/** Requests of all platforms have this in common. */
 interface GuardedRequest {
   readonly headers: Readonly<Record<string, unknown>>;
-  /** As they were sent, names and values in turn. */
+  /** The headers as they were sent, names and values in turn. */
   readonly rawHeaders?: unknown;
-  /** That of Node, in Fastify. */
+  /** Fastify keeps the request of Node here. */
   readonly raw?: { readonly rawHeaders?: unknown };
   [KEY_ID]?: string;
 }
 
-/** What drivers of GraphQL have in their contexts, each one of these. */
+/** Drivers of GraphQL have one of these in their contexts. */
 interface GraphqlContext {
   readonly req?: unknown;
   readonly request?: unknown;
   readonly reply?: { readonly request?: unknown };
-  /** Of a subscription over a socket. */
+  /** The request of a subscription over a socket. */
   readonly extra?: { readonly request?: unknown };
 }
 
-/** @throws SnowflakeError CONFIG_INVALID where there is no request, as with messages */
+/** @throws SnowflakeError CONFIG_INVALID without a request, as with messages */
 function requestOf(context: ExecutionContext): GuardedRequest {
   const request = givenRequest(context);
   if (isRequest(request)) return request;
@@ -152,14 +151,14 @@ function isRequest(request: unknown): request is GuardedRequest {
   return typeof headers === 'object' && headers !== null;
 }
 
-/** The key that stands in a header, or undefined. Two headers of one name are no key. */
+/** Returns the key in a header, or undefined. Two headers of one name are no key. */
 function keyIn(request: GuardedRequest, header: string): string | undefined {
   const value = request.headers[header];
   if (typeof value !== 'string' || isRepeated(request, header)) return undefined;
   return header === AUTHORIZATION ? /^Bearer +(\S+)$/i.exec(value)?.[1] : value;
 }
 
-/** Of several, Node keeps the first `authorization`; what stands in between may read another. */
+/** Of several `authorization` headers Node keeps the first, but a proxy may read another. */
 function isRepeated({ rawHeaders, raw }: GuardedRequest, header: string): boolean {
   const sent: unknown = rawHeaders ?? raw?.rawHeaders;
   if (!Array.isArray(sent)) return false;
@@ -176,12 +175,12 @@ function notedKeyId(request: GuardedRequest): string | undefined {
 }
 
 /*
- * `@ApiKeyId()`: whose key was let in.
+ * `@ApiKeyId()`: the id of the key that was let in.
  *
  * Guarantee: a handler gets an id or is not called. A query with undefined would find every row.
  */
 
-/** @throws SnowflakeError CONFIG_INVALID where no ApiKeyGuard let anybody in */
+/** @throws SnowflakeError CONFIG_INVALID if no ApiKeyGuard let the caller in */
 function keyIdOf(_data: unknown, context: ExecutionContext): string {
   const keyId = notedKeyId(requestOf(context));
   if (keyId !== undefined) return keyId;

@@ -1,5 +1,5 @@
 /**
- * The module: from options to `ApiKeys` and `ApiKeyGuard`.
+ * The module makes `ApiKeys` and `ApiKeyGuard` from options.
  *
  * Guarantee: faults are reported when Nest starts, all at once. The container holds no options, and
  * so no secret that an inspection of it could show: ConfigurableModuleBuilder would keep them.
@@ -20,15 +20,15 @@ import {
   type ApiKeyModuleOptions,
 } from './guard-options.js';
 
-/** What forRoot() and forRootAsync() take beside the options. */
+/** Further arguments of forRoot() and forRootAsync(). */
 export interface ApiKeyModuleExtras {
-  /** Whether other modules can use ApiKeyGuard without importing this one. Default true. */
+  /** True if other modules can use ApiKeyGuard without importing this one. Default true. */
   readonly isGlobal?: boolean | undefined;
 }
 
 type Async = ConfigurableModuleAsyncOptions<ApiKeyModuleOptions>;
 
-/** `useFactory` with what it injects, and the modules that export it. */
+/** `useFactory` with its dependencies, and the modules that export them. */
 export interface ApiKeyModuleAsyncOptions extends ApiKeyModuleExtras {
   readonly imports?: Async['imports'] | undefined;
   readonly inject?: Async['inject'] | undefined;
@@ -36,7 +36,7 @@ export interface ApiKeyModuleAsyncOptions extends ApiKeyModuleExtras {
 }
 
 /**
- * Registers `ApiKeys`, which makes keys, and `ApiKeyGuard`, which lets in who has one.
+ * Registers `ApiKeys`, which makes keys, and `ApiKeyGuard`, which lets in callers with a key.
  *
  * @example
  * ```ts

@@ -1,7 +1,7 @@
 /**
  * The options of `ApiKeyModule`, checked; every fault is reported at start.
  *
- * Guarantee: what is kept holds no secret but inside of `ApiKeys`, which shows none.
+ * Guarantee: only `ApiKeys` keeps secrets, and shows none.
  */
 import { randomBytes } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
@@ -15,7 +15,7 @@ import {
   type ApiKeysOptions,
 } from '../key/key-options.js';
 
-/** Options of ApiKeyModule: those of ApiKeys, where hashes are found, and the header. */
+/** Options of ApiKeyModule: those of ApiKeys, the look-up of hashes, and the header. */
 export interface ApiKeyModuleOptions extends ApiKeysOptions, KeyRecords {
   /**
    * The one header in which keys are sent. `authorization` as `Bearer <key>`; any other, such as
@@ -25,11 +25,11 @@ export interface ApiKeyModuleOptions extends ApiKeysOptions, KeyRecords {
   readonly header?: string | undefined;
 }
 
-/** What the guard works with. */
+/** The dependencies of the guard. */
 export interface ApiKeyConfig {
   readonly keys: ApiKeys;
   readonly records: KeyRecords;
-  /** In lower case. */
+  /** The name in lower case. */
   readonly header: string;
 }
 
@@ -42,7 +42,7 @@ const GUARD_NAMES: Record<keyof KeyRecords | 'header', true> = {
 const OPTION_NAMES = [...KEY_OPTION_NAMES, ...Object.keys(GUARD_NAMES)];
 
 export const AUTHORIZATION = 'authorization';
-/** A token of HTTP, without what no name of a header has in practice. */
+/** A token of HTTP, without characters that no header has in practice. */
 const HEADER = /^[a-z0-9-]{1,64}$/i;
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults` */
@@ -73,7 +73,7 @@ function keysOf({ prefix, secrets, deriveWith, ...rest }: ApiKeyModuleOptions): 
   return new ApiKeys({ prefix, ...pepper, secrets, deriveWith });
 }
 
-/** Called on the options, so that methods of a class work; closures show nothing of them. */
+/** Calls the options, so that methods of a class work; closures show nothing of them. */
 function recordsOf(options: ApiKeyModuleOptions): KeyRecords {
   return {
     ...(options.find && { find: (keyId: string) => options.find!(keyId) }),
@@ -94,40 +94,40 @@ function headerFault(header: unknown): string | undefined {
 }
 
 /**
- * The injection token of what the guard works with.
- *
- * A symbol of the global registry, so that two copies of the package share it.
+ * The injection token of the guard's dependencies. It is a symbol of the global registry, so that
+ * two copies of the package share it.
  */
 export const API_KEY_CONFIG = Symbol.for('nestjs-snowflake:api-keys');
 
 /*
- * Whether a key that was sent is let in: the rules of the guard, without Nest.
+ * The verdict on a key, without Nest.
  *
  * Guarantee: a text that is no key costs no query. An unknown, a wrong and a revoked key get one
- * answer after the same work: one query, one hash, one comparison. Whoever cannot be asked makes
- * nobody right and nobody wrong.
+ * answer after the same work: one query, one hash, one comparison. If the records cannot be read,
+ * no key is right and none is wrong.
  */
 
-/** What is stored about an issued key. */
+/** The record of an issued key. */
 export interface StoredApiKey {
   /** The `hash` of `issue()`. */
   readonly hash: string;
-  /** True for a key that is not to be let in any more, for whatever reason. */
+  /** True for a key that must not be let in any more, for whatever reason. */
   readonly revoked: boolean;
 }
 
 type MaybeLater<T> = T | Promise<T>;
 
-/** Who is asked about a key. */
+/** The look-up of keys. */
 export interface KeyRecords {
   /**
    * Looks an issued key up by its id, decimal text; undefined or null for one that is not stored.
-   * What it throws is answered with 503. Without it no issued key is let in.
+   * An error is answered with 503. Without it no issued key is let in.
    */
   readonly find?: ((keyId: string) => MaybeLater<StoredApiKey | null | undefined>) | undefined;
   /**
-   * Whether a derived key is on the list of those that are not let in any more. It is asked after
-   * the key was found right. Default: none is, so that only removing its secret ends a derived key.
+   * True if a derived key is on the list of those that must not be let in any more. It is called
+   * after the key was found right. Default: none is, so that only removing its secret ends a
+   * derived key.
    */
   readonly isRevoked?: ((keyId: string) => MaybeLater<boolean>) | undefined;
 }
@@ -137,7 +137,7 @@ type Admission =
   | { readonly refusal: 'malformed' | 'wrong' }
   | { readonly refusal: 'unavailable'; readonly cause: unknown };
 
-/** @param sent what stood in the header, or undefined */
+/** @param sent the value of the header, or undefined */
 export async function admit(
   keys: ApiKeys,
   records: KeyRecords,
@@ -157,7 +157,7 @@ export async function admit(
   }
 }
 
-/** Takes the place of a row that is not there, and is read and compared as one. */
+/** Takes the place of a missing row, and is read and compared like one. */
 const NOBODY: StoredApiKey = { hash: randomBytes(32).toString('hex'), revoked: true };
 
 async function isStored(
@@ -177,7 +177,7 @@ async function isListed(records: KeyRecords, keyId: string): Promise<boolean> {
   throw unusable('`isRevoked` to answer true or false', answer);
 }
 
-/** What is half a row is a fault of the application. */
+/** An incomplete row is a fault of the application. */
 function checkedRecord(found: unknown): StoredApiKey {
   const { hash, revoked } = found as Partial<StoredApiKey>;
   if (typeof hash === 'string' && typeof revoked === 'boolean') return found as StoredApiKey;

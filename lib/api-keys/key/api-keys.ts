@@ -1,9 +1,8 @@
 /**
- * `ApiKeys`: makes API keys for ids and tells right ones from wrong ones.
+ * `ApiKeys` makes API keys for ids and checks them. It does not know which keys are revoked.
  *
- * Guarantee: a key that is not right is never taken for one, what is compared has equal lengths and
- * is compared in constant time, and neither JSON, nor inspection, nor a message shows a secret.
- * Whether a key is revoked is left to whoever keeps them.
+ * Guarantee: a wrong key is never taken for a right one. Comparisons are of equal lengths and in
+ * constant time. Neither JSON, nor inspection, nor a message shows a secret.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isDecimalId, isId } from '../../core/text/decimal.js';
@@ -21,11 +20,11 @@ import { base62Of, hmacOf, KeyText, SECRET_BYTES, type ParsedApiKey } from './ke
 
 /** A new key: show `key` once, store `keyId` and `hash`. */
 export interface IssuedApiKey {
-  /** The secret. Whoever has it is let in. */
+  /** The secret. It lets in every caller that has it. */
   readonly key: string;
   /** The id that the key is for, as decimal text: the primary key of its row. */
   readonly keyId: string;
-  /** 64 hexadecimal digits, of which the key cannot be found. */
+  /** 64 hexadecimal digits, which do not reveal the key. */
   readonly hash: string;
 }
 
@@ -36,7 +35,7 @@ const HASH = /^[0-9a-f]{64}$/i;
  *
  * A key is the prefix, the id it is for, 256 random bits, and a check for typing errors. The id is
  * found without a query, so the row is looked up by its primary key. Keys can also be derived from
- * the id and a secret: then nothing is stored, but whoever has the secret has every key.
+ * the id and a secret: then nothing is stored, but the secret gives access to every key.
  *
  * @throws SnowflakeError CONFIG_INVALID with every fault; no message shows a secret.
  * @example
@@ -55,7 +54,7 @@ export class ApiKeys {
   readonly #pepper: Buffer | undefined;
   readonly #secrets: ReadonlyMap<string, Buffer>;
   readonly #deriveWith: string | undefined;
-  /** The hash that a key is compared with where there is none, and which is read as one is. */
+  /** The hash that a key is compared with if none is stored; it is read like a stored one. */
   readonly #nobodys = randomBytes(SECRET_BYTES).toString('hex');
 
   constructor(options: ApiKeysOptions) {
@@ -68,8 +67,8 @@ export class ApiKeys {
   }
 
   /**
-   * A new key for an id, with a random secret. A second one for the same id is another key.
-   * @throws SnowflakeError ID_INVALID for what is not an id
+   * Makes a new key for an id, with a random secret. A second one for the same id is another key.
+   * @throws SnowflakeError ID_INVALID for anything but an id
    */
   issue(id: bigint | string): IssuedApiKey {
     const known = idOf(id);
@@ -79,16 +78,16 @@ export class ApiKeys {
   }
 
   /**
-   * What a key says, or undefined for what is no key of this prefix: cut off, mistyped, or naming a
-   * secret that is not known. It proves nothing: anybody can write such a text.
+   * Reads a key, or returns undefined for a text that is no key of this prefix: cut off, mistyped,
+   * or naming an unknown secret. It proves nothing, since such a text is easy to write.
    */
   parse(key: string): ParsedApiKey | undefined {
     return this.#text.read(key);
   }
 
   /**
-   * Whether an issued key is the one whose hash was stored. Give it undefined where there is no
-   * row: the answer is then false, after the same work.
+   * True if an issued key matches the stored hash. Give it undefined if there is no row: the answer
+   * is then false, after the same work.
    * @throws SnowflakeError ARGUMENT_INVALID for a hash that `issue` did not give, which is a fault
    * of the table and not of the key
    */
@@ -101,8 +100,8 @@ export class ApiKeys {
   }
 
   /**
-   * The key of an id by `deriveWith`: always the same one. Nothing is stored.
-   * @throws SnowflakeError ID_INVALID for what is not an id, CONFIG_INVALID without `secrets`
+   * Makes the key of an id by `deriveWith`: always the same one. Nothing is stored.
+   * @throws SnowflakeError ID_INVALID for anything but an id, CONFIG_INVALID without `secrets`
    */
   derive(id: bigint | string): string {
     const name = this.#deriveWith;
@@ -117,7 +116,7 @@ export class ApiKeys {
     return this.#text.write(head, this.#derivedSecret(name, head));
   }
 
-  /** Whether a key was derived with one of the `secrets`, at the cost of one HMAC. */
+  /** True if a key was derived with one of the `secrets`, at the cost of one HMAC. */
   verifyDerived(key: string): boolean {
     const name = this.parse(key)?.secretName;
     if (name === undefined) return false;
@@ -125,7 +124,7 @@ export class ApiKeys {
     return timingSafeEqual(asBytes(this.#text.secretIn(key)), asBytes(expected));
   }
 
-  /** Of the whole key, so that a hash is right for no other id and no other prefix. */
+  /** Hashes the whole key, so that a hash is right for no other id and no other prefix. */
   #hashOf(key: string): Buffer {
     if (this.#pepper !== undefined) return hmacOf('sha256', this.#pepper, key);
     return createHash('sha256').update(key).digest();
@@ -146,33 +145,32 @@ function storedHash(hash: unknown): Buffer {
   );
 }
 
-/** Of digits of base 62 alone, so that equal lengths of text are equal lengths of bytes. */
+/** The text has only digits of base 62, so equal lengths of text are equal lengths of bytes. */
 const asBytes = (text: string): Buffer => Buffer.from(text, 'latin1');
 
 /*
- * `hmacApiKey()`: what others call HmacMD5 or HmacSHA256 of an id.
- *
- * It is here so that keys of another system can go on being used. `ApiKeys` is for new ones.
+ * `hmacApiKey()`: keys of another system, known as HmacMD5 or HmacSHA256 of an id, so that they can
+ * stay in use. `ApiKeys` is for new ones.
  */
 
 /** Options of hmacApiKey(). */
 export interface HmacApiKeyOptions {
-  /** Bytes, or a text, of which the UTF-8 bytes are taken; not empty. */
+  /** Bytes, or a text, whose UTF-8 bytes are taken; not empty. */
   readonly secret: ApiKeySecret;
-  /** `md5` as in HmacMD5, 32 digits; `sha256` as in HmacSHA256, 64 digits. */
+  /** `md5` is HmacMD5, 32 digits; `sha256` is HmacSHA256, 64 digits. */
   readonly algorithm: 'md5' | 'sha256';
 }
 
 const ALGORITHMS: readonly unknown[] = ['md5', 'sha256'];
 
 /**
- * The HMAC of the decimal text of an id, in lower-case hexadecimal digits: what
- * `Mac.getInstance("HmacMD5")` gives in Java for `String.valueOf(id)`.
+ * The HMAC of the decimal text of an id, in lower-case hexadecimal digits: the result of
+ * `Mac.getInstance("HmacMD5")` in Java for `String.valueOf(id)`.
  *
- * Such a key does not say whose it is, has no check for typing errors, and cannot be replaced while
+ * Such a key does not name its owner, has no check for typing errors, and cannot be replaced while
  * its id stays. For new keys use `ApiKeys`.
  *
- * @throws SnowflakeError ID_INVALID for what is not an id, CONFIG_INVALID for a secret or an
+ * @throws SnowflakeError ID_INVALID for anything but an id, CONFIG_INVALID for a secret or an
  * algorithm that cannot be; neither shows the secret.
  * @example
  * ```ts
@@ -203,8 +201,8 @@ export function hmacApiKey(id: bigint | string, options: HmacApiKeyOptions): str
 /*
  * The id of a key: bigint, or the decimal text that entities hold.
  *
- * Guarantee: what is not an id is refused without being shown, since it may be a secret that was
- * given in the place of the id.
+ * Guarantee: anything else is refused without being shown, since it may be a secret given in the
+ * place of the id.
  */
 
 /** @throws SnowflakeError ID_INVALID */

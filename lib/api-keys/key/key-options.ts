@@ -1,8 +1,8 @@
 /**
  * The options of `ApiKeys`, checked; every fault is found at once.
  *
- * Guarantee: no message shows a pepper or a secret, wherever it was put, the place of a name
- * included.
+ * Guarantee: no message shows a pepper or a secret, wherever it was put, not even in the place of a
+ * name.
  */
 import { SnowflakeError } from '../../errors.js';
 import { formatShort } from '../../messages.js';
@@ -11,15 +11,15 @@ import { unknownNames } from '../../options.js';
 /** Options of ApiKeys. */
 export interface ApiKeysOptions {
   /**
-   * What every key begins with, before an underscore, for people and for scanners of secrets:
+   * Every key begins with this and an underscore, for people and for scanners of secrets:
    * lower-case letters and digits in parts joined by underscores, such as `shop_live`; a letter
    * first, each further part of two characters or more, 32 in all.
    */
   readonly prefix: string;
   /**
-   * Hashes are made with it (HMAC-SHA-256), so that who can write to the table, but does not know
-   * it, cannot make a key. At least 32 characters or bytes. For ever: with another one no stored
-   * key is right any more. Without the option hashes are plain SHA-256; undefined is a fault.
+   * Hashes are made with it (HMAC-SHA-256), so that write access to the table is not enough to make
+   * a key. At least 32 characters or bytes. It stays for ever: with another one no stored key is
+   * right any more. Without the option hashes are plain SHA-256; undefined is a fault.
    */
   readonly pepper?: ApiKeySecret | undefined;
   /**
@@ -51,13 +51,13 @@ export const KEY_OPTION_NAMES: readonly string[] = Object.keys(NAMES);
 const NO_OPTIONS = {} as ApiKeysOptions;
 const NO_SECRETS =
   'Expected `secrets` to be an object, such as { a: process.env.API_KEY_SECRET_A }.';
-/** No single letter after an underscore: there a derived key has the name of its secret. */
+/** A further part has at least two letters: a single one is the name of a secret. */
 const PREFIX = /^[a-z][a-z0-9]*(_[a-z0-9]{2,})*$/;
 const PREFIX_LENGTH_MAX = 32;
 const LETTER = /^[a-z]$/;
 
 /**
- * What was read, and what is wrong with the rest.
+ * Returns the valid options, and the faults of the others.
  * @param known all names that the options may have
  */
 export function readKeyOptions(
@@ -77,7 +77,7 @@ export function readKeyOptions(
     if (typeof bytes === 'string') faults.push(bytes);
     return typeof bytes === 'string' ? undefined : bytes;
   };
-  // A variable that is not set is no decision to have no pepper.
+  // An unset variable does not mean the decision to have no pepper.
   const pepperBytes = 'pepper' in all ? read('pepper', pepper) : undefined;
   const byLetter = new Map<string, Buffer>();
   for (const [letter, secret] of Object.entries(secrets)) {
@@ -140,19 +140,19 @@ function isObject<T>(value: T): value is T & object {
 }
 
 /*
- * What a pepper or a secret may be.
+ * Peppers and secrets.
  *
- * Guarantee: no character of one is in a message, wherever it was put, and what is kept is a copy
- * that nobody else can change.
+ * Guarantee: no character of one is in a message, wherever it was put, and ours is a copy that no
+ * other code can change.
  */
 
-/** Its bytes, or a text, of which the UTF-8 bytes are taken as they are. */
+/** Bytes, or a text, whose UTF-8 bytes are taken as they are. */
 export type ApiKeySecret = string | Uint8Array;
 
-/** 32 bytes of 8 bits, or 32 characters of hexadecimal digits, which have 128 bits. */
+/** 32 bytes have 256 bits, 32 hexadecimal digits have 128. */
 const LENGTH_MIN = 32;
 
-/** A copy of the bytes, or what is wrong with the secret in words. */
+/** Returns a copy of the bytes, or the fault of the secret in words. */
 function readSecret(name: string, secret: unknown): Buffer | string {
   const bytes = bytesOf(secret);
   const hint = 'Make one with openssl rand -hex 32.';
@@ -174,13 +174,13 @@ function readSecret(name: string, secret: unknown): Buffer | string {
   return bytes;
 }
 
-/** Undefined for what is neither text nor bytes. */
+/** Returns undefined for a value that is neither text nor bytes. */
 export function bytesOf(secret: unknown): Buffer | undefined {
   if (typeof secret === 'string') return Buffer.from(secret, 'utf8');
   return secret instanceof Uint8Array ? Buffer.from(secret) : undefined;
 }
 
-/** What was given instead, without a character of it. */
+/** Describes the value given instead, without a character of it. */
 export function kindOf(value: unknown): string {
   if (value === undefined || value === null) return String(value);
   if (typeof value === 'string') return `a text of ${value.length} characters, which is not shown`;

@@ -1,11 +1,11 @@
 /**
- * The text of an API key:
- * prefix, underscore, id (11 digits of base 62), secret (43), CRC-32 of all before (6).
+ * The text of an API key: prefix, underscore, id (11 digits of base 62), secret (43), CRC-32 of all
+ * before (6).
  *
- * Guarantee: what is not written by this form is not read, so nobody need be asked for it. One
- * wrong character is always found: CRC-32 sees any change within 32 bits. A derived key has the
- * letter of its secret and an underscore after the prefix, two characters more, so that none
- * becomes the other by one character.
+ * Guarantee: only texts of this form are read, so no other text costs a query. One wrong character
+ * is always found: CRC-32 sees any change within 32 bits. A derived key has two characters more,
+ * the letter of its secret and an underscore after the prefix, so that one character cannot turn
+ * one kind into the other.
  */
 import { createHmac } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -14,13 +14,13 @@ import { RadixDigits } from '../../core/text/radix.js';
 import { BASE_62 } from '../../core/text/text-forms.js';
 
 /*
- * Base 62 for API keys: the digits, and 256 bits as text of one width.
+ * Base 62: the digits, and 256 bits as text of one width.
  *
  * Guarantee: equal bytes have equal texts and different bytes different ones. No BigInt is made:
  * the number is divided by 62^5 in limbs of 16 bits, so that every step is an exact double.
  */
 
-/** As many bytes as SHA-256 has, and a random secret. */
+/** SHA-256 has this many bytes, and so does a random secret. */
 export const SECRET_BYTES = 32;
 /** 62^43 is just above 2^256. */
 export const SECRET_WIDTH = 43;
@@ -32,7 +32,7 @@ const PART_WIDTH = 5;
 const PART = 62 ** PART_WIDTH;
 const PART_COUNT = Math.ceil(SECRET_WIDTH / PART_WIDTH);
 
-/** 43 characters for 32 bytes. */
+/** Writes 32 bytes as 43 characters. */
 export function base62Of(bytes: Uint8Array): string {
   const limbs = new Float64Array(SECRET_BYTES / 2);
   for (let at = 0; at < limbs.length; at++) limbs[at] = bytes[2 * at]! * 256 + bytes[2 * at + 1]!;
@@ -41,7 +41,7 @@ export function base62Of(bytes: Uint8Array): string {
   return text.slice(-SECRET_WIDTH);
 }
 
-/** Divides the number in place. @returns what is left over */
+/** Divides the number in place. @returns the remainder */
 function dividedByPart(limbs: Float64Array): number {
   let rest = 0;
   for (let at = 0; at < limbs.length; at++) {
@@ -55,7 +55,7 @@ function dividedByPart(limbs: Float64Array): number {
 
 const partText = (part: number): string => digits.textOf(0, part).padStart(PART_WIDTH, '0');
 
-/** What a key says without any secret being known. */
+/** The parts of a key that are readable without a secret. */
 export interface ParsedApiKey {
   /** The id that the key was issued for, as decimal text. */
   readonly keyId: string;
@@ -65,9 +65,8 @@ export interface ParsedApiKey {
 
 const ID_WIDTH = digits.widthOf(63);
 const CHECK_WIDTH = digits.widthOf(32);
-/** What follows the prefix, or the name of the secret. */
+/** The part after the prefix, or after the name of the secret. */
 const BODY_WIDTH = ID_WIDTH + SECRET_WIDTH + CHECK_WIDTH;
-/** A letter and an underscore. */
 const NAME_WIDTH = 2;
 const HIGH_MAX = Number(ID_MAX >> 32n);
 
@@ -75,7 +74,7 @@ const BODY = new RegExp(`^${digits.classOf(() => true)}{${BODY_WIDTH}}$`);
 const words = new IdWords();
 
 export class KeyText {
-  /** What every text begins with. */
+  /** Every text begins with this. */
   readonly #start: string;
   readonly #names: readonly string[];
 
@@ -85,19 +84,17 @@ export class KeyText {
     this.#names = names;
   }
 
-  /** What is before the secret: the message that a derived key authenticates. */
+  /** The part before the secret: the message that a derived key authenticates. */
   headOf(id: bigint, secretName?: string): string {
     words.id = id;
     const name = secretName === undefined ? '' : `${secretName}_`;
     return this.#start + name + filled(words.high, words.low, ID_WIDTH);
   }
 
-  /** The head of a text that was read. */
   headIn(text: string): string {
     return text.slice(0, -(SECRET_WIDTH + CHECK_WIDTH));
   }
 
-  /** The secret of a text that was read. */
   secretIn(text: string): string {
     return text.slice(-(SECRET_WIDTH + CHECK_WIDTH), -CHECK_WIDTH);
   }
@@ -118,7 +115,7 @@ export class KeyText {
     return secretName === '' ? { keyId } : { keyId, secretName };
   }
 
-  /** '' for a stored key, undefined where neither form has such a beginning. */
+  /** Returns '' for a stored key, undefined if neither form begins so. */
   #nameIn(text: string, from: number): string | undefined {
     const { length } = this.#start;
     if (from === length) return '';
@@ -127,14 +124,14 @@ export class KeyText {
   }
 }
 
-/** Public: it finds typing errors and keeps them from the database, and proves nothing. */
+/** A public checksum: it keeps typing errors away from the database, and proves nothing. */
 const checkOf = (text: string): string => filled(0, crc32(text), CHECK_WIDTH);
 
 const filled = (high: number, low: number, width: number): string =>
   digits.textOf(high, low).padStart(width, digits.zero);
 
 /*
- * HMAC in one place, so that the vectors of RFC 2202 and RFC 4231 are about every use of it:
+ * All uses of HMAC go through here, so that the vectors of RFC 2202 and RFC 4231 test each of them:
  * hashes with a pepper, derived keys, and keys of other systems.
  */
 

@@ -1,7 +1,7 @@
 /**
- * `snowflake counters list` and `counters inspect`: which counters there are, and where they stand.
+ * `snowflake counters list` and `counters inspect`: the counters, and where they stand.
  *
- * Guarantee: nothing is changed, and what others wrote into the store steers no terminal.
+ * Guarantee: nothing is changed, and no text from the store steers the terminal.
  */
 import { ID_MAX } from '../../core/id-words.js';
 import { isDecimalId } from '../../core/text/decimal.js';

@@ -8,7 +8,7 @@ import { isSnowflakeError } from '../../errors.js';
 import type { Finding, Level, RegistryInspector } from '../../registry/registry-view.js';
 import { GIVEN_LAYOUT_OPTIONS, layoutFrom, namesLayout } from '../layout-option.js';
 import type { Call, Command } from '../command.js';
-import { measured, registryFindings } from '../store/registry-findings.js';
+import { measure, registryFindings } from '../store/registry-findings.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 import type { ExitCode, Colour, Painted } from '../terminal.js';
 
@@ -39,7 +39,7 @@ export const doctor: Command = {
     withStore(call, async (store) => {
       const { terminal, options } = call;
       const layout = namesLayout(options) ? layoutFrom(options) : undefined;
-      const found = await examined(store, layout?.fingerprint);
+      const found = await examine(store, layout?.fingerprint);
       for (const finding of found) {
         if (options.flag('json')) await terminal.printJson(finding);
         else await terminal.print(lineOf(finding));
@@ -48,15 +48,15 @@ export const doctor: Command = {
     }),
 };
 
-async function examined(
+async function examine(
   store: RegistryInspector,
   fingerprint: string | undefined,
 ): Promise<Finding[]> {
   try {
-    const { view, findings } = await measured(store);
+    const { view, findings } = await measure(store);
     return [...findings, ...(await store.findings()), ...registryFindings(view, fingerprint)];
   } catch (error) {
-    // A store that cannot be reached is a finding; a wrong URL is a mistake in the command line.
+    // An unreachable store is a finding; a wrong URL is a mistake in the command line.
     if (!isSnowflakeError(error) || error.code === 'CONFIG_INVALID') throw error;
     return [{ level: 'fault', topic: 'connection', text: error.message }];
   }

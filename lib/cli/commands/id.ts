@@ -26,7 +26,7 @@ interface Reading {
   readonly layout: BitLayout;
   readonly form: TextForm;
   readonly isJson: boolean;
-  /** Where the command line says nothing of the layout. */
+  /** Set if the command line names no layout. */
   readonly plausible: PlausibleLayouts | undefined;
 }
 
@@ -131,7 +131,7 @@ export const encode: Command = {
     const { options, terminal } = call;
     const layout = layoutFrom(options);
     const form = formFrom(call);
-    const id = composed(layout, {
+    const id = compose(layout, {
       timestampMs: readTime('--time', options.required('time')).firstMs,
       workerId: options.whole('worker'),
       sequence: options.whole('sequence'),
@@ -145,7 +145,7 @@ export const encode: Command = {
 };
 
 /** A part that does not fit its field is a mistake in the command line. */
-function composed(layout: BitLayout, parts: Parameters<BitLayout['compose']>[0]): bigint {
+function compose(layout: BitLayout, parts: Parameters<BitLayout['compose']>[0]): bigint {
   try {
     return layout.compose(parts);
   } catch (error) {
@@ -179,7 +179,7 @@ function fieldsFrom(options: Options, layout: BitLayout): Record<string, number>
  * Guarantee: both ends are inclusive, and every id with a time in the span is between them.
  */
 
-/** What is safe in a query: a name, quoted or not, with or without its table. */
+/** Such a name is safe in a query: quoted or not, with or without its table. */
 const COLUMN = /^[\w."`[\]]+$/;
 
 export const range: Command = {

@@ -1,7 +1,7 @@
 /**
  * `snowflake key issue`: makes an API key for an id, to be handed out and stored by hand.
  *
- * Guarantee: the key is the only secret in the output. No id is made: it is that of a row.
+ * Guarantee: the key is the only secret in the output. No id is made: the id is that of a row.
  */
 import { isSnowflakeError } from '../../errors.js';
 import { usageFault, type Call, type Command } from '../command.js';
@@ -48,7 +48,7 @@ function rowsOf(said: Said): string[][] {
   return [keyId, ['hash', said.hash], ['pepper', pepperText(said.hasPepper)]];
 }
 
-/** What is no id is a mistake in the command line. */
+/** A wrong id is a mistake in the command line. */
 function asUsage<T>(run: () => T): T {
   try {
     return run();
@@ -59,7 +59,7 @@ function asUsage<T>(run: () => T): T {
 }
 
 /*
- * `snowflake key read`: whose API keys these are, and whether they are right.
+ * `snowflake key read`: tells the ids of API keys, and whether the keys are right.
  *
  * Guarantee: keys are read from standard input, never from an argument, and no part of one is in
  * the output. One that cannot be read is reported with its line number.
@@ -68,7 +68,7 @@ function asUsage<T>(run: () => T): T {
 interface Reading {
   readonly keyId: string;
   readonly secretName?: string;
-  /** Absent where there was nothing to compare it with. */
+  /** Absent if there was nothing to compare the key with. */
   readonly isRight?: boolean;
 }
 
@@ -124,11 +124,11 @@ function readingOf(key: string, hash: string | undefined, named: NamedKeys): Rea
   const parsed = keys.parse(key);
   if (parsed === undefined) return undefined;
   if (parsed.secretName !== undefined) return { ...parsed, isRight: keys.verifyDerived(key) };
-  return hash === undefined ? parsed : { ...parsed, isRight: verified(named, key, hash) };
+  return hash === undefined ? parsed : { ...parsed, isRight: verify(named, key, hash) };
 }
 
-/** A hash that is none is a mistake in the command line. */
-function verified({ keys }: NamedKeys, key: string, hash: string): boolean {
+/** A malformed hash is a mistake in the command line. */
+function verify({ keys }: NamedKeys, key: string, hash: string): boolean {
   try {
     return keys.verify(key, hash);
   } catch (error) {

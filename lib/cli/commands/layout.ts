@@ -1,5 +1,5 @@
 /**
- * `snowflake layout`: the limits of a layout, for comparison those with other bits, and whether its
+ * `snowflake layout`: the limits of a layout, also next to those with other bits, and whether its
  * ids can follow others.
  *
  * A what-if changes nothing: it is a second layout next to the first.
@@ -48,7 +48,7 @@ export const layout: Command = {
   ],
   async run({ options, terminal }: Call): Promise<ExitCode> {
     const named = layoutFrom(options);
-    const all = [named, ...options.texts('what-if').map((text) => changed(named, text))];
+    const all = [named, ...options.texts('what-if').map((text) => withBits(named, text))];
     const maxId = readMaxId(options.text('after'));
     const nowMs = systemClock.now();
     const afters = maxId === undefined ? [] : all.map((each) => afterFacts(each, maxId, nowMs));
@@ -72,7 +72,7 @@ export const layout: Command = {
 };
 
 /** The same fields in the same order, with the given bits. */
-function changed(named: BitLayout, text: string): BitLayout {
+function withBits(named: BitLayout, text: string): BitLayout {
   const wanted = new Map(readFields(text).map(([name, bits]) => [name, bits]));
   for (const name of wanted.keys()) {
     if (named.fields.some((field) => field.name === name)) continue;

@@ -1,7 +1,7 @@
 /**
- * `snowflake locks`: which locks are held, by whom, since when and for how long.
+ * `snowflake locks`: the locks that are held, by whom, since when and for how long.
  *
- * Guarantee: nothing is changed, and what others wrote into the store steers no terminal.
+ * Guarantee: nothing is changed, and no text from the store steers the terminal.
  */
 import { isSnowflakeError } from '../../errors.js';
 import type { LockRecord } from '../../lock/lock-store.js';
@@ -50,7 +50,7 @@ export const locks: Command = {
       const [title = '', ...rows] = tableLines([head, ...format.map(rowOf)], '', [3]);
       if (rows.length > 0) await terminal.print({ colour: 'bold', text: title }, ...rows, '');
       await terminal.print(`${countsText(counts, limit)} In ${store.location}.`);
-      await tellAdvice(store, call);
+      await printAdvice(store, call);
       return 0;
     }),
 };
@@ -68,7 +68,7 @@ function countsText({ held, kept }: { held: number; kept: number }, limit: numbe
   return `${counts} These are the first ${limit}. Raise --limit to see more.`;
 }
 
-async function tellAdvice(store: NamedLocks, { terminal }: Call): Promise<void> {
+async function printAdvice(store: NamedLocks, { terminal }: Call): Promise<void> {
   for (const text of await store.advice()) await terminal.print(`Note: ${text}`);
 }
 
@@ -89,8 +89,8 @@ function jsonOf({ lock, label, token, sinceMs, leftMs, isKept }: LockRecord): ob
 }
 
 /*
- * `snowflake locks create`: makes the table that locks need in a database, and lets the time begin
- * for which a new store grants none.
+ * `snowflake locks create`: makes the table that locks need in a database, and starts the time
+ * during which a new store grants none.
  *
  * Guarantee: a table that exists is never changed.
  */

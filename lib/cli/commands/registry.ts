@@ -69,19 +69,19 @@ export const registryCreate: Command = {
         await terminal.say('snowflake: the registry already exists. Nothing was changed.');
         return 1;
       }
-      await terminal.say(meaningOfCreate(ttlMs + store.lossWindowMs));
+      await terminal.say(creationNotice(ttlMs + store.lossWindowMs));
       if (!options.flag('yes') && !(await confirm(terminal, `Create ${store.key}?`))) {
         await terminal.say('Nothing was changed.');
         return 1;
       }
-      await store.release(nobodysLease(ttlMs), undefined);
+      await store.release(unheldLease(ttlMs), undefined);
       const after = await store.read();
       await terminal.print(...registryLines(store, after));
       return after.facts === undefined ? 1 : 0;
     }),
 };
 
-/** False where the table is missing and nobody wants it. */
+/** Returns false if the table is missing and the operator does not want it. */
 async function isPrepared(store: RegistryInspector, call: Call): Promise<boolean> {
   const { terminal, options } = call;
   const { preparation } = store;
@@ -99,17 +99,17 @@ async function isPrepared(store: RegistryInspector, call: Call): Promise<boolean
 }
 
 function readTtl(ttlMs = LEASE_DEFAULTS.ttlMs): number {
-  // Only the bounds of leaseTtlMs are checked: the other options of the fleet are not known.
+  // The other options of the fleet are not known, so only the bounds of leaseTtlMs are checked.
   const [fault] = leaseFaults({ ...LEASE_DEFAULTS, ttlMs, reserveMs: 0 });
   if (fault !== undefined) throw usageFault(fault.replace('`leaseTtlMs`', '--ttl'));
   return ttlMs;
 }
 
 /**
- * Every operation creates a missing registry. Releasing a worker id that nobody holds does only
+ * Every operation creates a missing registry. Releasing a worker id without a holder does only
  * that: no worker id is leased, no ceiling moves, no layout is set.
  */
-function nobodysLease(ttlMs: number): WorkerLease {
+function unheldLease(ttlMs: number): WorkerLease {
   const token = systemIdentity('snowflake').randomText();
   return {
     fingerprint: '',
@@ -125,7 +125,7 @@ function nobodysLease(ttlMs: number): WorkerLease {
   };
 }
 
-function meaningOfCreate(quarantineMs: number): string {
+function creationNotice(quarantineMs: number): string {
   return (
     `Ranges will start ${spanText(quarantineMs)} from now: after everything that processes with\n` +
     `a leaseTtlMs of at most --ttl can have leased from a registry that was lost.`
@@ -214,7 +214,7 @@ function slewText({ slewMs }: RegistryFacts): string {
  * `snowflake registry settle`: brings the clock of a registry back to that of its store.
  *
  * Guarantee: no ceiling is lost, so that no id is made twice while the registry keeps its data.
- * What was granted at the wrong time stays granted, and is named.
+ * Ranges granted at the wrong time stay granted, and are named.
  */
 
 export const registrySettle: Command = {
@@ -240,7 +240,7 @@ export const registrySettle: Command = {
         await terminal.say(`snowflake: ${reason}`);
         return 1;
       }
-      await terminal.print(meaningOfSettle(view));
+      await terminal.print(settlementNotice(view));
       if (options.flag('dry')) return 0;
       if (!options.flag('yes') && !(await confirm(terminal, `Bring ${store.key} back?`))) {
         await terminal.say('Nothing was changed.');
@@ -255,7 +255,6 @@ export const registrySettle: Command = {
     }),
 };
 
-/** How far the registry is ahead of its store. */
 const aheadMsOf = ({ nowMs, storeMs }: RegistryView): number => nowMs - storeMs;
 
 async function refusalOf(store: RegistryInspector, view: RegistryView) {
@@ -277,7 +276,7 @@ async function refusalOf(store: RegistryInspector, view: RegistryView) {
   );
 }
 
-function meaningOfSettle(view: RegistryView): string {
+function settlementNotice(view: RegistryView): string {
   const { storeMs, facts, workers } = view;
   const latestMs = storeMs + facts!.quarantineMs;
   const far = workers.filter(({ ceilingMs }) => ceilingMs > latestMs);

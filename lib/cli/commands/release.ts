@@ -63,7 +63,7 @@ export const release: Command = {
         await terminal.say(`snowflake: ${copiesSeen(record)}`);
         return 1;
       }
-      await terminal.say(meaningOf(record));
+      await terminal.say(releaseNotice(record));
       const isMeant = options.flag('yes') || (await confirm(terminal, 'Release it?'));
       if (!isMeant) {
         await terminal.say('Nothing was changed.');
@@ -89,7 +89,9 @@ function checkRange(workerId: number, { fingerprint }: RegistryFacts): void {
   );
 }
 
-/** Why it failed, or undefined once no process holds the worker id by this token. */
+/**
+ * Returns the reason of a failure, or undefined once no process holds the worker id by this token.
+ */
 export async function forgetHolder(
   store: RegistryInspector,
   workerId: number,
@@ -109,7 +111,7 @@ export async function forgetHolder(
   return `The holder of worker id ${workerId} renewed its lease before each attempt. Try again.`;
 }
 
-/** A lease as the store takes it back, by what was read of the registry. */
+/** The lease that the store takes back, made from what was read of the registry. */
 export function leaseOf(
   workerId: number,
   { token, nonce }: HolderProof,
@@ -132,7 +134,7 @@ export function leaseOf(
   };
 }
 
-function meaningOf({ workerId, ceilingMs, freeInMs, holder }: WorkerRecord): string {
+function releaseNotice({ workerId, ceilingMs, freeInMs, holder }: WorkerRecord): string {
   const { host = '?', pid = '?', application = '?', sinceMs = 0 } = holder ?? {};
   const who = `${formatName(application)} on ${formatName(host)}, pid ${pid}`;
   const since = sinceMs === 0 ? '?' : utcText(sinceMs);

@@ -1,7 +1,7 @@
 /**
- * `snowflake sql`: prints what makes ids inside a database, for scripts and triggers of a move.
+ * `snowflake sql`: prints SQL that makes ids inside a database, for scripts and triggers of a move.
  *
- * It connects to nothing. The worker id is the operator's to keep: no generator may lease it.
+ * It connects to nothing. The operator has to keep the worker id away from all generators.
  */
 import type { BitLayout } from '../../core/index.js';
 import { isSnowflakeError } from '../../errors.js';
@@ -21,7 +21,7 @@ const DIALECTS: Readonly<Record<string, Dialect>> = {
   mariadb: { lines: mariadbIds, call: (name) => `CALL ${name}(@id); SELECT @id;` },
 };
 
-/** What needs no quotes, and leaves room for the name of the sequence. */
+/** Such a name needs no quotes, and leaves room for the name of the sequence. */
 const NAME = /^([a-z_][a-z0-9_]{0,50}\.)?[a-z_][a-z0-9_]{0,50}$/;
 
 export const sql: Command = {
@@ -92,21 +92,20 @@ function numbersOf(layout: BitLayout, workerId: number): IdNumbers {
 }
 
 /*
- * What functions in SQL compute with: a layout as shifts and constants.
- *
- * All that changes from id to id is one number, the tick above the sequence, which a sequence of
- * the database keeps. The rest of an id is the worker id, and 0 in the fields of callers.
+ * Functions in SQL compute with these: a layout as shifts and constants. Only one number changes
+ * from id to id, the tick above the sequence, which a sequence of the database keeps. The rest of
+ * an id is the worker id, and 0 in the fields of callers.
  */
 
 interface IdNumbers {
   readonly epochMs: number;
   readonly unitMs: number;
-  /** Bits of the sequence, which are the lowest of the number. */
+  /** The sequence takes this many of the lowest bits of the number. */
   readonly sequenceBits: number;
   readonly sequenceMax: number;
   /** The largest number. */
   readonly numberMax: bigint;
-  /** An id of a number, as SQL. */
+  /** Computes the id of a number, as SQL. */
   idOf(number: string): string;
 }
 
@@ -129,15 +128,14 @@ function idNumbers(layout: BitLayout, workerId: number): IdNumbers {
 }
 
 /*
- * A procedure for MariaDB that makes ids of one worker id.
+ * A procedure for MariaDB that makes ids of one worker id. It is a procedure, because SETVAL takes
+ * no variable and a function may not build a statement. It takes no lock.
  *
  * Guarantee: no two calls return one id, whatever the clock, rollbacks and other sessions do: each
- * number is from NEXTVAL, which gives none twice, and SETVAL only ever raises what comes next. No
- * lock is taken. It is a procedure, because SETVAL takes no variable and a function may not build
- * a statement.
+ * number is from NEXTVAL, which gives none twice, and SETVAL only ever raises what comes next.
  */
 
-/** The largest value that a sequence there may have. */
+/** A sequence of MariaDB cannot have a larger value. */
 const SEQUENCE_MAX = 2n ** 63n - 2n;
 
 function mariadbIds(name: string, numbers: IdNumbers): string[] {
@@ -171,8 +169,8 @@ function mariadbIds(name: string, numbers: IdNumbers): string[] {
  *
  * Guarantee: no two calls return one id, whatever the clock, rollbacks and other sessions do.
  * Reading the last number, the clock, and storing the next one happen under one lock; setval is
- * never rolled back. The lock is of a block that is always rolled back, so that it is free again at
- * once and not at the end of the caller's transaction.
+ * never rolled back. The lock belongs to a block that is always rolled back, so that it is free
+ * again at once and not at the end of the caller's transaction.
  */
 
 /** The first half of the lock's key, for all functions made here; "SNOW" in ASCII. */

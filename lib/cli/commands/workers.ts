@@ -1,5 +1,5 @@
 /**
- * `snowflake workers`: who holds which worker id, since when and until when.
+ * `snowflake workers`: the worker ids and their holders, since when and until when.
  *
  * Guarantee: it reads the registry once, keeps no more than --limit says, and changes nothing.
  */
@@ -11,9 +11,9 @@ import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 import { type ExitCode, tableLines } from '../terminal.js';
 import { spanText, utcText } from '../time-text.js';
 
-/** More than a fleet has, and little to keep. */
+/** A fleet has fewer, and so many are little to keep. */
 const LIMIT = 100_000;
-/** Those of the widest layout. */
+/** The widest layout has this many. */
 const LIMIT_MAX = 4_194_304;
 
 export const workers: Command = {
@@ -33,7 +33,7 @@ export const workers: Command = {
     withStore(call, async (store) => {
       const { terminal, options } = call;
       const limit = limitOf(call);
-      // One more tells that there are more.
+      // One record more shows whether there are more.
       const { workers: found, ...rest } = await store.read(limit + 1);
       const isAll = found.length <= limit;
       const view = { ...rest, workers: found.slice(0, limit) };
@@ -74,7 +74,7 @@ function cutText(limit: number): string {
   return `There are more than ${limit} worker ids; these are some. Raise --limit to see more.`;
 }
 
-/** As long as a DNS label: one long name must not widen the column of all others. */
+/** A DNS label is as long. One long name must not widen the column of all others. */
 const NAME_LENGTH_MAX = 63;
 
 function rowOf({ workerId, ceilingMs, freeInMs, holder }: WorkerRecord): string[] {

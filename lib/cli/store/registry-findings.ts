@@ -1,6 +1,6 @@
 /**
- * What is worth knowing about a registry and the way to it, for any store: judged from what was
- * read. The measurement asks a few times and keeps the quickest answer, whose time is known best.
+ * Findings about a registry and the way to it, for any store. The measurement asks a few times and
+ * keeps the quickest answer, whose time is known best.
  */
 import { systemClock } from '../../core/index.js';
 import { LEASE_DEFAULTS } from '../../lease/lease-options.js';
@@ -17,7 +17,7 @@ import { layoutOfFingerprint } from '../layout-option.js';
 import { spanText, utcText } from '../time-text.js';
 
 const READS = 5;
-/** A quarter of what a call of an application may take: the rest is for a bad day. */
+/** A quarter of the time limit of an application's call leaves the rest for a bad day. */
 const SLOW_MS = LEASE_DEFAULTS.callTimeoutMs / 4;
 /** Below this share of free worker ids a rollout, which doubles the processes, may find none. */
 const FREE_SHARE_MIN = 0.1;
@@ -29,7 +29,7 @@ interface Measurement {
   readonly findings: readonly Finding[];
 }
 
-export async function measured(store: RegistryInspector): Promise<Measurement> {
+export async function measure(store: RegistryInspector): Promise<Measurement> {
   const reads = await timedReads(store);
   const worstMs = Math.max(...reads.map(({ tookMs }) => tookMs));
   const meanMs = reads.reduce((sum, { tookMs }) => sum + tookMs, 0) / READS;
@@ -69,7 +69,7 @@ async function timedReads(store: RegistryInspector): Promise<TimedRead[]> {
 const quickestOf = (reads: readonly TimedRead[]): TimedRead =>
   reads.toSorted((a, b) => a.tookMs - b.tookMs)[0]!;
 
-/** @param fingerprint of the layout the registry should have, where one was named */
+/** @param fingerprint the layout that the registry should have, if one was named */
 export function registryFindings(view: RegistryView, fingerprint: string | undefined): Finding[] {
   const { facts, nowMs } = view;
   if (facts === undefined && view.isUnfinished) return [finding('warning', 'registry', UNFINISHED)];
@@ -160,12 +160,9 @@ function workersFinding(occupancy: Occupancy): Finding {
   return finding('warning', 'worker ids', `${text} ${advice}`);
 }
 
-/*
- * What commands say of a registry that is not there, or not whole, so that all of them say the
- * same.
- */
+/* Commands share these texts about a registry that is missing or incomplete. */
 
-/** A namespace that is misspelt looks like one that nobody has used yet. */
+/** A misspelt namespace looks like an unused one. */
 export function noRegistryText(key: string): string {
   return `There is no registry yet (${key}); nobody has leased anything. Is the namespace right?`;
 }
@@ -176,15 +173,14 @@ export const UNFINISHED =
   'has to be deleted.';
 
 /*
- * How many worker ids a registry has, and how many of them can be leased now, counted from what the
- * registry remembers. Where its fingerprint cannot be read the whole number is unknown, and so is
- * what is free.
+ * The number of worker ids of a registry, and of those that can be leased now, counted from its
+ * records. If its fingerprint cannot be read, both numbers are unknown.
  */
 
 interface Occupancy {
   /** Held by a process. */
   readonly held: number;
-  /** Held by nobody, but used up to a time that has not come yet. */
+  /** These have no holder, but are used up to a time that has not come yet. */
   readonly pending: number;
   readonly free?: number;
   readonly workers?: number;

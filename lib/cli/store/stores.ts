@@ -1,7 +1,8 @@
 /**
- * From --support to an open store.
+ * From --support to an open store of worker ids, counters or locks.
  *
- * Guarantee: what was opened is closed, whatever happens in between.
+ * Guarantee: an opened store is closed, whatever happens in between, and no call lasts longer than
+ * --timeout says.
  */
 import type { CounterStore } from '../../counters/counter-store.js';
 import { SnowflakeError } from '../../errors.js';
@@ -45,7 +46,7 @@ export async function withStore(
   }
 }
 
-/** What --support and --timeout say. @throws SnowflakeError CONFIG_INVALID */
+/** Reads --support and --timeout. @throws SnowflakeError CONFIG_INVALID */
 function namedStore(call: Call): { readonly url: string; readonly timeoutMs: number } {
   // The environment keeps a password out of the list of processes.
   const url = call.options.text('support') ?? call.env['SNOWFLAKE_SUPPORT'];
@@ -70,13 +71,6 @@ async function openStore(url: string): Promise<RegistryInspector> {
   return inspectorOf(url);
 }
 
-/*
- * From --support to a store of counters.
- *
- * Guarantee: what was opened is closed, whatever happens in between, and no call lasts longer than
- * --timeout says.
- */
-
 export interface NamedCounters {
   readonly store: CounterStore;
   readonly location: string;
@@ -97,21 +91,14 @@ export async function withCounters(
   }
 }
 
-/*
- * From --support to a store of locks.
- *
- * Guarantee: what was opened is closed, whatever happens in between, and no call lasts longer than
- * --timeout says.
- */
-
 export interface NamedLocks {
   readonly location: string;
-  /** In the order of their names. */
+  /** Sorted by name. */
   records(): Promise<LockRecord[]>;
   advice(): Promise<readonly string[]>;
-  /** Asks for a first lock. @returns for how many ms none is granted yet */
+  /** Asks for a first lock. @returns the ms for which none is granted yet */
   begin(ttlMs: number): Promise<number>;
-  /** What has to be in the store before there can be locks; absent where nothing has to. */
+  /** The step that a store needs before there can be locks; absent if it needs none. */
   readonly preparation?: StorePreparation;
 }
 
@@ -126,13 +113,13 @@ export async function withLocks(
   }
   const store = await locksOf(url);
   try {
-    return await use(named(store, { ms, preparation: await lockPreparationOf(url) }));
+    return await use(limitedLocks(store, { ms, preparation: await lockPreparationOf(url) }));
   } finally {
     await store.close?.();
   }
 }
 
-function named(
+function limitedLocks(
   store: LockStore,
   { ms, preparation }: { ms: number; preparation: StorePreparation | undefined },
 ): NamedLocks {
@@ -147,8 +134,8 @@ function named(
     advice: async () => (await limited(store.advice?.() ?? Promise.resolve([]))) ?? [],
     begin: async (ttlMs) => {
       const who = { lock: 'snowflake', holder: systemIdentity('snowflake').randomText() };
-      const asked = { ...who, label: 'snowflake', ttlMs, longestMs: ttlMs, have: 0n };
-      const answer = await limited(store.acquire(asked));
+      const request = { ...who, label: 'snowflake', ttlMs, longestMs: ttlMs, have: 0n };
+      const answer = await limited(store.acquire(request));
       if (answer.status === 'wait') return answer.waitMs;
       await limited(store.release(who));
       return 0;
@@ -160,36 +147,29 @@ function named(
 }
 
 /*
- * Calls for which a command waits no longer than --timeout says: a store that is silent is named,
- * and what to do about it.
+ * Calls within the limit of --timeout. An error names the store that is silent, and says what to do.
  */
 
-type Limited = <T>(asked: Promise<T>) => Promise<T>;
+type Limited = <T>(call: Promise<T>) => Promise<T>;
 
-/** @param place the store, for the message */
-function limitedCalls(location: string, ms: number): Limited {
+/** @param lastFault the last error of the store, for the message */
+function limitedCalls(where: string, ms: number, lastFault?: () => Error | undefined): Limited {
   const over = (): never => {
+    const fault = lastFault?.()?.message.replace(/\.$/, '');
+    const last = fault === undefined ? '' : `; the last error was: ${fault}`;
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
-      `${location} did not answer within ${ms} ms. Check that it is up and reachable from this ` +
-        `host, or raise --timeout.`,
+      `${where} did not answer within ${ms} ms${last}. Check that it is up and reachable from ` +
+        `this host, or raise --timeout.`,
     );
   };
-  return (asked) => withinLimit(asked, { timers: systemTimers, ms, over });
+  return (call) => withinLimit(call, { timers: systemTimers, ms, over });
 }
 
-/*
- * An inspector for which a command waits no longer than --timeout says.
- *
- * Guarantee: closing is never cut short.
- */
-
+/** An inspector within that limit, but for closing, which is never cut short. */
 function limitedInspector(inspector: RegistryInspector, ms: number): RegistryInspector {
   const { where, key, lossWindowMs, preparation } = inspector;
-  const over = () => {
-    throw silent(inspector, ms);
-  };
-  const limited = <T>(asked: Promise<T>) => withinLimit(asked, { timers: systemTimers, ms, over });
+  const limited = limitedCalls(`The store at ${where}`, ms, () => inspector.lastFault?.());
   return {
     where,
     key,
@@ -202,14 +182,4 @@ function limitedInspector(inspector: RegistryInspector, ms: number): RegistryIns
     release: (lease, lastIssuedMs) => limited(inspector.release(lease, lastIssuedMs)),
     close: () => inspector.close(),
   };
-}
-
-function silent(inspector: RegistryInspector, ms: number): SnowflakeError {
-  const fault = inspector.lastFault?.()?.message.replace(/\.$/, '');
-  const last = fault === undefined ? '' : `; the last error was: ${fault}`;
-  return new SnowflakeError(
-    'STORE_UNAVAILABLE',
-    `The store at ${inspector.where} did not answer within ${ms} ms${last}. Check that it is up ` +
-      `and reachable from this host, or raise --timeout.`,
-  );
 }

@@ -1,10 +1,8 @@
 /**
  * Takes blocks: the numbers of one tick that a generator then counts through by itself.
  *
- * Guarantee: every block lies in a range of the lease window and belongs to nobody else; of one
- * generator the (tick, sequence) pairs rise, but where the lease went back in time on purpose. A
- * generator that is alone takes what is left of a tick, threads that share a lease a few numbers at
- * a time.
+ * Guarantee: every block lies in a range of the lease window and belongs to one generator alone.
+ * The (tick, sequence) pairs of a generator rise, unless the lease went back in time on purpose.
  */
 import { SnowflakeError } from '../../errors.js';
 import type { Clock } from '../clock.js';
@@ -13,10 +11,10 @@ import type { RunAheadCredit } from '../window/window-memory.js';
 import type { WindowRange, LeaseWindow } from '../window/lease-window.js';
 import { beforeEpoch, timeExhausted } from './id-source.js';
 
-/** The numbers up to `last` of a tick; `sequence` is the one used last. */
+/** A block reaches up to `last`; `sequence` is the number used last. */
 export class Block {
   range: WindowRange | undefined;
-  /** That of the range; 0 before the first. */
+  /** The number of the range; 0 before the first. */
   number = 0;
   tick = -Infinity;
   sequence = 0;
@@ -33,8 +31,9 @@ export class Block {
 }
 
 /**
- * Among threads a block begins with one number and doubles while its tick lasts: few numbers are
- * lost where ids are rare, and a busy thread goes to the shared memory for every 128th id only.
+ * Among threads a block begins with one number and doubles while its tick lasts. So few numbers are
+ * lost when ids are rare, and a busy thread goes to the shared memory only for every 128th id. A
+ * generator that is alone takes the rest of the tick.
  */
 const SHARED_COUNT_MAX = 128;
 
@@ -48,7 +47,7 @@ export class BlockTaker {
     private readonly window: LeaseWindow,
     private readonly clock: Clock,
     aheadMsMax: number | undefined,
-    /** Undefined for ticks that start at 0. */
+    /** Undefined when every tick starts at 0. */
     private readonly random: (() => number) | undefined,
   ) {
     this.layout = window.layout;
@@ -57,8 +56,8 @@ export class BlockTaker {
   }
 
   /**
-   * Moves a block one number on, replacing it where it is used up, void or behind the clock.
-   * @throws SnowflakeError what nextId() throws
+   * Moves a block one number on, or replaces it when it is used up, void or behind the clock.
+   * @throws SnowflakeError as nextId() does
    */
   advance(block: Block, nowTick: number): void {
     let lookCount = 0;
@@ -83,7 +82,7 @@ export class BlockTaker {
     return Math.max(this.window.follow(range, nowTick), range.floorTick, least);
   }
 
-  /** 'lost' when the range was used up or another thread was faster: look again at once. */
+  /** Returns 'lost' when the range was used up or another thread was faster: look again at once. */
   private replace(
     block: Block,
     range: WindowRange,
@@ -98,10 +97,10 @@ export class BlockTaker {
       return 'lost';
     }
     this.checkTime(tick);
-    // Others are in this tick already.
+    // Other threads are in this tick already.
     const isOpen = free.tick === tick && free.sequence > 0;
     const { runAhead } = this;
-    // A tick that is entered because the one before is spent has a price where it is ahead.
+    // A tick that is entered because the previous one is spent has a price when it is ahead.
     const isPriced = isSpent && !isOpen;
     if (!isPriced) runAhead.observe(range, tick, nowTick);
     const entry = isPriced ? runAhead.enter(range, tick, nowTick) : 'free';
@@ -122,7 +121,10 @@ export class BlockTaker {
     return (this.count = isBusy ? Math.min(SHARED_COUNT_MAX, this.count * 2) : 1);
   }
 
-  /** The lower half only: a tick that starts at random still has 2048 of 4096 numbers or more. */
+  /**
+   * Uses the lower half only, so that a tick that starts at random still has at least 2048 of 4096
+   * numbers.
+   */
   private sequenceStart(): number {
     if (this.random === undefined) return 0;
     return Math.floor((this.random() * (this.layout.sequence.max + 1)) / 2);
@@ -130,47 +132,50 @@ export class BlockTaker {
 
   private checkTime(tick: number): void {
     if (tick > this.layout.timestamp.max) throw timeExhausted(this.layout);
-    // Written so that a clock that answers NaN is refused too.
+    // This form of the comparison also refuses a clock that answers NaN.
     if (!(tick >= 0)) throw beforeEpoch(this.layout, this.clock.now());
   }
 }
 
 /*
- * How far ids may run ahead of the clock when the sequence of a tick is spent.
+ * How far ids may run ahead of the clock when the sequence of a tick is spent. It is a bucket of
+ * ticks: entering a tick before the clock has reached it takes one, and the clock's progress
+ * refills it. Only progress counts, not the reading, so after a rollback or under a floor above the
+ * clock each tick of progress still pays for one tick.
  *
- * A bucket of ticks: entering a tick before the clock has reached it takes one, the clock's own
- * progress refills it. It counts progress, not the reading: after a clock that was set back, or a
- * floor above the clock, each tick of progress pays for one tick. Guarantee: without rollbacks ids
- * are at most `aheadMsMax` ahead, in all the threads of a window together.
+ * Guarantee: without rollbacks ids are at most `aheadMsMax` ahead, in all threads of a window
+ * together.
  */
 
 const AHEAD_MS_MAX_DEFAULT = 1000;
 
 /**
- * How far ids of a range may run ahead, ms, where nobody has said it. What ends nowhere was agreed
- * with nobody: after a restart the clock alone keeps its new ids apart from the old ones.
+ * The default limit for a range, ms. It is 0 for a range without end, since no registry knows of
+ * it: after a restart only the clock keeps new ids apart from the old ones.
  */
 function aheadMsMaxOf({ ceilingTick }: Pick<WindowRange, 'ceilingTick'>): number {
   return ceilingTick === Infinity ? 0 : AHEAD_MS_MAX_DEFAULT;
 }
 
-/** Longer ticks than this are not waited for in place: the event loop would stand still. */
+/** A longer tick is not waited for in place, because the event loop would stand still. */
 const WAIT_UNIT_MS_MAX = 10;
 /**
- * A clock that has not moved after so many looks for each ms of a tick stands still. A look takes
- * 60 to 200 ns on the machines we know, so this is one to three ticks.
+ * A clock counts as stopped when it has not moved after this many looks for each ms of a tick. One
+ * look takes 60 to 200 ns on the machines we know, so this is one to three ticks.
  */
 const LOOKS_PER_MS = 2 ** 14;
-/** Threads see the clock one after the other: this much back is no step of the clock. */
+/**
+ * Threads see the clock one after the other, so going back by this much is no step of the clock.
+ */
 const THREAD_DELAY_MS = 50;
 
-/** Whether a tick may be entered: the clock is there, or it was paid for, or not yet. */
+/** A tick may be entered because the clock is there, or because it was paid for; or not yet. */
 type Entry = 'free' | 'paid' | 'wait';
 
 class RunAhead {
   waitCount = 0;
   rollbackCount = 0;
-  /** False to throw where an id would wait for the clock in place. */
+  /** False makes an id throw that would otherwise wait for the clock in place. */
   mayWait = true;
   private readonly credit: RunAheadCredit;
   private readonly layout: BitLayout;
@@ -179,7 +184,7 @@ class RunAhead {
   constructor(
     { credit, layout, sharedMemory }: LeaseWindow,
     private readonly clock: Clock,
-    /** Undefined where each range decides for itself. */
+    /** Undefined lets each range decide for itself. */
     private readonly aheadMsMax: number | undefined,
   ) {
     this.credit = credit;
@@ -187,7 +192,7 @@ class RunAhead {
     this.delayTicks = sharedMemory ? Math.ceil(THREAD_DELAY_MS / layout.unitMs) : 0;
   }
 
-  /** Notes what the clock says now; `tick` is where the next id of the range goes. */
+  /** Notes what the clock says now; `tick` is the tick of the next id of the range. */
   observe(range: WindowRange, tick: number, nowTick: number): void {
     if (!Number.isFinite(nowTick)) return;
     const { seenTick } = this.credit;
@@ -207,14 +212,14 @@ class RunAhead {
     return this.credit.spend(this.creditMax(range, tick, nowTick)) ? 'paid' : 'wait';
   }
 
-  /** What was paid for was not used. */
+  /** Returns the price of a tick that was not used. */
   giveBack(): void {
     this.credit.refill(1, Infinity);
   }
 
   /**
-   * One look at the clock more, for up to about one tick.
-   * @throws SnowflakeError SEQUENCE_SPENT when that is over, or where there is no waiting in place.
+   * Allows one more look at the clock, for up to about one tick.
+   * @throws SnowflakeError SEQUENCE_SPENT when that is over, or if it must not wait in place.
    */
   wait(range: WindowRange, lookCount: number): void {
     const { unitMs } = this.layout;
@@ -224,8 +229,8 @@ class RunAhead {
   }
 
   /**
-   * Further ahead than any burst leads, ids got there by a floor or by a clock that was set back.
-   * The distance is no fault of theirs: what the clock has gone on since may be used, at least.
+   * A floor or a rollback can put ids further ahead than any burst does. That distance must not
+   * block them, so at least the clock's progress since then may be used.
    */
   private creditMax(range: WindowRange, tick: number, nowTick: number): number {
     const creditMax = Math.floor(this.aheadMsMaxIn(range) / this.layout.unitMs);
@@ -236,7 +241,7 @@ class RunAhead {
     return this.aheadMsMax ?? aheadMsMaxOf(range);
   }
 
-  /** 32 bits of a tick tell apart what differs by 24 days in ms; a greater step costs a wait. */
+  /** The lowest 32 bits of a tick tell apart 24 days in ms; a greater step only costs a wait. */
   private progress(seenTick: number | undefined, nowTick: number): number {
     return seenTick === undefined ? Infinity : (nowTick - seenTick) | 0;
   }

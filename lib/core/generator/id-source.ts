@@ -1,7 +1,6 @@
 /**
- * A source of ids: what stands behind an IdMaker.
- *
- * It makes ids at once or refuses; who holds worker ids or ranges for it is not known here.
+ * An IdSource stands behind every IdMaker. It makes ids at once or refuses, and does not know which
+ * lease or range they come from.
  */
 import { SnowflakeError } from '../../errors.js';
 import { format } from '../../messages.js';
@@ -11,7 +10,10 @@ import { checkedPart } from '../layout/layout-fields.js';
 
 export interface IdSource {
   nextId(fields?: CallFields): bigint;
-  /** One id, or a retryable error at once where nextId() would wait for the clock in place. */
+  /**
+   * Makes one id, or throws a retryable error at once if nextId() would wait for the clock in
+   * place.
+   */
   nextIdAtOnce(fields?: CallFields): bigint;
   nextIdString(fields?: CallFields): string;
   nextIdNumber(fields?: CallFields): number;
@@ -21,13 +23,12 @@ export interface IdSource {
 }
 
 /*
- * The fields that a call fills in, as the two words that are set in its ids.
+ * Call fields become two words that are set in each id.
  *
- * Guarantee: a field that the layout does not have, or a value that does not fit, is refused before
- * an id is spent on it.
+ * Guarantee: an unknown field or a value that does not fit is refused before an id is spent on it.
  */
 
-/** Values of a layout's call fields, by name; those left out are 0. */
+/** Values of a layout's call fields, by name. Fields left out are 0. */
 export type CallFields = Readonly<Record<string, number>>;
 
 export interface CallWords {
@@ -50,7 +51,7 @@ export function callWords(layout: BitLayout, fields: CallFields | undefined): Ca
   return words;
 }
 
-/** The same ids with the fields of another call. */
+/** Replaces the call fields of ids that were made for another call. */
 export function withCallFields(
   layout: BitLayout,
   ids: bigint[],
@@ -71,11 +72,7 @@ export function withCallFields(
   });
 }
 
-/*
- * What the generator says when it refuses an id.
- *
- * Guarantee: nothing was issued when one of these is thrown.
- */
+/* Each of these errors is thrown before an id is made. */
 
 export function timeExhausted(layout: BitLayout): SnowflakeError {
   return new SnowflakeError(

@@ -1,10 +1,10 @@
 /**
- * The generator: from a clock and a lease window to ids. The calls of the fast path, single and in
- * batches, are in one file, since they all continue the same block of sequence numbers.
+ * Turns a clock and a lease window into ids. All calls of the fast path are in one file, since they
+ * all continue the same block of sequence numbers.
  *
  * Guarantee: every id's tick lies in a range of the lease window, (tick, sequence) strictly rises
- * within a range, and nothing is allocated but the id. A wrong clock makes the time in ids wrong,
- * no more.
+ * within a range, and nothing is allocated but the id. A wrong clock only makes the time in ids
+ * wrong.
  */
 import { refuse, unknownNames } from '../../options.js';
 import { systemClock, type Clock } from '../clock.js';
@@ -27,15 +27,15 @@ import {
 export interface GeneratorOptions {
   /**
    * How far ids may run ahead of the clock when a tick's sequence is spent, ms. Default 1000, or 0
-   * in a range without end, where nothing but the clock keeps a restarted process from repeating.
+   * in a range without end, since only the clock keeps a restarted process from repeating there.
    */
   readonly aheadMsMax?: number | undefined;
   /**
-   * Where the sequence of a new tick starts: at 0, or at random for even `id % n`. Default
+   * The start of the sequence in a new tick: 0, or a random number for even `id % n`. Default
    * 'zero'.
    */
   readonly sequenceStart?: 'zero' | 'random' | undefined;
-  /** Where the time comes from. Default: the host's wall clock. */
+  /** The source of time. Default: the host's wall clock. */
   readonly clock?: Clock | undefined;
   /** A number from 0 (inclusive) to 1 (exclusive). Default Math.random. */
   readonly random?: (() => number) | undefined;
@@ -43,7 +43,7 @@ export interface GeneratorOptions {
 
 const OPTIONS = 'aheadMsMax, sequenceStart, clock, random';
 
-/** `count` ids with the same high word; the low words begin at `low`, one step apart. */
+/** A run is `count` ids with the same high word; the low words begin at `low`, one step apart. */
 interface Run {
   readonly high: number;
   readonly low: number;
@@ -80,7 +80,7 @@ export class SnowflakeGenerator implements IdSource {
   /** The words of an id of this tick with sequence 0, as 32-bit integers. */
   private high = 0;
   private low = 0;
-  /** When the clock has left the tick; -Infinity before the first. */
+  /** The time when the clock has left the tick; -Infinity before the first. */
   private tickEndMs = -Infinity;
   private range: WindowRange | undefined;
   private workerHigh = 0;
@@ -102,17 +102,17 @@ export class SnowflakeGenerator implements IdSource {
     this.isWide = layout.sequence.shift + layout.sequence.bits > 32;
   }
 
-  /** Ids made so far. */
+  /** The number of ids made so far. */
   get issuedCount(): number {
     return this.issuedBefore + this.block.sequence - this.block.first + 1;
   }
 
-  /** How far the time of the last id is ahead of the clock, ms; 0 where it is not. */
+  /** How far the time of the last id is ahead of the clock, ms; 0 if it is not ahead. */
   get aheadMs(): number {
     return Math.max(0, this.layout.msOf(this.block.tick) - this.clock.now());
   }
 
-  /** At least how many ids can be made from now on in the range leased; undefined without end. */
+  /** The least number of ids that the leased range still allows; undefined without an end. */
   get idsLeft(): number | undefined {
     return this.window.idsLeft(this.clock.now());
   }
@@ -128,7 +128,7 @@ export class SnowflakeGenerator implements IdSource {
   }
 
   /**
-   * One id.
+   * Makes one id.
    * @throws SnowflakeError NOT_READY, LEASE_LOST, SEQUENCE_SPENT, CLOCK_UNUSABLE (retryable),
    * TIME_EXHAUSTED, or ARGUMENT_INVALID for a call field that does not fit.
    */
@@ -139,7 +139,7 @@ export class SnowflakeGenerator implements IdSource {
     return this.out.id;
   }
 
-  /** One id as decimal text, made without a bigint. Throws as nextId does. */
+  /** Makes one id as decimal text, without a bigint. Throws as nextId does. */
   nextIdString(fields?: CallFields): string {
     if (fields !== undefined || this.isWide) {
       const { high, low } = this.nextInFull(fields);
@@ -151,7 +151,7 @@ export class SnowflakeGenerator implements IdSource {
   }
 
   /**
-   * One id as a number, for layouts of at most 53 bits. Throws as nextId does.
+   * Makes one id as a number, for layouts of at most 53 bits. Throws as nextId does.
    * @throws SnowflakeError CONFIG_INVALID on a wider layout.
    */
   nextIdNumber(fields?: CallFields): number {
@@ -161,7 +161,9 @@ export class SnowflakeGenerator implements IdSource {
     return high * 2 ** 32 + low;
   }
 
-  /** One id, or SEQUENCE_SPENT at once where nextId() would wait for the clock in place. */
+  /**
+   * Makes one id, or throws SEQUENCE_SPENT at once if nextId() would wait for the clock in place.
+   */
   nextIdAtOnce(fields?: CallFields): bigint {
     this.taker.runAhead.mayWait = false;
     try {
@@ -172,9 +174,9 @@ export class SnowflakeGenerator implements IdSource {
   }
 
   /**
-   * `count` ids, in rising order; the clock is read once per tick. Throws as nextId does, and
-   * ARGUMENT_INVALID for a count that is no integer from 0 up; ids made before the error are kept,
-   * and the same call a little later goes on from there.
+   * Makes `count` ids in rising order and reads the clock once per tick. Throws as nextId does, and
+   * ARGUMENT_INVALID for a count that is no integer from 0 up. Ids made before an error are kept,
+   * and the same call a little later continues with them.
    */
   nextIds(count: number, fields?: CallFields): bigint[] {
     const ids = this.keptFor(checkedCount(count), fields);
@@ -198,7 +200,7 @@ export class SnowflakeGenerator implements IdSource {
     return ids;
   }
 
-  /** `count` ids as decimal text, as nextIds(). */
+  /** Makes `count` ids as decimal text, like nextIds(). */
   nextIdStrings(count: number, fields?: CallFields): string[] {
     const ids = this.keptFor(checkedCount(count), fields).map(String);
     let at = ids.length;
@@ -220,8 +222,8 @@ export class SnowflakeGenerator implements IdSource {
   }
 
   /**
-   * Fills an array with ids, as nextIds(), without making a bigint of each. Throws as nextId does;
-   * the ids made before the error are in the array and are not made again.
+   * Fills an array with ids like nextIds(), without making a bigint for each. Throws as nextId
+   * does; the ids made before the error are in the array and are not made again.
    */
   fill(target: BigUint64Array | BigInt64Array, fields?: CallFields): void {
     const words = new Uint32Array(target.buffer, target.byteOffset, target.length * 2);
@@ -229,7 +231,7 @@ export class SnowflakeGenerator implements IdSource {
     for (let at = 0; at < words.length;) {
       const { high, low: first, count } = this.nextRun((words.length - at) / 2, fields);
       const end = at + 2 * count;
-      // A signed integer that wraps makes the same word, in half the time of a double.
+      // A signed integer that wraps gives the same word in half the time of a double.
       for (let low = first | 0; at < end; at += 2, low = (low + step) | 0) {
         words[at + HIGH_WORD] = high;
         words[at + LOW_WORD] = low;
@@ -241,14 +243,14 @@ export class SnowflakeGenerator implements IdSource {
     return { rangeNumber: this.window.currentNumber, issuedCount: this.issuedCount };
   }
 
-  /** What a batch that failed has left, with the call fields of this one. */
+  /** Takes the ids left by a failed batch, with the call fields of this one. */
   private keptFor(count: number, fields: CallFields | undefined): bigint[] {
     if (this.kept.isEmpty) return [];
     const ids = this.kept.take(count, this.moment);
     return ids.length === 0 ? ids : withCallFields(this.layout, ids, fields);
   }
 
-  /** Up to `count` ids that differ in the low word alone, one step of the sequence each. */
+  /** Takes up to `count` ids that differ only in the low word, one step of the sequence each. */
   private nextRun(count: number, fields: CallFields | undefined): Run {
     const call = callWords(this.layout, fields);
     const { sequence: field } = this.layout;
@@ -261,7 +263,7 @@ export class SnowflakeGenerator implements IdSource {
     return { high, low, count: block.sequence - first + 1 };
   }
 
-  /** The general case: call fields, or a sequence that reaches into the high word. */
+  /** Handles the general case: call fields, or a sequence that reaches into the high word. */
   private nextInFull(fields: CallFields | undefined): IdWords {
     const call = callWords(this.layout, fields);
     this.advance();
@@ -274,7 +276,7 @@ export class SnowflakeGenerator implements IdSource {
     return this.full;
   }
 
-  /** The usual case is the same tick, one number further: nothing but comparisons. */
+  /** The usual case is the same tick, one number further, and costs nothing but comparisons. */
   private advance(): void {
     const nowMs = this.clock.now();
     const { block } = this;
@@ -286,7 +288,7 @@ export class SnowflakeGenerator implements IdSource {
   private leaveBlock(nowMs: number): void {
     const { block, layout } = this;
     this.issuedBefore = this.issuedCount;
-    // What was counted is not counted again, also where no block can be taken.
+    // This keeps numbers from being counted twice, even if no block can be taken.
     block.first = block.sequence + 1;
     this.taker.advance(block, layout.tickOf(nowMs));
     this.tickEndMs = layout.msOf(block.tick + 1);
@@ -306,15 +308,15 @@ export class SnowflakeGenerator implements IdSource {
 }
 
 /*
- * The ids of a batch that failed half way: taken, and in nobody's hands.
+ * The ids that a failed batch took and did not deliver.
  *
- * Guarantee: the next batch begins with them where nothing was made since and the range they lie in
- * is still the one in use; so ids rise, and none outlives a lease that was dropped.
+ * Guarantee: the next batch begins with them if no id was made since and their range is still in
+ * use. So ids rise, and none outlives a lease that was dropped.
  */
 
-/** Between two batches: whether ids were made, and the lease is the same. */
+/** Tells whether ids were made between two batches, and whether the lease is the same. */
 export interface Moment {
-  /** That of the range in use. */
+  /** The number of the range in use. */
   readonly rangeNumber: number;
   readonly issuedCount: number;
 }
@@ -334,7 +336,7 @@ export class KeptIds {
     this.since = now;
   }
 
-  /** Up to `count` of them; the rest is kept. */
+  /** Takes up to `count` ids and keeps the rest. */
   take(count: number, { rangeNumber, issuedCount }: Moment): bigint[] {
     const { since } = this;
     const isGood = since.rangeNumber === rangeNumber && since.issuedCount === issuedCount;
@@ -344,14 +346,9 @@ export class KeptIds {
   }
 }
 
-/*
- * A generator in a worker thread, on the lease of the thread that started it.
- *
- * It asks no store and holds nothing: the thread that holds the lease renews it and gives it back.
- */
-
 /**
- * A generator for a worker thread without Nest, on the lease of the thread that started it.
+ * A generator for a worker thread without Nest, on the lease of the thread that started it. It asks
+ * no store: that thread renews the lease and gives it back.
  * @throws SnowflakeError CONFIG_INVALID for anything but `IdMaker.sharedLease`, which cannot be
  * sent to another process.
  * @example

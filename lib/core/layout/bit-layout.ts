@@ -1,9 +1,9 @@
 /**
- * A layout: which bits of an id hold what, counted from which moment in which unit. Reading and
- * writing ids are in one file, so that it is easy to see that they agree.
+ * A layout says which bits of an id hold what, and from which moment in which unit time is counted.
+ * Reading and writing are in one file, so that it is easy to see that they agree.
  *
  * Guarantee: a layout that was constructed is sound (bits, roles and epoch checked), and parse and
- * compose are inverse to each other. What the bits are filled with is left to the generator.
+ * compose are inverse to each other.
  */
 import { SnowflakeError } from '../../errors.js';
 import { format, formatShort } from '../../messages.js';
@@ -23,18 +23,21 @@ import {
 } from './layout-fields.js';
 
 /**
- * Epoch, length of a tick and fields of a layout. They are part of every id and must never change.
+ * The epoch, the length of a tick and the fields. They are part of every id and must never change.
  */
 export interface BitLayoutOptions {
-  /** The moment counted from. Default 2024-01-01T00:00:00Z; never change it once ids exist. */
+  /**
+   * The moment that time is counted from. Default 2024-01-01T00:00:00Z; never change it once ids
+   * exist.
+   */
   readonly epoch?: Epoch | undefined;
   /** Length of one tick of the timestamp in milliseconds. Default 1. */
   readonly unitMs?: number | undefined;
-  /** From the most significant bit down; together at most 63 bits. */
+  /** The fields, from the most significant bit down; together at most 63 bits. */
   readonly fields: readonly FieldSpec[];
 }
 
-/** What an id says. */
+/** The parts of an id. */
 export interface SnowflakeParts {
   /** The first millisecond of the id's tick, Unix time. */
   readonly timestampMs: number;
@@ -46,17 +49,17 @@ export interface SnowflakeParts {
   readonly fields: Readonly<Record<string, number>>;
 }
 
-/** What an id is made of; fields left out are 0. */
+/** The parts to make an id of. Those left out are 0. */
 export interface ComposeParts {
   readonly timestampMs: number;
   readonly workerId?: number | undefined;
   readonly sequence?: number | undefined;
-  /** Call fields, and worker fields where `workerId` is not given. */
+  /** Values of call fields, and of worker fields if `workerId` is not given. */
   readonly fields?: Readonly<Record<string, number>> | undefined;
 }
 
 const DAY_MS = 86_400_000;
-/** Time enough to move every table to a wider layout: five years. */
+/** Five years are enough time to move every table to a wider layout. */
 const WARNING_MS = 5 * 365.25 * DAY_MS;
 
 /**
@@ -98,7 +101,7 @@ export class BitLayout {
   /** Bits, unit and epoch as short text; two layouts with equal fingerprints share an id space. */
   readonly fingerprint: string;
   private readonly words = new IdWords();
-  /** How many values the words of an id have. */
+  /** The number of values that each word of an id has. */
   private readonly highCount: number;
   private readonly lowCount: number;
 
@@ -135,12 +138,12 @@ export class BitLayout {
     return new BitLayout({ ...this.options, epoch });
   }
 
-  /** For how long ids can be made, ms from the epoch on. */
+  /** How long ids can be made, ms from the epoch on. */
   get lifetimeMs(): number {
     return (this.timestamp.max + 1) * this.unitMs;
   }
 
-  /** How many ids one worker can make in a second, rounded down. */
+  /** The number of ids one worker can make in a second, rounded down. */
   get idsPerSecond(): number {
     return Math.floor(((this.sequence.max + 1) * 1000) / this.unitMs);
   }
@@ -150,7 +153,7 @@ export class BitLayout {
     return new Date(Math.min(DATE_MS_MAX, this.epochMs + this.lifetimeMs - 1));
   }
 
-  /** Text for the operator from five years before the end on; undefined until then. */
+  /** A warning for the operator from five years before the end on; undefined until then. */
   warningAt(nowMs: number): string | undefined {
     const leftMs = this.epochMs + this.lifetimeMs - nowMs;
     if (leftMs > WARNING_MS) return undefined;
@@ -191,7 +194,7 @@ export class BitLayout {
   }
 
   /**
-   * The time of an id alone, Unix ms; about five times as fast as parse().
+   * Reads only the time of an id, Unix ms; about five times as fast as parse().
    * @throws SnowflakeError ID_INVALID for anything that is not an id of this layout.
    */
   timestampMsOf(id: bigint | string): number {
@@ -221,7 +224,7 @@ export class BitLayout {
   }
 
   /**
-   * The worker fields read as one number, the first field highest; those left out are 0.
+   * Reads the worker fields as one number, the first field highest. Those left out are 0.
    * @throws SnowflakeError ARGUMENT_INVALID for a value that does not fit its field.
    */
   workerIdOf(fields: Readonly<Record<string, number>>): number {
@@ -232,7 +235,7 @@ export class BitLayout {
   }
 
   /**
-   * One worker id split into the worker fields; the inverse of workerIdOf.
+   * Splits a worker id into the worker fields; the inverse of workerIdOf.
    * @throws SnowflakeError ARGUMENT_INVALID for anything but an integer from 0 to `workerIdMax`.
    */
   workerParts(workerId: number): Record<string, number> {
@@ -260,9 +263,8 @@ export class BitLayout {
   }
 
   /**
-   * The smallest and the largest id of a span of time, both dates inclusive, for
-   * `WHERE id BETWEEN first AND last`. A span that lies wholly outside the layout's lifetime
-   * gives the empty range 1 to 0.
+   * The smallest and the largest id of a span of time, both dates inclusive, for `WHERE id BETWEEN
+   * first AND last`. A span wholly outside the layout's lifetime gives the empty range 1 to 0.
    * @throws SnowflakeError ARGUMENT_INVALID for an invalid Date, or on a layout that does not begin
    * with time.
    */
@@ -295,12 +297,12 @@ function invalidLayout(faults: readonly string[]): SnowflakeError {
 }
 
 /*
- * The ids of a span of time, for `WHERE id BETWEEN first AND last`.
+ * The ids of a span of time.
  *
  * Guarantee: every id whose tick touches the span lies in it, and no other id of the layout does.
  */
 
-/** Both inclusive; empty where `first` is greater than `last`. */
+/** Both ends are inclusive; the span is empty if `first` is greater than `last`. */
 interface IdSpan {
   readonly first: bigint;
   readonly last: bigint;

@@ -1,9 +1,9 @@
 /**
- * Whether ids of a layout can follow ids that exist, of any layout and any origin.
+ * Judges whether ids of a layout can follow existing ids of any layout and origin.
  *
- * Guarantee: a move judged safe never makes an id that exists, because each new id is above the
- * last old one. No other rule holds for ever: below it, a new id equals an old one as soon as both
- * fall on the same bits, whatever those bits mean.
+ * Guarantee: after a move judged safe, no new id equals an old one, because each new id is above
+ * the last old one. No other rule holds for ever: below it, a new id can fall on the bits of an old
+ * one, whatever those bits mean.
  */
 import { SnowflakeError } from '../../errors.js';
 import { formatShort } from '../../messages.js';
@@ -11,11 +11,11 @@ import type { BitLayout } from './bit-layout.js';
 import { DATE_MS_MAX } from './epoch.js';
 import { layouts } from './presets.js';
 
-/** What is to be known of a move. */
+/** The verdict on a move. */
 export interface MoveAfter {
-  /** Every id made from now on is above all that exist. */
+  /** True if every id made from now on is above all that exist. */
   readonly isSafe: boolean;
-  /** The first moment at which that holds; undefined where it is never within the layout's life. */
+  /** The first moment at which that holds; undefined if it never holds within the layout's life. */
   readonly safeFrom: Date | undefined;
   /** The latest epoch with which the same fields would be safe now; undefined before 1970. */
   readonly epochMax: Date | undefined;
@@ -23,7 +23,7 @@ export interface MoveAfter {
 
 /**
  * Judges whether ids of a layout can follow ids that exist. The old ids may be of another layout or
- * epoch, or of a counter; but none may be made any more, so read the largest one after the old
+ * epoch, or of a counter. None may be made any more, so read the largest one after the old
  * generators have stopped.
  *
  * @param maxId the largest id that exists
@@ -42,7 +42,7 @@ export interface MoveAfter {
 export function moveAfter(layout: BitLayout, maxId: bigint, nowMs: number): MoveAfter {
   checkArguments(maxId, nowMs);
   const { timestamp, unitMs, epochMs } = layout;
-  // The least id of a tick has 0 in every other field, also in those above the time.
+  // The smallest id of a tick has 0 in every other field, even in those above the time.
   const tick = (maxId >> BigInt(timestamp.shift)) + 1n;
   const aheadMs = Number(tick) * unitMs;
   const safeFromMs = epochMs + aheadMs;
@@ -73,12 +73,10 @@ function checkArguments(maxId: unknown, nowMs: unknown): void {
 }
 
 /*
- * Which presets an id can be of, likeliest first. An id does not say its layout, so this is a guess
- * and is told as one.
- *
- * Whatever has a time between 2010, or its epoch, and now is listed. The likeliest needs the
- * shortest description: ids of one system are mostly recent, of a low worker id, and early in
- * their tick, while the bits of another system read as these fields are any number.
+ * Guesses which presets an id can be of, likeliest first, since an id does not say its layout.
+ * Every preset is listed under which the id's time lies between 2010, or its epoch, and now. The
+ * likeliest is the one with the shortest description: ids are mostly recent, of a low worker id and
+ * early in their tick, while bits of another system read as random numbers in these fields.
  */
 
 export interface PlausibleLayout {
@@ -90,7 +88,7 @@ export interface PlausibleLayout {
 }
 
 const DAY_MS = 86_400_000;
-/** Twitter announced the first of them in this month. */
+/** Twitter announced the first Snowflake ids in this month. */
 const FIRST_OF_ALL_MS = Date.UTC(2010, 5, 1);
 
 export class PlausibleLayouts {
@@ -112,7 +110,7 @@ export class PlausibleLayouts {
       .flatMap(({ presets, layout }) => {
         if (id > layout.idMax) return [];
         const { timestampMs, workerId, sequence } = layout.parse(id);
-        // A counter reads as the first moments of every layout.
+        // A counter would read as the first moments of every layout.
         const sinceMs = Math.max(FIRST_OF_ALL_MS, layout.epochMs + DAY_MS);
         if (timestampMs < sinceMs || timestampMs > this.nowMs + DAY_MS) return [];
         const ticksAgo = Math.abs(this.nowMs - timestampMs) / layout.unitMs;

@@ -1,9 +1,8 @@
 /**
- * The epoch: the moment from which a layout counts its ticks.
+ * The epoch is the moment from which a layout counts its ticks.
  *
- * Guarantee: one fixed number of Unix milliseconds from a Date, an ISO text or a number, or a
- * message that says what is wrong with it. Never "now", never the zone of the machine that reads
- * it.
+ * Guarantee: a Date, an ISO text or a number becomes one fixed number of Unix milliseconds, or a
+ * message says what is wrong with it. It never depends on "now" or on the zone of the machine.
  */
 import { format } from '../../messages.js';
 import { refuse, unknownNames } from '../../options.js';
@@ -17,19 +16,19 @@ export type Epoch = Date | string | number;
 /** 2024-01-01T00:00:00Z. It is part of every id and must never change. */
 export const DEFAULT_EPOCH_MS = 1_704_067_200_000;
 
-/** The last moment that a Date can show; only layouts with huge ticks get there. */
+/** The last moment that a Date can hold; only layouts with huge ticks get there. */
 export const DATE_MS_MAX = 8.64e15;
 
 /**
- * Seconds since 1970 are below it for three thousand years, milliseconds for three. 0 is neither:
- * it is the same moment in both.
+ * Seconds since 1970 stay below it for three thousand years, milliseconds did for three. 0 is the
+ * same moment in both.
  */
 const MS_MIN = 1e11;
 
-/** `2024-01-01`, or a time of day that ends in its zone: `2024-01-01T00:00:00+08:00`. */
+/** Accepts `2024-01-01`, or a time of day that ends in its zone: `2024-01-01T00:00:00+08:00`. */
 const ISO_WITH_ZONE = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
-/** The epoch in Unix ms, or the fault in words. */
+/** Returns the epoch in Unix ms, or the fault in words. */
 export function readEpoch(epoch: unknown, nowMs: number): number | { readonly fault: string } {
   const ms = toMs(epoch);
   if (ms === undefined || !Number.isSafeInteger(ms) || ms < 0) {
@@ -51,8 +50,8 @@ export function readEpoch(epoch: unknown, nowMs: number): number | { readonly fa
 }
 
 /**
- * The epoch that the options of a preset name, once none of them is misspelt: with another one than
- * was meant, ids that exist are made again.
+ * Reads the epoch in the options of a preset and refuses misspelt options, since a default epoch
+ * taken by mistake would repeat existing ids.
  */
 export function epochIn(
   options: { readonly epoch?: Epoch | undefined },
@@ -64,10 +63,13 @@ export function epochIn(
   return epoch;
 }
 
-/** The epoch of a layout that there is, for another one: as text, whatever it is taken for. */
+/**
+ * Writes an existing layout's epoch as text, which is unambiguous: a number could be read as
+ * seconds.
+ */
 export const epochText = (epochMs: number): string => new Date(epochMs).toISOString();
 
-/** As text the moment is taken: there are ids that were made by such a mistake. */
+/** Suggests the moment as text, since there are ids that were made with this mistake. */
 function secondsFault(ms: number): string {
   const read = new Date(ms).toISOString();
   const meant = new Date(ms * 1000).toISOString();

@@ -1,9 +1,9 @@
 /**
- * The fingerprint of a layout, written and read: `t41-w10-s12/1ms@1704067200000`.
+ * The fingerprint of a layout, `t41-w10-s12/1ms@1704067200000`: the fields by the first letter of
+ * their role and their bits, from the most significant down, then the length of a tick and the
+ * epoch in Unix ms.
  *
- * The fields by the first letter of their role and their bits, from the most significant down; then
- * the length of a tick and the epoch in Unix ms. Guarantee: two layouts with equal fingerprints
- * have equal ids. Names are not in it.
+ * Guarantee: two layouts with equal fingerprints have equal ids. Names are not in it.
  */
 import { epochText } from './epoch.js';
 import type { FieldSpec, LayoutField } from './layout-fields.js';
@@ -16,11 +16,11 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
   c: 'call',
 };
 
-/** What a fingerprint says, as the options of a layout. */
+/** The options of the layout that a fingerprint describes. */
 interface FingerprintParts {
   readonly epoch: string;
   readonly unitMs: number;
-  /** Named after their role. */
+  /** Fields are named after their role. */
   readonly fields: readonly FieldSpec[];
 }
 
@@ -40,7 +40,9 @@ export function fingerprintOf(
   return `${runs.map((run) => run.letter + run.bits).join('-')}/${unitMs}ms@${epochMs}`;
 }
 
-/** Undefined for what is no fingerprint; whether the layout is sound is left to BitLayout. */
+/**
+ * Returns undefined for anything but a fingerprint. BitLayout checks whether the layout is sound.
+ */
 export function readFingerprint(fingerprint: string): FingerprintParts | undefined {
   const [, runs, unitMs, epochMs] = FINGERPRINT.exec(fingerprint) ?? [];
   if (runs === undefined) return undefined;

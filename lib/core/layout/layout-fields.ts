@@ -1,19 +1,19 @@
 /**
- * From the list of fields a user writes to fields with a place in the id.
+ * Turns the list of fields that a user writes into fields with a place in the id.
  *
- * Guarantee: every fault of the list is found and worded, all at once; a list without faults is
- * placed from the most significant bit down.
+ * Guarantee: every fault of the list is found and reported at once; a list without faults is placed
+ * from the most significant bit down.
  */
 import { SnowflakeError } from '../../errors.js';
 import { format, formatShort } from '../../messages.js';
 
 /**
- * Name, bits and who fills it. `timestamp` and `sequence` have their roles by name; any other
- * field is part of the worker id unless its third member is 'call' (given to nextId).
+ * Name, bits and role. `timestamp` and `sequence` have their roles by name. Any other field is part
+ * of the worker id unless its third member is 'call', whose value is given to nextId.
  */
 export type FieldSpec = readonly [name: string, bits: number, role?: 'worker' | 'call'];
 
-/** The sign bit of a signed 64-bit integer, as databases have it, stays 0. */
+/** The sign bit of a signed 64-bit integer stays 0, so that databases can hold ids. */
 const ID_BITS_MAX = 63;
 /** 28 bits of seconds last 8.5 years; less is a mistake. */
 const TIMESTAMP_BITS_MIN = 28;
@@ -21,7 +21,7 @@ const TIMESTAMP_BITS_MIN = 28;
 const TIMESTAMP_BITS_MAX = 47;
 /** Counters and worker ids are 32-bit integers with their sign unused. */
 const FIELD_BITS_MAX = 31;
-/** An hour per tick is already stranger than anybody's need. */
+/** More than an hour per tick can only be a mistake. */
 const UNIT_MS_MAX = 3_600_000;
 
 export function fieldsFaults(specs: unknown, unitMs: unknown): string[] {
@@ -99,21 +99,21 @@ export function placeFields(specs: readonly FieldSpec[]): LayoutField[] {
  * Guarantee: values are whole numbers from 0 to `max`; no BigInt is touched.
  */
 
-/** What fills a field: the clock, the counter, the lease, or the caller of nextId(). */
+/** The clock, the counter, the lease, or the caller of nextId() fills a field. */
 export type FieldRole = 'timestamp' | 'sequence' | 'worker' | 'call';
 
 /**
- * One field of a layout: which bits of an id it has, and how to read it. Values are whole numbers
- * from 0 to `max`.
+ * One field of a layout: its bits in an id, and how to read it. Values are whole numbers from 0 to
+ * `max`.
  */
 export class LayoutField {
   /** The largest value, inclusive. */
   readonly max: number;
-  /** How many different values fit in the part of this field that lies in the low word. */
+  /** The number of values that fit in the part of this field in the low word. */
   private readonly lowCount: number;
   private readonly lowUnit: number;
   private readonly highUnit: number;
-  /** Shifts and masks of the parts of the field in the two words, for reading it. */
+  /** Shifts and masks for reading the parts of the field in the two words. */
   private readonly lowShift: number;
   private readonly lowMask: number;
   private readonly highShift: number;
@@ -123,7 +123,7 @@ export class LayoutField {
     readonly name: string,
     readonly role: FieldRole,
     readonly bits: number,
-    /** How far the field's lowest bit lies from the lowest bit of the id. */
+    /** The distance from the lowest bit of the id to the lowest bit of the field. */
     readonly shift: number,
   ) {
     const lowBits = Math.max(0, Math.min(bits, 32 - shift));
@@ -137,12 +137,12 @@ export class LayoutField {
     this.highMask = 2 ** (bits - lowBits) - 1;
   }
 
-  /** What this value adds to the low word. */
+  /** The part of a value that belongs in the low word. */
   lowOf(value: number): number {
     return (value % this.lowCount) * this.lowUnit;
   }
 
-  /** What this value adds to the high word. */
+  /** The part of a value that belongs in the high word. */
   highOf(value: number): number {
     return Math.floor(value / this.lowCount) * this.highUnit;
   }
@@ -153,7 +153,7 @@ export class LayoutField {
   }
 }
 
-/** The value, if it fits its field. */
+/** Returns the value if it fits its field. */
 export function checkedPart(field: LayoutField, value: number): number {
   if (Number.isInteger(value) && value >= 0 && value <= field.max) return value;
   throw invalidPart(field.name, field.max, value);

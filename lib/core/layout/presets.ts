@@ -1,5 +1,5 @@
 /**
- * Ready-made layouts: ours, and those people already have ids in.
+ * Ready-made layouts: ours, and those of ids that people already have.
  *
  * Guarantee: a preset never changes, because it is part of every id made with it.
  */
@@ -10,16 +10,16 @@ import { epochIn, type Epoch } from './epoch.js';
 import type { FieldSpec } from './layout-fields.js';
 
 /*
- * The layouts of other systems, in one file, since they are one list.
+ * The layouts of other systems.
  *
- * Guarantee: each is bit for bit what its system uses, so existing ids parse and new ids sort after
- * them. Where a system uses the 64th bit, the timestamp here is one bit shorter: the sign bit
+ * Guarantee: each is bit for bit the one its system uses, so existing ids parse and new ids sort
+ * after them. If a system uses the 64th bit, the timestamp here is one bit shorter: the sign bit
  * stays free, positions are the same, and lastDate says how long that lasts.
  */
 
-/** What every preset of another generator takes. */
+/** The options of every preset of another system. */
 export interface LayoutOptions {
-  /** Another moment to count from than the preset's. */
+  /** Another epoch than the preset's. */
   readonly epoch?: Epoch | undefined;
 }
 
@@ -51,7 +51,7 @@ const SHARDING_SPHERE_EPOCH_MS = Date.UTC(2016, 10, 1);
 const NODEJS_SNOWFLAKE_EPOCH_MS = Date.UTC(2019, 0, 1);
 const TSID_EPOCH_MS = Date.UTC(2020, 0, 1);
 const YITTER_EPOCH_MS = 1_582_136_402_000;
-/** The bits of ms layouts below the time. */
+/** Millisecond layouts have this many bits below the time. */
 const LOW_BITS = 22;
 /** The longest timestamp that a layout takes. */
 const TIMESTAMP_BITS_MAX = 47;
@@ -126,7 +126,7 @@ const layoutsOfOthers = {
 
   /**
    * The TSID of tsid-creator and Hypersistence: timestamp, `nodeBits` node, the rest of 22 counter,
-   * from 2020-01-01. Its counter starts at random in each ms, that of new ids at 0. Its text is
+   * from 2020-01-01. Its counter starts at random in each ms, ours at 0. Its text is
    * `textForms.sortableCrockford32`.
    */
   tsid: (options: TsidLayoutOptions = {}) => {
@@ -151,9 +151,9 @@ const layoutsOfOthers = {
 
   /**
    * yitter's IdGenerator: timestamp, `workerIdBitLength` worker, `seqBitLength` sequence, from
-   * 2020-02-20T02:20:02+08:00; its TypeScript version counts from 2020-01-01. Its bits only: the
-   * sequence of new ids starts at 0, not at 5, and a clock that goes back or an empty millisecond
-   * is met by the rules of this package, not by its drift.
+   * 2020-02-20T02:20:02+08:00; its TypeScript version counts from 2020-01-01. Only its bits are the
+   * same: the sequence of new ids starts at 0, not at 5, and the rules of this package, not its
+   * drift, handle a clock that goes back.
    */
   yitter: (options: YitterLayoutOptions = {}) => {
     const epoch = epochIn(options, YITTER_EPOCH_MS, 'workerIdBitLength, seqBitLength, epoch');
@@ -165,7 +165,7 @@ const layoutsOfOthers = {
   },
 
   /**
-   * nodejs-snowflake's: timestamp, 12 instance, 10 sequence, from 2019-01-01 as in its version 1.
+   * nodejs-snowflake's: timestamp, 12 instance, 10 sequence, from 2019-01-01 like its version 1.
    * Version 2 counts from its own start unless it is given `custom_epoch`: give the same here.
    */
   nodejsSnowflake: (options: LayoutOptions = {}) =>
@@ -175,13 +175,13 @@ const layoutsOfOthers = {
   flakeIdgen: (options: LayoutOptions = {}) => datacenters(options, 0),
 
   /**
-   * Mastodon's: timestamp, from 1970, above 16 bits that it fills with a hash and a counter. There
-   * is no worker in them, so that a single process can continue them.
+   * Mastodon's: timestamp, from 1970, above 16 bits that it fills with a hash and a counter. It has
+   * no worker field, so only a single process can continue these ids.
    */
   mastodon: (options: LayoutOptions = {}) => layoutOf(epochIn(options, 0), 47, ['sequence', 16]),
 } as const;
 
-/** 41 timestamp, a worker field and the sequence, which fill 63 bits. */
+/** Has 41 timestamp bits, a worker field and the sequence, which fill 63 bits. */
 function split(workerBits: number, sequenceBits: number, epoch?: Epoch): BitLayout {
   return layoutOf(epoch, 41, ['worker', workerBits], ['sequence', sequenceBits]);
 }
@@ -220,7 +220,7 @@ function checkBits(name: string, bits: number, min: number, max: number): void {
  * ```
  */
 export const layouts = /* @__PURE__ */ Object.assign(
-  // Not by a spread: bundlers keep one, with every layout, where only text forms are asked for.
+  // A spread would make bundlers keep every layout, even for code that uses only text forms.
   {
     /** 41 timestamp, 10 worker, 12 sequence, 1 ms: 1024 workers, 4096 ids per ms each, 69 years. */
     snowflake: (options: LayoutOptions = {}) => split(10, 12, epochIn(options)),

@@ -1,9 +1,9 @@
 /**
  * Ids as people read them, `yyyyMMddHHmmssSSS-worker-sequence`, both ways; CosId calls it friendly.
  *
- * Guarantee: what is read was written: a date that is none, a part beyond its field, and a leading
- * zero are refused. The time is that of UTC or of a fixed offset, never of a zone, whose hour that
- * comes twice a year could not be read back.
+ * Guarantee: a text that decodes was written so. An impossible date, a part beyond its field and a
+ * leading zero are refused. The time has a fixed offset from UTC, never a zone, since the hour that
+ * a zone repeats each year could not be read back.
  */
 import { SnowflakeError } from '../../errors.js';
 import { quoted, formatShort } from '../../messages.js';
@@ -14,13 +14,13 @@ import { DATE_MS_MAX } from './epoch.js';
 
 /** Options of readableForm(). */
 export interface ReadableFormOptions {
-  /** How far the clock shown is ahead of UTC: `+08:00`, -12:00 to +14:00. Default `+00:00`. */
+  /** How far the displayed clock is ahead of UTC: `+08:00`, -12:00 to +14:00. Default `+00:00`. */
   readonly utcOffset?: string | undefined;
 }
 
 const OFFSET = /^([+-])(\d\d):([0-5]\d)$/;
 const MINUTE_MS = 60_000;
-/** More than every layout needs; looked at before anything else. */
+/** No layout needs more; the length is checked before anything else. */
 const LENGTH_MAX = 100;
 
 class ReadableForm implements TextForm {
@@ -42,12 +42,12 @@ class ReadableForm implements TextForm {
 
   encode(id: bigint): string {
     const { timestampMs, workerId, sequence, fields } = this.layout.parse(id);
-    const shownMs = timestampMs + this.offsetMs;
-    if (shownMs > DATE_MS_MAX) {
+    const displayedMs = timestampMs + this.offsetMs;
+    if (displayedMs > DATE_MS_MAX) {
       const text = `Expected an id whose time a Date can hold, got \`${id}\`.`;
       throw new SnowflakeError('ID_INVALID', text, { details: { value: id } });
     }
-    const digits = new Date(shownMs).toISOString().replace(/\D/g, '');
+    const digits = new Date(displayedMs).toISOString().replace(/\D/g, '');
     const calls = this.layout.callFields.map(({ name }) => fields[name]!);
     return [this.hasMs ? digits : digits.slice(0, -3), workerId, sequence, ...calls].join('-');
   }
@@ -62,11 +62,11 @@ class ReadableForm implements TextForm {
     if (parts === undefined) return undefined;
     const [year = 0, month = 0, day, hour, minute, second, ms, ...numbers] = parts;
     const date = new Date(0);
-    // Not Date.UTC, which takes the years 0 to 99 for those of the last century.
+    // Date.UTC would take the years 0 to 99 as those of the last century.
     date.setUTCFullYear(year, month - 1, day);
-    const shownMs = date.setUTCHours(hour!, minute, second, ms);
-    const id = this.composed(shownMs - this.offsetMs, numbers);
-    // February 30 is the text of no id: it would have been written as March 2.
+    const displayedMs = date.setUTCHours(hour!, minute, second, ms);
+    const id = this.composed(displayedMs - this.offsetMs, numbers);
+    // February 30 is the text of no id, since it would have been written as March 2.
     return id !== undefined && this.encode(id) === text ? id : undefined;
   }
 
@@ -101,8 +101,8 @@ class ReadableForm implements TextForm {
 }
 
 /**
- * Ids of a layout as `yyyyMMddHHmmssSSS-worker-sequence`, followed by a call field for each that
- * the layout has, and without milliseconds where it counts whole seconds.
+ * Ids of a layout as `yyyyMMddHHmmssSSS-worker-sequence`, followed by a number for each call field,
+ * and without milliseconds if the layout counts whole seconds.
  *
  * @throws SnowflakeError CONFIG_INVALID for an offset that is none, such as the name of a zone.
  * @example

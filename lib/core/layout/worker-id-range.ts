@@ -1,19 +1,19 @@
 /**
- * Which worker ids a process may hold when some worker fields are fixed by its configuration.
+ * Finds the worker ids a process may hold when its configuration fixes some worker fields.
  *
- * Guarantee: the ids of one setting of the fixed fields are one unbroken span, so that a registry
- * can hand them out without knowing the fields.
+ * Guarantee: they are one unbroken span, so that a registry can hand them out without knowing the
+ * fields.
  */
 import { format } from '../../messages.js';
 import type { BitLayout } from './bit-layout.js';
 
-/** Inclusive on both sides. */
+/** Both ends are inclusive. */
 export interface WorkerIdRange {
   readonly min: number;
   readonly max: number;
 }
 
-/** The span, or the faults in words. */
+/** Returns the span, or the faults in words. */
 export function workerIdRangeOf(
   layout: BitLayout,
   fixed: Readonly<Record<string, number>> = {},
@@ -52,7 +52,7 @@ export function workerIdRangeOf(
   return faults.length > 0 ? { faults } : { min, max: min + count - 1 };
 }
 
-/** Not a list, a function or an object of a class, whose names would be none. */
+/** False for a list, a function or an object of a class, since their names are no field names. */
 function isRecord(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

@@ -1,5 +1,5 @@
 /**
- * Check digits: one digit after a number, by which a mistyped one is found.
+ * One check digit after a number finds mistyped digits.
  *
  * Guarantee: Damm's digit finds every wrong digit and every swap of neighbours. Letters and
  * separators are passed over, so the text of a form with a prefix has one too.
@@ -11,29 +11,28 @@ import { formatShort } from '../../messages.js';
 export interface CheckDigit {
   readonly name: string;
   /**
-   * The text followed by its check digit.
-   * @throws SnowflakeError ID_INVALID for what is not printable ASCII with a digit in it.
+   * Returns the text followed by its check digit.
+   * @throws SnowflakeError ID_INVALID unless the text is printable ASCII with a digit in it.
    */
   append(text: string): string;
-  /** True for a text whose last character is the check digit of the others. */
+  /** True if the last character is the check digit of the others. */
   verify(text: string): boolean;
   /**
-   * The text without its check digit.
-   * @throws SnowflakeError ID_INVALID for what `verify` refuses.
+   * Returns the text without its check digit.
+   * @throws SnowflakeError ID_INVALID if `verify` refuses the text.
    */
   strip(text: string): string;
 }
 
-/** Of a text of printable ASCII: a digit of another script is no separator. */
+/** The text has to be printable ASCII, since a digit of another script is no separator. */
 const WITH_DIGIT = /^[ -/:-~]*\d[ -~]*$/;
-/** A number of any system fits; a megabyte costs nothing. */
+/** A number of any system fits, and a huge text costs nothing. */
 const LENGTH_MAX = 256;
 const ZERO = 48;
 
 class DigitBehind implements CheckDigit {
   constructor(
     readonly name: string,
-    /** The check digit of the digits of a text. */
     private readonly digitOf: (digits: Iterable<number>) => number,
   ) {}
 
@@ -105,7 +104,7 @@ function luhnOf(digits: Iterable<number>): number {
 }
 
 /**
- * Check digits by name. Take `damm`; `luhn` is for partners that ask for it: it misses a swap of 0
+ * Check digits by name. Take `damm`. `luhn` is for partners that ask for it: it misses a swap of 0
  * and 9.
  *
  * @example
@@ -120,6 +119,6 @@ function luhnOf(digits: Iterable<number>): number {
 export const checkDigits = {
   /** Finds every wrong digit and every swap of neighbours. */
   damm: new DigitBehind('Damm', dammOf),
-  /** As on payment cards. */
+  /** Payment cards use this one. */
   luhn: new DigitBehind('Luhn', luhnOf),
 } as const satisfies Record<string, CheckDigit>;

@@ -1,11 +1,12 @@
 /**
- * Decimal text of an id: its grammar, and both ways between it and the two words of an id, without
- * a BigInt.
+ * Decimal text of an id, both ways, without a BigInt:
  *
- *     id = high * 2^32 + low = high * (429496 * 10^4 + 7296) + low
+ * id = high * 2^32 + low = high * (429496 * 10^4 + 7296) + low
  *
- * so that the last four digits and the rest each fit in a double; the rest changes once or twice a
- * millisecond and is kept. Guarantee: the text is that of `id.toString()`, and no other is read.
+ * The last four digits and the rest each fit in a double; the rest changes once or twice a
+ * millisecond and is kept.
+ *
+ * Guarantee: the text equals `id.toString()`, and no other text is read.
  */
 import { SnowflakeError } from '../../errors.js';
 import { formatShort } from '../../messages.js';
@@ -13,19 +14,21 @@ import { ID_MAX, type IdWords } from '../id-words.js';
 
 const TAIL = 10_000;
 const WORD = 2 ** 32;
-/** As many digits as an exact double holds. */
+/** An exact double holds this many digits. */
 const EXACT_LENGTH = 15;
-/** The digits of 2^63 - 1. */
+/** 2^63 - 1 has this many digits. */
 const LENGTH_MAX = 19;
 const ZERO = 48;
 
 /**
  * The grammar of decimal text as a regular expression, for JSON Schema: no sign, no leading zero,
- * nothing around it. The bound of 2^63 - 1 is beyond it.
+ * nothing around it. It does not check the bound of 2^63 - 1.
  */
 export const DECIMAL_PATTERN = '^(0|[1-9]\\d{0,18})$';
 
-/** '0000' to '9999', each written when it is first asked for: all at once takes milliseconds. */
+/**
+ * '0000' to '9999', each written when it is first needed: writing all at once takes milliseconds.
+ */
 const FOUR_DIGITS = Array.from<string | undefined>({ length: TAIL });
 
 export class DecimalText {
@@ -70,24 +73,18 @@ export function readDecimal(text: string, words: IdWords): boolean {
 const GRAMMAR = new RegExp(DECIMAL_PATTERN);
 const ID_MAX_TEXT = String(ID_MAX);
 
-/** True for what readDecimal() reads. */
+/** True for every text that readDecimal() reads. */
 export function isDecimalId(text: string): boolean {
-  // Of two texts with as many digits the greater number is the greater text.
+  // If two texts have equally many digits, the greater number is the greater text.
   return GRAMMAR.test(text) && (text.length < LENGTH_MAX || text <= ID_MAX_TEXT);
 }
 
-/*
- * Whether a value is an id of any layout: a bigint from 0 to 2^63 - 1.
- *
- * The sign bit of a signed 64-bit integer stays 0, as databases have it.
- */
-
-/** True for a bigint that is an id of some layout. */
+/** True for a bigint from 0 to 2^63 - 1. The sign bit stays 0, so that databases can hold ids. */
 export function isId(value: unknown): value is bigint {
   return typeof value === 'bigint' && value >= 0n && value <= ID_MAX;
 }
 
-/** The id itself, once it is known to be one. */
+/** Returns the id itself once it is known to be one. */
 export function checkedId(id: bigint): bigint {
   if (isId(id)) return id;
   throw new SnowflakeError('ID_INVALID', notAnIdText(id), { details: { value: id } });
@@ -100,14 +97,10 @@ export function notAnIdText(value: unknown): string {
   );
 }
 
-/*
- * An id as eight bytes and back, for binary columns, keys and messages.
- *
- * The highest byte comes first, so that byte order is id order.
- */
+/* An id as eight bytes and back, for binary columns, keys and messages. */
 
 /**
- * Eight bytes, the highest first, so that byte order is id order.
+ * Writes eight bytes, the highest first, so that byte order is id order.
  * @throws SnowflakeError ID_INVALID for anything but a bigint from 0 to 2^63 - 1.
  * @example
  * ```ts
@@ -123,7 +116,7 @@ export function idToBytes(id: bigint): Uint8Array {
 }
 
 /**
- * The id of eight bytes; the inverse of idToBytes.
+ * Reads the id of eight bytes; the inverse of idToBytes.
  * @throws SnowflakeError ID_INVALID for anything but eight bytes whose highest bit is 0.
  */
 export function idFromBytes(bytes: Uint8Array): bigint {

@@ -1,30 +1,29 @@
 /**
- * JSON.parse for text with ids in it: an integer that a number cannot hold stays text.
- *
- * Such integers are put in quotation marks, and JSON.parse does the rest; so whatever it accepts,
- * refuses or makes of a `__proto__` is the same here. A reviver would need the source text of a
- * number, which Node has only since version 21, and costs several times as much.
+ * JSON.parse for text with ids in it: an integer that a number cannot hold stays text. Such
+ * integers are put in quotation marks, and JSON.parse does the rest, so everything else behaves the
+ * same. A reviver would cost several times as much and needs the source text of a number, which
+ * Node has only since version 21.
  */
 
-/** No shorter integer is beyond 2^53. */
+/** Every integer beyond 2^53 has at least this many digits. */
 const LONG = /\d{16}/;
-/** The start of a string, or all of what might be a number. */
+/** Matches the start of a string, or a run of characters that may be a number. */
 const TOKEN = /"|-?\d[\d.eE+-]*/g;
 const LONG_INTEGER = /^-?[1-9]\d{15,}$/;
-/** A number before a colon is no JSON, but a string would be. */
+/** A number before a colon is not JSON, but a string there would be. */
 const COLON = /[ \t\r\n]*:/y;
 const BACKSLASH = 92;
 
 /**
  * `JSON.parse` that keeps integers beyond 2^53 as text, digit by digit, however deep they are.
- * Everything else is as `JSON.parse` has it: smaller integers, fractions and exponents are
+ * Everything else is read as `JSON.parse` reads it: smaller integers, fractions and exponents are
  * numbers, strings stay as they are.
  *
- * For JSON that a database makes of bigint columns (`json_agg`, relational queries of Drizzle and
- * Kysely) and for JSON columns with ids in them.
+ * Use it for JSON that a database makes of bigint columns (`json_agg`, relational queries of
+ * Drizzle and Kysely) and for JSON columns with ids in them.
  *
  * @param text JSON
- * @throws SyntaxError where JSON.parse throws one
+ * @throws SyntaxError like JSON.parse
  * @example
  * ```ts
  * import { parseJson } from 'nestjs-snowflake';
@@ -38,7 +37,7 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(quoted) as unknown;
   } catch (error) {
-    // Its message tells positions in the text that was given.
+    // The error of this call names positions in the given text.
     JSON.parse(text);
     throw error;
   }
@@ -61,7 +60,7 @@ function withQuotedIntegers(text: string): string {
   return parts.join('');
 }
 
-/** The position after its closing quotation mark, or after the text where there is none. */
+/** Returns the position after the closing quotation mark, or after the text if there is none. */
 function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let backslashes = 0;

@@ -1,9 +1,9 @@
 /**
- * `publicIds()`: ids that strangers see, such as `ord_` and eleven characters, which show neither
- * how many there are nor which came first.
+ * `publicIds()`: ids for strangers, such as `ord_` and eleven characters, which reveal neither how
+ * many there are nor which came first.
  *
- * Guarantee: options that cannot work are refused at once, with every fault, and no message shows a
- * key, wherever it was put. Who may see what an id names is not decided here.
+ * Guarantee: options that cannot work are refused at once, with every fault, and no message
+ * contains a key, wherever it was put. A public id gives no permission.
  */
 import { SnowflakeError } from '../../errors.js';
 import { quoted, formatShort } from '../../messages.js';
@@ -18,13 +18,15 @@ import { BASE_58 } from './text-forms.js';
 /** Options of publicIds(). */
 export interface PublicIdsOptions<Prefix extends string = string> {
   /**
-   * What the texts begin with, before an underscore: a lower-case letter, then up to 15 more
-   * lower-case letters or digits. One prefix for each kind of thing.
+   * The texts begin with this and an underscore: a lower-case letter, then up to 15 more lower-case
+   * letters or digits. Take one prefix for each kind of thing.
    */
   readonly prefix: Prefix;
-  /** The key, for ever: another one reads other ids out of the texts that are in use. */
+  /** The key stays for ever: another one reads other ids out of the texts in use. */
   readonly key?: PublicIdKey | undefined;
-  /** Later keys, each under a letter from a to z, which its texts have after the underscore. */
+  /**
+   * Later keys, each under a letter from a to z, which stands after the underscore in its texts.
+   */
   readonly keys?: Readonly<Record<string, PublicIdKey>> | undefined;
   /** The letter of the key to write with; texts of all keys are read. Default: `key`. */
   readonly writeKey?: string | undefined;
@@ -35,9 +37,9 @@ const PREFIX_LENGTH_MAX = 16;
 const LETTER = /^[a-z]$/;
 
 /**
- * The form of the public ids of one kind of thing. It takes one secret for all kinds, since each
- * prefix has a key of its own, derived from it. Public ids hide how many there are and which came
- * first; they are no authentication and give no permission.
+ * The form of the public ids of one kind of thing. One secret serves all kinds, since each prefix
+ * has a key of its own, derived from it. Public ids hide how many there are and which came first;
+ * they are no authentication and give no permission.
  *
  * @throws SnowflakeError CONFIG_INVALID with every fault: a prefix, key or letter that cannot be.
  * @example
@@ -79,7 +81,7 @@ export function publicIds<const Prefix extends string>(
   return new OpaqueForm(prefix, new Map(ciphers), writeKey);
 }
 
-/** The name of a key cannot be shown unless it is a letter: it may be a key in the wrong place. */
+/** Only a letter may appear as the name of a key: a longer name may be a key in the wrong place. */
 function nameOf(letter: string): string {
   if (letter === '') return 'key';
   return LETTER.test(letter) ? `keys.${letter}` : 'keys';
@@ -109,22 +111,21 @@ function writeKeyFault(writeKey: unknown, letters: readonly string[]): string | 
 }
 
 /*
- * Keys of public ids: what a key may be, and the cipher of one prefix.
+ * The keys.
  *
  * Guarantee: no part of a key appears in a message. Each prefix has a key of its own, derived from
- * the given one, so that one secret serves all kinds of ids and a number under two prefixes gives
- * two texts that have nothing in common.
+ * the given one, so a number under two prefixes gives two unrelated texts.
  */
 
 /** 16 random bytes: as they are, as 32 hexadecimal digits, or as base64url. */
 export type PublicIdKey = Uint8Array | string;
 
 const HEX = /^[0-9a-f]{32}$/i;
-/** Of 22 characters the last has two bits; with more, one key would have several spellings. */
+/** The last of 22 characters has two bits; with more, one key would have several spellings. */
 const BASE64URL = /^[\w-]{21}[AQgw](==)?$/;
 const BASE64URL_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** The bytes of a key, or what is wrong with it in words. */
+/** Returns the bytes of a key, or its fault in words. */
 function readKey(name: string, key: unknown): Uint8Array | string {
   const bytes = typeof key === 'string' ? bytesOf(key) : key;
   if (!(bytes instanceof Uint8Array) || bytes.length !== KEY_LENGTH) {
@@ -140,14 +141,15 @@ function readKey(name: string, key: unknown): Uint8Array | string {
   );
 }
 
-/** The cipher of one prefix. */
 function cipherOf(key: Uint8Array, prefix: string): Speck64 {
   const cipher = new Speck64(keyWords(key));
   const derived = [0, 1].flatMap((part) => partOfKey(cipher, part, prefix));
   return new Speck64(Uint32Array.from(derived));
 }
 
-/** CBC-MAC of a prefix; its first block says which part of the key it is, and of what length. */
+/**
+ * CBC-MAC of a prefix; its first block holds the number of the part and the length of the prefix.
+ */
 function partOfKey(cipher: Speck64, part: number, prefix: string): [low: number, high: number] {
   const words = new IdWords();
   words.set(part, prefix.length);
@@ -159,7 +161,7 @@ function partOfKey(cipher: Speck64, part: number, prefix: string): [low: number,
   return [words.low, words.high];
 }
 
-/** Four characters of ASCII, the first lowest; 0 beyond the end. */
+/** Packs four characters of ASCII, the first lowest; 0 beyond the end. */
 function wordAt(text: string, from: number): number {
   let word = 0;
   for (let at = 0; at < 4; at++) word |= (text.charCodeAt(from + at) || 0) << (8 * at);
@@ -175,7 +177,7 @@ function bytesOf(text: string): Uint8Array | undefined {
   const digits = Array.from(text.slice(0, 22), (digit) => BASE64URL_DIGITS.indexOf(digit));
   const bytes = new Uint8Array(KEY_LENGTH);
   for (const at of bytes.keys()) {
-    // A byte lies in two digits of six bits.
+    // Each byte spans two digits of six bits.
     const first = Math.floor((at * 8) / 6);
     const both = (digits[first]! << 6) | digits[first + 1]!;
     bytes[at] = both >> (12 - 8 - ((at * 8) % 6));
@@ -183,7 +185,7 @@ function bytesOf(text: string): Uint8Array | undefined {
   return bytes;
 }
 
-/** What was given instead of a key, without a character of it. */
+/** Describes the value given as a key, without a character of it. */
 function kindOf(key: unknown): string {
   if (key === undefined || key === null) return String(key);
   if (typeof key === 'string') return `a text of ${key.length} characters, which is not shown`;
@@ -192,17 +194,16 @@ function kindOf(key: unknown): string {
 }
 
 /*
- * A public id as text: an id is encrypted as one block of 64 bits and written in base 58.
+ * The text: an id is encrypted as one block of 64 bits and written in base 58.
  *
  * Guarantee: every id has one text for each key, a text that decodes is an id, a wrong text of any
- * length is refused in the time of a short one, and neither JSON nor inspection shows a key. What
- * keys and prefixes may be is left to public-ids.ts.
+ * length is refused in the time of a short one, and neither JSON nor inspection shows a key.
  */
 
 /** The text of a public id: `PublicId<'ord'>` is `ord_${string}`. */
 export type PublicId<Prefix extends string = string> = `${Prefix}_${string}`;
 
-/** Any text from outside; but of the texts that the compiler knows only those of this prefix. */
+/** Accepts any text from outside; a literal that the compiler knows must have this prefix. */
 type Readable<Text extends string, Prefix extends string> = string extends Text
   ? Text
   : PublicId<Prefix>;
@@ -217,7 +218,7 @@ export interface PublicIds<Prefix extends string = string> extends TextForm<Publ
    */
   decode<Text extends string>(text: Text & Readable<Text, Prefix>): bigint;
   tryDecode<Text extends string>(text: Text & Readable<Text, Prefix>): bigint | undefined;
-  /** True for what `decode` reads. */
+  /** True for every text that `decode` reads. */
   is(value: unknown): value is PublicId<Prefix>;
 }
 
@@ -233,10 +234,10 @@ class OpaqueForm<Prefix extends string> implements PublicIds<Prefix> {
   readonly name: string;
   readonly prefix: Prefix;
   readonly pattern: string;
-  /** What new texts begin with. */
+  /** New texts begin with this. */
   readonly #head: PublicId<Prefix>;
   readonly #writer: Speck64;
-  /** By letter; '' is the first key. */
+  /** The keys by letter; '' is the first key. */
   readonly #ciphers: ReadonlyMap<string, Speck64>;
 
   constructor(prefix: Prefix, ciphers: ReadonlyMap<string, Speck64>, writeKey: string) {
@@ -316,7 +317,7 @@ class OpaqueForm<Prefix extends string> implements PublicIds<Prefix> {
   }
 }
 
-/** The letters as a part of a regular expression; none for the first key. */
+/** The letters as a part of a regular expression; empty if only the first key exists. */
 function letterClass(ciphers: ReadonlyMap<string, Speck64>): string {
   const letters = [...ciphers.keys()].join('');
   if (letters === '') return '';

@@ -1,8 +1,8 @@
 /**
- * The digits of a base: both ways between text and a number of 64 bits, held in two words.
+ * Text in some base, both ways, and the number of 64 bits in two words.
  *
  * Guarantee: no BigInt is touched, every number on the way is an exact double, and a text of more
- * than 64 bits is refused. How many digits a text may have is left to the forms.
+ * than 64 bits is refused.
  */
 import { quoted } from '../../messages.js';
 import { ID_MAX, IdWords } from '../id-words.js';
@@ -11,9 +11,9 @@ import { decodedBy, notTextRefusal, type TextForm } from './text-form.js';
 
 /** The digits of a base. */
 export interface Base {
-  /** One ASCII letter or digit per digit, zero first; as many as the base is large. */
+  /** One ASCII letter or digit per digit, zero first; the base is its length. */
   readonly alphabet: string;
-  /** Read upper and lower case alike. */
+  /** Reads upper and lower case alike. */
   readonly anyCase?: boolean;
   /** Further characters that are read as a digit: `{ O: '0' }`. */
   readonly readAs?: Readonly<Record<string, string>>;
@@ -30,9 +30,9 @@ export class RadixDigits {
   readonly alphabet: string;
   readonly zero: string;
   private readonly base: Base;
-  /** Made on first use, as the pairs are: most applications use one form of a dozen. */
+  /** The tables are made on first use, since most applications use one form of a dozen. */
   private table: Int8Array | undefined;
-  /** Every two digits in a row: half the divisions of single digits. */
+  /** All pairs of digits halve the divisions that single digits need. */
   private pairs: readonly string[] | undefined;
 
   constructor(base: Base) {
@@ -46,12 +46,12 @@ export class RadixDigits {
     return (this.table ??= readingTable(this.base));
   }
 
-  /** How many digits the largest number of so many bits has. */
+  /** The number of digits that the largest number of so many bits has. */
   widthOf(bits: number): number {
     return Math.ceil(bits / Math.log2(this.radix));
   }
 
-  /** Long division by the square of the base: the high word first, then one exact number. */
+  /** Divides by the square of the base: first the high word, then one exact number. */
   textOf(high: number, low: number): string {
     const pairs = (this.pairs ??= pairsOf(this.alphabet));
     let text = '';
@@ -71,7 +71,7 @@ export class RadixDigits {
     return text.startsWith(this.zero) ? text.slice(1) : text;
   }
 
-  /** Reads the rest of a text into words; false for a strange character and beyond 64 bits. */
+  /** Reads the rest of a text into words; false for a foreign character and beyond 64 bits. */
   read(text: string, from: number, words: IdWords): boolean {
     const { radix, digitOf } = this;
     let at = from;
@@ -95,12 +95,12 @@ export class RadixDigits {
     return high < WORD;
   }
 
-  /** -1 for what is no digit. */
+  /** Returns -1 for a character that is no digit. */
   digitAt(text: string, at: number): number {
     return this.digitOf[text.charCodeAt(at)] ?? -1;
   }
 
-  /** Which character is no digit, in words; looked for in a part of the text. */
+  /** Reports in words which character is no digit, in a part of the text. */
   strangerIn(text: string, from: number, end: number): string | undefined {
     for (let at = from; at < Math.min(text.length, end); at++) {
       if (this.digitAt(text, at) >= 0) continue;
@@ -129,7 +129,7 @@ export class RadixDigits {
   }
 }
 
-/** For each ASCII code its digit, or -1. */
+/** Maps each ASCII code to its digit, or -1. */
 function readingTable(base: Base): Int8Array {
   const table = new Int8Array(128).fill(-1);
   const spell = (character: string, digit: number) => (table[character.charCodeAt(0)] = digit);
@@ -161,31 +161,30 @@ function spanText([first, last]: readonly [number, number]): string {
 }
 
 /*
- * An id as text in some base, both ways.
+ * The form.
  *
  * Guarantee: encode and decode are inverse to each other, a text that decodes is an id, and a text
- * of any length is refused in the time of a short one. Which bases there are is left to
- * text-forms.ts; here a base is data.
+ * of any length is refused in the time of a short one.
  */
 
 const ID_BITS = 63;
 /** The high word has 31 bits; the sign bit of a signed 64-bit integer stays 0. */
 const HIGH_MAX = 2 ** 31 - 1;
-/** The digits that JavaScript itself writes; for them nothing is faster than toString. */
+/** JavaScript itself writes these digits, and nothing is faster than its toString. */
 const NATIVE_DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';
 
 const scratch = /* @__PURE__ */ new IdWords();
 
 export class RadixForm implements TextForm {
   private readonly digits: RadixDigits;
-  /** The digits of 2^63 - 1, the longest id. */
+  /** The number of digits of 2^63 - 1, the longest id. */
   private readonly width: number;
   private readonly isNative: boolean;
 
   constructor(
     readonly name: string,
     base: Base,
-    /** Fill up with zero digits to the width of the longest id. */
+    /** True fills up with zero digits to the width of the longest id. */
     private readonly isFixedWidth: boolean,
   ) {
     this.digits = new RadixDigits(base);
@@ -203,7 +202,7 @@ export class RadixForm implements TextForm {
   }
 
   encode(id: bigint): string {
-    const text = this.written(checkedId(id));
+    const text = this.write(checkedId(id));
     return this.isFixedWidth ? text.padStart(this.width, this.digits.zero) : text;
   }
 
@@ -217,7 +216,6 @@ export class RadixForm implements TextForm {
     return scratch.id;
   }
 
-  /** Why `decode` refuses a value, in its words. */
   refusalOf(text: string): string {
     const notText = notTextRefusal(this, text);
     return (
@@ -225,13 +223,13 @@ export class RadixForm implements TextForm {
     );
   }
 
-  private written(id: bigint): string {
+  private write(id: bigint): string {
     if (this.isNative) return id.toString(this.digits.radix);
     scratch.id = id;
     return this.digits.textOf(scratch.high, scratch.low);
   }
 
-  /** Length and first digit are right; looked at before any arithmetic. */
+  /** Checks the length and the first digit before any arithmetic. */
   private isSpelling(text: string): boolean {
     if (this.isFixedWidth) return text.length === this.width;
     if (text.length === 1) return true;
@@ -240,7 +238,7 @@ export class RadixForm implements TextForm {
 
   private faultOf(text: string): string {
     if (text === '') return ', which is empty. Check that the id was sent at all.';
-    // Only as far as an id can reach: the rest of a megabyte changes nothing.
+    // The rest of a huge text cannot change the result.
     const stranger = this.digits.strangerIn(text, 0, this.width + 1);
     if (stranger !== undefined) return stranger;
     const { zero } = this.digits;

@@ -45,7 +45,7 @@ export class Speck64 {
   }
 }
 
-/** The rounds of the cipher itself make its keys, with the number of the round as their key. */
+/** The rounds of the cipher make its own keys, with the number of the round as their key. */
 function roundKeysOf([key = 0, ...rest]: Uint32Array): Int32Array {
   const roundKeys = new Int32Array(ROUNDS);
   const mixed = [...rest];
@@ -60,7 +60,7 @@ function roundKeysOf([key = 0, ...rest]: Uint32Array): Int32Array {
   return roundKeys;
 }
 
-/** A key of 16 bytes as words: the lowest byte of a word first, as its authors advise. */
+/** Reads a key of 16 bytes as words, the lowest byte of a word first, as its authors advise. */
 export function keyWords(bytes: Uint8Array): Uint32Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, KEY_LENGTH);
   return Uint32Array.from({ length: KEY_LENGTH / 4 }, (_, at) => view.getUint32(at * 4, true));

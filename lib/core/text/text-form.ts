@@ -1,7 +1,6 @@
 /**
- * What a text form is: one way of writing an id as text, both ways.
- *
- * Which forms there are is in text-forms.ts.
+ * A text form is one way of writing an id as text, both ways. The file text-forms.ts lists those
+ * there are.
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { quoted, formatShort } from '../../messages.js';
@@ -11,7 +10,7 @@ export interface TextForm<Text extends string = string> {
   readonly name: string;
   /**
    * A regular expression from `^` to `$` that every text of this form matches, for OpenAPI and JSON
-   * Schema. Texts that match need not be ids.
+   * Schema. A text that matches need not be an id.
    */
   readonly pattern?: string | undefined;
   /** @throws SnowflakeError ID_INVALID for anything but a bigint from 0 to 2^63 - 1. */
@@ -19,21 +18,20 @@ export interface TextForm<Text extends string = string> {
   /** @throws SnowflakeError ID_INVALID; the message names the bad character or the overflow. */
   decode(text: string): bigint;
   /**
-   * The id that a text says, or undefined for what `decode` refuses. Makes no Error, so that many
-   * wrong texts cost no more than many right ones.
+   * Reads the id of a text, or returns undefined if `decode` refuses it. It makes no Error, so that
+   * many wrong texts cost no more than many right ones.
    */
   tryDecode(text: string): bigint | undefined;
-  /** Why `decode` refuses a text, in the words of its error. Makes no Error either. */
+  /** Says in the words of the error why `decode` refuses a text. It makes no Error either. */
   refusalOf?(text: string): string;
 }
 
 /*
- * How a text form refuses a text: with one kind of error, in the words of the form.
- *
- * The words are separate from the error, because checks of requests need them without an Error.
+ * Refusals. Their words are separate from the error, because checks of requests need them without
+ * an Error.
  */
 
-/** What `decode` of a form does, given its `tryDecode`. */
+/** Implements `decode` of a form by its `tryDecode`. */
 export function decodedBy(form: TextForm, text: string): bigint {
   const id = form.tryDecode(text);
   if (id !== undefined) return id;
@@ -41,7 +39,7 @@ export function decodedBy(form: TextForm, text: string): bigint {
   throw new SnowflakeError('ID_INVALID', refusalBy(form, text), { details });
 }
 
-/** Why a form refuses a text. The form knows best which character is wrong. */
+/** Says why a form refuses a text. The form knows best which character is wrong. */
 export function refusalBy(form: TextForm, text: string): string {
   if (form.refusalOf !== undefined) return form.refusalOf(text);
   try {
@@ -53,7 +51,7 @@ export function refusalBy(form: TextForm, text: string): string {
   return `Expected an id as ${form.name} text, got ${formatShort(text)}.`;
 }
 
-/** The refusal of what is no text at all, or undefined for a text. */
+/** Refuses a value that is no text; undefined for a text. */
 export function notTextRefusal(form: TextForm, text: unknown): string | undefined {
   if (typeof text === 'string') return undefined;
   return (
@@ -63,21 +61,21 @@ export function notTextRefusal(form: TextForm, text: unknown): string | undefine
 }
 
 /*
- * A form around another form: what it adds to the texts of the one within, and takes off again.
+ * A form around another form.
  *
- * Guarantee: a text that this form does not write is refused in its words, one that the form within
- * does not write in the words of that form.
+ * Guarantee: a text without the wrapping is refused in the words of this form, a wrong text inside
+ * it in the words of the inner form.
  */
 
-/** What a form does to the text of the form within it. */
+/** Adds something to the texts of the inner form, and takes it off again. */
 interface Wrapping<Text extends string> {
   readonly name: string;
   readonly pattern: string | undefined;
   readonly inner: TextForm;
   wrap(text: string): Text;
-  /** The text of the form within, or undefined for a text that is not of this form. */
+  /** Returns the text of the inner form, or undefined for a text that is not of this form. */
   unwrap(text: string): string | undefined;
-  /** What is wrong with a text that cannot be unwrapped, from a comma on. */
+  /** Says from a comma on why a text cannot be unwrapped. */
   faultOf(text: string): string;
 }
 
@@ -116,15 +114,10 @@ export class WrappedForm<Text extends string> implements TextForm<Text> {
   }
 }
 
-/*
- * The type of the text of an id, for who wants the compiler to tell ids from other texts.
- *
- * It is a type alone: nothing asks for it, so that plain strings do everywhere in this package.
- */
-
 /**
- * The text of an id: a string that no other string can be assigned to, and no number. With a name
- * it is that of one kind of thing, and ids of another cannot be assigned to it either.
+ * The text of an id as a type of its own: no other string and no number can be assigned to it. A
+ * name makes it the id of one kind of thing, to which ids of another kind cannot be assigned. No
+ * function of this package asks for it, so plain strings work everywhere.
  *
  * @example
  * ```ts
@@ -138,6 +131,8 @@ export class WrappedForm<Text extends string> implements TextForm<Text> {
  * ```
  */
 export type SnowflakeId<Kind extends string = string> = string & {
-  /** For the compiler; no text has it. A name, not a symbol, is one for both module formats. */
+  /**
+   * Only the compiler sees this property. A name, not a symbol, is the same in both module formats.
+   */
   readonly 'is the id of': Kind;
 };

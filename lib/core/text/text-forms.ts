@@ -1,9 +1,9 @@
 /**
- * The text forms there are, by name: bases as data.
+ * The text forms by name. Each base is data.
  *
- * Guarantee: plain forms have one spelling for each id (but for the case of letters where either is
- * read), so that a URL or a cache key cannot name one id twice; sortable forms are filled up with
- * zeros, so that text order is id order.
+ * Guarantee: plain forms have one spelling for each id (but for the case of letters if either is
+ * read), so a URL or a cache key cannot name one id twice. Sortable forms are filled up with zeros,
+ * so text order is id order.
  */
 import { SnowflakeError } from '../../errors.js';
 import { formatShort } from '../../messages.js';
@@ -18,17 +18,19 @@ const UPPER = LOWER.toUpperCase();
 const DECIMAL: Base = { alphabet: DIGITS };
 const HEX: Base = { alphabet: `${DIGITS}abcdef`, anyCase: true };
 const BASE_36: Base = { alphabet: DIGITS + LOWER, anyCase: true };
-/** Bitcoin's: without 0, O, I and l, which look alike. */
+/** Bitcoin's alphabet leaves out 0, O, I and l, which look alike. */
 export const BASE_58: Base = {
   alphabet: '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz',
 };
-/** The same characters, lower case first, as bwmarrin/snowflake and Flickr have them. */
+/** bwmarrin/snowflake and Flickr use the same characters with lower case first. */
 const BASE_58_BWMARRIN: Base = {
   alphabet: '123456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ',
 };
-/** z-base-32: the characters people confuse least come first. */
+/** In z-base-32 the characters that people confuse least come first. */
 const Z_BASE_32: Base = { alphabet: 'ybndrfg8ejkmcpqxot1uwisza345h769' };
-/** Crockford's: without I, L, O and U; what is misread is read as what was meant. */
+/**
+ * Crockford's alphabet leaves out I, L, O and U, and reads misread characters as they were meant.
+ */
 const CROCKFORD_32: Base = {
   alphabet: '0123456789ABCDEFGHJKMNPQRSTVWXYZ',
   anyCase: true,
@@ -55,10 +57,10 @@ export const textForms = {
   base58: new RadixForm('base 58', BASE_58, false),
   /** bwmarrin/snowflake's alphabet. */
   base58Bwmarrin: new RadixForm('bwmarrin base 58', BASE_58_BWMARRIN, false),
-  /** z-base-32, as bwmarrin/snowflake's Base32. */
+  /** z-base-32, the Base32 of bwmarrin/snowflake. */
   zBase32: new RadixForm('z-base-32', Z_BASE_32, false),
   crockford32: new RadixForm('Crockford base 32', CROCKFORD_32, false),
-  /** Digits, upper case, lower case, as CosId. */
+  /** Digits, upper case, lower case, the order of CosId. */
   base62: new RadixForm('base 62', BASE_62, false),
   /** 19 characters. */
   sortableDecimal: new RadixForm('sortable decimal', DECIMAL, true),
@@ -75,12 +77,12 @@ export const textForms = {
 /*
  * Forms made of other forms: with a prefix or a suffix, of a fixed width, with a check digit.
  *
- * Guarantee: what is made is again a form, so they may be put into each other, and each id has
- * still one spelling where the form within has one.
+ * Guarantee: the result is a form again, so they may be combined, and each id still has one
+ * spelling if the inner form has one.
  */
 
 /**
- * The texts of a form after a prefix.
+ * Puts a prefix before the texts of a form.
  * @throws SnowflakeError CONFIG_INVALID for a prefix that is not printable ASCII without spaces.
  * @example
  * ```ts
@@ -107,7 +109,7 @@ export function prefixedForm<const Prefix extends string, Text extends string>(
 }
 
 /**
- * The texts of a form before a suffix.
+ * Puts a suffix after the texts of a form.
  * @throws SnowflakeError CONFIG_INVALID for a suffix that is not printable ASCII without spaces.
  */
 export function suffixedForm<Text extends string, const Suffix extends string>(
@@ -126,7 +128,7 @@ export function suffixedForm<Text extends string, const Suffix extends string>(
 }
 
 /**
- * The texts of a form filled up on the left with its zero digit.
+ * Fills up the texts of a form on the left with its zero digit.
  * @param width Characters, 1 to 64. An id that needs more cannot be written: ID_INVALID.
  * @throws SnowflakeError CONFIG_INVALID for another width, and for a form that does not write 0 as
  * one digit, as the sortable forms and those with a prefix do not.
@@ -156,7 +158,7 @@ export function fixedWidthForm(form: TextForm, width: number): TextForm {
 }
 
 /**
- * The texts of a decimal form followed by a check digit; other digits are not covered by it.
+ * Puts a check digit after the texts of a decimal form. It covers no other digits.
  * @throws SnowflakeError CONFIG_INVALID for a form of another base.
  */
 export function checkDigitForm(form: TextForm, digit: CheckDigit): TextForm {
@@ -191,14 +193,14 @@ function filledUp(text: string, width: number, zero: string): string {
   throw new SnowflakeError('ID_INVALID', fault, { details: { value: text } });
 }
 
-/** All but the last, which may be the only digit of 0. */
+/** Keeps at least the last character, which may be the only digit of 0. */
 function withoutZeros(text: string, zero: string): string {
   let at = 0;
   while (at < text.length - 1 && text[at] === zero) at++;
   return text.slice(at);
 }
 
-/** The grammar of a form as a part of another one. */
+/** Makes the grammar of a form a part of another one. */
 function patternWithin(
   { pattern }: TextForm,
   within: (pattern: string) => string,
@@ -206,7 +208,7 @@ function patternWithin(
   return pattern === undefined ? undefined : within(pattern.replace(/^\^|\$$/g, ''));
 }
 
-/** No more than what means something: with the flag `u` nothing else may be escaped. */
+/** Escapes only characters with a meaning: the flag `u` forbids to escape others. */
 function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 }

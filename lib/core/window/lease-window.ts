@@ -1,9 +1,10 @@
 /**
- * The seat: where the lease meets the generator. The lease fills it (grant, raise, rewindTo,
- * vacate), generators sit in it (current, follow, next, take, moveOn), one or, in shared memory,
- * one in each thread. Both sides are in one file, because together they keep the promise.
+ * The lease window is where the lease meets the generator. The lease fills it (grant, raise,
+ * rewindTo, vacate), generators take from it (current, follow, next, take, moveOn), in one thread
+ * or in several on shared memory. Both sides are in one file, because they keep the guarantee
+ * together.
  *
- * Promise: no tick outside a granted range is ever offered, and no id to two generators.
+ * Guarantee: no tick outside a granted range is ever offered, and no id to two generators.
  */
 import { SnowflakeError } from '../../errors.js';
 import type { Clock } from '../clock.js';
@@ -27,7 +28,7 @@ import {
 } from './window-memory.js';
 export type { LeasedRange, WindowRange };
 
-/** What the lease wants to hear of, each time it happens. Called outside the fast path. */
+/** Events that the lease wants to know, each time they happen. They are rare, off the fast path. */
 export interface WindowWatch {
   /** The first id of a range was made. */
   entered(range: WindowRange): void;
@@ -40,29 +41,29 @@ export interface WindowWatch {
 const NO_WATCH: WindowWatch = { entered() {}, halfUsed() {}, exhausted() {} };
 
 /**
- * Holds the ranges of time in which ids of a worker id may be made. With Nest the lease fills it;
- * without, grant() does, once, with a worker id that nobody else uses.
+ * Holds the ranges of time in which ids of a worker id may be made. With Nest the lease fills it.
+ * Without, call grant() once, with a worker id that no other process uses.
  *
  * @example
  * ```ts
  * import { SnowflakeGenerator, LeaseWindow, layouts } from 'nestjs-snowflake/core';
  *
- * const seat = new LeaseWindow(layouts.snowflake());
- * seat.grant({ workerId: 7, floorMs: -Infinity, ceilingMs: Infinity });
- * const id = new SnowflakeGenerator(seat).nextId();
+ * const window = new LeaseWindow(layouts.snowflake());
+ * window.grant({ workerId: 7, floorMs: -Infinity, ceilingMs: Infinity });
+ * const id = new SnowflakeGenerator(window).nextId();
  * ```
  */
 export class LeaseWindow {
   watch = NO_WATCH;
-  /** Called when this thread has changed what may be made: by a range, a ceiling, or an end. */
+  /** Is called when this thread has changed what may be made: by a range, a ceiling, or an end. */
   onChange: () => void = () => undefined;
-  /** What the threads on this lease tell each other. */
+  /** The signals between the threads on this lease. */
   readonly signals: LeaseSignals;
   /** The run-ahead that the threads on this lease share. */
   readonly credit: RunAheadCredit;
   private ring: RangeRing;
   private inUse: WindowRange | undefined;
-  /** The ranges granted by this thread that are not passed yet. */
+  /** The ranges granted by this thread that have not been left yet. */
   private granted: WindowRange[] = [];
   private readonly cursor: PlaceCursor;
   private readonly sequenceCount: number;
@@ -72,8 +73,8 @@ export class LeaseWindow {
   constructor(
     readonly layout: BitLayout,
     /**
-     * The end of the last range, ms, is kept for a time when the store is away: ids stop following
-     * the clock there and are made from the sequence alone. Default 0.
+     * The end of the last range, ms, is kept for a time when the store is away: from there on ids
+     * stop following the clock and are made from the sequence alone. Default 0.
      */
     readonly reserveMs = 0,
     private readonly words = new WindowWords(),
@@ -86,12 +87,12 @@ export class LeaseWindow {
     this.cursor = new PlaceCursor(this.sequenceCount);
   }
 
-  /** What other threads are given; undefined where this thread has the seat for itself. */
+  /** The memory for other threads; undefined if this thread has the window for itself. */
   get sharedMemory(): SharedArrayBuffer | undefined {
     return this.words.shared;
   }
 
-  /** The clock that every generator of this seat reads; the lease may move it for all of them. */
+  /** The clock of every generator on this window; the lease may move it for all of them. */
   anchored(clock: Clock): AnchoredClock {
     return new AnchoredClock(clock, this.words);
   }
@@ -101,17 +102,19 @@ export class LeaseWindow {
     return this.ring.isClosed;
   }
 
-  /** The number of the range in use. Read for every id. */
+  /** The number of the range in use. It is read for every id. */
   get currentNumber(): number {
     return this.ring.current;
   }
 
-  /** The newest range on entering which ids may go back in time; 0 for none. */
+  /** The newest range that ids may enter by going back in time; 0 for none. */
   get rewoundNumber(): number {
     return this.ring.rewound;
   }
 
-  /** The range in use; another object as soon as ids taken before must not be made any more. */
+  /**
+   * The range in use. It is another object as soon as ids taken before must not be made any more.
+   */
   get current(): WindowRange | undefined {
     const { inUse } = this;
     const isCurrent = inUse !== undefined && inUse.number === this.ring.current;
@@ -121,7 +124,7 @@ export class LeaseWindow {
   /** Adds a range after those still in use; it is entered when they are used up. */
   grant(range: LeasedRange): WindowRange {
     const inUse = this.publish(range, false);
-    this.changed();
+    this.announceChange();
     return inUse;
   }
 
@@ -129,7 +132,7 @@ export class LeaseWindow {
   rewindTo(range: LeasedRange): WindowRange {
     const inUse = this.publish(range, true);
     this.ring.skipTo(inUse.number);
-    this.changed();
+    this.announceChange();
     return inUse;
   }
 
@@ -138,25 +141,27 @@ export class LeaseWindow {
     range.ceilingTick = Math.max(range.ceilingTick, this.ceilingTickOf(ceilingMs));
     range.halfTick = halfway(this.lastTickOf(range) ?? range.floorTick, range.ceilingTick);
     this.ring.raise(range.number, range.ceilingTick);
-    this.changed();
-    noteReach(this.layout.msOf(range.ceilingTick));
+    this.announceChange();
+    noteLatestIdTime(this.layout.msOf(range.ceilingTick));
   }
 
-  /** From here on no id can be made until a range is granted; `refusal` says why. */
+  /** Allows no id until a range is granted; `refusal` says why. */
   vacate(refusal: () => SnowflakeError): void {
     this.refusal = refusal;
     this.ring.skipTo(this.ring.newest + 1);
-    this.changed();
+    this.announceChange();
   }
 
-  /** The same for good: every thread on this memory learns that no range will follow. */
+  /** Does the same for good: every thread on this memory learns that no range will follow. */
   close(refusal: () => SnowflakeError): void {
     this.ring.close();
     this.signals.wake();
     this.vacate(refusal);
   }
 
-  /** The same for this thread alone, which shares the memory with the one that holds the lease. */
+  /**
+   * Does the same only for this thread, which shares the memory of the thread that holds the lease.
+   */
   leave(refusal: () => SnowflakeError): void {
     this.refusal = refusal;
     this.inUse = undefined;
@@ -164,19 +169,19 @@ export class LeaseWindow {
     this.onChange();
   }
 
-  /** @throws SnowflakeError what vacate() was given, NOT_READY before the first range */
+  /** @throws SnowflakeError the one given to vacate(), or NOT_READY before the first range */
   refuse(): never {
     throw this.refusal?.() ?? notInWindow(this.isClosed);
   }
 
-  /** The tick the clock may lead to: with nothing after the range, its reserve is held back. */
+  /** Returns the tick the clock may lead to. The reserve of the last range is held back. */
   follow(range: WindowRange, nowTick: number): number {
     if (this.ring.newest > range.number) return nowTick;
     if (nowTick > range.ceilingTick - this.reserveTicks) this.reread(range);
     return Math.min(nowTick, range.ceilingTick - this.reserveTicks);
   }
 
-  /** The first id of the range that nobody has taken. */
+  /** The first id of the range that is still free. */
   next(range: WindowRange): FreePlace {
     return this.cursor.read(this.ring.cursor(range.number));
   }
@@ -189,7 +194,7 @@ export class LeaseWindow {
     const isWhole = last + 1 === this.sequenceCount;
     const to = isWhole ? this.cursor.of(tick + 1, 0) : this.cursor.of(tick, last + 1);
     if (!this.ring.take(range.number, free.cursor, to)) return false;
-    noteReach(this.layout.msOf(tick));
+    noteLatestIdTime(this.layout.msOf(tick));
     if (isBeginning(range, free)) this.watch.entered(range);
     if (tick >= range.halfTick) {
       range.halfTick = Infinity;
@@ -198,27 +203,30 @@ export class LeaseWindow {
     return true;
   }
 
-  /** Gives up a range that is used up for the next one, unless its ceiling has risen. */
+  /** Leaves a range that is used up for the next one, unless its ceiling has risen. */
   moveOn(range: WindowRange): void {
     if (this.reread(range) || this.ring.passOn(range.number)) return;
     this.watch.exhausted();
     throw usedUp(range.workerId, this.endMs);
   }
 
-  /** The tick of the last id taken from a range; undefined when there is none. */
+  /** The tick of the last id taken from a range; undefined if none was taken. */
   lastTickOf(range: WindowRange): number | undefined {
     const free = this.next(range);
     if (isBeginning(range, free)) return undefined;
     return free.sequence > 0 ? free.tick : free.tick - 1;
   }
 
-  /** Exclusive end of the last range, Unix ms; undefined without a range. */
+  /** The exclusive end of the last range, Unix ms; undefined without a range. */
   get endMs(): number | undefined {
     if (this.current === undefined) return undefined;
     return this.layout.msOf(this.ring.ceilingTick(this.ring.newest));
   }
 
-  /** At least how many ids the range in use still has; undefined without one, or without end. */
+  /**
+   * The least number of ids the range in use still has; undefined without a range or without an
+   * end.
+   */
   idsLeft(nowMs: number): number | undefined {
     const range = this.current;
     if (range === undefined || range.ceilingTick === Infinity) return undefined;
@@ -229,7 +237,7 @@ export class LeaseWindow {
     return Math.max(0, (range.ceilingTick - tick) * this.sequenceCount - taken);
   }
 
-  private changed(): void {
+  private announceChange(): void {
     this.signals.announceChange();
     this.onChange();
   }
@@ -240,14 +248,14 @@ export class LeaseWindow {
     const stored = { workerId, floorTick, ceilingTick: this.ceilingTickOf(ceilingMs) };
     const cursor = this.cursor.of(beginningOf(stored), 0);
     const number = this.ring.publish(stored, cursor, rewinds);
-    noteReach(this.layout.msOf(stored.ceilingTick));
+    noteLatestIdTime(this.layout.msOf(stored.ceilingTick));
     const inUse = windowRange(number, stored, rewinds);
     this.granted = this.granted.filter((known) => known.number >= this.ring.current);
     this.granted.push(inUse);
     return inUse;
   }
 
-  /** Looks the range in use up, and builds its object where another thread granted it. */
+  /** Looks up the range in use, and builds its object if another thread granted it. */
   private resolveCurrent(): WindowRange | undefined {
     for (;;) {
       const { currentInOrder: current, newest, rewound } = this.ring;
@@ -257,7 +265,7 @@ export class LeaseWindow {
       const stored = this.ring.read(current);
       if (stored === undefined) continue;
       const inUse = windowRange(current, stored, current === rewound);
-      // What is half of it now, not when it was granted: threads come late.
+      // Threads come late, so this is half of what is left now, not of what was granted.
       inUse.halfTick = halfway(this.lastTickOf(inUse) ?? stored.floorTick, stored.ceilingTick);
       return (this.inUse = inUse);
     }
@@ -277,11 +285,7 @@ export class LeaseWindow {
   }
 }
 
-/*
- * What the seat says when it refuses an id.
- *
- * Promise: no id was made when one of these is thrown.
- */
+/* Errors of a window that refuses an id. No id was made when one of these is thrown. */
 
 function usedUp(workerId: number, ceilingMs: number | undefined): SnowflakeError {
   return new SnowflakeError(
@@ -304,24 +308,24 @@ function notInWindow(isClosed: boolean): SnowflakeError {
 }
 
 /*
- * How far into the future this process makes ids: the latest time of any id that its generators
- * have made or may make under the leases they hold.
+ * The latest time of any id that the generators of this process have made, or may make under the
+ * leases they hold. It widens what a check of ids lets in and decides nothing else.
  *
- * Promise: one number for all copies of the package in a process, which only rises. It widens what
- * a check of ids lets in and decides nothing else; threads have one each.
+ * Guarantee: all copies of the package in a process share one number, which only rises. Each thread
+ * has its own.
  */
 
 const KEY = Symbol.for('nestjs-snowflake:reach');
 
 const shared = globalThis as { [KEY]?: { ms: number } };
-const reach = (shared[KEY] ??= { ms: -Infinity });
+const latest = (shared[KEY] ??= { ms: -Infinity });
 
 /** Unix ms; -Infinity as long as there is no generator. */
-export function reachMs(): number {
-  return reach.ms;
+export function latestIdTimeMs(): number {
+  return latest.ms;
 }
 
-/** Ids up to this time may exist. A range without end says nothing: its ids do, one by one. */
-function noteReach(ms: number): void {
-  if (ms > reach.ms && ms !== Infinity) reach.ms = ms;
+/** Ids up to this time may exist. A range without end does not count, only each of its ids does. */
+function noteLatestIdTime(ms: number): void {
+  if (ms > latest.ms && ms !== Infinity) latest.ms = ms;
 }

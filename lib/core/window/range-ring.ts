@@ -1,8 +1,8 @@
 /**
- * The ranges granted and how far each is used up, in memory that several threads may share.
+ * The granted ranges and how far each is used up, in memory that several threads may share.
  *
- * Promise: ids are taken by compare-and-swap, so that no two threads get the same. Ranges are
- * written by the one thread that holds the lease, which publishes each when it is complete.
+ * Guarantee: ids are taken by compare-and-swap, so that no two threads get the same. Only the
+ * thread that holds the lease writes ranges, and it publishes each when it is complete.
  */
 import {
   CLOSED,
@@ -15,7 +15,7 @@ import {
   WindowWords,
   type FreePlace,
 } from './window-memory.js';
-/** Stand for "no floor" and "no ceiling"; neither is a tick of any layout. */
+/** These stand for "no floor" and "no ceiling"; neither is a tick of any layout. */
 const NO_FLOOR = -(2n ** 62n);
 const NO_CEILING = 2n ** 62n;
 
@@ -32,7 +32,7 @@ export class RangeRing {
     this.longs = longs;
   }
 
-  /** A ring in which no range is and none will be. */
+  /** Makes a ring without a range, now or later. */
   static closed(): RangeRing {
     const ring = new RangeRing(new WindowWords());
     ring.close();
@@ -41,14 +41,15 @@ export class RangeRing {
   }
 
   /**
-   * The number of the range in use. An ordinary read, since it is made for every id: a thread that
-   * sees a change late goes on for a moment with ids it has taken, which nobody else can get.
+   * The number of the range in use. It is an ordinary read, since it is made for every id: a thread
+   * that sees a change late goes on for a moment with ids that it has taken and no other thread can
+   * get.
    */
   get current(): number {
     return this.ints[CURRENT]!;
   }
 
-  /** The same, read in order with what other threads write. */
+  /** Reads the same number in order with the writes of other threads. */
   get currentInOrder(): number {
     return Atomics.load(this.ints, CURRENT);
   }
@@ -57,7 +58,7 @@ export class RangeRing {
     return Atomics.load(this.ints, NEWEST);
   }
 
-  /** The newest range on entering which ids may go back in time; 0 for none. */
+  /** The newest range that ids may enter by going back in time; 0 for none. */
   get rewound(): number {
     return Atomics.load(this.ints, REWOUND);
   }
@@ -71,11 +72,11 @@ export class RangeRing {
     Atomics.store(this.ints, CLOSED, 1);
   }
 
-  /** The number of the range, which is in use at once if there is none before it. */
+  /** Returns the number of the range. It is in use at once if there is none before it. */
   publish(range: StoredRange, cursor: bigint, isRewound: boolean): number {
     const { workerId, floorTick, ceilingTick } = range;
     const number = this.newest + 1;
-    // The place of the range in use is never written over: rather, its rest is given up.
+    // The range in use is never overwritten: it gives up its rest instead.
     if (number - this.current === PLACE_COUNT) this.passOn(this.current);
     const at = rangeIndex(number);
     Atomics.store(this.longs, at, BigInt(workerId));
@@ -87,7 +88,7 @@ export class RangeRing {
     return number;
   }
 
-  /** Undefined when the range is no longer in use. */
+  /** Returns undefined when the range is no longer in use. */
   read(number: number): StoredRange | undefined {
     const at = rangeIndex(number);
     const floor = Atomics.load(this.longs, at + 1);
@@ -104,7 +105,7 @@ export class RangeRing {
     return ceiling === NO_CEILING ? Infinity : Number(ceiling);
   }
 
-  /** Does nothing when the place of the range was used again. */
+  /** Does nothing if the place of the range was used again. */
   raise(number: number, ceilingTick: number): void {
     if (this.newest - number >= PLACE_COUNT) return;
     const ceiling = ceilingTick === Infinity ? NO_CEILING : BigInt(ceilingTick);
@@ -117,8 +118,8 @@ export class RangeRing {
   }
 
   /**
-   * Takes the ids from `from` to `to`, exclusive; false when another thread was faster, or when
-   * the range has been left, so that nobody may rely on it.
+   * Takes the ids from `from` to `to`, exclusive; false when another thread was faster, or when the
+   * range has been left, so that its ids must not be used.
    */
   take(number: number, from: bigint, to: bigint): boolean {
     const before = Atomics.compareExchange(this.longs, cursorIndex(number), from, to);
@@ -142,21 +143,17 @@ export class RangeRing {
   }
 }
 
-/*
- * A range of the lease in its three forms: as it was leased, as it lies in memory, and as a thread
- * sees it.
- */
+/* The three forms of a range: as it was leased, as it lies in memory, and as a thread sees it. */
 
 /** "Worker id 7, for ids whose time lies in [floor, ceiling)", Unix ms. */
 export interface LeasedRange {
   readonly workerId: number;
-  /** Inclusive; -Infinity where no registry knows any better. */
+  /** Inclusive; -Infinity if no registry knows a floor. */
   readonly floorMs: number;
   /** Exclusive; Infinity for a worker id that is owned without end. */
   readonly ceilingMs: number;
 }
 
-/** A range in ticks, as it lies in memory. */
 interface StoredRange {
   readonly workerId: number;
   readonly floorTick: number;
@@ -172,7 +169,7 @@ export interface WindowRange {
   readonly floorTick: number;
   /** Exclusive. */
   ceilingTick: number;
-  /** Half of what was left at the last grant; reaching it asks for more. */
+  /** Half of what was left at the last grant. Reaching it asks for more. */
   halfTick: number;
   /** True when ids may go back in time on entering it: an intended switch after a rollback. */
   readonly rewinds: boolean;
@@ -182,7 +179,7 @@ export function windowRange(number: number, stored: StoredRange, rewinds: boolea
   return { number, ...stored, halfTick: halfway(stored.floorTick, stored.ceilingTick), rewinds };
 }
 
-/** The first tick of a range in which there can be an id. */
+/** The first tick of a range that an id can have. */
 export function beginningOf({ floorTick }: StoredRange): number {
   return Math.max(0, floorTick);
 }
@@ -192,7 +189,7 @@ export function isBeginning(range: WindowRange, { tick, sequence }: FreePlace): 
   return tick === beginningOf(range) && sequence === 0;
 }
 
-/** -Infinity to Infinity has no middle: such a range never asks for more. */
+/** The range from -Infinity to Infinity has no middle: it never asks for more. */
 export function halfway(from: number, to: number): number {
   return to === Infinity ? Infinity : from + (to - from) / 2;
 }

@@ -1,9 +1,9 @@
 /**
- * One lease for several worker_threads: what is handed to them, and how they take it up.
+ * One lease for several worker_threads: what they are given, and how they use it.
  *
- * The ids of a tick are taken from shared memory in blocks, by compare-and-swap. Promise: threads
- * get different ids of one worker id; the thread that holds the lease hears from the others what
- * it would hear from its own generator.
+ * Guarantee: threads take blocks of ids from shared memory by compare-and-swap, so they get
+ * different ids of one worker id. The thread that holds the lease gets the same signals from them
+ * as from its own generator.
  */
 import { SnowflakeError } from '../../errors.js';
 import { format } from '../../messages.js';
@@ -19,14 +19,14 @@ export interface SharedLease {
   readonly unitMs: number;
   readonly fields: readonly FieldSpec[];
   readonly reserveMs: number;
-  /** Undefined where each range decides for itself. */
+  /** Undefined lets each range decide for itself. */
   readonly aheadMsMax: number | undefined;
   readonly sequenceStart: 'zero' | 'random';
 }
 
 type SharedOptions = Pick<SharedLease, 'aheadMsMax' | 'sequenceStart'>;
 
-/** What to hand to other threads; undefined where the seat's memory belongs to this one alone. */
+/** The data for other threads; undefined if the memory belongs to this thread alone. */
 export function shareWindow(window: LeaseWindow, options: SharedOptions): SharedLease | undefined {
   const { sharedMemory: memory } = window;
   if (memory === undefined) return undefined;
@@ -37,7 +37,7 @@ export function shareWindow(window: LeaseWindow, options: SharedOptions): Shared
   return { memory, epochMs, unitMs, fields, reserveMs: window.reserveMs, ...options };
 }
 
-/** True for what shareWindow() gave, also after its way to another thread. */
+/** True for a result of shareWindow(), also after its way to another thread. */
 export function isSharedLease(value: unknown): value is SharedLease {
   const candidate = value as Partial<SharedLease> | null | undefined;
   return typeof candidate === 'object' && isWindowMemory(candidate?.memory);
@@ -47,7 +47,7 @@ export function sharedLayout({ epochMs, unitMs, fields }: SharedLease): BitLayou
   return new BitLayout({ epoch: epochText(epochMs), unitMs, fields });
 }
 
-/** The seat of a thread on another thread's lease. */
+/** The window of a thread on another thread's lease. */
 export function joinWindow(shared: SharedLease): LeaseWindow {
   const { memory, reserveMs } = shared;
   const window = new LeaseWindow(sharedLayout(shared), reserveMs, new WindowWords(memory));
@@ -77,7 +77,9 @@ function signalHolder(signals: LeaseSignals): WindowWatch {
   };
 }
 
-/** Hands what other threads signal to the watch of the seat, until the lease is given back. */
+/**
+ * Passes the signals of other threads to the watch of the window, until the lease is given back.
+ */
 export async function forwardSignals(window: LeaseWindow): Promise<void> {
   const { signals } = window;
   while (!window.isClosed) {

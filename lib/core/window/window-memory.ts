@@ -1,8 +1,8 @@
 /**
- * The words of a seat: every number that the threads on one lease share, and where it lies.
+ * The memory of a lease window: every number that the threads on one lease share, and its place.
  *
- * What is written often lies two cache lines or more away from what is read for every id, since a
- * thread that writes to a line slows down all that read it ("threads" in bench/RESULTS.md: three
+ * Words that are written often lie two cache lines or more away from those read for every id, since
+ * a thread that writes to a line slows down all that read it ("threads" in bench/RESULTS.md: three
  * times). Each view of the words has one job: RangeRing, RunAheadCredit, LeaseSignals and
  * AnchoredClock.
  */
@@ -51,7 +51,7 @@ const RANGES = CURSORS + PLACE_COUNT * CURSOR_STEP;
 const RANGE_STEP = 3;
 const BYTE_COUNT = 8 * (RANGES + PLACE_COUNT * RANGE_STEP);
 
-/** Says which words there are and where; a version that moves them changes this. */
+/** Identifies this arrangement of words; a version that moves them changes this. */
 const FORM_NUMBER = 0x5ea70002;
 
 export class WindowWords {
@@ -59,7 +59,7 @@ export class WindowWords {
   readonly longs: BigInt64Array;
   readonly doubles: Float64Array;
 
-  /** `memory` is what another thread shares; without it new memory, for this thread alone. */
+  /** `memory` is shared by another thread; without it, new memory is made for this thread alone. */
   constructor(memory: ArrayBufferLike = new ArrayBuffer(BYTE_COUNT)) {
     this.ints = new Int32Array(memory);
     this.longs = new BigInt64Array(memory);
@@ -74,19 +74,19 @@ export class WindowWords {
     return new WindowWords(new SharedArrayBuffer(BYTE_COUNT));
   }
 
-  /** What other threads are given; undefined where this thread has the memory for itself. */
+  /** The memory for other threads; undefined if this thread has it for itself. */
   get shared(): SharedArrayBuffer | undefined {
     const { buffer } = this.ints;
     return isSharedMemory(buffer) ? buffer : undefined;
   }
 }
 
-/** Where the cursor of a range lies, an index of `longs`; places are used again in turn. */
+/** The index in `longs` of the cursor of a range; places are used again in turn. */
 export function cursorIndex(rangeNumber: number): number {
   return CURSORS + (rangeNumber % PLACE_COUNT) * CURSOR_STEP;
 }
 
-/** Where the worker id of a range lies, an index of `longs`; floor and ceiling follow it. */
+/** The index in `longs` of the worker id of a range; floor and ceiling follow it. */
 export function rangeIndex(rangeNumber: number): number {
   return RANGES + (rangeNumber % PLACE_COUNT) * RANGE_STEP;
 }
@@ -97,17 +97,15 @@ export function isWindowMemory(value: unknown): value is SharedArrayBuffer {
   return Atomics.load(new Int32Array(value), FORM) === FORM_NUMBER;
 }
 
-/** Told by its tag: memory from another realm is no instance of this one's SharedArrayBuffer. */
+/** The tag decides, since memory from another realm is no instance of this SharedArrayBuffer. */
 function isSharedMemory(value: unknown): value is SharedArrayBuffer {
   return Object.prototype.toString.call(value) === '[object SharedArrayBuffer]';
 }
 
 /*
- * What the threads on one lease tell each other beside ids: its state, flags for the thread that
- * holds it, and that something has changed.
- *
- * Nothing here decides whether an id may be made. Waiting needs shared memory and keeps no process
- * alive.
+ * Signals between the threads on one lease: its state, flags for the thread that holds it, and a
+ * count of changes. They do not decide whether an id may be made. Waiting needs shared memory and
+ * keeps no process alive.
  */
 
 export class LeaseSignals {
@@ -147,7 +145,7 @@ export class LeaseSignals {
     await Atomics.waitAsync(this.ints, SIGNALS, 0).value;
   }
 
-  /** Counts what may let ids be made that were refused before, or refuse them for good. */
+  /** Counts changes that allow ids refused before, or refuse them for good. */
   get changeCount(): number {
     return Atomics.load(this.ints, CHANGES);
   }
@@ -165,9 +163,9 @@ export class LeaseSignals {
 
 /*
  * The token bucket of the run-ahead and the clock as it was last seen, one of each for all threads.
+ * The generator's RunAhead decides what refills it, and how much fits in.
  *
- * Promise: a tick of credit is spent once, by compare-and-swap. What refills it, and how much fits
- * in, is left to the generator's RunAhead.
+ * Guarantee: a tick of credit is spent once, by compare-and-swap.
  */
 
 export class RunAheadCredit {
@@ -199,8 +197,8 @@ export class RunAheadCredit {
   }
 
   /**
-   * Takes one tick; false when there is none. More than `creditMax` is worth no more: it comes from
-   * further ahead, or from a range with another limit.
+   * Takes one tick; false when there is none. Credit above `creditMax` does not count: it comes
+   * from further ahead, or from a range with another limit.
    */
   spend(creditMax: number): boolean {
     for (;;) {
@@ -215,16 +213,15 @@ export class RunAheadCredit {
     return Atomics.load(this.ints, CREDIT);
   }
 
-  /** False when another thread changed the credit just now. */
+  /** Returns false when another thread has just changed the credit. */
   private change(from: number, to: number): boolean {
     return Atomics.compareExchange(this.ints, CREDIT, from, to) === from;
   }
 }
 
 /*
- * The next free id of a range as one 64-bit number: `tick * sequenceCount + sequence`.
- *
- * One number, so that a thread can take ids by a single compare-and-swap.
+ * The next free id of a range is one 64-bit number, `tick * sequenceCount + sequence`, so that a
+ * thread can take ids by a single compare-and-swap.
  */
 
 /** The next free id of a range. */
@@ -260,13 +257,11 @@ export class PlaceCursor {
   }
 }
 
-/*
- * The clock that the generators of one seat read: the host's, moved by an offset.
- *
- * Promise: the offset lies in the memory of the seat, so that every thread on it is moved at once.
+/**
+ * The clock of the generators on one window: the host's, moved by an offset in shared memory, so
+ * that every thread moves at once. The lease sets it when the host's clock is far from the
+ * registry's.
  */
-
-/** The lease sets the offset when the host's clock is far from the registry's. */
 export class AnchoredClock implements Clock {
   private readonly doubles: Float64Array;
 
@@ -277,7 +272,7 @@ export class AnchoredClock implements Clock {
     this.doubles = doubles;
   }
 
-  /** Milliseconds. An ordinary read, since it is made for every id. */
+  /** Milliseconds. It is an ordinary read, since it is made for every id. */
   get offsetMs(): number {
     return this.doubles[CLOCK_OFFSET]!;
   }

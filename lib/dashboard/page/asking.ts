@@ -1,8 +1,8 @@
 /**
  * Polls the application while the page is visible.
  *
- * Guarantee: only the answer to the last request counts, a page in the background asks nothing, and
- * after a failure, which is shown in words, polling goes on.
+ * Guarantee: only the answer to the last request counts, and a page in the background asks nothing.
+ * After a failure, which is shown in words, polling goes on.
  */
 import type { GeneratorView, WorkerView } from '../answers.js';
 import { element, timeText } from './elements.js';
@@ -87,7 +87,8 @@ function anyOf(...signals: readonly AbortSignal[]): AbortSignal {
 }
 
 /*
- * Lists what changed since the page was opened: who joined, who left, and states of the lease.
+ * Lists the changes since the page was opened: new holders, holders that left, and states of the
+ * lease.
  *
  * Guarantee: each change is announced once, also by screen readers. A list that could not be read
  * is no change.
@@ -113,7 +114,7 @@ export class Changes {
     }
   }
 
-  /** @param process which of the processes that answer */
+  /** @param process one of the processes that answer */
   state(process: string, { lease, hand, reason }: GeneratorView): void {
     this.registry(process, lease?.incarnation);
     const state = lease?.state ?? hand?.state;

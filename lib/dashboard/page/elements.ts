@@ -64,8 +64,8 @@ export function setBar(bar: HTMLElement, share: number): void {
 }
 
 /**
- * Formats numbers and times, in the same way everywhere on the page.
- * Durations are short enough for a table.
+ * Formats numbers and times in the same way everywhere on the page. Durations are short enough for
+ * a table.
  */
 const NUMBER = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
 const LOCAL = new Intl.DateTimeFormat('en-GB', {
@@ -91,7 +91,7 @@ export function numberText(number: number): string {
   return NUMBER.format(number);
 }
 
-/** Such as `2 h 5 min`, `48 s`, `350 ms`. */
+/** Writes `2 h 5 min`, `48 s`, `350 ms`. */
 export function spanText(ms: number): string {
   if (ms < 0) return `-${spanText(-ms)}`;
   const units = UNITS.find(([unitMs]) => ms >= unitMs);
@@ -104,7 +104,7 @@ export function spanText(ms: number): string {
   return left === 0 ? `${whole} ${unit}` : `${whole} ${unit} ${left} ${rest}`;
 }
 
-/** How long ago, or how far ahead. */
+/** Says how long ago, or how far ahead. */
 export function agoText(ms: number): string {
   return ms >= 0 ? `${spanText(ms)} ago` : `in ${spanText(-ms)}`;
 }

@@ -27,7 +27,6 @@ import {
 
 const TYPED_MS = 150;
 
-/** What is shown together with an id. */
 interface ShownWith {
   readonly generator: GeneratorView | undefined;
   readonly workers: readonly WorkerView[];
@@ -84,7 +83,6 @@ export class IdReader {
     }
   }
 
-  /** Shows the current age and holder. */
   refresh(): void {
     const { generator, workers } = this.shownWith();
     if (generator !== undefined) this.reading?.refresh(generator, workers);

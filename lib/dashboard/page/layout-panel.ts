@@ -53,7 +53,6 @@ export class LayoutPanel {
     ]);
   }
 
-  /** Draws each field as wide as its bits. */
   private draw({ fingerprint, fields }: LayoutView): void {
     if (fingerprint === this.drawnFor) return;
     this.drawnFor = fingerprint;
@@ -85,7 +84,7 @@ const SIGNS = ['held', 'resting', 'ended', 'fixed', 'free'] as const;
 interface Counted {
   readonly generator: LeasedGeneratorView;
   readonly workers: readonly WorkerView[];
-  /** Whether the list has every worker id in use. */
+  /** True if the list has every worker id in use. */
   readonly isKnown: boolean;
 }
 

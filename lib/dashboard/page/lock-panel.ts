@@ -1,8 +1,8 @@
 /**
- * The locks: what the process that answered does with them, and who holds which in the store.
+ * The locks: those of the process that answered, and all holders in the store.
  *
- * Guarantee: hidden where the application has no locks. If the store does not answer, the last list
- * stays, marked as old, and what the process knows itself is still shown.
+ * Guarantee: the panel is hidden if the application has no locks. If the store does not answer, the
+ * last list stays, marked as old, and the process still shows its own locks.
  */
 import type { LockView, LocksAnswer } from '../answers.js';
 import { ask, askOften } from './asking.js';
@@ -20,7 +20,7 @@ import {
   timeText,
 } from './elements.js';
 
-/** Another time than those of the other questions, for the same reason as theirs differ. */
+/** This differs from the other periods for the same reason as they differ from each other. */
 const EVERY_MS = 2500;
 
 const COLUMNS: readonly (readonly [title: string, text: (lock: LockView) => string])[] = [
@@ -52,7 +52,7 @@ export class LockPanel {
     found('lock-table').append(this.terms, this.table, this.nothing);
   }
 
-  /** Once or more often: from now on they are asked for. */
+  /** Starts asking for locks; further calls do nothing. */
   begin(): void {
     this.begun ??= askOften(
       EVERY_MS,

@@ -1,8 +1,8 @@
 /**
  * Starts the page: asks for the workers and for the state of the process, and updates each panel.
  *
- * Guarantee: the two requests are independent, so a slow store never delays what the process knows
- * itself. Data of one generator is never shown under the name of another.
+ * Guarantee: the two requests are independent, so a slow store never delays the state of the
+ * process itself. Data of one generator is never shown under the name of another.
  */
 import type {
   GeneratorView,
@@ -19,7 +19,10 @@ import { LockPanel } from './lock-panel.js';
 import { healthText, ProcessCards } from './process-cards.js';
 import { FixedWorkers, hasWorkerId, ownWorkers, WorkerMap, WorkerTable } from './workers.js';
 
-/** Different, so that a round-robin load balancer does not send each kind always to one process. */
+/**
+ * The periods differ, so that a round-robin load balancer does not send each kind always to one
+ * process.
+ */
 const STATE_EVERY_MS = 2000;
 const WORKERS_EVERY_MS = 3000;
 /** How long processes may take to learn of a new registry, one after the other. */
@@ -114,7 +117,7 @@ class Page {
     setText(document.querySelector('title')!, '⚠ Snowflake');
   }
 
-  /** Shows what must not be overlooked, whichever generator is chosen. */
+  /** Shows important facts, whichever generator is chosen. */
   private showVerdict(generators: readonly GeneratorView[]): void {
     const unwell = generators.filter(({ health }) => health !== 'up');
     const isOne = generators.length === 1;
@@ -131,7 +134,7 @@ class Page {
     setText(document.querySelector('title')!, `${verdicts.length > 0 ? '⚠ ' : ''}Snowflake`);
   }
 
-  /** True only after a while: a change of registry is over by then. */
+  /** True only after a while, when a change of registry would be over. */
   private incarnationsDiffer(): boolean {
     const nowMs = performance.now();
     if (this.cards.incarnations.size < 2) this.differsSinceMs = undefined;
@@ -165,7 +168,7 @@ class Page {
     setHidden(found('workers-problem'), text === '');
   }
 
-  /** By holder, too: a worker id that was ours may now belong to another process. */
+  /** The holder counts too: a worker id that was ours may now belong to another process. */
   private isOwn({ lease }: LeasedGeneratorView, { host, pid }: StateAnswer) {
     const { isAlone } = this;
     return ({ workerId, holder }: WorkerView): boolean =>

@@ -30,7 +30,7 @@ import {
 
 /** Answers come every two seconds, and behind a load balancer from each in turn. */
 const FRESH_MS = 10_000;
-/** A process that has not answered for this long is no longer shown. */
+/** A process that has not answered for this long disappears. */
 const SHOWN_MS = 60_000;
 const RATES_SHOWN = 60;
 
@@ -51,7 +51,7 @@ export class ProcessCards {
     this.age(nowMs);
   }
 
-  /** A request had no answer. Whichever process it went to, none is known to be healthy. */
+  /** A request had no answer. It may have gone to any process, so none is known to be healthy. */
   lose(nowMs: number): void {
     for (const card of this.cards.values()) card.lose();
     this.age(nowMs);
@@ -61,14 +61,14 @@ export class ProcessCards {
     for (const [instance, card] of this.cards) {
       const agoMs = nowMs - card.seenAtMs;
       card.age(agoMs);
-      // The last card stays: it shows what was known.
+      // The last card stays and shows the last known state.
       if (agoMs <= SHOWN_MS || this.cards.size === 1) continue;
       card.root.remove();
       this.cards.delete(instance);
     }
   }
 
-  /** How many processes have answered recently. */
+  /** The number of processes that have answered recently. */
   get count(): number {
     return this.cards.size;
   }
@@ -173,7 +173,7 @@ class ProcessCard {
 }
 
 /*
- * What the card of a process says of its lease, or of the ids it has in hand, and of its counts.
+ * The card's terms about the lease, or the buffered ids, and the counts.
  *
  * Guarantee: a term that has no value is left out, so nothing on the page is `undefined`.
  */

@@ -24,7 +24,7 @@ import {
 } from './elements.js';
 
 const STEP = 10;
-/** The most important first: a cell for several worker ids shows this one. */
+/** The most important state comes first: a cell for several worker ids shows this one. */
 const NOTABLE: readonly WorkerState[] = ['ended', 'held', 'fixed', 'resting'];
 
 interface Space {
@@ -101,7 +101,7 @@ function grouped(
   return groups;
 }
 
-/** Whether this application may lease any of a cell's worker ids. */
+/** True if this application may lease any of a cell's worker ids. */
 function isForLease(
   { min, perCell }: Space,
   at: number,
@@ -134,13 +134,13 @@ function titleOf(
 }
 
 /*
- * A table of who holds which worker id, which can be searched and sorted.
+ * A table of worker ids and their holders, which can be searched and sorted.
  *
  * Guarantee: a row stays the same element while its holder is listed; only changes are written, and
  * only rows in the wrong place are moved.
  */
 
-/** Whether the answering process holds it; known only if one process answers. */
+/** Tells whether the answering process holds it; known only if one process answers. */
 type IsOwn = (worker: WorkerView) => boolean;
 
 interface Column {
@@ -300,12 +300,9 @@ function compared(a: number | string, b: number | string): number {
   return String(a).localeCompare(String(b));
 }
 
-/*
- * What the page knows of worker ids without a list: whether a generator has one, and which is the
- * one of the process that answers.
- */
+/* Worker ids that the page knows without a list. */
 
-/** Without one there is no list of workers to be in. */
+/** A generator without a worker id is in no list of workers. */
 export const hasWorkerId = (generator: GeneratorView): generator is LeasedGeneratorView =>
   generator.lease !== undefined;
 

@@ -1,5 +1,6 @@
 /**
- * What `customType()` of Drizzle takes: the type of a column of ids, and the way to it and back.
+ * The argument of Drizzle's `customType()`: the type of a column of ids, and the way to it and
+ * back.
  *
  * Guarantee: the digits are the same in the application and in the database, or a SnowflakeError
  * says why they are not. Drizzle is known by the shape of `customType()`, which all dialects share.

@@ -15,12 +15,11 @@ export interface SnowflakeIdsOptions {
   readonly generator?: string | undefined;
 }
 
-/** What `$extends()` of every Prisma client takes; it changes no type of the client. */
+/** `$extends()` of every Prisma client takes this; it changes no type of the client. */
 export type SnowflakeIdsExtension = (client: object) => {
   $extends: { extArgs: { result: {}; model: {}; query: {}; client: {} } };
 };
 
-/** What Prisma passes to a hook of queries. */
 interface Query {
   readonly model: string;
   readonly operation: string;
@@ -39,7 +38,7 @@ interface Query {
  *
  * Pass it to the last `$extends()`, so that it sees the rows that other extensions add.
  *
- * @throws SnowflakeError at `$extends()`: CONFIG_INVALID where no field is marked, or where this
+ * @throws SnowflakeError at `$extends()`: CONFIG_INVALID if no field is marked, or if this
  * version of Prisma does not show its data model; from queries: what the generator throws, such as
  * NOT_READY before the application has started
  * @example
@@ -65,11 +64,11 @@ export function snowflakeIds(options: SnowflakeIdsOptions = {}): SnowflakeIdsExt
 }
 
 /*
- * Finds the new rows in the arguments of a query, and gives them ids.
+ * Finds the new rows in the arguments of a query, and gives them ids. Prisma's hooks see a query
+ * once, with all rows nested in it, so the arguments are walked through.
  *
- * Prisma's hooks see a query once, with all rows nested in it, so the arguments are walked through.
- * Guarantee: what was passed in is copied where it changes, and what is not understood is left to
- * Prisma, which refuses it.
+ * Guarantee: arguments that change are copied, and unknown ones are left to Prisma, which refuses
+ * them.
  */
 
 type Parts = Readonly<Record<string, unknown>>;
@@ -81,13 +80,13 @@ interface Call {
   readonly args: unknown;
 }
 
-export function withIds(
+function withIds(
   models: ReadonlyMap<string, Model>,
   generator: string | undefined,
   { model, operation, args }: Call,
 ): unknown {
   const walk = new Walk(models, generator);
-  // A row of which every field has a default needs no `data`, and no arguments.
+  // A row needs no `data`, and no arguments, if every field has a default.
   const given = operation === 'create' ? { data: {}, ...(args as Parts | undefined) } : args;
   return isParts(given) ? walk.ofOperation(operation, models.get(model), given) : given;
 }
@@ -106,13 +105,13 @@ class Walk {
       case 'create':
       case 'createMany':
       case 'createManyAndReturn':
-        return changed(args, { data: toNewRow });
+        return withChanges(args, { data: toNewRow });
       case 'update':
-        return changed(args, { data: toUpdate });
+        return withChanges(args, { data: toUpdate });
       case 'upsert':
-        return changed(args, { create: toNewRow, update: toUpdate });
+        return withChanges(args, { create: toNewRow, update: toUpdate });
       case 'connectOrCreate':
-        return changed(args, { create: toNewRow });
+        return withChanges(args, { create: toNewRow });
       default:
         return args;
     }
@@ -128,7 +127,7 @@ class Walk {
     return filled;
   }
 
-  /** A row of which the other rows that it leads to are filled. */
+  /** Fills the rows nested in a row that is updated. */
   private update(row: Parts, { relations }: Model): Record<string, unknown> {
     const copy: Record<string, unknown> = { ...row };
     for (const [field, name] of relations) {
@@ -138,7 +137,7 @@ class Walk {
     return copy;
   }
 
-  /** Nested operations are written as those of a client are, but for two. */
+  /** Nested operations look like those of a client, except for two. */
   private nested(operations: Parts, model: Model | undefined): Parts {
     if (model === undefined) return operations;
     const copy: Record<string, unknown> = { ...operations };
@@ -158,14 +157,14 @@ class Walk {
   }
 }
 
-/** Prisma takes `{ where, data }` and, where a relation leads to one row, also its fields alone. */
+/** Prisma takes `{ where, data }` or, for a relation to one row, its fields alone. */
 function hasData({ data, ...rest }: Parts, { fields }: Model): boolean {
   const isOfRow = isParts(data) && Object.keys(data).every((key) => fields.has(key));
   return isOfRow && Object.keys(rest).every((key) => key === 'where');
 }
 
-/** A copy in which the rows below these keys are changed, whether they are one or a list. */
-function changed(args: Parts, changes: Readonly<Record<string, Change>>): Parts {
+/** Makes a copy in which the rows below these keys are changed, in a list or single. */
+function withChanges(args: Parts, changes: Readonly<Record<string, Change>>): Parts {
   const copy: Record<string, unknown> = { ...args };
   for (const [key, change] of Object.entries(changes)) {
     if (key in copy) copy[key] = each(copy[key], change);
@@ -178,7 +177,7 @@ function each(value: unknown, change: Change): unknown {
   return isParts(value) ? change(value) : value;
 }
 
-/** `Prisma.skip` is an object that stands for nothing; only it has this method. */
+/** `Prisma.skip` is an object that stands for no value; only it has this method. */
 function isParts(value: unknown): value is Parts {
   return typeof value === 'object' && value !== null && !('ifUndefined' in value);
 }
@@ -194,19 +193,20 @@ function refuseInexact(field: string, value: number): void {
 }
 
 /*
- * The models of a client, and which of their fields are marked to be filled with ids.
+ * The models of a client, and their fields that are marked to be filled with ids. Both are read
+ * from private members, since Prisma shows its data model nowhere else.
  *
- * Both are read from private members, since Prisma shows its data model nowhere else. Promise:
- * where they are not as in Prisma 6 and 7, `$extends()` fails, so that no row is left unfilled.
+ * Guarantee: if they are not as in Prisma 6 and 7, `$extends()` fails, so that no row is left
+ * unfilled.
  */
 
-export type IdType = 'BigInt' | 'String';
+type IdType = 'BigInt' | 'String';
 
-export interface Model {
+interface Model {
   readonly fields: ReadonlySet<string>;
-  /** Field that is filled -> its type. */
+  /** Maps a field that is filled to its type. */
   readonly ids: ReadonlyMap<string, IdType>;
-  /** Field -> name of the model it leads to. */
+  /** Maps a field to the name of the model it leads to. */
   readonly relations: ReadonlyMap<string, string>;
 }
 
@@ -223,7 +223,7 @@ const NOT_CODE = /"(?:[^"\\\n]|\\.)*"|\/\/.*|\/\*[^]*?\*\//g;
 const MODEL = /^\s*(?:model|view)\s+(\w+)\s*\{([^}]*)\}/gm;
 const MARKED_FIELD = /^\s*(\w+)\s+(BigInt|String)(?![\w[]).*@default\(\s*dbgenerated\(\s*\)\s*\)/gm;
 
-export function modelsOf(client: object): ReadonlyMap<string, Model> {
+function modelsOf(client: object): ReadonlyMap<string, Model> {
   const { _runtimeDataModel: runtime, _engineConfig: engine } = client as PrivateMembers;
   const schema = engine?.inlineSchema;
   if (typeof runtime?.models !== 'object' || typeof schema !== 'string') {

@@ -15,7 +15,10 @@ import { runningIdMaker } from '../../nest/id-maker.js';
 import { processWide } from '../../process-wide.js';
 import { idForInsert, snowflakeColumns } from './snowflake-columns.js';
 
-/** Kept, since TypeORM's command line removes all subscribers before it runs migrations. */
+/**
+ * They are remembered, since TypeORM's command line removes all subscribers before it runs
+ * migrations.
+ */
 const hooked = processWide('hooked-data-sources', () => new Set<WeakRef<DataSource>>());
 
 /**
@@ -38,14 +41,14 @@ export function hookDataSource(dataSource: DataSource): DataSource {
 function hook(dataSource: DataSource): DataSource {
   hookOptions(dataSource);
   const { subscribers, isInitialized } = dataSource;
-  // Before the application's own subscribers, so that these find the id.
+  // The subscriber comes before the application's own ones, so that these find the id.
   if (isInitialized && !subscribers.some(isSnowflakeSubscriber)) {
     subscribers.unshift(new SnowflakeSubscriber());
   }
   return dataSource;
 }
 
-/** The DataSources that still exist; the others are removed from the set. */
+/** Returns the DataSources that still exist, and removes the others from the set. */
 function remembered(): DataSource[] {
   return [...hooked].flatMap((reference) => {
     const dataSource = reference.deref();
@@ -85,13 +88,16 @@ function refuseWaiting({ isInitialized, entityMetadatas }: DataSource): void {
 }
 
 /*
- * Fills the ids of everything that a DataSource inserts, except where TypeORM calls no listeners.
+ * Fills the ids of everything that a DataSource inserts, except if TypeORM calls no listeners.
  *
  * Guarantee: plain objects, which no entity listener sees, also have their ids before TypeORM
  * computes foreign keys from them.
  */
 
-/** Marks the class, since a second copy of this package has another class of this name. */
+/**
+ * The mark identifies the class, since a second copy of this package has another class of this
+ * name.
+ */
 const MARK = Symbol.for('nestjs-snowflake:typeorm-subscriber');
 
 @EventSubscriber()

@@ -1,6 +1,6 @@
 /**
- * Which columns are filled with ids: those that `@SnowflakeId()` recorded, found again from
- * TypeORM's metadata.
+ * Finds the columns to fill with ids: `@SnowflakeId()` recorded them, TypeORM's metadata leads to
+ * them.
  *
  * Guarantee: a column is found by the class that was decorated, so base classes, single-table
  * children and embedded classes work, and junction tables and foreign keys are left alone.
@@ -20,7 +20,7 @@ interface SnowflakeColumn {
   readonly generator: string | undefined;
 }
 
-/** Decorated class -> property -> name of the generator. */
+/** Maps a decorated class to its properties, and those to the names of their generators. */
 const decorated = processWide(
   'typeorm-properties',
   () => new WeakMap<object, Map<string, string | undefined>>(),
@@ -61,8 +61,8 @@ function isOfChild(target: Function, entity: EntityMetadata['target']): boolean 
 }
 
 /**
- * What the property holds in the inserted row: a new id if it was empty, otherwise its value, as
- * text, because a later read returns text.
+ * Returns the value of the property in the inserted row: a new id if it was empty, otherwise its
+ * value, as text, because a later read returns text.
  * @throws SnowflakeError ID_INVALID for a number, with which TypeORM would not find the row again
  */
 export function idForInsert(value: unknown, generator: string | undefined): unknown {

@@ -33,9 +33,9 @@ export interface SnowflakeIdOptions extends Omit<ColumnOptions, Decided> {
 
 /** A PropertyDecorator that the compiler refuses on a property for numbers. */
 export interface SnowflakeIdDecorator {
-  /** What is text for sure, also in a class whose type of id is a parameter. */
+  /** Accepts a type that is certainly text, even in a class whose type of id is a parameter. */
   <Key extends string | symbol>(prototype: { readonly [_ in Key]?: string | null }, key: Key): void;
-  /** What may be text, such as `unknown` or what is private. */
+  /** Accepts a type that may be text, such as `unknown` or a private one. */
   <Entity extends object, Key extends string | symbol>(
     prototype: Entity & MayBeText<Entity, Key>,
     key: Key,
@@ -48,7 +48,7 @@ type MayBeText<Entity, Key> = Key extends keyof Entity
     : NumbersRefused
   : unknown;
 
-/** The compiler shows it where a property is refused. */
+/** The compiler shows this if it refuses a property. */
 interface NumbersRefused {
   readonly 'Declare it as string: TypeORM sets it to one, since a number loses digits': true;
 }

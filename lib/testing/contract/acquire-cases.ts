@@ -1,9 +1,9 @@
 /**
- * What a support must do when a worker id is asked for. Each case is one property, in words, and
+ * The duties of a support when a worker id is requested. Each case is one property, in words, and
  * names all that it needs.
  */
 import type { LeaseGrant } from '../../lease/distributed-support.js';
-import { granted, TERMS, type Harness, type ContractCase } from './harness.js';
+import { grantIn, TERMS, type Harness, type ContractCase } from './harness.js';
 
 const PARALLEL_COUNT = 30;
 
@@ -45,7 +45,7 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
       ];
       const marks = holders.map(({ grant }) => grant.mark!);
       const later = [];
-      for (const { holder } of holders) later.push(granted(await holder.renew()).mark!);
+      for (const { holder } of holders) later.push(grantIn(await holder.renew()).mark!);
       const all = [...marks, ...later];
       harness.expect(new Set(all.map(({ incarnation }) => incarnation)).size).toEqual(1);
       harness.expect(new Set(all.map(({ server }) => server)).size).toEqual(1);
@@ -60,7 +60,7 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
     async run(harness) {
       const terms = { workerIdMax: 1 };
       const { holder, grant } = await harness.holder(terms);
-      const again = granted(await holder.acquire());
+      const again = grantIn(await holder.acquire());
       harness.expect([again.workerId, again.floorMs]).toEqual([grant.workerId, grant.floorMs]);
       harness.expect(again.ceilingMs).toBeGreaterThanOrEqual(grant.ceilingMs);
       harness.expect((await harness.holder(terms)).grant.workerId).toEqual(1 - grant.workerId);
@@ -107,7 +107,7 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
       harness.expect(await other.acquire()).toEqual(refusal);
       const ended = { fingerprint: 'other', haveMs: 0 };
       harness.expect(await holder.renew(ended)).toEqual(refusal);
-      granted(await holder.renew());
+      grantIn(await holder.renew());
     },
   },
   {
@@ -119,7 +119,7 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
       await harness.advance(grant.ceilingMs - harness.nowMs - 1);
       harness.expect(await next.acquire()).toEqual({ status: 'none-free', waitMs: 1 });
       await harness.advance(1);
-      granted(await next.acquire());
+      grantIn(await next.acquire());
     },
   },
   {
@@ -134,7 +134,7 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
       const waitMs = first.grant.ceilingMs - harness.nowMs;
       harness.expect(await next.acquire()).toEqual({ status: 'none-free', waitMs });
       await harness.advance(waitMs);
-      harness.expect(granted(await next.acquire()).workerId).toEqual(first.grant.workerId);
+      harness.expect(grantIn(await next.acquire()).workerId).toEqual(first.grant.workerId);
     },
   },
   {
@@ -183,7 +183,7 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
       for (const stepMs of [-1000, 500]) {
         await harness.advance(stepMs);
         const [record] = await holder.support.workers!();
-        const renewed = granted(await holder.renew());
+        const renewed = grantIn(await holder.renew());
         harness.expect(record!.freeInMs).toEqual(record!.ceilingMs - renewed.nowMs!);
       }
     },
@@ -191,9 +191,9 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
 ];
 
 /*
- * A worker id that is claimed, as the pod of a StatefulSet claims its own number. Whoever held it
- * is fenced and keeps its range, and nobody waits longer than for a range worth having. A support
- * that takes no notice of `takesOver` is safe, and its claims wait.
+ * A worker id that is claimed, as the pod of a StatefulSet claims its own number. Its holder is
+ * fenced and keeps its range, and the claim waits no longer than for a range worth having. A
+ * support that ignores `takesOver` is safe, and its claims wait.
  */
 
 const CLAIM = { takesOver: true };
@@ -213,7 +213,7 @@ export const CLAIM_CASES: readonly ContractCase[] = [
       harness.expect(grant.nowMs! + TERMS.ttlMs).toBeGreaterThanOrEqual(grant.ceilingMs);
       const fenced = { status: 'fenced', floorMs: grant.floorMs };
       harness.expect(await former.holder.renew()).toEqual(fenced);
-      const next = granted(await holder.renew());
+      const next = grantIn(await holder.renew());
       harness.expect(next.floorMs).toEqual(grant.floorMs);
       harness.expect((await (await harness.asker()).acquire()).status).toEqual('none-free');
     },
@@ -225,7 +225,7 @@ export const CLAIM_CASES: readonly ContractCase[] = [
       const former = await harness.holder();
       const { holder, grant } = await harness.holder(CLAIM);
       await former.holder.release(former.grant.floorMs);
-      harness.expect(granted(await holder.renew()).floorMs).toEqual(grant.floorMs);
+      harness.expect(grantIn(await holder.renew()).floorMs).toEqual(grant.floorMs);
       const next = await harness.holder(CLAIM);
       harness.expect(next.grant.floorMs).toBeGreaterThanOrEqual(holder.lease!.haveMs);
     },
@@ -269,7 +269,7 @@ export const CLAIM_CASES: readonly ContractCase[] = [
       await harness.advance(waitMs - 1);
       harness.expect(await claimant.acquire()).toEqual({ status: 'wait', waitMs: 1 });
       await harness.advance(1);
-      const next = granted(await claimant.acquire());
+      const next = grantIn(await claimant.acquire());
       harness.expect(next.floorMs).toEqual(grant.ceilingMs);
       harness.expect((await holder.renew()).status).toEqual('fenced');
     },

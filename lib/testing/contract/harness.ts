@@ -1,6 +1,6 @@
 /**
- * What a case of the contract works with: an empty registry, holders of it, the store's clock, and
- * what the user's test runner calls `expect`.
+ * The tools of a contract case: an empty registry, holders of it, the store's clock, and the
+ * `expect` of the user's test runner.
  */
 import type {
   IDistributedSupport,
@@ -17,27 +17,27 @@ export type Expect = (actual: unknown) => {
   toBeGreaterThanOrEqual(least: number): void;
 };
 
-/** The clock of the store, in the hands of the test. */
+/** The clock of the store, which the test sets. */
 export interface ClockControl {
   /** Unix ms. */
   now(): number;
-  /** Moves it on, or back where `ms` is negative. */
+  /** Moves it on, or back if `ms` is negative. */
   advance(ms: number): void | Promise<void>;
 }
 
-/** What may happen to a store and the data in it; `registry` as given to `createSupport`. */
+/** The losses that a store and its data may suffer; `registry` as given to `createSupport`. */
 export interface LossControl {
-  /** Everything is gone; the server runs on. */
+  /** All data is gone; the server runs on. */
   wipe(registry: string): void | Promise<void>;
-  /** Everything is there, and another server answers. */
+  /** All data is there, and another server answers. */
   restart(registry: string): void | Promise<void>;
-  /** Keeps a copy of what is there. */
+  /** Keeps a copy of the data. */
   remember(registry: string): void | Promise<void>;
   /** Another server answers from that copy. */
   restore(registry: string): void | Promise<void>;
 }
 
-/** Which version of the protocol keeps a registry. */
+/** The version of the protocol that keeps a registry. */
 export interface VersionControl {
   /** Makes it a later one, as a later version of this package would. */
   raise(registry: string): void | Promise<void>;
@@ -45,7 +45,7 @@ export interface VersionControl {
   lower(registry: string): void | Promise<void>;
 }
 
-/** What a case needs besides a support. */
+/** A need of a case besides a support. */
 export type ContractNeed =
   | 'clock'
   | 'losses'
@@ -65,7 +65,7 @@ export interface ContractCase {
   readonly run: (harness: Harness) => Promise<void>;
 }
 
-/** What the contract of a support needs from its test. */
+/** The needs of the contract of a support. */
 export interface BenchParts {
   readonly expect: Expect;
   readonly createSupport: (registry: string) => IDistributedSupport | Promise<IDistributedSupport>;
@@ -75,7 +75,7 @@ export interface BenchParts {
 }
 
 const TRIES_MAX = 20;
-/** Longer than any range can be, so that a registry is begun and nothing leased. */
+/** No range can be as long, so a registry is begun and nothing leased. */
 const NO_RANGE_MS = 3_600_000;
 
 export class Harness {
@@ -90,19 +90,19 @@ export class Harness {
     this.expect = parts.expect;
   }
 
-  /** Another process on the same registry, which has been there for long where time can be set. */
+  /** Another process on the same registry, which has existed for long if time can be set. */
   async asker(terms: Partial<LeaseRequest> = {}): Promise<ContractHolder> {
     await (this.beginning ??= this.begin());
     return this.newcomer(terms);
   }
 
-  /** Another process, whatever the registry is like. */
+  /** Another process, whatever the state of the registry. */
   async newcomer(terms: Partial<LeaseRequest> = {}): Promise<ContractHolder> {
     const support = await this.parts.createSupport(this.registry);
     return new ContractHolder(support, `${this.registry} holder ${++this.holderCount}`, terms);
   }
 
-  /** One that has a lease. */
+  /** A process that has a lease. */
   async holder(
     terms: Partial<LeaseRequest> = {},
   ): Promise<{ holder: ContractHolder; grant: LeaseGrant }> {
@@ -110,7 +110,7 @@ export class Harness {
     return { holder, grant: await this.patiently(() => holder.acquire(), 'wait') };
   }
 
-  /** A registry is quarantined at first: it cannot know that it is no lost one. */
+  /** A registry is quarantined at first, since it may replace a lost one. */
   private async begin(): Promise<void> {
     if (this.parts.clockControl === undefined) return;
     const founder = await this.newcomer({ minRangeMs: NO_RANGE_MS });
@@ -124,7 +124,7 @@ export class Harness {
     return this.parts.clockControl!.now();
   }
 
-  /** Where the time cannot be set it has to go by. */
+  /** If the time cannot be set, it has to go by. */
   async advance(ms: number): Promise<void> {
     const { clockControl } = this.parts;
     await (clockControl === undefined ? pause(systemTimers, ms) : clockControl.advance(ms));
@@ -134,7 +134,7 @@ export class Harness {
     await this.parts.lossControl![loss](this.registry);
   }
 
-  /** Keeps a registry by another version of the protocol while something is done. */
+  /** Runs something while another version of the protocol keeps the registry. */
   async underLaterVersion(run: () => Promise<void>): Promise<void> {
     const { versionControl } = this.parts;
     await versionControl!.raise(this.registry);
@@ -150,7 +150,7 @@ export class Harness {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const answer = await ask();
       if (!('waitMs' in answer) || (status ?? answer.status) !== answer.status) {
-        return granted(answer);
+        return grantIn(answer);
       }
       this.expect(answer.waitMs).toBeGreaterThanOrEqual(1);
       await this.advance(answer.waitMs);
@@ -160,11 +160,11 @@ export class Harness {
 }
 
 /*
- * Somebody who leases worker ids: keeps token, nonces, highest ceiling and mark as a real holder
- * does, and lets a case say what is asked otherwise.
+ * A process that leases worker ids: it keeps token, nonces, highest ceiling and mark like a real
+ * holder, and lets a case change its requests.
  */
 
-/** What holders ask for unless a case says otherwise. */
+/** The terms of holders unless a case says otherwise. */
 export const TERMS = {
   fingerprint: 'contract',
   ttlMs: 60_000,
@@ -176,9 +176,9 @@ export const TERMS = {
 } as const;
 
 export class ContractHolder {
-  /** The lease as it would be asked to be prolonged now. */
+  /** The lease as it would be renewed now. */
   lease: WorkerLease | undefined;
-  /** What it asks for; sent again it is a repeated acquire. */
+  /** Its request; sending it again is a repeated acquire. */
   readonly request: LeaseRequest;
   private nonceCount = 0;
 
@@ -200,7 +200,7 @@ export class ContractHolder {
     return answer;
   }
 
-  /** Renews; what was changed for the question is not kept, what was answered is. */
+  /** Renews. Changes to the request are not kept, the answer is. */
   async renew(changes: Partial<WorkerLease> = {}): Promise<LeaseAnswer> {
     const lease = this.lease!;
     const answer = await this.support.refreshAlive({ ...lease, ...changes });
@@ -215,7 +215,7 @@ export class ContractHolder {
     await this.support.release?.({ ...this.lease!, ...changes }, lastIssuedMs);
   }
 
-  /** After a loss no range begins sooner than this: all that was forgotten has ended by then. */
+  /** After a loss no range begins sooner than this: everything forgotten has ended by then. */
   get quarantineMs(): number {
     return this.request.ttlMs + (this.support.lossWindowMs ?? 0);
   }
@@ -225,8 +225,8 @@ export class ContractHolder {
   }
 }
 
-/** The grant, or an error that says what was answered instead. */
-export function granted(answer: LeaseAnswer): LeaseGrant {
+/** Returns the grant, or throws an error that names the answer. */
+export function grantIn(answer: LeaseAnswer): LeaseGrant {
   if (answer.status === 'ok') return answer;
   throw new Error(`Expected a lease to be granted, got ${JSON.stringify(answer)}.`);
 }

@@ -1,9 +1,9 @@
 /**
- * What a support must do when acknowledged writes may be gone: another server, an absent registry,
+ * The duties of a support when acknowledged writes may be gone: another server, an absent registry,
  * a holder that knows more than the store. They are in one file, since one loss leads to the next.
  */
 import type { LeaseAnswer, LeaseGrant } from '../../lease/distributed-support.js';
-import { granted, TERMS, type Harness, type ContractCase, type ContractHolder } from './harness.js';
+import { grantIn, TERMS, type Harness, type ContractCase, type ContractHolder } from './harness.js';
 
 const LONG_TTL_MS = 600_000;
 
@@ -71,7 +71,7 @@ export const LOSS_CASES: readonly ContractCase[] = [
     needs: ['clock', 'losses'],
     async run(harness) {
       const { holder } = await harness.holder({ workerIdMax: 2 });
-      granted(await holder.renew({ ttlMs: LONG_TTL_MS }));
+      grantIn(await holder.renew({ ttlMs: LONG_TTL_MS }));
       await expectQuarantine(harness, holder.quarantineMs - TERMS.ttlMs + LONG_TTL_MS);
     },
   },
@@ -143,13 +143,13 @@ export const LOSS_CASES: readonly ContractCase[] = [
       await holder.release(grant.floorMs);
       const other = await harness.holder({ workerIdMax: 1 });
       await holder.renew();
-      const renewed = granted(await other.holder.renew());
+      const renewed = grantIn(await other.holder.renew());
       harness.expect(renewed.floorMs).toEqual(other.grant.floorMs);
     },
   },
 ];
 
-/** Another server answers; nothing is granted that begins sooner than `ms` from there. */
+/** Another server answers; no granted range begins sooner than `ms` from there. */
 async function expectQuarantine(harness: Harness, ms: number): Promise<void> {
   await harness.happen('restart');
   const changedMs = harness.nowMs;
@@ -159,8 +159,8 @@ async function expectQuarantine(harness: Harness, ms: number): Promise<void> {
 }
 
 /*
- * What a support must do for the holders that outlive a change of servers: a second range after
- * the first, with waits that can be kept, and a chain of nonces that may have lost a link.
+ * The duties of a support to holders that outlive a change of servers: a second range after the
+ * first, with waits that can be kept, and a chain of nonces that may have lost a link.
  */
 
 /** A store may round its waits up, e.g. to whole seconds. */
@@ -195,7 +195,7 @@ export const ERA_CASES: readonly ContractCase[] = [
       const second = await harness.patiently(() => holder.renew());
       await expectKept(harness, second);
       await harness.advance(TERMS.ttlMs / 2);
-      const renewed = granted(await holder.renew());
+      const renewed = grantIn(await holder.renew());
       harness.expect(renewed.floorMs).toEqual(second.floorMs);
       harness.expect(renewed.ceilingMs).toEqual(second.ceilingMs + TERMS.ttlMs / 2);
     },
@@ -219,8 +219,8 @@ export const ERA_CASES: readonly ContractCase[] = [
     async run(harness) {
       const { holder, grant } = await harness.holder();
       await harness.happen('remember');
-      granted(await holder.renew());
-      granted(await holder.renew());
+      grantIn(await holder.renew());
+      grantIn(await holder.renew());
       await harness.happen('restore');
       const { floorMs } = await harness.patiently(() => holder.renew());
       harness.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
@@ -233,8 +233,8 @@ export const ERA_CASES: readonly ContractCase[] = [
       const { holder } = await harness.holder();
       const copied = holder.lease!;
       await harness.advance(1000);
-      granted(await holder.renew());
-      granted(await holder.renew());
+      grantIn(await holder.renew());
+      grantIn(await holder.renew());
       await harness.happen('restart');
       harness.expect((await holder.support.refreshAlive(copied)).status).toEqual('cloned');
     },
@@ -250,12 +250,12 @@ export const ERA_CASES: readonly ContractCase[] = [
       const grant = await harness.patiently(() => next.acquire());
       const { mark } = holder.lease!;
       await holder.renew({ mark: { ...mark, operations: mark.operations + 100 } });
-      harness.expect(granted(await next.renew()).floorMs).toEqual(grant.floorMs);
+      harness.expect(grantIn(await next.renew()).floorMs).toEqual(grant.floorMs);
     },
   },
 ];
 
-/** Waits once as it was told, and gets a range that is just worth having. */
+/** Waits once as the answer says, and gets a range that is just worth having. */
 async function expectWorthwhile(
   harness: Harness,
   status: 'wait' | 'hold',
@@ -264,20 +264,20 @@ async function expectWorthwhile(
   const answer = await ask();
   harness.expect(answer.status).toEqual(status);
   await harness.advance((answer as { waitMs: number }).waitMs);
-  const { floorMs, ceilingMs } = granted(await ask());
+  const { floorMs, ceilingMs } = grantIn(await ask());
   harness.expect(ceilingMs - floorMs).toBeGreaterThanOrEqual(TERMS.minRangeMs);
   harness.expect(TERMS.minRangeMs + ROUNDING_MS).toBeGreaterThanOrEqual(ceilingMs - floorMs);
 }
 
-/** The range ends within one ttl, and nobody else gets the worker id before. */
+/** The range ends within one ttl, and no other process gets the worker id before. */
 async function expectKept(harness: Harness, grant: LeaseGrant): Promise<void> {
   harness.expect(grant.nowMs! + TERMS.ttlMs).toBeGreaterThanOrEqual(grant.ceilingMs);
   harness.expect((await (await harness.asker()).acquire()).status).toEqual('none-free');
 }
 
 /*
- * What a support must do when it is asked again after another server took over from it and granted
- * ranges meanwhile, of which nothing but those who were granted them can tell.
+ * The duties of a support that is asked again after another server took over from it and granted
+ * ranges meanwhile, which only their holders can report.
  */
 
 export const BRANCH_CASES: readonly ContractCase[] = [
@@ -350,12 +350,12 @@ export const BRANCH_CASES: readonly ContractCase[] = [
       await harness.happen('restart');
       const { floorMs } = await harness.patiently(() => early.holder.renew());
       await late.holder.renew();
-      harness.expect(granted(await early.holder.renew()).floorMs).toEqual(floorMs);
+      harness.expect(grantIn(await early.holder.renew()).floorMs).toEqual(floorMs);
     },
   },
 ];
 
-/** What it would bring, had another server taken over and renewed its lease until now. */
+/** The holder's lease if another server had taken over and renewed it until now. */
 function elsewhere(harness: Harness, { lease, quarantineMs }: ContractHolder) {
   const { mark } = lease!;
   const haveMs = harness.nowMs + quarantineMs + TERMS.ttlMs / 2;

@@ -1,8 +1,8 @@
 /**
- * What a support must do where processes have leases of different length: whoever knew a longer
- * one brings it to a registry that forgot it.
+ * The duties of a support to processes with leases of different length: a process that knew a
+ * longer one brings it to a registry that forgot it.
  */
-import { granted, TERMS, type ContractCase } from './harness.js';
+import { grantIn, TERMS, type ContractCase } from './harness.js';
 
 const LONG_MS = 600_000;
 const POOL = { workerIdMax: 3 } as const;
@@ -14,7 +14,7 @@ export const QUARANTINE_CASES: readonly ContractCase[] = [
     async run(harness) {
       const { holder, grant } = await harness.holder();
       harness.expect(grant.quarantineMs).toBeGreaterThanOrEqual(holder.quarantineMs);
-      const renewed = granted(await holder.renew());
+      const renewed = grantIn(await holder.renew());
       harness.expect(renewed.quarantineMs).toBeGreaterThanOrEqual(holder.quarantineMs);
     },
   },
@@ -54,15 +54,15 @@ export const QUARANTINE_CASES: readonly ContractCase[] = [
       const { holder, grant } = await harness.holder(POOL);
       await harness.advance(LONG_MS);
       const { grant: other } = await harness.holder({ ...POOL, ttlMs: LONG_MS });
-      harness.expect(granted(await holder.renew()).floorMs).toEqual(grant.floorMs);
+      harness.expect(grantIn(await holder.renew()).floorMs).toEqual(grant.floorMs);
       harness.expect(other.nowMs! + LONG_MS).toBeGreaterThanOrEqual(other.floorMs + TERMS.ttlMs);
     },
   },
 ];
 
 /*
- * Which layout a registry is for: what a support must do when a registry was lost and processes
- * of two layouts come to the next one.
+ * The layout of a registry: the duties of a support when a registry was lost and processes of two
+ * layouts come to the next one.
  */
 
 const OTHER = { fingerprint: 'other' } as const;
@@ -150,7 +150,7 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
       const first = await harness.patiently(() => other.acquire());
       await harness.advance(Math.max(0, grant.ceilingMs - harness.nowMs));
       harness.expect(await holder.renew()).toEqual(ofOther);
-      harness.expect(granted(await other.renew()).floorMs).toEqual(first.floorMs);
+      harness.expect(grantIn(await other.renew()).floorMs).toEqual(first.floorMs);
     },
   },
   {
@@ -163,7 +163,7 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
       await harness.patiently(() => other.acquire());
       const haveMs = grant.ceilingMs + 48 * HOUR_MS;
       harness.expect(await holder.renew({ haveMs })).toEqual(ofOther);
-      granted(await other.renew());
+      grantIn(await other.renew());
     },
   },
   {
@@ -176,7 +176,7 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
       const other = await harness.asker({ ...OTHER, ...POOL });
       await harness.patiently(() => other.acquire());
       await holder.release(undefined);
-      granted(await other.renew());
+      grantIn(await other.renew());
     },
   },
 ];
@@ -187,7 +187,7 @@ export const VERSION_CASES: readonly ContractCase[] = [
     needs: ['version'],
     async run(harness) {
       const { holder, grant } = await harness.holder(LAYOUT_POOL);
-      const { operations } = granted(await holder.renew()).mark!;
+      const { operations } = grantIn(await holder.renew()).mark!;
       const next = await harness.asker(LAYOUT_POOL);
       await harness.underLaterVersion(async () => {
         harness.expect((await holder.renew()).status).toEqual('other-version');
@@ -196,9 +196,9 @@ export const VERSION_CASES: readonly ContractCase[] = [
         harness.expect((await alien.acquire()).status).toEqual('other-version');
         await holder.support.release?.(holder.lease!, undefined);
       });
-      const renewed = granted(await holder.renew());
+      const renewed = grantIn(await holder.renew());
       harness.expect(renewed.floorMs).toEqual(grant.floorMs);
-      // One change for one operation, so that those before changed nothing.
+      // Each operation makes one change, so those before made none.
       harness.expect(operations + 1).toBeGreaterThanOrEqual(renewed.mark!.operations);
     },
   },

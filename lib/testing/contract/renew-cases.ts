@@ -1,9 +1,9 @@
 /**
- * What a support must do when a lease is renewed. Each case is one property, in words, and names
+ * The duties of a support when a lease is renewed. Each case is one property, in words, and names
  * all that it needs.
  */
 import { ACQUIRE_CASES } from './acquire-cases.js';
-import { granted, TERMS, type Harness, type ContractCase } from './harness.js';
+import { grantIn, TERMS, type Harness, type ContractCase } from './harness.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -14,14 +14,14 @@ export const RENEW_CASES: readonly ContractCase[] = [
     async run(harness) {
       const { holder, grant } = await harness.holder();
       await harness.advance(TERMS.ttlMs / 2);
-      const renewed = granted(await holder.renew());
+      const renewed = grantIn(await holder.renew());
       harness.expect(renewed.floorMs).toEqual(grant.floorMs);
       harness.expect(renewed.ceilingMs).toEqual(grant.ceilingMs + TERMS.ttlMs / 2);
       const next = await harness.asker();
       await harness.advance(TERMS.ttlMs / 2);
       harness.expect((await next.acquire()).status).toEqual('none-free');
       await harness.advance(TERMS.ttlMs / 2);
-      const floorMs = granted(await next.acquire()).floorMs;
+      const floorMs = grantIn(await next.acquire()).floorMs;
       harness.expect(floorMs).toBeGreaterThanOrEqual(renewed.ceilingMs);
     },
   },
@@ -31,7 +31,7 @@ export const RENEW_CASES: readonly ContractCase[] = [
     async run(harness) {
       const { holder, grant } = await harness.holder();
       await harness.advance(-HOUR_MS);
-      const renewed = granted(await holder.renew());
+      const renewed = grantIn(await holder.renew());
       harness.expect(renewed.ceilingMs).toBeGreaterThanOrEqual(grant.ceilingMs);
       harness.expect(renewed.nowMs).toBeGreaterThanOrEqual(grant.nowMs!);
     },
@@ -42,9 +42,9 @@ export const RENEW_CASES: readonly ContractCase[] = [
     async run(harness) {
       const { holder, grant } = await harness.holder();
       await harness.advance(-HOUR_MS);
-      granted(await holder.renew());
+      grantIn(await holder.renew());
       await harness.advance(TERMS.ttlMs);
-      const renewed = granted(await holder.renew());
+      const renewed = grantIn(await holder.renew());
       harness.expect(renewed.ceilingMs).toBeGreaterThanOrEqual(grant.ceilingMs + 1);
     },
   },
@@ -56,7 +56,7 @@ export const RENEW_CASES: readonly ContractCase[] = [
       let nowMs = grant.nowMs!;
       for (const stepMs of [-HOUR_MS, 1000, -HOUR_MS, 5000, -1000]) {
         await harness.advance(stepMs);
-        const renewed = granted(await holder.renew());
+        const renewed = grantIn(await holder.renew());
         harness.expect(renewed.nowMs).toBeGreaterThanOrEqual(nowMs);
         nowMs = renewed.nowMs!;
       }
@@ -68,9 +68,9 @@ export const RENEW_CASES: readonly ContractCase[] = [
     async run(harness) {
       const { holder } = await harness.holder();
       await harness.advance(-HOUR_MS);
-      granted(await holder.renew());
+      grantIn(await holder.renew());
       await harness.advance(4 * HOUR_MS);
-      harness.expect(granted(await holder.renew()).nowMs).toEqual(harness.nowMs);
+      harness.expect(grantIn(await holder.renew()).nowMs).toEqual(harness.nowMs);
     },
   },
   {
@@ -79,7 +79,7 @@ export const RENEW_CASES: readonly ContractCase[] = [
     async run(harness) {
       const { holder, grant } = await harness.holder();
       await harness.advance(10 * TERMS.ttlMs);
-      harness.expect(granted(await holder.renew()).floorMs).toEqual(grant.floorMs);
+      harness.expect(grantIn(await holder.renew()).floorMs).toEqual(grant.floorMs);
     },
   },
   {
@@ -88,7 +88,7 @@ export const RENEW_CASES: readonly ContractCase[] = [
     async run(harness) {
       const { holder } = await harness.holder();
       harness.expect((await holder.renew({ token: 'a stranger' })).status).toEqual('fenced');
-      granted(await holder.renew());
+      grantIn(await holder.renew());
     },
   },
   {
@@ -112,7 +112,7 @@ export const RENEW_CASES: readonly ContractCase[] = [
       const answer = await holder.renew();
       harness.expect(answer.status).toEqual('fenced');
       harness.expect('floorMs' in answer && answer.floorMs).toEqual(next.grant.floorMs);
-      harness.expect(granted(await next.holder.renew()).floorMs).toEqual(next.grant.floorMs);
+      harness.expect(grantIn(await next.holder.renew()).floorMs).toEqual(next.grant.floorMs);
     },
   },
   {
@@ -121,8 +121,8 @@ export const RENEW_CASES: readonly ContractCase[] = [
     async run(harness) {
       const { holder, grant } = await harness.holder();
       const { nonce, nonceNext } = holder.lease!;
-      granted(await holder.renew());
-      const again = granted(await holder.renew({ nonce, nonceNext }));
+      grantIn(await holder.renew());
+      const again = grantIn(await holder.renew({ nonce, nonceNext }));
       harness.expect(again.floorMs).toEqual(grant.floorMs);
     },
   },
@@ -155,7 +155,7 @@ export const RENEW_CASES: readonly ContractCase[] = [
     needs: ['clock', 'release'],
     async run(harness) {
       const { holder, grant } = await harness.holder();
-      // Unused, so that it would be free at once.
+      // It is unused, so it would be free at once.
       await holder.release(undefined);
       const haveMs = grant.ceilingMs + 5000;
       harness.expect((await holder.renew({ haveMs })).status).toEqual('unknown');
@@ -183,15 +183,12 @@ export const RENEW_CASES: readonly ContractCase[] = [
       await holder.release(undefined);
       const haveMs = grant.ceilingMs + 48 * HOUR_MS;
       harness.expect((await holder.renew({ haveMs })).status).toEqual('unknown');
-      granted(await (await harness.asker()).acquire());
+      grantIn(await (await harness.asker()).acquire());
     },
   },
 ];
 
-/*
- * What a support must do when a worker id is given back. Each case is one property, in words, and
- * names all that it needs.
- */
+/* The duties of a support when a worker id is given back. */
 
 export const RELEASE_CASES: readonly ContractCase[] = [
   {
@@ -243,7 +240,7 @@ export const RELEASE_CASES: readonly ContractCase[] = [
       const { holder } = await harness.holder();
       await holder.release(undefined, { token: 'a stranger' });
       harness.expect((await (await harness.asker()).acquire()).status).toEqual('none-free');
-      granted(await holder.renew());
+      grantIn(await holder.renew());
     },
   },
   {
@@ -253,7 +250,7 @@ export const RELEASE_CASES: readonly ContractCase[] = [
       const { holder } = await harness.holder();
       await holder.release(undefined, { nonce: 'a copy', nonceNext: 'of the process' });
       harness.expect((await (await harness.asker()).acquire()).status).toEqual('none-free');
-      granted(await holder.renew());
+      grantIn(await holder.renew());
     },
   },
   {
@@ -261,10 +258,10 @@ export const RELEASE_CASES: readonly ContractCase[] = [
     needs: ['release'],
     async run(harness) {
       const { holder } = await harness.holder();
-      // There is no answer to say so; an error is as good as none.
+      // No answer can report the refusal, so an error is as good as none.
       await holder.release(undefined, { fingerprint: 'other' }).catch(() => undefined);
       harness.expect((await (await harness.asker()).acquire()).status).toEqual('none-free');
-      granted(await holder.renew());
+      grantIn(await holder.renew());
     },
   },
   {
@@ -276,7 +273,7 @@ export const RELEASE_CASES: readonly ContractCase[] = [
       const next = await harness.holder();
       await holder.release(grant.floorMs);
       harness.expect((await (await harness.asker()).acquire()).status).toEqual('none-free');
-      harness.expect(granted(await next.holder.renew()).floorMs).toEqual(next.grant.floorMs);
+      harness.expect(grantIn(await next.holder.renew()).floorMs).toEqual(next.grant.floorMs);
     },
   },
   {
@@ -292,7 +289,7 @@ export const RELEASE_CASES: readonly ContractCase[] = [
       await harness.advance(200);
       const usedMs = between.grant.floorMs + 100;
       await between.holder.release(usedMs);
-      granted(await old.holder.acquire());
+      grantIn(await old.holder.acquire());
       await old.holder.support.release!(lease, lastMs);
       harness.expect((await harness.holder()).grant.floorMs).toBeGreaterThanOrEqual(usedMs + 1);
     },
@@ -300,8 +297,8 @@ export const RELEASE_CASES: readonly ContractCase[] = [
 ];
 
 /*
- * What a support whose leases have no end must do: it gives numbers away and takes none back. Each
- * case is one property, in words. None needs a clock, since such a lease is no matter of time.
+ * The duties of a support whose leases have no end: it gives numbers away and takes none back. No
+ * case needs a clock, since such a lease does not depend on time.
  */
 
 const PARALLEL_COUNT = 30;
@@ -335,7 +332,7 @@ export const ENDLESS_CASES: readonly ContractCase[] = [
     async run(harness) {
       await harness.holder();
       const next = await harness.asker();
-      // What it throws is its own way to say no.
+      // Its way to refuse may be any error.
       const answer = await next.acquire().catch(() => ({ status: 'an error' }));
       harness.expect(['an error', 'none-free'].includes(answer.status)).toEqual(true);
     },

@@ -1,9 +1,9 @@
 /**
- * What a support must do when a message comes twice, late, or after its answer was lost. Each case
- * is one property, in words. A message is repeated without telling the holder, which goes on as
+ * The duties of a support when a message comes twice, late, or after its answer was lost. Each case
+ * is one property, in words. A message is repeated without the holder's knowledge, which goes on as
  * before.
  */
-import { granted, TERMS, type ContractCase } from './harness.js';
+import { grantIn, TERMS, type ContractCase } from './harness.js';
 
 export const REPEAT_CASES: readonly ContractCase[] = [
   {
@@ -12,14 +12,14 @@ export const REPEAT_CASES: readonly ContractCase[] = [
     async run(harness) {
       const { holder, grant } = await harness.holder();
       await harness.advance(TERMS.ttlMs / 2);
-      const again = granted(await holder.acquire());
+      const again = grantIn(await holder.acquire());
       harness.expect(again.floorMs).toEqual(grant.floorMs);
       harness.expect(again.ceilingMs).toEqual(grant.ceilingMs + TERMS.ttlMs / 2);
       const next = await harness.asker();
       await harness.advance(TERMS.ttlMs / 2);
       harness.expect((await next.acquire()).status).toEqual('none-free');
       await harness.advance(TERMS.ttlMs / 2);
-      harness.expect(granted(await next.acquire()).floorMs).toBeGreaterThanOrEqual(again.ceilingMs);
+      harness.expect(grantIn(await next.acquire()).floorMs).toBeGreaterThanOrEqual(again.ceilingMs);
     },
   },
   {
@@ -28,9 +28,9 @@ export const REPEAT_CASES: readonly ContractCase[] = [
     async run(harness) {
       const { holder, grant } = await harness.holder();
       const ttlMs = TERMS.ttlMs / 2;
-      const again = granted(await holder.acquire({ ttlMs }));
+      const again = grantIn(await holder.acquire({ ttlMs }));
       harness.expect(again.ceilingMs).toBeGreaterThanOrEqual(grant.ceilingMs);
-      const renewed = granted(await holder.renew({ ttlMs }));
+      const renewed = grantIn(await holder.renew({ ttlMs }));
       harness.expect(renewed.ceilingMs).toBeGreaterThanOrEqual(again.ceilingMs);
     },
   },
@@ -39,10 +39,10 @@ export const REPEAT_CASES: readonly ContractCase[] = [
     needs: [],
     async run(harness) {
       const { holder } = await harness.holder();
-      granted(await holder.renew());
-      granted(await holder.renew());
+      grantIn(await holder.renew());
+      grantIn(await holder.renew());
       await holder.support.getNextWorkId(holder.request);
-      granted(await holder.renew());
+      grantIn(await holder.renew());
     },
   },
   {
@@ -53,7 +53,7 @@ export const REPEAT_CASES: readonly ContractCase[] = [
       await harness.advance(TERMS.ttlMs);
       const next = await harness.holder();
       harness.expect((await holder.acquire()).status).toEqual('none-free');
-      harness.expect(granted(await next.holder.renew()).floorMs).toEqual(next.grant.floorMs);
+      harness.expect(grantIn(await next.holder.renew()).floorMs).toEqual(next.grant.floorMs);
     },
   },
   {
@@ -72,7 +72,7 @@ export const REPEAT_CASES: readonly ContractCase[] = [
     needs: ['release'],
     async run(harness) {
       const { holder, grant } = await harness.holder();
-      granted(await holder.support.refreshAlive(holder.lease!));
+      grantIn(await holder.support.refreshAlive(holder.lease!));
       await holder.release(grant.floorMs);
       harness.expect((await holder.renew()).status).toEqual('unknown');
     },
@@ -85,17 +85,14 @@ export const REPEAT_CASES: readonly ContractCase[] = [
       await holder.release(grant.ceilingMs, { workerId: 1, token: 'of nobody' });
       const other = await harness.holder({ workerIdMin: 1, workerIdMax: 1 });
       harness.expect(other.grant.nowMs).toBeGreaterThanOrEqual(other.grant.floorMs);
-      granted(await holder.renew());
+      grantIn(await holder.renew());
     },
   },
 ];
 
-/*
- * What a support must do where a layout has millions of worker ids. Each case is one property, in
- * words, and names all that it needs.
- */
+/* The duties of a support if a layout has millions of worker ids. */
 
-/** Those of a layout with 22 worker bits, as Baidu's is. */
+/** A layout with 22 worker bits, such as Baidu's, has these worker ids. */
 const WIDE = { workerIdMin: 0, workerIdMax: 4_194_303 };
 const HOLDER_COUNT = 30;
 
@@ -129,7 +126,7 @@ export const WIDE_CASES: readonly ContractCase[] = [
     async run(harness) {
       const { holder, grant } = await harness.holder(WIDE);
       for (let n = 0; n < 3; n++) await harness.holder(WIDE);
-      const again = granted(await holder.acquire());
+      const again = grantIn(await holder.acquire());
       harness.expect([again.workerId, again.floorMs]).toEqual([grant.workerId, grant.floorMs]);
     },
   },

@@ -1,25 +1,26 @@
 /**
- * What a support must do with the clocks of those who ask: a survivor tells how far a lost registry
- * had come, and whoever knows better keeps it from following a store whose clock went wrong.
+ * The duties of a support towards the clocks of its callers: a survivor reports how far a lost
+ * registry had come, and a caller that knows better keeps it from following a store whose clock
+ * went wrong.
  */
-import { granted, TERMS, type Harness, type ContractCase, type ContractHolder } from './harness.js';
+import { grantIn, TERMS, type Harness, type ContractCase, type ContractHolder } from './harness.js';
 
 const POOL = { workerIdMax: 3 } as const;
 const NEEDS = ['clock', 'losses', 'reckoned'] as const;
 const BACK_MS = 300_000;
 const DAY_MS = 86_400_000;
 const YEAR_MS = 365 * DAY_MS;
-/** A store may tell whole seconds. */
+/** A store may have a clock of whole seconds. */
 const RESOLUTION_MS = 2000;
 
-/** What a holder knows of time; `forMs` since it was answered. */
+/** The times that a holder knows, `forMs` after its last answer. */
 function clocksOf(holder: ContractHolder, timeMs: number, forMs = 0) {
   const { incarnation, server } = holder.lease!.mark;
   const nowMs = holder.lease!.haveMs - TERMS.ttlMs + forMs;
   return { wallMs: timeMs, reckoned: { incarnation, server, nowMs, timeMs } };
 }
 
-/** The same, when its wall clock has come to `wallMs`. */
+/** The same times when its wall clock has come to `wallMs`. */
 const goneOn = (clocks: ReturnType<typeof clocksOf>, wallMs: number) => ({ ...clocks, wallMs });
 
 /** The registry is lost after the clock of its store was set back. */
@@ -74,7 +75,7 @@ export const TIME_CASES: readonly ContractCase[] = [
       const clocks = clocksOf(holder, harness.nowMs);
       const nowMs = harness.nowMs + RESOLUTION_MS;
       await holder.renew({ ...clocks, reckoned: { ...clocks.reckoned, nowMs } });
-      harness.expect(granted(await other.renew()).floorMs).toEqual(floorMs);
+      harness.expect(grantIn(await other.renew()).floorMs).toEqual(floorMs);
     },
   },
   {
@@ -98,12 +99,12 @@ export const TIME_CASES: readonly ContractCase[] = [
       const rightMs = harness.nowMs;
       const clocks = clocksOf(holder, rightMs);
       await harness.advance(YEAR_MS);
-      const wrong = granted(await holder.renew(clocks));
+      const wrong = grantIn(await holder.renew(clocks));
       const other = await harness.newcomer(POOL);
-      const { ceilingMs } = granted(await other.acquire({ wallMs: rightMs }));
+      const { ceilingMs } = grantIn(await other.acquire({ wallMs: rightMs }));
       await harness.advance(-YEAR_MS);
       const latestMs = rightMs + TERMS.ttlMs + RESOLUTION_MS;
-      for (const endMs of [wrong.ceilingMs, ceilingMs, granted(await holder.renew()).ceilingMs]) {
+      for (const endMs of [wrong.ceilingMs, ceilingMs, grantIn(await holder.renew()).ceilingMs]) {
         harness.expect(latestMs).toBeGreaterThanOrEqual(endMs);
       }
       harness.expect(wrong.timeMs).toBeGreaterThanOrEqual(rightMs + YEAR_MS - RESOLUTION_MS);
@@ -117,7 +118,7 @@ export const TIME_CASES: readonly ContractCase[] = [
       const clocks = clocksOf(holder, harness.nowMs);
       await harness.advance(YEAR_MS);
       const wallMs = harness.nowMs;
-      const { nowMs } = granted(await holder.renew({ ...clocks, wallMs }));
+      const { nowMs } = grantIn(await holder.renew({ ...clocks, wallMs }));
       harness.expect(nowMs).toBeGreaterThanOrEqual(wallMs - RESOLUTION_MS);
     },
   },

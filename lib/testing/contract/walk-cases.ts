@@ -1,5 +1,5 @@
 /**
- * Random walks: whatever a few holders do, and whatever befalls the store, the ranges that were
+ * Random walks: whatever a few holders do, and whatever happens to the store, the ranges that were
  * acknowledged for one worker id never overlap. Messages come again, long after they were sent.
  */
 import type { LeaseRequest } from '../../lease/distributed-support.js';
@@ -23,7 +23,7 @@ const HOLDER_COUNT = 5;
 const STEP_COUNT = 250;
 /** Messages under way that may come again. */
 const LATE_COUNT = 12;
-/** Old copies come back most often: they are the loss with most ways to go wrong. */
+/** Old copies come back most often, since most can go wrong with this loss. */
 const LOSSES: readonly (keyof LossControl)[] = [
   'wipe',
   'restart',
@@ -56,16 +56,15 @@ export const WALK_CASES: readonly ContractCase[] = [
 class Walk {
   private readonly random: SeededRandom;
   private readonly claims: Claim[] = [];
-  /** What each holder that lives was granted. */
   private readonly held = new Map<ContractHolder, Claim[]>();
-  /** What the network may deliver once more; the answers find nobody. */
+  /** Messages that the network may deliver once more; their answers reach no holder. */
   private readonly late: (() => Promise<unknown>)[] = [];
 
   constructor(
     private readonly harness: Harness,
     private readonly seed: number,
     private readonly losses: readonly (keyof LossControl)[],
-    /** How many of the holders ask for one worker id, whoever holds it. */
+    /** The share of holders that ask for one worker id, even if it is held. */
     private readonly claimRate = 0,
   ) {
     this.random = new SeededRandom(seed);
@@ -78,7 +77,7 @@ class Walk {
       if (this.losses.length > 0 && this.random.chance(0.15)) {
         await this.harness.happen(this.random.pick(this.losses));
       }
-      // Within one run of a server the clock may do what it wants.
+      // Within one run of a server the clock may go anywhere.
       if (this.losses.length === 0 && this.random.chance(0.05)) {
         await this.harness.advance(this.random.between(-90_000, 90_000));
       }
@@ -116,7 +115,7 @@ class Walk {
     return { workerIdMin: workerId, workerIdMax: workerId, takesOver: true };
   }
 
-  /** The first time, or again because the answer seemed lost. */
+  /** Asks the first time, or again because the answer seemed lost. */
   private async acquire(holder: ContractHolder): Promise<void> {
     const answer = await holder.acquire();
     if (answer.status === 'ok') this.note(holder, answer);
@@ -131,7 +130,7 @@ class Walk {
     else if (answer.status !== 'hold') this.held.delete(holder);
   }
 
-  /** Its ids ended somewhere in its range; those of a second range are not begun yet. */
+  /** Its ids ended somewhere in its range; a second range has not begun. */
   private async release(holder: ContractHolder): Promise<void> {
     const claims = this.held.get(holder)!;
     const last = claims.at(-1)!;
@@ -172,8 +171,8 @@ function overlaps(claims: readonly Claim[]): string[] {
 }
 
 /*
- * What a support must do when two come at once: each operation is one step, so that one of them
- * comes first and the other is answered accordingly. Whose turn it is does not matter.
+ * The duties of a support when two requests come at once: each operation is one step, so that one
+ * of them comes first and the other is answered accordingly. Their order does not matter.
  */
 
 const WORKER_COUNT = 10;
@@ -209,7 +208,7 @@ export const RACE_CASES: readonly ContractCase[] = [
   },
 ];
 
-/** Holders whose ranges have just ended, and as many others who want a worker id. */
+/** Holders whose ranges have just ended, and as many other processes that want a worker id. */
 async function meeting(
   harness: Harness,
 ): Promise<{ old: ContractHolder[]; next: ContractHolder[] }> {

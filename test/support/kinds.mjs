@@ -11,10 +11,10 @@ const BROWSER = /\bCHROMIUM\b/;
 const BUILD = /\b(compileLibrary|compiledLibrary|bundledScript|BuiltShop|packedLibrary)\b/;
 
 /** What all else stands on, and what a small change touches: commands, metrics, documents. */
-const QUICK = /^test\/(cli|core|docs|health|lease|metrics|nest|registry|support|tidy)\//;
-/** Of these, what takes long: whole fleets, and every block of the documents. */
+const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|support|tidy)\//;
+/** Of these, what takes long: whole fleets, every block of the documents, runs of the proof. */
 const LONG =
-  /^test\/(registry\/(concurrent-walk|herd|repeated-acquire|rows)|docs\/(drain|snippets))/;
+  /^test\/(registry\/(concurrent-walk|herd|repeated-acquire|rows)|docs\/(drain|pictures|snippets)|cli\/sql)/;
 
 /**
  * @typedef {'package' | 'browser' | 'stores' | 'quick' | 'thorough'} Kind

@@ -20,6 +20,10 @@ describe('the kinds of tests', () => {
     const ofRooms = SPECS.filter((path) => /^test\/(core|lease)\//.test(path));
     expect(KINDS.quick).toEqual(expect.arrayContaining(ofRooms));
     expect(KINDS.quick).toContain('test/nest/snowflake.module.spec.ts');
+    const small = ['cli/command-line', 'metrics/monitoring-docs', 'docs/tables', 'tidy/rules'];
+    expect(KINDS.quick).toEqual(
+      expect.arrayContaining(small.map((name) => `test/${name}.spec.ts`)),
+    );
     expect(KINDS.quick).not.toContain('test/nest/lease-from-redis.spec.ts');
   });
 

@@ -13,8 +13,8 @@ const BUILD = /\b(compileLibrary|compiledLibrary|bundledScript|BuiltShop|packedL
 /** What all else stands on, and what a small change touches: commands, metrics, documents. */
 const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|support|tidy)\//;
 /** Of these, what takes long: whole fleets, every block of the documents, runs of the proof. */
-const LONG =
-  /^test\/(registry\/(concurrent-walk|herd|repeated-acquire|rows)|docs\/(drain|pictures|snippets)|cli\/sql)/;
+const FLEETS = /^test\/registry\/(concurrent-walk|herd|repeated-acquire|rows)/;
+const RUNS = /^test\/(docs\/(drain|pictures|snippets)|cli\/sql)/;
 
 /**
  * @typedef {'package' | 'browser' | 'stores' | 'quick' | 'thorough'} Kind
@@ -35,7 +35,7 @@ const KINDS = [
 ];
 
 function isQuick(/** @type {string} */ path) {
-  return QUICK.test(path) && !LONG.test(path);
+  return QUICK.test(path) && !FLEETS.test(path) && !RUNS.test(path);
 }
 
 /** @returns {(spec: Spec) => boolean} */

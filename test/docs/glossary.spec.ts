@@ -8,9 +8,23 @@ import { rowsOf } from './markdown.js';
 
 const GLOSSARY = 'docs/concepts/glossary.md';
 const NEEDED = [
-  ...['epoch', 'tick', 'worker id', 'lease', 'floor and ceiling', 'ttl', 'reserve', 'fenced'],
-  ...['incarnation', 'loss window', 'quarantine', 'safe floor', 'era', 'lease window'],
-  ...['counter', 'segment', 'fencing token'],
+  'epoch',
+  'tick',
+  'worker id',
+  'lease',
+  'floor and ceiling',
+  'ttl',
+  'reserve',
+  'fenced',
+  'incarnation',
+  'loss window',
+  'quarantine',
+  'safe floor',
+  'era',
+  'lease window',
+  'counter',
+  'segment',
+  'fencing token',
 ];
 const PAGES = readTree().filter(({ path }) => /^docs\/(?!zh\/).*\.md$/.test(path));
 

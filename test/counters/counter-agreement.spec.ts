@@ -122,8 +122,13 @@ describe('the rules of counters in TypeScript and in Lua', () => {
     const statuses = ['ok', 'mismatch', 'absent', 'full', ...(windowMs > 0 ? ['wait'] : [])];
     const answers = [
       ...statuses.map((status) => `dense ${status}`),
-      ...['clock ok', 'clock wait', 'clock mismatch'],
-      ...['give back true', 'give back false', 'create true', 'create false'],
+      'clock ok',
+      'clock wait',
+      'clock mismatch',
+      'give back true',
+      'give back false',
+      'create true',
+      'create false',
     ];
     do await fc.assert(walks, { numRuns: 40 });
     while (walkCount < 400 && !answers.every((answer) => seen.has(answer)));

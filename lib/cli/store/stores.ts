@@ -147,7 +147,7 @@ function limitedLocks(
 }
 
 /*
- * Calls within the limit of --timeout. An error names the store that is silent, and says what to do.
+ * Calls within the limit of --timeout. An error names the store that is silent, and what to do.
  */
 
 type Limited = <T>(call: Promise<T>) => Promise<T>;

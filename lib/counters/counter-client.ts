@@ -2,7 +2,7 @@
  * One of the stores of a counter, as a keeper asks it: within a time limit, with what it answered
  * before.
  *
- * Promise: of an answer nothing is used that lies below what this process was ever answered, so a
+ * Guarantee: of an answer nothing is used that lies below what this process was ever answered, so a
  * store that went back gives it no position twice; every failure is a SnowflakeError.
  */
 import type { Clock } from '../core/clock.js';
@@ -126,7 +126,7 @@ export class CounterClient {
 /*
  * What is said when a store of counters gives no positions: what happened, and what to do.
  *
- * Promise: nothing was made of an answer when one of these is thrown; names are shown in one line.
+ * Guarantee: nothing was made of an answer when one of these is thrown; names are shown in one line.
  */
 
 /** Which counter, and in which store. */
@@ -203,7 +203,7 @@ function asSnowflakeError(error: unknown): SnowflakeError {
 /*
  * What is done with all stores of one counter at once.
  *
- * Promise: what one of them refuses to close is lost and holds up none of the others.
+ * Guarantee: what one of them refuses to close is lost and holds up none of the others.
  */
 
 /** Where the counter lies, each place once. */

@@ -38,7 +38,7 @@ export interface GeneratorView {
   readonly workerIds?: WorkerIdRange | undefined;
   readonly lease?: LeaseView | undefined;
   /** Present without a worker id. */
-  readonly hand?: HandView | undefined;
+  readonly buffer?: BufferView | undefined;
   readonly counts: CountsView;
 }
 
@@ -50,7 +50,7 @@ export interface LeasedGeneratorView extends GeneratorView {
 }
 
 /** The buffer of a generator without a worker id. */
-export interface HandView {
+export interface BufferView {
   readonly kind: GeneratorStatus['kind'];
   readonly state: GeneratorState;
   readonly buffered: number;

@@ -21,7 +21,7 @@ import {
 import type {
   CountsView,
   GeneratorView,
-  HandView,
+  BufferView,
   IdAnswer,
   LayoutView,
   LeaseView,
@@ -44,12 +44,12 @@ export function generatorView({ name, ids, support, application }: ShownGenerato
     layout: hasLayout(status) ? layoutView(ids.layout) : undefined,
     ...(hasWorkerId(status)
       ? { workerIds: ids.workerIds, lease: leaseView(status) }
-      : { hand: handView(status) }),
+      : { buffer: bufferView(status) }),
     counts: countsView(status),
   };
 }
 
-function handView(status: GeneratorStatus): HandView {
+function bufferView(status: GeneratorStatus): BufferView {
   const { kind, state, buffered, bufferedMs, step, calls, readAt } = status;
   return { kind, state, buffered, bufferedMs, step, calls: callsView(calls, readAt) };
 }

@@ -127,7 +127,7 @@ function healthOfBuffer(
   const verdict = BUFFER_VERDICTS[state];
   // A store that answers always gives more.
   const isShort = verdict[0] === 'degraded' && (bufferedMs ?? Infinity) < leaseMsMin;
-  const short = `Ids in hand last ${bufferedMs} ms, less than leaseMsMin (${leaseMsMin}).`;
+  const short = `Buffered ids last ${bufferedMs} ms, less than leaseMsMin (${leaseMsMin}).`;
   const [answer, message]: Verdict = isShort ? ['down', `${short} ${verdict[1]}`] : verdict;
   const layoutEndsAt = layout?.lastDate.toISOString();
   const facts = { state, workerId, leaseRemainingMs: undefined, layoutEndsAt, incarnation };

@@ -197,8 +197,8 @@ const RENEWALS: readonly Metric[] = [
 /** Metrics of generators without a worker id, whose ids come from a store. */
 const BUFFER: readonly Metric[] = [
   {
-    prometheus: 'snowflake_hand_state',
-    openTelemetry: 'snowflake.hand.state',
+    prometheus: 'snowflake_buffer_state',
+    openTelemetry: 'snowflake.buffer.state',
     kind: 'gauge',
     unit: '',
     help: 'State of a generator without a worker id: 1 for the current state, 0 for all others',
@@ -208,8 +208,8 @@ const BUFFER: readonly Metric[] = [
       hasWorkerId(status) ? undefined : { ...BUFFER_STATES, [status.state]: 1 },
   },
   {
-    prometheus: 'snowflake_hand_ids',
-    openTelemetry: 'snowflake.hand.ids',
+    prometheus: 'snowflake_buffer_ids',
+    openTelemetry: 'snowflake.buffer.ids',
     kind: 'gauge',
     unit: '{id}',
     help: 'Ids that can be made without the store',
@@ -217,8 +217,8 @@ const BUFFER: readonly Metric[] = [
     read: ({ status }) => (hasWorkerId(status) ? undefined : status.buffered),
   },
   {
-    prometheus: 'snowflake_hand_remaining_seconds',
-    openTelemetry: 'snowflake.hand.remaining.seconds',
+    prometheus: 'snowflake_buffer_remaining_seconds',
+    openTelemetry: 'snowflake.buffer.remaining.seconds',
     kind: 'gauge',
     unit: 's',
     help: 'How long the ids in hand last at the current rate, or until they are too old',
@@ -226,8 +226,8 @@ const BUFFER: readonly Metric[] = [
     read: ({ status }) => (hasWorkerId(status) ? undefined : secondsOf(status.bufferedMs)),
   },
   {
-    prometheus: 'snowflake_hand_calls_total',
-    openTelemetry: 'snowflake.hand.calls',
+    prometheus: 'snowflake_buffer_calls_total',
+    openTelemetry: 'snowflake.buffer.calls',
     kind: 'counter',
     unit: '{call}',
     help: 'Calls for more ids by the answer of the store; error where there was none',

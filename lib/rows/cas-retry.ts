@@ -1,7 +1,7 @@
 /**
  * Operations on rows that several processes change: again and again until nobody else was faster.
  *
- * Promise: no lock is taken, so that a process which stalls between reading and writing stops
+ * Guarantee: no lock is taken, so that a process which stalls between reading and writing stops
  * nobody; the callers of one process come one after another, so that they do not race each other.
  */
 import { SnowflakeError } from '../errors.js';
@@ -72,7 +72,7 @@ export class CasRetry {
  * One operation at a time for each token: its caller may have given up and asked again since, and
  * what comes after a later operation would look as if a copy of the holder had asked.
  *
- * Promise: whoever asks the same again waits for the answer that is on its way, however busy the
+ * Guarantee: whoever asks the same again waits for the answer that is on its way, however busy the
  * store; only for so long, since some answers never come.
  */
 

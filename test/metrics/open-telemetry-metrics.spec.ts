@@ -29,7 +29,7 @@ function createMeter() {
 describe('a meter of OpenTelemetry', () => {
   it('has every metric of the catalog, with its kind, unit and description', async () => {
     /** The others are of generators without a worker id. */
-    const LEASED = METRICS.filter(({ openTelemetry }) => !openTelemetry.includes('.hand.'));
+    const LEASED = METRICS.filter(({ openTelemetry }) => !openTelemetry.includes('.buffer.'));
     const { app, time, store, ids } = await startApp();
     const { reader, provider, meter } = createMeter();
     registerOpenTelemetryMetrics(meter, [{ ids, support: store }]);

@@ -34,7 +34,7 @@ it('applications count their own ids, and nothing is left of one that has ended'
   const [ofOne, ofOther] = [one.get(MetricsService), other.get(MetricsService)];
   const issued = 'snowflake_ids_issued_total{generator="default"}';
   expect(await ofOne.read()).toContain(`${issued} 5\n`);
-  expect(await ofOne.read()).toContain('snowflake_hand_ids{generator="invoices"}');
+  expect(await ofOne.read()).toContain('snowflake_buffer_ids{generator="invoices"}');
   expect(await ofOne.read()).toContain('snowflake_locks_held{locks="default"} 0');
   await one.close();
   expect((await ofOne.read()).trim()).toBe('');

@@ -1,7 +1,7 @@
 /**
  * One of the stores that ids are made in: one call at a time, and a rest after one that failed.
  *
- * Promise: a store that hangs, refuses or waits costs what was asked of it and nothing else: the
+ * Guarantee: a store that hangs, refuses or waits costs what was asked of it and nothing else: the
  * others are asked meanwhile.
  */
 import type { SnowflakeError } from '../../errors.js';

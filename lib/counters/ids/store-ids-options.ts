@@ -1,7 +1,7 @@
 /**
  * The options of ids made in a store: what they mean, their defaults, and what is wrong with them.
  *
- * Promise: every fault is found at once; no store, client or text that may be a URL is shown.
+ * Guarantee: every fault is found at once; no store, client or text that may be a URL is shown.
  */
 import { timeExhausted, type CallWords } from '../../core/generator/id-source.js';
 import { IdWords } from '../../core/id-words.js';
@@ -115,7 +115,7 @@ function layoutFaults(layout: Partial<BitLayout>): string[] {
 /*
  * What ids made in a store say when there are none: what happened, and what to do.
  *
- * Promise: no id was made when one of these is thrown.
+ * Guarantee: no id was made when one of these is thrown.
  */
 
 export const WAIT_CURE = 'Wait with nextIdAsync(); if this lasts, raise `aheadMs`.';
@@ -172,7 +172,7 @@ function beforeEpochOfLayout(layout: BitLayout, storeMs: number): SnowflakeError
  *
  *     position = ms * perMs + n          id = ms - epoch | fields of the call | n * N + k - 1
  *
- * Promise: no id belongs to two positions, nor to two stores, whatever the fields; within a run
+ * Guarantee: no id belongs to two positions, nor to two stores, whatever the fields; within a run
  * they rise where the fields stay the same.
  */
 

@@ -2,7 +2,7 @@
  * Brings ids from the stores to whoever waits for them. The start, the calls and the stop are
  * in one file, since they decide together which store is asked.
  *
- * Promise: callers of one turn of the event loop share a call, and each store has one call under
+ * Guarantee: callers of one turn of the event loop share a call, and each store has one call under
  * way at most. A store that is away, hangs or lost its counter costs time, never an id twice.
  */
 import { callWords, checkedCount, type CallFields } from '../../core/generator/id-source.js';

@@ -115,9 +115,9 @@ export class Changes {
   }
 
   /** @param process one of the processes that answer */
-  state(process: string, { lease, hand, reason }: GeneratorView): void {
+  state(process: string, { lease, buffer, reason }: GeneratorView): void {
     this.registry(process, lease?.incarnation);
-    const state = lease?.state ?? hand?.state;
+    const state = lease?.state ?? buffer?.state;
     const before = this.states.get(process);
     if (state === undefined || state === before) return;
     this.states.set(process, state);

@@ -8,7 +8,7 @@
 import type {
   CountsView,
   GeneratorView,
-  HandView,
+  BufferView,
   LeaseView,
   RenewalsView,
   StateAnswer,
@@ -115,7 +115,7 @@ class ProcessCard {
   }
 
   show(generator: GeneratorView, nowMs: number): void {
-    const { health, reason, support, lease, hand, counts } = generator;
+    const { health, reason, support, lease, buffer, counts } = generator;
     this.seenAtMs = nowMs;
     this.incarnation = lease?.incarnation;
     this.seenAt = timeText(new Date());
@@ -124,12 +124,12 @@ class ProcessCard {
     this.health = health;
     setText(this.reason, reason ?? '');
     setHidden(this.reason, reason === undefined);
-    this.showLeft(lease?.remainingMs ?? hand?.bufferedMs);
+    this.showLeft(lease?.remainingMs ?? buffer?.bufferedMs);
     this.showRate(counts);
     const rate = this.rates.at(-1);
     const terms = [
       ...(lease === undefined ? [] : leaseTerms(lease, support, rate)),
-      ...(hand === undefined ? [] : handTerms(hand, support)),
+      ...(buffer === undefined ? [] : bufferTerms(buffer, support)),
     ];
     setTerms(this.terms, [...terms, ...countTerms(counts, rate)]);
   }
@@ -196,10 +196,10 @@ function leaseTerms(
   return renewals === undefined ? terms : [...terms, ...callTerms(renewals, 'renewals', 'renewed')];
 }
 
-function handTerms(hand: HandView, location: string): [string, string][] {
-  const { state, buffered, step, calls } = hand;
+function bufferTerms(buffer: BufferView, location: string): [string, string][] {
+  const { state, buffered, step, calls } = buffer;
   const taken: [string, string][] = [
-    ['in hand', `${numberText(buffered)}${handLastsText(hand)}`],
+    ['buffered', `${numberText(buffered)}${bufferLastsText(buffer)}`],
     ['requested per call', numberText(step ?? 0)],
   ];
   return [
@@ -211,7 +211,7 @@ function handTerms(hand: HandView, location: string): [string, string][] {
 }
 
 /** Numbers last until they are used up; ids taken ahead of need grow old before that. */
-function handLastsText({ kind, buffered, bufferedMs }: HandView): string {
+function bufferLastsText({ kind, buffered, bufferedMs }: BufferView): string {
   if (bufferedMs === undefined || buffered === 0) return '';
   const span = spanText(bufferedMs);
   return kind === 'counted' ? `, usable for ${span}` : `, ${span} at the current rate`;

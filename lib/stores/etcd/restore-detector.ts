@@ -1,7 +1,7 @@
 /**
  * Notices that the etcd which answers is not the one that answered before, or has forgotten.
  *
- * Promise: an answer is believed only from a connection over which the run was examined since it
+ * Guarantee: an answer is believed only from a connection over which the run was examined since it
  * was opened, from the same member under the same leader, and never from before what was seen.
  * A cluster that forgot nothing is never taken for one that did.
  */
@@ -102,7 +102,7 @@ function standing({ clusterId, memberId, term }: EtcdHeader): string {
  * look like any others, but have to elect again. Index minus revision, the gap, never falls either;
  * a cluster that was restored from a snapshot has a new and short log.
  *
- * Promise: pure. A run that is told lost was lost, or named by somebody who made it up.
+ * Guarantee: pure. A run that is told lost was lost, or named by somebody who made it up.
  */
 interface EtcdRun {
   readonly clusterId: string;

@@ -1,33 +1,25 @@
 /**
- * The entry `nestjs-snowflake/store`, for those who write a store: three contracts of rows with
+ * The entry `nestjs-snowflake/store`, for those who write a store: the contract of rows with
  * compare-and-swap, what makes worker ids, counters and locks of them, and the three contracts
  * that a store may fulfil without rows. `IDistributedSupport` is in the root entry.
  */
 export { RegistrySupport } from './registry/registry-support.js';
 export type { RegistrySupportParts } from './registry/registry-support.js';
-export { HEADER_ID } from './registry/slice-store.js';
-export type {
-  RegistryRow,
-  RegistrySlice,
-  RowWrite,
-  SliceQuestion,
-  SliceStore,
-  SliceWrite,
-  StoredRow,
-} from './registry/slice-store.js';
 export type { Finding, Level } from './registry/registry-view.js';
 
 export { RowCounters } from './counters/row-counters.js';
 export { RowLocks } from './lock/row-locks.js';
+export { HEADER_KEY } from './rows/row-store.js';
 export type {
-  KeyedCondition,
-  KeyedRead,
-  KeyedRow,
-  KeyedRows,
-  KeyedWrite,
-  StoredKeyedRow,
+  Row,
+  RowChange,
+  RowQuery,
+  RowSnapshot,
+  RowStore,
+  RowWrite,
+  StoredRow,
 } from './rows/row-store.js';
-export type { RowTurnsParts } from './rows/cas-retry.js';
+export type { RetryParts } from './rows/cas-retry.js';
 export { highest, slewed } from './rows/store-clock.js';
 export type { ClockPolicy, ClockState } from './rows/store-clock.js';
 

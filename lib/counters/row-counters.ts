@@ -4,10 +4,9 @@
  *
  * Guarantee: the contract of CounterStore in full, by the rules of every counter.
  */
-import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../errors.js';
-import type { KeyedRow, KeyedRows } from '../rows/row-store.js';
-import { CasRetry, type RefusedWrites, type RowTurnsParts } from '../rows/cas-retry.js';
+import { isNews, RowOperations } from '../rows/cas-retry.js';
+import type { Row } from '../rows/row-store.js';
 import { fieldsIn, isWhole, numberIn } from '../rows/stored-fields.js';
 import { checkNew, checkTake } from './check-take.js';
 import { createCounter, giveBack, take } from './counter-rules.js';
@@ -30,87 +29,56 @@ import {
 
 type Rule<T> = (slice: CounterSlice, reading: CounterReading) => CounterStep<T>;
 
-/** Counters around a store of rows of your own. */
-export class RowCounters implements CounterStore {
-  readonly location: string;
-  readonly lossWindowMs: number;
-  readonly #rows: KeyedRows;
-  readonly #turns: CasRetry;
-
-  constructor(rows: KeyedRows, parts?: RowTurnsParts) {
-    this.#rows = rows;
-    this.#turns = new CasRetry(rows.location, parts);
-    this.location = rows.location;
-    this.lossWindowMs = rows.lossWindowMs;
-  }
-
+/**
+ * Counters in a store of your own.
+ *
+ * @throws SnowflakeError what the store throws; STORE_UNAVAILABLE where others change what it read
+ * again and again.
+ */
+export class RowCounters extends RowOperations implements CounterStore {
   async take(request: TakeRequest): Promise<TakeAnswer> {
     checkTake(request);
-    return this.#inTurn(request.counter, (slice, reading) => take(slice, request, reading));
+    return this.#changed(request.counter, (slice, reading) => take(slice, request, reading));
   }
 
   async giveBack(grant: string, unused: bigint): Promise<void> {
     const named = namedGrant(grant);
     if (named === undefined) return;
     const given = { ...named, unused };
-    await this.#inTurn(named.counter, (slice, reading) => giveBack(slice, given, reading));
+    await this.#changed(named.counter, (slice, reading) => giveBack(slice, given, reading));
   }
 
   async create(counter: NewCounter): Promise<boolean> {
     checkNew(counter);
-    return this.#inTurn(counter.counter, (slice, reading) =>
+    return this.#changed(counter.counter, (slice, reading) =>
       createCounter(slice, counter, reading),
     );
   }
 
   async counters(): Promise<CounterRecord[]> {
-    const { timeMs, rows } = await this.#rows.readAll();
+    const { timeMs, rows } = await this.rows.readAll();
     const named = rows.map((stored) => ({ counter: stored.key, ...counterOf(stored) }));
-    const { clock } = this.#rows;
-    return counterRecords(named, { timeMs, ...(clock && { clock }) });
+    return counterRecords(named, { timeMs, ...this.clock });
   }
 
-  async advice(): Promise<string[]> {
-    return (await this.#rows.advice?.()) ?? [];
+  #changed<T>(counter: string, rule: Rule<T>): Promise<T> {
+    return this.inTurn([counter], async ({ rows, reading, refused }) => {
+      const stored = rows.find(({ key }) => key === counter);
+      const read = stored && counterOf(stored);
+      const step = rule({ header: read?.header, row: read?.row }, reading);
+      const { answer, header = read?.header, row = read?.row } = step;
+      if (header === undefined || row === undefined) return { answer };
+      // The answer to wait has changed nothing but the time; one that went back must be known.
+      if (row === read?.row && !isNews(read.header, header, Infinity)) return { answer };
+      const { server } = reading;
+      const version = stored?.version;
+      const next = { key: counter, number: row.next, text: counterText(header, row) };
+      const rests = { server, headerVersion: undefined, headerNumber: 0n };
+      const isWritten = await this.rows.write({ ...rests, rows: [{ row: next, version }] });
+      if (isWritten === false) refused.note(version, server);
+      return isWritten === true ? { answer } : undefined;
+    });
   }
-
-  async close(): Promise<void> {
-    await this.#rows.close?.();
-  }
-
-  #inTurn<T>(counter: string, rule: Rule<T>): Promise<T> {
-    return this.#turns.run(counter, (refused) => this.#attempt(counter, rule, refused));
-  }
-
-  /** Undefined where somebody else was faster. */
-  async #attempt<T>(
-    counter: string,
-    rule: Rule<T>,
-    refused: RefusedWrites,
-  ): Promise<{ answer: T } | undefined> {
-    const { timeMs, server, isPutBack, rows } = await this.#rows.read([counter]);
-    const [stored] = rows;
-    const read = stored && counterOf(stored);
-    const { clock } = this.#rows;
-    const { lossWindowMs } = this;
-    const random = randomUUID();
-    const reading = { timeMs, server, isPutBack, random, lossWindowMs, ...(clock && { clock }) };
-    const step = rule({ header: read?.header, row: read?.row }, reading);
-    const { answer, header = read?.header, row = read?.row } = step;
-    if (header === undefined || row === undefined) return { answer };
-    if (row === read?.row && !isWorthWriting(read.header, header)) return { answer };
-    const text = counterText(header, row);
-    const version = stored?.version;
-    const write = { key: counter, number: row.next, text, version, server };
-    const isWritten = await this.#rows.write(write);
-    if (isWritten === false) refused.note(version, server);
-    return isWritten === true ? { answer } : undefined;
-  }
-}
-
-/** Who is told to wait has changed nothing but the time; one that went back must be known. */
-function isWorthWriting(stored: CounterHeader, next: CounterHeader): boolean {
-  return stored.era !== next.era || next.lastTimeMs < stored.lastTimeMs;
 }
 
 /*
@@ -138,7 +106,7 @@ const TEXTS = ['incarnation', 'server', 'form', 'grant'] as const;
 const AMOUNTS = ['margin', 'windowCount'] as const;
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable */
-function counterOf({ number: next, text }: Omit<KeyedRow, 'key'>): CounterOfRow {
+function counterOf({ number: next, text }: Pick<Row, 'number' | 'text'>): CounterOfRow {
   const fields = fieldsIn(text);
   const isCounter =
     fields['version'] === VERSION &&

@@ -6,11 +6,10 @@
  * Guarantee: the contract of LockStore in full, by the rules of every lock. The header is written
  * before whatever rests on it, and a row only beside the header that was read.
  */
-import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../errors.js';
-import type { KeyedRows, StoredKeyedRow } from '../rows/row-store.js';
-import { CasRetry, type RefusedWrites, type RowTurnsParts } from '../rows/cas-retry.js';
-import { nowAt, nowOf, slewed } from '../rows/store-clock.js';
+import { isNews, RowOperations, type RetryParts } from '../rows/cas-retry.js';
+import { HEADER_KEY, type Row, type RowStore, type StoredRow } from '../rows/row-store.js';
+import { nowAt, nowOf } from '../rows/store-clock.js';
 import { fieldsIn, isWhole, numberIn } from '../rows/stored-fields.js';
 import { acquireLock, extendLock, releaseLock } from './lock-rules.js';
 import {
@@ -39,8 +38,6 @@ import {
 } from './lock-store.js';
 import type { ReleaseTelling } from './releases.js';
 
-/** No lock has this name. */
-export const HEADER_KEY = '|';
 /** No sweep reaches it. */
 const HEADER_NUMBER = 2n ** 63n - 1n;
 /** So often one of those who acquire looks for rows that nobody needs. */
@@ -50,29 +47,30 @@ type Rule<T> = (slice: LockSlice, reading: LockReading) => LockStep<T>;
 
 /** What was read. */
 interface Stored extends LockSlice {
-  readonly headerRow: StoredKeyedRow | undefined;
-  readonly lockRow: StoredKeyedRow | undefined;
+  readonly headerRow: StoredRow | undefined;
+  readonly lockRow: StoredRow | undefined;
 }
 
-/** Locks around a store of rows of your own. */
-export class RowLocks implements LockStore {
-  readonly location: string;
-  readonly lossWindowMs: number;
-  readonly #rows: KeyedRows;
+/**
+ * Locks in a store of your own.
+ *
+ * @throws SnowflakeError what the store throws; STORE_UNAVAILABLE where others change what it read
+ * again and again.
+ */
+export class RowLocks extends RowOperations implements LockStore {
   readonly untilReleased?: NonNullable<LockStore['untilReleased']>;
-  readonly #turns: CasRetry;
   readonly #releases: ReleaseTelling | undefined;
   #sweptMs = 0;
   /** All releases are told. */
   #told: Promise<unknown> = Promise.resolve();
 
-  constructor(rows: KeyedRows, parts: RowTurnsParts & { readonly releases?: ReleaseTelling } = {}) {
+  constructor(
+    rows: RowStore,
+    parts: RetryParts & { readonly releases?: ReleaseTelling | undefined } = {},
+  ) {
+    super(rows, parts);
     const { releases } = parts;
-    this.#rows = rows;
-    this.#turns = new CasRetry(rows.location, parts);
     this.#releases = releases;
-    this.location = rows.location;
-    this.lossWindowMs = rows.lossWindowMs;
     const until = releases?.until;
     if (until === undefined) return;
     this.untilReleased = (lock, _, signal) => until(lock, signal, () => this.#isFree(lock));
@@ -80,104 +78,73 @@ export class RowLocks implements LockStore {
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
     checkAcquire(request);
-    return this.#inTurn(request.lock, (slice, reading) => acquireLock(slice, request, reading));
+    return this.#changed(request.lock, (slice, reading) => acquireLock(slice, request, reading));
   }
 
   async extend(request: ExtendRequest): Promise<ExtendAnswer> {
     checkExtend(request);
-    return this.#inTurn(request.lock, (slice, reading) => extendLock(slice, request, reading));
+    return this.#changed(request.lock, (slice, reading) => extendLock(slice, request, reading));
   }
 
   async release(request: ReleaseRequest): Promise<void> {
     checkRelease(request);
     const { lock, keepMs = 0 } = request;
     const rule: Rule<boolean> = (slice, reading) => releaseLock(slice, request, reading);
-    const isReleased = await this.#inTurn(lock, rule);
+    const isReleased = await this.#changed(lock, rule);
     // Only a shutdown waits for it, and who is not told asks again.
     const told = isReleased && keepMs === 0 && this.#releases?.tell(lock).catch(() => undefined);
     if (told) this.#told = Promise.all([this.#told, told]).then(() => undefined);
   }
 
   async #isFree(lock: string): Promise<boolean> {
-    const { timeMs, rows } = await this.#rows.read([HEADER_KEY, lock]);
-    const { header, row } = storedIn(rows);
-    return row === undefined || row.untilMs <= nowAt(header!, { timeMs, ...this.#clock });
+    const { timeMs, rows } = await this.rows.read({ keys: [HEADER_KEY, lock] });
+    const { header, row } = storedIn(rows, lock);
+    return row === undefined || row.untilMs <= nowAt(header!, { timeMs, ...this.clock });
   }
 
   async locks(): Promise<LockRecord[]> {
-    const { timeMs, rows } = await this.#rows.readAll();
-    const header = headerOf(rows);
+    const { timeMs, rows } = await this.rows.readAll();
+    const stored = rows.find(({ key }) => key === HEADER_KEY);
+    const header = stored && headerIn(stored.text);
     if (header === undefined) return [];
     const named = rows
       .filter(({ key }) => key !== HEADER_KEY)
       .map(({ key: lock, text }) => ({ lock, row: parseRow(text, header) }));
-    return lockRecords(header, named, { timeMs, ...this.#clock });
+    return lockRecords(header, named, { timeMs, ...this.clock });
   }
 
-  async advice(): Promise<string[]> {
-    return (await this.#rows.advice?.()) ?? [];
-  }
-
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     await this.#told;
     await this.#releases?.close?.();
-    await this.#rows.close?.();
+    await super.close();
   }
 
-  get #clock() {
-    const { clock = slewed } = this.#rows;
-    return { clock };
-  }
-
-  #inTurn<T>(lock: string, rule: Rule<T>): Promise<T> {
-    return this.#turns.run(lock, (refused) => this.#attempt(lock, rule, refused));
-  }
-
-  /** Undefined where somebody else was faster, and where the header had to be written first. */
-  async #attempt<T>(
-    lock: string,
-    rule: Rule<T>,
-    refused: RefusedWrites,
-  ): Promise<{ answer: T } | undefined> {
-    const { timeMs, server, isPutBack, rows } = await this.#rows.read([HEADER_KEY, lock]);
-    const stored = storedIn(rows);
-    const { lossWindowMs } = this;
-    const random = randomUUID();
-    const reading = { timeMs, server, isPutBack, random, lossWindowMs, ...this.#clock };
-    const { answer, header, row } = rule(stored, reading);
-    if (header !== undefined && isNews(stored.header, header)) {
-      const isWritten = await this.#writeHeader(stored, header, server);
-      if (isWritten === false) refused.note(stored.headerRow?.version, server);
-      return isWritten === true && row === undefined ? { answer } : undefined;
-    }
-    if (header === undefined || row === undefined) return { answer };
-    const isWritten = await this.#writeRow(lock, { stored, header, row, server });
-    if (isWritten === false) {
-      refused.note(stored.headerRow?.version, stored.lockRow?.version, server);
-    }
-    if (isWritten !== true) return undefined;
-    await this.#sweep(nowOf(header));
-    return { answer };
-  }
-
-  #writeHeader(
-    { headerRow }: Stored,
-    header: LockHeader,
-    server: string,
-  ): Promise<boolean | undefined> {
-    const row = { key: HEADER_KEY, number: HEADER_NUMBER, text: headerText(header) };
-    return this.#rows.write({ ...row, version: headerRow?.version, server });
-  }
-
-  #writeRow(lock: string, { stored, header, row, server }: ToWrite): Promise<boolean | undefined> {
-    const { headerRow, lockRow } = stored;
-    return this.#rows.write({
-      key: lock,
-      number: forgettableFrom(row),
-      text: encodeRow(row, header),
-      version: lockRow?.version,
-      server,
-      onlyWith: { key: HEADER_KEY, version: headerRow!.version },
+  /** The header first: where it had to be written, the row comes with the next attempt. */
+  #changed<T>(lock: string, rule: Rule<T>): Promise<T> {
+    return this.inTurn([HEADER_KEY, lock], async ({ rows, reading, refused }) => {
+      const { server } = reading;
+      const stored = storedIn(rows, lock);
+      const { headerRow, lockRow } = stored;
+      const { answer, header, row } = rule(stored, reading);
+      const { version: headerVersion, number: headerNumber = 0n } = headerRow ?? {};
+      const rests = { server, headerVersion, headerNumber };
+      if (header !== undefined && isNews(stored.header, header, HEADER_AGE_MS)) {
+        const isWritten = await this.rows.write({
+          ...rests,
+          header: headerRowOf(header),
+          rows: [],
+        });
+        if (isWritten === false) refused.note(headerVersion, server);
+        return isWritten === true && row === undefined ? { answer } : undefined;
+      }
+      if (header === undefined || row === undefined) return { answer };
+      const next = { key: lock, number: forgettableFrom(row), text: encodeRow(row, header) };
+      const version = lockRow?.version;
+      const isWritten = await this.rows.write({ ...rests, rows: [{ row: next, version }] });
+      if (isWritten === false) refused.note(headerVersion, version, server);
+      if (isWritten !== true) return undefined;
+      await this.#sweep(nowOf(header));
+      return { answer };
     });
   }
 
@@ -189,40 +156,18 @@ export class RowLocks implements LockStore {
     // Processes that are started together would all do it at once.
     if (isFirst) return;
     // A lock that was granted is not refused for it.
-    const isFull = await this.#rows.sweep?.(firstTokenAt(nowMs)).catch(() => false);
+    const isFull = await this.rows.sweep?.(firstTokenAt(nowMs)).catch(() => false);
     // More names may come in a minute than one sweep takes: the next one who acquires goes on.
     if (isFull === true) this.#sweptMs = nowMs - SWEEP_MS;
   }
 }
 
-interface ToWrite {
-  readonly stored: Stored;
-  readonly header: LockHeader;
-  readonly row: LockRow;
-  readonly server: string;
-}
-
-function headerOf(rows: readonly StoredKeyedRow[]): LockHeader | undefined {
-  const row = rows.find(({ key }) => key === HEADER_KEY);
-  return row && headerIn(row.text);
-}
-
-function storedIn(rows: readonly StoredKeyedRow[]): Stored {
+function storedIn(rows: readonly StoredRow[], lock: string): Stored {
   const headerRow = rows.find(({ key }) => key === HEADER_KEY);
-  const lockRow = rows.find(({ key }) => key !== HEADER_KEY);
+  const lockRow = rows.find(({ key }) => key === lock);
   const header = headerRow && headerIn(headerRow.text);
   const row = lockRow && parseRow(lockRow.text, header);
   return { header, row, headerRow, lockRow };
-}
-
-/** What others must know; the time alone only where it has gone on, or back. */
-function isNews(stored: LockHeader | undefined, next: LockHeader): boolean {
-  if (stored === undefined) return true;
-  const { lastTimeMs, slewMs: _, ...facts } = stored;
-  const isChanged = ([name, fact]: [string, unknown]) => next[name as keyof typeof facts] !== fact;
-  if (Object.entries(facts).some(isChanged)) return true;
-  const agedMs = next.lastTimeMs - lastTimeMs;
-  return agedMs < 0 || agedMs >= HEADER_AGE_MS;
 }
 
 /*
@@ -249,8 +194,9 @@ const ROW_NUMBERS = ['era', 'sinceMs', 'untilMs'] as const;
 /** In which nobody holds anything. */
 const NO_ERA = 0;
 
-function headerText(header: LockHeader): string {
-  return JSON.stringify({ version: VERSION, ...header, forgottenTo: String(header.forgottenTo) });
+function headerRowOf(header: LockHeader): Row {
+  const fields = { version: VERSION, ...header, forgottenTo: String(header.forgottenTo) };
+  return { key: HEADER_KEY, number: HEADER_NUMBER, text: JSON.stringify(fields) };
 }
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable */

@@ -1,11 +1,10 @@
 /**
- * Worker ids leased from any store with compare-and-swap: load a slice, apply the rule, write what
- * it says, and begin again where somebody else was faster. All that is tried again is in one file.
+ * Worker ids leased from any store of rows: it loads a slice, applies the rule, writes what that
+ * says, and begins again where somebody else was faster. All that it tries again is in one file.
  *
  * Guarantee: the contract of IDistributedSupport in full, by the rules of every registry. No lock
  * is taken, so that a process which stalls between reading and writing stops nobody.
  */
-import { SnowflakeError } from '../errors.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,
@@ -13,8 +12,21 @@ import type {
   WorkerLease,
   WorkerRecord,
 } from '../lease/distributed-support.js';
-import { SupersedingCalls, RefusedWrites } from '../rows/cas-retry.js';
-import { pause, RetryDelay, systemTimers, type Timers } from '../time/timers.js';
+import {
+  overtaken,
+  retried,
+  SupersedingCalls,
+  type RefusedWrites,
+  type RetryParts,
+} from '../rows/cas-retry.js';
+import {
+  HEADER_KEY,
+  type Row,
+  type RowSnapshot,
+  type RowStore,
+  type RowWrite,
+} from '../rows/row-store.js';
+import { systemTimers, type Timers } from '../time/timers.js';
 import {
   acquire,
   candidatesOf,
@@ -33,7 +45,6 @@ import {
   type RegistryView,
 } from './registry-view.js';
 import { release, renew } from './renew.js';
-import type { RegistrySlice, SliceStore, SliceWrite } from './slice-store.js';
 import type { Changes, Step, WorkerSlot } from './slice.js';
 import {
   firstBlocksOf,
@@ -45,8 +56,6 @@ import {
   workerIdsOf,
 } from './stored-slice.js';
 
-/** Each time somebody else got on. */
-const ATTEMPT_COUNT = 40;
 const PAUSE_MS_MAX = 2000;
 const LEFT_COUNT_MAX = 8;
 /** So often whoever starts with a fleet is refused as a rule. */
@@ -71,11 +80,7 @@ interface Tries {
 type Outcome = 'yes' | 'no' | 'prepared' | 'created' | 'left';
 
 /** What tests may replace: timers and chance. */
-export interface RegistrySupportParts {
-  readonly timers?: Timers | undefined;
-  /** From 0 up to 1. */
-  readonly random?: (() => number) | undefined;
-}
+export type RegistrySupportParts = RetryParts;
 
 /**
  * A support around a store of your own.
@@ -87,7 +92,7 @@ export class RegistrySupport implements IDistributedSupport {
   readonly location: string;
   /** That of the store, and how old the time in the header may be. */
   readonly lossWindowMs: number;
-  readonly #store: SliceStore;
+  readonly #store: RowStore;
   readonly #timers: Timers;
   readonly #random: () => number;
   readonly #latest: SupersedingCalls;
@@ -98,7 +103,7 @@ export class RegistrySupport implements IDistributedSupport {
       (await this.#store.ceilings?.(min, max)) ?? (await this.#store.readAll()).rows,
   };
 
-  constructor(store: SliceStore, parts: RegistrySupportParts = {}) {
+  constructor(store: RowStore, parts: RegistrySupportParts = {}) {
     const { timers = systemTimers, random = Math.random } = parts;
     this.#store = store;
     [this.#timers, this.#random] = [timers, random];
@@ -163,10 +168,12 @@ export class RegistrySupport implements IDistributedSupport {
     // Without an index by token it is looked for where that costs little.
     const isFound = request !== undefined && !isWide(request);
     const token = isFound ? { token: request.token } : {};
-    return this.#sliceOf(await this.#store.read({ workerIds, ...token }));
+    return this.#sliceOf(
+      await this.#store.read({ keys: [HEADER_KEY, ...workerIds.map(String)], ...token }),
+    );
   }
 
-  #sliceOf(slice: RegistrySlice): StoredSlice {
+  #sliceOf(slice: RowSnapshot): StoredSlice {
     return new StoredSlice(slice, { lossWindowMs: this.lossWindowMs, clock: this.#store.clock });
   }
 
@@ -184,20 +191,20 @@ export class RegistrySupport implements IDistributedSupport {
     // Whoever had to make rows looks at the same ones again.
     let refusedCount = 0;
     let leftCount = 0;
-    const refused = new RefusedWrites(this.location);
-    const delay = new RetryDelay(this.#random, 1, PAUSE_MS_MAX);
-    for (let count = 0; count < ATTEMPT_COUNT; count++) {
+    const { location } = this;
+    const parts = { location, timers: this.#timers, random: this.#random };
+    return retried<Attempt<T>>({ ...parts, pauseMsMax: PAUSE_MS_MAX }, async (refused, count) => {
       const attempt = await take(refusedCount);
       // The answer of the store may have been on its way for as long as it liked.
-      if (!isLatest()) break;
+      if (!isLatest()) throw overtaken(location);
       const outcome = await this.#written(attempt, { count, leftCount, refused });
-      if (outcome === 'yes') return attempt;
+      if (outcome === 'yes') return { answer: attempt };
       if (outcome === 'no') refusedCount++;
       if (outcome === 'created') await this.#blocks.makeFirst(span);
-      if (outcome === 'left') leftCount++;
-      await pause(this.#timers, delay.next(outcome === 'left' ? PAUSE_MS_MAX : undefined));
-    }
-    throw this.#refused();
+      if (outcome !== 'left') return undefined;
+      leftCount++;
+      return { pauseMs: PAUSE_MS_MAX };
+    });
   }
 
   async #written({ workerId, slice, step }: Attempt<Changes>, tries: Tries): Promise<Outcome> {
@@ -218,7 +225,7 @@ export class RegistrySupport implements IDistributedSupport {
   }
 
   async #isTaken(
-    write: SliceWrite,
+    write: RowWrite,
     slots: Changes['slots'],
     { count, refused }: Tries,
   ): Promise<boolean> {
@@ -232,18 +239,15 @@ export class RegistrySupport implements IDistributedSupport {
     refused.note(now === restsOf(write) ? 'as read' : now);
     return false;
   }
-
-  #refused(): SnowflakeError {
-    return new SnowflakeError(
-      'STORE_UNAVAILABLE',
-      `Other processes kept changing what was read from ${this.location}, so nothing was ` +
-        `written. It will be asked again.`,
-    );
-  }
 }
 
-function restsOf({ server, headerVersion, headerCeilingMs, rows }: SliceWrite): string {
-  return JSON.stringify([server, headerVersion, headerCeilingMs, rows.map((row) => row.version)]);
+function restsOf({ server, headerVersion, headerNumber, rows }: RowWrite): string {
+  return JSON.stringify([
+    server,
+    headerVersion,
+    String(headerNumber),
+    rows.map((row) => row.version),
+  ]);
 }
 
 /*
@@ -258,7 +262,7 @@ const DRAW_COUNT = 4;
 /** What the search asks of the store. */
 export interface Rows {
   read(workerIds: readonly number[], request: LeaseRequest): Promise<StoredSlice>;
-  ceilings(span: IdSpan): Promise<readonly Pick<WorkerSlot, 'workerId' | 'ceilingMs'>[]>;
+  ceilings(span: IdSpan): Promise<readonly Pick<Row, 'key' | 'number'>[]>;
 }
 
 /** What was read for a worker id, and what the rule made of it. */
@@ -320,10 +324,10 @@ async function acquireAmong(
 /** All of a span; a worker id that was never leased has been free for longest. */
 async function slotsIn(rows: Rows, span: IdSpan): Promise<WorkerSlot[]> {
   const stored = await rows.ceilings(span);
-  const ceilings = new Map(stored.map(({ workerId, ceilingMs }) => [workerId, ceilingMs]));
+  const ceilings = new Map(stored.map(({ key, number }) => [key, Number(number)]));
   return Array.from({ length: countOf(span) }, (_, at) => {
     const workerId = span.workerIdMin + at;
-    return { workerId, ceilingMs: ceilings.get(workerId) ?? 0 };
+    return { workerId, ceilingMs: ceilings.get(String(workerId)) ?? 0 };
   });
 }
 
@@ -353,10 +357,10 @@ function waitOf({ step: { answer } }: Attempt<Step>): number {
 const FIRST_COUNT_MAX = 5;
 
 export class BlockMaker {
-  readonly #store: SliceStore;
+  readonly #store: RowStore;
   readonly #read: (workerIds: readonly number[]) => Promise<StoredSlice>;
 
-  constructor(store: SliceStore, read: (workerIds: readonly number[]) => Promise<StoredSlice>) {
+  constructor(store: RowStore, read: (workerIds: readonly number[]) => Promise<StoredSlice>) {
     this.#store = store;
     this.#read = read;
   }
@@ -391,9 +395,15 @@ export class BlockMaker {
  * Guarantee: read() and findings() change nothing.
  */
 
-export class SliceInspector implements RegistryInspector {
+/** A store that can tell more than its advice. */
+interface InspectedStore extends RowStore {
+  /** What `snowflake doctor` says of the server and its settings, besides the advice. */
+  findings?(): Promise<Finding[]>;
+}
+
+export class RowInspector implements RegistryInspector {
   readonly lossWindowMs: number;
-  readonly #store: SliceStore;
+  readonly #store: InspectedStore;
   readonly #support: RegistrySupport;
 
   /**
@@ -401,7 +411,7 @@ export class SliceInspector implements RegistryInspector {
    * @param key where in the store the registry lies
    */
   constructor(
-    store: SliceStore,
+    store: InspectedStore,
     readonly where: string,
     readonly key: string,
   ) {

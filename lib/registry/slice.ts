@@ -7,7 +7,9 @@
  */
 import type { LeaseAnswer } from '../lease/distributed-support.js';
 import type { HolderLabel } from '../time/process-identity.js';
-import type { ClockPolicy, ClockState } from '../rows/store-clock.js';
+import type { ClockState } from '../rows/store-clock.js';
+
+export type { StoreReading } from '../rows/row-store.js';
 
 /** What a registry remembers besides its worker ids. */
 export interface RegistryHeader extends ClockState {
@@ -62,22 +64,6 @@ export interface AcquireSlice {
   readonly held: HeldSlot | undefined;
   /** The slot with the lowest ceiling in the range asked for: free for longest. */
   readonly lowest: WorkerSlot;
-}
-
-/** What the store itself brings to an operation. */
-export interface StoreReading {
-  readonly timeMs: number;
-  /** Identity of the server, or of the cluster, that answers: another one may have lost data. */
-  readonly server: string;
-  /** True where what was read is a copy that was put back, on the server as it runs. */
-  readonly isPutBack?: boolean | undefined;
-  /** True where the store knows that this very server was left for another one, and led back to. */
-  readonly isLeft?: boolean | undefined;
-  /** Becomes the incarnation of a registry created now. */
-  readonly random: string;
-  readonly lossWindowMs: number;
-  /** Default `slewed`. */
-  readonly clock?: ClockPolicy;
 }
 
 /** What to write out. */

@@ -9,17 +9,18 @@
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../errors.js';
 import type { LeaseAnswer, LeaseRequest, WorkerLease } from '../lease/distributed-support.js';
+import { hasNewFacts } from '../rows/cas-retry.js';
+import {
+  HEADER_KEY,
+  type Row,
+  type RowSnapshot,
+  type RowWrite,
+  type StoredRow,
+} from '../rows/row-store.js';
 import { clockAt, nowAt, type ClockPolicy } from '../rows/store-clock.js';
 import { fieldsIn, isWhole, labelOf } from '../rows/stored-fields.js';
 import type { IdSpan } from './acquire.js';
 import { withLoss } from './opening.js';
-import {
-  HEADER_ID,
-  type RegistryRow,
-  type RegistrySlice,
-  type SliceWrite,
-  type StoredRow,
-} from './slice-store.js';
 import type {
   AcquireSlice,
   Changes,
@@ -49,16 +50,16 @@ export class StoredSlice {
   /** Of the store's time. */
   readonly resolutionMs: number;
   private readonly headerRow: StoredRow | undefined;
-  private readonly rows: ReadonlyMap<number, StoredRow>;
+  private readonly rows: ReadonlyMap<string, StoredRow>;
 
   constructor(
-    private readonly slice: RegistrySlice,
+    private readonly slice: RowSnapshot,
     { lossWindowMs, clock }: StoreTerms,
   ) {
     const { timeMs, resolutionMs = 1, server, isPutBack, rows } = slice;
     this.resolutionMs = resolutionMs;
-    this.rows = new Map(rows.map((row) => [row.workerId, row]));
-    this.headerRow = this.rows.get(HEADER_ID);
+    this.rows = new Map(rows.map((row) => [row.key, row]));
+    this.headerRow = this.rows.get(HEADER_KEY);
     this.header = this.headerRow && headerOf(this.headerRow);
     this.reading = { timeMs, server, isPutBack, random: randomUUID(), lossWindowMs, clock };
   }
@@ -79,7 +80,7 @@ export class StoredSlice {
   /** Those that were ever leased. */
   slots(): WorkerSlot[] {
     const leased = [...this.rows.values()].filter(
-      ({ workerId, ceilingMs }) => workerId !== HEADER_ID && ceilingMs > 0,
+      ({ key, number }) => key !== HEADER_KEY && number > 0n,
     );
     return leased.map((row) => slotOf(row, this.header?.incarnation));
   }
@@ -98,11 +99,11 @@ export class StoredSlice {
   }
 
   has(workerId: number): boolean {
-    return this.rows.has(workerId);
+    return this.rows.has(String(workerId));
   }
 
   slotOf(workerId: number): WorkerSlot {
-    const row = this.rows.get(workerId);
+    const row = this.rows.get(String(workerId));
     return row === undefined ? { workerId, ceilingMs: 0 } : slotOf(row, this.header?.incarnation);
   }
 
@@ -132,7 +133,7 @@ export class StoredSlice {
    * What has to be written before a step that reads or writes this worker id: a header, or the
    * number of a block whose rows are to be made.
    */
-  lackOf(workerId: number, { header: next, slots }: Changes): RegistryRow | number | undefined {
+  lackOf(workerId: number, { header: next, slots }: Changes): Row | number | undefined {
     const { header } = this;
     if (next === undefined) return undefined;
     if (this.headerRow === undefined) return EMPTY_HEADER;
@@ -143,18 +144,18 @@ export class StoredSlice {
     if (!isMade(header, block)) {
       return slots.some((slot) => slot.workerId === workerId) ? block : undefined;
     }
-    if (this.rows.has(workerId)) return undefined;
+    if (this.has(workerId)) return undefined;
     return headerRow(withoutBlock(withLoss(header, this.reading), block));
   }
 
   /** The rows of a block that are not there yet. */
-  rowsOf(block: number): SliceWrite {
-    const missing = workerIdsOf(block).filter((workerId) => !this.rows.has(workerId));
+  rowsOf(block: number): RowWrite {
+    const missing = workerIdsOf(block).filter((workerId) => !this.has(workerId));
     return this.write(missing.map((workerId) => ({ workerId, ceilingMs: 0 })));
   }
 
   /** Undefined where there is nothing to write. */
-  writeOf({ header, slots }: Changes): SliceWrite | undefined {
+  writeOf({ header, slots }: Changes): RowWrite | undefined {
     const news = header === undefined ? 'none' : newsIn(this.header, header);
     // Where nothing is granted no time is told that anybody rests on.
     if (news !== 'facts' && slots.length === 0) return undefined;
@@ -162,31 +163,33 @@ export class StoredSlice {
     if (news === 'facts') return this.write(slots, headerRow(header!));
     const { lastTimeMs } = header!;
     const ceilingMs = lastTimeMs - (lastTimeMs % HEADER_STEP_MS);
-    return { ...this.write(slots, { ...this.headerRow!, ceilingMs }), isTimeOnly: true };
+    return {
+      ...this.write(slots, { ...this.headerRow!, number: BigInt(ceilingMs) }),
+      isTimeOnly: true,
+    };
   }
 
-  write(slots: readonly WorkerSlot[], header?: RegistryRow): SliceWrite {
+  write(slots: readonly WorkerSlot[], header?: Row): RowWrite {
     const { server } = this.slice;
-    const { version: headerVersion, ceilingMs: headerCeilingMs = 0 } = this.headerRow ?? {};
+    const { version: headerVersion, number: headerNumber = 0n } = this.headerRow ?? {};
     const incarnation = this.header?.incarnation;
     const rows = slots.map((slot) => ({
       row: slotRow(slot, incarnation),
-      version: this.rows.get(slot.workerId)?.version,
+      version: this.rows.get(String(slot.workerId))?.version,
     }));
-    return { server, headerVersion, headerCeilingMs, ...(header && { header }), rows };
+    return { server, headerVersion, headerNumber, ...(header && { header }), rows };
   }
 
   private versionOf(workerId: number): number {
-    return this.rows.get(workerId)?.version ?? 0;
+    return this.rows.get(String(workerId))?.version ?? 0;
   }
 }
 
 /** What others must know; all the rest of a header can be told from what stands there. */
 function newsIn(stored: RegistryHeader | undefined, next: RegistryHeader) {
   if (stored === undefined) return 'facts';
-  const { lastTimeMs, slewMs, operations: _, ...facts } = stored;
-  const isNew = ([name, fact]: [string, unknown]) => next[name as keyof typeof facts] !== fact;
-  if (Object.entries(facts).some(isNew)) return 'facts';
+  const { lastTimeMs, slewMs, operations } = stored;
+  if (hasNewFacts(stored, { ...next, operations })) return 'facts';
   const agedMs = next.lastTimeMs - lastTimeMs;
   // No clock comes back by itself as fast as an operator brings it back.
   if (slewMs - next.slewMs > Math.max(0, agedMs)) return 'facts';
@@ -255,18 +258,19 @@ function withoutBlock(header: StoredHeader, block: number): StoredHeader {
  * A header before there is one. It gives whoever creates the registry a version to rest on: one who
  * saw that nothing was there, and stood still since, could not tell whether it is nothing again.
  */
-const EMPTY_HEADER: RegistryRow = { workerId: HEADER_ID, ceilingMs: 0, text: '{}' };
+const EMPTY_HEADER: Row = { key: HEADER_KEY, number: 0n, text: '{}' };
 
-export function headerRow(header: StoredHeader): RegistryRow {
-  return { ...EMPTY_HEADER, ceilingMs: header.lastTimeMs, text: JSON.stringify(header) };
+export function headerRow(header: StoredHeader): Row {
+  return { ...EMPTY_HEADER, number: BigInt(header.lastTimeMs), text: JSON.stringify(header) };
 }
 
 /** @param incarnation of the header that the row is written under */
-function slotRow(slot: WorkerSlot, incarnation: string | undefined): RegistryRow {
+function slotRow(slot: WorkerSlot, incarnation: string | undefined): Row {
   const { workerId, ceilingMs, holder } = slot;
-  if (holder === undefined) return { workerId, ceilingMs, text: '{}' };
+  const own = { key: String(workerId), number: BigInt(ceilingMs) };
+  if (holder === undefined) return { ...own, text: '{}' };
   const { token, ...rest } = holder;
-  return { workerId, ceilingMs, token, text: JSON.stringify({ ...rest, incarnation }) };
+  return { ...own, token, text: JSON.stringify({ ...rest, incarnation }) };
 }
 
 const HEADER_NUMBERS = [
@@ -280,7 +284,7 @@ const HEADER_NUMBERS = [
 const HEADER_TEXTS = ['version', 'fingerprint', 'incarnation', 'server'] as const;
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text that is not a header's */
-function headerOf({ text, ceilingMs }: RegistryRow): StoredHeader | undefined {
+function headerOf({ text, number }: Row): StoredHeader | undefined {
   if (text === EMPTY_HEADER.text) return undefined;
   const fields = fieldsIn(text);
   const isHeader =
@@ -290,7 +294,7 @@ function headerOf({ text, ceilingMs }: RegistryRow): StoredHeader | undefined {
   const isLeftAlone = typeof fields['version'] === 'string' && fields['version'] !== '1';
   const header = fields as unknown as StoredHeader;
   // The time is written most often.
-  if (isHeader) return { ...header, lastTimeMs: Math.max(header.lastTimeMs, ceilingMs) };
+  if (isHeader) return { ...header, lastTimeMs: Math.max(header.lastTimeMs, msOf(number)) };
   if (isLeftAlone) return header;
   throw new SnowflakeError(
     'STORE_UNAVAILABLE',
@@ -305,14 +309,27 @@ function headerOf({ text, ceilingMs }: RegistryRow): StoredHeader | undefined {
  * @param incarnation of the header that the row is read with. A header may be lost alone, and the
  * eras of the next one begin again: a holder from before it is of no era of that.
  */
-function slotOf(row: RegistryRow, incarnation: string | undefined): WorkerSlot {
-  const { workerId, ceilingMs, token, text } = row;
+function slotOf(row: Row, incarnation: string | undefined): WorkerSlot {
+  const { key, number, token, text } = row;
+  const [workerId, ceilingMs] = [Number(key), msOf(number)];
   if (token === undefined) return { workerId, ceilingMs };
   const fields = fieldsIn(text);
   const holder = holderOf(token, fields);
   if (holder === undefined) return { workerId, ceilingMs };
   const isOfThis = incarnation !== undefined && fields['incarnation'] === incarnation;
   return { workerId, ceilingMs, holder: isOfThis ? holder : { ...holder, era: 0 } };
+}
+
+/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for what is no time of ours */
+function msOf(number: bigint): number {
+  const ms = Number(number);
+  if (Number.isSafeInteger(ms)) return ms;
+  throw new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `A row of the registry holds ${number}, which is no time: something else has written to it. ` +
+      `Nothing is granted from it. Restore the row, or delete the whole registry.`,
+    { retryable: false },
+  );
 }
 
 function isHeld(slot: WorkerSlot): slot is HeldSlot {

@@ -1,48 +1,76 @@
 /**
- * Operations on rows that several processes change: again and again until nobody else was faster.
+ * Operations on rows that several processes change: each is tried again until nobody else was
+ * faster.
  *
  * Guarantee: no lock is taken, so that a process which stalls between reading and writing stops
  * nobody; the callers of one process come one after another, so that they do not race each other.
  */
+import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../errors.js';
 import { pause, RetryDelay, systemTimers, type Timers } from '../time/timers.js';
+import type { RowStore, StoredRow, StoreReading } from './row-store.js';
+import { slewed, type ClockState } from './store-clock.js';
 
-/** Each time somebody else got on. */
+/** Each failed attempt means that another process succeeded. */
 const ATTEMPT_COUNT = 40;
 const PAUSE_MS_MAX = 500;
 
-/** Timers and chance, which tests may replace. */
-export interface RowTurnsParts {
+/** What tests may replace: timers and chance. */
+export interface RetryParts {
   readonly timers?: Timers | undefined;
   /** From 0 up to 1. */
   readonly random?: (() => number) | undefined;
 }
 
-/**
- * Undefined where somebody else was faster.
- *
- * @param refused is told of each write that was not carried out
- */
-type RowAttempt<T> = (refused: RefusedWrites) => Promise<{ readonly answer: T } | undefined>;
+/** The answer, once it is written; else how long the next attempt shall wait, if that is known. */
+export type Attempted<T> = { readonly answer: T } | { readonly pauseMs?: number } | undefined;
 
+interface Retried extends RetryParts {
+  readonly location: string;
+  readonly pauseMsMax: number;
+}
+
+/** @param attempt is given what notes each write that was refused, and how many came before it */
+export async function retried<T>(
+  { location, timers = systemTimers, random = Math.random, pauseMsMax }: Retried,
+  attempt: (refused: RefusedWrites, count: number) => Promise<Attempted<T>>,
+): Promise<T> {
+  const delay = new RetryDelay(random, 1, pauseMsMax);
+  const refused = new RefusedWrites(location);
+  for (let count = 0; count < ATTEMPT_COUNT; count++) {
+    const attempted = await attempt(refused, count);
+    if (attempted !== undefined && 'answer' in attempted) return attempted.answer;
+    await pause(timers, delay.next(attempted?.pauseMs));
+  }
+  throw overtaken(location);
+}
+
+export function overtaken(location: string): SnowflakeError {
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `Other processes kept changing what was read from ${location}, so nothing was written. It ` +
+      `will be asked again.`,
+  );
+}
+
+/** Runs the operations of one process on one key one after another. */
 export class CasRetry {
-  readonly #location: string;
-  readonly #timers: Timers;
-  readonly #random: () => number;
+  readonly #parts: Retried;
   /** By key, the end of the last call. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
-  constructor(location: string, parts: RowTurnsParts = {}) {
-    const { timers = systemTimers, random = Math.random } = parts;
-    this.#location = location;
-    this.#timers = timers;
-    this.#random = random;
+  constructor(location: string, parts: RetryParts = {}) {
+    const { timers, random } = parts;
+    this.#parts = { location, timers, random, pauseMsMax: PAUSE_MS_MAX };
   }
 
-  async run<T>(key: string, attempt: RowAttempt<T>): Promise<T> {
+  async run<T>(
+    key: string,
+    attempt: (refused: RefusedWrites) => Promise<Attempted<T>>,
+  ): Promise<T> {
     const before = this.#turns.get(key) ?? Promise.resolve();
-    const own = before.then(() => this.#attempts(attempt));
-    // What one caller hears is no matter of the next.
+    const own = before.then(() => retried(this.#parts, attempt));
+    // An error of one caller is none of the next.
     const end = own.catch(() => undefined);
     this.#turns.set(key, end);
     try {
@@ -51,29 +79,82 @@ export class CasRetry {
       if (this.#turns.get(key) === end) this.#turns.delete(key);
     }
   }
+}
 
-  async #attempts<T>(attempt: RowAttempt<T>): Promise<T> {
-    const delay = new RetryDelay(this.#random, 1, PAUSE_MS_MAX);
-    const refused = new RefusedWrites(this.#location);
-    for (let count = 0; count < ATTEMPT_COUNT; count++) {
-      const taken = await attempt(refused);
-      if (taken !== undefined) return taken.answer;
-      await pause(this.#timers, delay.next());
-    }
-    throw new SnowflakeError(
-      'STORE_UNAVAILABLE',
-      `Other processes kept changing what was read from ${this.#location}, so nothing was ` +
-        `written. It will be asked again.`,
-    );
+/** What counters and locks have in common: the store they are kept in, and how they are changed. */
+export abstract class RowOperations {
+  readonly location: string;
+  readonly lossWindowMs: number;
+  readonly #rows: RowStore;
+  readonly #retry: CasRetry;
+
+  constructor(rows: RowStore, parts?: RetryParts) {
+    this.#rows = rows;
+    this.#retry = new CasRetry(rows.location, parts);
+    this.location = rows.location;
+    this.lossWindowMs = rows.lossWindowMs;
   }
+
+  async advice(): Promise<string[]> {
+    return (await this.#rows.advice?.()) ?? [];
+  }
+
+  async close(): Promise<void> {
+    await this.#rows.close?.();
+  }
+
+  protected get rows(): RowStore {
+    return this.#rows;
+  }
+
+  protected get clock() {
+    const { clock = slewed } = this.#rows;
+    return { clock };
+  }
+
+  /** @param attempt is given the rows of the keys, of which the last is the one that it changes */
+  protected inTurn<T>(keys: readonly [...string[], string], attempt: RowAttempt<T>): Promise<T> {
+    return this.#retry.run(keys.at(-1)!, async (refused) => {
+      const { timeMs, server, isPutBack, rows } = await this.#rows.read({ keys });
+      const { lossWindowMs } = this;
+      const random = randomUUID();
+      const reading = { timeMs, server, isPutBack, random, lossWindowMs, ...this.clock };
+      return attempt({ rows, reading, refused });
+    });
+  }
+}
+
+interface RowsRead {
+  readonly rows: readonly StoredRow[];
+  readonly reading: StoreReading;
+  readonly refused: RefusedWrites;
+}
+
+type RowAttempt<T> = (read: RowsRead) => Promise<Attempted<T>>;
+
+/** True where a header says something else than the stored one, apart from its time. */
+export function hasNewFacts<T extends ClockState>(stored: T, next: T): boolean {
+  const { lastTimeMs: _, slewMs: __, ...facts } = stored;
+  const isNew = ([name, fact]: [string, unknown]) => next[name as keyof T] !== fact;
+  return Object.entries(facts).some(isNew);
+}
+
+/**
+ * True where a header must be written: it is new, its time has gone back, or has gone on by as much
+ * as others may miss.
+ */
+export function isNews<T extends ClockState>(stored: T | undefined, next: T, ageMs: number) {
+  if (stored === undefined || hasNewFacts(stored, next)) return true;
+  const agedMs = next.lastTimeMs - stored.lastTimeMs;
+  return agedMs < 0 || agedMs >= ageMs;
 }
 
 /*
  * One operation at a time for each token: its caller may have given up and asked again since, and
  * what comes after a later operation would look as if a copy of the holder had asked.
  *
- * Guarantee: whoever asks the same again waits for the answer that is on its way, however busy the
- * store; only for so long, since some answers never come.
+ * Guarantee: a caller that asks the same again waits for the answer that is on its way, however
+ * busy the store; only for so long, since some answers never come.
  */
 
 /**

@@ -12,7 +12,7 @@ import { SqlLab } from '../stores/sql-lab.js';
 import { supportOf } from '../../lib/stores/schemes.js';
 import { etcdAdvice, etcdFindings } from '../../lib/stores/etcd/etcd-members.js';
 import { FolderStore } from '../../lib/stores/host/folder-store.js';
-import { RegistrySupport, SliceInspector } from '../../lib/registry/registry-support.js';
+import { RegistrySupport, RowInspector } from '../../lib/registry/registry-support.js';
 import { startEtcd } from '../../scripts/servers/start-etcd.mjs';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { query, createShopDatabase } from '../sample-app/shop-database.js';
@@ -152,7 +152,7 @@ describe('a folder', () => {
     ['memory', { isInMemory: true }, 'warning', /a reboot empties it/],
     ['a full disk', { freeBytes: 2 ** 20 }, 'warning', /1 MiB are free .* Free some space/],
   ])('on %s is told by doctor', async (_what, more, level, said) => {
-    const inspector = new SliceInspector(storeOn(more), 'the disk', 'folder');
+    const inspector = new RowInspector(storeOn(more), 'the disk', 'folder');
     expect(await inspector.findings()).toContainEqual(
       expect.objectContaining({ level, text: expect.stringMatching(said) as unknown }),
     );

@@ -19,7 +19,7 @@ import {
 } from '../../lib/stores/sql/index.js';
 import { supportFromUrl } from '../../lib/stores/sql/sql.support.js';
 import { checkedOptions } from '../../lib/stores/sql/sql-options.js';
-import { SqlStore } from '../../lib/stores/sql/sql-rows.js';
+import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { describeDistributedSupport } from '../../lib/testing/index.js';
 import { leased } from '../stores/sql-leases.js';
@@ -62,8 +62,9 @@ describe('SQLite, told the time by the test', () => {
       mark: () => '?',
       support: (query, options) =>
         new RegistrySupport(
-          new SqlStore({
+          new SqlRows({
             ...checkedOptions(options),
+            holds: 'registry',
             dialect: new SqliteDialect(IDENTITY),
             connection: { where: { text: 'SQLite', secrets: [] }, query },
           }),

@@ -9,7 +9,7 @@ import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import type { MemoryRegistry, RegistryState } from '../../lib/stores/memory/index.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { SettableTime, type BenchParts } from '../../lib/testing/index.js';
-import { HEADER_ID, type StoredRow } from '../../lib/registry/slice-store.js';
+import { HEADER_KEY, type StoredRow } from '../../lib/rows/row-store.js';
 import { MapStore } from '../registry/map-store.js';
 import { copied, timedClient } from '../stores/timed-client.js';
 import { TIMED_LUA, withTime } from '../stores/timed-scripts.js';
@@ -75,10 +75,12 @@ export function memoryStore(Registry: new () => MemoryRegistry): Store {
 }
 
 /** Rows in a Map, under a support that a test makes of them. */
-export function mapStore(supportOf: (store: MapStore) => IDistributedSupport): Store {
+export function mapStore<T>(
+  supportOf: (store: MapStore) => T,
+): Omit<Store, 'createSupport'> & { createSupport: (name: string) => T } {
   const clock = new SettableTime();
   const stores = new Map<string, MapStore>();
-  const kept = new Map<string, [number, StoredRow][]>();
+  const kept = new Map<string, [string, StoredRow][]>();
   const storeOf = (name: string) => {
     const moment = {
       server: 'server0',
@@ -91,9 +93,9 @@ export function mapStore(supportOf: (store: MapStore) => IDistributedSupport): S
   };
   const changeServer = (name: string) => void (storeOf(name).moment.server += '+');
   const setVersion = (name: string, version: string) => {
-    const header = storeOf(name).rows.get(HEADER_ID)!;
+    const header = storeOf(name).rows.get(HEADER_KEY)!;
     const text = JSON.stringify({ ...JSON.parse(header.text), version });
-    storeOf(name).rows.set(HEADER_ID, { ...header, text });
+    storeOf(name).rows.set(HEADER_KEY, { ...header, text });
   };
   return {
     clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
@@ -109,7 +111,7 @@ export function mapStore(supportOf: (store: MapStore) => IDistributedSupport): S
       restore(name) {
         const { rows } = storeOf(name);
         rows.clear();
-        for (const [workerId, row] of kept.get(name) ?? []) rows.set(workerId, row);
+        for (const [key, row] of kept.get(name) ?? []) rows.set(key, row);
         changeServer(name);
       },
     },

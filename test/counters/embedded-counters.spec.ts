@@ -12,7 +12,7 @@ import { POSTGRES_HISTORY, POSTGRES_TIME } from '../../lib/stores/sql/dialects/p
 import { SQLITE_TIME, SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
 import { counterTable, sqlCounters } from '../../lib/stores/sql/index.js';
 import { countersFromUrl } from '../../lib/stores/sql/sql-counters.js';
-import { SqlKeyedRows } from '../../lib/stores/sql/sql-rows.js';
+import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
 import { checkedOptions } from '../../lib/stores/sql/sql-options.js';
 import { RowCounters } from '../../lib/counters/row-counters.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
@@ -54,7 +54,7 @@ describe('sqlCounters on SQLite, told the time by the test', () => {
       mark: () => '?',
       store: (query, options) =>
         new RowCounters(
-          new SqlKeyedRows({
+          new SqlRows({
             ...checkedOptions(options),
             holds: 'counters',
             dialect: new SqliteDialect(IDENTITY),

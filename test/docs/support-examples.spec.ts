@@ -9,8 +9,15 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { IDistributedSupport } from 'nestjs-snowflake';
-import { SettableTime, describeDistributedSupport } from 'nestjs-snowflake/testing';
+import { HEADER_KEY, type CounterStore, type LockStore } from 'nestjs-snowflake/store';
+import {
+  SettableTime,
+  describeCounterStore,
+  describeDistributedSupport,
+  describeLockStore,
+} from 'nestjs-snowflake/testing';
 import pg from 'pg';
+import { LOSS_WINDOW_MS } from '../stores/store-readings.js';
 import { ROOT } from '../tidy/tree.js';
 import { snippetsIn } from './snippets.js';
 
@@ -35,13 +42,17 @@ interface Found {
   readonly timeMs: number;
   readonly server: string;
 }
-type DocumentSupport = (documents: unknown, namespace: string) => IDistributedSupport;
+type InDocuments<T> = (documents: unknown, namespace: string, lossWindowMs?: number) => T;
 
 const { NumberServiceSupport } = (await example('class NumberServiceSupport')) as {
   NumberServiceSupport: NumberService;
 };
-const { documentSupport } = (await example('class DocumentStore')) as {
-  documentSupport: DocumentSupport;
+const { documentSupport, documentCounters, documentLocks } = (await example(
+  'class DocumentStore',
+)) as {
+  documentSupport: InDocuments<IDistributedSupport>;
+  documentCounters: InDocuments<CounterStore>;
+  documentLocks: InDocuments<LockStore>;
 };
 
 describe('numbers without end', () => {
@@ -75,7 +86,7 @@ describe('numbers without end', () => {
   });
 });
 
-describe('a registry in a document', () => {
+describe('a store of documents', () => {
   const clock = new SettableTime();
   const table = `documents_${randomUUID().replaceAll('-', '_')}`;
   const copies = new Map<string, string>();
@@ -117,32 +128,61 @@ describe('a registry in a document', () => {
     },
   };
 
-  const keyOf = (name: string) => `snowflake/${name}`;
+  const keyOf = (name: string) => `ids/${name}`;
   const setVersion = async (name: string, version: string) => {
-    const rows = JSON.parse(await textOf(keyOf(name))) as { workerId: number; text: string }[];
-    const header = rows.find(({ workerId }) => workerId === -1)!;
+    const rows = JSON.parse(await textOf(keyOf(name))) as { key: string; text: string }[];
+    const header = rows.find(({ key }) => key === HEADER_KEY)!;
     header.text = JSON.stringify({ ...(JSON.parse(header.text) as object), version });
     await put(keyOf(name), JSON.stringify(rows));
   };
 
-  describeDistributedSupport({
-    test: it,
-    expect,
-    createSupport: (name) => documentSupport(documents, name),
-    clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
-    versionControl: {
-      raise: (name) => setVersion(name, '2'),
-      lower: (name) => setVersion(name, '1'),
+  const clockControl = {
+    now: () => clock.now(),
+    advance: (ms: number) => void (clock.wallMs += ms),
+  };
+  const lossesOf = (keyIn: (name: string) => string) => ({
+    wipe: async (name: string) => void (await put(keyIn(name), '[]')),
+    restart: () => void serverStart++,
+    remember: async (name: string) => void copies.set(name, await textOf(keyIn(name))),
+    async restore(name: string) {
+      await put(keyIn(name), copies.get(name)! || '[]');
+      serverStart++;
     },
-    lossControl: {
-      wipe: async (name) => void (await put(keyOf(name), '[]')),
-      restart: () => void serverStart++,
-      remember: async (name) => void copies.set(name, await textOf(keyOf(name))),
-      async restore(name) {
-        await put(keyOf(name), copies.get(name)! || '[]');
-        serverStart++;
+  });
+
+  describe('gives worker ids', () => {
+    describeDistributedSupport({
+      test: it,
+      expect,
+      createSupport: (name) => documentSupport(documents, name),
+      clockControl,
+      versionControl: {
+        raise: (name) => setVersion(name, '2'),
+        lower: (name) => setVersion(name, '1'),
       },
-    },
+      lossControl: lossesOf(keyOf),
+    });
+  });
+
+  describe('keeps counters', () => {
+    describeCounterStore({
+      test: it,
+      expect,
+      createStore: (name) => documentCounters(documents, name, LOSS_WINDOW_MS),
+      clockControl,
+      lossControl: lossesOf((name) => `counters/${name}`),
+    });
+  });
+
+  describe('keeps locks', () => {
+    describeLockStore({
+      test: it,
+      expect,
+      leaveOut: ['untilReleased'],
+      createStore: (name) => documentLocks(documents, name, LOSS_WINDOW_MS),
+      clockControl,
+      lossControl: lossesOf((name) => `locks/${name}`),
+    });
   });
 });
 

@@ -10,7 +10,7 @@ import { POSTGRES_SERVER, POSTGRES_TIME } from '../../lib/stores/sql/dialects/po
 import { SQLITE_TIME, SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
 import { lockTable, sqlLocks } from '../../lib/stores/sql/index.js';
 import { locksFromUrl } from '../../lib/stores/sql/sql-locks.js';
-import { SqlKeyedRows } from '../../lib/stores/sql/sql-rows.js';
+import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
 import { checkedOptions } from '../../lib/stores/sql/sql-options.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';
@@ -50,7 +50,7 @@ describe('sqlLocks on SQLite, told the time by the test', () => {
       mark: () => '?',
       store: (query, options) =>
         new RowLocks(
-          new SqlKeyedRows({
+          new SqlRows({
             ...checkedOptions(options),
             holds: 'locks',
             dialect: new SqliteDialect(IDENTITY),

@@ -9,7 +9,8 @@ import { RowLocks } from '../../lib/lock/row-locks.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { codeOf } from './held-locks.js';
-import { MapRows } from './map-rows.js';
+import type { RowStore } from '../../lib/rows/row-store.js';
+import { MapStore } from '../registry/map-store.js';
 
 const TTL_MS = 3000;
 const TERMS = { ttlMs: TTL_MS, longestTtlMs: TTL_MS };
@@ -18,9 +19,9 @@ const TERMS = { ttlMs: TTL_MS, longestTtlMs: TTL_MS };
 class World {
   readonly time = new SettableTime();
   private server = 'one';
-  private readonly rows = new MapRows(() => ({ timeMs: this.time.now(), server: this.server }), 0);
+  private readonly rows = new MapStore(() => ({ timeMs: this.time.now(), server: this.server }), 0);
 
-  constructor(private readonly Locks: new (rows: MapRows) => LockStore) {}
+  constructor(private readonly Locks: new (rows: RowStore) => LockStore) {}
 
   process(): DistributedLock {
     const { time } = this;
@@ -30,10 +31,10 @@ class World {
 
   /** @returns the way back */
   leave(): () => void {
-    const left = new Map(this.rows.table);
+    const left = new Map(this.rows.rows);
     this.server = 'two';
     return () => {
-      this.rows.table = left;
+      this.rows.rows = left;
       this.server = 'one';
     };
   }
@@ -48,7 +49,7 @@ class World {
 }
 
 /** What a newcomer gets who asks for a lock that is held, after somebody else came back. */
-async function newcomersAnswer(Locks: new (rows: MapRows) => LockStore): Promise<unknown> {
+async function newcomersAnswer(Locks: new (rows: RowStore) => LockStore): Promise<unknown> {
   const world = new World(Locks);
   const [holder, survivor, newcomer] = [world.process(), world.process(), world.process()];
   await (await world.held(survivor, 'first')).release();

@@ -3,7 +3,7 @@
  */
 import { expect, it } from '@jest/globals';
 import { RowLocks } from '../../lib/lock/row-locks.js';
-import { MapRows } from './map-rows.js';
+import { MapStore } from '../registry/map-store.js';
 import { heldIn, namedLock } from './store-locks.js';
 
 const MINUTE_MS = 60_000;
@@ -11,7 +11,7 @@ const NAMES = 300;
 
 it('leaves no more rows than the names of a minute or two, where a sweep takes few', async () => {
   const moment = { timeMs: Date.parse('2026-11-23T00:00:00Z'), server: 'one' };
-  const rows = new MapRows(() => moment, 0);
+  const rows = new MapStore(() => moment, 0);
   rows.sweptMax = 10;
   const locks = new RowLocks(rows);
   const ask = namedLock('first');
@@ -24,5 +24,5 @@ it('leaves no more rows than the names of a minute or two, where a sweep takes f
     }
   }
   expect(rows.sweptCount).toBeGreaterThan(NAMES);
-  expect(rows.table.size).toBeLessThan(3 * NAMES);
+  expect(rows.rows.size).toBeLessThan(3 * NAMES);
 });

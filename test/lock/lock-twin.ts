@@ -15,9 +15,10 @@ import type {
   ExtendRequest,
   HeldLock,
 } from '../../lib/lock/lock-store.js';
-import { HEADER_KEY, RowLocks } from '../../lib/lock/row-locks.js';
+import { RowLocks } from '../../lib/lock/row-locks.js';
+import { HEADER_KEY } from '../../lib/rows/row-store.js';
 import { isLeftServer } from '../stores/registry-twin.js';
-import { MapRows } from './map-rows.js';
+import { MapStore } from '../registry/map-store.js';
 import { TIMED_LOCK_LUA } from './timed-locks.js';
 
 /** Fields in Redis, by what the rules call them. */
@@ -40,9 +41,9 @@ export class LockTwin {
   private isLeft = false;
   readonly fromRules: unknown[] = [];
   readonly fromRedis: unknown[] = [];
-  private readonly rows: MapRows;
+  private readonly rows: MapStore;
   private readonly rules: RowLocks;
-  private copy = new Map() as MapRows['table'];
+  private copy = new Map() as MapStore['rows'];
 
   constructor(
     private readonly redis: Redis,
@@ -55,7 +56,7 @@ export class LockTwin {
       this.isLeft = false;
       return { timeMs: this.timeMs, server: this.server, isPutBack };
     };
-    this.rows = new MapRows(moment, lossWindowMs);
+    this.rows = new MapStore(moment, lossWindowMs);
     // Both forget what nobody needs, but not at the same moment.
     this.rows.sweep = async () => false;
     this.rules = new RowLocks(this.rows);
@@ -79,30 +80,30 @@ export class LockTwin {
   /** What it answers is seen by nobody but this test. */
   async release(held: HeldLock & { readonly keepMs: number }): Promise<string> {
     const { lock, holder, token, keepMs } = held;
-    const before = this.rows.table.get(lock)?.text;
+    const before = this.rows.rows.get(lock)?.text;
     const [status] = await this.run('release', lock, [holder, token, keepMs]);
     await this.rules.release(held);
-    const isReleased = this.rows.table.get(lock)?.text !== before;
+    const isReleased = this.rows.rows.get(lock)?.text !== before;
     this.keep(isReleased ? 'released' : 'other', status);
     return String(status);
   }
 
   async wipe(): Promise<void> {
     await this.redis.del(this.key);
-    this.rows.table.clear();
+    this.rows.rows.clear();
   }
 
   async remember(): Promise<void> {
     await this.redis.del(`${this.key}:kept`);
     await this.redis.copy(this.key, `${this.key}:kept`);
-    this.copy = structuredClone(this.rows.table);
+    this.copy = structuredClone(this.rows.rows);
   }
 
   /** @param isSeen whether another server answers, or the same one with less in it */
   async restore(isSeen: boolean): Promise<void> {
     await this.redis.del(this.key);
     await this.redis.copy(`${this.key}:kept`, this.key);
-    this.rows.table = structuredClone(this.copy);
+    this.rows.rows = structuredClone(this.copy);
     if (isSeen) this.server += '+';
   }
 
@@ -112,7 +113,7 @@ export class LockTwin {
     const facts = Object.values(FACTS);
     const isShared = (name: string) => facts.includes(name) || name.startsWith('l:');
     const theirs = Object.entries(inRedis).filter(([name]) => isShared(name));
-    const ours = [...this.rows.table].flatMap(([key, { text }]) => {
+    const ours = [...this.rows.rows].flatMap(([key, { text }]) => {
       const fields = JSON.parse(text) as Record<string, unknown>;
       return key === HEADER_KEY ? factsOf(fields) : [lineOf(key, fields)];
     });

@@ -12,7 +12,7 @@ import {
 import type { RowLocks } from '../../lib/lock/row-locks.js';
 import type { LockBenchParts } from '../../lib/testing/index.js';
 import { LOSS_WINDOW_MS, StoreReadings } from '../stores/store-readings.js';
-import { MapRows } from './map-rows.js';
+import { MapStore } from '../registry/map-store.js';
 
 export type LockBenchStore = Omit<LockBenchParts, 'expect'>;
 
@@ -63,21 +63,21 @@ export function rowLockStore(
   lossWindowMs = LOSS_WINDOW_MS,
 ): LockBenchStore {
   const readings = new StoreReadings(lossWindowMs);
-  const tables = new Map<string, MapRows>();
-  const kept = new Map<string, MapRows['table']>();
+  const tables = new Map<string, MapStore>();
+  const kept = new Map<string, MapStore['rows']>();
   const rowsOf = (name: string) => {
-    if (!tables.has(name)) tables.set(name, new MapRows(() => readings.of(name), lossWindowMs));
+    if (!tables.has(name)) tables.set(name, new MapStore(() => readings.of(name), lossWindowMs));
     return tables.get(name)!;
   };
   return {
     clockControl: readings.control,
     createStore: (name) => new RowLocks_(rowsOf(name)),
     lossControl: {
-      wipe: (name) => rowsOf(name).table.clear(),
+      wipe: (name) => rowsOf(name).rows.clear(),
       restart: (name) => readings.changeServer(name),
-      remember: (name) => void kept.set(name, structuredClone(rowsOf(name).table)),
+      remember: (name) => void kept.set(name, structuredClone(rowsOf(name).rows)),
       restore(name) {
-        rowsOf(name).table = structuredClone(kept.get(name)!);
+        rowsOf(name).rows = structuredClone(kept.get(name)!);
         readings.changeServer(name);
       },
     },

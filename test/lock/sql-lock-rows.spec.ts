@@ -13,7 +13,8 @@ import { MysqlDialect } from '../../lib/stores/sql/dialects/mysql.js';
 import { PostgresDialect } from '../../lib/stores/sql/dialects/postgres.js';
 import { SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
 import { lockTable } from '../../lib/stores/sql/index.js';
-import { SqlKeyedRows } from '../../lib/stores/sql/sql-rows.js';
+import { HEADER_KEY, type Row } from '../../lib/rows/row-store.js';
+import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import { failureOf } from '../stores/redis-lab.js';
 import { freshPglite } from '../support/fresh-pglite.mjs';
@@ -40,13 +41,13 @@ afterAll(async () => {
   sqlite.close();
 });
 
-function rowsOf(dialect: Dialect, query: SqlQuery, namespace: string = randomUUID()): SqlKeyedRows {
+function rowsOf(dialect: Dialect, query: SqlQuery, namespace: string = randomUUID()): SqlRows {
   const connection = { where: { text: 'a database', secrets: [] }, query };
   const parts = { namespace, table: TABLE, lossWindowMs: 0, holds: 'locks' } as const;
-  return new SqlKeyedRows({ ...parts, dialect, connection });
+  return new SqlRows({ ...parts, dialect, connection });
 }
 
-const DATABASES: readonly [string, () => SqlKeyedRows][] = [
+const DATABASES: readonly [string, () => SqlRows][] = [
   ['PostgreSQL', () => rowsOf(new PostgresDialect(), (...asked) => postgres.query(...asked))],
   ['MariaDB', () => rowsOf(new MysqlDialect(), (...asked) => mysql.execute(...asked))],
   ['PGlite', () => rowsOf(new PostgresDialect(), (...asked) => pglite.query(...asked))],
@@ -59,26 +60,33 @@ const DATABASES: readonly [string, () => SqlKeyedRows][] = [
 describe.each(DATABASES)('rows of locks in %s', (_name, open) => {
   it('are written only beside the row they rest on, as it was read', async () => {
     const rows = open();
-    const { server } = await rows.read(['|', 'a']);
-    const first = { key: '|', number: FAR, text: 'header', version: undefined, server };
+    const { server } = await rows.read({ keys: [HEADER_KEY, 'a'] });
+    const header = { key: HEADER_KEY, number: FAR, text: 'header' };
+    const first = { server, headerVersion: undefined, headerNumber: 0n, header, rows: [] };
     expect(await rows.write(first)).toBe(true);
     expect(await rows.write(first)).not.toBe(true);
-    const [header] = (await rows.read(['|', 'a'])).rows;
-    const { version } = header!;
-    const row = { key: 'a', number: 7n, text: 'lock', version: undefined, server };
-    const isOld = { ...row, onlyWith: { key: '|', version: version + 1 } };
-    const isNow = { ...row, onlyWith: { key: '|', version } };
-    expect(await rows.write(isOld)).toBe(false);
+    const [stored] = (await rows.read({ keys: [HEADER_KEY, 'a'] })).rows;
+    const { version: headerVersion } = stored!;
+    const beside = (row: Row, version?: number) => ({
+      server,
+      headerVersion,
+      headerNumber: FAR,
+      rows: [{ row, version }],
+    });
+    const isNow = beside({ key: 'a', number: 7n, text: 'lock' });
+    const isOld = { headerVersion: headerVersion + 1 };
+    expect(await rows.write({ ...isNow, ...isOld })).toBe(false);
     expect(await rows.write({ ...isNow, server: `${server}0` })).toBe(false);
     expect(await rows.write(isNow)).toBe(true);
     expect(await rows.write(isNow)).not.toBe(true);
-    const found = (await rows.read(['|', 'a'])).rows.find(({ key }) => key === 'a')!;
+    const read = await rows.read({ keys: [HEADER_KEY, 'a'] });
+    const found = read.rows.find(({ key }) => key === 'a')!;
     expect([found.number, found.text]).toEqual([7n, 'lock']);
-    const update = { version: found.version, number: FAR, text: 'next' };
-    expect(await rows.write({ ...isOld, ...update })).toBe(false);
-    expect(await rows.write({ ...isNow, ...update, server: `${server}0` })).toBe(false);
-    expect(await rows.write({ ...isNow, ...update })).toBe(true);
-    expect(await rows.write({ ...isNow, ...update })).toBe(false);
+    const update = beside({ key: 'a', number: FAR, text: 'next' }, found.version);
+    expect(await rows.write({ ...update, ...isOld })).toBe(false);
+    expect(await rows.write({ ...update, server: `${server}0` })).toBe(false);
+    expect(await rows.write(update)).toBe(true);
+    expect(await rows.write(update)).toBe(false);
     const all = (await rows.readAll()).rows.map(({ key, number, text }) => [key, number, text]);
     expect(new Set(all)).toEqual(
       new Set([
@@ -91,13 +99,18 @@ describe.each(DATABASES)('rows of locks in %s', (_name, open) => {
 
   it('are deleted where nobody needs them, and nowhere else', async () => {
     const [rows, others] = [open(), open()];
-    const { server } = await rows.read(['a']);
-    const write = (of: SqlKeyedRows, key: string, number: bigint) =>
-      of.write({ key, number, text: 'lock', version: undefined, server });
+    const { server } = await rows.read({ keys: ['a'] });
+    const write = (of: SqlRows, key: string, number: bigint) =>
+      of.write({
+        server,
+        headerVersion: undefined,
+        headerNumber: 0n,
+        rows: [{ row: { key, number, text: 'lock' }, version: undefined }],
+      });
     for (const number of [4n, 5n, FAR]) await write(rows, `at${number}`, number);
     await write(others, 'a', 1n);
     await rows.sweep(5n);
-    const keys = async (of: SqlKeyedRows) => (await of.readAll()).rows.map(({ key }) => key);
+    const keys = async (of: SqlRows) => (await of.readAll()).rows.map(({ key }) => key);
     expect((await keys(rows)).toSorted()).toEqual([`at${FAR}`, 'at5']);
     expect(await keys(others)).toEqual(['a']);
   });

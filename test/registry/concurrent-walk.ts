@@ -6,7 +6,7 @@
  * What it looks for: two holders of one worker id whose ranges overlap.
  */
 import type { LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
-import { HEADER_ID } from '../../lib/registry/slice-store.js';
+import { HEADER_KEY } from '../../lib/rows/row-store.js';
 import { turn as settled } from '../../lib/time/timers.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { SeededRandom } from '../../lib/testing/contract/harness.js';
@@ -122,7 +122,7 @@ class Walk {
     if (what === 0) this.copy = this.store.copy();
     if (what === 1) this.store.replace(this.copy);
     if (what === 2) this.store.remove(() => true);
-    if (what === 3) this.store.remove((workerId) => workerId === HEADER_ID);
+    if (what === 3) this.store.remove((key) => key === HEADER_KEY);
     if (what === 4) this.loseRow();
     if (what === 5) this.moment.timeMs = this.highestMs - this.draw(BACK_MS_MAX);
   }
@@ -132,13 +132,13 @@ class Walk {
     const what = this.draw(4);
     if (what === 0) this.store.replace(this.store.copy());
     if (what === 1) this.loseRow();
-    if (what === 2) this.store.remove((workerId) => workerId !== HEADER_ID);
+    if (what === 2) this.store.remove((key) => key !== HEADER_KEY);
     if (what === 3) this.moment.timeMs -= this.draw(60_000);
   }
 
   private loseRow(): void {
-    const lost = this.draw(WORKER_COUNT);
-    this.store.remove((workerId) => workerId === lost);
+    const lost = String(this.draw(WORKER_COUNT));
+    this.store.remove((key) => key === lost);
   }
 
   private newProcess(): Process {

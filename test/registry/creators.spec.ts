@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
 import * as real from '../../lib/registry/registry-support.js';
 import { pause } from '../../lib/time/timers.js';
-import { HEADER_ID } from '../../lib/registry/slice-store.js';
+import { HEADER_KEY } from '../../lib/rows/row-store.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { SlowStore } from './slow-store.js';
@@ -99,20 +99,20 @@ describe('a registry whose creator has ended before it made the rows', () => {
     const made = setUp(real.RegistrySupport);
     await made.waitOf(() => CREATORS['another start']!(made.support));
     const { rows } = made.store.rows;
-    const { text, ...header } = rows.get(HEADER_ID)!;
+    const { text, ...header } = rows.get(HEADER_KEY)!;
     const { blocks: _, ...facts } = JSON.parse(text!) as { blocks: number[] };
     rows.clear();
-    rows.set(HEADER_ID, { ...header, text: JSON.stringify(facts) });
+    rows.set(HEADER_KEY, { ...header, text: JSON.stringify(facts) });
     return made;
   };
 
   it('is waited for while the creator could be at it, and not for ever', async () => {
     const { time, support, waitOf, store } = await headerOf();
-    const header = store.rows.rows.get(HEADER_ID)!;
+    const header = store.rows.rows.get(HEADER_KEY)!;
     const facts = JSON.parse(header.text!) as { lastTimeMs: number };
     const createdNow = { ...facts, lastTimeMs: time.now() };
-    const row = { ...header, text: JSON.stringify(createdNow), ceilingMs: time.now() };
-    store.rows.rows.set(HEADER_ID, row);
+    const row = { ...header, text: JSON.stringify(createdNow), number: BigInt(time.now()) };
+    store.rows.rows.set(HEADER_KEY, row);
     const waitMs = await waitOf(() => support.getNextWorkId(REQUEST));
     expect(waitMs).toBeGreaterThan(PAUSE_MS);
     expect(waitMs).toBeLessThan(10 * PAUSE_MS);

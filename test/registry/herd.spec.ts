@@ -8,7 +8,7 @@ import { pause } from '../../lib/time/timers.js';
 import * as real from '../../lib/registry/registry-support.js';
 import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
-import { HEADER_ID } from '../../lib/registry/slice-store.js';
+import { HEADER_KEY } from '../../lib/rows/row-store.js';
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { asked, SlowStore } from './slow-store.js';
 
@@ -71,7 +71,7 @@ async function timesKept(Registry: typeof real.RegistrySupport) {
   const store = new SlowStore(time, 0);
   const parts = { timers: time, random: () => 0 };
   const only = { ...REQUEST, workerIdMax: 0, nonce: 'n' };
-  const kept = () => store.rows.rows.get(HEADER_ID)!.ceilingMs;
+  const kept = () => store.rows.rows.get(HEADER_KEY)!.number;
   // The first time it waits, for a registry that is new.
   for (let count = 0; count < 2; count++) {
     void new Registry(store, parts).getNextWorkId({ ...only, token: 'one' });

@@ -1,10 +1,10 @@
 /**
  * What a store does with a header of which nothing but the time is new.
  */
-import { HEADER_ID, type RegistryRow, type SliceStore } from '../../lib/registry/slice-store.js';
+import { HEADER_KEY, type Row, type RowStore } from '../../lib/rows/row-store.js';
 
-const slot: RegistryRow = { workerId: 0, ceilingMs: 1, text: '{}' };
-const header = (ceilingMs: number): RegistryRow => ({ workerId: HEADER_ID, ceilingMs, text: '{}' });
+const slot: Row = { key: '0', number: 1n, text: '{}' };
+const header = (ms: number): Row => ({ key: HEADER_KEY, number: BigInt(ms), text: '{}' });
 
 /** A row rests on the rest of the header alone, another header on its time as well. */
 export const TIME_IS_KEPT = {
@@ -17,17 +17,17 @@ export const TIME_IS_KEPT = {
 };
 
 /** What an empty store made of it. */
-export async function keptTimeIn(store: SliceStore): Promise<object> {
+export async function keptTimeIn(store: RowStore): Promise<object> {
   const read = async () => {
-    const { server, rows } = await store.read({ workerIds: [0] });
-    const { version, ceilingMs = 0 } = rows.find(({ workerId }) => workerId === HEADER_ID) ?? {};
-    return { server, headerVersion: version, headerCeilingMs: ceilingMs, rows: [] };
+    const { server, rows } = await store.read({ keys: [HEADER_KEY, '0'] });
+    const { version, number = 0n } = rows.find(({ key }) => key === HEADER_KEY) ?? {};
+    return { server, headerVersion: version, headerNumber: number, rows: [] };
   };
   await store.write({ ...(await read()), header: header(10) });
   const first = await read();
-  const told = async (ceilingMs: number) => {
-    await store.write({ ...first, header: header(ceilingMs), isTimeOnly: true });
-    return (await read()).headerCeilingMs;
+  const told = async (ms: number) => {
+    await store.write({ ...first, header: header(ms), isTimeOnly: true });
+    return Number((await read()).headerNumber);
   };
   const row = { row: slot, version: undefined };
   return {

@@ -4,7 +4,7 @@
 import { expect, it } from '@jest/globals';
 import type { LeaseGrant, LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
-import type { SliceStore } from '../../lib/registry/slice-store.js';
+import type { RowStore } from '../../lib/rows/row-store.js';
 import { TIME_IS_KEPT, keptTimeIn } from './kept-time.js';
 import { WalkStore, type StoreFault } from './walk-store.js';
 
@@ -49,7 +49,7 @@ async function overlaps(fault?: StoreFault): Promise<boolean> {
   const gate = new Promise<void>((resolve) => (goOn = resolve));
   let stands: () => void = () => undefined;
   const standing = new Promise<void>((resolve) => (stands = resolve));
-  const late: SliceStore = {
+  const late: RowStore = {
     location: store.location,
     lossWindowMs: 0,
     read: (question) => store.read(question),
@@ -60,7 +60,7 @@ async function overlaps(fault?: StoreFault): Promise<boolean> {
       return store.write(write);
     },
   };
-  store.remove((workerId) => workerId === 0);
+  store.remove((key) => key === '0');
   const noted = new RegistrySupport(late).refreshAlive(first);
   await standing;
   for (let n = 0; n < 60; n++) {
@@ -69,7 +69,7 @@ async function overlaps(fault?: StoreFault): Promise<boolean> {
     const { nonceNext: nonce } = second;
     second = { ...second, haveMs, mark: mark!, nonce, nonceNext: `m${n}` };
   }
-  store.remove((workerId) => workerId === 1);
+  store.remove((key) => key === '1');
   goOn();
   await noted;
   const answer = await support.getNextWorkId({ ...request(1), token: 'next' });

@@ -1,65 +1,71 @@
 /**
- * The shortest store that keeps a registry: a Map, and a clock and a server in the hands of a test.
+ * The shortest store of rows with compare-and-swap: a Map, and a clock and a server in the hands of
+ * a test. What a caller read may be old by the time it writes, since each step takes a turn of its
+ * own.
  */
 import {
-  type RegistryRow,
-  type RegistrySlice,
-  type SliceQuestion,
-  type SliceStore,
-  type SliceWrite,
+  HEADER_KEY,
+  type RowQuery,
+  type RowSnapshot,
+  type RowStore,
+  type RowWrite,
   type StoredRow,
-  HEADER_ID,
-} from '../../lib/registry/slice-store.js';
+} from '../../lib/rows/row-store.js';
 
 export interface StoreMoment {
   timeMs: number;
   server: string;
+  readonly isPutBack?: boolean;
 }
 
-export class MapStore implements SliceStore {
+export class MapStore implements RowStore {
   readonly location = 'a Map';
-  readonly rows = new Map<number, StoredRow>();
-  /** Outlives the rows, so that no version of a header ever comes again. */
-  private headerCount = 0;
+  rows = new Map<string, StoredRow>();
+  sweptCount = 0;
+  /** Of one sweep. */
+  sweptMax = Infinity;
+  /** Outlives the rows, so that no version ever comes again. */
+  private rowCount = 0;
 
   constructor(
-    readonly moment: StoreMoment,
+    private readonly told: StoreMoment | (() => StoreMoment),
     readonly lossWindowMs = 0,
   ) {}
 
-  async read({ workerIds, token }: SliceQuestion): Promise<RegistrySlice> {
-    const isAsked = ({ workerId, token: theirs }: StoredRow) =>
-      workerId === HEADER_ID ||
-      workerIds.includes(workerId) ||
-      (token !== undefined && theirs === token);
-    return this.slice([...this.rows.values()].filter(isAsked));
+  get moment(): StoreMoment {
+    return typeof this.told === 'function' ? this.told() : this.told;
   }
 
-  async readAll(): Promise<RegistrySlice> {
-    return this.slice([...this.rows.values()]);
+  async read({ keys, token }: RowQuery): Promise<RowSnapshot> {
+    await Promise.resolve();
+    const isAsked = (row: StoredRow) =>
+      keys.includes(row.key) || (token !== undefined && row.token === token);
+    return { ...this.moment, rows: [...this.rows.values()].filter(isAsked) };
+  }
+
+  async readAll(): Promise<RowSnapshot> {
+    return { ...this.moment, rows: [...this.rows.values()] };
   }
 
   /** The shortest way: every write of the header counts, also one of its time alone. */
-  async write({ server, headerVersion, header, rows }: SliceWrite): Promise<boolean> {
-    const isSame = server === this.moment.server && headerVersion === this.versionOf(HEADER_ID);
-    if (!isSame || rows.some(({ row, version }) => version !== this.versionOf(row.workerId))) {
-      return false;
+  async write({ server, headerVersion, header, rows }: RowWrite): Promise<boolean> {
+    await Promise.resolve();
+    const versionOf = (key: string) => this.rows.get(key)?.version;
+    if (headerVersion !== versionOf(HEADER_KEY)) return false;
+    if (rows.some(({ row, version }) => version !== versionOf(row.key))) return false;
+    if (server !== this.moment.server) return false;
+    for (const row of [...(header ? [header] : []), ...rows.map((change) => change.row)]) {
+      const version = (versionOf(row.key) ?? ++this.rowCount * 2 ** 30) + 1;
+      this.rows.set(row.key, { ...row, version });
     }
-    for (const row of [...(header ? [header] : []), ...rows.map(({ row }) => row)]) this.put(row);
     return true;
   }
 
-  private slice(rows: StoredRow[]): RegistrySlice {
-    return { ...this.moment, rows };
-  }
-
-  private put(row: RegistryRow): void {
-    const first = row.workerId === HEADER_ID ? ++this.headerCount * 2 ** 30 : 0;
-    const version = (this.versionOf(row.workerId) ?? first) + 1;
-    this.rows.set(row.workerId, { ...row, version });
-  }
-
-  private versionOf(workerId: number): number | undefined {
-    return this.rows.get(workerId)?.version;
+  async sweep(below: bigint): Promise<boolean> {
+    const old = [...this.rows.values()].filter(({ number }) => number < below);
+    const swept = old.slice(0, this.sweptMax);
+    for (const { key } of swept) this.rows.delete(key);
+    this.sweptCount += swept.length;
+    return swept.length === this.sweptMax;
   }
 }

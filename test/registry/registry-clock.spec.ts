@@ -9,8 +9,8 @@ import { newHeader } from '../../lib/registry/opening.js';
 import { highest, nowOf, slewed, type ClockPolicy } from '../../lib/rows/store-clock.js';
 import { release } from '../../lib/registry/renew.js';
 import { headerRow } from '../../lib/registry/stored-slice.js';
-import { SliceInspector } from '../../lib/registry/registry-support.js';
-import { HEADER_ID } from '../../lib/registry/slice-store.js';
+import { RowInspector } from '../../lib/registry/registry-support.js';
+import { HEADER_KEY } from '../../lib/rows/row-store.js';
 import { MapStore } from './map-store.js';
 
 const START = { lastTimeMs: 1_800_000_000_000, slewMs: 0 };
@@ -78,8 +78,8 @@ describe('an operator', () => {
     'a store of rows': async (timeMs: number) => {
       const store = new MapStore({ timeMs, server: 's' });
       const header = newHeader({ timeMs, server: 's', random: 'r', lossWindowMs: 0 });
-      store.rows.set(HEADER_ID, { ...headerRow({ ...header, ...SET_BACK }), version: 1 });
-      return new SliceInspector(store, 'a Map', 'rows').read();
+      store.rows.set(HEADER_KEY, { ...headerRow({ ...header, ...SET_BACK }), version: 1 });
+      return new RowInspector(store, 'a Map', 'rows').read();
     },
     Redis: async (timeMs: number) => {
       const { lastTimeMs, slewMs } = SET_BACK;

@@ -9,8 +9,8 @@ import type {
   LeaseRequest,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
-import { RegistrySupport, SliceInspector } from '../../lib/registry/registry-support.js';
-import { HEADER_ID, type SliceStore } from '../../lib/registry/slice-store.js';
+import { RegistrySupport, RowInspector } from '../../lib/registry/registry-support.js';
+import { HEADER_KEY, type RowStore } from '../../lib/rows/row-store.js';
 import { MapStore } from './map-store.js';
 
 const T0 = 1_800_000_000_000;
@@ -45,9 +45,9 @@ function setUp(workerIdMax = 0) {
 }
 
 /** The same rows, written through something else. */
-function through(store: MapStore, write: SliceStore['write']): SliceStore {
+function through(store: MapStore, write: RowStore['write']): RowStore {
   const { location, lossWindowMs } = store;
-  const read: SliceStore['read'] = (question) => store.read(question);
+  const read: RowStore['read'] = (question) => store.read(question);
   return { location, lossWindowMs, read, readAll: () => store.readAll(), write };
 }
 
@@ -60,7 +60,7 @@ describe('a registry over rows', () => {
   it('gives the worker id of a deleted row only after all that it could have granted', async () => {
     const { store, moment, acquire, hold } = setUp();
     const { ceilingMs } = await hold('first');
-    store.rows.delete(0);
+    store.rows.delete('0');
     expect(await acquire('second')).toMatchObject({ status: 'wait' });
     moment.timeMs += TTL_MS;
     expect(granted(await acquire('second')).floorMs).toBeGreaterThanOrEqual(ceilingMs);
@@ -69,7 +69,7 @@ describe('a registry over rows', () => {
   it('notices at a renewal that the row was deleted, and forgets no range', async () => {
     const { store, support, moment, acquire, hold, leaseOf } = setUp();
     const grant = await hold('first');
-    store.rows.delete(0);
+    store.rows.delete('0');
     expect(await support.refreshAlive(leaseOf('first', grant))).toEqual({ status: 'unknown' });
     moment.timeMs += 2 * TTL_MS;
     expect(granted(await acquire('second')).floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
@@ -78,7 +78,7 @@ describe('a registry over rows', () => {
   it('counts no deletion where rows were never made', async () => {
     const { store, acquire, hold } = setUp(100);
     await hold('first');
-    const eraOf = () => JSON.parse(store.rows.get(HEADER_ID)!.text).era;
+    const eraOf = () => JSON.parse(store.rows.get(HEADER_KEY)!.text).era;
     const era = eraOf();
     for (let n = 0; n < 100; n++) granted(await acquire(`other ${n}`));
     expect(eraOf()).toBe(era);
@@ -87,7 +87,7 @@ describe('a registry over rows', () => {
   it('continues no range across a header that was lost alone, in an equal era', async () => {
     const { store, support, acquire, hold, leaseOf } = setUp(1);
     const grant = await hold('first');
-    store.rows.delete(HEADER_ID);
+    store.rows.delete(HEADER_KEY);
     await acquire('second');
     const answer = await support.refreshAlive(leaseOf('first', grant));
     expect(answer).toMatchObject({ status: 'hold' });
@@ -123,7 +123,7 @@ describe('a registry over rows', () => {
   it('keeps the ceiling of a row whose holder cannot be read', async () => {
     const { store, moment, acquire, hold } = setUp();
     const { ceilingMs } = await hold('first');
-    store.rows.set(0, { ...store.rows.get(0)!, text: '{"nonce":1' });
+    store.rows.set('0', { ...store.rows.get('0')!, text: '{"nonce":1' });
     expect(await acquire('second')).toMatchObject({ status: 'none-free' });
     moment.timeMs = ceilingMs;
     expect(granted(await acquire('second')).floorMs).toBe(ceilingMs);
@@ -134,7 +134,7 @@ describe('a registry over rows', () => {
     async (text) => {
       const { store, acquire, hold } = setUp();
       await hold('first');
-      store.rows.set(HEADER_ID, { ...store.rows.get(HEADER_ID)!, text });
+      store.rows.set(HEADER_KEY, { ...store.rows.get(HEADER_KEY)!, text });
       const before = structuredClone(store.rows);
       const asked = acquire('second');
       await expect(asked).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
@@ -161,7 +161,7 @@ describe('a registry over rows', () => {
   it('shows an operator what was leased, and not the rows that wait', async () => {
     const { store, hold } = setUp(9);
     const { workerId } = await hold('first');
-    const view = await new SliceInspector(store, 'a Map', 'rows').read();
+    const view = await new RowInspector(store, 'a Map', 'rows').read();
     expect(view.workers).toMatchObject([{ workerId, holder: { host: 'h', application: 'a' } }]);
     expect(view.facts).toMatchObject({ fingerprint: 'f', era: 1 });
     expect(view.proofOf(workerId)).toMatchObject({ token: 'first', nonce: 'n' });

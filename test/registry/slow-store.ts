@@ -10,17 +10,18 @@ import type {
 } from '../../lib/lease/distributed-support.js';
 import { RetryDelay, pause } from '../../lib/time/timers.js';
 import {
-  HEADER_ID,
-  type RegistrySlice,
-  type SliceStore,
-  type SliceWrite,
-} from '../../lib/registry/slice-store.js';
+  HEADER_KEY,
+  type RowQuery,
+  type RowSnapshot,
+  type RowStore,
+  type RowWrite,
+} from '../../lib/rows/row-store.js';
 import type { SettableTime } from '../../lib/testing/settable-time.js';
 import { MapStore } from './map-store.js';
 
 const CALL_TIMEOUT_MS = 2000;
 
-export class SlowStore implements SliceStore {
+export class SlowStore implements RowStore {
   readonly location = 'a slow store';
   readonly lossWindowMs = 0;
   readonly rows: MapStore;
@@ -43,18 +44,18 @@ export class SlowStore implements SliceStore {
     this.rows = new MapStore(moment);
   }
 
-  read(question: Parameters<MapStore['read']>[0]): Promise<RegistrySlice> {
-    return this.step(() => this.rows.read(question));
+  read(query: RowQuery): Promise<RowSnapshot> {
+    return this.step(() => this.rows.read(query));
   }
 
-  readAll(): Promise<RegistrySlice> {
+  readAll(): Promise<RowSnapshot> {
     return this.step(() => this.rows.readAll());
   }
 
-  async write(write: SliceWrite): Promise<boolean> {
+  async write(write: RowWrite): Promise<boolean> {
     const isTaken = await this.step(() => this.written(write));
     const held = write.rows.filter(({ row }) => row.token !== undefined);
-    if (isTaken) this.granted.push(...held.map(({ row }) => `${row.workerId} ${row.token}`));
+    if (isTaken) this.granted.push(...held.map(({ row }) => `${row.key} ${row.token}`));
     return isTaken;
   }
 
@@ -62,14 +63,14 @@ export class SlowStore implements SliceStore {
    * As real stores do: a header of which only the time is new keeps its version, and any other is
    * written only where the time is as it was read.
    */
-  private async written({ isTimeOnly, header, ...write }: SliceWrite): Promise<boolean> {
-    const kept = this.rows.rows.get(HEADER_ID);
+  private async written({ isTimeOnly, header, ...write }: RowWrite): Promise<boolean> {
+    const kept = this.rows.rows.get(HEADER_KEY);
     const isWhole = header !== undefined && isTimeOnly !== true;
-    if (isWhole && write.headerCeilingMs !== (kept?.ceilingMs ?? 0)) return false;
+    if (isWhole && write.headerNumber !== (kept?.number ?? 0n)) return false;
     if (isTimeOnly !== true || header === undefined || kept === undefined)
       return this.rows.write({ ...write, ...(header && { header }) });
-    const ceilingMs = Math.max(kept.ceilingMs, header.ceilingMs);
-    this.rows.rows.set(HEADER_ID, { ...kept, ceilingMs });
+    const number = header.number > kept.number ? header.number : kept.number;
+    this.rows.rows.set(HEADER_KEY, { ...kept, number });
     return this.rows.write(write);
   }
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { LeaseGrant, LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
 import { turn } from '../../lib/time/timers.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
-import type { SliceStore } from '../../lib/registry/slice-store.js';
+import type { RowStore } from '../../lib/rows/row-store.js';
 import { MapStore } from './map-store.js';
 
 const TERMS = { fingerprint: 'f', ttlMs: 10_000, minRangeMs: 50, quarantineMs: 0 };
@@ -28,7 +28,7 @@ async function setUp() {
   let isBusy = false;
   let isSlow = false;
   const waiting: (() => void)[] = [];
-  const store: SliceStore = {
+  const store: RowStore = {
     location: 'a busy store',
     lossWindowMs: 0,
     async read(question) {

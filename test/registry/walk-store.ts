@@ -3,14 +3,14 @@
  * a read and the write that rests on it. Each row of a write is a step of its own, as in SQL.
  */
 import {
-  HEADER_ID,
-  type RegistryRow,
-  type RegistrySlice,
-  type SliceQuestion,
-  type SliceStore,
-  type SliceWrite,
+  HEADER_KEY,
+  type Row,
+  type RowQuery,
+  type RowSnapshot,
+  type RowStore,
+  type RowWrite,
   type StoredRow,
-} from '../../lib/registry/slice-store.js';
+} from '../../lib/rows/row-store.js';
 
 /** What a broken store does not look at, or does wrong. */
 export type StoreFault =
@@ -34,9 +34,9 @@ interface WalkStoreParts {
   readonly lossWindowMs: number;
 }
 
-type Rows = Map<number, StoredRow>;
+type Rows = Map<string, StoredRow>;
 
-export class WalkStore implements SliceStore {
+export class WalkStore implements RowStore {
   readonly location = 'a walk';
   readonly lossWindowMs: number;
   private readonly moment: WalkMoment;
@@ -52,39 +52,37 @@ export class WalkStore implements SliceStore {
     this.lossWindowMs = lossWindowMs;
   }
 
-  async read({ workerIds, token }: SliceQuestion): Promise<RegistrySlice> {
-    const asked = new Set([HEADER_ID, ...workerIds]);
-    return this.seen(
-      (row) => asked.has(row.workerId) || (token !== undefined && row.token === token),
-    );
+  async read({ keys, token }: RowQuery): Promise<RowSnapshot> {
+    const asked = new Set(keys);
+    return this.seen((row) => asked.has(row.key) || (token !== undefined && row.token === token));
   }
 
-  readAll(): Promise<RegistrySlice> {
+  readAll(): Promise<RowSnapshot> {
     return this.seen(() => true);
   }
 
-  async write(write: SliceWrite): Promise<boolean> {
+  async write(write: RowWrite): Promise<boolean> {
     const { server, headerVersion, header, rows, isTimeOnly } = write;
     let headerAt = headerVersion;
     if (header !== undefined) {
       await this.turn();
-      if (!this.isAt(server) || this.versionOf(HEADER_ID) !== headerVersion) return false;
-      const kept = this.rows.get(HEADER_ID);
+      if (!this.isAt(server) || this.versionOf(HEADER_KEY) !== headerVersion) return false;
+      const kept = this.rows.get(HEADER_KEY);
       if (isTimeOnly === true) {
-        const ceilingMs = Math.max(kept!.ceilingMs, header.ceilingMs);
-        this.rows.set(HEADER_ID, { ...kept!, ceilingMs });
+        const number = header.number > kept!.number ? header.number : kept!.number;
+        this.rows.set(HEADER_KEY, { ...kept!, number });
       } else {
-        const isTimeSame = (kept?.ceilingMs ?? 0) === write.headerCeilingMs;
+        const isTimeSame = (kept?.number ?? 0n) === write.headerNumber;
         if (this.fault !== 'header time' && !isTimeSame) return false;
         headerAt = this.put(header);
       }
     }
     for (const { row, version } of rows) {
       // Rows that are made for later come in one step, as by an INSERT of many.
-      if (row.ceilingMs > 0 || row === rows[0]?.row) await this.turn();
+      if (row.number > 0n || row === rows[0]?.row) await this.turn();
       const isHeaderSame =
-        this.fault === 'header version' || this.versionOf(HEADER_ID) === headerAt;
-      const isRowSame = this.fault === 'row version' || this.versionOf(row.workerId) === version;
+        this.fault === 'header version' || this.versionOf(HEADER_KEY) === headerAt;
+      const isRowSame = this.fault === 'row version' || this.versionOf(row.key) === version;
       if (!this.isAt(server) || !isHeaderSame || !isRowSame) return false;
       this.put(row);
     }
@@ -101,12 +99,12 @@ export class WalkStore implements SliceStore {
     this.moment.serverCount++;
   }
 
-  remove(isGone: (workerId: number) => boolean): void {
-    for (const workerId of this.rows.keys()) if (isGone(workerId)) this.rows.delete(workerId);
+  remove(isGone: (key: string) => boolean): void {
+    for (const key of this.rows.keys()) if (isGone(key)) this.rows.delete(key);
   }
 
   /** An answer is of the moment it was made in, and comes later. */
-  private async seen(isAsked: (row: StoredRow) => boolean): Promise<RegistrySlice> {
+  private async seen(isAsked: (row: StoredRow) => boolean): Promise<RowSnapshot> {
     await this.turn();
     const rows = [...this.rows.values()].filter(isAsked);
     const slice = { timeMs: this.moment.timeMs, server: this.server, rows };
@@ -122,14 +120,14 @@ export class WalkStore implements SliceStore {
     return server === this.server;
   }
 
-  private versionOf(workerId: number): number | undefined {
-    return this.rows.get(workerId)?.version;
+  private versionOf(key: string): number | undefined {
+    return this.rows.get(key)?.version;
   }
 
-  private put(row: RegistryRow): number {
-    const next = (this.versionOf(row.workerId) ?? 0) + 1;
+  private put(row: Row): number {
+    const next = (this.versionOf(row.key) ?? 0) + 1;
     const version = this.fault === 'versions begin again' ? next : ++this.writeCount;
-    this.rows.set(row.workerId, { ...row, version });
+    this.rows.set(row.key, { ...row, version });
     return version;
   }
 }

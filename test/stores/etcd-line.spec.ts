@@ -12,7 +12,7 @@ import { settingsOf } from '../../lib/stores/etcd/etcd-options.js';
 import { LINE_MS_MAX, SOCKETS_MAX } from '../../lib/stores/etcd/http-request.js';
 import { EtcdStore } from '../../lib/stores/etcd/etcd-store.js';
 import { isSnowflakeError } from '../../lib/errors.js';
-import { HEADER_ID } from '../../lib/registry/slice-store.js';
+import { HEADER_KEY } from '../../lib/rows/row-store.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { until } from '../until.js';
 import { EtcdLab } from './etcd-lab.js';
@@ -154,26 +154,26 @@ describe('a list of the worker ids', () => {
     const settings = settingsOf({ endpoints: [endpoint], requestTimeoutMs: 30_000 });
     const store = new EtcdStore(settings, new EtcdClient(settings));
     lab.ends(() => store.close());
-    const { server } = await store.read({ workerIds: [] });
-    const none = { server, headerVersion: undefined, headerCeilingMs: 0 };
-    const header = { workerId: HEADER_ID, ceilingMs: 0, text: '{}' };
+    const { server } = await store.read({ keys: [HEADER_KEY] });
+    const none = { server, headerVersion: undefined, headerNumber: 0n };
+    const header = { key: HEADER_KEY, number: 0n, text: '{}' };
     await store.write({ ...none, header, rows: [] });
-    const { rows: read } = await store.read({ workerIds: [] });
+    const { rows: read } = await store.read({ keys: [HEADER_KEY] });
     const rows = Array.from({ length: ROW_COUNT }, (_, workerId) => ({
-      row: { workerId, ceilingMs: workerId % FREE_EVERY, text: '{}' },
+      row: { key: String(workerId), number: BigInt(workerId % FREE_EVERY), text: '{}' },
       version: undefined,
     }));
-    const before = { server, headerVersion: read[0]!.version, headerCeilingMs: 0 };
+    const before = { server, headerVersion: read[0]!.version, headerNumber: 0n };
     expect(await store.write({ ...before, rows })).toBe(true);
     const listed = async (countMax?: number) => {
       asked.splice(0);
-      const list = (await store.readAll(countMax)).rows.map(({ workerId }) => workerId);
+      const list = (await store.readAll(countMax)).rows.map(({ key }) => key);
       return { list, pageCount: asked.length };
     };
-    const leased = rows.map(({ row }) => row.workerId).filter((n) => n % FREE_EVERY > 0);
-    expect(await listed()).toEqual({ list: [HEADER_ID, ...leased], pageCount: 3 });
-    expect(await listed(3)).toEqual({ list: [HEADER_ID, 1, 2, 3], pageCount: 1 });
+    const leased = rows.map(({ row }) => row.key).filter((key) => Number(key) % FREE_EVERY > 0);
+    expect(await listed()).toEqual({ list: [HEADER_KEY, ...leased], pageCount: 3 });
+    expect(await listed(3)).toEqual({ list: [HEADER_KEY, '1', '2', '3'], pageCount: 1 });
     const some = leased.slice(0, 900);
-    expect(await listed(900)).toEqual({ list: [HEADER_ID, ...some], pageCount: 2 });
+    expect(await listed(900)).toEqual({ list: [HEADER_KEY, ...some], pageCount: 2 });
   });
 });

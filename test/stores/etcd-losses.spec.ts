@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { EtcdClient } from '../../lib/stores/etcd/etcd-client.js';
 import { settingsOf } from '../../lib/stores/etcd/etcd-options.js';
 import { EtcdStore } from '../../lib/stores/etcd/etcd-store.js';
-import { HEADER_ID } from '../../lib/registry/slice-store.js';
+import { HEADER_KEY } from '../../lib/rows/row-store.js';
 import { requireServers } from '../../scripts/servers/binaries.mjs';
 import { unprivileged } from '../../scripts/servers/server-process.mjs';
 import { etcdMembers, initialCluster, startEtcdMember } from '../../scripts/servers/start-etcd.mjs';
@@ -22,7 +22,7 @@ import { failureOf, held, request } from './redis-lab.js';
 const lab = new EtcdLab();
 afterEach(() => lab.end());
 
-const NONE = { headerVersion: undefined, headerCeilingMs: 0 };
+const NONE = { headerVersion: undefined, headerNumber: 0n };
 const ONE = { workerIdMin: 0, workerIdMax: 0 };
 
 describe('a snapshot that is restored with the same token', () => {
@@ -101,9 +101,9 @@ describe('a snapshot that is restored with the same token', () => {
     const settings = settingsOf({ endpoints: [proxy.endpoint], requestTimeoutMs: 30_000 });
     const store = new EtcdStore(settings, new EtcdClient(settings));
     lab.ends(() => store.close());
-    const empty = await store.read({ workerIds: [] });
-    const header = { workerId: HEADER_ID, ceilingMs: 0, text: '{}' };
-    const rows = [{ row: { workerId: 1, ceilingMs: 7, text: '{}' }, version: undefined }];
+    const empty = await store.read({ keys: [HEADER_KEY] });
+    const header = { key: HEADER_KEY, number: 0n, text: '{}' };
+    const rows = [{ row: { key: '1', number: 7n, text: '{}' }, version: undefined }];
     etcd.save();
     await etcd.restore();
     proxy.hangUp();
@@ -112,7 +112,7 @@ describe('a snapshot that is restored with the same token', () => {
     const { server } = empty;
     const error = await failureOf(store.write({ server, ...NONE, header, rows }));
     expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', details: { refusal: 'lost' } });
-    expect((await store.read({ workerIds: [1] })).server).not.toBe(server);
+    expect((await store.read({ keys: [HEADER_KEY, '1'] })).server).not.toBe(server);
   });
 });
 
@@ -181,11 +181,11 @@ describe('a commit that stalls', () => {
     const settings = settingsOf({ endpoints: [endpoint], namespace, requestTimeoutMs: 30_000 });
     const store = new EtcdStore(settings, new EtcdClient(settings));
     lab.ends(() => store.close());
-    const { server } = await store.read({ workerIds: [3] });
+    const { server } = await store.read({ keys: [HEADER_KEY, '3'] });
     await lab.lease(lab.support({ endpoints: [(await lab.proxy()).endpoint], namespace }));
     await lose(keys);
-    const header = { workerId: HEADER_ID, ceilingMs: 0, text: '{"late":1}' };
-    const row = { workerId: 3, ceilingMs: 1, text: '{}' };
+    const header = { key: HEADER_KEY, number: 0n, text: '{"late":1}' };
+    const row = { key: '3', number: 1n, text: '{}' };
     return store.write({
       server,
       ...NONE,
@@ -215,12 +215,12 @@ describe('a commit that stalls', () => {
     const settings = settingsOf({ endpoints: [endpoint], namespace, requestTimeoutMs: 30_000 });
     const store = new EtcdStore(settings, new EtcdClient(settings));
     lab.ends(() => store.close());
-    const { server, rows } = await store.read({ workerIds: [0] });
+    const { server, rows } = await store.read({ keys: [HEADER_KEY, '0'] });
     const [header, row] = [rows[0]!, rows[1]!];
-    const { version: headerVersion, ceilingMs: headerCeilingMs } = header;
-    const read = { server, headerVersion, headerCeilingMs };
+    const { version: headerVersion, number: headerNumber } = header;
+    const read = { server, headerVersion, headerNumber };
     const write = { ...read, rows: [{ row, version: row.version }] };
-    expect(header.workerId).toBe(HEADER_ID);
+    expect(header.key).toBe(HEADER_KEY);
     expect(await store.write(change === 'row' ? write : { ...write, header, rows: [] })).toBe(true);
     return store.write(write);
   }

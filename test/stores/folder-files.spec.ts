@@ -22,7 +22,7 @@ import { folderError, FolderFiles } from '../../lib/stores/host/folder-files.js'
 import { FolderStore } from '../../lib/stores/host/folder-store.js';
 import { folderSupport } from '../../lib/stores/host/index.js';
 import { inspectorFromUrl, supportFromUrl } from '../../lib/stores/host/folder.support.js';
-import { HEADER_ID, type SliceWrite } from '../../lib/registry/slice-store.js';
+import { HEADER_KEY, type RowWrite } from '../../lib/rows/row-store.js';
 import { TIME_IS_KEPT, keptTimeIn } from '../registry/kept-time.js';
 
 let root: string;
@@ -41,13 +41,13 @@ const mounted = (path: string): boolean =>
 const mountedOld = (disk: string, path: string): boolean =>
   ran('mkfs.ext4', '-q', '-I', '128', '-F', disk) && ran('mount', '-o', 'loop', disk, path);
 const ran = (command: string, ...args: string[]): boolean => spawnSync(command, args).status === 0;
-const header = { workerId: HEADER_ID, ceilingMs: 0, text: '{}' };
+const header = { key: HEADER_KEY, number: 0n, text: '{}' };
 
 /** A write of the header by whoever has read what is there. */
-async function headerWrite(store: FolderStore): Promise<SliceWrite> {
-  const { server, rows } = await store.read({ workerIds: [] });
-  const { version, ceilingMs = 0 } = rows.find(({ workerId }) => workerId === HEADER_ID) ?? {};
-  return { server, headerVersion: version, headerCeilingMs: ceilingMs, header, rows: [] };
+async function headerWrite(store: FolderStore): Promise<RowWrite> {
+  const { server, rows } = await store.read({ keys: [HEADER_KEY] });
+  const { version, number = 0n } = rows.find(({ key }) => key === HEADER_KEY) ?? {};
+  return { server, headerVersion: version, headerNumber: number, header, rows: [] };
 }
 
 describe('a value in a folder', () => {
@@ -164,7 +164,7 @@ describe('a value in a folder', () => {
     await expect(files.load()).rejects.toMatchObject(spoilt);
     rmSync(join(folder, `at-${'0'.repeat(24)}-${'a'.repeat(24)}`));
     const store = new FolderStore(folder);
-    await expect(store.read({ workerIds: [] })).rejects.toMatchObject({
+    await expect(store.read({ keys: [HEADER_KEY] })).rejects.toMatchObject({
       code: 'STORE_UNAVAILABLE',
       retryable: false,
       message: expect.stringContaining('something else has written to its file') as unknown,
@@ -217,7 +217,7 @@ describe('a registry in a folder', () => {
   it('says what is wrong with a path that is a file', async () => {
     writeFileSync(join(root, 'file'), '');
     const store = new FolderStore(join(root, 'file', 'shop'));
-    await expect(store.read({ workerIds: [] })).rejects.toMatchObject({
+    await expect(store.read({ keys: [HEADER_KEY] })).rejects.toMatchObject({
       code: 'STORE_UNAVAILABLE',
       retryable: false,
       message: expect.stringContaining('Part of its path is a file') as unknown,
@@ -229,7 +229,7 @@ describe('a registry in a folder', () => {
     async (name) => {
       mkdirSync(folder, { recursive: true });
       writeFileSync(join(folder, name), '');
-      const failing = new FolderStore(folder).read({ workerIds: [] });
+      const failing = new FolderStore(folder).read({ keys: [HEADER_KEY] });
       await expect(failing).rejects.toMatchObject({
         code: 'STORE_UNAVAILABLE',
         retryable: false,
@@ -244,7 +244,7 @@ describe('a registry in a folder', () => {
     mkdirSync(target);
     mkdirSync(join(root, 'var'));
     symlinkSync(target, folder);
-    const failing = new FolderStore(folder).read({ workerIds: [] });
+    const failing = new FolderStore(folder).read({ keys: [HEADER_KEY] });
     await expect(failing).rejects.toMatchObject({
       retryable: false,
       message: expect.stringContaining('Name the folder that it leads to') as unknown,
@@ -255,7 +255,7 @@ describe('a registry in a folder', () => {
     mkdirSync(folder, { recursive: true });
     const isMounted = mounted(folder);
     try {
-      const failing = new FolderStore(folder).read({ workerIds: [] });
+      const failing = new FolderStore(folder).read({ keys: [HEADER_KEY] });
       if (!isMounted) return void (await failing);
       await expect(failing).rejects.toMatchObject({
         retryable: false,
@@ -272,7 +272,7 @@ describe('a registry in a folder', () => {
     const isMounted = ran('truncate', '-s', '8M', disk) && mountedOld(disk, folder);
     try {
       const store = new FolderStore(join(folder, 'registry'));
-      await store.read({ workerIds: [] });
+      await store.read({ keys: [HEADER_KEY] });
       const isSaid = (await store.advice()).some((text) => text.includes('no times of creation'));
       expect(isSaid).toBe(isMounted);
     } finally {

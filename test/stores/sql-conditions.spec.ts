@@ -10,8 +10,8 @@ import { POSTGRES_SERVER, PostgresDialect } from '../../lib/stores/sql/dialects/
 import { SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
 import { registryTable } from '../../lib/stores/sql/index.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
-import { SqlStore } from '../../lib/stores/sql/sql-rows.js';
-import { HEADER_ID, type RegistryRow } from '../../lib/registry/slice-store.js';
+import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
+import { HEADER_KEY, type Row } from '../../lib/rows/row-store.js';
 import { SqlLab, broken } from './sql-lab.js';
 
 const lab = new SqlLab();
@@ -59,17 +59,18 @@ function escaped(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
 }
 
-const HEADER: RegistryRow = { workerId: HEADER_ID, ceilingMs: 5, text: '{"header":1}' };
-const slot = (ceilingMs: number): RegistryRow => ({
-  workerId: 7,
-  ceilingMs,
+const HEADER: Row = { key: HEADER_KEY, number: 5n, text: '{"header":1}' };
+const slot = (number: bigint): Row => ({
+  key: '7',
+  number,
   token: 'token',
-  text: `{"text":"of \\"${ceilingMs}\\" 'ü' \\\\ ☃"}`,
+  text: `{"text":"of \\"${number}\\" 'ü' \\\\ ☃"}`,
 });
 
 describe.each(DIALECTS)('$name', ({ name, dialect, ...conditions }) => {
   const storeBy = (query: SqlQuery, namespace: string) =>
-    new SqlStore({
+    new SqlRows({
+      holds: 'registry',
       namespace,
       table: lab.table,
       lossWindowMs: 0,
@@ -82,57 +83,60 @@ describe.each(DIALECTS)('$name', ({ name, dialect, ...conditions }) => {
     const query = queries[name]!;
     const namespace = randomUUID();
     const store = storeBy(query, namespace);
-    const { server } = await store.read({ workerIds: [7] });
-    const rows = [{ row: slot(1000), version: undefined }];
-    const before = { server, headerVersion: undefined, headerCeilingMs: 0 };
+    const { server } = await store.read({ keys: [HEADER_KEY, '7'] });
+    const rows = [{ row: slot(1000n), version: undefined }];
+    const before = { server, headerVersion: undefined, headerNumber: 0n };
     await store.write({ ...before, header: HEADER, rows });
-    const slice = await store.read({ workerIds: [7] });
-    const headerVersion = slice.rows.find(({ workerId }) => workerId === HEADER_ID)!.version;
+    const slice = await store.read({ keys: [HEADER_KEY, '7'] });
+    const headerVersion = slice.rows.find(({ key }) => key === HEADER_KEY)!.version;
     const mutant = (part: keyof typeof conditions) => {
       const [from, to] = conditions[part];
       return storeBy(broken(query, from, to), namespace);
     };
-    const header = { server, headerVersion, headerCeilingMs: HEADER.ceilingMs };
-    const update = { ...header, rows: [{ row: slot(2000), version: 1 }] };
+    const header = { server, headerVersion, headerNumber: HEADER.number };
+    const update = { ...header, rows: [{ row: slot(2000n), version: 1 }] };
     const insert = {
       ...update,
-      rows: [{ row: { ...slot(2000), workerId: 8 }, version: undefined }],
+      rows: [{ row: { ...slot(2000n), key: '8' }, version: undefined }],
     };
     return { store, slice, mutant, update, insert };
   }
 
   it('reads what was written, and counts how often', async () => {
     const { store, slice, update } = await stored();
-    expect(slice.rows).toContainEqual({ ...slot(1000), version: 1 });
+    expect(slice.rows).toContainEqual({ ...slot(1000n), version: 1 });
     expect(await store.write(update)).toBe(true);
-    const { rows } = await store.read({ workerIds: [], token: 'token' });
-    expect(rows).toContainEqual({ ...slot(2000), version: 2 });
-    expect(await store.ceilings(0, 10)).toEqual([{ workerId: 7, ceilingMs: 2000 }]);
+    const { rows } = await store.read({ keys: [HEADER_KEY], token: 'token' });
+    expect(rows).toContainEqual({ ...slot(2000n), version: 2 });
+    expect(await store.ceilings(0, 10)).toEqual([{ key: '7', number: 2000n }]);
   });
 
   it('gives time and server also where nothing is stored', async () => {
-    const slice = await storeBy(queries[name]!, randomUUID()).read({ workerIds: [1], token: 't' });
+    const slice = await storeBy(queries[name]!, randomUUID()).read({
+      keys: [HEADER_KEY, '1'],
+      token: 't',
+    });
     expect(slice).toMatchObject({ rows: [], server: expect.stringMatching(/./) as unknown });
     expect(Math.abs(slice.timeMs - Date.now())).toBeLessThan(60_000);
   });
 
   it('writes no row that has changed', async () => {
     const { store, mutant, update } = await stored();
-    const late = { ...update, rows: [{ row: slot(2000), version: 5 }] };
+    const late = { ...update, rows: [{ row: slot(2000n), version: 5 }] };
     expect(await store.write(late)).toBe(false);
     expect(await mutant('own').write(late)).toBe(true);
   });
 
   it('inserts no row that is there, and overwrites none', async () => {
     const { store, update } = await stored();
-    const again = { ...update, rows: [{ row: slot(2000), version: undefined }] };
+    const again = { ...update, rows: [{ row: slot(2000n), version: undefined }] };
     // MySQL calls it a conflict of keys, which is no answer.
     expect(await store.write(again)).not.toBe(true);
     expect(await store.write({ ...update, headerVersion: undefined, header: HEADER })).not.toBe(
       true,
     );
-    const { rows } = await store.read({ workerIds: [7] });
-    expect(rows).toContainEqual({ ...slot(1000), version: 1 });
+    const { rows } = await store.read({ keys: [HEADER_KEY, '7'] });
+    expect(rows).toContainEqual({ ...slot(1000n), version: 1 });
   });
 
   it.each(['update', 'insert'] as const)('has the header in its %s', async (kind) => {
@@ -144,19 +148,19 @@ describe.each(DIALECTS)('$name', ({ name, dialect, ...conditions }) => {
 
   it('raises the time in a header alone, and lowers it never', async () => {
     const { store, update } = await stored();
-    const told = (ceilingMs: number) => ({ ...HEADER, ceilingMs });
-    const time = (ceilingMs: number, version = update.headerVersion) =>
+    const told = (ms: number) => ({ ...HEADER, number: BigInt(ms) });
+    const time = (ms: number, version = update.headerVersion) =>
       store.write({
         ...update,
         headerVersion: version,
-        header: told(ceilingMs),
+        header: told(ms),
         isTimeOnly: true,
         rows: [],
       });
     const headerNow = async () => {
-      const { rows } = await store.read({ workerIds: [] });
-      const { version, ceilingMs } = rows[0]!;
-      return { version, ceilingMs };
+      const { rows } = await store.read({ keys: [HEADER_KEY] });
+      const { version, number } = rows[0]!;
+      return { version, ceilingMs: Number(number) };
     };
     const version = update.headerVersion;
     expect(await time(30)).toBe(true);
@@ -170,7 +174,7 @@ describe.each(DIALECTS)('$name', ({ name, dialect, ...conditions }) => {
 
   it('writes no header whose time has changed since it was read', async () => {
     const { store, mutant, update } = await stored();
-    const late = { ...update, headerCeilingMs: 4, header: HEADER, rows: [] };
+    const late = { ...update, headerNumber: 4n, header: HEADER, rows: [] };
     expect(await store.write(late)).toBe(false);
     expect(await mutant('time').write(late)).toBe(true);
   });
@@ -185,8 +189,8 @@ describe.each(DIALECTS)('$name', ({ name, dialect, ...conditions }) => {
   it('lists page by page, no more than is asked for, and no row that waits', async () => {
     const namespace = randomUUID();
     const store = storeBy(queries[name]!, namespace);
-    const { server } = await store.read({ workerIds: [] });
-    const before = { server, headerVersion: undefined, headerCeilingMs: 0 };
+    const { server } = await store.read({ keys: [HEADER_KEY] });
+    const before = { server, headerVersion: undefined, headerNumber: 0n };
     await store.write({ ...before, header: HEADER, rows: [] });
     // Two pages and a half; every fifth waits for its first holder.
     const digits = 'WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 176)';
@@ -194,11 +198,11 @@ describe.each(DIALECTS)('$name', ({ name, dialect, ...conditions }) => {
       `INSERT INTO ${lab.table} (namespace, worker_id, version, ceiling, data) ${digits} ` +
       `SELECT '${namespace}', a.i * 177 + b.i, 1, (a.i * 177 + b.i) % 5, '{}' FROM n a, n b`;
     await queries[name]!(sql, []);
-    const all = (await store.readAll()).rows.map(({ workerId }) => workerId);
+    const all = (await store.readAll()).rows.map(({ key }) => key);
     const leased = Array.from({ length: 177 * 177 }, (_, n) => n).filter((n) => n % 5 > 0);
-    expect(all).toEqual([HEADER_ID, ...leased]);
-    const some = (await store.readAll(3)).rows.map(({ workerId }) => workerId);
-    expect(some).toEqual([HEADER_ID, 1, 2, 3]);
+    expect(all).toEqual([HEADER_KEY, ...leased.map(String)]);
+    const some = (await store.readAll(3)).rows.map(({ key }) => key);
+    expect(some).toEqual([HEADER_KEY, '1', '2', '3']);
     const many = (await store.readAll(12_000)).rows;
     expect(many).toHaveLength(12_001);
   });

@@ -4,12 +4,7 @@
  * Guarantee: what was written is read back as it was. Of a row that somebody else spoilt nothing is
  * believed but that its worker id may be in use for ever.
  */
-import {
-  HEADER_ID,
-  type RegistryRow,
-  type SliceWrite,
-  type StoredRow,
-} from '../../registry/slice-store.js';
+import { HEADER_KEY, type Row, type RowWrite, type StoredRow } from '../../rows/row-store.js';
 import { LAST_MS } from '../../rows/store-clock.js';
 import {
   answerHeader,
@@ -58,8 +53,9 @@ export class RegistryKeys {
     this.rows = { from: `${this.prefix}w`, to: `${this.prefix}x` };
   }
 
-  row(workerId: number): string {
-    return `${this.prefix}w${String(workerId).padStart(WORKER_DIGITS, '0')}`;
+  /** @param key of a row: the digits of its worker id */
+  row(key: string): string {
+    return `${this.prefix}w${key.padStart(WORKER_DIGITS, '0')}`;
   }
 
   /** Where the worker id of a token stands, so that an acquire that is repeated finds its lease. */
@@ -67,8 +63,9 @@ export class RegistryKeys {
     return `${this.prefix}t${token}`;
   }
 
-  workerIdOf(key: string): number {
-    return Number(key.slice(this.rows.from.length));
+  /** Of a row, from its key in etcd. */
+  keyOf(key: string): string {
+    return String(Number(key.slice(this.rows.from.length)));
   }
 }
 
@@ -91,40 +88,38 @@ export function headerIn(
   // Not ours: passed on, so that it is refused by those who can say why.
   const [server, text] = end < 0 ? ['', value] : [value.slice(0, end), value.slice(end + 1)];
   if (text === '' && end >= 0) return { server };
-  const ceilingMs = ceilingIn(clock);
-  const row = { workerId: HEADER_ID, ceilingMs: ceilingMs ?? 0, text, version: revision };
-  return { server, row, isWithoutClock: ceilingMs === undefined };
+  const number = ceilingIn(clock);
+  const row = { key: HEADER_KEY, number: number ?? 0n, text, version: revision };
+  return { server, row, isWithoutClock: number === undefined };
 }
 
-function ceilingIn(clock: KeyValue | undefined): number | undefined {
-  return clock !== undefined && CEILING.test(clock.value) ? Number(clock.value) : undefined;
+function ceilingIn(clock: KeyValue | undefined): bigint | undefined {
+  return clock !== undefined && CEILING.test(clock.value) ? BigInt(clock.value) : undefined;
 }
 
 /** Three lines: ceiling, token, all the rest. */
-export function encodeRow({ ceilingMs, token, text }: RegistryRow): string {
-  return [ceilingText(ceilingMs), token === undefined ? '' : JSON.stringify(token), text].join(
-    '\n',
-  );
+export function encodeRow({ number, token, text }: Row): string {
+  return [ceilingText(number), token === undefined ? '' : JSON.stringify(token), text].join('\n');
 }
 
 /** All of one length, so that etcd can tell which is lower. */
-export function ceilingText(ceilingMs: number): string {
-  return String(ceilingMs).padStart(CEILING_DIGITS, '0');
+export function ceilingText(ceiling: bigint): string {
+  return String(ceiling).padStart(CEILING_DIGITS, '0');
 }
 
 /** Not one that waits for its first holder. */
 export function isLeased({ value }: KeyValue): boolean {
-  return !value.startsWith(ceilingText(0));
+  return !value.startsWith(ceilingText(0n));
 }
 
 const CEILING = /^\d{16}$/;
 const ROW = /^(\d{16})\n(".*")?\n(.*)$/s;
 
-export function parseRow({ value, version }: KeyValue, workerId: number): StoredRow {
+export function parseRow({ value, version }: KeyValue, key: string): StoredRow {
   const [isWhole, digits, quotedToken, text = ''] = ROW.exec(value) ?? [];
-  if (isWhole === undefined) return { workerId, ceilingMs: LAST_MS, text: '{}', version };
+  if (isWhole === undefined) return { key, number: BigInt(LAST_MS), text: '{}', version };
   const token = quotedToken === undefined ? undefined : tokenIn(quotedToken);
-  return { workerId, ceilingMs: Number(digits), ...(token && { token }), text, version };
+  return { key, number: BigInt(digits!), ...(token && { token }), text, version };
 }
 
 function tokenIn(quoted: string): string | undefined {
@@ -182,8 +177,8 @@ function has(key: string, value: string): object {
   return { key: toBase64(key), target: 'VALUE', result: 'EQUAL', value: toBase64(value) };
 }
 
-function isBelow(key: string, ceilingMs: number): object {
-  const value = toBase64(ceilingText(ceilingMs));
+function isBelow(key: string, ceiling: bigint): object {
+  const value = toBase64(ceilingText(ceiling));
   return { key: toBase64(key), target: 'VALUE', result: 'LESS', value };
 }
 
@@ -210,40 +205,43 @@ export function page(span: { from: string; to: string; limit: number; revision?:
 }
 
 /** Worker ids that follow each other are one range, so that a small span is one question. */
-export function getRows(keys: RegistryKeys, workerIds: readonly number[]): object[] {
+export function getRows(keys: RegistryKeys, rowKeys: readonly string[]): object[] {
   const spans: [number, number][] = [];
-  for (const workerId of [...new Set(workerIds)].toSorted((a, b) => a - b)) {
+  for (const workerId of [...new Set(rowKeys.map(Number))].toSorted((a, b) => a - b)) {
     const last = spans.at(-1);
     if (last !== undefined && last[1] + 1 === workerId) last[1] = workerId;
     else spans.push([workerId, workerId]);
   }
-  return spans.map(([from, to]) => get(keys.row(from), to > from ? keys.row(to + 1) : undefined));
+  return spans.map(([from, to]) => {
+    const end = to > from ? keys.row(String(to + 1)) : undefined;
+    return get(keys.row(String(from)), end);
+  });
 }
 
 /** Each row only if nothing it rests on has changed; all of them or none. */
-export function writing(keys: RegistryKeys, write: SliceWrite): object {
+export function writing(keys: RegistryKeys, write: RowWrite): object {
   const { rows } = write;
   return {
     compare: [...headerIsAsRead(keys, write), ...rowsAreAsRead(keys, write)],
     success: [
       ...headerPuts(keys, write),
-      ...rows.map(({ row }) => put(keys.row(row.workerId), encodeRow(row))),
-      ...rows.flatMap(({ row: { token, workerId } }) =>
-        token === undefined ? [] : [namedOnce(keys.token(token), String(workerId))],
+      ...rows.map(({ row }) => put(keys.row(row.key), encodeRow(row))),
+      ...rows.flatMap(({ row: { token, key } }) =>
+        token === undefined ? [] : [namedOnce(keys.token(token), key)],
       ),
     ],
   };
 }
 
-function headerPuts(keys: RegistryKeys, { server, header, isTimeOnly }: SliceWrite): object[] {
+function headerPuts(keys: RegistryKeys, { server, header, isTimeOnly }: RowWrite): object[] {
   if (header === undefined) return [];
-  const clock = put(keys.clock, ceilingText(header.ceilingMs));
+  const clock = put(keys.clock, ceilingText(header.number));
   if (isTimeOnly !== true) return [put(keys.header, headerText(server, header.text)), clock];
-  return [{ request_txn: { compare: [isBelow(keys.clock, header.ceilingMs)], success: [clock] } }];
+  return [{ request_txn: { compare: [isBelow(keys.clock, header.number)], success: [clock] } }];
 }
 
 /** Of an absent header only the run is there, whose name was never used before. */
-function headerIsAsRead(keys: RegistryKeys, write: SliceWrite): object[] {
+function headerIsAsRead(keys: RegistryKeys, write: RowWrite): object[] {
   const { server, header, headerVersion, isTimeOnly } = write;
   if (headerVersion === undefined) return [has(keys.header, headerText(server))];
   const isSame = [isVersion(keys.header, 'GREATER', 0), isNotAfter(keys.header, headerVersion)];
@@ -253,9 +251,9 @@ function headerIsAsRead(keys: RegistryKeys, write: SliceWrite): object[] {
 }
 
 /** The version of the header is the revision at which it and the rows were read. */
-function rowsAreAsRead(keys: RegistryKeys, { headerVersion, rows }: SliceWrite): object[] {
+function rowsAreAsRead(keys: RegistryKeys, { headerVersion, rows }: RowWrite): object[] {
   return rows.flatMap(({ row, version = 0 }) =>
-    isAsRead(keys.row(row.workerId), version, headerVersion ?? Number.MAX_SAFE_INTEGER - 1),
+    isAsRead(keys.row(row.key), version, headerVersion ?? Number.MAX_SAFE_INTEGER - 1),
   );
 }
 

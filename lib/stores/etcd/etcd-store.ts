@@ -8,27 +8,35 @@
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
 import type { Finding } from '../../registry/registry-view.js';
-import type {
-  RegistrySlice,
-  SliceQuestion,
-  SliceStore,
-  SliceWrite,
-  StoredRow,
-} from '../../registry/slice-store.js';
+import {
+  HEADER_KEY,
+  type RowQuery,
+  type RowSnapshot,
+  type RowStore,
+  type RowWrite,
+  type StoredRow,
+} from '../../rows/row-store.js';
 import { slewed, type ClockPolicy } from '../../rows/store-clock.js';
 import { answerHeader, type EtcdAnswer, type EtcdHeader } from './etcd-answer.js';
 import type { EtcdClient } from './etcd-client.js';
 import { etcdAdvice, etcdFindings, EtcdMembers } from './etcd-members.js';
-import * as rows from './etcd-rows.js';
-import * as transaction from './etcd-rows.js';
 import {
+  ceilingText,
   foundBy,
   get,
   getRows,
+  headerIn,
+  headerText,
   isLeased,
+  isUnchanged,
   page,
+  parseRow,
+  put,
+  RegistryKeys,
+  toBase64,
+  writing,
+  writtenBy,
   type KeyValue,
-  type RegistryKeys,
 } from './etcd-rows.js';
 import type { EtcdSettings } from './etcd-options.js';
 import {
@@ -44,12 +52,12 @@ const READ_COUNT = 10;
 /** A transaction of etcd takes 128 comparisons by default, and a row needs two. */
 const ROW_COUNT_MAX = 60;
 
-export class EtcdStore implements SliceStore {
+export class EtcdStore implements RowStore {
   readonly location: string;
   readonly lossWindowMs: number;
   readonly clock: ClockPolicy;
   readonly #client: EtcdClient;
-  readonly #keys: rows.RegistryKeys;
+  readonly #keys: RegistryKeys;
   readonly #members: EtcdMembers;
   readonly #reader: EtcdReader;
   readonly #witness = new RestoreDetector();
@@ -59,7 +67,7 @@ export class EtcdStore implements SliceStore {
     const { namespace, failoverWindowMs, clockDifferenceMs } = settings;
     this.#client = client;
     this.#settings = settings;
-    this.#keys = new rows.RegistryKeys(namespace);
+    this.#keys = new RegistryKeys(namespace);
     this.#members = new EtcdMembers(client);
     this.#reader = new EtcdReader(client, this.#keys, () => this.#witness.mark());
     this.location = `etcd at ${client.where}, ${this.#keys.prefix}`;
@@ -77,11 +85,11 @@ export class EtcdStore implements SliceStore {
     return this.#keys.prefix;
   }
 
-  async read({ workerIds, token }: SliceQuestion): Promise<RegistrySlice> {
+  async read({ keys, token }: RowQuery): Promise<RowSnapshot> {
     for (let count = 0; count < READ_COUNT; count++) {
-      const found = await this.#reader.slice(workerIds, token);
+      const found = await this.#reader.slice(keys, token);
       const [[headerValue] = [], [clock] = [], ...lists] = found.lists;
-      const kept = headerValue && rows.headerIn(headerValue, clock, found.header.revision);
+      const kept = headerValue && headerIn(headerValue, clock, found.header.revision);
       // What is no header of ours is left as it is, for the rules to refuse.
       const isOurs = kept?.server !== '';
       const isLost = kept === undefined || kept.isWithoutClock === true;
@@ -105,14 +113,14 @@ export class EtcdStore implements SliceStore {
     );
   }
 
-  async readAll(countMax?: number): Promise<RegistrySlice> {
+  async readAll(countMax?: number): Promise<RowSnapshot> {
     const { timeMs, revision, header, clock, values } = await this.#reader.all(countMax);
-    const { server, row } = (header && rows.headerIn(header, clock, revision)) ?? { server: '' };
+    const { server, row } = (header && headerIn(header, clock, revision)) ?? { server: '' };
     const stored = values.map((value) => this.#parseRow(value));
     return { timeMs, server, rows: row ? [row, ...stored] : stored };
   }
 
-  async write(write: SliceWrite): Promise<boolean> {
+  async write(write: RowWrite): Promise<boolean> {
     // Only rows that are made for later are so many, and these come without a header.
     const parts = [write.rows.slice(0, ROW_COUNT_MAX)];
     for (let at = ROW_COUNT_MAX; at < write.rows.length; at += ROW_COUNT_MAX) {
@@ -122,11 +130,11 @@ export class EtcdStore implements SliceStore {
     return !taken.includes(false);
   }
 
-  async #isWritten(write: SliceWrite): Promise<boolean> {
+  async #isWritten(write: RowWrite): Promise<boolean> {
     const mark = this.#witness.mark();
-    const body = transaction.writing(this.#keys, write);
+    const body = writing(this.#keys, write);
     const answer = await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
-    const { isTaken, header, replaced } = this.#client.read(answer, transaction.writtenBy);
+    const { isTaken, header, replaced } = this.#client.read(answer, writtenBy);
     if (!isTaken) return false;
     if (!(await this.#isSame({ answer, header, mark }, write.server))) {
       throw this.#client.told(answer.endpoint, new Error(RUN_ENDED));
@@ -147,8 +155,8 @@ export class EtcdStore implements SliceStore {
     return this.#client.close();
   }
 
-  #parseRow(value: rows.KeyValue): StoredRow {
-    return rows.parseRow(value, this.#keys.workerIdOf(value.key));
+  #parseRow(value: KeyValue): StoredRow {
+    return parseRow(value, this.#keys.keyOf(value.key));
   }
 
   /** Whether nothing was forgotten in the run that the registry names. */
@@ -163,29 +171,23 @@ export class EtcdStore implements SliceStore {
   async #beginRun(lost: string | undefined, { answer, header }: Found): Promise<void> {
     const status = await this.#members.status(answer.endpoint, header.memberId);
     const { header: key, clock: clockKey } = this.#keys;
-    const now = await this.#reader.ask([transaction.get(key), transaction.get(clockKey)]);
+    const now = await this.#reader.ask([get(key), get(clockKey)]);
     const [[value] = [], [clock] = []] = now.lists;
-    const kept = value && rows.headerIn(value, clock, now.header.revision);
+    const kept = value && headerIn(value, clock, now.header.revision);
     if (kept?.server !== lost) return;
     const { clusterId, term, revision } = now.header;
     const gap = status && status.index - revision;
     const server = runText({ clusterId, gap, term, random: randomUUID() });
-    const text = rows.headerText(server, kept?.row?.text);
+    const text = headerText(server, kept?.row?.text);
     const body = {
-      compare: [
-        transaction.isUnchanged(key, value?.modRevision),
-        transaction.isUnchanged(clockKey, clock?.modRevision),
-      ],
-      success: [
-        transaction.put(key, text),
-        transaction.put(clockKey, rows.ceilingText(kept?.row?.ceilingMs ?? 0)),
-      ],
+      compare: [isUnchanged(key, value?.modRevision), isUnchanged(clockKey, clock?.modRevision)],
+      success: [put(key, text), put(clockKey, ceilingText(kept?.row?.number ?? 0n))],
     };
     await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
   }
 
   /** Tokens that hold nothing any more. They harm nobody, so that it matters little if it fails. */
-  async #forget({ rows: written }: SliceWrite, replaced: readonly rows.KeyValue[]): Promise<void> {
+  async #forget({ rows: written }: RowWrite, replaced: readonly KeyValue[]): Promise<void> {
     const kept = new Set(written.map(({ row }) => row.token));
     const gone = replaced
       .filter(({ key }) => key.startsWith(this.#keys.rows.from))
@@ -193,7 +195,7 @@ export class EtcdStore implements SliceStore {
       .filter(({ token }) => token !== undefined && !kept.has(token));
     if (gone.length === 0) return;
     const success = gone.map(({ token }) => ({
-      request_delete_range: { key: rows.toBase64(this.#keys.token(token!)) },
+      request_delete_range: { key: toBase64(this.#keys.token(token!)) },
     }));
     // As said above.
     await this.#client
@@ -240,17 +242,19 @@ class EtcdReader {
   }
 
   /** The header first, then its clock, then rows, with that of the token wherever it is. */
-  async slice(workerIds: readonly number[], token: string | undefined): Promise<Found> {
+  async slice(rowKeys: readonly string[], token: string | undefined): Promise<Found> {
     const keys = this.#keys;
-    const questions = [get(keys.header), get(keys.clock), ...getRows(keys, workerIds)];
+    const rows = getRows(
+      keys,
+      rowKeys.filter((key) => key !== HEADER_KEY),
+    );
+    const questions = [get(keys.header), get(keys.clock), ...rows];
     if (token === undefined) return this.ask(questions);
     const found = await this.ask([get(keys.token(token)), ...questions]);
     const [[named] = [], ...lists] = found.lists;
-    const workerId = named === undefined ? NaN : Number(named.value);
-    if (!Number.isSafeInteger(workerId) || workerId < 0 || workerIds.includes(workerId)) {
-      return { ...found, lists };
-    }
-    return this.slice([...workerIds, workerId], undefined);
+    const isWorkerId = named !== undefined && /^\d{1,15}$/.test(named.value);
+    if (!isWorkerId || rowKeys.includes(named.value)) return { ...found, lists };
+    return this.slice([...rowKeys, named.value], undefined);
   }
 
   async all(countMax = Infinity): Promise<FoundAll> {

@@ -4,7 +4,7 @@
  * Guarantee: the contract of a support in full, over the JSON gateway of etcd and without a client
  * of another maker. Connections are ours, and closed by us.
  */
-import { RegistrySupport, SliceInspector } from '../../registry/registry-support.js';
+import { RegistrySupport, RowInspector } from '../../registry/registry-support.js';
 import type { RegistryInspector } from '../../registry/registry-view.js';
 import { EtcdClient } from './etcd-client.js';
 import { optionsOfUrl, settingsOf } from './etcd-options.js';
@@ -72,5 +72,5 @@ function etcdStore(options: unknown): EtcdStore {
 /** @throws SnowflakeError CONFIG_INVALID */
 export function inspectorFromUrl(url: string): RegistryInspector {
   const store = storeFromUrl(url);
-  return new SliceInspector(store, store.where, store.prefix);
+  return new RowInspector(store, store.where, store.prefix);
 }

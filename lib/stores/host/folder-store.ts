@@ -7,14 +7,15 @@
 import { systemClock, type Clock } from '../../core/clock.js';
 import { finding, type Finding } from '../../registry/registry-view.js';
 import {
-  HEADER_ID,
-  type RegistryRow,
-  type RegistrySlice,
-  type SliceQuestion,
-  type SliceStore,
-  type SliceWrite,
+  HEADER_KEY,
+  type Row,
+  type RowQuery,
+  type RowSnapshot,
+  type RowStore,
+  type RowWrite,
   type StoredRow,
-} from '../../registry/slice-store.js';
+} from '../../rows/row-store.js';
+import { fieldsIn } from '../../rows/stored-fields.js';
 import {
   bootOf,
   fileSystemOf,
@@ -26,7 +27,7 @@ import {
   type FolderValue,
 } from './folder-files.js';
 
-/** Of those who write other rows; each time one of them got on. */
+/** Each failed attempt means that another process wrote other rows. */
 const TRY_COUNT = 100;
 const FREE_BYTES_MIN = 16 * 2 ** 20;
 
@@ -45,7 +46,7 @@ interface Found {
   readonly kept: FolderRows;
 }
 
-export class FolderStore implements SliceStore {
+export class FolderStore implements RowStore {
   readonly location: string;
   /** One disk, one clock. */
   readonly lossWindowMs = 0;
@@ -67,22 +68,22 @@ export class FolderStore implements SliceStore {
     this.files = new FolderFiles(folder);
   }
 
-  async read({ workerIds, token }: SliceQuestion): Promise<RegistrySlice> {
+  async read({ keys, token }: RowQuery): Promise<RowSnapshot> {
     const { server, kept } = await this.opened();
-    const asked = new Set([HEADER_ID, ...workerIds]);
+    const asked = new Set(keys);
     const isAsked = (row: StoredRow) =>
-      asked.has(row.workerId) || (token !== undefined && row.token === token);
+      asked.has(row.key) || (token !== undefined && row.token === token);
     return { timeMs: this.now(), server, rows: [...kept.rows.values()].filter(isAsked) };
   }
 
   /** Makes nothing, since whoever only looks must not. */
-  async readAll(): Promise<RegistrySlice> {
+  async readAll(): Promise<RowSnapshot> {
     const found = await this.found();
     const { server = '', kept } = found ?? {};
     return { timeMs: this.now(), server, rows: [...(kept?.rows.values() ?? [])] };
   }
 
-  async write(write: SliceWrite): Promise<boolean> {
+  async write(write: RowWrite): Promise<boolean> {
     for (let count = 0; count < TRY_COUNT; count++) {
       const found = await this.found();
       if (found?.server !== write.server || !isAsRead(found.kept, write)) return false;
@@ -167,32 +168,31 @@ export class FolderStore implements SliceStore {
   }
 }
 
-function isAsRead({ rows }: FolderRows, write: SliceWrite): boolean {
-  const { header, headerVersion, headerCeilingMs, isTimeOnly } = write;
-  const isSame = (workerId: number, version: number | undefined) =>
-    rows.get(workerId)?.version === version;
-  const kept = rows.get(HEADER_ID);
+function isAsRead({ rows }: FolderRows, write: RowWrite): boolean {
+  const { header, headerVersion, headerNumber, isTimeOnly } = write;
+  const isSame = (key: string, version: number | undefined) => rows.get(key)?.version === version;
+  const kept = rows.get(HEADER_KEY);
   const isWhole = header !== undefined && isTimeOnly !== true;
-  if (isWhole && (kept?.ceilingMs ?? 0) !== headerCeilingMs) return false;
-  if (!isSame(HEADER_ID, headerVersion)) return false;
-  return write.rows.every(({ row, version }) => isSame(row.workerId, version));
+  if (isWhole && (kept?.number ?? 0n) !== headerNumber) return false;
+  if (!isSame(HEADER_KEY, headerVersion)) return false;
+  return write.rows.every(({ row, version }) => isSame(row.key, version));
 }
 
-function written(kept: FolderRows, { header, isTimeOnly, rows: slots }: SliceWrite): FolderRows {
-  const rows = slots.map(({ row }) => row);
+function written(kept: FolderRows, { header, isTimeOnly, rows: changes }: RowWrite): FolderRows {
+  const rows = changes.map(({ row }) => row);
   if (header === undefined) return withRows(kept, rows);
   if (isTimeOnly !== true) return withRows(kept, [header, ...rows]);
-  const last = kept.rows.get(HEADER_ID)!;
-  const told = { ...last, ceilingMs: Math.max(last.ceilingMs, header.ceilingMs) };
-  return withRows({ ...kept, rows: new Map(kept.rows).set(HEADER_ID, told) }, rows);
+  const last = kept.rows.get(HEADER_KEY)!;
+  const told = header.number > last.number ? { ...last, number: header.number } : last;
+  return withRows({ ...kept, rows: new Map(kept.rows).set(HEADER_KEY, told) }, rows);
 }
 
-function withRows(kept: FolderRows, added: readonly RegistryRow[]): FolderRows {
+function withRows(kept: FolderRows, added: readonly Row[]): FolderRows {
   const rows = new Map(kept.rows);
   for (const row of added) {
-    const first = row.workerId === HEADER_ID ? kept.headerVersionMin : 0;
-    const version = (rows.get(row.workerId)?.version ?? first) + 1;
-    rows.set(row.workerId, { ...row, version });
+    const first = row.key === HEADER_KEY ? kept.headerVersionMin : 0;
+    const version = (rows.get(row.key)?.version ?? first) + 1;
+    rows.set(row.key, { ...row, version });
   }
   return { ...kept, rows };
 }
@@ -204,41 +204,48 @@ function withRows(kept: FolderRows, added: readonly RegistryRow[]): FolderRows {
  */
 
 interface FolderRows {
-  readonly rows: ReadonlyMap<number, StoredRow>;
+  readonly rows: ReadonlyMap<string, StoredRow>;
   /** The versions of its header begin after it. */
   readonly headerVersionMin: number;
 }
 
+/** A row as it stands in the file; the header has the worker id -1. */
+interface FileRow extends Pick<StoredRow, 'token' | 'text' | 'version'> {
+  readonly workerId: number;
+  readonly ceilingMs: number;
+}
+
+const HEADER_ID = -1;
 /** Of the text; another one is left alone. */
 const FORM = 1;
 
 function textOf({ rows, headerVersionMin }: FolderRows): string {
-  return JSON.stringify({ form: FORM, headerVersionMin, rows: [...rows.values()] });
+  const list = [...rows.values()].map(({ key, number, ...rest }): FileRow => {
+    const workerId = key === HEADER_KEY ? HEADER_ID : Number(key);
+    return { workerId, ceilingMs: Number(number), ...rest };
+  });
+  return JSON.stringify({ form: FORM, headerVersionMin, rows: list });
 }
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text that is none of ours */
 function rowsOf(text: string, folder: string): FolderRows {
-  const { form, headerVersionMin, rows } = fieldsOf(text);
+  const { form, headerVersionMin, rows } = fieldsIn(text);
   const isOurs =
-    form === FORM && isWhole(headerVersionMin) && Array.isArray(rows) && rows.every(isRow);
+    form === FORM && isWhole(headerVersionMin) && Array.isArray(rows) && rows.every(isFileRow);
   if (!isOurs) throw unreadable(folder);
-  return { rows: new Map(rows.map((row) => [row.workerId, row])), headerVersionMin };
+  const stored = rows.map(({ workerId, ceilingMs, ...rest }): [string, StoredRow] => {
+    const key = workerId === HEADER_ID ? HEADER_KEY : String(workerId);
+    return [key, { key, number: BigInt(ceilingMs), ...rest }];
+  });
+  return { rows: new Map(stored), headerVersionMin };
 }
 
 function isWhole(value: unknown): value is number {
   return Number.isSafeInteger(value);
 }
 
-function isRow(value: unknown): value is StoredRow {
+function isFileRow(value: unknown): value is FileRow {
   const { workerId, version, ceilingMs, token, text } = Object(value) as Record<string, unknown>;
   const isNamed = token === undefined || typeof token === 'string';
   return [workerId, version, ceilingMs].every(isWhole) && isNamed && typeof text === 'string';
-}
-
-function fieldsOf(text: string): Record<string, unknown> {
-  try {
-    return Object(JSON.parse(text)) as Record<string, unknown>;
-  } catch {
-    return {};
-  }
 }

@@ -9,7 +9,7 @@ import type { Clock } from '../../core/clock.js';
 import { SnowflakeError } from '../../errors.js';
 import { format, formatShort, formatUrl } from '../../messages.js';
 import { methodFaults, refuse, unknownNames } from '../../options.js';
-import { RegistrySupport, SliceInspector } from '../../registry/registry-support.js';
+import { RegistrySupport, RowInspector } from '../../registry/registry-support.js';
 import { kindOf, oddityOf } from '../../url-schemes.js';
 import { FolderStore } from './folder-store.js';
 
@@ -49,9 +49,9 @@ export function supportFromUrl(url: string): RegistrySupport {
   return folderSupport(optionsOf(url));
 }
 
-export async function inspectorFromUrl(url: string): Promise<SliceInspector> {
+export async function inspectorFromUrl(url: string): Promise<RowInspector> {
   const store = storeOf(optionsOf(url));
-  return new SliceInspector(store, 'the disk of this host', store.folder);
+  return new RowInspector(store, 'the disk of this host', store.folder);
 }
 
 function storeOf(options: FolderSupportOptions): FolderStore {

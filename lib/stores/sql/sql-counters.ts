@@ -9,7 +9,7 @@ import type { DialectName } from './dialects/dialect.js';
 import { givenDatabase, type GivenDatabase } from './given-database.js';
 import type { SqlConnection } from './sql-connection.js';
 import { checkedOptions, type SqlRegistryOptions } from './sql-options.js';
-import { SqlKeyedRows } from './sql-rows.js';
+import { SqlRows } from './sql-rows.js';
 import { parseSqlUrl } from './sql-url.js';
 import { connectionOfUrl, dialectOf } from './sql.support.js';
 import { COUNTER_TABLE } from './tables.js';
@@ -54,5 +54,5 @@ function countersOf(
   const { serverSql, ...checked } = checkedOptions(asked, name !== 'sqlite');
   const dialect = dialectOf(name, serverSql);
   const holds = 'counters';
-  return new RowCounters(new SqlKeyedRows({ ...checked, connection, dialect, holds }));
+  return new RowCounters(new SqlRows({ ...checked, connection, dialect, holds }));
 }

@@ -12,7 +12,7 @@ import { givenDatabase, type GivenDatabase } from './given-database.js';
 import { postgresReleases } from './postgres-releases.js';
 import type { SqlConnection } from './sql-connection.js';
 import { checkedOptions, misconfigured, type SqlRegistryOptions } from './sql-options.js';
-import { SqlKeyedRows } from './sql-rows.js';
+import { SqlRows } from './sql-rows.js';
 import { SqlSession } from './sql-session.js';
 import { parseSqlUrl } from './sql-url.js';
 import { connectionOfUrl, dialectOf } from './sql.support.js';
@@ -64,7 +64,7 @@ function locksOf(name: DialectName, connection: SqlConnection, options: SqlLockO
   const asked = { ...options, table };
   const { serverSql, ...checked } = checkedOptions(asked, name !== 'sqlite');
   const dialect = dialectOf(name, serverSql);
-  const rows = new SqlKeyedRows({ ...checked, connection, dialect, holds: 'locks' });
+  const rows = new SqlRows({ ...checked, connection, dialect, holds: 'locks' });
   // Whoever has to say what the server is may have one without messages.
   const hasMessages = name === 'postgres' && serverSql === undefined;
   return new RowLocks(rows, hasMessages ? { releases: postgresReleases(connection, checked) } : {});

@@ -1,5 +1,6 @@
 /**
- * A registry in one table: a store of rows by compare-and-swap, for `RegistrySupport`.
+ * Rows in one table of a database, by compare-and-swap: a registry for `RegistrySupport`, counters
+ * for `RowCounters`, locks for `RowLocks`.
  *
  * Guarantee: each row is written by one statement that carries all it rests on, so that nothing is
  * locked between two statements and no transaction is needed. What somebody else changed meanwhile
@@ -8,50 +9,51 @@
 import { randomInt } from 'node:crypto';
 import type { Finding } from '../../registry/registry-view.js';
 import {
-  HEADER_ID,
-  type RegistryRow,
-  type RegistrySlice,
-  type RowWrite,
-  type SliceQuestion,
-  type SliceStore,
-  type SliceWrite,
-  type StoredRow,
-} from '../../registry/slice-store.js';
-import type { KeyedRead, KeyedRows, KeyedWrite } from '../../rows/row-store.js';
-import type { ClockPolicy } from '../../rows/store-clock.js';
-import { numberIn } from '../../rows/stored-fields.js';
-import {
-  answered,
-  eachOnce,
-  sliceIn,
-  textIn,
-  type Dialect,
+  HEADER_KEY,
+  type Row,
   type RowChange,
+  type RowQuery,
+  type RowSnapshot,
+  type RowStore,
+  type RowWrite,
+  type StoredRow,
+} from '../../rows/row-store.js';
+import type { ClockPolicy } from '../../rows/store-clock.js';
+import {
+  HEADER_ID,
+  numberOf,
+  rowKeyOf,
+  snapshotIn,
+  type Dialect,
+  type SqlChange,
+  type SqlTable,
 } from './dialects/dialect.js';
 import { SWEPT_ROWS } from './dialects/statements.js';
-import { isPutBack, withoutSignature } from './signature.js';
-import { oddAnswer, rowsOf, type SqlRow } from './sql-query.js';
+import { oddAnswer, rowsOf } from './sql-query.js';
 import { SqlSession, type SqlSessionParts } from './sql-session.js';
 
 /** Of a list, at a time. */
 const PAGE_ROWS = 10_000;
 
-interface SqlStoreParts extends Omit<SqlSessionParts, 'holds'> {
+interface SqlRowsParts extends SqlSessionParts {
   readonly clock?: ClockPolicy;
 }
 
-export class SqlStore implements SliceStore {
+export class SqlRows implements RowStore {
   readonly location: string;
   readonly lossWindowMs: number;
   readonly clock?: ClockPolicy;
   readonly comparesRows = true;
-  readonly #dialect: SqlStoreParts['dialect'];
+  readonly #dialect: Dialect;
   readonly #session: SqlSession;
+  readonly #holds: SqlTable['holds'];
+  #sweepFault: string | undefined;
 
-  constructor(parts: SqlStoreParts) {
-    const { lossWindowMs, clock } = parts;
-    this.#dialect = parts.dialect;
-    this.#session = new SqlSession({ ...parts, holds: 'registry' });
+  constructor(parts: SqlRowsParts) {
+    const { lossWindowMs, clock, holds, dialect } = parts;
+    this.#holds = holds;
+    this.#dialect = dialect;
+    this.#session = new SqlSession(parts);
     this.location = this.#session.location;
     this.lossWindowMs = lossWindowMs;
     if (clock !== undefined) this.clock = clock;
@@ -62,49 +64,72 @@ export class SqlStore implements SliceStore {
     return this.#session.where;
   }
 
-  async read(question: SliceQuestion): Promise<RegistrySlice> {
+  async read(query: RowQuery): Promise<RowSnapshot> {
     this.#session.reopen();
-    return sliceIn(await this.#session.read((statements) => statements.read(question), true));
+    const rows = await this.#session.read((statements) => statements.read(query), true);
+    const snapshot = snapshotIn(rows, this.#holds);
+    const countMax = query.keys.length + (query.token === undefined ? 0 : 1);
+    if (snapshot.rows.length > countMax) throw oddAnswer('more rows than were asked for');
+    return snapshot;
   }
 
-  async readAll(countMax = Infinity): Promise<RegistrySlice> {
+  /** Only worker ids have an order that all databases agree on, so that a registry has pages. */
+  async readAll(countMax = Infinity): Promise<RowSnapshot> {
+    if (this.#holds !== 'registry') {
+      this.#session.reopen();
+      const all = await this.#session.read((statements) => statements.read());
+      return snapshotIn(all, this.#holds);
+    }
     const rows: StoredRow[] = [];
-    for (let after = HEADER_ID - 1; ; after = rows.at(-1)!.workerId) {
+    for (let after = HEADER_ID - 1; ; after = numberOf(rows.at(-1)!.key)) {
       // One more than that for the header.
       const rowCount = Math.min(PAGE_ROWS, countMax + 1 - rows.length);
-      const page = sliceIn(
+      const page = snapshotIn(
         await this.#session.read((statements) => statements.page(after, rowCount)),
+        this.#holds,
       );
-      const found = page.rows.toSorted((a, b) => a.workerId - b.workerId);
+      const found = page.rows.toSorted((a, b) => numberOf(a.key) - numberOf(b.key));
       rows.push(...found);
       if (found.length < rowCount || rows.length > countMax) return { ...page, rows };
     }
   }
 
-  ceilings(min: number, max: number): Promise<Pick<RegistryRow, 'workerId' | 'ceilingMs'>[]> {
+  ceilings(min: number, max: number): Promise<Pick<Row, 'key' | 'number'>[]> {
     return this.#session.asked(async (statements) => {
       const rows = rowsOf(await this.#session.run(statements.ceilings(min, max)));
-      return rows.map((row) => ({
-        workerId: answered(row, 'worker_id'),
-        ceilingMs: answered(row, 'ceiling'),
-      }));
+      return rows.map((row) => rowKeyOf(row, this.#holds));
     });
   }
 
-  async write(write: SliceWrite): Promise<boolean | undefined> {
+  async write(write: RowWrite): Promise<boolean | undefined> {
     const { server, headerVersion, rows, isTimeOnly = false } = write;
-    const own = headerChange(write);
+    const own = this.#headerChange(write);
     let isWritten = own === undefined || (await this.#writeRow(own, isTimeOnly));
     const rests = { server, headerVersion: own?.nextVersion ?? headerVersion };
-    for (const change of changesOf(rows)) {
+    for (const change of this.#changesOf(rows)) {
       if (isWritten !== true) break;
       isWritten = await this.#writeRow({ ...change, ...rests });
     }
     return isWritten;
   }
 
-  advice(): Promise<string[]> {
-    return this.#session.asked(() => this.#dialect.advice(this.#session.query, 'registry'));
+  async sweep(below: bigint): Promise<boolean> {
+    try {
+      const count = await this.#session.written((statements) => statements.sweep(below));
+      this.#sweepFault = undefined;
+      return count === SWEPT_ROWS;
+    } catch (error) {
+      this.#sweepFault = (error as Error).message;
+      throw error;
+    }
+  }
+
+  async advice(): Promise<string[]> {
+    if (this.#holds !== 'registry') this.#session.reopen();
+    const { query } = this.#session;
+    const found = await this.#session.asked(() => this.#dialect.advice(query, this.#holds));
+    if (this.#sweepFault === undefined) return found;
+    return [...found, `Old locks cannot be removed from the table. ${this.#sweepFault}`];
   }
 
   findings(): Promise<Finding[]> {
@@ -122,20 +147,44 @@ export class SqlStore implements SliceStore {
   }
 
   /** @param isEnough where it has been written already, or what follows will be refused */
-  async #writeRow(change: RowChange, isEnough = false): Promise<boolean | undefined> {
+  async #writeRow(change: SqlChange, isEnough = false): Promise<boolean | undefined> {
     const count = await this.#session.written((statements) => statements.write(change));
     if (count === undefined) return undefined;
-    return isEnough || count === 1 + (change.moreWorkerIds?.length ?? 0);
+    return isEnough || count === 1 + (change.moreKeys?.length ?? 0);
+  }
+
+  /** Undefined where the header stays as it is. */
+  #headerChange(write: RowWrite): SqlChange | undefined {
+    const { header: row, headerVersion: version, headerNumber, isTimeOnly, server } = write;
+    if (row === undefined) return undefined;
+    const own = { row, version, headerVersion: undefined, server };
+    if (version === undefined) return { ...own, nextVersion: versionAfter(version) };
+    if (isTimeOnly === true) {
+      return { ...own, nextVersion: version, numberIs: { sign: '<', number: row.number } };
+    }
+    const numberIs = { sign: '=', number: headerNumber } as const;
+    return { ...own, nextVersion: versionAfter(version), numberIs };
+  }
+
+  /** Rows that are made for later come in one step, all the others one by one. */
+  #changesOf(rows: readonly RowChange[]): OwnChange[] {
+    const isBlank = ({ row, version }: RowChange) =>
+      this.#holds === 'registry' && version === undefined && row.number === 0n;
+    const [blank, ...more] = rows.filter(isBlank);
+    const others = rows.filter((change) => !isBlank(change)).map((change) => this.#own(change));
+    if (blank === undefined) return others;
+    return [{ ...this.#own(blank), moreKeys: more.map(({ row }) => row.key) }, ...others];
+  }
+
+  /** A worker id rests on the header, whose versions never come again; its own count its writes. */
+  #own({ row, version }: RowChange): OwnChange {
+    const isCounted = this.#holds === 'registry' && row.key !== HEADER_KEY;
+    const nextVersion = isCounted ? (version ?? 0) + 1 : versionAfter(version);
+    return { row, version, nextVersion };
   }
 }
 
-/*
- * Rows under names in one table, with compare-and-swap: counters for `RowCounters`, locks for
- * `RowLocks`.
- *
- * Guarantee: a row is written by one statement that carries all it rests on, its version and the
- * server that was read, so that no transaction is needed.
- */
+type OwnChange = Omit<SqlChange, 'headerVersion' | 'server'>;
 
 /** A row that is made again must not begin with a version that it ever had before. */
 const START_VERSION_BITS = 40;
@@ -144,142 +193,9 @@ const STEP_MAX = 2 ** 20;
 /** Some centuries of steps; then it begins again. */
 const VERSION_MAX = 2 ** 52;
 
-interface SqlKeyedParts extends SqlSessionParts {
-  readonly holds: 'counters' | 'locks';
-  readonly clock?: ClockPolicy;
-}
-
-export class SqlKeyedRows implements KeyedRows {
-  readonly location: string;
-  readonly lossWindowMs: number;
-  readonly clock?: ClockPolicy;
-  readonly #dialect: Dialect;
-  readonly #session: SqlSession;
-  readonly #holds: SqlKeyedParts['holds'];
-  #sweepFault: string | undefined;
-
-  constructor(parts: SqlKeyedParts) {
-    const { lossWindowMs, clock, holds } = parts;
-    this.#holds = holds;
-    this.#dialect = parts.dialect;
-    this.#session = new SqlSession(parts);
-    this.location = this.#session.location;
-    this.lossWindowMs = lossWindowMs;
-    if (clock !== undefined) this.clock = clock;
-  }
-
-  async read(keys: readonly string[]): Promise<KeyedRead> {
-    this.#session.reopen();
-    const rows = await this.#session.read((statements) => statements.readKeyed(keys), true);
-    if (rows.length > keys.length) throw oddAnswer('more rows than were asked for');
-    return readIn(rows);
-  }
-
-  async readAll(): Promise<KeyedRead> {
-    this.#session.reopen();
-    return readIn(await this.#session.read((statements) => statements.readKeyed()));
-  }
-
-  async write(write: KeyedWrite): Promise<boolean | undefined> {
-    const change = { ...write, nextVersion: versionAfter(write.version) };
-    const count = await this.#session.written((statements) => statements.writeKeyed(change));
-    return count === undefined ? undefined : count === 1;
-  }
-
-  async sweep(below: bigint): Promise<boolean> {
-    try {
-      const count = await this.#session.written((statements) => statements.sweepKeyed(below));
-      this.#sweepFault = undefined;
-      return count === SWEPT_ROWS;
-    } catch (error) {
-      this.#sweepFault = (error as Error).message;
-      throw error;
-    }
-  }
-
-  async advice(): Promise<string[]> {
-    this.#session.reopen();
-    const { query } = this.#session;
-    const found = await this.#session.asked(() => this.#dialect.advice(query, this.#holds));
-    if (this.#sweepFault === undefined) return found;
-    return [...found, `Old locks cannot be removed from the table. ${this.#sweepFault}`];
-  }
-
-  close(): Promise<void> {
-    return this.#session.close();
-  }
-}
-
 function versionAfter(version: number | undefined): number {
   if (version === undefined || version > VERSION_MAX) {
     return randomInt(1, 2 ** START_VERSION_BITS);
   }
   return version + randomInt(1, STEP_MAX);
-}
-
-function readIn(rows: readonly SqlRow[]): KeyedRead {
-  const stored = rows.filter(isStored);
-  const found = eachOnce(stored.map(storedIn), ({ key }) => key);
-  return {
-    ...momentIn(rows[0]),
-    isPutBack: found.some((row, at) => isPutBack(row, stored[at]!['stamp'])),
-    rows: found.map((row) => ({ ...row, text: withoutSignature(row.text) })),
-  };
-}
-
-function momentIn(row: SqlRow | undefined) {
-  return { timeMs: answered(row, 'time_ms'), server: textIn(row, 'server') };
-}
-
-/** Where nothing is stored, all columns of the table are null in the one row that came. */
-function isStored(row: SqlRow): boolean {
-  return row['stored_key'] !== null;
-}
-
-function storedIn(row: SqlRow) {
-  const number = numberIn(textIn(row, 'stored_number'));
-  if (number === undefined) throw oddAnswer('no whole number in its column stored_number');
-  const [key, text] = [textIn(row, 'stored_key'), textIn(row, 'data')];
-  return { key, number, text, version: answered(row, 'version') };
-}
-
-/*
- * What a write of the registry changes in its table, row by row.
- *
- * Guarantee: no header begins with a version that it had before, and none but one whose time alone
- * is new keeps it.
- */
-
-/** Nor may a header that was lost and written again come to a version it had. */
-const HEADER_STEP_MAX = 2 ** 20;
-
-/** Undefined where the header stays as it is. */
-function headerChange(write: SliceWrite): RowChange | undefined {
-  const { header, headerVersion: version, headerCeilingMs, isTimeOnly, server } = write;
-  if (header === undefined) return undefined;
-  const own = { ...textsOf(header), version, headerVersion: undefined, server };
-  if (version === undefined) return { ...own, nextVersion: randomInt(1, 2 ** START_VERSION_BITS) };
-  if (isTimeOnly === true) {
-    return { ...own, nextVersion: version, ceilingIs: { sign: '<', ms: header.ceilingMs } };
-  }
-  const nextVersion = version + randomInt(1, HEADER_STEP_MAX);
-  return { ...own, nextVersion, ceilingIs: { sign: '=', ms: headerCeilingMs } };
-}
-
-/** Rows that are made for later come in one step, all the others one by one. */
-function changesOf(rows: readonly RowWrite[]): ReturnType<typeof slotChange>[] {
-  const isBlank = ({ row, version }: RowWrite) => version === undefined && row.ceilingMs === 0;
-  const [blank, ...more] = rows.filter(isBlank);
-  const others = rows.filter((write) => !isBlank(write)).map(slotChange);
-  if (blank === undefined) return others;
-  const moreWorkerIds = more.map(({ row }) => row.workerId);
-  return [{ ...slotChange(blank), moreWorkerIds }, ...others];
-}
-
-function slotChange({ row, version }: RowWrite): Omit<RowChange, 'headerVersion' | 'server'> {
-  return { ...textsOf(row), version, nextVersion: (version ?? 0) + 1 };
-}
-
-function textsOf({ workerId, ceilingMs, token, text }: RegistryRow) {
-  return { workerId, ceilingMs, token: token ?? null, text };
 }

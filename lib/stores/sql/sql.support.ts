@@ -4,7 +4,7 @@
  * Guarantee: the application's pool is used for single statements, never inside its transactions,
  * and is never closed.
  */
-import { RegistrySupport, SliceInspector } from '../../registry/registry-support.js';
+import { RegistrySupport, RowInspector } from '../../registry/registry-support.js';
 import type { RegistryInspector } from '../../registry/registry-view.js';
 import type { Dialect, DialectName } from './dialects/dialect.js';
 import { MysqlDialect } from './dialects/mysql.js';
@@ -28,7 +28,7 @@ import {
   type SqliteHandle,
 } from './sql-connection.js';
 import { checkedOptions, type SqlRegistryOptions } from './sql-options.js';
-import { SqlStore } from './sql-rows.js';
+import { SqlRows } from './sql-rows.js';
 import { parseSqlUrl, type FileUrl, type ServerUrl } from './sql-url.js';
 import { registryTable } from './tables.js';
 /** Where the registry is kept by a pool of pg. */
@@ -140,9 +140,14 @@ export function storeOf(
   name: DialectName,
   connection: SqlConnection,
   options: SqlRegistryOptions,
-): SqlStore {
+): SqlRows {
   const { serverSql, ...checked } = checkedOptions(options, name !== 'sqlite');
-  return new SqlStore({ ...checked, connection, dialect: dialectOf(name, serverSql) });
+  return new SqlRows({
+    ...checked,
+    connection,
+    dialect: dialectOf(name, serverSql),
+    holds: 'registry',
+  });
 }
 
 export function dialectOf(name: DialectName, serverSql?: string): Dialect {
@@ -160,11 +165,11 @@ export function inspectorFromUrl(url: string): RegistryInspector {
   const { table, namespace } = checkedOptions(options);
   const store = storeOfUrl(url);
   const text = registryTable(dialect, table);
-  const inspector = new SliceInspector(store, store.where, `${table}, namespace ${namespace}`);
+  const inspector = new RowInspector(store, store.where, `${table}, namespace ${namespace}`);
   return Object.assign(inspector, { preparation: { text, run: () => store.run(text) } });
 }
 
-function storeOfUrl(url: string): SqlStore {
+function storeOfUrl(url: string): SqlRows {
   const parsed = parseSqlUrl(url);
   return storeOf(parsed.dialect, connectionOfUrl(parsed), parsed.options);
 }

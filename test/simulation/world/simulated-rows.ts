@@ -7,19 +7,19 @@
  */
 import { RegistrySupport } from '../../../lib/registry/registry-support.js';
 import {
-  HEADER_ID,
-  type RegistryRow,
-  type RegistrySlice,
-  type SliceQuestion,
-  type SliceStore,
-  type SliceWrite,
+  HEADER_KEY,
+  type Row,
+  type RowQuery,
+  type RowSnapshot,
+  type RowStore,
+  type RowWrite,
   type StoredRow,
-} from '../../../lib/registry/slice-store.js';
+} from '../../../lib/rows/row-store.js';
 import { StoredSlice } from '../../../lib/registry/stored-slice.js';
 import { SimulatedServers, type Server } from './simulated-servers.js';
 
 interface KeptRows {
-  state: Map<number, StoredRow> | undefined;
+  state: Map<string, StoredRow> | undefined;
 }
 
 /** Sends a question to the store, and its answer back. */
@@ -30,7 +30,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
   private versionCount = 0;
 
   /** As a process sees it over its wire. */
-  storeBy(carry: Carry): SliceStore {
+  storeBy(carry: Carry): RowStore {
     const { failoverWindowMs, clockDifferenceMs } = this.window;
     return {
       location: 'a simulation',
@@ -51,7 +51,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
 
   create(ttlMs: number): void {
     const [{ registry }] = this.servers as [Server<KeptRows>];
-    if (registry.state?.has(HEADER_ID)) return;
+    if (registry.state?.has(HEADER_KEY)) return;
     const proof = { token: 'operator', nonce: 'operator', nonceNext: 'operator' };
     const mark = { incarnation: '', server: '', operations: 0 };
     const terms = { fingerprint: '', ttlMs, quarantineMs: 0, minRangeMs: 0 };
@@ -66,7 +66,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     const lost = this.random.pick([...(server.registry.state?.keys() ?? [])]);
     if (lost === undefined) return;
     server.registry.state!.delete(lost);
-    if (lost === HEADER_ID) this.setClock(server);
+    if (lost === HEADER_KEY) this.setClock(server);
   }
 
   /** Not counted: whatever a server grants that was left is excused here. */
@@ -78,14 +78,14 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     return { state: undefined };
   }
 
-  private read({ workerIds, token }: SliceQuestion): RegistrySlice {
-    const asked = new Set([HEADER_ID, ...workerIds]);
+  private read({ keys, token }: RowQuery): RowSnapshot {
+    const asked = new Set(keys);
     return this.sliceOf(
-      (row) => asked.has(row.workerId) || (token !== undefined && row.token === token),
+      (row) => asked.has(row.key) || (token !== undefined && row.token === token),
     );
   }
 
-  private sliceOf(isAsked: (row: StoredRow) => boolean): RegistrySlice {
+  private sliceOf(isAsked: (row: StoredRow) => boolean): RowSnapshot {
     const server = this.random.pick(this.servers);
     server.hasAnswered = true;
     this.callCount++;
@@ -97,7 +97,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
   }
 
   /** Each row by a message of its own, but those that are made for later. */
-  private async writeBy(carry: Carry, write: SliceWrite): Promise<boolean> {
+  private async writeBy(carry: Carry, write: RowWrite): Promise<boolean> {
     const { server: name, header, rows } = write;
     let { headerVersion } = write;
     if (header !== undefined) {
@@ -109,36 +109,36 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
       headerVersion = version;
     }
     const rests = { name, headerVersion };
-    const isBlank = rows.length > 0 && rows.every(({ row }) => row.ceilingMs === 0);
+    const isBlank = rows.length > 0 && rows.every(({ row }) => row.number === 0n);
     const steps = isBlank ? [rows] : rows.map((row) => [row]);
     for (const step of steps) {
-      const what = () => `write ${step.length} rows from ${step[0]!.row.workerId}`;
+      const what = () => `write ${step.length} rows from ${step[0]!.row.key}`;
       if (!(await carry(() => this.writeRows(rests, step), what))) return false;
     }
     return true;
   }
 
   /** The version it has then. */
-  private writeHeader(write: SliceWrite, header: RegistryRow): number | undefined {
+  private writeHeader(write: RowWrite, header: Row): number | undefined {
     const state = this.stateOf(write.server, write.headerVersion);
     if (state === undefined) return undefined;
-    const kept = state.get(HEADER_ID);
+    const kept = state.get(HEADER_KEY);
     if (write.isTimeOnly === true && kept !== undefined) {
-      const ceilingMs = Math.max(kept.ceilingMs, header.ceilingMs);
-      state.set(HEADER_ID, { ...kept, ceilingMs });
+      const number = header.number > kept.number ? header.number : kept.number;
+      state.set(HEADER_KEY, { ...kept, number });
       return kept.version;
     }
-    if ((kept?.ceilingMs ?? 0) !== write.headerCeilingMs) return undefined;
+    if ((kept?.number ?? 0n) !== write.headerNumber) return undefined;
     return this.put(state, header);
   }
 
   private writeRows(
     { name, headerVersion }: { name: string; headerVersion: number | undefined },
-    rows: SliceWrite['rows'],
+    rows: RowWrite['rows'],
   ): boolean {
     const state = this.stateOf(name, headerVersion);
     if (state === undefined) return false;
-    if (rows.some(({ row, version }) => state.get(row.workerId)?.version !== version)) return false;
+    if (rows.some(({ row, version }) => state.get(row.key)?.version !== version)) return false;
     for (const { row } of rows) this.put(state, row);
     return true;
   }
@@ -148,12 +148,12 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     const server = this.servers.find((one) => one.name === name);
     if (server === undefined) return undefined;
     const state = (server.registry.state ??= new Map());
-    return state.get(HEADER_ID)?.version === headerVersion ? state : undefined;
+    return state.get(HEADER_KEY)?.version === headerVersion ? state : undefined;
   }
 
-  private put(state: Map<number, StoredRow>, row: RegistryRow): number {
+  private put(state: Map<string, StoredRow>, row: Row): number {
     const version = ++this.versionCount;
-    state.set(row.workerId, { ...row, version });
+    state.set(row.key, { ...row, version });
     return version;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What differs between databases: the statements of the registry and what they answer.
+ * What differs between databases: the statements for a table of rows, and what they answer.
  *
  * Guarantee: every statement is complete in itself, so that it needs no transaction around it; each
  * that writes carries all that it rests on, and reports whether it was carried out.
@@ -7,32 +7,30 @@
 import { SnowflakeError } from '../../../errors.js';
 import type { Finding } from '../../../registry/registry-view.js';
 import {
-  HEADER_ID,
-  type RegistrySlice,
-  type SliceQuestion,
+  HEADER_KEY,
+  type Row,
+  type RowQuery,
+  type RowSnapshot,
   type StoredRow,
-} from '../../../registry/slice-store.js';
-import type { KeyedWrite } from '../../../rows/row-store.js';
-import { isPutBack, withoutSignature, type SignedRow } from '../signature.js';
+} from '../../../rows/row-store.js';
+import { numberIn } from '../../../rows/stored-fields.js';
+import { isPutBack, withoutSignature } from '../signature.js';
 import { oddAnswer, type SqlQuery, type SqlRow, type Statement } from '../sql-query.js';
 
 /** Which SQL a database speaks; MariaDB speaks `mysql`. */
 export type DialectName = 'postgres' | 'mysql' | 'sqlite';
 
 /** A row to be written, with all that must still be so. */
-export interface RowChange {
-  readonly workerId: number;
+export interface SqlChange {
+  readonly row: Row;
   /** Rows that are made in the same step, equal but for this. */
-  readonly moreWorkerIds?: readonly number[];
-  readonly ceilingMs: number;
-  readonly token: string | null;
-  readonly text: string;
+  readonly moreKeys?: readonly string[];
   /** As it was read; undefined where the row was not there. */
   readonly version: number | undefined;
-  /** What the ceiling of the header must be, or what it must be below. */
-  readonly ceilingIs?: { readonly sign: '=' | '<'; readonly ms: number };
+  /** What its number must be, or what it must be below. */
+  readonly numberIs?: { readonly sign: '=' | '<'; readonly number: bigint };
   readonly nextVersion: number;
-  /** Of the header, for every row but the header itself. */
+  /** Of the header, for a row that rests on one. */
   readonly headerVersion: number | undefined;
   readonly server: string;
 }
@@ -51,24 +49,16 @@ export interface SqlTable {
   readonly lossWindowMs: number;
 }
 
-/** A row under a name to be written, with all that must still be so. */
-export interface KeyedChange extends KeyedWrite {
-  readonly nextVersion: number;
-}
-
 /** The statements for one table, once it is known what the server offers. */
 export interface Statements {
-  /** Header, rows asked for, time and server: at least one row, also where nothing is stored. */
-  read(question: SliceQuestion): Statement;
+  /** All rows, or those asked for, with time and server: at least one row. */
+  read(query?: RowQuery): Statement;
   /** Header and leased worker ids above one; up to so many, in their order. */
   page(after: number, rowCount: number): Statement;
   ceilings(min: number, max: number): Statement;
-  write(change: RowChange): Statement;
-  /** All, or those of these names; with time and server: at least one row. */
-  readKeyed(keys?: readonly string[]): Statement;
-  writeKeyed(change: KeyedChange): Statement;
+  write(change: SqlChange): Statement;
   /** Deletes some of the rows whose number is less. */
-  sweepKeyed(below: bigint): Statement;
+  sweep(below: bigint): Statement;
   /** How many rows a write has written. @throws SnowflakeError where they do not count */
   writtenCount(answer: unknown): number;
   /** @throws SnowflakeError where what was read shows that nothing may be written */
@@ -93,7 +83,7 @@ export interface Dialect {
 }
 
 /*
- * Columns of a row as the registry needs them.
+ * What one SELECT gave: time and server in each row, and a row of the table or nothing.
  *
  * Drivers give a 64-bit number as a number, a text or a bigint. Guarantee: a column that is missing
  * or cannot be read is an error that names it; nothing is taken for 0 or for absent.
@@ -124,52 +114,54 @@ export function textIn(row: SqlRow | undefined, column: string): string {
   throw oddAnswer(`no text in its column ${column}`);
 }
 
-/** What one SELECT gave: in each row time and server, and a row of the table or nothing. */
-export function sliceIn(rows: readonly SqlRow[]): RegistrySlice {
+/** The worker id of the header in the table of a registry. */
+export const HEADER_ID = -1;
+
+/** The worker id of a key. */
+export function numberOf(key: string): number {
+  return key === HEADER_KEY ? HEADER_ID : Number(key);
+}
+
+export function snapshotIn(rows: readonly SqlRow[], holds: SqlTable['holds']): RowSnapshot {
   const [first] = rows;
-  const timeMs = answered(first, 'time_ms');
-  const server = textIn(first, 'server');
-  const found = rows.filter(isOfTable);
-  const header = found.find((row) => answered(row, 'worker_id') === HEADER_ID);
+  const stored = rows.filter(isStored);
+  const signed = stored.map((row) => storedRow(row, holds));
+  if (new Set(signed.map(({ key }) => key)).size < signed.length) throw withoutKey();
   return {
-    timeMs,
-    server,
-    ...(header && { isPutBack: isPutBack(signedRow(header), header['stamp']) }),
-    rows: eachOnce(found.map(storedRow), ({ workerId }) => workerId),
+    timeMs: answered(first, 'time_ms'),
+    server: textIn(first, 'server'),
+    isPutBack: signed.some((row, at) => isPutBack(row, stored[at]!['stamp'])),
+    rows: signed.map((row) => ({ ...row, text: withoutSignature(row.text) })),
   };
 }
 
-function signedRow(row: SqlRow): SignedRow {
-  const [version, number] = [answered(row, 'version'), answered(row, 'ceiling')];
-  return { version, number, text: textIn(row, 'data') };
+/** Where nothing is stored, all columns of the table are null in the one row that came. */
+function isStored(row: SqlRow): boolean {
+  return row['stored_key'] !== null;
+}
+
+function storedRow(row: SqlRow, holds: SqlTable['holds']): StoredRow {
+  const { token = null } = row;
+  if (token !== null && typeof token !== 'string') throw oddAnswer('no text in its column token');
+  const [version, text] = [answered(row, 'version'), textIn(row, 'data')];
+  return { ...rowKeyOf(row, holds), version, ...(token !== null && { token }), text };
+}
+
+export function rowKeyOf(row: SqlRow, holds: SqlTable['holds']): Pick<Row, 'key' | 'number'> {
+  const number = numberIn(textIn(row, 'stored_number'));
+  if (number === undefined) throw oddAnswer('no whole number in its column stored_number');
+  if (holds !== 'registry') return { key: textIn(row, 'stored_key'), number };
+  const workerId = answered(row, 'stored_key');
+  return { key: workerId === HEADER_ID ? HEADER_KEY : String(workerId), number };
 }
 
 /** Two of one name are in a table that has lost its primary key. */
-export function eachOnce<T>(rows: readonly T[], nameOf: (row: T) => unknown): readonly T[] {
-  if (new Set(rows.map(nameOf)).size === rows.length) return rows;
-  throw new SnowflakeError(
+function withoutKey(): SnowflakeError {
+  return new SnowflakeError(
     'STORE_UNAVAILABLE',
     'Two rows of the table have one name: it has lost its primary key, as while a dump is loaded ' +
       'into it. Nothing was granted. Delete the younger ones, and make the key again.',
   );
-}
-
-/** Where nothing is stored, all columns of the table are null in the one row that came. */
-function isOfTable(row: SqlRow): boolean {
-  return row['worker_id'] !== null;
-}
-
-function storedRow(row: SqlRow): StoredRow {
-  const workerId = answered(row, 'worker_id');
-  const token = row['token'];
-  if (token !== null && typeof token !== 'string') throw oddAnswer('no text in its column token');
-  return {
-    workerId,
-    version: answered(row, 'version'),
-    ceilingMs: answered(row, 'ceiling'),
-    ...(token !== null && { token }),
-    text: withoutSignature(textIn(row, 'data')),
-  };
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');

@@ -6,7 +6,6 @@
  * inside an open transaction. MySQL does not tell a statement whether one is open.
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
-import type { KeyedCondition } from '../../../rows/row-store.js';
 import type { Stamps } from '../signature.js';
 import { Binder, rowsOf, writtenCountOf, type SqlQuery, type SqlRow } from '../sql-query.js';
 import {
@@ -22,7 +21,6 @@ import {
   withoutAutocommit,
   withoutEscapes,
   type Dialect,
-  type RowChange,
   type SqlTable,
   type Statements,
 } from './dialect.js';
@@ -126,27 +124,6 @@ class MysqlStatements extends TableStatements {
     ].join(', ');
   }
 
-  /** A row that is there already is an error, which counts as a conflict: IGNORE hides others. */
-  protected insert(change: RowChange, binder: Binder): string {
-    const { headerVersion } = change;
-    const inserted = this.inserted(change, binder);
-    const isHeader = headerVersion === undefined;
-    const from = isHeader ? '' : `, ${this.location.table} h`;
-    const header = isHeader ? '' : `${this.header(headerVersion, binder)} AND `;
-    return `${inserted}${from} WHERE ${header}${this.standsOn(change.server, binder)}`;
-  }
-
-  /** MySQL refuses to update a table that a subquery of the statement reads. */
-  protected update(change: RowChange, binder: Binder): string {
-    const { table } = this.location;
-    const { headerVersion: version } = change;
-    const join = version === undefined ? '' : ` JOIN ${table} h ON ${this.header(version, binder)}`;
-    const assigned = this.assigned(change, binder, 'w.');
-    const itself = this.itself(change, binder, 'w.');
-    const where = `${itself} AND ${this.standsOn(change.server, binder)}`;
-    return `UPDATE ${table} w${join} SET ${assigned} WHERE ${where}`;
-  }
-
   protected standsOn(server: string, { of }: Binder): string {
     const { server: own, isDurable, isMariadb } = this.offered;
     const parts = [`${own} = ${of(server)}`, '@@session.autocommit = 1'];
@@ -155,11 +132,10 @@ class MysqlStatements extends TableStatements {
     return parts.join(' AND ');
   }
 
-  /** As above. */
-  protected override beside(other: KeyedCondition | undefined, binder: Binder): string {
-    return other === undefined
-      ? ''
-      : ` JOIN ${this.location.table} h ON ${this.isOther(other, binder)}`;
+  /** MySQL refuses to update a table that a subquery of the statement reads. */
+  protected override beside(version: number | undefined, binder: Binder): string {
+    if (version === undefined) return '';
+    return ` JOIN ${this.location.table} h ON ${this.isHeader(version, binder)}`;
   }
 
   protected override deletion(
@@ -170,6 +146,7 @@ class MysqlStatements extends TableStatements {
     return `DELETE FROM ${this.location.table} WHERE ${where(binder)} LIMIT ${rowCount}`;
   }
 
+  /** A row that is there already is an error, which counts as a conflict: IGNORE hides others. */
   protected telling(write: string): string {
     return write;
   }

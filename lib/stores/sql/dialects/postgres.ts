@@ -22,7 +22,6 @@ import {
   inTransaction,
   textIn,
   type Dialect,
-  type RowChange,
   type SqlTable,
   type Statements,
 } from './dialect.js';
@@ -165,18 +164,6 @@ class PostgresStatements extends TableStatements {
     ].join(', ');
   }
 
-  protected insert(change: RowChange, binder: Binder): string {
-    const inserted = this.inserted(change, binder);
-    return this.telling(`${inserted} WHERE ${this.rests(change, binder)}`, 'insert');
-  }
-
-  protected update(change: RowChange, binder: Binder): string {
-    const assigned = this.assigned(change, binder);
-    const itself = this.itself(change, binder);
-    const where = `${itself} AND ${this.rests(change, binder)}`;
-    return this.telling(`UPDATE ${this.location.table} SET ${assigned} WHERE ${where}`, 'update');
-  }
-
   protected standsOn(server: string, { of }: Binder): string {
     const isNext = this.beganUs === undefined ? '' : `${BEGAN} >= ${of(this.beganUs)} AND `;
     return `${isNext}${this.offered.server} = ${of(server)} AND ${POSTGRES_DURABLY}`;
@@ -203,10 +190,6 @@ class PostgresStatements extends TableStatements {
 
   protected digits(column: string): string {
     return `${column}::text`;
-  }
-
-  private rests(change: RowChange, binder: Binder): string {
-    return `${this.headerIsSame(change, binder)}${this.standsOn(change.server, binder)}`;
   }
 }
 

@@ -15,7 +15,6 @@ import {
   GRANTED,
   notSynchronous,
   type Dialect,
-  type RowChange,
   type SqlTable,
   type Statements,
 } from './dialect.js';
@@ -142,17 +141,6 @@ class SqliteStatements extends TableStatements {
     ].join(', ');
   }
 
-  protected insert(change: RowChange, binder: Binder): string {
-    const inserted = this.inserted(change, binder);
-    return this.telling(`${inserted} WHERE ${this.rests(change, binder)}`, 'insert');
-  }
-
-  protected update(change: RowChange, binder: Binder): string {
-    const assigned = this.assigned(change, binder);
-    const where = `${this.itself(change, binder)} AND ${this.rests(change, binder)}`;
-    return this.telling(`UPDATE ${this.location.table} SET ${assigned} WHERE ${where}`, 'update');
-  }
-
   protected standsOn(server: string, { of }: Binder): string {
     const isSame = `${this.identity()} = ${of(server)}`;
     return this.losesNothing ? `${isSame} AND ${IS_SYNCHRONOUS}` : isSame;
@@ -172,9 +160,5 @@ class SqliteStatements extends TableStatements {
 
   protected digits(column: string): string {
     return `CAST(${column} AS TEXT)`;
-  }
-
-  private rests(change: RowChange, binder: Binder): string {
-    return `${this.headerIsSame(change, binder)}${this.standsOn(change.server, binder)}`;
   }
 }

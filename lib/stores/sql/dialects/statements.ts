@@ -1,31 +1,29 @@
 /**
- * The statements for rows under names, counters or locks, that every dialect has in common.
+ * The statements for a table of rows that every dialect has in common.
  *
  * Guarantee: time, server and rows come from one SELECT, and from one that finds no row as well. A
- * row is written only with its own version, beside the one it rests on, on the server that was
- * read.
+ * row is written only with its own version, beside the header as it was read, on the server that
+ * was read.
  */
-import { HEADER_ID, type SliceQuestion } from '../../../registry/slice-store.js';
-import type { KeyedCondition } from '../../../rows/row-store.js';
-import { END, unsigned, type SignedRow, type Stamps } from '../signature.js';
-import type { Binder, SqlRow, Statement } from '../sql-query.js';
-import type { KeyedChange, RowChange, SqlTable, Statements } from './dialect.js';
+import { HEADER_KEY, type RowQuery } from '../../../rows/row-store.js';
+import { END, unsigned, type Stamps } from '../signature.js';
+import type { Binder, SqlParameter, SqlRow, Statement } from '../sql-query.js';
+import { HEADER_ID, numberOf, type SqlChange, type SqlTable, type Statements } from './dialect.js';
 
-/** How the columns of name and number are called. */
-const KEYED_COLUMNS = {
-  counters: { key: 'counter', number: 'next' },
-  locks: { key: 'lock_name', number: 'forgettable' },
+/** How the columns of key, number and token are called. */
+const COLUMNS = {
+  registry: { key: 'worker_id', number: 'ceiling', token: 'token' },
+  counters: { key: 'counter', number: 'next', token: undefined },
+  locks: { key: 'lock_name', number: 'forgettable', token: undefined },
 } as const;
 
-/** No lock has this name. */
-const LOCK_HEADER = '|';
 /** So many at a time, so that whoever acquires does not wait for it. */
 export const SWEPT_ROWS = 5000;
 
 /** What a statement does that is told how many rows it has written. */
 export type Writing = 'insert' | 'update' | 'delete';
 
-abstract class KeyedStatements implements Statements {
+export abstract class TableStatements implements Statements {
   /** Of the row that is updated. */
   protected readonly updated: string = '';
   /** Undefined where rows are not signed. */
@@ -33,34 +31,55 @@ abstract class KeyedStatements implements Statements {
 
   constructor(protected readonly location: SqlTable) {}
 
-  readKeyed(keys?: readonly string[]): Statement {
+  read(query?: RowQuery): Statement {
     const binder = this.binder();
     const { of, list } = binder;
-    const { key, number } = this.columns;
-    const columns = [
-      's.*',
-      `r.${key} AS stored_key`,
-      'r.version',
-      `${this.digits(`r.${number}`)} AS stored_number`,
-      'r.data',
-      ...this.foundStamp,
-    ];
-    const sql = [
-      `SELECT ${columns.join(', ')} FROM (SELECT ${this.moment(binder)}) s`,
-      `LEFT JOIN ${this.location.table} r ON r.namespace = ${of(this.location.namespace)}`,
-      ...(keys === undefined ? [] : [`AND r.${key} IN (${list(keys)})`]),
-    ];
-    return { sql: sql.join(' '), params: binder.params };
+    const { key, token: tokenColumn } = this.columns;
+    const moment = `(SELECT ${this.moment(binder)}) s`;
+    const isOurs = `r.namespace = ${of(this.location.namespace)}`;
+    const from = `${moment} LEFT JOIN ${this.location.table} r ON ${isOurs}`;
+    const select = `SELECT ${[...this.selected, ...this.foundStamp].join(', ')} FROM ${from}`;
+    const { params } = binder;
+    if (query === undefined) return { sql: select, params };
+    const isAsked = `r.${key} IN (${list(query.keys.map((each) => this.keyOf(each)))})`;
+    const isNamed = query.token === undefined ? '' : ` OR r.${tokenColumn} = ${of(query.token)}`;
+    return { sql: `${select} AND (${isAsked}${isNamed})`, params };
   }
 
-  writeKeyed(change: KeyedChange): Statement {
+  page(after: number, rowCount: number): Statement {
+    const binder = this.binder();
+    const { of } = binder;
+    const { key, number } = this.columns;
+    const moment = this.moment(binder);
+    const rows = [
+      `SELECT * FROM ${this.location.table}`,
+      `WHERE namespace = ${of(this.location.namespace)} AND ${key} > ${of(after)}`,
+      `AND (${key} = ${HEADER_ID} OR ${number} > 0)`,
+      `ORDER BY ${key} LIMIT ${rowCount}`,
+    ];
+    const from = `(SELECT ${moment}) s LEFT JOIN (${rows.join(' ')}) r ON 1 = 1`;
+    return { sql: `SELECT ${this.selected.join(', ')} FROM ${from}`, params: binder.params };
+  }
+
+  ceilings(min: number, max: number): Statement {
+    const { of, params } = this.binder();
+    const { key } = this.columns;
+    const sql = [
+      `SELECT ${this.named.join(', ')} FROM ${this.location.table} r`,
+      `WHERE r.namespace = ${of(this.location.namespace)}`,
+      `AND r.${key} BETWEEN ${of(min)} AND ${of(max)}`,
+    ];
+    return { sql: sql.join(' '), params };
+  }
+
+  write(change: SqlChange): Statement {
     const binder = this.binder();
     const isNew = change.version === undefined;
-    const sql = isNew ? this.insertKeyed(change, binder) : this.updateKeyed(change, binder);
+    const sql = isNew ? this.insert(change, binder) : this.update(change, binder);
     return { sql, params: binder.params };
   }
 
-  sweepKeyed(below: bigint): Statement {
+  sweep(below: bigint): Statement {
     const binder = this.binder();
     const forgettable = ({ of }: Binder) =>
       `namespace = ${of(this.location.namespace)} ` +
@@ -69,18 +88,15 @@ abstract class KeyedStatements implements Statements {
     return { sql: this.telling(sql, 'delete'), params: binder.params };
   }
 
-  abstract read(question: SliceQuestion): Statement;
-  abstract page(after: number, rowCount: number): Statement;
-  abstract ceilings(min: number, max: number): Statement;
-  abstract write(change: RowChange): Statement;
-  abstract writtenCount(answer: unknown): number;
-  abstract check(row: SqlRow): void;
-  abstract checkPrimary(row: SqlRow): void;
-
   isOutdated(_row: SqlRow): boolean {
     return false;
   }
 
+  // What a dialect has to say.
+
+  abstract writtenCount(answer: unknown): number;
+  abstract check(row: SqlRow): void;
+  abstract checkPrimary(row: SqlRow): void;
   protected abstract binder(): Binder;
   /** Time, server and whatever else is checked, as columns of one row. */
   protected abstract moment(binder: Binder): string;
@@ -93,33 +109,7 @@ abstract class KeyedStatements implements Statements {
   protected abstract digits(column: string): string;
   protected abstract joined(...texts: string[]): string;
 
-  /** The stamp of the row `r`, as a column. */
-  protected get foundStamp(): string[] {
-    return this.stamps === undefined ? [] : [`${this.stamps.found} AS stamp`];
-  }
-
-  /** A text, signed where it can be. */
-  protected signed(row: SignedRow, { of }: Binder): string {
-    const text = unsigned(row);
-    if (this.stamps === undefined || text === undefined) return of(row.text);
-    return this.joined(of(text), this.stamps.written, `'${END}'`);
-  }
-
-  /** True where a number that was granted and is then lost is granted again. */
-  protected get losesNothing(): boolean {
-    return this.location.holds === 'counters' && this.location.lossWindowMs === 0;
-  }
-
-  /** A table that has lost its primary key, as while a dump is loaded, takes no new row. */
-  protected get conflict(): string {
-    const key = this.location.holds === 'registry' ? 'worker_id' : this.columns.key;
-    return ` ON CONFLICT (namespace, ${key}) DO NOTHING`;
-  }
-
-  protected get columns() {
-    const { holds } = this.location;
-    return KEYED_COLUMNS[holds === 'locks' ? 'locks' : 'counters'];
-  }
+  // What a dialect may say in another way.
 
   /** The rows that are told twice stand as they were; one that was changed meanwhile stays. */
   protected deletion(where: (binder: Binder) => string, rowCount: number, binder: Binder): string {
@@ -130,192 +120,123 @@ abstract class KeyedStatements implements Statements {
     return `DELETE FROM ${table} WHERE ${where(binder)} AND ${key} IN (${some(binder)})`;
   }
 
-  /** What follows the table of an update, so that the row `h` is seen in it. */
-  protected beside(_other: KeyedCondition | undefined, _binder: Binder): string {
+  /** What follows the table of an update, so that the header is seen in it as `h`. */
+  protected beside(_headerVersion: number | undefined, _binder: Binder): string {
     return '';
   }
 
-  /** True where the other row is as it was read. */
-  protected hasOther(other: KeyedCondition, binder: Binder): string {
-    return `EXISTS (SELECT 1 FROM ${this.location.table} h WHERE ${this.isOther(other, binder)})`;
+  // What the statements are made of.
+
+  /** True where a number that was granted and is then lost is granted again. */
+  protected get losesNothing(): boolean {
+    return this.location.holds === 'counters' && this.location.lossWindowMs === 0;
   }
 
-  protected isOther({ key, version }: KeyedCondition, { of }: Binder): string {
+  /** A table that has lost its primary key, as while a dump is loaded, takes no new row. */
+  protected get conflict(): string {
+    return ` ON CONFLICT (namespace, ${this.columns.key}) DO NOTHING`;
+  }
+
+  /** True of the row `h` where it is the header as it was read. */
+  protected isHeader(version: number, { of }: Binder): string {
     return [
       `h.namespace = ${of(this.location.namespace)}`,
-      `h.${this.columns.key} = ${of(key)}`,
+      `h.${this.columns.key} = ${of(this.keyOf(HEADER_KEY))}`,
       `h.version = ${of(version)}`,
     ].join(' AND ');
   }
 
-  private insertKeyed(change: KeyedChange, binder: Binder): string {
+  private insert(change: SqlChange, binder: Binder): string {
     const { of } = binder;
     const { table, namespace } = this.location;
-    const { nextVersion, server, onlyWith } = change;
-    const { key, number: numberColumn } = this.columns;
-    const columns = ['namespace', key, 'version', numberColumn, 'data'].join(', ');
-    const name = [of(namespace), of(change.key), of(nextVersion)];
-    const number = this.integer(of(String(change.number)));
-    const values = [...name, number, this.keyedText(change, binder)].join(', ');
-    const from = `(SELECT 1 AS one) i${onlyWith === undefined ? '' : `, ${table} h`}`;
+    const { key, number, token } = this.columns;
+    const { row, moreKeys = [], nextVersion, headerVersion, server } = change;
+    const names = ['namespace', key, 'version', number, ...(token ? [token] : []), 'data'];
+    const values = [
+      of(namespace),
+      `i.${key}`,
+      of(nextVersion),
+      this.integer(of(String(row.number))),
+      ...(token ? [of(row.token ?? null)] : []),
+      this.text(change, binder),
+    ];
+    const [first, ...more] = [row.key, ...moreKeys].map((each) => of(this.keyOf(each)));
+    const keys = [`SELECT ${first} AS ${key}`, ...more.map((each) => `SELECT ${each}`)];
+    const header = headerVersion === undefined ? '' : `, ${table} h`;
     const where = [
-      ...(onlyWith === undefined ? [] : [this.isOther(onlyWith, binder)]),
+      ...(headerVersion === undefined ? [] : [this.isHeader(headerVersion, binder)]),
       this.standsOn(server, binder),
     ];
-    const insert = `INSERT INTO ${table} (${columns}) SELECT ${values} FROM ${from}`;
-    return this.telling(`${insert} WHERE ${where.join(' AND ')}`, 'insert');
+    const from = `(${keys.join(' UNION ALL ')}) i${header} WHERE ${where.join(' AND ')}`;
+    const select = `SELECT ${values.join(', ')} FROM ${from}`;
+    return this.telling(`INSERT INTO ${table} (${names.join(', ')}) ${select}`, 'insert');
   }
 
-  private updateKeyed(change: KeyedChange, binder: Binder): string {
+  private update(change: SqlChange, binder: Binder): string {
     const { of } = binder;
     const { table, namespace } = this.location;
-    const { nextVersion, server, version, onlyWith } = change;
-    const { key, number } = this.columns;
-    const beside = this.beside(onlyWith, binder);
+    const { key, number, token } = this.columns;
+    const { row, nextVersion, version, numberIs, headerVersion, server } = change;
     const own = this.updated;
+    const beside = this.beside(headerVersion, binder);
     const set = [
       `${own}version = ${of(nextVersion)}`,
-      `${own}${number} = ${this.integer(of(String(change.number)))}`,
-      `${own}data = ${this.keyedText(change, binder)}`,
+      `${own}${number} = ${this.integer(of(String(row.number)))}`,
+      ...(token ? [`${own}${token} = ${of(row.token ?? null)}`] : []),
+      `${own}data = ${this.text(change, binder)}`,
     ];
     const where = [
       `${own}namespace = ${of(namespace)}`,
-      `${own}${key} = ${of(change.key)}`,
+      `${own}${key} = ${of(this.keyOf(row.key))}`,
       `${own}version = ${of(version!)}`,
-      ...(onlyWith === undefined || beside !== '' ? [] : [this.hasOther(onlyWith, binder)]),
+      ...(numberIs
+        ? [`${own}${number} ${numberIs.sign} ${this.integer(of(String(numberIs.number)))}`]
+        : []),
+      ...(headerVersion === undefined || beside !== ''
+        ? []
+        : [this.hasHeader(headerVersion, binder)]),
       this.standsOn(server, binder),
     ];
-    const row = own === '' ? table : `${table} w${beside}`;
-    return this.telling(
-      `UPDATE ${row} SET ${set.join(', ')} WHERE ${where.join(' AND ')}`,
-      'update',
-    );
+    const target = own === '' ? table : `${table} w${beside}`;
+    const sql = `UPDATE ${target} SET ${set.join(', ')} WHERE ${where.join(' AND ')}`;
+    return this.telling(sql, 'update');
   }
 
-  /** A lock rests on the header of all, which is as old as they are. */
-  private keyedText({ key, nextVersion: version, number, text }: KeyedChange, binder: Binder) {
-    const isSigned = this.location.holds === 'counters' || key === LOCK_HEADER;
-    return isSigned ? this.signed({ version, number, text }, binder) : binder.of(text);
-  }
-}
-
-/*
- * The statements of a registry that every dialect has in common: those that read, and the parts of
- * those that write.
- *
- * Guarantee: time, server and rows come from one SELECT, and from one that finds no row as well. A
- * row is written only with its own version, the header's, and on the server that was read.
- */
-
-const ROW = ['worker_id', 'version', 'ceiling', 'token', 'data'];
-const COLUMNS = ROW.map((column) => `r.${column}`).join(', ');
-
-export abstract class TableStatements extends KeyedStatements {
-  read({ workerIds, token }: SliceQuestion): Statement {
-    return this.select(({ of, list }) => {
-      const ids = `r.worker_id IN (${list([HEADER_ID, ...workerIds])})`;
-      return token === undefined ? ` AND ${ids}` : ` AND (${ids} OR r.token = ${of(token)})`;
-    });
+  private hasHeader(version: number, binder: Binder): string {
+    const isHeader = this.isHeader(version, binder);
+    return `EXISTS (SELECT 1 FROM ${this.location.table} h WHERE ${isHeader})`;
   }
 
-  page(after: number, rowCount: number): Statement {
-    const binder = this.binder();
-    const { of } = binder;
-    const rows = [
-      `SELECT * FROM ${this.location.table}`,
-      `WHERE namespace = ${of(this.location.namespace)} AND worker_id > ${of(after)}`,
-      `AND (worker_id = ${HEADER_ID} OR ceiling > 0)`,
-      `ORDER BY worker_id LIMIT ${rowCount}`,
-    ];
-    const from = `(SELECT ${this.moment(binder)}) s LEFT JOIN (${rows.join(' ')}) r ON 1 = 1`;
-    return { sql: `SELECT s.*, ${COLUMNS} FROM ${from}`, params: binder.params };
+  /** Signed where it can be, and where no header is as old as the row. */
+  private text({ row, nextVersion: version }: SqlChange, { of }: Binder): string {
+    const { key, number, text } = row;
+    const isSigned = this.location.holds === 'counters' || key === HEADER_KEY;
+    const begin = isSigned ? unsigned({ version, number, text }) : undefined;
+    if (this.stamps === undefined || begin === undefined) return of(text);
+    return this.joined(of(begin), this.stamps.written, `'${END}'`);
   }
 
-  ceilings(min: number, max: number): Statement {
-    const { of, params } = this.binder();
-    const sql = [
-      `SELECT worker_id, ceiling FROM ${this.location.table}`,
-      `WHERE namespace = ${of(this.location.namespace)}`,
-      `AND worker_id BETWEEN ${of(min)} AND ${of(max)}`,
-    ];
-    return { sql: sql.join(' '), params };
+  private get columns() {
+    return COLUMNS[this.location.holds];
   }
 
-  write(change: RowChange): Statement {
-    const binder = this.binder();
-    const isNew = change.version === undefined;
-    const sql = isNew ? this.insert(change, binder) : this.update(change, binder);
-    return { sql, params: binder.params };
+  /** Time and server, and the row `r`. */
+  private get selected(): string[] {
+    const { token } = this.columns;
+    return ['s.*', ...this.named, 'r.version', ...(token ? [`r.${token}`] : []), 'r.data'];
   }
 
-  protected abstract insert(change: RowChange, binder: Binder): string;
-  protected abstract update(change: RowChange, binder: Binder): string;
-
-  /** One row for each worker id, which the conditions follow. */
-  protected inserted(change: RowChange, binder: Binder): string {
-    const { of, list } = binder;
-    const { workerId, moreWorkerIds = [], nextVersion, ceilingMs, token } = change;
-    const columns = `namespace, ${ROW.join(', ')}`;
-    const first = `${of(this.location.namespace)}, i.worker_id`;
-    const rest = `${list([nextVersion, ceilingMs, token])}, ${this.text(change, binder)}`;
-    const [id, ...more] = [workerId, ...moreWorkerIds].map((each) => of(each));
-    const ids = [`SELECT ${id} AS worker_id`, ...more.map((each) => `SELECT ${each}`)];
-    const from = `(${ids.join(' UNION ALL ')}) i`;
-    return `INSERT INTO ${this.location.table} (${columns}) SELECT ${first}, ${rest} FROM ${from}`;
+  private get named(): string[] {
+    const { key, number } = this.columns;
+    return [`r.${key} AS stored_key`, `${this.digits(`r.${number}`)} AS stored_number`];
   }
 
-  protected assigned(change: RowChange, binder: Binder, prefix = ''): string {
-    const { nextVersion, ceilingMs, token } = change;
-    const values = { version: nextVersion, ceiling: ceilingMs, token };
-    const parts = Object.entries(values).map(
-      ([column, value]) => `${column} = ${binder.of(value)}`,
-    );
-    return [...parts, `data = ${this.text(change, binder)}`]
-      .map((part) => `${prefix}${part}`)
-      .join(', ');
+  /** The stamp of the row `r`, as a column. */
+  private get foundStamp(): string[] {
+    return this.stamps === undefined ? [] : [`${this.stamps.found} AS stamp`];
   }
 
-  /** A worker id rests on the header, which is as old as it is. */
-  private text({ workerId, nextVersion: version, ceilingMs, text }: RowChange, binder: Binder) {
-    if (workerId !== HEADER_ID) return binder.of(text);
-    return this.signed({ version, number: ceilingMs, text }, binder);
-  }
-
-  protected itself(change: RowChange, { of }: Binder, prefix = ''): string {
-    const { workerId, version, ceilingIs } = change;
-    const parts = [
-      `${prefix}namespace = ${of(this.location.namespace)}`,
-      `${prefix}worker_id = ${of(workerId)}`,
-      `${prefix}version = ${of(version!)}`,
-    ];
-    if (ceilingIs) parts.push(`${prefix}ceiling ${ceilingIs.sign} ${of(ceilingIs.ms)}`);
-    return parts.join(' AND ');
-  }
-
-  /** The header's row, as `h`, as it was read. */
-  protected header(headerVersion: number, { of }: Binder): string {
-    return [
-      `h.namespace = ${of(this.location.namespace)}`,
-      `h.worker_id = ${HEADER_ID}`,
-      `h.version = ${of(headerVersion)}`,
-    ].join(' AND ');
-  }
-
-  /** True where the header is as it was read; no condition for the header itself. */
-  protected headerIsSame({ headerVersion }: RowChange, binder: Binder): string {
-    if (headerVersion === undefined) return '';
-    const where = this.header(headerVersion, binder);
-    return `EXISTS (SELECT 1 FROM ${this.location.table} h WHERE ${where}) AND `;
-  }
-
-  private select(more: (binder: Binder) => string): Statement {
-    const binder = this.binder();
-    const sql = [
-      `SELECT s.*, ${[COLUMNS, ...this.foundStamp].join(', ')}`,
-      `FROM (SELECT ${this.moment(binder)}) s`,
-      `LEFT JOIN ${this.location.table} r`,
-      `ON r.namespace = ${binder.of(this.location.namespace)}${more(binder)}`,
-    ];
-    return { sql: sql.join(' '), params: binder.params };
+  private keyOf(key: string): SqlParameter {
+    return this.location.holds === 'registry' ? numberOf(key) : key;
   }
 }

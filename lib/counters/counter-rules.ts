@@ -11,9 +11,9 @@ import {
   type CounterHeader,
   type CounterReading,
   type CounterRow,
-  type CounterSlice,
+  type CounterSnapshot,
   type CounterStep,
-} from './counter-slice.js';
+} from './counter-snapshot.js';
 import {
   POSITION_MAX,
   type ClockTake,
@@ -34,14 +34,18 @@ interface Standing {
   readonly reading: CounterReading;
 }
 
-export function take(slice: CounterSlice, request: TakeRequest, reading: CounterReading): Step {
-  const moved = opened(slice.header, reading);
-  const stored = slice.row ?? begun(request, moved);
+export function take(
+  snapshot: CounterSnapshot,
+  request: TakeRequest,
+  reading: CounterReading,
+): Step {
+  const moved = opened(snapshot.header, reading);
+  const stored = snapshot.row ?? begun(request, moved);
   if (stored === undefined) return { answer: { status: 'absent' } };
   const { form } = stored;
   if (form !== formOf(request)) return { answer: { status: 'mismatch', stored: form } };
   const { have, era } = request;
-  const header = heard(moved, stored, { have, era: slice.header && era });
+  const header = heard(moved, stored, { have, era: snapshot.header && era });
   return request.kind === 'dense'
     ? takeDense({ header, row: stored, reading }, request)
     : takeClock({ header, row: stored, reading }, request);
@@ -190,7 +194,7 @@ interface GivenBack extends NamedGrant {
 
 /** @returns whether it was taken back */
 export function giveBack(
-  { header: stored, row }: CounterSlice,
+  { header: stored, row }: CounterSnapshot,
   { text, first, unused }: GivenBack,
   reading: CounterReading,
 ): CounterStep<boolean> {
@@ -211,12 +215,12 @@ export function giveBack(
 
 /** @returns false where there is one already */
 export function createCounter(
-  slice: CounterSlice,
+  snapshot: CounterSnapshot,
   { start, stores }: NewCounter,
   reading: CounterReading,
 ): CounterStep<boolean> {
-  if (slice.row !== undefined) return { answer: false };
-  const header = opened(slice.header, reading);
+  if (snapshot.row !== undefined) return { answer: false };
+  const header = opened(snapshot.header, reading);
   const readyAtMs = nowOf(header) + reading.lossWindowMs;
   const row = { ...blankRow(denseForm(stores), start, header.era), readyAtMs };
   return { answer: true, header, row };

@@ -9,7 +9,7 @@ import { ID_MAX } from '../core/id-words.js';
 import { format } from '../messages.js';
 import { nowAt, type LaterTime } from '../rows/store-clock.js';
 import { numberIn } from '../rows/stored-fields.js';
-import type { CounterHeader, CounterRow } from './counter-slice.js';
+import type { CounterHeader, CounterRow } from './counter-snapshot.js';
 /** The highest end of a range: what fits the signed 64 bits of every store. */
 export const POSITION_MAX = 2n ** 63n - 1n;
 

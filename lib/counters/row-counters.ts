@@ -14,9 +14,9 @@ import type {
   CounterHeader,
   CounterReading,
   CounterRow,
-  CounterSlice,
+  CounterSnapshot,
   CounterStep,
-} from './counter-slice.js';
+} from './counter-snapshot.js';
 import {
   type CounterRecord,
   type CounterStore,
@@ -27,7 +27,7 @@ import {
   namedGrant,
 } from './counter-store.js';
 
-type Rule<T> = (slice: CounterSlice, reading: CounterReading) => CounterStep<T>;
+type Rule<T> = (snapshot: CounterSnapshot, reading: CounterReading) => CounterStep<T>;
 
 /**
  * Counters in a store of your own.
@@ -38,20 +38,20 @@ type Rule<T> = (slice: CounterSlice, reading: CounterReading) => CounterStep<T>;
 export class RowCounters extends RowOperations implements CounterStore {
   async take(request: TakeRequest): Promise<TakeAnswer> {
     checkTake(request);
-    return this.#changed(request.counter, (slice, reading) => take(slice, request, reading));
+    return this.#changed(request.counter, (snapshot, reading) => take(snapshot, request, reading));
   }
 
   async giveBack(grant: string, unused: bigint): Promise<void> {
     const named = namedGrant(grant);
     if (named === undefined) return;
     const given = { ...named, unused };
-    await this.#changed(named.counter, (slice, reading) => giveBack(slice, given, reading));
+    await this.#changed(named.counter, (snapshot, reading) => giveBack(snapshot, given, reading));
   }
 
   async create(counter: NewCounter): Promise<boolean> {
     checkNew(counter);
-    return this.#changed(counter.counter, (slice, reading) =>
-      createCounter(slice, counter, reading),
+    return this.#changed(counter.counter, (snapshot, reading) =>
+      createCounter(snapshot, counter, reading),
     );
   }
 

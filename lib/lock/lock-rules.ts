@@ -4,7 +4,7 @@
  * Guarantee: of two that ask, one is granted the lock and the other gets its label. After a loss of
  * data no lock is granted until every holder that may have been forgotten has ended.
  */
-import { SANE_MS } from '../registry/opening.js';
+import { SANE_MS } from '../registry/prologue.js';
 import { nowOf, slewed } from '../rows/store-clock.js';
 import {
   firstTokenAt,
@@ -15,9 +15,9 @@ import {
   type LockHeader,
   type LockReading,
   type LockRow,
-  type LockSlice,
+  type LockSnapshot,
   type LockStep,
-} from './lock-slice.js';
+} from './lock-snapshot.js';
 import type {
   AcquireAnswer,
   AcquireRequest,
@@ -28,12 +28,12 @@ import type {
 } from './lock-store.js';
 
 export function acquireLock(
-  slice: LockSlice,
+  snapshot: LockSnapshot,
   request: AcquireRequest,
   reading: LockReading,
 ): LockStep<AcquireAnswer> {
-  const { row } = slice;
-  const header = openedFor(slice, request, reading);
+  const { row } = snapshot;
+  const header = openedFor(snapshot, request, reading);
   const nowMs = nowOf(header);
   if (row !== undefined && isHeldBy(row, header, request)) {
     const untilMs = Math.max(row.untilMs, nowMs + request.ttlMs);
@@ -56,7 +56,7 @@ export function acquireLock(
 }
 
 function openedFor(
-  { header, row }: LockSlice,
+  { header, row }: LockSnapshot,
   { longestMs, have, era, highest }: AcquireRequest,
   reading: LockReading,
 ): LockHeader {
@@ -92,7 +92,7 @@ function granted(
  */
 
 export function extendLock(
-  { header: stored, row }: LockSlice,
+  { header: stored, row }: LockSnapshot,
   { holder, token, ttlMs, era, highest }: ExtendRequest,
   reading: LockReading,
 ): LockStep<ExtendAnswer> {
@@ -117,7 +117,7 @@ export function extendLock(
 
 /** @returns whether it was held so */
 export function releaseLock(
-  { header: stored, row }: LockSlice,
+  { header: stored, row }: LockSnapshot,
   { holder, token, keepMs = 0 }: ReleaseRequest,
   reading: LockReading,
 ): LockStep<boolean> {

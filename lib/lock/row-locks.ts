@@ -20,10 +20,10 @@ import {
   type LockHeader,
   type LockReading,
   type LockRow,
-  type LockSlice,
+  type LockSnapshot,
   type LockStep,
   lockRecords,
-} from './lock-slice.js';
+} from './lock-snapshot.js';
 import {
   checkAcquire,
   checkExtend,
@@ -43,10 +43,10 @@ const HEADER_NUMBER = 2n ** 63n - 1n;
 /** So often one of those who acquire looks for rows that nobody needs. */
 const SWEEP_MS = KEPT_MS;
 
-type Rule<T> = (slice: LockSlice, reading: LockReading) => LockStep<T>;
+type Rule<T> = (snapshot: LockSnapshot, reading: LockReading) => LockStep<T>;
 
 /** What was read. */
-interface Stored extends LockSlice {
+interface Stored extends LockSnapshot {
   readonly headerRow: StoredRow | undefined;
   readonly lockRow: StoredRow | undefined;
 }
@@ -78,18 +78,22 @@ export class RowLocks extends RowOperations implements LockStore {
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
     checkAcquire(request);
-    return this.#changed(request.lock, (slice, reading) => acquireLock(slice, request, reading));
+    return this.#changed(request.lock, (snapshot, reading) =>
+      acquireLock(snapshot, request, reading),
+    );
   }
 
   async extend(request: ExtendRequest): Promise<ExtendAnswer> {
     checkExtend(request);
-    return this.#changed(request.lock, (slice, reading) => extendLock(slice, request, reading));
+    return this.#changed(request.lock, (snapshot, reading) =>
+      extendLock(snapshot, request, reading),
+    );
   }
 
   async release(request: ReleaseRequest): Promise<void> {
     checkRelease(request);
     const { lock, keepMs = 0 } = request;
-    const rule: Rule<boolean> = (slice, reading) => releaseLock(slice, request, reading);
+    const rule: Rule<boolean> = (snapshot, reading) => releaseLock(snapshot, request, reading);
     const isReleased = await this.#changed(lock, rule);
     // Only a shutdown waits for it, and who is not told asks again.
     const told = isReleased && keepMs === 0 && this.#releases?.tell(lock).catch(() => undefined);

@@ -6,28 +6,32 @@
  */
 import type { LeaseAnswer, LeaseGrant, LeaseRequest } from '../lease/distributed-support.js';
 import { nowOf } from '../rows/store-clock.js';
-import { claimed, heardOf, isLive, open } from './opening.js';
+import { claimed, heardOf, isLive, open } from './prologue.js';
 import type {
-  AcquireSlice,
+  AcquireSnapshot,
   HeldSlot,
   RegistryHeader,
   Step,
   StoreReading,
   WorkerSlot,
-} from './slice.js';
+} from './snapshot.js';
 
-export function acquire(slice: AcquireSlice, request: LeaseRequest, reading: StoreReading): Step {
-  return timed(acquired(slice, request, reading), reading);
+export function acquire(
+  snapshot: AcquireSnapshot,
+  request: LeaseRequest,
+  reading: StoreReading,
+): Step {
+  return timed(acquired(snapshot, request, reading), reading);
 }
 
-function acquired(slice: AcquireSlice, request: LeaseRequest, reading: StoreReading): Step {
-  const opening = open(slice.header, request, reading);
-  if (opening.refused !== undefined) return opening.refused;
+function acquired(snapshot: AcquireSnapshot, request: LeaseRequest, reading: StoreReading): Step {
+  const prologue = open(snapshot.header, request, reading);
+  if (prologue.refused !== undefined) return prologue.refused;
   const { fingerprint, haveMs, seen } = request;
-  const hasRange = isLive(haveMs, nowOf(opening.header));
-  const mine = hasRange ? claimed(opening.header, fingerprint) : opening.header;
+  const hasRange = isLive(haveMs, nowOf(prologue.header));
+  const mine = hasRange ? claimed(prologue.header, fingerprint) : prologue.header;
   const header = heardOf(mine, seen, request.reckoned);
-  const { held, lowest } = slice;
+  const { held, lowest } = snapshot;
   if (held === undefined) return newLease(header, lowest, request);
   if (held.holder.era === header.era) return sameLease(header, held, request);
   const step = newLease(header, lowest, request);

@@ -1,5 +1,5 @@
 /**
- * Worker ids leased from any store of rows: it loads a slice, applies the rule, writes what that
+ * Worker ids leased from any store of rows: it loads a snapshot, applies the rule, writes what that
  * says, and begins again where somebody else was faster. All that it tries again is in one file.
  *
  * Guarantee: the contract of IDistributedSupport in full, by the rules of every registry. No lock
@@ -45,16 +45,16 @@ import {
   type RegistryView,
 } from './registry-view.js';
 import { release, renew } from './renew.js';
-import type { Changes, Step, WorkerSlot } from './slice.js';
+import type { Changes, Step, WorkerSlot } from './snapshot.js';
 import {
   firstBlocksOf,
   HEADER_AGE_MS,
   headerRow,
   isMade,
-  StoredSlice,
+  StoredSnapshot,
   withBlocks,
   workerIdsOf,
-} from './stored-slice.js';
+} from './stored-snapshot.js';
 
 const PAUSE_MS_MAX = 2000;
 const LEFT_COUNT_MAX = 8;
@@ -120,21 +120,25 @@ export class RegistrySupport implements IDistributedSupport {
     const onItsWay = this.#latest.answerOnItsWay<LeaseAnswer>(question);
     if (onItsWay !== undefined) return withoutTime(await onItsWay);
     return this.#latest.repeatable(question, async (isLatest) => {
-      const { slice, step } = await this.#attempts({
+      const { snapshot, step } = await this.#attempts({
         take: (number) => acquireFrom(this.#rows, request, number),
         isLatest,
         span: request,
       });
-      return this.#told(slice, step.answer);
+      return this.#told(snapshot, step.answer);
     });
   }
 
   async refreshAlive(lease: WorkerLease): Promise<LeaseAnswer> {
-    const { slice: last, step } = await this.#repeated(lease, async () => {
+    const { snapshot: last, step } = await this.#repeated(lease, async () => {
       const { workerId } = lease;
-      const slice = await this.#read([workerId]);
-      const held = slice.withoutWrites(lease);
-      return { workerId, slice, step: renew(slice.ofWorker(workerId), held, slice.reading) };
+      const snapshot = await this.#read([workerId]);
+      const held = snapshot.withoutWrites(lease);
+      return {
+        workerId,
+        snapshot,
+        step: renew(snapshot.ofWorker(workerId), held, snapshot.reading),
+      };
     });
     return this.#told(last, step.answer);
   }
@@ -142,15 +146,15 @@ export class RegistrySupport implements IDistributedSupport {
   async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
     await this.#repeated(lease, async () => {
       const { workerId } = lease;
-      const slice = await this.#read([workerId]);
-      const step = release(slice.ofWorker(workerId), lease, lastIssuedMs, slice.reading);
-      return { workerId, slice, step };
+      const snapshot = await this.#read([workerId]);
+      const step = release(snapshot.ofWorker(workerId), lease, lastIssuedMs, snapshot.reading);
+      return { workerId, snapshot, step };
     });
   }
 
   async workers(countMax?: number): Promise<WorkerRecord[]> {
-    const slice = this.#sliceOf(await this.#store.readAll(countMax));
-    return workerRecords(slice.slots(), slice.nowMs).slice(0, countMax);
+    const snapshot = this.#snapshotOf(await this.#store.readAll(countMax));
+    return workerRecords(snapshot.slots(), snapshot.nowMs).slice(0, countMax);
   }
 
   async advice(): Promise<string[]> {
@@ -161,20 +165,23 @@ export class RegistrySupport implements IDistributedSupport {
     await this.#store.close?.();
   }
 
-  readonly #told = (slice: StoredSlice, answer: LeaseAnswer): LeaseAnswer =>
-    inTicks(slice.withWrites(answer), slice.resolutionMs, this.#random());
+  readonly #told = (snapshot: StoredSnapshot, answer: LeaseAnswer): LeaseAnswer =>
+    inTicks(snapshot.withWrites(answer), snapshot.resolutionMs, this.#random());
 
-  async #read(workerIds: readonly number[], request?: LeaseRequest): Promise<StoredSlice> {
+  async #read(workerIds: readonly number[], request?: LeaseRequest): Promise<StoredSnapshot> {
     // Without an index by token it is looked for where that costs little.
     const isFound = request !== undefined && !isWide(request);
     const token = isFound ? { token: request.token } : {};
-    return this.#sliceOf(
+    return this.#snapshotOf(
       await this.#store.read({ keys: [HEADER_KEY, ...workerIds.map(String)], ...token }),
     );
   }
 
-  #sliceOf(slice: RowSnapshot): StoredSlice {
-    return new StoredSlice(slice, { lossWindowMs: this.lossWindowMs, clock: this.#store.clock });
+  #snapshotOf(snapshot: RowSnapshot): StoredSnapshot {
+    return new StoredSnapshot(snapshot, {
+      lossWindowMs: this.lossWindowMs,
+      clock: this.#store.clock,
+    });
   }
 
   #repeated<T extends Changes>(
@@ -207,19 +214,19 @@ export class RegistrySupport implements IDistributedSupport {
     });
   }
 
-  async #written({ workerId, slice, step }: Attempt<Changes>, tries: Tries): Promise<Outcome> {
-    const lack = slice.lackOf(workerId, step);
+  async #written({ workerId, snapshot, step }: Attempt<Changes>, tries: Tries): Promise<Outcome> {
+    const lack = snapshot.lackOf(workerId, step);
     if (lack === undefined) {
-      const write = slice.writeOf(step);
+      const write = snapshot.writeOf(step);
       const isTaken = write === undefined || (await this.#isTaken(write, step.slots, tries));
       return isTaken ? 'yes' : 'no';
     }
     if (typeof lack !== 'number') {
-      const isTaken = await this.#isTaken(slice.write([], lack), [], tries);
-      return isTaken && slice.isEmpty ? 'created' : 'prepared';
+      const isTaken = await this.#isTaken(snapshot.write([], lack), [], tries);
+      return isTaken && snapshot.isEmpty ? 'created' : 'prepared';
     }
     // Whoever created the registry is at it: a fleet that all did it would keep him from it.
-    if (slice.isInTheMaking && tries.leftCount < LEFT_COUNT_MAX) return 'left';
+    if (snapshot.isInTheMaking && tries.leftCount < LEFT_COUNT_MAX) return 'left';
     await this.#blocks.make([lack]);
     return 'prepared';
   }
@@ -253,7 +260,7 @@ function restsOf({ server, headerVersion, headerNumber, rows }: RowWrite): strin
 /*
  * The search for a free worker id in a store of rows: a few that are drawn first; where none of
  * them is free all of the span, or more draws where the span is wide. The rule decides what is
- * granted, from the slice it was read with.
+ * granted, from the snapshot it was read with.
  */
 
 /** Of a span too wide to be read whole. */
@@ -261,14 +268,14 @@ const DRAW_COUNT = 4;
 
 /** What the search asks of the store. */
 export interface Rows {
-  read(workerIds: readonly number[], request: LeaseRequest): Promise<StoredSlice>;
+  read(workerIds: readonly number[], request: LeaseRequest): Promise<StoredSnapshot>;
   ceilings(span: IdSpan): Promise<readonly Pick<Row, 'key' | 'number'>[]>;
 }
 
 /** What was read for a worker id, and what the rule made of it. */
 export interface Attempt<T extends Changes> {
   readonly workerId: number;
-  readonly slice: StoredSlice;
+  readonly snapshot: StoredSnapshot;
   readonly step: T;
 }
 
@@ -282,7 +289,7 @@ export async function acquireFrom(
   const drawn = await acquireAmong(rows, candidatesOf(request, seed), request);
   if (drawn.step.answer.status !== 'none-free' || isSmall(request)) return drawn;
   if (isWide(request)) return acquireByDraws(drawn, { rows, request, seed });
-  const { nowMs } = drawn.slice;
+  const { nowMs } = drawn.snapshot;
   const all = await slotsIn(rows, request);
   const free = all.filter(({ ceilingMs }) => ceilingMs <= nowMs);
   // Those who ask at once would all take the one that has been free for longest.
@@ -314,11 +321,11 @@ async function acquireAmong(
   workerIds: readonly number[],
   request: LeaseRequest,
 ): Promise<Attempt<Step>> {
-  const slice = await rows.read(workerIds, request);
-  const slots = workerIds.map((workerId) => slice.slotOf(workerId));
-  const lowest = drawnFrom(longestFree(madeFirst(slots, slice)), request.token)!;
-  const step = acquire(slice.forAcquire(request, lowest), request, slice.reading);
-  return { workerId: lowest.workerId, slice, step };
+  const snapshot = await rows.read(workerIds, request);
+  const slots = workerIds.map((workerId) => snapshot.slotOf(workerId));
+  const lowest = drawnFrom(longestFree(madeFirst(slots, snapshot)), request.token)!;
+  const step = acquire(snapshot.forAcquire(request, lowest), request, snapshot.reading);
+  return { workerId: lowest.workerId, snapshot, step };
 }
 
 /** All of a span; a worker id that was never leased has been free for longest. */
@@ -332,9 +339,11 @@ async function slotsIn(rows: Rows, span: IdSpan): Promise<WorkerSlot[]> {
 }
 
 /** Rows are reused before others are made, so that a registry has as many as its fleet needs. */
-function madeFirst(slots: readonly WorkerSlot[], slice: StoredSlice): readonly WorkerSlot[] {
-  const { nowMs } = slice;
-  const made = slots.filter(({ workerId, ceilingMs }) => slice.has(workerId) && ceilingMs <= nowMs);
+function madeFirst(slots: readonly WorkerSlot[], snapshot: StoredSnapshot): readonly WorkerSlot[] {
+  const { nowMs } = snapshot;
+  const made = slots.filter(
+    ({ workerId, ceilingMs }) => snapshot.has(workerId) && ceilingMs <= nowMs,
+  );
   return made.length > 0 ? made : slots;
 }
 
@@ -358,9 +367,9 @@ const FIRST_COUNT_MAX = 5;
 
 export class BlockMaker {
   readonly #store: RowStore;
-  readonly #read: (workerIds: readonly number[]) => Promise<StoredSlice>;
+  readonly #read: (workerIds: readonly number[]) => Promise<StoredSnapshot>;
 
-  constructor(store: RowStore, read: (workerIds: readonly number[]) => Promise<StoredSlice>) {
+  constructor(store: RowStore, read: (workerIds: readonly number[]) => Promise<StoredSnapshot>) {
     this.#store = store;
     this.#read = read;
   }
@@ -377,15 +386,17 @@ export class BlockMaker {
 
   /** @returns false where somebody else changed what it read */
   async make(blocks: readonly number[]): Promise<boolean> {
-    const slice = await this.#read(blocks.flatMap(workerIdsOf));
-    const { header } = slice;
+    const snapshot = await this.#read(blocks.flatMap(workerIdsOf));
+    const { header } = snapshot;
     if (header === undefined || blocks.every((block) => isMade(header, block))) return true;
     // At once: each step waits for all of a fleet that starts with this registry.
-    const writes = blocks.map((block) => slice.rowsOf(block)).filter(({ rows }) => rows.length > 0);
+    const writes = blocks
+      .map((block) => snapshot.rowsOf(block))
+      .filter(({ rows }) => rows.length > 0);
     const taken = await Promise.all(writes.map((write) => this.#store.write(write)));
     if (taken.some((isTaken) => isTaken !== true)) return false;
     const made = headerRow(withBlocks(header, blocks));
-    return (await this.#store.write(slice.write([], made))) === true;
+    return (await this.#store.write(snapshot.write([], made))) === true;
   }
 }
 
@@ -423,15 +434,18 @@ export class RowInspector implements RegistryInspector {
   async read(countMax?: number): Promise<RegistryView> {
     const { lossWindowMs } = this;
     const { clock } = this.#store;
-    const slice = new StoredSlice(await this.#store.readAll(countMax), { lossWindowMs, clock });
-    const { facts, nowMs, reading } = slice;
+    const snapshot = new StoredSnapshot(await this.#store.readAll(countMax), {
+      lossWindowMs,
+      clock,
+    });
+    const { facts, nowMs, reading } = snapshot;
     return {
       storeMs: reading.timeMs,
       nowMs,
       ...(facts && { facts }),
-      isUnfinished: facts === undefined && slice.slots().length > 0,
-      workers: workerRecords(slice.slots(), nowMs).slice(0, countMax),
-      proofOf: (workerId) => slice.slotOf(workerId).holder,
+      isUnfinished: facts === undefined && snapshot.slots().length > 0,
+      workers: workerRecords(snapshot.slots(), nowMs).slice(0, countMax),
+      proofOf: (workerId) => snapshot.slotOf(workerId).holder,
     };
   }
 

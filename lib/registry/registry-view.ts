@@ -5,7 +5,7 @@
  * operations that processes use.
  */
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
-import type { RegistryHeader, SlotHolder, WorkerSlot } from './slice.js';
+import type { RegistryHeader, SlotHolder, WorkerSlot } from './snapshot.js';
 
 /** How bad it is; only a note leaves the exit code alone. */
 export type Level = 'ok' | 'note' | 'warning' | 'fault';

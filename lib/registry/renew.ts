@@ -16,23 +16,23 @@ import {
   SANE_MS,
   withHeard,
   withLoss,
-} from './opening.js';
+} from './prologue.js';
 import type {
   Changes,
   HeldSlot,
   RegistryHeader,
   Step,
   StoreReading,
-  WorkerSlice,
-} from './slice.js';
+  WorkerSnapshot,
+} from './snapshot.js';
 
-export function renew(slice: WorkerSlice, lease: WorkerLease, reading: StoreReading): Step {
-  const opening = open(slice.header, lease, reading);
-  if (opening.refused !== undefined) return opening.refused;
-  const { slot } = slice;
+export function renew(snapshot: WorkerSnapshot, lease: WorkerLease, reading: StoreReading): Step {
+  const prologue = open(snapshot.header, lease, reading);
+  if (prologue.refused !== undefined) return prologue.refused;
+  const { slot } = snapshot;
   const { holder, ceilingMs: lastMs } = slot;
   const isHolder = holder !== undefined && holder.token === lease.token;
-  const mine = claimed(opening.header, lease.fingerprint);
+  const mine = claimed(prologue.header, lease.fingerprint);
   const isProof = provesLoss(mine, lease.mark, isHolder && lease.haveMs > lastMs);
   const { haveMs, mark } = lease;
   const header = isProof
@@ -109,15 +109,15 @@ function afterProof(
  */
 
 export function release(
-  { header: stored, slot }: WorkerSlice,
+  { header: stored, slot }: WorkerSnapshot,
   lease: WorkerLease,
   lastIssuedMs: number | undefined,
   reading: StoreReading,
 ): Changes {
   // Whoever leaves makes no more ids, so that it claims and contests nothing.
-  const opening = open(stored, { ...lease, haveMs: 0 }, reading);
-  if (opening.refused !== undefined) return opening.refused;
-  const { header: opened } = opening;
+  const prologue = open(stored, { ...lease, haveMs: 0 }, reading);
+  if (prologue.refused !== undefined) return prologue.refused;
+  const { header: opened } = prologue;
   const header = lease.settles === true ? settled(opened, reading) : opened;
   const { workerId, ceilingMs: lastMs, holder } = slot;
   const isHolder = holder !== undefined && holder.token === lease.token;

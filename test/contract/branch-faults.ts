@@ -4,7 +4,7 @@
  */
 import type { Fault } from './registry-faults.js';
 
-const inBranch = (find: string, put: string) => ({ file: 'registry/opening.ts', find, put });
+const inBranch = (find: string, put: string) => ({ file: 'registry/prologue.ts', find, put });
 
 export const BRANCH_FAULTS: readonly Fault[] = [
   {

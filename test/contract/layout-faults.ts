@@ -8,14 +8,14 @@ import type { Fault } from './registry-faults.js';
 const ACQUIRE = 'registry/acquire.ts';
 const RENEW = 'registry/renew.ts';
 const RELEASE = 'registry/renew.ts';
-const OPENING = 'registry/opening.ts';
-const LAYOUT = 'registry/opening.ts';
+const OPENING = 'registry/prologue.ts';
+const LAYOUT = 'registry/prologue.ts';
 
 const edit = (file: string, find: string, put: string): Edit => ({ file, find, put });
 
-const CLAIM_AT_RENEWAL = 'claimed(opening.header, lease.fingerprint)';
+const CLAIM_AT_RENEWAL = 'claimed(prologue.header, lease.fingerprint)';
 const CLAIM_AT_GRANT = 'granted(claimed(header, fingerprint),';
-const CLAIM_WITH_RANGE = 'hasRange ? claimed(opening.header, fingerprint) : opening.header';
+const CLAIM_WITH_RANGE = 'hasRange ? claimed(prologue.header, fingerprint) : prologue.header';
 const WITHOUT_CONTEST = '!contests(stored, terms.haveMs, nowAt(stored, reading))';
 const LONGER_ERA = 'safeFloorMs > nowOf(header) ? header.era + 1 : header.era';
 
@@ -39,12 +39,12 @@ export const LAYOUT_FAULTS: readonly Fault[] = [
   {
     name: 'no renewal claims a layout',
     by: 'is for the layout of a holder that renews before a newcomer of another has a range',
-    edits: [edit(RENEW, CLAIM_AT_RENEWAL, 'opening.header')],
+    edits: [edit(RENEW, CLAIM_AT_RENEWAL, 'prologue.header')],
   },
   {
     name: 'a range in use claims nothing where another one is asked for',
     by: 'is for the layout of one who asks for a worker id while it has a range yet',
-    edits: [edit(ACQUIRE, CLAIM_WITH_RANGE, 'opening.header')],
+    edits: [edit(ACQUIRE, CLAIM_WITH_RANGE, 'prologue.header')],
   },
   {
     name: 'the first layout with a range keeps the registry',
@@ -69,8 +69,8 @@ export const LAYOUT_FAULTS: readonly Fault[] = [
     edits: [
       edit(
         ACQUIRE,
-        'open(slice.header, request, reading)',
-        'open(slice.header, { ...request, haveMs: 0 }, reading)',
+        'open(snapshot.header, request, reading)',
+        'open(snapshot.header, { ...request, haveMs: 0 }, reading)',
       ),
     ],
   },
@@ -95,8 +95,8 @@ export const LAYOUT_FAULTS: readonly Fault[] = [
     edits: [
       edit(
         RELEASE,
-        'const { header: opened } = opening;',
-        'const opened = { ...opening.header, fingerprint: lease.fingerprint };',
+        'const { header: opened } = prologue;',
+        'const opened = { ...prologue.header, fingerprint: lease.fingerprint };',
       ),
     ],
   },

@@ -16,7 +16,7 @@ const inMemory = editIn('stores/memory/memory.support.ts');
 const inAcquire = editIn('registry/acquire.ts');
 const inRenew = editIn('registry/renew.ts');
 const inRelease = editIn('registry/renew.ts');
-const inOpening = editIn('registry/opening.ts');
+const inOpening = editIn('registry/prologue.ts');
 const inSearch = editIn('registry/acquire.ts');
 const inClock = editIn('rows/store-clock.ts');
 

@@ -4,7 +4,7 @@
  */
 import type { Fault } from './registry-faults.js';
 
-const inOpening = (find: string, put: string) => ({ file: 'registry/opening.ts', find, put });
+const inOpening = (find: string, put: string) => ({ file: 'registry/prologue.ts', find, put });
 
 export const TIME_FAULTS: readonly Fault[] = [
   {

@@ -8,7 +8,7 @@ import type {
   LeaseRequest,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
-import type { StoreReading } from '../../lib/registry/slice.js';
+import type { StoreReading } from '../../lib/registry/snapshot.js';
 import { SettableTime, type BenchParts, type ContractNeed } from '../../lib/testing/index.js';
 
 type Store = Omit<BenchParts, 'expect'>;

@@ -6,7 +6,7 @@ import type { Redis } from 'ioredis';
 import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
 import { takeAnswer } from '../../lib/stores/redis/redis-counters.js';
 import { denseForm, formOf } from '../../lib/counters/check-take.js';
-import type { CounterRow } from '../../lib/counters/counter-slice.js';
+import type { CounterRow } from '../../lib/counters/counter-snapshot.js';
 import {
   type NewCounter,
   type TakeAnswer,

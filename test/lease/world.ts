@@ -15,7 +15,7 @@ import type {
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
 import type { LeaseChange } from '../../lib/lease/keeper.js';
-import { newHeader } from '../../lib/registry/opening.js';
+import { newHeader } from '../../lib/registry/prologue.js';
 import { LeaseKeeper } from '../../lib/lease/lease-keeper.js';
 import { LEASE_DEFAULTS, type LeaseOptions } from '../../lib/lease/lease-options.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';

@@ -108,7 +108,7 @@ const NEEDED = {
   },
 };
 
-const OPENING = 'registry/opening.ts';
+const OPENING = 'registry/prologue.ts';
 
 /** @type {Variant['edits']} */
 const WITHOUT_WINDOW = [
@@ -173,8 +173,8 @@ export const SAFE = [
     edits: [
       {
         file: 'registry/renew.ts',
-        find: 'const { slot } = slice;',
-        put: 'const { slot } = slice; lease = { ...lease, haveMs: 0 };',
+        find: 'const { slot } = snapshot;',
+        put: 'const { slot } = snapshot; lease = { ...lease, haveMs: 0 };',
       },
     ],
     bounds: { ...PAIR, requests: 3, losses: 1, lossWindow: 1 },

@@ -6,7 +6,7 @@
 
 const MEMORY = 'stores/memory/memory.support.ts';
 const CLOCK = 'rows/store-clock.ts';
-const OPENING = 'registry/opening.ts';
+const OPENING = 'registry/prologue.ts';
 const SEARCH = 'registry/acquire.ts';
 const ACQUIRE = 'registry/acquire.ts';
 const RENEW = 'registry/renew.ts';
@@ -80,8 +80,8 @@ export const REGISTRY_MUTANTS = [
     edits: [
       {
         file: MEMORY,
-        find: 'const step = acquire(this.sliceFor(request, reading), request, reading);',
-        put: `const slice = this.sliceFor(request, reading);
+        find: 'const step = acquire(this.snapshotFor(request, reading), request, reading);',
+        put: `const snapshot = this.snapshotFor(request, reading);
     const { before, state } = this;
     const { timeMs } = reading;
     this.before = { ceilings: new Map(state?.ceilings), timeMs };
@@ -89,9 +89,9 @@ export const REGISTRY_MUTANTS = [
       this.state = { ...state, ceilings: before.ceilings };
       const workerId = this.search(request, reading);
       this.state = state;
-      slice.lowest = { workerId, ceilingMs: before.ceilings.get(workerId) ?? 0 };
+      snapshot.lowest = { workerId, ceilingMs: before.ceilings.get(workerId) ?? 0 };
     }
-    const step = acquire(slice, request, reading);`,
+    const step = acquire(snapshot, request, reading);`,
       },
     ],
   },

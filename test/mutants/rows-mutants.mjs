@@ -5,7 +5,7 @@
 /** @import { Mutant } from './mutant.mjs' */
 
 const SUPPORT = 'registry/registry-support.ts';
-const SLICE = 'registry/stored-slice.ts';
+const SLICE = 'registry/stored-snapshot.ts';
 
 /** `seed` is one that shows it. @type {readonly (Mutant & { seed: number })[]} */
 export const ROWS_MUTANTS = [

@@ -6,8 +6,8 @@
  */
 /** @import { Mutant } from './mutant.mjs' */
 
-const OPENING = 'registry/opening.ts';
-const BRANCH = 'registry/opening.ts';
+const OPENING = 'registry/prologue.ts';
+const BRANCH = 'registry/prologue.ts';
 const TERMS = 'lease/renewal.ts';
 const KEEPER = 'lease/lease-keeper.ts';
 

@@ -40,8 +40,8 @@ export const SAFE_VARIANTS = [
     edits: [
       {
         file: RENEW,
-        find: 'const { slot } = slice;',
-        put: 'const { slot } = slice;\n  lease = { ...lease, haveMs: 0 };',
+        find: 'const { slot } = snapshot;',
+        put: 'const { slot } = snapshot;\n  lease = { ...lease, haveMs: 0 };',
       },
     ],
   },

@@ -6,7 +6,7 @@
  */
 /** @import { Mutant } from './mutant.mjs' */
 
-const OPENING = 'registry/opening.ts';
+const OPENING = 'registry/prologue.ts';
 const CLOCK = 'rows/store-clock.ts';
 
 /** @type {readonly Mutant[]} */

@@ -88,7 +88,7 @@ it('writes no time for those to whom nothing is granted, which would refuse othe
   const [before, after] = await timesKept(real.RegistrySupport);
   expect(after).toBe(before);
   const edit = {
-    file: 'registry/stored-slice.ts',
+    file: 'registry/stored-snapshot.ts',
     find: "news !== 'facts' && slots",
     put: "news === 'none' && slots",
   };

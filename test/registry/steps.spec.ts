@@ -5,9 +5,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
 import { acquire } from '../../lib/registry/acquire.js';
-import { newHeader } from '../../lib/registry/opening.js';
+import { newHeader } from '../../lib/registry/prologue.js';
 import { release, renew } from '../../lib/registry/renew.js';
-import type { HeldSlot, RegistryHeader, StoreReading } from '../../lib/registry/slice.js';
+import type { HeldSlot, RegistryHeader, StoreReading } from '../../lib/registry/snapshot.js';
 
 const T0 = 1_800_000_000_000;
 const TTL_MS = 60_000;

@@ -107,9 +107,9 @@ export class WalkStore implements RowStore {
   private async seen(isAsked: (row: StoredRow) => boolean): Promise<RowSnapshot> {
     await this.turn();
     const rows = [...this.rows.values()].filter(isAsked);
-    const slice = { timeMs: this.moment.timeMs, server: this.server, rows };
+    const snapshot = { timeMs: this.moment.timeMs, server: this.server, rows };
     await this.turn();
-    return slice;
+    return snapshot;
   }
 
   private get server(): string {

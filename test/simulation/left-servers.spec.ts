@@ -1,7 +1,7 @@
 /** What the simulation excuses: what a server granted that could not know, and nothing else. */
 import { expect, it } from '@jest/globals';
 import type { LeaseAnswer } from '../../lib/lease/distributed-support.js';
-import type { RegistryHeader } from '../../lib/registry/slice.js';
+import type { RegistryHeader } from '../../lib/registry/snapshot.js';
 import { LeftServers } from './world/left-servers.js';
 import type { StoreCall } from './world/store-event.js';
 

@@ -208,7 +208,7 @@ describe('a commit that stalls', () => {
     expect(await stalled(proxy.endpoint, lose)).toBe(true);
   });
 
-  /** Two who read the same slice, of whom the second writes what the first has changed. */
+  /** Two who read the same snapshot, of whom the second writes what the first has changed. */
   async function second(endpoint: string, change: 'row' | 'header') {
     const namespace = randomUUID();
     await lab.lease(lab.support({ endpoints: [(await lab.proxy()).endpoint], namespace }), ONE);

@@ -4,7 +4,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { MemoryRegistry } from '../../lib/stores/memory/index.js';
 import type { LeaseGrant, LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
-import type { StoreReading } from '../../lib/registry/slice.js';
+import type { StoreReading } from '../../lib/registry/snapshot.js';
 
 const T0 = 1_800_000_000_000;
 const LOSS_WINDOW_MS = 5000;

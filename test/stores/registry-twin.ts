@@ -16,7 +16,7 @@ import { timedArguments, timedLua } from './timed-scripts.js';
 
 export const LOSS_WINDOW_MS = 16_000;
 
-/** What the store knows by itself, as scripts/opening.lua finds it. */
+/** What the store knows by itself, as scripts/prologue.lua finds it. */
 export async function isLeftServer(
   redis: Redis,
   key: string,

@@ -87,8 +87,8 @@ describe.each(DIALECTS)('$name', ({ name, dialect, ...conditions }) => {
     const rows = [{ row: slot(1000n), version: undefined }];
     const before = { server, headerVersion: undefined, headerNumber: 0n };
     await store.write({ ...before, header: HEADER, rows });
-    const slice = await store.read({ keys: [HEADER_KEY, '7'] });
-    const headerVersion = slice.rows.find(({ key }) => key === HEADER_KEY)!.version;
+    const snapshot = await store.read({ keys: [HEADER_KEY, '7'] });
+    const headerVersion = snapshot.rows.find(({ key }) => key === HEADER_KEY)!.version;
     const mutant = (part: keyof typeof conditions) => {
       const [from, to] = conditions[part];
       return storeBy(broken(query, from, to), namespace);
@@ -99,12 +99,12 @@ describe.each(DIALECTS)('$name', ({ name, dialect, ...conditions }) => {
       ...update,
       rows: [{ row: { ...slot(2000n), key: '8' }, version: undefined }],
     };
-    return { store, slice, mutant, update, insert };
+    return { store, snapshot, mutant, update, insert };
   }
 
   it('reads what was written, and counts how often', async () => {
-    const { store, slice, update } = await stored();
-    expect(slice.rows).toContainEqual({ ...slot(1000n), version: 1 });
+    const { store, snapshot, update } = await stored();
+    expect(snapshot.rows).toContainEqual({ ...slot(1000n), version: 1 });
     expect(await store.write(update)).toBe(true);
     const { rows } = await store.read({ keys: [HEADER_KEY], token: 'token' });
     expect(rows).toContainEqual({ ...slot(2000n), version: 2 });
@@ -112,12 +112,12 @@ describe.each(DIALECTS)('$name', ({ name, dialect, ...conditions }) => {
   });
 
   it('gives time and server also where nothing is stored', async () => {
-    const slice = await storeBy(queries[name]!, randomUUID()).read({
+    const snapshot = await storeBy(queries[name]!, randomUUID()).read({
       keys: [HEADER_KEY, '1'],
       token: 't',
     });
-    expect(slice).toMatchObject({ rows: [], server: expect.stringMatching(/./) as unknown });
-    expect(Math.abs(slice.timeMs - Date.now())).toBeLessThan(60_000);
+    expect(snapshot).toMatchObject({ rows: [], server: expect.stringMatching(/./) as unknown });
+    expect(Math.abs(snapshot.timeMs - Date.now())).toBeLessThan(60_000);
   });
 
   it('writes no row that has changed', async () => {

@@ -5,7 +5,7 @@
  */
 import { WHOLE_COUNT_MAX } from '../../lib/registry/acquire.js';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
-import type { StoreReading } from '../../lib/registry/slice.js';
+import type { StoreReading } from '../../lib/registry/snapshot.js';
 import type { StoreCall } from '../simulation/world/index.js';
 
 export function timed(lua: string): string {

@@ -5,7 +5,7 @@
 import { systemClock } from '../../core/index.js';
 import { LEASE_DEFAULTS } from '../../lease/lease-options.js';
 import { isContested } from '../../lease/lease-texts.js';
-import { VERSION } from '../../registry/opening.js';
+import { VERSION } from '../../registry/prologue.js';
 import {
   finding,
   type Finding,

@@ -9,7 +9,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { isSnowflakeError } from '../../errors.js';
-import { firstTokenAt } from '../../lock/lock-slice.js';
+import { firstTokenAt } from '../../lock/lock-snapshot.js';
 import type { HighestToken } from '../../lock/lock-store.js';
 import { answerHeader, listIn, type EtcdAnswer, type EtcdHeader } from './etcd-answer.js';
 import type { EtcdClient } from './etcd-client.js';

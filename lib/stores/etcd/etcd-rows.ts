@@ -76,7 +76,7 @@ export function headerText(server: string, text = ''): string {
 
 /**
  * @param clock absent where it was deleted
- * @param revision at which the slice was read, which is the version of its header: nothing in it
+ * @param revision at which the snapshot was read, which is the version of its header: nothing in it
  * may have been written since
  */
 export function headerIn(

@@ -1,8 +1,8 @@
 /**
  * A registry in etcd as rows with compare-and-swap: each read and each write is one transaction.
  *
- * Guarantee: time is the Date of the member that answered, never that of this process. A slice is
- * read in a run of etcd that was examined, and nothing counts as written that a run may have
+ * Guarantee: time is the Date of the member that answered, never that of this process. A snapshot
+ * is read in a run of etcd that was examined, and nothing counts as written that a run may have
  * forgotten. No lease of etcd is taken: who holds a worker id is told by its ceiling.
  */
 import { randomUUID } from 'node:crypto';
@@ -87,7 +87,7 @@ export class EtcdStore implements RowStore {
 
   async read({ keys, token }: RowQuery): Promise<RowSnapshot> {
     for (let count = 0; count < READ_COUNT; count++) {
-      const found = await this.#reader.slice(keys, token);
+      const found = await this.#reader.rows(keys, token);
       const [[headerValue] = [], [clock] = [], ...lists] = found.lists;
       const kept = headerValue && headerIn(headerValue, clock, found.header.revision);
       // What is no header of ours is left as it is, for the rules to refuse.
@@ -242,7 +242,7 @@ class EtcdReader {
   }
 
   /** The header first, then its clock, then rows, with that of the token wherever it is. */
-  async slice(rowKeys: readonly string[], token: string | undefined): Promise<Found> {
+  async rows(rowKeys: readonly string[], token: string | undefined): Promise<Found> {
     const keys = this.#keys;
     const rows = getRows(
       keys,
@@ -254,7 +254,7 @@ class EtcdReader {
     const [[named] = [], ...lists] = found.lists;
     const isWorkerId = named !== undefined && /^\d{1,15}$/.test(named.value);
     if (!isWorkerId || rowKeys.includes(named.value)) return { ...found, lists };
-    return this.slice([...rowKeys, named.value], undefined);
+    return this.rows([...rowKeys, named.value], undefined);
   }
 
   async all(countMax = Infinity): Promise<FoundAll> {

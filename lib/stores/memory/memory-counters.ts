@@ -11,9 +11,9 @@ import type {
   CounterHeader,
   CounterReading,
   CounterRow,
-  CounterSlice,
+  CounterSnapshot,
   CounterStep,
-} from '../../counters/counter-slice.js';
+} from '../../counters/counter-snapshot.js';
 import {
   type CounterRecord,
   type CounterStore,
@@ -109,15 +109,17 @@ export class CounterMap {
   state: CounterState | undefined;
 
   take(request: TakeRequest, reading: CounterReading): TakeAnswer {
-    return this.taken(request.counter, (slice) => take(slice, request, reading));
+    return this.taken(request.counter, (snapshot) => take(snapshot, request, reading));
   }
 
   giveBack(grant: NamedGrant, unused: bigint, reading: CounterReading): boolean {
-    return this.taken(grant.counter, (slice) => giveBack(slice, { ...grant, unused }, reading));
+    return this.taken(grant.counter, (snapshot) =>
+      giveBack(snapshot, { ...grant, unused }, reading),
+    );
   }
 
   create(counter: NewCounter, reading: CounterReading): boolean {
-    return this.taken(counter.counter, (slice) => createCounter(slice, counter, reading));
+    return this.taken(counter.counter, (snapshot) => createCounter(snapshot, counter, reading));
   }
 
   counters(timeMs: number): CounterRecord[] {
@@ -128,7 +130,7 @@ export class CounterMap {
     return counterRecords(named, { timeMs });
   }
 
-  private taken<T>(counter: string, rule: (slice: CounterSlice) => CounterStep<T>): T {
+  private taken<T>(counter: string, rule: (snapshot: CounterSnapshot) => CounterStep<T>): T {
     const { header, rows = new Map<string, CounterRow>() } = this.state ?? {};
     const step = rule({ header, row: rows.get(counter) });
     const written = step.row === undefined ? rows : new Map(rows).set(counter, step.row);

@@ -11,10 +11,10 @@ import {
   type LockHeader,
   type LockReading,
   type LockRow,
-  type LockSlice,
+  type LockSnapshot,
   type LockStep,
   lockRecords,
-} from '../../lock/lock-slice.js';
+} from '../../lock/lock-snapshot.js';
 import {
   checkAcquire,
   checkExtend,
@@ -134,17 +134,17 @@ export class LockMap {
   state: LockState | undefined;
 
   acquire(request: AcquireRequest, reading: LockReading): AcquireAnswer {
-    const answer = this.taken(request.lock, (slice) => acquireLock(slice, request, reading));
+    const answer = this.taken(request.lock, (snapshot) => acquireLock(snapshot, request, reading));
     this.sweep();
     return answer;
   }
 
   extend(request: ExtendRequest, reading: LockReading): ExtendAnswer {
-    return this.taken(request.lock, (slice) => extendLock(slice, request, reading));
+    return this.taken(request.lock, (snapshot) => extendLock(snapshot, request, reading));
   }
 
   release(request: ReleaseRequest, reading: LockReading): boolean {
-    return this.taken(request.lock, (slice) => releaseLock(slice, request, reading));
+    return this.taken(request.lock, (snapshot) => releaseLock(snapshot, request, reading));
   }
 
   locks(timeMs: number): LockRecord[] {
@@ -154,7 +154,7 @@ export class LockMap {
     return lockRecords(header, named, { timeMs });
   }
 
-  private taken<T>(lock: string, rule: (slice: LockSlice) => LockStep<T>): T {
+  private taken<T>(lock: string, rule: (snapshot: LockSnapshot) => LockStep<T>): T {
     const { state } = this;
     const step = rule({ header: state?.header, row: state?.rows.get(lock) });
     const header = step.header ?? state?.header;

@@ -15,19 +15,19 @@ import type {
 import { methodFaults, nameFaults, refuse, unknownNames } from '../../options.js';
 import { processWide } from '../../process-wide.js';
 import { acquire, nextWorkerId, type IdSpan } from '../../registry/acquire.js';
-import { newHeader } from '../../registry/opening.js';
+import { newHeader } from '../../registry/prologue.js';
 import { workerRecords } from '../../registry/registry-view.js';
 import { release, renew } from '../../registry/renew.js';
 import type {
-  AcquireSlice,
+  AcquireSnapshot,
   Changes,
   HeldSlot,
   RegistryHeader,
   SlotHolder,
   StoreReading,
-  WorkerSlice,
+  WorkerSnapshot,
   WorkerSlot,
-} from '../../registry/slice.js';
+} from '../../registry/snapshot.js';
 import { nowAt } from '../../rows/store-clock.js';
 
 /** Options of MemorySupport. */
@@ -126,19 +126,19 @@ export class MemoryRegistry {
   constructor(private readonly wholeCountMax?: number) {}
 
   acquire(request: LeaseRequest, reading: StoreReading): LeaseAnswer {
-    const step = acquire(this.sliceFor(request, reading), request, reading);
+    const step = acquire(this.snapshotFor(request, reading), request, reading);
     this.write(step);
     return step.answer;
   }
 
   renew(lease: WorkerLease, reading: StoreReading): LeaseAnswer {
-    const step = renew(this.sliceOf(lease.workerId), lease, reading);
+    const step = renew(this.snapshotOf(lease.workerId), lease, reading);
     this.write(step);
     return step.answer;
   }
 
   release(lease: WorkerLease, lastIssuedMs: number | undefined, reading: StoreReading): void {
-    this.write(release(this.sliceOf(lease.workerId), lease, lastIssuedMs, reading));
+    this.write(release(this.snapshotOf(lease.workerId), lease, lastIssuedMs, reading));
   }
 
   workers(timeMs: number): WorkerRecord[] {
@@ -148,12 +148,12 @@ export class MemoryRegistry {
     return workerRecords(slots, nowAt(state, { timeMs }));
   }
 
-  private sliceOf(workerId: number): WorkerSlice {
+  private snapshotOf(workerId: number): WorkerSnapshot {
     const { state } = this;
     return { header: headerOf(state), slot: slotOf(state, workerId) };
   }
 
-  private sliceFor(request: LeaseRequest, reading: StoreReading): AcquireSlice {
+  private snapshotFor(request: LeaseRequest, reading: StoreReading): AcquireSnapshot {
     const { state } = this;
     const heldId = state?.workers.get(request.token);
     const held = heldId === undefined ? undefined : (slotOf(state, heldId) as HeldSlot);

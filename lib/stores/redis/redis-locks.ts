@@ -15,7 +15,7 @@ import {
   type LockStore,
   type ReleaseRequest,
 } from '../../lock/lock-store.js';
-import { lockRecords, type NamedLock } from '../../lock/lock-slice.js';
+import { lockRecords, type NamedLock } from '../../lock/lock-snapshot.js';
 import { Releases } from '../../lock/releases.js';
 import { numberIn } from '../../rows/stored-fields.js';
 import { hashOptionsOf, messagesFrom, RedisHash, type RedisHashOptions } from './redis-options.js';

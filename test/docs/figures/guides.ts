@@ -4,8 +4,8 @@
 import { layouts } from 'nestjs-snowflake/core';
 import { LINE_MS_MAX } from '../../../lib/stores/etcd/http-request.js';
 import { FUTURE_MS_MAX } from '../../../lib/http/check-id.js';
-import { HEADER_AGE_MS } from '../../../lib/registry/stored-slice.js';
-import { KEPT_MS } from '../../../lib/lock/lock-slice.js';
+import { HEADER_AGE_MS } from '../../../lib/registry/stored-snapshot.js';
+import { KEPT_MS } from '../../../lib/lock/lock-snapshot.js';
 import * as our from './constants.js';
 import type { Sources } from './figure.js';
 import { tableUnder, WAITING } from './results.js';

@@ -7,7 +7,7 @@
  */
 import type { LeaseAnswer } from '../../../lib/lease/distributed-support.js';
 import { nowOf } from '../../../lib/rows/store-clock.js';
-import type { RegistryHeader } from '../../../lib/registry/slice.js';
+import type { RegistryHeader } from '../../../lib/registry/snapshot.js';
 import type { StoreCall } from './store-event.js';
 
 interface Reign {

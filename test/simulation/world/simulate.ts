@@ -8,7 +8,7 @@ import { SnowflakeError } from '../../../lib/errors.js';
 import type { LeaseWindow } from '../../../lib/core/window/lease-window.js';
 import { SettableTime } from '../../../lib/testing/settable-time.js';
 import { SAME_ANSWER_MS_MAX } from '../../../lib/rows/cas-retry.js';
-import { HEADER_AGE_MS } from '../../../lib/registry/stored-slice.js';
+import { HEADER_AGE_MS } from '../../../lib/registry/stored-snapshot.js';
 import { FAULTS } from './faults.js';
 import { Fleet } from './fleet.js';
 import { Oracle, type Violation } from './oracle.js';

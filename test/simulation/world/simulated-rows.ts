@@ -15,7 +15,7 @@ import {
   type RowWrite,
   type StoredRow,
 } from '../../../lib/rows/row-store.js';
-import { StoredSlice } from '../../../lib/registry/stored-slice.js';
+import { StoredSnapshot } from '../../../lib/registry/stored-snapshot.js';
 import { SimulatedServers, type Server } from './simulated-servers.js';
 
 interface KeptRows {
@@ -42,7 +42,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
         ),
       readAll: () =>
         carry(
-          () => this.sliceOf(() => true),
+          () => this.snapshotOf(() => true),
           () => 'read all',
         ),
       write: (write) => this.writeBy(carry, write),
@@ -80,20 +80,22 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
 
   private read({ keys, token }: RowQuery): RowSnapshot {
     const asked = new Set(keys);
-    return this.sliceOf(
+    return this.snapshotOf(
       (row) => asked.has(row.key) || (token !== undefined && row.token === token),
     );
   }
 
-  private sliceOf(isAsked: (row: StoredRow) => boolean): RowSnapshot {
+  private snapshotOf(isAsked: (row: StoredRow) => boolean): RowSnapshot {
     const server = this.random.pick(this.servers);
     server.hasAnswered = true;
     this.callCount++;
     const { failoverWindowMs, clockDifferenceMs } = this.window;
     const rows = [...(server.registry.state?.values() ?? [])].filter(isAsked);
-    const slice = { timeMs: this.time.now() + server.aheadMs, server: server.name, rows };
-    this.told(new StoredSlice(slice, { lossWindowMs: failoverWindowMs + clockDifferenceMs }).nowMs);
-    return slice;
+    const snapshot = { timeMs: this.time.now() + server.aheadMs, server: server.name, rows };
+    this.told(
+      new StoredSnapshot(snapshot, { lossWindowMs: failoverWindowMs + clockDifferenceMs }).nowMs,
+    );
+    return snapshot;
   }
 
   /** Each row by a message of its own, but those that are made for later. */

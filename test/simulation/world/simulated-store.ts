@@ -4,7 +4,7 @@
  */
 import { MemoryRegistry } from '../../../lib/stores/memory/index.js';
 import { nowOf } from '../../../lib/rows/store-clock.js';
-import type { StoreReading } from '../../../lib/registry/slice.js';
+import type { StoreReading } from '../../../lib/registry/snapshot.js';
 import type { LeaseAnswer } from '../../../lib/lease/distributed-support.js';
 import { SimulatedServers, type Server } from './simulated-servers.js';
 import type { StoreCall } from './store-event.js';

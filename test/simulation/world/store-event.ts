@@ -6,7 +6,7 @@ import type {
   LeaseRequest,
   WorkerLease,
 } from '../../../lib/lease/distributed-support.js';
-import type { StoreReading } from '../../../lib/registry/slice.js';
+import type { StoreReading } from '../../../lib/registry/snapshot.js';
 
 /** What a process asks of the store. */
 export type StoreCall =

@@ -1,6 +1,6 @@
 -- The clock of a hash, after its opening: it moves on to the time, and never goes back. The slew
 -- takes up a step back, then decays by half of what elapses.
--- It says what the registry room says in registry-clock.ts.
+-- It says what the rows room says in store-clock.ts.
 local now, before = time, lastTime
 local function moveOn(later)
   local elapsed = later - before

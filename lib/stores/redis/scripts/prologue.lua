@@ -1,5 +1,5 @@
 -- What every script that changes its hash begins with, after the time: version and server.
--- It says what the registry room says in opening.ts.
+-- It says what the registry room says in prologue.ts.
 -- KEYS[1]  a hash, so that what it holds lives, moves and dies whole
 -- ARGV     as the script says
 -- Answer   'other-version' and what is stored, where another protocol keeps it; an error where it

@@ -1,5 +1,5 @@
 -- What every script on a counter begins with, after the moment and the numbers: the counter.
--- It says what the counters room says in counter-opening.ts.
+-- It says what the counters room says in counter-rules.ts.
 -- ARGV     1 counter, 2 loss window ms, 3 random text, 4.. as the script says
 local counter, lossWindow, random = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 if not lastTime then incarnation = random end

@@ -1,5 +1,5 @@
 -- Creates a counter for an operator; one that is there is never changed.
--- It says what the counters room says in create-counter.ts.
+-- It says what the counters room says in counter-rules.ts.
 -- ARGV     4 form, 5 its first position
 -- Answer   'created' | 'exists' | another version
 local form, first = ARGV[4], ARGV[5]

@@ -1,5 +1,5 @@
 -- Grants positions of a counter: the next ones, or those that the clock has come to.
--- It says what the counters room says in take.ts.
+-- It says what the counters room says in counter-rules.ts.
 -- ARGV     4 form, 5 positions wanted, 6 the highest end ever answered, 7 skip in positions or ms
 --          ahead, 8 where a dense counter begins or '', 9 positions per ms, 0 for a dense one,
 --          10 the highest era ever answered, or 0

@@ -1,5 +1,5 @@
 -- Grants a lock that nobody holds, or grants it again to the same attempt.
--- It says what the lock room says in acquire-lock.ts.
+-- It says what the lock room says in lock-rules.ts.
 -- ARGV     4 holder, 5 label, 6 ttl ms, 7 the longest ttl ms, 8 the highest token ever answered,
 --          9 the highest era ever answered, or 0, 10 how many other locks are looked at, to be
 --          forgotten, 11 the highest token ever answered for any lock, or 0, 12 its age in ms

@@ -1,5 +1,5 @@
 -- Extends a lock for whoever holds it, and for nobody else.
--- It says what the lock room says in extend-lock.ts.
+-- It says what the lock room says in lock-rules.ts.
 -- ARGV     4 holder, 5 token, 6 ttl ms, 7 era of the grant, or 0,
 --          8 the highest token ever answered for any lock, or 0, 9 its age in ms
 -- Answer   'ok', token, era | 'lost' | another version

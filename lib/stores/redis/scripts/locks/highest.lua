@@ -1,5 +1,5 @@
 -- How far the store had come that was lost, by the highest token that somebody was answered.
--- It says what the lock room says in lock-opening.ts.
+-- It says what the lock room says in lock-rules.ts.
 local SANE_MS, AHEAD_STEP = 86400000, 1000
 
 -- In whole steps, so that a fleet of survivors moves it once; never by a day, which is a fault.

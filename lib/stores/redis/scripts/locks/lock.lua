@@ -1,5 +1,5 @@
 -- What every script on a lock begins with, after the moment and the numbers: what is common to
--- all locks, and the lock. It says what the lock room says in lock-opening.ts and token.ts.
+-- all locks, and the lock. It says what the lock room says in lock-rules.ts.
 -- ARGV     1 lock, 2 loss window ms, 3 random text, 4.. as the script says
 local lock, lossWindow, random = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local TOKENS_PER_MS, KEPT, HEADER_AGE = 4096, 60000, 6000

@@ -1,5 +1,5 @@
 -- Lets go of a lock, for whoever holds it, and tells who waits for it.
--- It says what the lock room says in release-lock.ts.
+-- It says what the lock room says in lock-rules.ts.
 -- ARGV     4 holder, 5 token or '', 6 ms for which it is kept from others
 -- Answer   'released' | 'other' | another version
 local holder, token, kept = ARGV[4], ARGV[5], tonumber(ARGV[6])

@@ -1,5 +1,5 @@
 -- A server that was left for another one and is asked again: what the other one granted meanwhile
--- is known to those who were answered there. It says what the registry room says in branch.ts.
+-- is known to those who were answered there. It says what the registry room says in prologue.ts.
 -- Promise  where seen was granted by this server, or can be forgotten, nothing changes
 local function isOfAnother(seenIncarnation, seenServer)
   return seenIncarnation ~= incarnation or seenServer ~= server

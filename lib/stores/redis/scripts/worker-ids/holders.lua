@@ -1,7 +1,7 @@
 -- What every operation on worker ids knows of their holders, after the beginning.
 -- KEYS[1]  the registry
 -- Answer   'ok', worker id, floor, ceiling, now, incarnation, server, operations, quarantine, the
---          store's time, era; a status and the wait in ms; or as opening.lua has it
+--          store's time, era; a status and the wait in ms; or as prologue.lua has it
 local function grant(worker, floor, ceiling)
   return answer('ok', worker, floor, ceiling, now, incarnation, server, operations, quarantine,
     storeTime, era)

@@ -1,5 +1,5 @@
 -- What every script on a registry begins with, after its clock: loss of data, layout.
--- It says what the registry room says in opening.ts and layout-claim.ts.
+-- It says what the registry room says in prologue.ts.
 -- ARGV     1 fingerprint, 2 ttl ms, 3 loss window ms, 4 random text, 5 to 9 as witness.lua says,
 --          10.. as the script says
 -- Answer   a status and its values; or 'layout-mismatch' or 'other-version' and what is stored

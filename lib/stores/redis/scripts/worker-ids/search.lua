@@ -1,5 +1,5 @@
 -- The worker id to be leased: of a span the one that has been free for longest, of a wide one
--- another one among those drawn. It says what the registry room says in search.ts.
+-- another one among those drawn. It says what the registry room says in acquire.ts.
 local WHOLE = 4096 -- so many ceilings can be read at once
 local CHUNK = 256 -- unpack() takes some 8,000 values at most
 

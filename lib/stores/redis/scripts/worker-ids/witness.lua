@@ -1,6 +1,6 @@
 -- The time of a registry, between its opening and its clock: that of the store, or, where it has
 -- stepped forward and whoever asks knows better, what the witness knows.
--- It says what the registry room says in registry-clock.ts.
+-- It says what the rows room says in store-clock.ts.
 -- ARGV     2 ttl ms, 5 wall clock of whoever asks, or ''; what it reckons the clocks of a registry
 --          show now: 6 incarnation and 7 server of that, 8 its clock, 9 that of its store, or ''
 local wall, toldBy, toldServer = tonumber(ARGV[5]), ARGV[6], ARGV[7]

@@ -2,7 +2,7 @@
  * A registry as its rules see it: the records that one operation needs, read at one moment, and
  * the records that it writes out.
  *
- * A store reads a slice, applies a rule and writes the changes, header first, then each slot in
+ * A store reads a snapshot, applies a rule and writes the changes, header first, then each slot in
  * order, all in one atomic step. It never has to understand what it writes.
  */
 import type { LeaseAnswer } from '../lease/distributed-support.js';
@@ -51,14 +51,14 @@ export interface WorkerSlot {
 export type HeldSlot = WorkerSlot & { readonly holder: SlotHolder };
 
 /** What a renewal or a release reads. */
-export interface WorkerSlice {
+export interface WorkerSnapshot {
   /** Undefined where there is no registry. */
   readonly header: RegistryHeader | undefined;
   readonly slot: WorkerSlot;
 }
 
 /** What an acquire reads. */
-export interface AcquireSlice {
+export interface AcquireSnapshot {
   readonly header: RegistryHeader | undefined;
   /** The slot whose holder has the token that asks, if any. */
   readonly held: HeldSlot | undefined;

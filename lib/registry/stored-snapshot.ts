@@ -1,6 +1,6 @@
 /**
- * Between the rules and the rows of a store: a slice as the rules read it, and what they say as the
- * write that makes it so.
+ * Between the rules and the rows of a store: a snapshot as the rules read it, and what they say as
+ * the write that makes it so.
  *
  * A header is written where something in it matters to others, and its time alone, which
  * invalidates nothing that they read, where that is `HEADER_AGE_MS` old. A mark counts the writes
@@ -20,17 +20,17 @@ import {
 import { clockAt, nowAt, type ClockPolicy } from '../rows/store-clock.js';
 import { fieldsIn, isWhole, labelOf } from '../rows/stored-fields.js';
 import type { IdSpan } from './acquire.js';
-import { withLoss } from './opening.js';
+import { withLoss } from './prologue.js';
 import type {
-  AcquireSlice,
+  AcquireSnapshot,
   Changes,
   HeldSlot,
   RegistryHeader,
   SlotHolder,
   StoreReading,
-  WorkerSlice,
+  WorkerSnapshot,
   WorkerSlot,
-} from './slice.js';
+} from './snapshot.js';
 
 /** The clock of the registry can lag what was answered by this much; part of the loss window. */
 export const HEADER_AGE_MS = 1000;
@@ -44,7 +44,7 @@ interface StoreTerms {
   readonly clock?: ClockPolicy | undefined;
 }
 
-export class StoredSlice {
+export class StoredSnapshot {
   readonly header: StoredHeader | undefined;
   readonly reading: StoreReading;
   /** Of the store's time. */
@@ -53,10 +53,10 @@ export class StoredSlice {
   private readonly rows: ReadonlyMap<string, StoredRow>;
 
   constructor(
-    private readonly slice: RowSnapshot,
+    private readonly snapshot: RowSnapshot,
     { lossWindowMs, clock }: StoreTerms,
   ) {
-    const { timeMs, resolutionMs = 1, server, isPutBack, rows } = slice;
+    const { timeMs, resolutionMs = 1, server, isPutBack, rows } = snapshot;
     this.resolutionMs = resolutionMs;
     this.rows = new Map(rows.map((row) => [row.key, row]));
     this.headerRow = this.rows.get(HEADER_KEY);
@@ -107,11 +107,11 @@ export class StoredSlice {
     return row === undefined ? { workerId, ceilingMs: 0 } : slotOf(row, this.header?.incarnation);
   }
 
-  ofWorker(workerId: number): WorkerSlice {
+  ofWorker(workerId: number): WorkerSnapshot {
     return { header: this.header, slot: this.slotOf(workerId) };
   }
 
-  forAcquire({ token }: LeaseRequest, lowest: WorkerSlot): AcquireSlice {
+  forAcquire({ token }: LeaseRequest, lowest: WorkerSlot): AcquireSnapshot {
     const held = this.slots().find(({ holder }) => holder?.token === token);
     return { header: this.header, held: held && isHeld(held) ? held : undefined, lowest };
   }
@@ -170,7 +170,7 @@ export class StoredSlice {
   }
 
   write(slots: readonly WorkerSlot[], header?: Row): RowWrite {
-    const { server } = this.slice;
+    const { server } = this.snapshot;
     const { version: headerVersion, number: headerNumber = 0n } = this.headerRow ?? {};
     const incarnation = this.header?.incarnation;
     const rows = slots.map((slot) => ({

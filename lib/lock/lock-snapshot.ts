@@ -2,7 +2,7 @@
  * A lock as its rules see it: the records of the store about it and about all locks, read at one
  * moment, and the records to write. The store never has to understand what it writes.
  */
-import type { StoreReading } from '../registry/slice.js';
+import type { StoreReading } from '../registry/snapshot.js';
 import { nowAt, type ClockState, type LaterTime } from '../rows/store-clock.js';
 import type { LockRecord } from './lock-store.js';
 /** The record of a store besides its locks. */
@@ -36,7 +36,7 @@ export interface LockRow {
   readonly untilMs: number;
 }
 
-export interface LockSlice {
+export interface LockSnapshot {
   /** Undefined if there is none. */
   readonly header: LockHeader | undefined;
   readonly row: LockRow | undefined;

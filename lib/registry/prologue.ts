@@ -3,7 +3,7 @@
  * of data is noticed, and whoever has no business here is refused.
  *
  * Guarantee: the registry's clock never goes back, and no range granted after a loss of data starts
- * below one that could have been forgotten. The Lua of backends/redis says the same: opening.lua
+ * below one that could have been forgotten. The Lua of stores/redis says the same: prologue.lua
  * for every script, registry.lua for those on a registry.
  */
 import type {
@@ -15,7 +15,7 @@ import type {
 } from '../lease/distributed-support.js';
 import { contestedBy, isContested } from '../lease/lease-texts.js';
 import { clockAt, nowAt, nowOf, witnessedTime } from '../rows/store-clock.js';
-import type { RegistryHeader, SlotHolder, Step, StoreReading } from './slice.js';
+import type { RegistryHeader, SlotHolder, Step, StoreReading } from './snapshot.js';
 
 /** Of the protocol. A registry that is kept by another one is left alone. */
 export const VERSION = '1';

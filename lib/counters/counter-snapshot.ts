@@ -2,7 +2,7 @@
  * A counter as its rules see it: what a store remembers of it, read at one moment, and what is
  * written out. The store never has to understand what it writes.
  */
-import type { RegistryHeader, StoreReading } from '../registry/slice.js';
+import type { RegistryHeader, StoreReading } from '../registry/snapshot.js';
 
 /** What a store remembers besides its counters. */
 export type CounterHeader = Pick<
@@ -29,7 +29,7 @@ export interface CounterRow {
   readonly grant: string;
 }
 
-export interface CounterSlice {
+export interface CounterSnapshot {
   /** Undefined where there is none. */
   readonly header: CounterHeader | undefined;
   readonly row: CounterRow | undefined;

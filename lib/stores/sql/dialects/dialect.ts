@@ -141,7 +141,7 @@ function isStored(row: SqlRow): boolean {
 }
 
 function storedRow(row: SqlRow, holds: SqlTable['holds']): StoredRow {
-  const { token = null } = row;
+  const token = holds === 'registry' ? row['token'] : null;
   if (token !== null && typeof token !== 'string') throw oddAnswer('no text in its column token');
   const [version, text] = [answered(row, 'version'), textIn(row, 'data')];
   return { ...rowKeyOf(row, holds), version, ...(token !== null && { token }), text };

@@ -129,6 +129,14 @@ describe('a registry over rows', () => {
     expect(granted(await acquire('second')).floorMs).toBe(ceilingMs);
   });
 
+  it('refuses a row whose number is no time, and grants nothing from it', async () => {
+    const { store, acquire, hold } = setUp();
+    await hold('first');
+    store.rows.set('0', { ...store.rows.get('0')!, number: 2n ** 60n });
+    const asked = acquire('second');
+    await expect(asked).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
+  });
+
   it.each(['[]', 'null', '"1"', '{"version":"1"}', '{"version":1}', 'no JSON'])(
     'refuses a header that says %s, and writes nothing',
     async (text) => {

@@ -126,7 +126,8 @@ export class CounterClient {
 /*
  * What is said when a store of counters gives no positions: what happened, and what to do.
  *
- * Guarantee: nothing was made of an answer when one of these is thrown; names are shown in one line.
+ * Guarantee: nothing was made of an answer when one of these is thrown; names are shown in one
+ * line.
  */
 
 /** Which counter, and in which store. */

@@ -1,7 +1,8 @@
 /**
  * The options of the support, checked once, all faults at once.
  *
- * Guarantee: nothing of an endpoint is repeated in a message: a password may stand in it by mistake.
+ * Guarantee: nothing of an endpoint is repeated in a message: a password may stand in it by
+ * mistake.
  */
 import { readFileSync } from 'node:fs';
 import { SnowflakeError } from '../../errors.js';
@@ -148,7 +149,8 @@ function timeoutFaults(ms: unknown): string[] {
  *     etcd://user:password@a:2379,b:2379,c:2379?namespace=shop         etcds:// for TLS
  *     etcds://a,b,c?namespace=shop&ca=/etc/etcd/ca.pem&cert=client.pem&key=client-key.pem
  *
- * Guarantee: a URL that cannot be meant so is refused with all its faults. Nothing of it is repeated.
+ * Guarantee: a URL that cannot be meant so is refused with all its faults. Nothing of it is
+ * repeated.
  */
 
 const URL_PARTS = /^[^:]+:\/\/(?:([^@/]*)@)?([^@/?#]*)\/?(?:\?([^#]*))?$/;

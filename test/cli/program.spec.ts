@@ -13,7 +13,7 @@ import { layouts } from 'nestjs-snowflake/core';
 import { ROOT } from '../tidy/tree.js';
 import { until } from '../until.js';
 import { compiledLibrary } from '../threads/compiled-library.js';
-import { RunningProgram } from './running-program.js';
+import { RunningProgram } from './run-command.js';
 
 const layout = layouts.snowflake();
 const timestampMs = Date.parse('2026-11-21T09:00:00Z');

@@ -1,10 +1,13 @@
 /**
  * Runs a command in this process and keeps what it writes.
  */
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
+import type { Redis } from 'ioredis';
 import { run } from '../../lib/cli/run.js';
 import type { Input } from '../../lib/cli/terminal.js';
-
 export interface Answer {
   readonly code: number;
   readonly out: string;
@@ -49,4 +52,93 @@ export function typing(answer: string, before: () => Promise<unknown> = async ()
     yield `${answer}\n`;
   }
   return Object.assign(keys(), { isTTY: true });
+}
+
+/*
+ * What somebody who may write to the Redis puts into a registry: names that steer a terminal or a
+ * page, lines that are none, and very long ones.
+ */
+
+export const LONG = 200_000;
+/** ESC, C1, bell, delete, an override of direction, zero-width, line separators, a tag. */
+export const STEERING =
+  '\u001b[2J\u001b]0;t\u0007\u009b1m\u007f\u202e\u2066\u200b\u2028\u2029\u{e0041}';
+/** None of it may be in what people see. */
+export const STEERS = /[^\P{C}\n]|[\p{Zl}\p{Zp}]|\p{Default_Ignorable_Code_Point}/u;
+
+const label = (host: unknown, application: unknown, pid: unknown = 7) =>
+  JSON.stringify({ host, pid, application });
+
+/** What stands behind the number of a worker id, and how its host is to be shown. */
+const LABELS: readonly (readonly [label: string, format: string])[] = [
+  ['no json', '(unreadable)'],
+  ['', '(unreadable)'],
+  ['null', '(unreadable)'],
+  ['[1]', '(unreadable)'],
+  [label(7, null, 'x'), '(unreadable)'],
+  [label({ toString: 'x' }, [], -1.5), '(unreadable)'],
+  [label('a\u2028b', 'c\u2029d'), 'a?b'],
+  ['{\n"host":"lines",\n"pid":1,"application":"a"}', 'lines'],
+  [label(`x${STEERING}`, STEERING), 'x?[2J?]0;t??1m???????'],
+  [label('x'.repeat(LONG), 'y'.repeat(LONG)), `${'x'.repeat(254)}…`],
+  [label('a\nsnowflake: all is well\r\nb', 'a\tb'), 'a?snowflake: all is well??b'],
+  [label('<img src=x onerror=alert(1)>', '"&'), '<img src=x onerror=alert(1)>'],
+];
+
+export interface Planted {
+  /** How the host of each is to be shown, by worker id. */
+  readonly hosts: ReadonlyMap<number, string>;
+}
+
+/** Puts holders from worker id 100 on into the registry. */
+export async function plant(redis: Redis, key: string): Promise<Planted> {
+  const untilMs = Date.now() + 60_000;
+  const hosts = new Map<number, string>();
+  const add = async (ceiling: string, owner: string, host: string) => {
+    const workerId = 100 + hosts.size;
+    await redis.hset(key, `c${workerId}`, ceiling, `o${workerId}`, owner);
+    hosts.set(workerId, host);
+  };
+  for (const [text, host] of LABELS) {
+    await add(`${untilMs}`, `token|nonce|1|1|${untilMs - 9000}|${text}`, host);
+  }
+  const lines = ['garbage', '', '||||||', `t|n|1|1|soon|${label('h', 'a')}`, STEERING];
+  for (const owner of lines) await add(`${untilMs}`, owner, '(unreadable)');
+  for (const ceiling of ['soon', '', 'NaN', 'Infinity', '1e999']) {
+    await add(ceiling, `t|n|1|1|${untilMs}|${label('h', 'a')}`, 'h');
+  }
+  await redis.hset(key, `c${'9'.repeat(300)}`, 'x', 'c007', `${untilMs}`, 'c', '1', 'o', 'x');
+  return { hosts };
+}
+
+/*
+ * A way to run the compiled bin, and to hear all it says.
+ */
+
+export class RunningProgram {
+  out = '';
+  err = '';
+  readonly child: ChildProcessWithoutNullStreams;
+  private readonly ended: Promise<unknown[]>;
+
+  constructor(folder: string, args: readonly string[], nodeOptions: readonly string[] = []) {
+    const main = join(folder, 'dist', 'esm', 'cli', 'main.js');
+    const env = { PATH: process.env['PATH'] ?? '' };
+    this.child = spawn(process.execPath, [...nodeOptions, main, ...args], { env });
+    this.ended = once(this.child, 'close');
+    this.child.stderr.setEncoding('utf8').on('data', (text: string) => (this.err += text));
+    // A program that ends early does not read what it is sent.
+    this.child.stdin.on('error', () => undefined);
+  }
+
+  /** Keeps what comes on standard output. */
+  listen(): this {
+    this.child.stdout.setEncoding('utf8').on('data', (text: string) => (this.out += text));
+    return this;
+  }
+
+  async end(): Promise<{ code: number | null; signal: string | null; out: string; err: string }> {
+    const [code, signal] = (await this.ended) as [number | null, string | null];
+    return { code, signal, out: this.out, err: this.err };
+  }
 }

@@ -11,7 +11,7 @@ import { layouts } from 'nestjs-snowflake/core';
 import { countersFromUrl } from '../../lib/stores/redis/redis-counters.js';
 import { supportOf } from '../../lib/stores/schemes.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import { leased } from '../stores/sql-leases.js';
+import { leased } from '../stores/sql-lab.js';
 import { command, typing } from './run-command.js';
 import { until } from '../until.js';
 import { Tenants } from './tenants.js';

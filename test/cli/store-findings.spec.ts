@@ -3,165 +3,405 @@
  * it is a setting also in the log of each process, which is what `advice()` gives.
  */
 import { randomUUID } from 'node:crypto';
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { rmSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { createPool } from 'mysql2/promise';
-import { EtcdLab } from '../stores/etcd-lab.js';
-import { endpointOf } from '../stores/etcd-keys.js';
-import { failureOf, request } from '../stores/redis-lab.js';
-import { SqlLab } from '../stores/sql-lab.js';
-import { supportOf } from '../../lib/stores/schemes.js';
+import { layouts } from '../../lib/core/layout/presets.js';
+import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
+import { RegistrySupport, RowInspector } from '../../lib/registry/registry-support.js';
 import { etcdAdvice, etcdFindings } from '../../lib/stores/etcd/etcd-members.js';
 import { FolderStore } from '../../lib/stores/host/folder-store.js';
-import { RegistrySupport, RowInspector } from '../../lib/registry/registry-support.js';
+import { supportOf } from '../../lib/stores/schemes.js';
 import { startEtcd } from '../../scripts/servers/start-etcd.mjs';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
-import { query, createShopDatabase } from '../sample-app/shop-database.js';
+import { createShopDatabase, query } from '../sample-app/shop-database.js';
+import { endpointOf, EtcdLab } from '../stores/etcd-lab.js';
+import { failureOf, request } from '../stores/redis-lab.js';
+import { leased, SqlLab } from '../stores/sql-lab.js';
+import { quickFolder } from '../support/quick-folder.mjs';
 import { until } from '../until.js';
-import { command } from './run-command.js';
+import { command, LONG, plant, type Planted, STEERING, STEERS } from './run-command.js';
+import { Tenants } from './tenants.js';
 
-const lab = new SqlLab();
-const etcd = new EtcdLab();
-afterAll(() => Promise.all([lab.end(), etcd.end()]));
+describe('store findings', () => {
+  const lab = new SqlLab();
+  const etcd = new EtcdLab();
+  afterAll(() => Promise.all([lab.end(), etcd.end()]));
 
-const doctor = async (url: string) => {
-  const { code, out } = await command(['doctor', '--support', url]);
-  return { code, lines: out.split('\n') };
-};
-const create = (url: string) => command(['registry', 'create', '--yes', '--support', url]);
+  const doctor = async (url: string) => {
+    const { code, out } = await command(['doctor', '--support', url]);
+    return { code, lines: out.split('\n') };
+  };
+  const create = (url: string) => command(['registry', 'create', '--yes', '--support', url]);
 
-/** As a process logs it at its start. */
-async function adviceAt(url: string): Promise<string> {
-  const support = await supportOf(url, new Map());
-  const advice = await support.advice!();
-  await support.close?.();
-  return advice.join('\n');
-}
+  /** As a process logs it at its start. */
+  async function adviceAt(url: string): Promise<string> {
+    const support = await supportOf(url, new Map());
+    const advice = await support.advice!();
+    await support.close?.();
+    return advice.join('\n');
+  }
 
-describe('PostgreSQL', () => {
-  it('says what it does with settings that lose data in a crash', async () => {
-    const database = await createShopDatabase();
-    const { pathname } = new URL(database.url);
-    await query(database.url, `ALTER DATABASE ${pathname.slice(1)} SET synchronous_commit = off`);
-    const url = `${database.url}?replicated=false`;
-    await create(url);
-    const { code, lines } = await doctor(url);
-    expect(lines).toContainEqual(expect.stringMatching(/^ok .*synchronous_commit is off; the reg/));
-    expect(lines).toContainEqual(expect.stringMatching(/^warning +settings .*fsync off/));
-    expect(code).toBe(1);
-    expect(await adviceAt(url)).toMatch(/fsync off: a crash .* switch fsync on/);
-    await database.drop();
-  });
-});
-
-describe('MariaDB', () => {
-  const servers: Awaited<ReturnType<typeof startMariadb>>[] = [];
-  afterAll(() => Promise.all(servers.map((server) => server.stop())));
-
-  it('says what its settings and its replicas mean', async () => {
-    const flush = '--innodb-flush-log-at-trx-commit=2';
-    const args = ['--log-bin=binlog', '--server-id=1', '--binlog-format=STATEMENT', flush];
-    servers.push(...(await Promise.all([startMariadb(args), startMariadb(['--server-id=2'])])));
-    const [primary, replica] = servers.map(({ url }) => `${url}?replicated=false`);
-    await create(primary!);
-    const before = (await doctor(primary!)).lines;
-    const settings =
-      /^warning +settings +(innodb_flush_log_at_trx_commit is 2|binlog_format is ST)/;
-    expect(before.filter((line) => settings.test(line))).toHaveLength(2);
-    expect(before).toContainEqual(expect.stringMatching(/^note +replication +sync_binlog is 0/));
-    expect(before.join()).not.toContain('follows this server');
-    const advice = await adviceAt(primary!);
-    expect(advice).toMatch(/innodb_flush_log_at_trx_commit is 2, .* Set 1/);
-    expect(advice).toContain('Set ROW or MIXED');
-    await follow(servers[1]!.url, servers[0]!.port);
-    const isFollowed = async () => (await doctor(primary!)).lines.join().includes('follows this');
-    await until(isFollowed);
-    expect((await doctor(servers[0]!.url)).lines.join()).not.toContain('follows this');
-    // Not read only, as a replica of MariaDB is where nobody says otherwise.
-    await create(replica!);
-    const { lines } = await doctor(replica!);
-    expect(lines).toContainEqual(expect.stringMatching(/replication .* still accepts writes/));
-  });
-});
-
-async function follow(url: string, port: number): Promise<void> {
-  const root = createPool(url);
-  const from = `MASTER_HOST='127.0.0.1', MASTER_PORT=${port}, MASTER_USER='root'`;
-  await root.query(`CHANGE MASTER TO ${from}`);
-  await root.query('START SLAVE');
-  await root.end();
-}
-
-describe('etcd', () => {
-  it('says that it is full, and that it has one member', async () => {
-    const { url, stop } = await startEtcd({ args: ['--quota-backend-bytes=2000000'] });
-    const endpoint = endpointOf(url);
-    const keys = etcd.keys(randomUUID(), endpoint);
-    const value = Buffer.alloc(400_000, 'x').toString('base64');
-    const key = Buffer.from('other').toString('base64');
-    const isFull = () =>
-      keys.ask('kv/put', { key, value }).then(
-        () => false,
-        () => true,
+  describe('PostgreSQL', () => {
+    it('says what it does with settings that lose data in a crash', async () => {
+      const database = await createShopDatabase();
+      const { pathname } = new URL(database.url);
+      await query(database.url, `ALTER DATABASE ${pathname.slice(1)} SET synchronous_commit = off`);
+      const url = `${database.url}?replicated=false`;
+      await create(url);
+      const { code, lines } = await doctor(url);
+      expect(lines).toContainEqual(
+        expect.stringMatching(/^ok .*synchronous_commit is off; the reg/),
       );
-    await until(isFull);
-    const { code, lines } = await doctor(url);
-    expect(code).toBe(1);
-    expect(lines).toContainEqual(
-      expect.stringMatching(/^warning +settings +etcd is full .*disarm/),
-    );
-    expect(lines).toContainEqual(expect.stringMatching(/^note +members +This etcd has one member/));
-    expect(await adviceAt(url)).toContain('etcd is full (alarm NOSPACE)');
-    await stop();
+      expect(lines).toContainEqual(expect.stringMatching(/^warning +settings .*fsync off/));
+      expect(code).toBe(1);
+      expect(await adviceAt(url)).toMatch(/fsync off: a crash .* switch fsync on/);
+      await database.drop();
+    });
   });
 
-  const MEMBER = { where: 'a:2379', version: '3.5.9', hasLeader: true, timeMs: 1_000_000 };
-  it.each([
-    ['keeps all that was ever written', { isUncompacted: true }, /--auto-compaction-mode=periodic/],
-    ['may not tell its status', { members: [{ where: 'a', isDenied: true }] }, /root only/],
-    ['has another alarm', { members: [{ ...MEMBER, alarms: ['CORRUPT'] }] }, /alarm: CORRUPT/],
-  ])('that %s says so in the log', (_what, reports, said) => {
-    expect(etcdAdvice({ members: [MEMBER], ...reports }).join()).toMatch(said);
-    expect(etcdAdvice({ members: [MEMBER] })).toEqual([]);
+  describe('MariaDB', () => {
+    const servers: Awaited<ReturnType<typeof startMariadb>>[] = [];
+    afterAll(() => Promise.all(servers.map((server) => server.stop())));
+
+    it('says what its settings and its replicas mean', async () => {
+      const flush = '--innodb-flush-log-at-trx-commit=2';
+      const args = ['--log-bin=binlog', '--server-id=1', '--binlog-format=STATEMENT', flush];
+      servers.push(...(await Promise.all([startMariadb(args), startMariadb(['--server-id=2'])])));
+      const [primary, replica] = servers.map(({ url }) => `${url}?replicated=false`);
+      await create(primary!);
+      const before = (await doctor(primary!)).lines;
+      const settings =
+        /^warning +settings +(innodb_flush_log_at_trx_commit is 2|binlog_format is ST)/;
+      expect(before.filter((line) => settings.test(line))).toHaveLength(2);
+      expect(before).toContainEqual(expect.stringMatching(/^note +replication +sync_binlog is 0/));
+      expect(before.join()).not.toContain('follows this server');
+      const advice = await adviceAt(primary!);
+      expect(advice).toMatch(/innodb_flush_log_at_trx_commit is 2, .* Set 1/);
+      expect(advice).toContain('Set ROW or MIXED');
+      await follow(servers[1]!.url, servers[0]!.port);
+      const isFollowed = async () => (await doctor(primary!)).lines.join().includes('follows this');
+      await until(isFollowed);
+      expect((await doctor(servers[0]!.url)).lines.join()).not.toContain('follows this');
+      // Not read only, as a replica of MariaDB is where nobody says otherwise.
+      await create(replica!);
+      const { lines } = await doctor(replica!);
+      expect(lines).toContainEqual(expect.stringMatching(/replication .* still accepts writes/));
+    });
   });
 
-  it.each([
-    ['has no leader', { ...MEMBER, hasLeader: false }, 'fault', /has no leader/],
-    ['does not answer', { where: 'b', fault: 'b is away' }, 'warning', /b is away/],
-    ['has a clock of its own', { ...MEMBER, timeMs: 1_009_000 }, 'warning', /differ by 9 s/],
-    ['is nearly full', { ...MEMBER, dbBytes: 2 ** 31 }, 'warning', /is 2048 MiB/],
-  ])('with a member that %s is told by doctor', (_what, member, level, said) => {
-    const settings = { clockDifferenceMs: 1000 } as Parameters<typeof etcdFindings>[1];
-    const found = etcdFindings({ members: [MEMBER, member] }, settings);
-    expect(found).toContainEqual(
-      expect.objectContaining({ level, text: expect.stringMatching(said) as unknown }),
-    );
-  });
-});
+  async function follow(url: string, port: number): Promise<void> {
+    const root = createPool(url);
+    const from = `MASTER_HOST='127.0.0.1', MASTER_PORT=${port}, MASTER_USER='root'`;
+    await root.query(`CHANGE MASTER TO ${from}`);
+    await root.query('START SLAVE');
+    await root.end();
+  }
 
-describe('a folder', () => {
-  const LOCAL = { network: undefined, isFuse: false, isInMemory: false, freeBytes: 2 ** 40 };
-  const storeOn = (more: object) =>
-    new FolderStore(`/tmp/snowflake-${randomUUID()}`, {
-      fileSystemOf: async () => ({ ...LOCAL, ...more }),
-      bootOf: async () => 'this run',
+  describe('etcd', () => {
+    it('says that it is full, and that it has one member', async () => {
+      const { url, stop } = await startEtcd({ args: ['--quota-backend-bytes=2000000'] });
+      const endpoint = endpointOf(url);
+      const keys = etcd.keys(randomUUID(), endpoint);
+      const value = Buffer.alloc(400_000, 'x').toString('base64');
+      const key = Buffer.from('other').toString('base64');
+      const isFull = () =>
+        keys.ask('kv/put', { key, value }).then(
+          () => false,
+          () => true,
+        );
+      await until(isFull);
+      const { code, lines } = await doctor(url);
+      expect(code).toBe(1);
+      expect(lines).toContainEqual(
+        expect.stringMatching(/^warning +settings +etcd is full .*disarm/),
+      );
+      expect(lines).toContainEqual(
+        expect.stringMatching(/^note +members +This etcd has one member/),
+      );
+      expect(await adviceAt(url)).toContain('etcd is full (alarm NOSPACE)');
+      await stop();
     });
 
-  it.each([
-    ['a network file system', { network: 'NFS' }, 'fault', /network file system \(NFS\)/],
-    ['FUSE', { isFuse: true }, 'warning', /FUSE file system/],
-    ['memory', { isInMemory: true }, 'warning', /a reboot empties it/],
-    ['a full disk', { freeBytes: 2 ** 20 }, 'warning', /1 MiB are free .* Free some space/],
-  ])('on %s is told by doctor', async (_what, more, level, said) => {
-    const inspector = new RowInspector(storeOn(more), 'the disk', 'folder');
-    expect(await inspector.findings()).toContainEqual(
-      expect.objectContaining({ level, text: expect.stringMatching(said) as unknown }),
-    );
+    const MEMBER = { where: 'a:2379', version: '3.5.9', hasLeader: true, timeMs: 1_000_000 };
+    it.each([
+      [
+        'keeps all that was ever written',
+        { isUncompacted: true },
+        /--auto-compaction-mode=periodic/,
+      ],
+      ['may not tell its status', { members: [{ where: 'a', isDenied: true }] }, /root only/],
+      ['has another alarm', { members: [{ ...MEMBER, alarms: ['CORRUPT'] }] }, /alarm: CORRUPT/],
+    ])('that %s says so in the log', (_what, reports, said) => {
+      expect(etcdAdvice({ members: [MEMBER], ...reports }).join()).toMatch(said);
+      expect(etcdAdvice({ members: [MEMBER] })).toEqual([]);
+    });
+
+    it.each([
+      ['has no leader', { ...MEMBER, hasLeader: false }, 'fault', /has no leader/],
+      ['does not answer', { where: 'b', fault: 'b is away' }, 'warning', /b is away/],
+      ['has a clock of its own', { ...MEMBER, timeMs: 1_009_000 }, 'warning', /differ by 9 s/],
+      ['is nearly full', { ...MEMBER, dbBytes: 2 ** 31 }, 'warning', /is 2048 MiB/],
+    ])('with a member that %s is told by doctor', (_what, member, level, said) => {
+      const settings = { clockDifferenceMs: 1000 } as Parameters<typeof etcdFindings>[1];
+      const found = etcdFindings({ members: [MEMBER, member] }, settings);
+      expect(found).toContainEqual(
+        expect.objectContaining({ level, text: expect.stringMatching(said) as unknown }),
+      );
+    });
   });
 
-  it('on a network file system leases nothing', async () => {
-    const support = new RegistrySupport(storeOn({ network: 'SMB' }));
-    expect(await failureOf(support.getNextWorkId(request()))).toMatchObject({
-      code: 'CONFIG_INVALID',
+  describe('a folder', () => {
+    const LOCAL = { network: undefined, isFuse: false, isInMemory: false, freeBytes: 2 ** 40 };
+    const storeOn = (more: object) =>
+      new FolderStore(`/tmp/snowflake-${randomUUID()}`, {
+        fileSystemOf: async () => ({ ...LOCAL, ...more }),
+        bootOf: async () => 'this run',
+      });
+
+    it.each([
+      ['a network file system', { network: 'NFS' }, 'fault', /network file system \(NFS\)/],
+      ['FUSE', { isFuse: true }, 'warning', /FUSE file system/],
+      ['memory', { isInMemory: true }, 'warning', /a reboot empties it/],
+      ['a full disk', { freeBytes: 2 ** 20 }, 'warning', /1 MiB are free .* Free some space/],
+    ])('on %s is told by doctor', async (_what, more, level, said) => {
+      const inspector = new RowInspector(storeOn(more), 'the disk', 'folder');
+      expect(await inspector.findings()).toContainEqual(
+        expect.objectContaining({ level, text: expect.stringMatching(said) as unknown }),
+      );
+    });
+
+    it('on a network file system leases nothing', async () => {
+      const support = new RegistrySupport(storeOn({ network: 'SMB' }));
+      expect(await failureOf(support.getNextWorkId(request()))).toMatchObject({
+        code: 'CONFIG_INVALID',
+      });
+    });
+  });
+});
+
+/*
+ * A registry that somebody else has written to, on a real Redis: no line of it hides another,
+ * steers the terminal or floods it.
+ */
+describe('hostile registry', () => {
+  const REDIS_URL = process.env['REDIS_URL']!;
+  const namespace = randomUUID();
+  const key = `snowflake:{${namespace}}:registry`;
+  const at = ['--support', `${REDIS_URL}?namespace=${namespace}`];
+  const tenants = new Tenants(REDIS_URL);
+  const redis = new Redis(REDIS_URL);
+  let planted: Planted;
+
+  beforeAll(async () => {
+    await tenants
+      .of(namespace)
+      .acquire({ holder: { host: 'honest', pid: 1, application: 'shop' } });
+    planted = await plant(redis, key);
+  });
+  afterAll(async () => {
+    await redis.del(key);
+    await redis.quit();
+    await tenants.close();
+  });
+
+  const shownBy = async (...args: string[]) => {
+    const answer = await command([...args, ...at]);
+    const said = answer.out + answer.err;
+    expect(STEERS.exec(said)).toBeNull();
+    expect(said.length).toBeLessThan(LONG / 4);
+    return answer;
+  };
+
+  const jsonOf = ({ lines }: { lines: string[] }) =>
+    lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+
+  describe('a registry that somebody else has written to', () => {
+    it('hides nobody from workers()', async () => {
+      const records = await tenants.of(namespace).support.workers();
+      expect(records.map(({ workerId }) => workerId)).toEqual([0, ...planted.hosts.keys()]);
+      expect(records[0]).toMatchObject({ holder: { host: 'honest', pid: 1, application: 'shop' } });
+      for (const { ceilingMs, freeInMs, holder } of records) {
+        const { host, application, pid, sinceMs } = holder!;
+        expect([ceilingMs, freeInMs, pid, sinceMs].every(Number.isFinite)).toBe(true);
+        expect(freeInMs).toBeGreaterThan(0);
+        expect(Math.max(host.length, application.length)).toBeLessThanOrEqual(255);
+      }
+    });
+
+    it('is listed by `workers`, each holder in a line of its own', async () => {
+      const { code, lines } = await shownBy('workers');
+      expect(code).toBe(0);
+      expect(lines).toHaveLength(1 + 1 + planted.hosts.size + 2);
+      expect(lines[1]).toMatch(/^ +0 +honest +1 +shop /);
+      const hosts = [...planted.hosts];
+      for (const [n, [workerId, host]] of hosts.entries()) {
+        expect(lines[2 + n]!.replace(/ +/, '')).toMatch(new RegExp(`^${workerId} `));
+        expect(lines[2 + n]).toContain(` ${host.length < 255 ? host : `${'x'.repeat(62)}…`} `);
+        expect(lines[2 + n]!.length).toBeLessThan(220);
+      }
+    });
+
+    it('is listed by `workers --json`, whose texts are whole and plain', async () => {
+      const records = jsonOf(await shownBy('workers', '--json'));
+      expect(records[0]).toMatchObject({ workerId: 0, host: 'honest' });
+      expect(records).toHaveLength(1 + planted.hosts.size + 1);
+      expect(records.find(({ workerId }) => workerId === 108)).toMatchObject({
+        host: `x${STEERING}`,
+        application: STEERING,
+      });
+    });
+
+    it('is counted by doctor and inspect', async () => {
+      const held = `${1 + planted.hosts.size} held`;
+      expect((await shownBy('doctor')).out).toContain(held);
+      expect((await shownBy('doctor', '--json')).out).toContain(held);
+      expect((await shownBy('registry', 'inspect')).out).toContain(held);
+      const [record] = jsonOf(await shownBy('registry', 'inspect', '--json'));
+      expect(record).toMatchObject({ held: 1 + planted.hosts.size });
+    });
+
+    it('loses one holder to a release, and keeps one that cannot be read', async () => {
+      const steering = await shownBy('release', '108', '--yes');
+      expect(steering.err).toContain('held by ?[2J?]0;t??1m??????? on x?[2J?]0;t');
+      expect(steering).toMatchObject({ code: 0, out: expect.stringContaining('No process holds') });
+      const lines = await shownBy('release', '110', '--yes');
+      expect(lines.err).not.toMatch(/^snowflake: all is well/m);
+      const garbage = await shownBy('release', '112', '--yes');
+      expect(garbage).toMatchObject({ code: 1, out: '' });
+      expect(garbage.err).toContain(
+        '112 was not released: its holder in the registry cannot be read',
+      );
+      expect(await redis.hget(key, 'o112')).toBe('garbage');
+    });
+
+    it('is inspected also where its own fields were written over', async () => {
+      const texts = {
+        incarnation: STEERING + 'x'.repeat(LONG),
+        version: '\u202e1',
+        server: STEERING,
+      };
+      await redis.hset(key, {
+        ...texts,
+        slew: 'x',
+        era: 'y',
+        quarantine: 'z',
+        operations: '1e999',
+      });
+      for (const name of [['registry', 'inspect'], ['doctor'], ['workers']]) {
+        await shownBy(...name);
+        await shownBy(...name, '--json');
+      }
+      await redis.hset(key, 'fingerprint', STEERING + 't9-'.repeat(LONG));
+      const { out } = await shownBy('registry', 'inspect');
+      expect(out).toMatch(/layout +\?\[2J\?\]0;t/);
+      await shownBy('doctor', '--layout', 'twitter');
+      await shownBy('release', '101', '--yes');
+    });
+  });
+
+  describe('standard input', () => {
+    it.each([
+      ['spaces between its beginning and its end', `7${' '.repeat(5000)}8`],
+      ['spaces behind it', `7${' '.repeat(5000)}x`],
+      ['half a character at its end', Uint8Array.from([0x37, 0xe2])],
+      ['a null', '7\0'],
+      ['bytes of anything', Uint8Array.from({ length: 5000 }, (_, n) => (n * 7919) % 256)],
+    ])('a line of %s is no id', async (_what, bytes) => {
+      async function* input() {
+        yield bytes;
+        yield '';
+        if (bytes === String(bytes)) yield '\n';
+      }
+      const { code, out, err } = await command(['decode'], { stdin: input() });
+      expect({ code, out }).toEqual({ code: 1, out: '' });
+      expect(STEERS.exec(err)).toBeNull();
+      expect(err.split('\n')[0]!.length).toBeLessThan(500);
+    });
+
+    it('a wrong word on the command line steers nothing either', async () => {
+      for (const args of [[STEERING], ['decode', STEERING], ['decode', `--${STEERING}`]]) {
+        const { err } = await command(args);
+        expect(err).toContain('[2J');
+        expect(STEERS.exec(err)).toBeNull();
+      }
+    });
+  });
+});
+
+/*
+ * The commands of an operator on every store that has a registry, from the first lease to the
+ * release: each says the same of each.
+ */
+describe('every store', () => {
+  const lab = new SqlLab();
+  const folder = quickFolder('commands');
+  const own = `namespace=${randomUUID()}`;
+  const ofSql = `${own}&table=${lab.table}&replicated=false`;
+
+  const HOUR_MS = 3_600_000;
+  const supports: IDistributedSupport[] = [];
+
+  afterAll(async () => {
+    for (const support of supports) await support.close?.();
+    const sql = `DROP TABLE IF EXISTS ${lab.table}`;
+    await Promise.all([lab.pool().query(sql), lab.mysql().query(sql)]);
+    await lab.end();
+    rmSync(folder, { recursive: true });
+  });
+
+  const STORES = [
+    { store: 'redis', url: `${process.env['REDIS_URL']}?${own}` },
+    { store: 'postgres', url: `${process.env['DATABASE_URL']}?${ofSql}` },
+    { store: 'mariadb', url: `${process.env['MYSQL_URL']}?${ofSql}` },
+    { store: 'sqlite', url: `sqlite:${folder}/shop.db?${ofSql}` },
+    { store: 'etcd', url: `${process.env['ETCD_URL']}?${own}` },
+    { store: 'file', url: `file:${folder}/registry?${own}` },
+  ];
+
+  describe.each(STORES)('$store', ({ url }) => {
+    const run = (words: string) => command([...words.split(' '), '--support', url]);
+
+    it('is created, leased from, looked at and released', async () => {
+      expect(await run('registry create --yes')).toMatchObject({ code: 0 });
+      expect((await run('registry create --yes')).err).toContain('already exists');
+      const support = await supportOf(url, new Map());
+      supports.push(support);
+      const { fingerprint } = layouts.snowflake();
+      const { workerId } = await leased(support, { fingerprint });
+      const workers = (await run('workers')).out;
+      expect(workers).toMatch(new RegExp(`^ *${workerId} +h\\w* +7 +shop `, 'm'));
+      expect(workers).toContain('1 held, 1023 of 1024 free.');
+      for (let count = 0; count < 2; count++) await leased(support, { fingerprint });
+      const { lines } = await run('workers --limit 2');
+      expect(lines.filter((line) => line.includes(' shop '))).toHaveLength(2);
+      expect(lines.at(-1)).toContain('more than 2 worker ids; these are some.');
+      expect((await run('workers --limit 3')).out).toContain('3 held, 1021 of 1024 free.');
+      expect((await run('registry inspect')).out).toMatch(/^era +1$/m);
+      const { out } = await run('doctor');
+      for (const topic of ['connection', 'clock', 'registry', 'worker ids']) {
+        expect(out).toMatch(new RegExp(`^ok +${topic} `, 'm'));
+      }
+      expect(await run(`release ${workerId} --yes`)).toMatchObject({ code: 0 });
+      expect((await run('workers')).out).toContain('1 not held but not free yet');
+    });
+
+    it('is not brought back from a time that a survivor of a loss has told', async () => {
+      const wrong = url.replace(own, `namespace=${randomUUID()}`);
+      const there = (words: string) => command([...words.split(' '), '--support', wrong]);
+      const support = await supportOf(wrong, new Map());
+      supports.push(support);
+      const { fingerprint } = layouts.snowflake();
+      const timeMs = Date.now();
+      const nowMs = timeMs + 6 * HOUR_MS;
+      const reckoned = { incarnation: 'lost', server: 'lost', nowMs, timeMs };
+      const { floorMs } = await leased(support, { fingerprint, wallMs: timeMs, reckoned });
+      expect(floorMs).toBeGreaterThan(nowMs);
+      expect((await there('doctor')).out).toMatch(/^warning +clock .*ahead of it/m);
+      const refused = await there('registry settle --yes');
+      expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('lost data') });
+      expect((await there('doctor')).out).toContain('ahead of it');
     });
   });
 });

@@ -12,14 +12,17 @@ import {
 } from '../../lib/testing/index.js';
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { REGISTRY_MUTANTS, SAFE_VARIANTS, TIME_MUTANTS } from '../mutants/mutants.mjs';
-import { MUTANT_REJECTED_BY, SAFE_VARIANT_IS_WITHOUT } from './mutant-rejected-by.js';
-import { BRANCH_FAULTS } from './branch-faults.js';
-import { CLAIM_FAULTS } from './claim-faults.js';
+import {
+  MUTANT_REJECTED_BY,
+  SAFE_VARIANT_IS_WITHOUT,
+  BRANCH_FAULTS,
+  CLAIM_FAULTS,
+  TIME_FAULTS,
+  WRONG_SUPPORTS,
+} from './wrong-supports.js';
 import { LAYOUT_FAULTS } from './layout-faults.js';
 import { REGISTRY_FAULTS } from './registry-faults.js';
 import { memoryStore } from './settable-stores.js';
-import { TIME_FAULTS } from './time-faults.js';
-import { WRONG_SUPPORTS } from './wrong-supports.js';
 
 /** Those of the store: a suite of supports sees no keeper. */
 const STORE_TIME_MUTANTS = TIME_MUTANTS.filter(({ edits }) =>

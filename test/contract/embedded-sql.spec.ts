@@ -22,7 +22,7 @@ import { checkedOptions } from '../../lib/stores/sql/sql-options.js';
 import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { describeDistributedSupport } from '../../lib/testing/index.js';
-import { leased } from '../stores/sql-leases.js';
+import { leased } from '../stores/sql-lab.js';
 import { sqlStore } from './settable-sql.js';
 import { quickFolder } from '../support/quick-folder.mjs';
 import { freshPglite } from '../support/fresh-pglite.mjs';

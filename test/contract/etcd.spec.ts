@@ -7,7 +7,7 @@ import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { supportFromUrl } from '../../lib/stores/etcd/etcd.support.js';
 import type { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { describeDistributedSupport } from '../../lib/testing/index.js';
-import { endpointOf } from '../stores/etcd-keys.js';
+import { endpointOf } from '../stores/etcd-lab.js';
 import { settableEtcd } from './settable-etcd.js';
 
 describe('the etcd support, told the time by the test', () => {

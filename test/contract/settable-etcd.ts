@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { etcdSupport } from '../../lib/stores/etcd/index.js';
 import type { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { SettableTime, type BenchParts } from '../../lib/testing/index.js';
-import { EtcdKeys } from '../stores/etcd-keys.js';
+import { EtcdKeys } from '../stores/etcd-lab.js';
 import { etcdProxy, type EtcdProxy, type Passed } from '../stores/etcd-proxy.js';
 
 const LOSS_WINDOW_MS = 5000;

@@ -11,8 +11,7 @@ import type { IDistributedSupport } from '../../lib/lease/distributed-support.js
 import { SettableTime, type BenchParts } from '../../lib/testing/index.js';
 import { HEADER_KEY, type StoredRow } from '../../lib/rows/row-store.js';
 import { MapStore } from '../registry/map-store.js';
-import { copied, timedClient } from '../stores/timed-client.js';
-import { TIMED_LUA, withTime } from '../stores/timed-scripts.js';
+import { copied, timedClient, TIMED_LUA, withTime } from '../stores/timed-redis.js';
 
 type Store = Omit<BenchParts, 'expect'>;
 

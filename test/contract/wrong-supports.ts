@@ -1,7 +1,6 @@
 /**
  * Supports as they are written elsewhere, each wrong in its own way, and the case that says so.
  */
-import { MemoryRegistry } from '../../lib/stores/memory/index.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,
@@ -9,8 +8,9 @@ import type {
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
 import type { StoreReading } from '../../lib/registry/snapshot.js';
+import { MemoryRegistry } from '../../lib/stores/memory/index.js';
 import { SettableTime, type BenchParts, type ContractNeed } from '../../lib/testing/index.js';
-
+import type { Fault } from './registry-faults.js';
 type Store = Omit<BenchParts, 'expect'>;
 
 /** What the processes on one registry share. */
@@ -147,3 +147,234 @@ export const WRONG_SUPPORTS: readonly {
     leaveOut: ['losses', 'version', 'workers'],
   },
 ];
+
+/*
+ * Faults of a registry that hears of a lost one, or of a store with a wrong clock, each with the
+ * case that must reject it.
+ */
+
+const inOpening = (find: string, put: string) => ({ file: 'registry/prologue.ts', find, put });
+
+export const TIME_FAULTS: readonly Fault[] = [
+  {
+    name: 'nobody is asked how far a lost registry had come',
+    by: 'starts after what a lost registry granted whose clock was ahead, where it is told so',
+    edits: [inOpening('(reckoned === undefined) return', '(header.era > 0) return')],
+  },
+  {
+    name: 'a floor that is told late is for newcomers only',
+    by: 'moves the floor for all where it is told late that a lost registry was ahead',
+    edits: [inOpening('safeFloorMs, era: header.era + 1 };', 'safeFloorMs };')],
+  },
+  {
+    name: 'a witness counts also after a loss',
+    by: 'follows its store after a loss, whatever clock whoever asks has',
+    edits: [
+      inOpening('isSame ? witnessedTime', 'stored ? witnessedTime'),
+      inOpening('isToldHere ? reckoned : undefined', 'reckoned'),
+    ],
+  },
+];
+
+/*
+ * Faults of a registry that was left for another server and is asked again, each with the case that
+ * must reject it.
+ */
+
+const inBranch = (find: string, put: string) => ({ file: 'registry/prologue.ts', find, put });
+
+export const BRANCH_FAULTS: readonly Fault[] = [
+  {
+    name: 'what another server granted is no proof',
+    by: 'starts above what another server granted meanwhile, once somebody renews who knows',
+    edits: [
+      inBranch('if (seen === undefined || !isOfAnother(header, seen))', 'if (seen !== null)'),
+    ],
+  },
+  {
+    name: 'what another server granted lies above the new floor',
+    by: 'starts above what another server granted meanwhile, once somebody renews who knows',
+    edits: [inBranch('Math.max(lost.safeFloorMs, haveMs)', 'lost.safeFloorMs')],
+  },
+  {
+    name: 'who asks for a worker id is not heard',
+    by: 'starts above it also for somebody who asks for a worker id and knows',
+    edits: [
+      { file: 'registry/acquire.ts', find: 'heardOf(mine, seen, request.reckoned)', put: 'mine' },
+    ],
+  },
+  {
+    name: 'what a server granted that had been left is kept',
+    by: 'has everybody leave who was granted a range by a server that had been left',
+    edits: [inBranch(', safeFloorMs, leftEra: lost.era }', ', safeFloorMs }')],
+  },
+  {
+    name: 'the holder who knew leaves as well',
+    by: 'goes on with the holder who knew, behind its range',
+    edits: [inBranch('&& !isOfAnother(header, seen);', '&& seen !== undefined;')],
+  },
+  {
+    name: 'who counted more eras took over',
+    by: 'has them leave also where the other server counted fewer eras',
+    edits: [
+      inBranch(
+        ', safeFloorMs, leftEra: lost.era }',
+        ', safeFloorMs, ...(seenEra >= header.era && { leftEra: lost.era }) }',
+      ),
+    ],
+  },
+  {
+    name: 'every range of another server is a proof',
+    by: 'counts a change of servers once, whatever those who knew the old one remember',
+    edits: [inBranch('haveMs <= header.safeFloorMs || ', '')],
+  },
+];
+
+/*
+ * Faults of claims that a suite may overlook, as edits of the reference, each with the case that
+ * must reject it.
+ */
+
+const ACQUIRE = 'registry/acquire.ts';
+const RENEW = 'registry/renew.ts';
+const RELEASE = 'registry/renew.ts';
+
+export const CLAIM_FAULTS: readonly Fault[] = [
+  {
+    name: 'a claim told that none is free',
+    by: 'lets a worker id be taken over, from where the range of its holder ends',
+    edits: [{ file: ACQUIRE, find: ' && !isClaim(request)', put: '' }],
+  },
+  {
+    name: 'a holder fenced by a claim prolonged',
+    by: 'lets a worker id be taken over, from where the range of its holder ends',
+    edits: [
+      {
+        file: RENEW,
+        find: "return { answer: { status: 'fenced', floorMs: holder.floorMs }, header,",
+        put:
+          'const heir = { ...holder, nonce: lease.nonce };\n' +
+          'return { ...prolonged(header, { ...believed, holder: heir }, lease),',
+      },
+    ],
+  },
+  {
+    name: 'a release by whom a claim has fenced',
+    by: 'takes nothing back from a former holder once its worker id was taken over',
+    edits: [{ file: RELEASE, find: 'if (!isHolder || !knowsNonce)', put: 'if (!holder)' }],
+  },
+  {
+    name: 'a claim that lowers a ceiling',
+    by: 'lets a claim wait until there is a range worth having, and lowers no ceiling for it',
+    edits: [
+      { file: ACQUIRE, find: 'if (waitMs > 0)', put: 'if (waitMs > 0 && !isClaim(request))' },
+    ],
+  },
+  {
+    name: 'a range shorter than asked for granted to a claim',
+    by: 'lets a claim wait until there is a range worth having, and lowers no ceiling for it',
+    edits: [
+      {
+        file: ACQUIRE,
+        find: 'floorMs + request.minRangeMs',
+        put: 'floorMs + (isClaim(request) ? 1 : request.minRangeMs)',
+      },
+    ],
+  },
+  {
+    name: 'one of several worker ids taken over',
+    by: 'lets only one worker id be taken over, and never one of several',
+    edits: [
+      {
+        file: ACQUIRE,
+        find: 'return takesOver && workerIdMin === workerIdMax;',
+        put: 'return takesOver;',
+      },
+    ],
+  },
+  {
+    name: 'a claim in a quarantine',
+    by: 'starts a claim after everything that a wiped registry could have forgotten',
+    edits: [
+      {
+        file: ACQUIRE,
+        find: 'Math.max(lastMs, header.safeFloorMs)',
+        put: 'isClaim(request) ? lastMs : Math.max(lastMs, header.safeFloorMs)',
+      },
+    ],
+  },
+];
+
+/**
+ * The case of the contract suite that is about each broken variant of the protocol. A mutant that
+ * is not named here must be rejected by any.
+ */
+export const MUTANT_REJECTED_BY: Readonly<Record<string, readonly string[]>> = {
+  'no floor at re-grant': ['starts a new holder where the range of the last one ended, not before'],
+  'floor off by one': ['starts a new holder where the range of the last one ended, not before'],
+  'renew answers but does not store': ['raises the ceiling of a lease, and remembers it'],
+  'renew without token check': ['prolongs only for the token that holds the worker id'],
+  'no nonce although processes are cloned': ['tells both copies of a process that they are copies'],
+  'release without token check': ['takes a worker id back only from the token that holds it'],
+  'acquire in two steps': ['gives 30 who ask at once as many different worker ids'],
+  'renew may lower the ceiling': [
+    'never lowers a ceiling, and never turns its clock back, when the host clock steps back',
+  ],
+  'release stores last instead of last + 1': [
+    'starts the next holder right after the last id that was made',
+  ],
+  'release clears the ceiling': ['starts the next holder right after the last id that was made'],
+  'release is not clamped to its own grant': [
+    'keeps later holders apart when acquire and release of an old one come again',
+  ],
+  'no quarantine of a new registry': [
+    'starts after everything that an absent registry could have forgotten',
+  ],
+  'quarantine shorter than a lease': [
+    'starts after every forgotten range when the registry was wiped',
+  ],
+  'server change ignored': ['grants nothing before a quarantine when another server answers'],
+  'range extended across an era': [
+    'never extends a range across a change of servers: the holder gets another one after it',
+  ],
+  'ceiling = max(now, floor) + ttl': [
+    'keeps ranges apart when the registry is wiped twice within one lease',
+  ],
+  'a claim starts at now, not at the stored ceiling': [
+    'lets a worker id be taken over, from where the range of its holder ends',
+    'keeps apart the ranges of two who take a worker id over from each other',
+  ],
+  'safe floor kept but not applied': [
+    'starts after every forgotten range when the registry was wiped',
+  ],
+  'a drawn worker id granted without reading its ceiling': [
+    'leases from millions of worker ids, each to one holder at a time',
+  ],
+};
+
+/**
+ * What each safe variant is without, and nothing else: the suite demands more than uniqueness
+ * needs, so that times stay accurate, copies are noticed and a loss is proved sooner.
+ */
+export const SAFE_VARIANT_IS_WITHOUT: Readonly<Record<string, readonly string[]>> = {
+  'random choice among the free worker ids': ['takes the worker id that has been free for longest'],
+  'raw TIME without slewing': [
+    'never lowers a ceiling, and never turns its clock back, when the host clock steps back',
+    'goes on raising ceilings after its clock stepped back',
+    'never turns its clock back, however often the host clock steps to and fro',
+  ],
+  'renew without `have`': [
+    'lets others start only after a ceiling that a former holder was told',
+    'lets others start only after such a ceiling if somebody else has the worker id by now',
+    'takes a ceiling it does not remember for a proof that writes were lost',
+    'starts above what another server granted meanwhile, once somebody renews who knows',
+    'has everybody leave who was granted a range by a server that had been left',
+    'goes on with the holder who knew, behind its range',
+    'has them leave also where the other server counted fewer eras',
+    'goes on with a holder of whose nonces it has forgotten some',
+  ],
+  'no nonce where there are no clones': [
+    'tells both copies of a process that they are copies',
+    'tells a copy that knows less than the store that it is one, also after a loss',
+  ],
+};

@@ -14,7 +14,7 @@ import {
   namedGrant,
 } from '../../lib/counters/counter-store.js';
 import { isLeftServer } from '../stores/registry-twin.js';
-import { TIMED_COUNTER_LUA } from './timed-counters.js';
+import { TIMED_COUNTER_LUA } from './settable-counters.js';
 
 export class CounterTwin {
   timeMs = 1_800_000_000_000;

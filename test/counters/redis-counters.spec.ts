@@ -3,141 +3,398 @@
  * once by Redis' own clock; and a Redis that may lose everything is refused.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
+import Database from 'libsql';
+import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
+import type { DenseTake } from '../../lib/counters/counter-store.js';
+import type { RowCounters } from '../../lib/counters/row-counters.js';
 import { RedisCounters } from '../../lib/stores/redis/index.js';
 import { countersFromUrl } from '../../lib/stores/redis/redis-counters.js';
+import { counterTable, sqlCounters } from '../../lib/stores/sql/index.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import { failureOf, RedisLab } from '../stores/redis-lab.js';
+import { MariadbNode } from '../chaos/stores/mariadb-node.mjs';
 import { codeOf } from '../code-of.js';
-import { until } from '../until.js';
-import { redisCounterStore } from './timed-counters.js';
+import { failureOf, RedisLab } from '../stores/redis-lab.js';
+import { until, untilTime } from '../until.js';
+import { redisCounterStore } from './settable-counters.js';
 
-const opened: RedisCounters[] = [];
-let redis: Redis;
-beforeAll(() => {
-  redis = new Redis(process.env['REDIS_URL']!);
-});
-afterAll(() => redis.quit());
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((store) => store.close()));
-});
+describe('redis counters', () => {
+  const opened: RedisCounters[] = [];
+  let redis: Redis;
+  beforeAll(() => {
+    redis = new Redis(process.env['REDIS_URL']!);
+  });
+  afterAll(() => redis.quit());
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((store) => store.close()));
+  });
 
-function countersOf(options: Partial<ConstructorParameters<typeof RedisCounters>[0]>) {
-  const store = new RedisCounters({ redis: process.env['REDIS_URL']!, ...options });
-  opened.push(store);
-  return store;
-}
+  function countersOf(options: Partial<ConstructorParameters<typeof RedisCounters>[0]>) {
+    const store = new RedisCounters({ redis: process.env['REDIS_URL']!, ...options });
+    opened.push(store);
+    return store;
+  }
 
-describe('RedisCounters, told the time by the test', () => {
-  describeCounterStore({ test: it, expect, ...redisCounterStore(() => redis, opened) });
-});
+  describe('RedisCounters, told the time by the test', () => {
+    describeCounterStore({ test: it, expect, ...redisCounterStore(() => redis, opened) });
+  });
 
-describe('RedisCounters', () => {
-  const prefix = `${randomUUID()}:`;
+  describe('RedisCounters', () => {
+    const prefix = `${randomUUID()}:`;
 
-  describeCounterStore({
-    test: it,
-    expect,
-    createStore: (namespace) => countersOf({ namespace, prefix, lossWindowMs: 20 }),
-    leaveOut: ['clock', 'losses'],
+    describeCounterStore({
+      test: it,
+      expect,
+      createStore: (namespace) => countersOf({ namespace, prefix, lossWindowMs: 20 }),
+      leaveOut: ['clock', 'losses'],
+    });
+  });
+
+  describe('a Redis without an append-only file', () => {
+    const take = {
+      kind: 'dense',
+      counter: 'c',
+      count: 1n,
+      have: 0n,
+      skip: 10n,
+      startAt: 1n,
+    } as const;
+    const lab = new RedisLab();
+    afterAll(() => lab.end());
+
+    it('is refused before anything is stored, unless somebody says what it loses', async () => {
+      const { port } = await lab.server('--appendonly', 'no');
+      const url = `redis://127.0.0.1:${port}`;
+      const store = countersOf({ redis: url });
+      for (const call of [
+        () => store.take(take),
+        () => store.create({ counter: 'c', start: 1n }),
+      ]) {
+        const failure = await failureOf(call());
+        expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
+        expect(failure.message).toMatch(/append-only file is off.*appendonly yes.*lossWindowMs/s);
+      }
+      const admin = lab.client(port);
+      expect(await admin.dbsize()).toBe(0);
+
+      const told = countersOf({ redis: url, lossWindowMs: 0 });
+      expect(await told.take(take)).toMatchObject({ status: 'ok', first: 1n });
+      expect(await told.advice()).toEqual([
+        expect.stringMatching(/append-only file of Redis is off/),
+      ]);
+
+      // Switched on, the same store goes on.
+      await admin.config('SET', 'appendonly', 'yes');
+      expect(await store.take(take)).toMatchObject({ status: expect.stringMatching(/ok|wait/) });
+      expect(await store.advice()).toEqual([]);
+    });
+
+    it('is not believed about its server where INFO is forbidden', async () => {
+      const { port } = await lab.server('--appendonly', 'yes');
+      const admin = lab.client(port);
+      await admin.call('ACL', 'SETUSER', 'counter', 'on', '>secret', '~*', '+@all', '-info');
+      const store = countersOf({ redis: `redis://counter:secret@127.0.0.1:${port}` });
+      const failure = await failureOf(store.take(take));
+      expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
+      expect(failure.message).toMatch(/INFO/);
+    });
+
+    it('loses no number by a restart with the file, and notices the restart', async () => {
+      const folder = mkdtempSync(`${tmpdir()}/snowflake-counters-`);
+      const args = ['--dir', folder, '--appendonly', 'yes', '--appendfsync', 'always'];
+      const before = await startRedis({ args });
+      const store = countersOf({ redis: before.url, lossWindowMs: 0 });
+      expect(await store.take(take)).toMatchObject({ status: 'ok', first: 1n, end: 2n, era: 1 });
+      await before.stop();
+      const { port } = before;
+      const after = await startRedis({ port, args });
+      try {
+        // Another server for all the store knows: above the file by `skip`, under a new era.
+        const { skip } = take;
+        const have = 2n;
+        const again = { ...take, have };
+        let answer: Awaited<ReturnType<typeof store.take>> | undefined;
+        await until(async () => {
+          answer = await store.take(again).catch(() => undefined);
+          return answer?.status === 'ok';
+        });
+        expect(answer).toMatchObject({ status: 'ok', first: have + skip, era: 2 });
+      } finally {
+        await after.stop();
+        rmSync(folder, { recursive: true, force: true });
+      }
+    });
+  });
+
+  describe('redisCounters options', () => {
+    it('come from a URL', async () => {
+      const url = `${process.env['REDIS_URL']!}?namespace=u-${randomUUID()}&lossWindowMs=0`;
+      const store = countersFromUrl(url);
+      opened.push(store);
+      expect(store.lossWindowMs).toBe(0);
+      expect(await store.create({ counter: 'order', start: 5n })).toBe(true);
+    });
+
+    it('have loss windows that fit the kind of server', () => {
+      expect(countersOf({ redis: 'redis://localhost' }).lossWindowMs).toBe(2000);
+      const sentinel = countersOf({ redis: 'redis+sentinel://localhost/mymaster' });
+      expect(sentinel.lossWindowMs).toBe(18_000);
+    });
+
+    it('are refused where they cannot be meant so', () => {
+      expect(codeOf(() => countersOf({ namespace: 'a b' }))).toBe('CONFIG_INVALID');
+      expect(codeOf(() => countersOf({ lossWindowMs: -1 }))).toBe('CONFIG_INVALID');
+      expect(codeOf(() => countersFromUrl('redis://localhost?name=x'))).toBe('CONFIG_INVALID');
+    });
   });
 });
 
-describe('a Redis without an append-only file', () => {
-  const take = {
+/*
+ * Counters in Redis rest on its append-only file, which an operator may switch off, on again and
+ * sync less while processes run. Nothing is granted that a restart could forget.
+ */
+describe('redis file', () => {
+  const LOSS_WINDOW_MS = 2000;
+  const TAKE: DenseTake = {
     kind: 'dense',
     counter: 'c',
     count: 1n,
     have: 0n,
     skip: 10n,
     startAt: 1n,
-  } as const;
+    stores: '1/1',
+  };
+
   const lab = new RedisLab();
+  const opened: RedisCounters[] = [];
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((store) => store.close()));
+  });
   afterAll(() => lab.end());
 
-  it('is refused before anything is stored, unless somebody says what it loses', async () => {
-    const { port } = await lab.server('--appendonly', 'no');
-    const url = `redis://127.0.0.1:${port}`;
-    const store = countersOf({ redis: url });
-    for (const call of [() => store.take(take), () => store.create({ counter: 'c', start: 1n })]) {
-      const failure = await failureOf(call());
-      expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
-      expect(failure.message).toMatch(/append-only file is off.*appendonly yes.*lossWindowMs/s);
-    }
-    const admin = lab.client(port);
-    expect(await admin.dbsize()).toBe(0);
+  function countersAt(port: number, login = ''): RedisCounters {
+    const store = new RedisCounters({ redis: `redis://${login}127.0.0.1:${port}` });
+    opened.push(store);
+    return store;
+  }
 
-    const told = countersOf({ redis: url, lossWindowMs: 0 });
-    expect(await told.take(take)).toMatchObject({ status: 'ok', first: 1n });
-    expect(await told.advice()).toEqual([
-      expect.stringMatching(/append-only file of Redis is off/),
-    ]);
+  /** A Redis with a file, and a counter in it that grants. */
+  async function granting(...args: string[]) {
+    const { port } = await lab.server(
+      '--appendonly',
+      'yes',
+      '--enable-debug-command',
+      'yes',
+      ...args,
+    );
+    const store = countersAt(port);
+    await until(async () => (await store.take(TAKE)).status === 'ok');
+    return { admin: lab.client(port), store, port };
+  }
 
-    // Switched on, the same store goes on.
-    await admin.config('SET', 'appendonly', 'yes');
-    expect(await store.take(take)).toMatchObject({ status: expect.stringMatching(/ok|wait/) });
-    expect(await store.advice()).toEqual([]);
-  });
-
-  it('is not believed about its server where INFO is forbidden', async () => {
-    const { port } = await lab.server('--appendonly', 'yes');
-    const admin = lab.client(port);
-    await admin.call('ACL', 'SETUSER', 'counter', 'on', '>secret', '~*', '+@all', '-info');
-    const store = countersOf({ redis: `redis://counter:secret@127.0.0.1:${port}` });
-    const failure = await failureOf(store.take(take));
-    expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
-    expect(failure.message).toMatch(/INFO/);
-  });
-
-  it('loses no number by a restart with the file, and notices the restart', async () => {
-    const folder = mkdtempSync(`${tmpdir()}/snowflake-counters-`);
-    const args = ['--dir', folder, '--appendonly', 'yes', '--appendfsync', 'always'];
-    const before = await startRedis({ args });
-    const store = countersOf({ redis: before.url, lossWindowMs: 0 });
-    expect(await store.take(take)).toMatchObject({ status: 'ok', first: 1n, end: 2n, era: 1 });
-    await before.stop();
-    const { port } = before;
-    const after = await startRedis({ port, args });
-    try {
-      // Another server for all the store knows: above the file by `skip`, under a new era.
-      const { skip } = take;
-      const have = 2n;
-      const again = { ...take, have };
-      let answer: Awaited<ReturnType<typeof store.take>> | undefined;
+  describe('counters in a Redis whose settings change', () => {
+    it('grant nothing while the append-only file is off', async () => {
+      const { admin, store } = await granting();
+      await admin.config('SET', 'appendonly', 'no');
+      const failure = await failureOf(store.take(TAKE));
+      expect(failure).toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+        retryable: false,
+        details: { refusal: 'not-durable' },
+      });
+      expect(failure.message).toMatch(/append-only file is off.*appendonly yes/s);
+      await admin.config('SET', 'appendonly', 'yes');
       await until(async () => {
-        answer = await store.take(again).catch(() => undefined);
+        const answer = await store.take(TAKE).catch(() => undefined);
         return answer?.status === 'ok';
       });
-      expect(answer).toMatchObject({ status: 'ok', first: have + skip, era: 2 });
-    } finally {
-      await after.stop();
-      rmSync(folder, { recursive: true, force: true });
-    }
+    });
+
+    it('wait for a rewrite to end, which may be the first one of a file', async () => {
+      const { admin, store } = await granting();
+      await admin.call('DEBUG', 'POPULATE', 1000);
+      // The rewrite then takes minutes, until it is ended below.
+      await admin.config('SET', 'rdb-key-save-delay', '1000000');
+      const timesOf = async () => {
+        const [, , , readyMs, windowMs] = String(await admin.hget(store.key, 'c:c')).split('|');
+        return { readyMs: Number(readyMs), windowMs: Number(windowMs) };
+      };
+      // Redis tells in whole seconds since when it rewrites, which may be up to two more than it
+      // was.
+      const { readyMs } = await timesOf();
+      await untilTime(readyMs + 3000);
+      await admin.config('SET', 'appendonly', 'no');
+      await admin.config('SET', 'appendonly', 'yes');
+      try {
+        // A new counter must be kept before it grants.
+        const fresh = await store.take({ ...TAKE, counter: 'd' });
+        expect(fresh.status === 'wait' && fresh.waitMs).toBeGreaterThan(LOSS_WINDOW_MS);
+        // Of an old one half of the skip is granted, however long the rewrite takes.
+        let answer = await store.take(TAKE);
+        while (answer.status === 'ok') answer = await store.take(TAKE);
+        const { windowMs } = await timesOf();
+        const [seconds] = await admin.time();
+        const leftMs = windowMs + LOSS_WINDOW_MS - Number(seconds) * 1000;
+        expect(answer.status === 'wait' && answer.waitMs).toBeGreaterThanOrEqual(leftMs);
+      } finally {
+        await admin.config('SET', 'appendonly', 'no');
+      }
+    });
+
+    it('grant nothing where a rewrite failed, until one has not', async () => {
+      const { admin, store } = await granting();
+      const [, folder] = (await admin.config('GET', 'dir')) as [string, string];
+      rmSync(`${folder}/appendonlydir`, { recursive: true });
+      // No folder can be made where a file is.
+      writeFileSync(`${folder}/appendonlydir`, '');
+      await expect(admin.bgrewriteaof()).rejects.toThrow(/AOF/);
+      const failure = await failureOf(store.take(TAKE));
+      expect(failure).toMatchObject({ retryable: true, details: { refusal: 'new-file' } });
+      expect(failure.message).toMatch(/rewrite of the append-only file failed/);
+    });
+
+    it('grant nothing while the file is not synced', async () => {
+      const { port } = await lab.server('--appendonly', 'yes', '--appendfsync', 'no');
+      const admin = lab.client(port);
+      const store = countersAt(port);
+      const refused = { retryable: false, details: { refusal: 'not-synced' } };
+      for (const call of [
+        () => store.take(TAKE),
+        () => store.create({ counter: 'c', start: 1n }),
+      ]) {
+        expect(await failureOf(call())).toMatchObject(refused);
+      }
+      expect(await admin.dbsize()).toBe(0);
+      await admin.config('SET', 'appendfsync', 'everysec');
+      await until(async () => (await store.take(TAKE)).status === 'ok');
+      await admin.config('SET', 'appendfsync', 'no');
+      expect(await failureOf(store.take(TAKE))).toMatchObject(refused);
+    });
+
+    it('believe what they may not ask, and look at what they may', async () => {
+      const { admin, port } = await granting();
+      await admin.call('ACL', 'SETUSER', 'few', 'on', '>secret', '~*', '+@all', '-config');
+      const store = countersAt(port, 'few:secret@');
+      await until(async () => (await store.take(TAKE)).status === 'ok');
+      // The right comes back, and with it what it shows.
+      await admin.config('SET', 'appendfsync', 'no');
+      expect((await store.take(TAKE)).status).toBe('ok');
+      await admin.call('ACL', 'SETUSER', 'few', '+config|get');
+      expect(await failureOf(store.take(TAKE))).toMatchObject({
+        details: { refusal: 'not-synced' },
+      });
+      await admin.config('SET', 'appendonly', 'no');
+      await admin.config('SET', 'appendfsync', 'everysec');
+      expect(await failureOf(store.take(TAKE))).toMatchObject({
+        details: { refusal: 'not-durable' },
+      });
+    });
   });
 });
 
-describe('redisCounters options', () => {
-  it('come from a URL', async () => {
-    const url = `${process.env['REDIS_URL']!}?namespace=u-${randomUUID()}&lossWindowMs=0`;
-    const store = countersFromUrl(url);
-    opened.push(store);
-    expect(store.lossWindowMs).toBe(0);
-    expect(await store.create({ counter: 'order', start: 5n })).toBe(true);
+/*
+ * A database whose settings are changed while processes count: what a crash would then lose is
+ * refused, or counts as a loss of data, from the next take on.
+ */
+describe('changed settings', () => {
+  const COUNTER = 'c';
+  const SKIP = 100_000n;
+  const TAKE = { kind: 'dense', counter: COUNTER, count: 10n, skip: SKIP, startAt: 1n } as const;
+  /** Longer than a second, after which MariaDB flushes whatever there is. */
+  const WINDOW_MS = 1500;
+
+  /** The next ten, however long the store lets wait. */
+  async function taken(store: RowCounters): Promise<{ first: bigint; end: bigint }> {
+    for (;;) {
+      const answer = await store.take({ ...TAKE, have: 0n });
+      if (answer.status === 'ok') return answer;
+      expect(answer.status).toBe('wait');
+    }
+  }
+
+  describe.each([
+    ['with a binary log', ['--log-bin', '--sync-binlog=1']],
+    ['without one', []],
+  ])('MariaDB %s', (_what, more) => {
+    const node = new MariadbNode();
+    let pool: MysqlPool;
+    const open = () =>
+      createPool({ host: '127.0.0.1', port: node.port, user: 'root', database: 'test' });
+    const counters = (options: object) => sqlCounters({ pool, dialect: 'mysql', ...options });
+    const set = (text: string) => node.sql(`SET GLOBAL ${text}`);
+
+    beforeAll(async () => {
+      await node.create(['--innodb-flush-log-at-trx-commit=1', ...more]);
+      pool = open();
+    });
+    beforeEach(async () => {
+      await set('innodb_flush_log_at_trx_commit = 1');
+      await set('sync_binlog = 1');
+      await pool.query('DROP TABLE IF EXISTS snowflake_counters');
+      await pool.query(counterTable('mysql'));
+    });
+    afterAll(async () => {
+      await pool.end();
+      await node.stop();
+    });
+
+    const durable = ['innodb_flush_log_at_trx_commit', ...(more.length > 0 ? ['sync_binlog'] : [])];
+    it.each(durable)('grants nothing by a store that loses nothing while %s is 0', async (name) => {
+      const store = counters({ replicated: false });
+      expect(await store.take({ ...TAKE, have: 0n })).toMatchObject({ status: 'ok', end: 11n });
+      await set(`${name} = 0`);
+      const failure = await failureOf(store.take({ ...TAKE, have: 0n }));
+      expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
+      expect(failure.message).toContain(name);
+      await set(`${name} = 1`);
+      expect(await store.take({ ...TAKE, have: 0n })).toMatchObject({ status: 'ok', first: 11n });
+    });
+
+    it('writes nothing that it read while each commit was flushed', async () => {
+      const execute = async (sql: string, params: (string | number | null)[]) => {
+        if (sql.startsWith('UPDATE')) await set('innodb_flush_log_at_trx_commit = 2');
+        return pool.execute(sql, params);
+      };
+      const before = counters({ replicated: false });
+      await taken(before);
+      const store = sqlCounters({ pool: { execute }, dialect: 'mysql', replicated: false });
+      expect((await failureOf(store.take({ ...TAKE, have: 0n }))).message).toContain('flush');
+      await set('innodb_flush_log_at_trx_commit = 1');
+      expect(await taken(before)).toMatchObject({ first: 11n });
+    });
+
+    it('gives no number twice that a crash has lost since it flushes no commit', async () => {
+      const window = { failoverWindowMs: WINDOW_MS, clockDifferenceMs: 0 };
+      const store = counters(window);
+      await taken(store);
+      await set('innodb_flush_log_at_trx_commit = 0');
+      let last = await taken(store);
+      for (let count = 0; count < 50; count++) last = await taken(store);
+      await node.kill();
+      await node.start();
+      await pool.end();
+      pool = open();
+      const next = await taken(counters(window));
+      expect(next.first).toBeGreaterThanOrEqual(last.end);
+    });
   });
 
-  it('have loss windows that fit the kind of server', () => {
-    expect(countersOf({ redis: 'redis://localhost' }).lossWindowMs).toBe(2000);
-    const sentinel = countersOf({ redis: 'redis+sentinel://localhost/mymaster' });
-    expect(sentinel.lossWindowMs).toBe(18_000);
-  });
-
-  it('are refused where they cannot be meant so', () => {
-    expect(codeOf(() => countersOf({ namespace: 'a b' }))).toBe('CONFIG_INVALID');
-    expect(codeOf(() => countersOf({ lossWindowMs: -1 }))).toBe('CONFIG_INVALID');
-    expect(codeOf(() => countersFromUrl('redis://localhost?name=x'))).toBe('CONFIG_INVALID');
+  describe('SQLite', () => {
+    it('grants nothing while its handle does not wait for the disk', async () => {
+      const database = new Database(':memory:');
+      database.exec(counterTable('sqlite'));
+      const store = sqlCounters({ database });
+      expect(await taken(store)).toMatchObject({ end: 11n });
+      database.exec('PRAGMA synchronous = NORMAL');
+      const failure = await failureOf(store.take({ ...TAKE, have: 0n }));
+      expect(failure.message).toContain('PRAGMA synchronous');
+      database.exec('PRAGMA synchronous = FULL');
+      expect(await taken(store)).toMatchObject({ first: 11n });
+      database.close();
+    });
   });
 });

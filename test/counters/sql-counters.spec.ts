@@ -3,147 +3,280 @@
  * hands of the test, once by the server's own clock.
  */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { PGlite } from '@electric-sql/pglite';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import Database from 'libsql';
 import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
+import { startSnowflake } from 'nestjs-snowflake';
 import { Pool } from 'pg';
+import { RowCounters } from '../../lib/counters/row-counters.js';
 import {
-  MYSQL_TIME,
   MYSQL_DURABLE,
+  MYSQL_TIME,
   mysqlHistory,
   mysqlServer,
 } from '../../lib/stores/sql/dialects/mysql.js';
 import { POSTGRES_HISTORY, POSTGRES_TIME } from '../../lib/stores/sql/dialects/postgres.js';
+import { SQLITE_TIME, SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
 import { counterTable, sqlCounters } from '../../lib/stores/sql/index.js';
 import { countersFromUrl } from '../../lib/stores/sql/sql-counters.js';
+import { checkedOptions } from '../../lib/stores/sql/sql-options.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
 import { failureOf } from '../stores/redis-lab.js';
-import { COUNTERS, sqlCounterStore } from './settable-sql-counters.js';
+import { freshPglite } from '../support/fresh-pglite.mjs';
+import { quickFolder } from '../support/quick-folder.mjs';
+import { COUNTERS, sqlCounterStore } from './settable-counters.js';
 
-const TAKE = {
-  kind: 'dense',
-  counter: 'c',
-  count: 10n,
-  have: 0n,
-  skip: 100n,
-  startAt: 1n,
-} as const;
-const RUN = randomUUID();
-const ALONE = { replicated: false, table: COUNTERS } as const;
-let postgres: Pool;
-let mysql: MysqlPool;
+describe('sql counters', () => {
+  const TAKE = {
+    kind: 'dense',
+    counter: 'c',
+    count: 10n,
+    have: 0n,
+    skip: 100n,
+    startAt: 1n,
+  } as const;
+  const RUN = randomUUID();
+  const ALONE = { replicated: false, table: COUNTERS } as const;
+  let postgres: Pool;
+  let mysql: MysqlPool;
 
-beforeAll(async () => {
-  postgres = new Pool({ connectionString: process.env['DATABASE_URL']!, max: 20 });
-  mysql = createPool({ uri: process.env['MYSQL_URL']!, connectionLimit: 20 });
-  await postgres.query(counterTable('postgres', COUNTERS));
-  await mysql.query(counterTable('mysql', COUNTERS));
-});
-afterAll(() => Promise.all([postgres.end(), mysql.end()]));
+  beforeAll(async () => {
+    postgres = new Pool({ connectionString: process.env['DATABASE_URL']!, max: 20 });
+    mysql = createPool({ uri: process.env['MYSQL_URL']!, connectionLimit: 20 });
+    await postgres.query(counterTable('postgres', COUNTERS));
+    await mysql.query(counterTable('mysql', COUNTERS));
+  });
+  afterAll(() => Promise.all([postgres.end(), mysql.end()]));
 
-describe('sqlCounters on PostgreSQL, told the time by the test', () => {
-  describeCounterStore({
-    test: it,
-    expect,
-    ...sqlCounterStore({
-      query: () => (sql, params) => postgres.query(sql, params),
-      time: POSTGRES_TIME,
-      servers: [POSTGRES_HISTORY],
-      mark: (number) => `$${number}::text`,
-      store: (query, options) => sqlCounters({ pool: { query }, dialect: 'postgres', ...options }),
-    }),
+  describe('sqlCounters on PostgreSQL, told the time by the test', () => {
+    describeCounterStore({
+      test: it,
+      expect,
+      ...sqlCounterStore({
+        query: () => (sql, params) => postgres.query(sql, params),
+        time: POSTGRES_TIME,
+        servers: [POSTGRES_HISTORY],
+        mark: (number) => `$${number}::text`,
+        store: (query, options) =>
+          sqlCounters({ pool: { query }, dialect: 'postgres', ...options }),
+      }),
+    });
+  });
+
+  describe('sqlCounters on MariaDB, told the time by the test', () => {
+    describeCounterStore({
+      test: it,
+      expect,
+      ...sqlCounterStore({
+        query: () => (sql, params) => mysql.execute(sql, params),
+        time: MYSQL_TIME,
+        servers: [mysqlHistory('server_uid', mysqlServer(true, 'server_uid'), MYSQL_DURABLE)],
+        mark: () => '?',
+        store: (execute, options) =>
+          sqlCounters({ pool: { execute }, dialect: 'mysql', ...options }),
+      }),
+    });
+  });
+
+  describe('sqlCounters on PostgreSQL', () => {
+    describeCounterStore({
+      test: it,
+      expect,
+      createStore: (name) =>
+        sqlCounters({ pool: postgres, dialect: 'postgres', namespace: `${RUN}/${name}`, ...ALONE }),
+      leaveOut: ['clock', 'losses'],
+    });
+  });
+
+  describe('sqlCounters on MariaDB', () => {
+    // Of a server of tests, which need not flush each commit.
+    const window = { table: COUNTERS, failoverWindowMs: 20, clockDifferenceMs: 0 };
+    describeCounterStore({
+      test: it,
+      expect,
+      createStore: (name) =>
+        sqlCounters({ pool: mysql, dialect: 'mysql', namespace: `${RUN}/${name}`, ...window }),
+      leaveOut: ['clock', 'losses'],
+    });
+  });
+
+  describe('a table of counters', () => {
+    it('that is not there is asked for, by name and with how to make it', async () => {
+      const store = sqlCounters({ pool: postgres, dialect: 'postgres', table: 'nowhere' });
+      const failure = await failureOf(store.take(TAKE));
+      expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
+      expect(failure.message).toContain('counterTable()');
+    });
+
+    it('takes two statements for each take', async () => {
+      const sent: string[] = [];
+      const query: SqlQuery = (sql, params) => {
+        sent.push(sql);
+        return postgres.query(sql, params);
+      };
+      const namespace = `${RUN}/sent`;
+      const store = sqlCounters({ query, dialect: 'postgres', namespace, ...ALONE });
+      await store.take(TAKE);
+      sent.length = 0;
+      expect(await store.take(TAKE)).toMatchObject({ status: 'ok', first: 11n });
+      expect(sent.map((sql) => /\b(SELECT|UPDATE|INSERT)\b/.exec(sql)![0])).toEqual([
+        'SELECT',
+        'UPDATE',
+      ]);
+    });
+
+    it('is not written within a transaction that somebody may roll back', async () => {
+      const client = await postgres.connect();
+      try {
+        await client.query('BEGIN');
+        const store = sqlCounters({ pool: client, dialect: 'postgres', ...ALONE });
+        const failure = await failureOf(store.take({ ...TAKE, counter: RUN }));
+        expect(failure.message).toContain('transaction');
+      } finally {
+        await client.query('ROLLBACK');
+        client.release();
+      }
+    });
+
+    it('is refused where somebody else wrote into a row', async () => {
+      const namespace = `${RUN}/spoilt`;
+      const store = sqlCounters({ pool: postgres, dialect: 'postgres', namespace, ...ALONE });
+      await store.take(TAKE);
+      for (const data of ['{}', 'x', '{"version":"2"}']) {
+        const spoil = `UPDATE ${COUNTERS} SET data = $1 WHERE namespace = $2`;
+        await postgres.query(spoil, [data, namespace]);
+        expect(await failureOf(store.take(TAKE))).toMatchObject({ retryable: false });
+      }
+    });
+
+    it('is found by a URL', async () => {
+      const base = process.env['DATABASE_URL']!;
+      const store = countersFromUrl(`${base}?table=${COUNTERS}&namespace=${RUN}&replicated=false`);
+      expect(await store.take(TAKE)).toMatchObject({ status: 'ok', first: 1n, end: 11n });
+      await store.close();
+    });
   });
 });
 
-describe('sqlCounters on MariaDB, told the time by the test', () => {
-  describeCounterStore({
-    test: it,
-    expect,
-    ...sqlCounterStore({
-      query: () => (sql, params) => mysql.execute(sql, params),
-      time: MYSQL_TIME,
-      servers: [mysqlHistory('server_uid', mysqlServer(true, 'server_uid'), MYSQL_DURABLE)],
-      mark: () => '?',
-      store: (execute, options) => sqlCounters({ pool: { execute }, dialect: 'mysql', ...options }),
-    }),
-  });
-});
+/*
+ * Counters in databases inside the process keep the contract: SQLite in a file, and PGlite.
+ */
+describe('embedded counters', () => {
+  const folder = quickFolder('counters');
+  const path = join(folder, 'counters.db');
+  let database: InstanceType<typeof Database>;
+  let pglite: PGlite;
+  const opened: RowCounters[] = [];
 
-describe('sqlCounters on PostgreSQL', () => {
-  describeCounterStore({
-    test: it,
-    expect,
-    createStore: (name) =>
-      sqlCounters({ pool: postgres, dialect: 'postgres', namespace: `${RUN}/${name}`, ...ALONE }),
-    leaveOut: ['clock', 'losses'],
+  beforeAll(async () => {
+    database = new Database(path);
+    database.exec(counterTable('sqlite', COUNTERS));
+    pglite = await freshPglite();
+    await pglite.exec(counterTable('postgres', COUNTERS));
   });
-});
-
-describe('sqlCounters on MariaDB', () => {
-  // Of a server of tests, which need not flush each commit.
-  const window = { table: COUNTERS, failoverWindowMs: 20, clockDifferenceMs: 0 };
-  describeCounterStore({
-    test: it,
-    expect,
-    createStore: (name) =>
-      sqlCounters({ pool: mysql, dialect: 'mysql', namespace: `${RUN}/${name}`, ...window }),
-    leaveOut: ['clock', 'losses'],
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((store) => store.close()));
   });
-});
-
-describe('a table of counters', () => {
-  it('that is not there is asked for, by name and with how to make it', async () => {
-    const store = sqlCounters({ pool: postgres, dialect: 'postgres', table: 'nowhere' });
-    const failure = await failureOf(store.take(TAKE));
-    expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
-    expect(failure.message).toContain('counterTable()');
+  afterAll(async () => {
+    await pglite.close();
+    database.close();
+    rmSync(folder, { recursive: true });
   });
 
-  it('takes two statements for each take', async () => {
-    const sent: string[] = [];
-    const query: SqlQuery = (sql, params) => {
-      sent.push(sql);
-      return postgres.query(sql, params);
-    };
-    const namespace = `${RUN}/sent`;
-    const store = sqlCounters({ query, dialect: 'postgres', namespace, ...ALONE });
-    await store.take(TAKE);
-    sent.length = 0;
-    expect(await store.take(TAKE)).toMatchObject({ status: 'ok', first: 11n });
-    expect(sent.map((sql) => /\b(SELECT|UPDATE|INSERT)\b/.exec(sql)![0])).toEqual([
-      'SELECT',
-      'UPDATE',
-    ]);
+  describe('sqlCounters on SQLite, told the time by the test', () => {
+    const IDENTITY = `'the file'`;
+    describeCounterStore({
+      test: it,
+      expect,
+      ...sqlCounterStore({
+        query: () => async (sql, params) => database.prepare(sql).all(...params),
+        time: SQLITE_TIME,
+        servers: [IDENTITY],
+        mark: () => '?',
+        store: (query, options) =>
+          new RowCounters(
+            new SqlRows({
+              ...checkedOptions(options),
+              holds: 'counters',
+              dialect: new SqliteDialect(IDENTITY),
+              connection: { where: { text: 'SQLite', secrets: [] }, query },
+            }),
+          ),
+      }),
+    });
   });
 
-  it('is not written within a transaction that somebody may roll back', async () => {
-    const client = await postgres.connect();
-    try {
-      await client.query('BEGIN');
-      const store = sqlCounters({ pool: client, dialect: 'postgres', ...ALONE });
-      const failure = await failureOf(store.take({ ...TAKE, counter: RUN }));
-      expect(failure.message).toContain('transaction');
-    } finally {
-      await client.query('ROLLBACK');
-      client.release();
-    }
+  describe('sqlCounters on a URL of SQLite', () => {
+    const run = randomUUID();
+    describeCounterStore({
+      test: it,
+      expect,
+      createStore(name) {
+        const namespace = encodeURIComponent(`${run}/${name}`);
+        const store = countersFromUrl(`sqlite:${path}?table=${COUNTERS}&namespace=${namespace}`);
+        opened.push(store);
+        return store;
+      },
+      leaveOut: ['clock', 'losses'],
+    });
+
+    it('is refused where a power failure would lose what was granted', async () => {
+      const handle = new Database(path);
+      handle.exec('PRAGMA synchronous = NORMAL');
+      const store = sqlCounters({ database: handle, table: COUNTERS });
+      const failure = await failureOf(store.create({ counter: 'c', start: 1n }));
+      expect(failure.message).toContain('PRAGMA synchronous');
+      handle.close();
+    });
   });
 
-  it('is refused where somebody else wrote into a row', async () => {
-    const namespace = `${RUN}/spoilt`;
-    const store = sqlCounters({ pool: postgres, dialect: 'postgres', namespace, ...ALONE });
-    await store.take(TAKE);
-    for (const data of ['{}', 'x', '{"version":"2"}']) {
-      const spoil = `UPDATE ${COUNTERS} SET data = $1 WHERE namespace = $2`;
-      await postgres.query(spoil, [data, namespace]);
-      expect(await failureOf(store.take(TAKE))).toMatchObject({ retryable: false });
-    }
+  describe('segments+sqlite:', () => {
+    it('count on in the file that its URL names', async () => {
+      const namespace = randomUUID();
+      const terms = `table=${COUNTERS}&namespace=${namespace}&counter=order&startAt=7&stepMin=10`;
+      const generator = `segments+sqlite:${path}?${terms}`;
+      const first = await startSnowflake({ generator });
+      expect(first.ids.nextIds(3)).toEqual([7n, 8n, 9n]);
+      await first.close();
+      const second = await startSnowflake({ generator });
+      // What was in hand was given back.
+      expect(second.ids.nextId()).toBe(10n);
+      expect(second.ids.status).toMatchObject({ kind: 'segments', state: 'active' });
+      await second.close();
+    });
   });
 
-  it('is found by a URL', async () => {
-    const base = process.env['DATABASE_URL']!;
-    const store = countersFromUrl(`${base}?table=${COUNTERS}&namespace=${RUN}&replicated=false`);
-    expect(await store.take(TAKE)).toMatchObject({ status: 'ok', first: 1n, end: 11n });
-    await store.close();
+  describe('sqlCounters on PGlite, told the time by the test', () => {
+    describeCounterStore({
+      test: it,
+      expect,
+      ...sqlCounterStore({
+        query: () => (sql, params) => pglite.query(sql, params),
+        time: POSTGRES_TIME,
+        servers: [POSTGRES_HISTORY],
+        mark: (number) => `$${number}::text`,
+        store: (query, options) =>
+          sqlCounters({ pool: { query }, dialect: 'postgres', ...options }),
+      }),
+    });
+  });
+
+  describe('sqlCounters on PGlite', () => {
+    it('know it by its history', async () => {
+      const store = sqlCounters({
+        pool: pglite,
+        dialect: 'postgres',
+        table: COUNTERS,
+        replicated: false,
+      });
+      expect(await store.create({ counter: 'c', start: 2n ** 60n })).toBe(true);
+      const take = { kind: 'dense', counter: 'c', count: 1n, have: 0n, skip: 10n } as const;
+      expect(await store.take(take)).toMatchObject({ status: 'ok', first: 2n ** 60n });
+    });
   });
 });

@@ -2,241 +2,400 @@
  * The page for everybody: no violation that axe-core knows, on a desk in light colours and on a
  * phone in dark ones; by keyboard alone; without moving under the reader.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
-import { BitLayout, MemoryLocks, MemorySupport, layouts } from 'nestjs-snowflake';
+import { BitLayout, layouts, MemoryLocks, MemorySupport } from 'nestjs-snowflake';
 import { LockModule } from 'nestjs-snowflake/lock';
 import { SettableTime } from 'nestjs-snowflake/testing';
-import type { Browser, BrowserContextOptions } from 'playwright-core';
-import { axed } from './axe.js';
-import { Visit, startBrowser } from './browser.js';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { until } from '../until.js';
+import { axed, startBrowser, Visit } from './browser.js';
 import { leaseAs, showApp } from './shown-app.js';
 
-const DESK = { viewport: { width: 1280, height: 900 } };
-const PHONE = { viewport: { width: 320, height: 640 }, isMobile: true, hasTouch: true };
-const LONG_NAME = 'a-very-long-name-of-a-host-without-any-place-to-break-it.example.internal';
+describe('access', () => {
+  const DESK = { viewport: { width: 1280, height: 900 } };
+  const PHONE = { viewport: { width: 320, height: 640 }, isMobile: true, hasTouch: true };
+  const LONG_NAME = 'a-very-long-name-of-a-host-without-any-place-to-break-it.example.internal';
 
-const LONG_LAYOUT = new BitLayout({
-  fields: [
-    ['timestamp', 39],
-    ['continentOfTheDatacenter', 3],
-    ['availabilityZone', 3],
-    ['rackInTheRoom', 4],
-    ['sequence', 8],
-    ['numberOfTheShard', 3, 'call'],
-    ['kindOfTheRow', 3, 'call'],
-  ],
-});
+  const LONG_LAYOUT = new BitLayout({
+    fields: [
+      ['timestamp', 39],
+      ['continentOfTheDatacenter', 3],
+      ['availabilityZone', 3],
+      ['rackInTheRoom', 4],
+      ['sequence', 8],
+      ['numberOfTheShard', 3, 'call'],
+      ['kindOfTheRow', 3, 'call'],
+    ],
+  });
 
-let browser: Browser;
-let app: INestApplication;
-let visit: Visit;
-let time: SettableTime;
-let support: MemorySupport;
-beforeAll(async () => {
-  browser = await startBrowser();
-});
-afterAll(() => browser.close());
-afterEach(async () => {
-  // An application waits for the connections that a browser keeps open.
-  await visit.close();
-  await app.close();
-});
+  let browser: Browser;
+  let app: INestApplication;
+  let visit: Visit;
+  let time: SettableTime;
+  let support: MemorySupport;
+  beforeAll(async () => {
+    browser = await startBrowser();
+  });
+  afterAll(() => browser.close());
+  afterEach(async () => {
+    // An application waits for the connections that a browser keeps open.
+    await visit.close();
+    await app.close();
+  });
 
-/** One that another process holds, one of a long name, and one that is kept. */
-async function heldLocks() {
-  const locks = new MemoryLocks({ clock: time });
-  const terms = { label: LONG_NAME, ttlMs: 86_000_000, longestMs: 86_000_000, have: 0n };
-  for (const lock of ['order:7', `order:${LONG_NAME}`, 'job']) {
-    await locks.acquire({ ...terms, lock, holder: lock });
+  /** One that another process holds, one of a long name, and one that is kept. */
+  async function heldLocks() {
+    const locks = new MemoryLocks({ clock: time });
+    const terms = { label: LONG_NAME, ttlMs: 86_000_000, longestMs: 86_000_000, have: 0n };
+    for (const lock of ['order:7', `order:${LONG_NAME}`, 'job']) {
+      await locks.acquire({ ...terms, lock, holder: lock });
+    }
+    await locks.release({ lock: 'job', holder: 'job', keepMs: 86_000_000 });
+    return LockModule.forRoot({ locks });
   }
-  await locks.release({ lock: 'job', holder: 'job', keepMs: 86_000_000 });
-  return LockModule.forRoot({ locks });
-}
 
-/** With every state and colour that there is on the page. */
-async function look(
-  viewer: BrowserContextOptions,
-  layout: BitLayout = layouts.snowflake(),
-): Promise<void> {
-  time = new SettableTime();
-  support = new MemorySupport({ clock: time });
-  const { fingerprint } = layout;
-  await leaseAs(support, { host: 'crashed', pid: 1, ttlMs: 10_000, fingerprint });
-  await time.advance(11_000);
-  for (const host of ['b', 'a', LONG_NAME]) await leaseAs(support, { host, pid: 2, fingerprint });
-  const left = await leaseAs(support, { host: 'left', pid: 3, fingerprint });
-  await left.leave(time.now() + 9999);
-  const snowflake = {
-    support,
-    layout,
-    clock: time,
-    timers: time,
-  };
-  const format = await showApp({ snowflake, more: { imports: [await heldLocks()] } });
-  app = format.app;
-  visit = await Visit.open(browser, `${format.url}/snowflake#382366441078288384`, viewer);
-  await visit.says('#legend', '1 resting');
-  await visit.says('.id', '382366441078288384');
-  await visit.comesToSay('#locks', 'kept');
-  await leaseAs(support, { host: 'late', pid: 9, fingerprint });
-  await time.advance(1000);
-  await visit.comesToSay('#changes', 'joined');
-}
+  /** With every state and colour that there is on the page. */
+  async function look(
+    viewer: BrowserContextOptions,
+    layout: BitLayout = layouts.snowflake(),
+  ): Promise<void> {
+    time = new SettableTime();
+    support = new MemorySupport({ clock: time });
+    const { fingerprint } = layout;
+    await leaseAs(support, { host: 'crashed', pid: 1, ttlMs: 10_000, fingerprint });
+    await time.advance(11_000);
+    for (const host of ['b', 'a', LONG_NAME]) await leaseAs(support, { host, pid: 2, fingerprint });
+    const left = await leaseAs(support, { host: 'left', pid: 3, fingerprint });
+    await left.leave(time.now() + 9999);
+    const snowflake = {
+      support,
+      layout,
+      clock: time,
+      timers: time,
+    };
+    const format = await showApp({ snowflake, more: { imports: [await heldLocks()] } });
+    app = format.app;
+    visit = await Visit.open(browser, `${format.url}/snowflake#382366441078288384`, viewer);
+    await visit.says('#legend', '1 resting');
+    await visit.says('.id', '382366441078288384');
+    await visit.comesToSay('#locks', 'kept');
+    await leaseAs(support, { host: 'late', pid: 9, fingerprint });
+    await time.advance(1000);
+    await visit.comesToSay('#changes', 'joined');
+  }
 
-async function violations(): Promise<string[]> {
-  // It waits by the timers of the page.
-  await visit.page.clock.resume();
-  const found = await axed(visit.page);
-  expect(found.passed).toBeGreaterThan(20);
-  return found.violations.map(
-    ({ id, target, failureSummary }) => `${id} at ${String(target)}: ${failureSummary}`,
-  );
-}
+  async function violations(): Promise<string[]> {
+    // It waits by the timers of the page.
+    await visit.page.clock.resume();
+    const found = await axed(visit.page);
+    expect(found.passed).toBeGreaterThan(20);
+    return found.violations.map(
+      ({ id, target, failureSummary }) => `${id} at ${String(target)}: ${failureSummary}`,
+    );
+  }
 
-const widths = () =>
-  visit.page.evaluate<[number, number]>(
-    '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
-  );
+  const widths = () =>
+    visit.page.evaluate<[number, number]>(
+      '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
+    );
 
-describe.each([
-  ['a desk, in light colours', { ...DESK, colorScheme: 'light' }],
-  ['a phone, in dark colours', { ...PHONE, colorScheme: 'dark' }],
-] as const)('on %s', (_where, viewer) => {
-  it('axe finds nothing', async () => {
-    await look(viewer);
-    expect(await violations()).toEqual([]);
-    await visit.page.locator('summary').click();
-    await visit.page.getByLabel('id', { exact: true }).fill('none');
-    await visit.comesToSay('#id-problem', 'Expected an id');
-    expect(await violations()).toEqual([]);
-  });
+  describe.each([
+    ['a desk, in light colours', { ...DESK, colorScheme: 'light' }],
+    ['a phone, in dark colours', { ...PHONE, colorScheme: 'dark' }],
+  ] as const)('on %s', (_where, viewer) => {
+    it('axe finds nothing', async () => {
+      await look(viewer);
+      expect(await violations()).toEqual([]);
+      await visit.page.locator('summary').click();
+      await visit.page.getByLabel('id', { exact: true }).fill('none');
+      await visit.comesToSay('#id-problem', 'Expected an id');
+      expect(await violations()).toEqual([]);
+    });
 
-  it.each([
-    ['the default layout', layouts.snowflake()],
-    ['a layout of many long fields', LONG_LAYOUT],
-  ])('nothing has to be scrolled sideways for %s', async (_which, layout) => {
-    await look(viewer, layout);
-    const [content, view] = await widths();
-    expect(content).toBeLessThanOrEqual(view);
-  });
+    it.each([
+      ['the default layout', layouts.snowflake()],
+      ['a layout of many long fields', LONG_LAYOUT],
+    ])('nothing has to be scrolled sideways for %s', async (_which, layout) => {
+      await look(viewer, layout);
+      const [content, view] = await widths();
+      expect(content).toBeLessThanOrEqual(view);
+    });
 
-  it('this process comes first, then the fleet, then the reader and the layout', async () => {
-    await look(viewer);
-    const tops = await visit.page.evaluate<number[]>(
-      `['processes', 'workers', 'id-form', 'layout'].map(
+    it('this process comes first, then the fleet, then the reader and the layout', async () => {
+      await look(viewer);
+      const tops = await visit.page.evaluate<number[]>(
+        `['processes', 'workers', 'id-form', 'layout'].map(
         (id) => document.getElementById(id).getBoundingClientRect().top,
       )`,
-    );
-    const [process, workers, reader, layout] = tops as [number, number, number, number];
-    expect(process).toBeLessThan(workers);
-    expect(workers).toBeLessThan(Math.min(reader, layout));
-    // On a desk the two stand side by side.
-    expect(reader).toBeLessThanOrEqual(layout);
+      );
+      const [process, workers, reader, layout] = tops as [number, number, number, number];
+      expect(process).toBeLessThan(workers);
+      expect(workers).toBeLessThan(Math.min(reader, layout));
+      // On a desk the two stand side by side.
+      expect(reader).toBeLessThanOrEqual(layout);
+    });
+
+    it('who follows a link to an id sees it', async () => {
+      await look(viewer);
+      const [top, height] = await visit.page.evaluate<[number, number]>(
+        `[document.getElementById('id-title').getBoundingClientRect().top, innerHeight]`,
+      );
+      expect(top).toBeLessThan(height);
+      expect(top).toBeGreaterThanOrEqual(-5);
+    });
+
+    it('the table is one to a screen reader, with rows, headers and order', async () => {
+      await look(viewer);
+      const table = visit.page.getByRole('table', { name: 'Who holds which worker id' });
+      expect(await table.getByRole('row').count()).toBe(8);
+      const header = table.getByRole('columnheader', { name: 'host' });
+      expect(await header.getAttribute('aria-sort')).toBe('none');
+      await header.getByRole('button').click();
+      expect(await header.getAttribute('aria-sort')).toBe('ascending');
+    });
   });
 
-  it('who follows a link to an id sees it', async () => {
-    await look(viewer);
-    const [top, height] = await visit.page.evaluate<[number, number]>(
-      `[document.getElementById('id-title').getBoundingClientRect().top, innerHeight]`,
-    );
-    expect(top).toBeLessThan(height);
-    expect(top).toBeGreaterThanOrEqual(-5);
-  });
-
-  it('the table is one to a screen reader, with rows, headers and order', async () => {
-    await look(viewer);
-    const table = visit.page.getByRole('table', { name: 'Who holds which worker id' });
-    expect(await table.getByRole('row').count()).toBe(8);
-    const header = table.getByRole('columnheader', { name: 'host' });
-    expect(await header.getAttribute('aria-sort')).toBe('none');
-    await header.getByRole('button').click();
-    expect(await header.getAttribute('aria-sort')).toBe('ascending');
-  });
-});
-
-describe('by keyboard', () => {
-  const focused = () =>
-    visit.page.evaluate<string>(
-      `(({ id, textContent, localName }) => id || localName + ' ' + textContent)(
+  describe('by keyboard', () => {
+    const focused = () =>
+      visit.page.evaluate<string>(
+        `(({ id, textContent, localName }) => id || localName + ' ' + textContent)(
         document.activeElement
       )`,
-    );
+      );
 
-  it('everything is reached in the order it is read', async () => {
-    await look(DESK);
-    const stops: string[] = [];
-    for (let stop = 0; stop < 20; stop++) {
+    it('everything is reached in the order it is read', async () => {
+      await look(DESK);
+      const stops: string[] = [];
+      for (let stop = 0; stop < 20; stop++) {
+        await visit.page.keyboard.press('Tab');
+        const stopped = await focused();
+        if (stopped.startsWith('body')) break;
+        stops.push(stopped);
+      }
+      expect(stops).toEqual([
+        'a Skip to the worker ids',
+        expect.stringMatching(/^div .* joined/),
+        'filter',
+        'button worker id',
+        'button state',
+        'button application',
+        'button host',
+        'button pid',
+        'button age',
+        'button time to ceiling',
+        'id-text',
+        'id-form-of-text',
+        'summary Other text forms',
+      ]);
+    });
+
+    it('the link at the top skips to the worker ids', async () => {
+      await look(DESK);
       await visit.page.keyboard.press('Tab');
-      const stopped = await focused();
-      if (stopped.startsWith('body')) break;
-      stops.push(stopped);
-    }
-    expect(stops).toEqual([
-      'a Skip to the worker ids',
-      expect.stringMatching(/^div .* joined/),
-      'filter',
-      'button worker id',
-      'button state',
-      'button application',
-      'button host',
-      'button pid',
-      'button age',
-      'button time to ceiling',
-      'id-text',
-      'id-form-of-text',
-      'summary Other text forms',
-    ]);
+      await visit.page.keyboard.press('Enter');
+      await visit.page.keyboard.press('Tab');
+      expect(await focused()).toBe('filter');
+    });
+
+    it('the table is sorted either way and searched, and focus stays where it is', async () => {
+      await look(DESK);
+      const hosts = async () => (await visit.rows()).map((row) => row[3]);
+      await visit.page.getByRole('button', { name: 'host' }).focus();
+      await visit.page.keyboard.press('Enter');
+      const rising = await hosts();
+      const order = new Intl.Collator();
+      expect(rising).toEqual(rising.toSorted((a, b) => order.compare(a!, b!)));
+      expect(rising).toHaveLength(7);
+      await time.advance(1000);
+      await visit.comesToSay('#table', 'late');
+      expect(await focused()).toBe('button host');
+      await visit.page.keyboard.press('Enter');
+      expect(await hosts()).toEqual(rising.toReversed());
+      await visit.page.getByLabel('find').fill('LATE');
+      expect(await hosts()).toEqual(['late']);
+      await visit.page.getByLabel('find').fill('nobody has this');
+      expect(await hosts()).toEqual([]);
+      await visit.says('#table', 'No worker id matches.');
+    });
   });
 
-  it('the link at the top skips to the worker ids', async () => {
-    await look(DESK);
-    await visit.page.keyboard.press('Tab');
-    await visit.page.keyboard.press('Enter');
-    await visit.page.keyboard.press('Tab');
-    expect(await focused()).toBe('filter');
-  });
-
-  it('the table is sorted either way and searched, and focus stays where it is', async () => {
-    await look(DESK);
-    const hosts = async () => (await visit.rows()).map((row) => row[3]);
-    await visit.page.getByRole('button', { name: 'host' }).focus();
-    await visit.page.keyboard.press('Enter');
-    const rising = await hosts();
-    const order = new Intl.Collator();
-    expect(rising).toEqual(rising.toSorted((a, b) => order.compare(a!, b!)));
-    expect(rising).toHaveLength(7);
-    await time.advance(1000);
-    await visit.comesToSay('#table', 'late');
-    expect(await focused()).toBe('button host');
-    await visit.page.keyboard.press('Enter');
-    expect(await hosts()).toEqual(rising.toReversed());
-    await visit.page.getByLabel('find').fill('LATE');
-    expect(await hosts()).toEqual(['late']);
-    await visit.page.getByLabel('find').fill('nobody has this');
-    expect(await hosts()).toEqual([]);
-    await visit.says('#table', 'No worker id matches.');
-  });
-});
-
-describe('to a screen reader', () => {
-  it('changes are announced, and what stays the same is not said again', async () => {
-    await look(DESK);
-    const log = visit.page.getByRole('log');
-    expect(await log.innerText()).toContain('joined');
-    await visit.page.evaluate(`
+  describe('to a screen reader', () => {
+    it('changes are announced, and what stays the same is not said again', async () => {
+      await look(DESK);
+      const log = visit.page.getByRole('log');
+      expect(await log.innerText()).toContain('joined');
+      await visit.page.evaluate(`
       globalThis.touched = [];
       const everything = { childList: true, characterData: true, attributes: true, subtree: true };
       new MutationObserver((all) =>
         globalThis.touched.push(...all.map(({ target }) => target.nodeName)),
       ).observe(document.body, everything);
     `);
-    await visit.askAgain();
-    await visit.settled();
-    await visit.askAgain();
-    await visit.settled();
-    // Time stands still for the application: nothing it answers is new but the rate's next point.
-    const touched = await visit.page.evaluate<string[]>('globalThis.touched');
-    expect(touched.filter((name) => name !== 'polyline')).toEqual([]);
+      await visit.askAgain();
+      await visit.settled();
+      await visit.askAgain();
+      await visit.settled();
+      // Time stands still for the application: nothing it answers is new but the rate's next point.
+      const touched = await visit.page.evaluate<string[]>('globalThis.touched');
+      expect(touched.filter((name) => name !== 'polyline')).toEqual([]);
+    });
+  });
+});
+
+/*
+ * What a page of another origin reads in a real Chromium, over plain HTTP, where it sends no
+ * Sec-Fetch headers, of an application that allows CORS to everybody.
+ */
+describe('other origins', () => {
+  jest.setTimeout(60_000);
+
+  /** Any name leads here: 127.0.0.1 itself is trusted like HTTPS. */
+  const ARGS = ['--host-resolver-rules=MAP * 127.0.0.1'];
+
+  let browser: Browser;
+  let apps: INestApplication[] = [];
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: process.env['CHROMIUM']!, args: ARGS });
+  });
+  afterAll(() => browser.close());
+  afterEach(async () => {
+    await Promise.all(apps.map((app) => app.close()));
+    apps = [];
+  });
+
+  /** What reached the application of a request of the page. */
+  interface Asked {
+    readonly url: string;
+    readonly headers: Readonly<Record<string, string | undefined>>;
+  }
+
+  async function serve(asked: Asked[] = []): Promise<string> {
+    const { app, url } = await showApp({
+      prepare: (made) => {
+        made.enableCors({ origin: true, credentials: true });
+        made.use(({ url: path, headers }: Asked, _response: unknown, next: () => void) => {
+          asked.push({ url: path, headers });
+          next();
+        });
+      },
+    });
+    apps.push(app);
+    return new URL(url).port;
+  }
+
+  const read = (page: Page, url: string, headers: object = {}) =>
+    page.evaluate<string>(
+      `fetch(${JSON.stringify(url)}, { headers: ${JSON.stringify(headers)} })
+      .then((answer) => answer.status + '')
+      .catch(String)`,
+    );
+
+  describe('over plain HTTP', () => {
+    it('the page works, and another origin reads nothing of it', async () => {
+      const asked: Asked[] = [];
+      const port = await serve(asked);
+      const visit = await Visit.open(browser, `http://shop.test:${port}/snowflake`);
+      await visit.says('#legend', '1 held');
+      // A header that means nothing here.
+      expect(visit.complaints.splice(0)).toEqual([expect.stringContaining('Opener-Policy')]);
+      await visit.close();
+      // Or the next lines would show nothing.
+      expect(asked.filter(({ headers }) => headers['sec-fetch-site'] !== undefined)).toEqual([]);
+
+      const page = await browser.newPage();
+      await page.goto(`http://evil.test:${await serve()}/elsewhere`);
+      for (const path of ['', '/state', '/workers', '/id?text=1']) {
+        const url = `http://shop.test:${port}/snowflake${path}`;
+        expect(await read(page, url)).toBe('403');
+        const forwarded = { 'x-forwarded-host': new URL(page.url()).host };
+        expect(await read(page, url, forwarded)).toBe('403');
+      }
+      const sent = asked.find(({ headers }) => headers['x-forwarded-host'] !== undefined);
+      expect(sent?.headers['sec-fetch-site']).toBeUndefined();
+      await page.close();
+    });
+  });
+});
+
+/*
+ * What the tests of the page stand on, on a machine that has much else to do: answers that come
+ * late, and handlers of routes that are still at work when their page is closed.
+ */
+describe('visit', () => {
+  /** Asks every second and gives up after ten, both by the time of the page. */
+  const PAGE = `<!doctype html><link rel="icon" href="data:,"><p id="connection">Live from</p>
+  <p id="answers">0</p><p id="faults">0</p><script>
+  const count = (id) => (document.getElementById(id).textContent++);
+  const ask = () =>
+    fetch('/answer', { signal: AbortSignal.timeout(10_000) })
+      .then((response) => response.text())
+      .then(() => count('answers'), () => count('faults'))
+      .then(() => setTimeout(ask, 1000));
+  ask();
+</script>`;
+
+  let browser: Browser;
+  let server: Server;
+  let url: string;
+  const waiting: (() => void)[] = [];
+
+  beforeAll(async () => {
+    browser = await startBrowser();
+    server = createServer(({ url: asked }, response) => {
+      if (asked === '/answer') waiting.push(() => response.end('answer'));
+      else response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(async () => {
+    await browser.close();
+    server.closeAllConnections();
+    server.close();
+  });
+
+  describe('a visit', () => {
+    it('gives a slow answer all the time it takes', async () => {
+      const visit = await Visit.open(browser, url);
+      const said = visit.comesToSay('#answers', '1');
+      await until(() => waiting.length > 0);
+      // Looks that would each have moved the time of the page by 3 s.
+      const looks = async () => (await visit.texts('#answers')).join();
+      for (let times = 0; times < 50; times++) expect(await looks()).toBe('0');
+      waiting.pop()!();
+      await said;
+      expect(await visit.texts('#faults')).toEqual(['0']);
+      await visit.close();
+    });
+
+    it('is closed in peace while a handler of a route is at work', async () => {
+      const visit = await Visit.open(browser, url);
+      let isFetched = false;
+      let isOver = false;
+      let goOn = () => {};
+      const closed = new Promise<void>((resolve) => (goOn = resolve));
+      await visit.page.route('**/answer', async (route) => {
+        const response = await route.fetch();
+        isFetched = true;
+        await closed;
+        isOver = true;
+        await route.fulfill({ response, body: await response.text() });
+      });
+      waiting.splice(0).forEach((answer) => answer());
+      await until(async () => {
+        waiting.splice(0).forEach((answer) => answer());
+        if (!isFetched) await visit.askAgain();
+        return isFetched;
+      });
+      await visit.close();
+      goOn();
+      await until(() => isOver);
+      // What the handler throws now would fail this test, once this turn is over.
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(visit.complaints).toEqual([]);
+    });
   });
 });

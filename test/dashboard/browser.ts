@@ -4,9 +4,13 @@
  * Whatever a page complains about (console, errors, blocked by its policy, requests elsewhere) is
  * collected, because a page that is right says nothing.
  */
+import { readFile } from 'node:fs/promises';
+import { createServer, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { NodeResult, Result } from 'axe-core';
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import { ROOT } from '../tidy/tree.js';
 import { until } from '../until.js';
-
 export const startBrowser = (): Promise<Browser> =>
   // Nobody looks at it: to draw on a graphics card that software plays costs a fifth of the time.
   chromium.launch({ executablePath: process.env['CHROMIUM']!, args: ['--disable-gpu'] });
@@ -123,5 +127,71 @@ export class Visit {
       `[...document.querySelectorAll("#table tbody tr")].map((row) =>
         [...row.querySelectorAll('th, td')].map((cell) => cell.innerText))`,
     );
+  }
+}
+
+/*
+ * What axe-core finds on a page. Only what is wrong is brought over from the browser: all that is
+ * right would take longer than to find it.
+ */
+
+const SOURCE = await readFile(`${ROOT}/node_modules/axe-core/axe.min.js`, 'utf8');
+
+interface Finding extends NodeResult {
+  /** The rule. */
+  readonly id: string;
+}
+
+export interface Axed {
+  readonly violations: readonly Finding[];
+  /** How many rules have found something to look at, and nothing wrong with it. */
+  readonly passed: number;
+}
+
+export async function axed(page: Page): Promise<Axed> {
+  await page.evaluate(SOURCE);
+  const { violations, passed } = await page.evaluate<{ violations: Result[]; passed: number }>(`
+    axe.run({ resultTypes: ['violations'] }).then(({ violations, passes }) => ({
+      violations,
+      passed: passes.length,
+    }))
+  `);
+  const found = violations.flatMap(({ id, nodes }) => nodes.map((node) => ({ ...node, id })));
+  return { violations: found, passed };
+}
+
+/*
+ * A load balancer: two requests go to each of the applications in turn. With one, the two questions
+ * of the page would always reach the same two.
+ */
+
+export class RoundRobin {
+  /** Where requests go; a test may take one out. */
+  targets: string[] = [];
+  private turn = 0;
+  private readonly server: Server;
+
+  constructor() {
+    this.server = createServer((incoming, outgoing) => {
+      const target = this.targets[(this.turn++ >> 1) % this.targets.length]!;
+      const { method, headers } = incoming;
+      const onward = request(target + incoming.url!, { method, headers }, (answer) => {
+        outgoing.writeHead(answer.statusCode!, answer.headers);
+        answer.pipe(outgoing);
+      });
+      onward.on('error', () => outgoing.writeHead(502).end());
+      incoming.pipe(onward);
+    });
+  }
+
+  async listen(...targets: string[]): Promise<string> {
+    this.targets = targets;
+    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  close(): Promise<void> {
+    this.server.closeAllConnections();
+    return new Promise((resolve) => this.server.close(() => resolve()));
   }
 }

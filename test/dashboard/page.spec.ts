@@ -1,211 +1,335 @@
 /**
  * The page in a real Chromium: what it shows, and that it follows what happens.
  */
+import { hostname } from 'node:os';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
-import { IdMaker, MemorySupport, SnowflakeModule, layouts } from 'nestjs-snowflake';
+import { IdMaker, layouts, MemoryLocks, MemorySupport, SnowflakeModule } from 'nestjs-snowflake';
+import { DistributedLock, LockModule, type LockStore } from 'nestjs-snowflake/lock';
 import { SettableTime } from 'nestjs-snowflake/testing';
-import { hostname } from 'node:os';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
+import type { LocksAnswer, StateAnswer } from '../../lib/dashboard/answers.js';
 import { StoreThatFails } from '../metrics/measured-app.js';
-import { Visit, startBrowser } from './browser.js';
+import { startBrowser, Visit } from './browser.js';
 import { leaseAs, showApp, type ShownAppOptions } from './shown-app.js';
 
-let browser: Browser;
-let app: INestApplication | undefined;
-let visit: Visit;
-let time: SettableTime;
-beforeEach(() => {
-  time = new SettableTime();
-});
-beforeAll(async () => {
-  browser = await startBrowser();
-});
-afterAll(() => browser.close());
-afterEach(async () => {
-  // An application waits for the connections that a browser keeps open.
-  await visit.close();
-  await app?.close();
-});
-
-async function look(
-  options: ShownAppOptions = {},
-  path = '/snowflake',
-  viewer: BrowserContextOptions = {},
-): Promise<Visit> {
-  const { support = new MemorySupport({ clock: time }), workerId } = options.snowflake ?? {};
-  const from = workerId === undefined ? { support } : { workerId };
-  const snowflake = { ...from, clock: time, timers: time };
-  const format = await showApp({ ...options, snowflake });
-  app = format.app;
-  visit = await Visit.open(browser, format.url + path, viewer);
-  return visit;
-}
-
-/** Time goes by for the application, and the page asks again until it says this. */
-async function later(ms: number, where: string, text: string | RegExp): Promise<void> {
-  await visit.settled();
-  await time.advance(ms);
-  await visit.comesToSay(where, text);
-}
-
-describe('the page', () => {
-  it('shows how this process stands', async () => {
-    await look();
-    app!.get(IdMaker).nextIds(1234);
-    await later(2000, '.card', /ids made\s+1,234/);
-    expect(await visit.texts('.badge')).toEqual(['makes ids']);
-    const [card] = await visit.texts('.card');
-    expect(card).toContain(`${hostname()} · pid ${process.pid}`);
-    expect(card).toMatch(/worker id\s+0\s+state\s+active\s+lease left\s+58 s/);
-    expect(card).toMatch(/ids per second\s+617/);
-    expect(card).toContain('the memory of this process');
+describe('page', () => {
+  let browser: Browser;
+  let app: INestApplication | undefined;
+  let visit: Visit;
+  let time: SettableTime;
+  beforeEach(() => {
+    time = new SettableTime();
+  });
+  beforeAll(async () => {
+    browser = await startBrowser();
+  });
+  afterAll(() => browser.close());
+  afterEach(async () => {
+    // An application waits for the connections that a browser keeps open.
+    await visit.close();
+    await app?.close();
   });
 
-  it('shows who holds which worker id, and who joins and leaves while it is open', async () => {
-    const support = new MemorySupport({ clock: time });
-    await leaseAs(support, { host: 'a', pid: 11 });
-    await time.advance(30_000);
-    await look({ snowflake: { support } });
-    await visit.says('#legend', '2 held');
-    const own = [`${hostname()}`, String(process.pid)];
-    expect(await visit.rows()).toEqual([
-      ['0', 'held', 'shop', 'a', '11', '30 s', '30 s'],
-      ['1', 'held, this process', 'shop', ...own, '0 ms', '1 min'],
-    ]);
-    const joined = await leaseAs(support, { host: 'late', pid: 33, application: 'mail' });
-    await later(2000, '#changes', 'Worker id 2 joined: mail on late, pid 33.');
-    expect((await visit.rows())[2]!.slice(0, 5)).toEqual(['2', 'held', 'mail', 'late', '33']);
-    expect(await visit.texts('#legend li')).toEqual(['3 held', '1021 free']);
-    expect(await visit.page.locator('#map rect.held').count()).toBe(3);
-    await joined.leave();
-    await later(2000, '#changes', 'Worker id 2 left: mail on late, pid 33.');
-    expect(await visit.rows()).toHaveLength(2);
-    expect(await visit.texts('#legend li')).toEqual(['2 held', '1022 free']);
-  });
+  async function look(
+    options: ShownAppOptions = {},
+    path = '/snowflake',
+    viewer: BrowserContextOptions = {},
+  ): Promise<Visit> {
+    const { support = new MemorySupport({ clock: time }), workerId } = options.snowflake ?? {};
+    const from = workerId === undefined ? { support } : { workerId };
+    const snowflake = { ...from, clock: time, timers: time };
+    const format = await showApp({ ...options, snowflake });
+    app = format.app;
+    visit = await Visit.open(browser, format.url + path, viewer);
+    return visit;
+  }
 
-  it('shows a lease that ran out because its holder crashed', async () => {
-    const support = new MemorySupport({ clock: time });
-    await leaseAs(support, { host: 'gone', pid: 5 });
-    await look({ snowflake: { support } });
-    await visit.says('#legend', '2 held');
-    const news = 'Worker id 0 was lost: shop on gone, pid 5 did not renew it';
-    await later(61_000, '#changes', news);
-    expect(await visit.texts('#legend li')).toEqual(['1 held', '1 ended', '1022 free']);
-    expect((await visit.rows())[0]!.slice(0, 2)).toEqual(['0', 'ended']);
-  });
+  /** Time goes by for the application, and the page asks again until it says this. */
+  async function later(ms: number, where: string, text: string | RegExp): Promise<void> {
+    await visit.settled();
+    await time.advance(ms);
+    await visit.comesToSay(where, text);
+  }
 
-  it('says what is wrong while the store is away, keeps the list, and recovers', async () => {
-    const support = new StoreThatFails({ clock: time });
-    await look({ snowflake: { support } });
-    await visit.says('#legend', '1 held');
-    support.isAway = true;
-    const problem = 'list of holders could not be read. connection refused';
-    await later(2000, '#workers-problem', problem);
-    expect(await visit.rows()).toHaveLength(1);
-    await later(10_000, '.badge', 'still makes ids');
-    await visit.says('.card', 'The lease could not be renewed');
-    await visit.says('#changes', 'active to degraded. The lease could not be renewed');
-    await later(60_000, '.card', /state\s+stretched/);
-    // The reserve of 10 s, of which the clock uses up nothing any more.
-    await visit.says('.card', /lasts without the store\s+40,960,000 ids\s/);
-    app!.get(IdMaker).nextIds(40_960);
-    const left = /lasts without the store\s+40,9\d\d,\d\d\d ids: \d+ min( \d+ s)? at this rate/;
-    await later(2000, '.card', left);
-    const ids = new BigUint64Array(4_096_000);
-    const useUp = () => {
-      for (;;) app!.get(IdMaker).fill(ids);
-    };
-    expect(useUp).toThrow('used up');
-    await later(1000, '.badge', 'makes no ids');
-    support.isAway = false;
-    await later(10_000, '.badge', /makes ids$/);
-    await visit.says('#changes', 'to active');
-    expect((await visit.texts('.card')).join()).not.toContain('lasts without the store');
-    expect(await visit.page.locator('#workers-problem').isVisible()).toBe(false);
-  });
+  describe('the page', () => {
+    it('shows how this process stands', async () => {
+      await look();
+      app!.get(IdMaker).nextIds(1234);
+      await later(2000, '.card', /ids made\s+1,234/);
+      expect(await visit.texts('.badge')).toEqual(['makes ids']);
+      const [card] = await visit.texts('.card');
+      expect(card).toContain(`${hostname()} · pid ${process.pid}`);
+      expect(card).toMatch(/worker id\s+0\s+state\s+active\s+lease left\s+58 s/);
+      expect(card).toMatch(/ids per second\s+617/);
+      expect(card).toContain('the memory of this process');
+    });
 
-  it('says that it is old when the application stops or lets it in no more', async () => {
-    let isAllowed = true;
-    await look({ dashboard: { guards: [{ canActivate: () => isAllowed }] } });
-    isAllowed = false;
-    await visit.comesToSay('#connection', 'may no longer see this page (403). Sign in');
-    isAllowed = true;
-    await visit.comesToSay('#connection', 'Live from');
-    expect(await visit.texts('.badge')).toEqual(['makes ids']);
-    expect(await visit.page.locator('.card.old').count()).toBe(0);
-    await app!.close();
-    app = undefined;
-    await visit.comesToSay(
-      '#connection',
-      'The application does not answer. The data shown is old.',
+    it('shows who holds which worker id, and who joins and leaves while it is open', async () => {
+      const support = new MemorySupport({ clock: time });
+      await leaseAs(support, { host: 'a', pid: 11 });
+      await time.advance(30_000);
+      await look({ snowflake: { support } });
+      await visit.says('#legend', '2 held');
+      const own = [`${hostname()}`, String(process.pid)];
+      expect(await visit.rows()).toEqual([
+        ['0', 'held', 'shop', 'a', '11', '30 s', '30 s'],
+        ['1', 'held, this process', 'shop', ...own, '0 ms', '1 min'],
+      ]);
+      const joined = await leaseAs(support, { host: 'late', pid: 33, application: 'mail' });
+      await later(2000, '#changes', 'Worker id 2 joined: mail on late, pid 33.');
+      expect((await visit.rows())[2]!.slice(0, 5)).toEqual(['2', 'held', 'mail', 'late', '33']);
+      expect(await visit.texts('#legend li')).toEqual(['3 held', '1021 free']);
+      expect(await visit.page.locator('#map rect.held').count()).toBe(3);
+      await joined.leave();
+      await later(2000, '#changes', 'Worker id 2 left: mail on late, pid 33.');
+      expect(await visit.rows()).toHaveLength(2);
+      expect(await visit.texts('#legend li')).toEqual(['2 held', '1022 free']);
+    });
+
+    it('shows a lease that ran out because its holder crashed', async () => {
+      const support = new MemorySupport({ clock: time });
+      await leaseAs(support, { host: 'gone', pid: 5 });
+      await look({ snowflake: { support } });
+      await visit.says('#legend', '2 held');
+      const news = 'Worker id 0 was lost: shop on gone, pid 5 did not renew it';
+      await later(61_000, '#changes', news);
+      expect(await visit.texts('#legend li')).toEqual(['1 held', '1 ended', '1022 free']);
+      expect((await visit.rows())[0]!.slice(0, 2)).toEqual(['0', 'ended']);
+    });
+
+    it('says what is wrong while the store is away, keeps the list, and recovers', async () => {
+      const support = new StoreThatFails({ clock: time });
+      await look({ snowflake: { support } });
+      await visit.says('#legend', '1 held');
+      support.isAway = true;
+      const problem = 'list of holders could not be read. connection refused';
+      await later(2000, '#workers-problem', problem);
+      expect(await visit.rows()).toHaveLength(1);
+      await later(10_000, '.badge', 'still makes ids');
+      await visit.says('.card', 'The lease could not be renewed');
+      await visit.says('#changes', 'active to degraded. The lease could not be renewed');
+      await later(60_000, '.card', /state\s+stretched/);
+      // The reserve of 10 s, of which the clock uses up nothing any more.
+      await visit.says('.card', /lasts without the store\s+40,960,000 ids\s/);
+      app!.get(IdMaker).nextIds(40_960);
+      const left = /lasts without the store\s+40,9\d\d,\d\d\d ids: \d+ min( \d+ s)? at this rate/;
+      await later(2000, '.card', left);
+      const ids = new BigUint64Array(4_096_000);
+      const useUp = () => {
+        for (;;) app!.get(IdMaker).fill(ids);
+      };
+      expect(useUp).toThrow('used up');
+      await later(1000, '.badge', 'makes no ids');
+      support.isAway = false;
+      await later(10_000, '.badge', /makes ids$/);
+      await visit.says('#changes', 'to active');
+      expect((await visit.texts('.card')).join()).not.toContain('lasts without the store');
+      expect(await visit.page.locator('#workers-problem').isVisible()).toBe(false);
+    });
+
+    it('says that it is old when the application stops or lets it in no more', async () => {
+      let isAllowed = true;
+      await look({ dashboard: { guards: [{ canActivate: () => isAllowed }] } });
+      isAllowed = false;
+      await visit.comesToSay('#connection', 'may no longer see this page (403). Sign in');
+      isAllowed = true;
+      await visit.comesToSay('#connection', 'Live from');
+      expect(await visit.texts('.badge')).toEqual(['makes ids']);
+      expect(await visit.page.locator('.card.old').count()).toBe(0);
+      await app!.close();
+      app = undefined;
+      await visit.comesToSay(
+        '#connection',
+        'The application does not answer. The data shown is old.',
+      );
+      expect(await visit.texts('.badge')).toEqual(['no answer']);
+      expect(await visit.page.locator('.card.old .badge.down').count()).toBe(1);
+      expect(await visit.page.locator('.badge.up').count()).toBe(0);
+      await visit.says('.card', /last answer at \d\d:\d\d:\d\d, \d+ (m?s|min) ago/);
+      expect(await visit.page.title()).toBe('⚠ Snowflake');
+      // The browser itself reports requests that fail.
+      const failed = /Failed to load resource: .*(403|ERR_CONNECTION_REFUSED)/;
+      expect(visit.complaints.filter((text) => !failed.test(text))).toEqual([]);
+      visit.complaints.length = 0;
+    });
+
+    it('shows what there is with a static worker id', async () => {
+      await look({ snowflake: { workerId: 7 } });
+      await visit.says('#workers-problem', 'There is no store');
+      expect(await visit.rows()).toEqual([
+        ['7', 'fixed, this process', 'shop', hostname(), String(process.pid), '', 'no end'],
+      ]);
+      expect(await visit.texts('#legend li')).toEqual(['1 fixed', 'others: unknown']);
+      await visit.says('.card', /lease left\s+no end\s+worker id from\s+the configuration/);
+      await visit.says('#layout', '2024-01-01 to 2093-09-06');
+    });
+
+    it('shows each generator of the application when it is chosen', async () => {
+      const orders = { name: 'orders', layout: layouts.sonyflake(), workerId: 70 };
+      await look({ more: { imports: [SnowflakeModule.forRoot(orders)] } });
+      await visit.says('#legend', '1 held');
+      await visit.page.getByLabel('generator').selectOption('orders');
+      await visit.says('#legend', '1 fixed');
+      expect((await visit.rows())[0]!.slice(0, 2)).toEqual(['70', 'fixed, this process']);
+      await visit.says('#layout', 't39-s8-w16/10ms');
+      await visit.page.getByLabel('generator').selectOption('default');
+      await visit.says('#legend', '1 held');
+    });
+
+    it('writes names from elsewhere as text', async () => {
+      const support = new MemorySupport({ clock: time });
+      const host = '<img src=x onerror=alert(1)>';
+      await leaseAs(support, { host, pid: 1, application: '<script>alert(2)</script>' });
+      await look({ snowflake: { support } });
+      await visit.says('tbody', host);
+      expect(await visit.page.locator('#table script, #table img').count()).toBe(0);
+    });
+
+    it.each(['/snowflake/', '/snowflake', '/snowflake?from=a-link'])(
+      'works at %s',
+      async (path) => {
+        await look({}, path);
+        await visit.says('#legend', '1 held');
+        expect(await visit.rows()).toHaveLength(1);
+      },
     );
-    expect(await visit.texts('.badge')).toEqual(['no answer']);
-    expect(await visit.page.locator('.card.old .badge.down').count()).toBe(1);
-    expect(await visit.page.locator('.badge.up').count()).toBe(0);
-    await visit.says('.card', /last answer at \d\d:\d\d:\d\d, \d+ (m?s|min) ago/);
-    expect(await visit.page.title()).toBe('⚠ Snowflake');
-    // The browser itself reports requests that fail.
-    const failed = /Failed to load resource: .*(403|ERR_CONNECTION_REFUSED)/;
-    expect(visit.complaints.filter((text) => !failed.test(text))).toEqual([]);
-    visit.complaints.length = 0;
-  });
 
-  it('shows what there is with a static worker id', async () => {
-    await look({ snowflake: { workerId: 7 } });
-    await visit.says('#workers-problem', 'There is no store');
-    expect(await visit.rows()).toEqual([
-      ['7', 'fixed, this process', 'shop', hostname(), String(process.pid), '', 'no end'],
-    ]);
-    expect(await visit.texts('#legend li')).toEqual(['1 fixed', 'others: unknown']);
-    await visit.says('.card', /lease left\s+no end\s+worker id from\s+the configuration/);
-    await visit.says('#layout', '2024-01-01 to 2093-09-06');
-  });
-
-  it('shows each generator of the application when it is chosen', async () => {
-    const orders = { name: 'orders', layout: layouts.sonyflake(), workerId: 70 };
-    await look({ more: { imports: [SnowflakeModule.forRoot(orders)] } });
-    await visit.says('#legend', '1 held');
-    await visit.page.getByLabel('generator').selectOption('orders');
-    await visit.says('#legend', '1 fixed');
-    expect((await visit.rows())[0]!.slice(0, 2)).toEqual(['70', 'fixed, this process']);
-    await visit.says('#layout', 't39-s8-w16/10ms');
-    await visit.page.getByLabel('generator').selectOption('default');
-    await visit.says('#legend', '1 held');
-  });
-
-  it('writes names from elsewhere as text', async () => {
-    const support = new MemorySupport({ clock: time });
-    const host = '<img src=x onerror=alert(1)>';
-    await leaseAs(support, { host, pid: 1, application: '<script>alert(2)</script>' });
-    await look({ snowflake: { support } });
-    await visit.says('tbody', host);
-    expect(await visit.page.locator('#table script, #table img').count()).toBe(0);
-  });
-
-  it.each(['/snowflake/', '/snowflake', '/snowflake?from=a-link'])('works at %s', async (path) => {
-    await look({}, path);
-    await visit.says('#legend', '1 held');
-    expect(await visit.rows()).toHaveLength(1);
-  });
-
-  it('asks nothing while nobody looks, and at once when somebody does again', async () => {
-    await look();
-    await visit.says('#legend', '1 held');
-    const asked: string[] = [];
-    visit.page.on('request', (request) => asked.push(request.url()));
-    const setHidden = (isHidden: boolean) =>
-      visit.page.evaluate(`
+    it('asks nothing while nobody looks, and at once when somebody does again', async () => {
+      await look();
+      await visit.says('#legend', '1 held');
+      const asked: string[] = [];
+      visit.page.on('request', (request) => asked.push(request.url()));
+      const setHidden = (isHidden: boolean) =>
+        visit.page.evaluate(`
         Object.defineProperty(document, 'hidden', { configurable: true, value: ${isHidden} });
         document.dispatchEvent(new Event('visibilitychange'));
       `);
-    await setHidden(true);
-    await visit.settled();
-    asked.length = 0;
-    for (let times = 0; times < 5; times++) await visit.askAgain();
-    expect(asked).toEqual([]);
-    const answered = visit.page.waitForResponse(/state/);
-    await setHidden(false);
-    await answered;
+      await setHidden(true);
+      await visit.settled();
+      asked.length = 0;
+      for (let times = 0; times < 5; times++) await visit.askAgain();
+      expect(asked).toEqual([]);
+      const answered = visit.page.waitForResponse(/state/);
+      await setHidden(false);
+      await answered;
+    });
+  });
+});
+
+/*
+ * The locks on the page, in a real Chromium: who holds which, what this process does with them, and
+ * what is shown where the store of the locks does not answer.
+ */
+describe('locks', () => {
+  let browser: Browser;
+  let app: INestApplication;
+  let visit: Visit | undefined;
+  beforeAll(async () => {
+    browser = await startBrowser();
+  });
+  afterAll(() => browser.close());
+  afterEach(async () => {
+    await visit?.close();
+    visit = undefined;
+    await app.close();
+  });
+
+  /** A store that can be away, seen by the application and by another process. */
+  async function serve() {
+    const time = new SettableTime();
+    const options = { clock: time, monotonic: time, timers: time, ttlMs: 1000 };
+    const memory = new MemoryLocks({ clock: time });
+    const away = { isAway: false };
+    const unlessAway = <A extends unknown[], T>(call: (...args: A) => Promise<T>) => {
+      return async (...args: A): Promise<T> => {
+        if (away.isAway) throw new Error('connection refused by redis://:secret@host');
+        return call(...args);
+      };
+    };
+    const locks: LockStore = {
+      location: 'the memory of this test',
+      lossWindowMs: 0,
+      acquire: unlessAway((request) => memory.acquire(request)),
+      extend: unlessAway((request) => memory.extend(request)),
+      release: unlessAway((request) => memory.release(request)),
+      locks: unlessAway(() => memory.locks()),
+    };
+    const more = { imports: [LockModule.forRoot({ locks, ...options })] };
+    const format = await showApp({ more });
+    app = format.app;
+    const other = new DistributedLock(memory, { ...options, application: 'mail' });
+    return { url: `${format.url}/snowflake`, time, away, other, own: app.get(DistributedLock) };
+  }
+
+  const rows = () =>
+    visit!.page.evaluate<string[][]>(
+      `[...document.querySelectorAll('#lock-table tbody tr')].map((row) =>
+      [...row.children].map((cell) => cell.innerText))`,
+    );
+
+  describe('the locks on the page', () => {
+    it('come and go, with holder and token; what this process does is counted', async () => {
+      const { url, time, other, own } = await serve();
+      visit = await Visit.open(browser, url);
+      await visit.comesToSay('#locks', 'No lock is held.');
+      const mine = (await own.tryAcquire('order:1'))!;
+      const theirs = (await other.tryAcquire('order:2'))!;
+      expect(await own.tryAcquire('order:2')).toBeUndefined();
+      await other.using('job', { holdAtLeastMs: 60_000 }, async () => undefined);
+      const waiting = own.tryAcquire('order:2', { waitMs: 60_000 });
+      await visit.comesToSay('#locks', 'order:2');
+      const [job, first, second] = (await rows()) as [string[], string[], string[]];
+      expect(job.slice(0, 2)).toEqual(['job', 'kept']);
+      expect(first.slice(0, 2)).toEqual(['order:1', 'held, this process']);
+      expect(first[3]).toBe(String(mine.token));
+      expect(second.slice(0, 2)).toEqual(['order:2', 'held']);
+      expect(second[2]).toMatch(new RegExp(` ${process.pid} mail$`));
+      const terms = (await visit.texts('#lock-terms')).join();
+      expect(terms).toMatch(/kept in\s+the memory of this test/);
+      expect(terms).toMatch(
+        /held here\s+1 lock\s+waited for here\s+1 caller\s+got\s+1\s+refused\s+1/,
+      );
+      await theirs.release();
+      await time.advance(2000);
+      await (await waiting)!.release();
+      await mine.release();
+      await visit.comesToSay('#lock-terms', /held here\s+0 locks/);
+      await visit.comesToSay('#lock-table', /^(?!.*order:)/s);
+      expect(await rows()).toHaveLength(1);
+    });
+
+    it('stay, marked as old, while the store is away; what is lost by it is counted', async () => {
+      const { url, time, away, own } = await serve();
+      await own.tryAcquire('order:1');
+      visit = await Visit.open(browser, url);
+      await visit.comesToSay('#lock-table', 'order:1');
+      away.isAway = true;
+      await time.advance(1500);
+      await visit.comesToSay('#locks-problem', 'could not be read. connection refused by');
+      await visit.comesToSay('#lock-terms', /lost\s+1$/);
+      expect((await visit.texts('#locks-problem')).join()).toMatch(/This list is from [\d:]+\.$/);
+      expect((await visit.texts('#locks-problem')).join()).not.toContain('secret');
+      expect(await rows()).toHaveLength(1);
+      away.isAway = false;
+      await visit.comesToSay('#locks', 'No lock is held.');
+      expect(await visit.texts('#locks-problem')).toEqual(['']);
+    });
+
+    it('are neither shown nor asked for where the application has none', async () => {
+      const format = await showApp();
+      app = format.app;
+      const state = (await (await fetch(`${format.url}/snowflake/state`)).json()) as StateAnswer;
+      expect(state.hasLocks).toBe(false);
+      const answer = (await (await fetch(`${format.url}/snowflake/locks`)).json()) as LocksAnswer;
+      expect(answer).toEqual({ locks: [] });
+      visit = await Visit.open(browser, `${format.url}/snowflake`);
+      const asked: string[] = [];
+      visit.page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+      await visit.askAgain();
+      await visit.settled();
+      expect(asked.filter((path) => path.endsWith('/locks'))).toEqual([]);
+      expect(await visit.page.locator('#locks').isVisible()).toBe(false);
+    });
   });
 });

@@ -17,8 +17,7 @@ import { hostname } from 'node:os';
 import type { Browser } from 'playwright-core';
 import { StoreThatFails } from '../metrics/measured-app.js';
 import { until } from '../until.js';
-import { Visit, startBrowser } from './browser.js';
-import { RoundRobin } from './round-robin.js';
+import { Visit, startBrowser, RoundRobin } from './browser.js';
 import { leaseAs, showApp, type ShownAppOptions } from './shown-app.js';
 
 let browser: Browser;

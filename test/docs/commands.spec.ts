@@ -7,7 +7,7 @@ import { systemClock } from '../../lib/core/clock.js';
 import { COMMANDS } from '../../lib/cli/commands/index.js';
 import { command } from '../cli/run-command.js';
 import { readTree } from '../tidy/tree.js';
-import { commandsIn, isShown, wordsOf, type ShownCommand } from './commands.js';
+import { commandsIn, isShown, wordsOf, type ShownCommand } from './sections.js';
 
 const TREE = readTree();
 /** The blocks of Chinese pages are those of the English ones: translation.spec.ts. */
@@ -26,32 +26,36 @@ const FILES: Readonly<Record<string, string>> = { 'ids.txt': '382366441078288384
 
 /** Run by another test, which starts what the command needs, and what stands there. */
 const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] = [
-  [/^snowflake workers /, 'test/cli/every-store.spec.ts', "run('workers')"],
-  [/^snowflake release /, 'test/cli/every-store.spec.ts', 'release'],
-  [/^snowflake registry inspect /, 'test/cli/every-store.spec.ts', "run('registry inspect')"],
+  [/^snowflake workers /, 'test/cli/store-findings.spec.ts', "run('workers')"],
+  [/^snowflake release /, 'test/cli/store-findings.spec.ts', 'release'],
+  [/^snowflake registry inspect /, 'test/cli/store-findings.spec.ts', "run('registry inspect')"],
   [/^snowflake registry settle /, 'test/cli/store-commands.spec.ts', "'settle', '--yes'"],
-  [/^snowflake registry create /, 'test/cli/every-store.spec.ts', "run('registry create --yes')"],
-  [/^snowflake doctor .*redis:/, 'test/cli/every-store.spec.ts', "run('doctor')"],
+  [
+    /^snowflake registry create /,
+    'test/cli/store-findings.spec.ts',
+    "run('registry create --yes')",
+  ],
+  [/^snowflake doctor .*redis:/, 'test/cli/store-findings.spec.ts', "run('doctor')"],
   [
     /^snowflake doctor .*mysql:/,
     'test/cli/store-findings.spec.ts',
     'innodb_flush_log_at_trx_commit',
   ],
-  [/^snowflake counters create /, 'test/cli/counters.spec.ts', 'counters create order'],
-  [/^snowflake counters list /, 'test/cli/counters.spec.ts', 'counters list'],
+  [/^snowflake counters create /, 'test/cli/commands.spec.ts', 'counters create order'],
+  [/^snowflake counters list /, 'test/cli/commands.spec.ts', 'counters list'],
   [/^snowflake locks /, 'test/cli/locks.spec.ts', "'locks'"],
-  [/^snowflake key issue /, 'test/cli/key.spec.ts', "'key', 'issue'"],
-  [/^snowflake key read /, 'test/cli/key.spec.ts', "'key', 'read'"],
+  [/^snowflake key issue /, 'test/cli/ids.spec.ts', "'key', 'issue'"],
+  [/^snowflake key read /, 'test/cli/ids.spec.ts', "'key', 'read'"],
   [/^npm install nestjs-snowflake /, 'test/package/newcomers.spec.ts', 'installLine'],
   [/^(export SNOWFLAKE_SUPPORT=.*|npm start)$/, 'test/package/newcomers.spec.ts', 'whileStarted'],
   [/^curl .*\/orders\/id$/, 'test/package/newcomers.spec.ts', 'curl'],
   [/^nest add nestjs-snowflake$/, 'test/package/nest-add.spec.ts', "'add', 'nestjs-snowflake'"],
-  [/^npm run start:replicas$/, 'test/sample-app/built-shop.ts', 'scripts/start-replicas.mjs'],
+  [/^npm run start:replicas$/, 'test/sample-app/shop-process.ts', 'scripts/start-replicas.mjs'],
   [/^typeorm migration:run /, 'test/nest/scripts.spec.ts', 'migration:run'],
   [/^NODE_EXTRA_CA_CERTS=/, 'test/chaos/mistakes/certificates.mjs', 'NODE_EXTRA_CA_CERTS'],
   // By a driver, where the document has the client program of the server.
-  [/^snowflake sql --worker 1023 \| psql shop$/, 'test/cli/sql/postgres-ids.spec.ts', 'sql'],
-  [/^snowflake sql .* \| mariadb shop$/, 'test/cli/sql/mariadb-ids.spec.ts', "'mariadb'"],
+  [/^snowflake sql --worker 1023 \| psql shop$/, 'test/cli/sql/ids-in-sql.spec.ts', 'sql'],
+  [/^snowflake sql .* \| mariadb shop$/, 'test/cli/sql/ids-in-sql.spec.ts', "'mariadb'"],
   [/^etcdctl role /, 'test/stores/etcd-access.spec.ts', 'auth/role/grant'],
   [/^etcdctl user /, 'test/stores/etcd-access.spec.ts', 'auth/user/add'],
 ];

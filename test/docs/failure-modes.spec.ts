@@ -10,7 +10,7 @@ import { SCENARIOS } from '../simulation/world/index.js';
 import { BROKEN_VARIANTS } from '../mutants/mutants.mjs';
 import { isLib } from '../tidy/check.js';
 import { readTree } from '../tidy/tree.js';
-import { rowsOf } from './markdown.js';
+import { rowsOf } from './sections.js';
 
 const TREE = readTree();
 const textOf = (path: string): string => TREE.find((file) => file.path === path)?.text ?? '';

@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readTree } from '../tidy/tree.js';
 import { figuresIn } from './figures/figure.js';
 import { isFounded, nameOf, NOT_OURS, SOURCES } from './figures/sources.js';
-import { rowsOf } from './markdown.js';
+import { rowsOf } from './sections.js';
 
 const PAGES = readTree().filter(({ path }) =>
   /^(README|docs\/(?!zh\/).*|site\/[^/]*)\.md$/.test(path),

@@ -4,7 +4,7 @@
 import { expect, it } from '@jest/globals';
 import type { TextFile } from '../tidy/check.js';
 import { readTree } from '../tidy/tree.js';
-import { rowsOf } from './markdown.js';
+import { rowsOf } from './sections.js';
 
 const GLOSSARY = 'docs/concepts/glossary.md';
 const NEEDED = [

@@ -2,7 +2,7 @@
 import { expect, it, test } from '@jest/globals';
 import { lineAt, say, type Finding, type TextFile } from '../tidy/check.js';
 import { readTree } from '../tidy/tree.js';
-import { deadLinks } from './markdown.js';
+import { deadLinks } from './sections.js';
 
 const TREE = readTree();
 const DOCUMENTS = TREE.filter(({ path }) => /^(docs\/.*|[^/]*)\.md$/.test(path));

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { RedisSupport } from 'nestjs-snowflake/redis';
 import { settleRegistry } from '../stores/settled-registry.js';
 import { readTree } from '../tidy/tree.js';
-import { rowsOf } from './markdown.js';
+import { rowsOf } from './sections.js';
 
 it('name every field that Redis then holds', async () => {
   const redis = new Redis(process.env['REDIS_URL']!);

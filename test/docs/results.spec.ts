@@ -14,7 +14,7 @@ import {
   sectionOf,
   tableUnder,
   WAITING,
-} from './figures/results.js';
+} from './figures/figure.js';
 
 const TREE = readTree();
 const textOf = (path: string): string => TREE.find((file) => file.path === path)!.text;

@@ -1,8 +1,9 @@
 /**
  * A page of Markdown, section by section: its heading, and what of it no translation changes.
  */
-import { linesOf } from '../tidy/check.js';
-
+import { posix } from 'node:path';
+import { lineAt, linesOf, type Finding, type TextFile } from '../tidy/check.js';
+import { fencesIn } from './snippets.js';
 export interface Section {
   /** As it is written, without the signs before it; empty before the first heading. */
   readonly heading: string;
@@ -113,3 +114,133 @@ export function cellsOf(row: string): string[] {
 export function isNames(cell: string): boolean {
   return /^(`test\/[^`]+`|chaos|contract|mistake|mutant|simulation): /.test(cell);
 }
+
+/*
+ * What is read out of Markdown: links that lead nowhere, and the rows of its tables.
+ */
+
+/** Relative links whose file, folder or heading is not in the tree. */
+export function deadLinks(documents: readonly TextFile[], tree: readonly TextFile[]): Finding[] {
+  const byPath = new Map(tree.map((file) => [file.path, file]));
+  return documents.flatMap(({ path, text }) =>
+    [...text.matchAll(/\]\(([^)\s]+)\)/g)].flatMap((match): Finding[] => {
+      const [target = '', anchor] = match[1]!.split('#');
+      if (/^[a-z]+:/.test(target)) return [];
+      const to = target === '' ? path : posix.join(posix.dirname(path), target);
+      const isThere = byPath.has(to) || tree.some((file) => file.path.startsWith(`${to}/`));
+      const headings = anchor === undefined ? [] : headingsOf(byPath.get(to)?.text ?? '');
+      if (isThere && (anchor === undefined || headings.includes(anchor))) return [];
+      return [{ path, line: lineAt(text, match.index), message: `links to ${match[1]}` }];
+    }),
+  );
+}
+
+function headingsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => anchorOf(heading!));
+}
+
+/** As GitHub names a heading in links. */
+export function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} -]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+/** The rows of the tables whose first column has this title, by the code in their first cell. */
+export function rowsOf(text: string, title: string): Map<string, string[]> {
+  const rows = new Map<string, string[]>();
+  let isMeant = false;
+  let isHead = true;
+  for (const line of linesOf(text)) {
+    if (!line.startsWith('|')) {
+      isHead = true;
+      continue;
+    }
+    const [first = '', ...cells] = line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim());
+    if (isHead) isMeant = first === title;
+    else if (isMeant && !/^-+$/.test(first)) rows.set(first.replace(/^`([^`]*)`$/, '$1'), cells);
+    isHead = false;
+  }
+  return rows;
+}
+
+const WIDTH = 120;
+
+/**
+ * Rows of tables that are filled up with blanks though they are wider than a page: half of the
+ * file, of which nobody reads a column, and all of which changes with one cell.
+ */
+export function paddedRows({ path, text }: TextFile): Finding[] {
+  return linesOf(text).flatMap((row, at): Finding[] => {
+    const isPadded = row.startsWith('|') && row.length > WIDTH && / {3,}\|/.test(row);
+    const message = 'is a wide row with blanks; put <!-- prettier-ignore --> before its table';
+    return isPadded ? [{ path, line: at + 1, message }] : [];
+  });
+}
+
+/*
+ * The commands in documents: every line of a block marked `sh`, and every line after a `$ ` of an
+ * unmarked block, with what the document shows below it.
+ */
+
+export interface ShownCommand {
+  readonly path: string;
+  /** Counted from 1. */
+  readonly line: number;
+  /** Without `npx` and comments, `nestjs-snowflake` called by its shorter name. */
+  readonly text: string;
+  /** The lines that are shown as its output; none where the document shows no output. */
+  readonly output: readonly string[];
+}
+
+export function commandsIn(file: TextFile): ShownCommand[] {
+  return fencesIn(file).flatMap(({ line, language, code }) => {
+    const lines = linesOf(code).map((said, at) => ({ said, line: line + 1 + at }));
+    if (language === 'sh') return lines.flatMap((one) => commandOf(file.path, one, []));
+    if (language !== '') return [];
+    return lines.flatMap((one, at) => {
+      if (!one.said.startsWith('$ ')) return [];
+      const after = lines.slice(at + 1).map(({ said }) => said);
+      const next = after.findIndex((said) => said.startsWith('$ '));
+      const output = next < 0 ? after : after.slice(0, next);
+      return commandOf(file.path, { ...one, said: one.said.slice(2) }, output);
+    });
+  });
+}
+
+function commandOf(
+  path: string,
+  { said, line }: { said: string; line: number },
+  output: readonly string[],
+): ShownCommand[] {
+  const text = said
+    .replace(/(^|\s)#.*$/, '')
+    .replace(/^npx /, '')
+    .replace(/^nestjs-snowflake /, 'snowflake ')
+    .trim();
+  return text === '' ? [] : [{ path, line, text, output }];
+}
+
+/** The words of a command as a shell takes them, for quotation marks that are closed. */
+export function wordsOf(command: string): string[] {
+  const words = command.match(/('[^']*'|"[^"]*"|[^\s'"])+/g) ?? [];
+  return words.map((word) => word.replaceAll(/['"]/g, ''));
+}
+
+/** Whether this was printed: `...` on a line of its own is any lines, at an end any text. */
+export function isShown(output: readonly string[], printed: readonly string[]): boolean {
+  const pattern = output
+    .map((line) => {
+      if (line.trim() === '...') return '(?:.*\n)*?';
+      const isCut = line.endsWith(' ...');
+      return `${quoted(isCut ? line.slice(0, -4) : line)}${isCut ? '.*' : ''}\n`;
+    })
+    .join('');
+  return new RegExp(`^${pattern}$`).test(printed.map((line) => `${line.trimEnd()}\n`).join(''));
+}
+
+const quoted = (text: string): string => text.trimEnd().replace(/[.*+?^${}()|[\]\\]/g, '\\$&');

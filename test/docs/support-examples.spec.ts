@@ -17,7 +17,7 @@ import {
   describeLockStore,
 } from 'nestjs-snowflake/testing';
 import pg from 'pg';
-import { LOSS_WINDOW_MS } from '../stores/store-readings.js';
+import { LOSS_WINDOW_MS } from '../stores/timed-redis.js';
 import { ROOT } from '../tidy/tree.js';
 import { snippetsIn } from './snippets.js';
 

@@ -8,7 +8,7 @@ import { LEASE_DEFAULTS, leaseFaults } from '../../lib/lease/lease-options.js';
 import { LEASE_STATES } from '../../lib/lease/held-lease.js';
 import { say, type TextFile } from '../tidy/check.js';
 import { readTree } from '../tidy/tree.js';
-import { paddedRows, rowsOf } from './markdown.js';
+import { paddedRows, rowsOf } from './sections.js';
 import { SnippetProgram } from './snippets.js';
 
 const TREE = readTree();

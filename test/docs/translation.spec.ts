@@ -5,8 +5,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { say, type TextFile } from '../tidy/check.js';
 import { readTree } from '../tidy/tree.js';
-import { chineseFaults } from './chinese.js';
-import { isChinese, isWanted, untranslated } from './translation.js';
+import { chineseFaults, isChinese, isWanted, untranslated } from './translation.js';
 
 const TREE = readTree().filter(({ path }) => path.endsWith('.md'));
 const CHINESE = TREE.filter(({ path }) => isChinese(path));

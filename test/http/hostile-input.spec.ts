@@ -2,231 +2,461 @@
  * What a client may send to make a process slow: many wrong ids, long ones, large and deep values.
  * Counted is what is looked at and what is made, so that no load on the machine changes a result.
  */
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { IsSnowflakeId, IsSnowflakeIds } from '../../lib/http/class-validator.js';
-import { snowflakeBigints, snowflakeId, snowflakeIds } from '../../lib/http/zod.js';
-import { IdCheck } from '../../lib/http/check-id.js';
-import { layouts, textForms, type TextForm } from 'nestjs-snowflake';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
+import {
+  ConsoleLogger,
+  type ConsoleLoggerOptions,
+  Controller,
+  Get,
+  type INestApplication,
+  Module,
+  Param,
+  Post,
+} from '@nestjs/common';
+import { APP_FILTER, APP_INTERCEPTOR, NestFactory } from '@nestjs/core';
+import { deserialize, Long, serialize } from 'bson';
 import { validateSync } from 'class-validator';
+import fc from 'fast-check';
+import { layouts, MemoryLocks, type TextForm, textForms } from 'nestjs-snowflake';
+import { SnowflakeErrorFilter } from 'nestjs-snowflake/http';
+import { DistributedLock, Locked, LockModule } from 'nestjs-snowflake/lock';
 import { z } from 'zod';
+import { IdCheck } from '../../lib/http/check-id.js';
+import { IsSnowflakeId, IsSnowflakeIds } from '../../lib/http/class-validator.js';
+import { SnowflakeJsonInterceptor } from '../../lib/http/index.js';
+import { textCopyOf } from '../../lib/http/snowflake-json.interceptor.js';
+import { snowflakeBigints, snowflakeId, snowflakeIds } from '../../lib/http/zod.js';
+import { PLATFORMS, serve, type Served } from './serve.js';
 
-const COUNT = 100_000;
-const TEXT = '382366441078288384';
-const layout = layouts.snowflake();
+describe('hostile input', () => {
+  const COUNT = 100_000;
+  const TEXT = '382366441078288384';
+  const layout = layouts.snowflake();
 
-const decode = jest.spyOn(textForms.decimal, 'decode');
-const tryDecode = jest.spyOn(textForms.decimal, 'tryDecode');
-afterEach(() => {
-  decode.mockClear();
-  tryDecode.mockClear();
-});
-
-/** A list that counts how many of its values are read. */
-function counted(length: number, valueAt: (index: number) => unknown) {
-  const seen = { reads: 0 };
-  const list = new Proxy(
-    Array.from({ length }, (_, index) => valueAt(index)),
-    {
-      get(values, key, receiver) {
-        if (typeof key === 'string' && /^\d+$/.test(key)) seen.reads++;
-        return Reflect.get(values, key, receiver) as unknown;
-      },
-    },
-  );
-  return { list, seen };
-}
-
-class Order {
-  @IsSnowflakeId({}, { each: true })
-  each: unknown = [];
-
-  @IsSnowflakeIds()
-  list: unknown = [];
-
-  @IsSnowflakeIds({ countMin: 1, countMax: 1e6, layout, notInFuture: true })
-  long: unknown = [TEXT];
-
-  @IsSnowflakeId()
-  one: unknown = TEXT;
-}
-
-const faultsOf = (values: object) =>
-  validateSync(Object.assign(new Order(), values)).flatMap(({ constraints }) =>
-    Object.values(constraints ?? {}),
-  );
-
-describe('a decorator', () => {
-  it('of a list refuses one that is too long unread', () => {
-    const { list, seen } = counted(COUNT, () => 'x');
-    const fault = 'list: Expected 0 to 10000 ids, got 100000. Send them in several requests.';
-    expect(faultsOf({ list })).toEqual([fault]);
-    expect(seen.reads).toBe(0);
-  });
-
-  it('of a list reads up to the first value that is no id, and says where it is', () => {
-    const { list, seen } = counted(COUNT, (index) => (index === 3 ? `${index}x` : TEXT));
-    expect(faultsOf({ long: list })).toEqual([
-      expect.stringMatching(/^long: \[3\] Expected an id as decimal text, got "3x"/),
-    ]);
-    expect(seen.reads).toBeLessThanOrEqual(2 * 4);
-  });
-
-  it('of a list passes what is one, and nothing else', () => {
-    expect(faultsOf({ list: [TEXT, 5n, '0'], long: [TEXT] })).toEqual([]);
-    expect(faultsOf({ list: Array.from({ length: 10_000 }, () => TEXT) })).toEqual([]);
-    expect(faultsOf({ long: [] })).toEqual([expect.stringMatching(/1 to 1000000 ids, got 0/)]);
-    for (const list of [TEXT, { length: 1, 0: TEXT }, new Set([TEXT]), null, undefined]) {
-      expect(faultsOf({ list })).toEqual([expect.stringMatching(/Expected a list of ids, got/)]);
-    }
-    for (const value of [undefined, null, 5, [TEXT], { id: TEXT }, '007']) {
-      expect(faultsOf({ list: [TEXT, value] })).toEqual([expect.stringMatching(/^list: \[1\] /)]);
-    }
-    // oxlint-disable-next-line no-sparse-arrays -- What a hole does is looked at.
-    expect(faultsOf({ list: [TEXT, , TEXT] })).toEqual([expect.stringMatching(/^list: \[1\] /)]);
-  });
-
-  it('with each reads no text of a list that is too long, and none after the first fault', () => {
-    const values = Array.from({ length: COUNT }, () => 'x');
-    const fault = 'each: Expected at most 10000 ids, got 100000. Send them in several requests.';
-    for (const each of [values, new Set(values.map((x, at) => x + at))]) {
-      expect(faultsOf({ each })).toEqual([fault]);
-    }
-    const longest = values.slice(0, 10_000);
+  const decode = jest.spyOn(textForms.decimal, 'decode');
+  const tryDecode = jest.spyOn(textForms.decimal, 'tryDecode');
+  afterEach(() => {
+    decode.mockClear();
     tryDecode.mockClear();
-    expect(faultsOf({ each: longest })).toEqual([expect.stringMatching(/^each: .*"x"/)]);
-    expect(decode).not.toHaveBeenCalled();
-    // Once to refuse, and for the message; the rest are the other properties.
-    expect(tryDecode.mock.calls.filter(([text]) => text === 'x').length).toBeLessThanOrEqual(4);
   });
 
-  it('with each judges every request by itself', () => {
-    expect(faultsOf({ each: ['x'] })).toHaveLength(1);
-    expect(faultsOf({ each: [TEXT] })).toEqual([]);
-  });
-
-  it('fills nothing of a long text into its message', () => {
-    const [fault] = faultsOf({ one: '$value$target'.repeat(100_000) });
-    expect(fault!.length).toBeLessThan(600);
-    expect(fault).toContain('"\\u0024value\\u0024target');
-  });
-
-  it('refuses bounds that cannot be, when the class is loaded', () => {
-    const config = expect.objectContaining({ code: 'CONFIG_INVALID' });
-    for (const bounds of [{ countMax: -1 }, { countMin: 1.5 }, { countMin: 2, countMax: 1 }]) {
-      expect(() => IsSnowflakeIds(bounds)).toThrow(config);
-      expect(() => snowflakeIds(bounds)).toThrow(config);
-    }
-  });
-});
-
-describe('a schema', () => {
-  const Body = z.object({ ids: snowflakeIds(), bigints: snowflakeBigints({ countMax: 1e6 }) });
-  const parsed = (values: object) => Body.safeParse({ ids: [], bigints: [], ...values });
-
-  it('of a list has one issue, with its place', () => {
-    const { list, seen } = counted(COUNT, (index) => (index === 3 ? 'x' : TEXT));
-    const { error } = parsed({ bigints: list, ids: Array.from({ length: COUNT }, () => 'x') });
-    expect(error!.issues.map(({ path, message }) => [path, message])).toEqual([
-      [['ids'], expect.stringMatching(/^Expected 0 to 10000 ids, got 100000/)],
-      [['bigints', 3], expect.stringMatching(/^Expected an id as decimal text, got "x"/)],
-    ]);
-    expect(seen.reads).toBeLessThanOrEqual(2 * 4);
-    expect(decode).not.toHaveBeenCalled();
-  });
-
-  it('of a list gives text or bigints', () => {
-    const ids: string[] | undefined = parsed({ ids: [TEXT, '0'] }).data?.ids;
-    const bigints: bigint[] | undefined = parsed({ bigints: [TEXT] }).data?.bigints;
-    expect([ids, bigints]).toEqual([[TEXT, '0'], [BigInt(TEXT)]]);
-    expect(parsed({ ids: TEXT }).error!.issues).toHaveLength(1);
-    expect(parsed({ ids: undefined }).error!.issues).toHaveLength(1);
-  });
-
-  it('of a list is a bounded list of text to JSON Schema', () => {
-    const items = { type: 'string', format: 'int64', pattern: '^(0|[1-9]\\d{0,18})$' };
-    const list = { type: 'array', items, minItems: 0, maxItems: 10_000 };
-    expect(z.toJSONSchema(Body, { io: 'input' })).toMatchObject({ properties: { ids: list } });
-  });
-
-  it('of one id makes no Error for each of many', () => {
-    const values = Array.from({ length: 1000 }, () => 'x');
-    expect(z.array(snowflakeId()).safeParse(values).error!.issues).toHaveLength(1000);
-    expect(decode).not.toHaveBeenCalled();
-  });
-});
-
-describe('a value', () => {
-  const check = new IdCheck({}, [textForms.base58, textForms.sortableHex]);
-
-  it('of any size is looked at only as far as it is shown', () => {
-    const { list, seen } = counted(COUNT, () => 'x');
-    expect(check.refusalOf(list)).toMatch(/\["x","x",.*\.\.\. \(array of 100000\)/);
-    expect(seen.reads).toBeLessThan(20);
-    let gets = 0;
-    const large = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`key${at}`, at]));
-    const watched = new Proxy(large, { get: (parts, key: string) => (gets++, parts[key]) });
-    expect(check.refusalOf(watched)).toMatch(/\{"key0":0,.*\.\.\. \(object\)/);
-    expect(gets).toBeLessThan(20);
-  });
-
-  it('of any kind is refused, in a short message', () => {
-    const revoked = Proxy.revocable({}, {});
-    revoked.revoke();
-    let deep: unknown = 'x';
-    for (let level = 0; level < 100_000; level++) deep = level % 2 ? [deep] : { deep };
-    const getter = Object.defineProperty({}, 'id', {
-      enumerable: true,
-      get() {
-        throw new Error('a getter ran');
+  /** A list that counts how many of its values are read. */
+  function counted(length: number, valueAt: (index: number) => unknown) {
+    const seen = { reads: 0 };
+    const list = new Proxy(
+      Array.from({ length }, (_, index) => valueAt(index)),
+      {
+        get(values, key, receiver) {
+          if (typeof key === 'string' && /^\d+$/.test(key)) seen.reads++;
+          return Reflect.get(values, key, receiver) as unknown;
+        },
       },
+    );
+    return { list, seen };
+  }
+
+  class Order {
+    @IsSnowflakeId({}, { each: true })
+    each: unknown = [];
+
+    @IsSnowflakeIds()
+    list: unknown = [];
+
+    @IsSnowflakeIds({ countMin: 1, countMax: 1e6, layout, notInFuture: true })
+    long: unknown = [TEXT];
+
+    @IsSnowflakeId()
+    one: unknown = TEXT;
+  }
+
+  const faultsOf = (values: object) =>
+    validateSync(Object.assign(new Order(), values)).flatMap(({ constraints }) =>
+      Object.values(constraints ?? {}),
+    );
+
+  describe('a decorator', () => {
+    it('of a list refuses one that is too long unread', () => {
+      const { list, seen } = counted(COUNT, () => 'x');
+      const fault = 'list: Expected 0 to 10000 ids, got 100000. Send them in several requests.';
+      expect(faultsOf({ list })).toEqual([fault]);
+      expect(seen.reads).toBe(0);
     });
-    const sparse: unknown[] = [];
-    sparse[2 ** 32 - 2] = 1;
-    const objects = [revoked.proxy, deep, getter, sparse, new Date(NaN), Buffer.alloc(1e6)];
-    const long = 'x'.repeat(1e6);
-    const values = [new DataView(new ArrayBuffer(9)), 10n ** 100_000n, [10n ** 100_000n]].concat(
-      objects as never[],
-      [() => long, { toJSON: () => long }, { [long]: 1 }, [[[[long]]]]] as never[],
-      ['\0', '\ud800', '\udfff1', '1\u2028', `${TEXT}\0`, '\u202e1', long] as never[],
-    ) as unknown[];
-    for (const value of values) {
-      const refusal = check.refusalOf(value)!;
-      expect(refusal.length).toBeLessThan(300);
-      expect(() => encodeURIComponent(refusal)).not.toThrow();
+
+    it('of a list reads up to the first value that is no id, and says where it is', () => {
+      const { list, seen } = counted(COUNT, (index) => (index === 3 ? `${index}x` : TEXT));
+      expect(faultsOf({ long: list })).toEqual([
+        expect.stringMatching(/^long: \[3\] Expected an id as decimal text, got "3x"/),
+      ]);
+      expect(seen.reads).toBeLessThanOrEqual(2 * 4);
+    });
+
+    it('of a list passes what is one, and nothing else', () => {
+      expect(faultsOf({ list: [TEXT, 5n, '0'], long: [TEXT] })).toEqual([]);
+      expect(faultsOf({ list: Array.from({ length: 10_000 }, () => TEXT) })).toEqual([]);
+      expect(faultsOf({ long: [] })).toEqual([expect.stringMatching(/1 to 1000000 ids, got 0/)]);
+      for (const list of [TEXT, { length: 1, 0: TEXT }, new Set([TEXT]), null, undefined]) {
+        expect(faultsOf({ list })).toEqual([expect.stringMatching(/Expected a list of ids, got/)]);
+      }
+      for (const value of [undefined, null, 5, [TEXT], { id: TEXT }, '007']) {
+        expect(faultsOf({ list: [TEXT, value] })).toEqual([expect.stringMatching(/^list: \[1\] /)]);
+      }
+      // oxlint-disable-next-line no-sparse-arrays -- What a hole does is looked at.
+      expect(faultsOf({ list: [TEXT, , TEXT] })).toEqual([expect.stringMatching(/^list: \[1\] /)]);
+    });
+
+    it('with each reads no text of a list that is too long, and none after the first fault', () => {
+      const values = Array.from({ length: COUNT }, () => 'x');
+      const fault = 'each: Expected at most 10000 ids, got 100000. Send them in several requests.';
+      for (const each of [values, new Set(values.map((x, at) => x + at))]) {
+        expect(faultsOf({ each })).toEqual([fault]);
+      }
+      const longest = values.slice(0, 10_000);
+      tryDecode.mockClear();
+      expect(faultsOf({ each: longest })).toEqual([expect.stringMatching(/^each: .*"x"/)]);
+      expect(decode).not.toHaveBeenCalled();
+      // Once to refuse, and for the message; the rest are the other properties.
+      expect(tryDecode.mock.calls.filter(([text]) => text === 'x').length).toBeLessThanOrEqual(4);
+    });
+
+    it('with each judges every request by itself', () => {
+      expect(faultsOf({ each: ['x'] })).toHaveLength(1);
+      expect(faultsOf({ each: [TEXT] })).toEqual([]);
+    });
+
+    it('fills nothing of a long text into its message', () => {
+      const [fault] = faultsOf({ one: '$value$target'.repeat(100_000) });
+      expect(fault!.length).toBeLessThan(600);
+      expect(fault).toContain('"\\u0024value\\u0024target');
+    });
+
+    it('refuses bounds that cannot be, when the class is loaded', () => {
+      const config = expect.objectContaining({ code: 'CONFIG_INVALID' });
+      for (const bounds of [{ countMax: -1 }, { countMin: 1.5 }, { countMin: 2, countMax: 1 }]) {
+        expect(() => IsSnowflakeIds(bounds)).toThrow(config);
+        expect(() => snowflakeIds(bounds)).toThrow(config);
+      }
+    });
+  });
+
+  describe('a schema', () => {
+    const Body = z.object({ ids: snowflakeIds(), bigints: snowflakeBigints({ countMax: 1e6 }) });
+    const parsed = (values: object) => Body.safeParse({ ids: [], bigints: [], ...values });
+
+    it('of a list has one issue, with its place', () => {
+      const { list, seen } = counted(COUNT, (index) => (index === 3 ? 'x' : TEXT));
+      const { error } = parsed({ bigints: list, ids: Array.from({ length: COUNT }, () => 'x') });
+      expect(error!.issues.map(({ path, message }) => [path, message])).toEqual([
+        [['ids'], expect.stringMatching(/^Expected 0 to 10000 ids, got 100000/)],
+        [['bigints', 3], expect.stringMatching(/^Expected an id as decimal text, got "x"/)],
+      ]);
+      expect(seen.reads).toBeLessThanOrEqual(2 * 4);
+      expect(decode).not.toHaveBeenCalled();
+    });
+
+    it('of a list gives text or bigints', () => {
+      const ids: string[] | undefined = parsed({ ids: [TEXT, '0'] }).data?.ids;
+      const bigints: bigint[] | undefined = parsed({ bigints: [TEXT] }).data?.bigints;
+      expect([ids, bigints]).toEqual([[TEXT, '0'], [BigInt(TEXT)]]);
+      expect(parsed({ ids: TEXT }).error!.issues).toHaveLength(1);
+      expect(parsed({ ids: undefined }).error!.issues).toHaveLength(1);
+    });
+
+    it('of a list is a bounded list of text to JSON Schema', () => {
+      const items = { type: 'string', format: 'int64', pattern: '^(0|[1-9]\\d{0,18})$' };
+      const list = { type: 'array', items, minItems: 0, maxItems: 10_000 };
+      expect(z.toJSONSchema(Body, { io: 'input' })).toMatchObject({ properties: { ids: list } });
+    });
+
+    it('of one id makes no Error for each of many', () => {
+      const values = Array.from({ length: 1000 }, () => 'x');
+      expect(z.array(snowflakeId()).safeParse(values).error!.issues).toHaveLength(1000);
+      expect(decode).not.toHaveBeenCalled();
+    });
+  });
+
+  describe('a value', () => {
+    const check = new IdCheck({}, [textForms.base58, textForms.sortableHex]);
+
+    it('of any size is looked at only as far as it is shown', () => {
+      const { list, seen } = counted(COUNT, () => 'x');
+      expect(check.refusalOf(list)).toMatch(/\["x","x",.*\.\.\. \(array of 100000\)/);
+      expect(seen.reads).toBeLessThan(20);
+      let gets = 0;
+      const large = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`key${at}`, at]));
+      const watched = new Proxy(large, { get: (parts, key: string) => (gets++, parts[key]) });
+      expect(check.refusalOf(watched)).toMatch(/\{"key0":0,.*\.\.\. \(object\)/);
+      expect(gets).toBeLessThan(20);
+    });
+
+    it('of any kind is refused, in a short message', () => {
+      const revoked = Proxy.revocable({}, {});
+      revoked.revoke();
+      let deep: unknown = 'x';
+      for (let level = 0; level < 100_000; level++) deep = level % 2 ? [deep] : { deep };
+      const getter = Object.defineProperty({}, 'id', {
+        enumerable: true,
+        get() {
+          throw new Error('a getter ran');
+        },
+      });
+      const sparse: unknown[] = [];
+      sparse[2 ** 32 - 2] = 1;
+      const objects = [revoked.proxy, deep, getter, sparse, new Date(NaN), Buffer.alloc(1e6)];
+      const long = 'x'.repeat(1e6);
+      const values = [new DataView(new ArrayBuffer(9)), 10n ** 100_000n, [10n ** 100_000n]].concat(
+        objects as never[],
+        [() => long, { toJSON: () => long }, { [long]: 1 }, [[[[long]]]]] as never[],
+        ['\0', '\ud800', '\udfff1', '1\u2028', `${TEXT}\0`, '\u202e1', long] as never[],
+      ) as unknown[];
+      for (const value of values) {
+        const refusal = check.refusalOf(value)!;
+        expect(refusal.length).toBeLessThan(300);
+        expect(() => encodeURIComponent(refusal)).not.toThrow();
+      }
+    });
+  });
+
+  describe('tryDecode', () => {
+    it.each(Object.entries(textForms) as [string, TextForm][])(
+      'of %s gives what decode gives, and undefined where decode throws',
+      (_, form) => {
+        const digits = form.encode(2n ** 63n - 1n);
+        const wrong = ['', ' ', '!', `${digits}0`, '\0', '\ud800', digits.replace(/.$/, '\u0130')];
+        for (const text of [...wrong, undefined, null, 5, {}, []] as string[]) {
+          expect(form.tryDecode(text)).toBeUndefined();
+          expect(() => form.decode(text)).toThrow(expect.objectContaining({ code: 'ID_INVALID' }));
+        }
+        for (const id of [0n, 1n, BigInt(TEXT), 2n ** 63n - 1n]) {
+          expect(form.tryDecode(form.encode(id))).toBe(id);
+          expect(form.decode(form.encode(id))).toBe(id);
+        }
+      },
+    );
+  });
+
+  describe('a form that somebody wrote', () => {
+    it('has to have tryDecode, when the program starts', () => {
+      const form = { name: 'own', encode: String, decode: BigInt } as unknown as TextForm;
+      expect(() => new IdCheck({}, [form])).toThrow(/`forms` .* `tryDecode`/);
+      expect(() => new IdCheck({}, [undefined] as unknown as TextForm[])).toThrow(/`forms`/);
+    });
+
+    it('is asked for its words', () => {
+      const decodeOwn = jest.fn((text: string) => textForms.hex.decode(text));
+      const form = { name: 'own', encode: String, decode: decodeOwn, tryDecode: () => undefined };
+      const check = new IdCheck({}, [form, textForms.decimal]);
+      expect(check.refusalOf('g')).toMatch(/as own or decimal text/);
+      expect(decodeOwn).not.toHaveBeenCalled();
+    });
+  });
+});
+
+/*
+ * What a client is answered whose request needs a lock: over HTTP, by the filter for errors.
+ */
+describe('held locks', () => {
+  @Controller('orders')
+  class OrdersController {
+    @Post(':id/pay')
+    @Locked((id: string) => `order:${id}`)
+    async pay(@Param('id') id: string): Promise<string> {
+      return `paid ${id}`;
     }
+  }
+
+  class Locks extends MemoryLocks {
+    isAway = false;
+
+    override async acquire(...[request]: Parameters<MemoryLocks['acquire']>) {
+      if (this.isAway) throw new Error('connection refused by redis://:secret@host');
+      return super.acquire(request);
+    }
+  }
+
+  const store = new Locks();
+
+  @Module({
+    imports: [LockModule.forRoot({ locks: store })],
+    controllers: [OrdersController],
+    providers: [{ provide: APP_FILTER, useClass: SnowflakeErrorFilter }],
+  })
+  class App {}
+
+  let app: INestApplication;
+  beforeAll(async () => {
+    app = await NestFactory.create(App, { logger: false });
+    await app.listen(0, '127.0.0.1');
+  });
+  afterAll(() => app.close());
+
+  async function pay(id: string) {
+    const response = await fetch(`${await app.getUrl()}/orders/${id}/pay`, { method: 'POST' });
+    return { status: response.status, text: await response.text() };
+  }
+
+  it('409 while somebody else holds the lock, who is not named; then the answer', async () => {
+    expect(await pay('7')).toEqual({ status: 201, text: 'paid 7' });
+    const other = new DistributedLock(store, { application: 'mail' });
+    const held = (await other.tryAcquire('order:7'))!;
+    const { status, text } = await pay('7');
+    expect([status, JSON.parse(text)]).toEqual([
+      409,
+      {
+        statusCode: 409,
+        message: 'Somebody else is doing this right now. Try again.',
+        error: 'Conflict',
+      },
+    ]);
+    expect(await pay('8')).toEqual({ status: 201, text: 'paid 8' });
+    await held.release();
+    expect(await pay('7')).toEqual({ status: 201, text: 'paid 7' });
+  });
+
+  it('503 while the store of the locks is away, never 409, and without its words', async () => {
+    store.isAway = true;
+    const { status, text } = await pay('7');
+    store.isAway = false;
+    expect([status, JSON.parse(text)]).toEqual([
+      503,
+      {
+        statusCode: 503,
+        message: 'This cannot be done right now. Try again.',
+        error: 'Service Unavailable',
+      },
+    ]);
   });
 });
 
-describe('tryDecode', () => {
-  it.each(Object.entries(textForms) as [string, TextForm][])(
-    'of %s gives what decode gives, and undefined where decode throws',
-    (_, form) => {
-      const digits = form.encode(2n ** 63n - 1n);
-      const wrong = ['', ' ', '!', `${digits}0`, '\0', '\ud800', digits.replace(/.$/, '\u0130')];
-      for (const text of [...wrong, undefined, null, 5, {}, []] as string[]) {
-        expect(form.tryDecode(text)).toBeUndefined();
-        expect(() => form.decode(text)).toThrow(expect.objectContaining({ code: 'ID_INVALID' }));
-      }
-      for (const id of [0n, 1n, BigInt(TEXT), 2n ** 63n - 1n]) {
-        expect(form.tryDecode(form.encode(id))).toBe(id);
-        expect(form.decode(form.encode(id))).toBe(id);
-      }
-    },
-  );
-});
+/*
+ * Ids as MongoDB's driver hands them out: the Long of BSON leaves as exact text.
+ */
+describe('bson long', () => {
+  const ID = 382_366_441_078_288_385n;
+  const TEXT = '382366441078288385';
 
-describe('a form that somebody wrote', () => {
-  it('has to have tryDecode, when the program starts', () => {
-    const form = { name: 'own', encode: String, decode: BigInt } as unknown as TextForm;
-    expect(() => new IdCheck({}, [form])).toThrow(/`forms` .* `tryDecode`/);
-    expect(() => new IdCheck({}, [undefined] as unknown as TextForm[])).toThrow(/`forms`/);
+  describe('a Long', () => {
+    it('is written as the integer it is, signed and unsigned', () => {
+      fc.assert(
+        fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (id) => {
+          expect(textCopyOf(Long.fromBigInt(id))).toBe(String(id));
+          const unsigned = BigInt.asUintN(64, id);
+          expect(textCopyOf(Long.fromBigInt(unsigned, true))).toBe(String(unsigned));
+        }),
+      );
+    });
+
+    it('is found where a document holds it', () => {
+      const stored = serialize({ id: ID, below: -ID, lines: [{ id: ID }, { id: 1n }] });
+      const document = deserialize(stored, { promoteLongs: false });
+      const written = { id: TEXT, below: `-${TEXT}`, lines: [{ id: TEXT }, { id: '1' }] };
+      expect(textCopyOf(document)).toEqual(written);
+      expect(document['id']).toBeInstanceOf(Long);
+    });
+
+    it.each([
+      ['JSON of a client', { _bsontype: 'Long', high: 1, low: 2 }],
+      [
+        'another class',
+        new (class {
+          _bsontype = 'Long';
+          high = 1.5;
+          low = 'x';
+        })(),
+      ],
+      [
+        'an Int32',
+        new (class {
+          _bsontype = 'Int32';
+          value = 7;
+        })(),
+      ],
+    ])('is not %s, which stays as it is', (_, value) => {
+      expect(textCopyOf({ value })).toStrictEqual({ value });
+    });
   });
 
-  it('is asked for its words', () => {
-    const decodeOwn = jest.fn((text: string) => textForms.hex.decode(text));
-    const form = { name: 'own', encode: String, decode: decodeOwn, tryDecode: () => undefined };
-    const check = new IdCheck({}, [form, textForms.decimal]);
-    expect(check.refusalOf('g')).toMatch(/as own or decimal text/);
-    expect(decodeOwn).not.toHaveBeenCalled();
+  @Controller()
+  class Documents {
+    @Get()
+    found() {
+      return [{ id: Long.fromBigInt(ID), label: 'lean' }];
+    }
+  }
+
+  @Module({
+    controllers: [Documents],
+    providers: [{ provide: APP_INTERCEPTOR, useClass: SnowflakeJsonInterceptor }],
+  })
+  class App {}
+
+  describe.each(PLATFORMS)('an application on %s', (platform) => {
+    let served: Served;
+    beforeAll(async () => {
+      served = await serve(platform, App);
+    });
+    afterAll(() => served.close());
+
+    it('sends it as text', async () => {
+      const { text } = await served.get('/');
+      expect(text).toBe(`[{"id":"${TEXT}","label":"lean"}]`);
+    });
+  });
+});
+
+/*
+ * Nest's own logger takes objects with bigint ids as they are, so this library offers no other.
+ */
+describe('console logger', () => {
+  const ID = 382_366_441_078_288_384n;
+  const TEXT = '382366441078288384';
+  const order = { id: ID, lines: [{ id: 1n }], byId: new Map([[ID, 'first']]) };
+
+  describe('the console logger of Nest', () => {
+    const written: string[] = [];
+    beforeEach(() => {
+      written.length = 0;
+      const write = (chunk: string | Uint8Array) => written.push(String(chunk)) > 0;
+      jest.spyOn(process.stdout, 'write').mockImplementation(write);
+      jest.spyOn(process.stderr, 'write').mockImplementation(write);
+    });
+    afterEach(() => {
+      jest.restoreAllMocks();
+    });
+    const logged = (options: ConsoleLoggerOptions, ...values: [unknown, ...unknown[]]) => {
+      new ConsoleLogger(options).log(...values);
+      return written.join('');
+    };
+
+    it('writes bigints as decimal text in JSON', () => {
+      const record = JSON.parse(logged({ json: true }, order)) as { message: unknown };
+      expect(record.message).toMatchObject({ id: TEXT, lines: [{ id: '1' }] });
+    });
+
+    it('writes them in what is logged together with a message', () => {
+      expect(logged({ json: true }, 'paid', { id: ID }, 'Orders')).toContain(`"${TEXT}"`);
+    });
+
+    it.each([
+      ['text', {}],
+      ['JSON in colours', { json: true, colors: true }],
+      ['JSON on several lines', { json: true, compact: false }],
+    ])('shows them with their digits as %s', (_, options) => {
+      expect(logged(options, order)).toContain(TEXT);
+    });
+
+    it('takes errors that have them', () => {
+      const error = Object.assign(new Error('not paid'), { orderId: ID });
+      new ConsoleLogger({ json: true }).error(error);
+      expect(written.join('')).toContain('not paid');
+    });
   });
 });

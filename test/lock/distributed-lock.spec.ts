@@ -4,7 +4,10 @@
  */
 import { executionAsyncResource } from 'node:async_hooks';
 import { describe, expect, it } from '@jest/globals';
+import { MemoryLocks } from '../../lib/index.js';
+import type { LockSection } from '../../lib/lock/held-section.js';
 import type { LockEvent } from '../../lib/lock/lock-events.js';
+import { DistributedLock, lockKey } from '../../lib/nest/lock/index.js';
 import { codeOf, LockWorld, open } from './held-locks.js';
 
 describe('using', () => {
@@ -308,5 +311,162 @@ describe('status and listeners', () => {
       'acquired c',
       'released c',
     ]);
+  });
+});
+
+/*
+ * A key of texts that others have sent is the name of a lock, whatever they hold, and two texts
+ * never have one name; a part that is missing is refused, and so is a name that is none, by where
+ * and why.
+ */
+const TEXTS = [
+  'a b',
+  'a%20b',
+  'a|b',
+  'a:b',
+  'a/b',
+  'null',
+  'undefined',
+  'NaN',
+  '%6eull',
+  '-null-',
+  'x'.repeat(200),
+  'x'.repeat(201),
+  '\u001b[31m',
+  'a\u202eb',
+  '\ud83d\ude00'.repeat(100),
+  'grün',
+];
+
+describe('lockKey', () => {
+  it.each(TEXTS)('makes a name of %j', async (text) => {
+    const locks = new DistributedLock(new MemoryLocks());
+    const key = lockKey`mail:${text}`;
+    expect(await locks.using(key, async ({ lock }) => lock)).toBe(key);
+    expect(key).not.toMatch(/(^|[^\p{L}\p{N}_])(undefined|null|NaN)($|[^\p{L}\p{N}_])/u);
+    expect(key).not.toMatch(/\p{Cs}/u);
+  });
+
+  it('makes no name twice', () => {
+    const one = TEXTS.map((text) => lockKey`mail:${text}`);
+    const two = TEXTS.flatMap((a) => TEXTS.map((b) => lockKey`mail:${a}:${b}`));
+    expect(new Set([...one, ...two]).size).toBe(one.length + two.length);
+  });
+
+  it('leaves what can be read as it is', () => {
+    expect(lockKey`order:${7}:${8n}:${'anna@example.com'}`).toBe('order:7:8:anna@example.com');
+  });
+
+  it.each([[undefined], [null], [NaN], [''], [{}], [true]])('takes no %j for a part', (part) => {
+    const make = () => lockKey`order:${7}:${part as string}`;
+    expect(make).toThrow(/Part 2 of the key/);
+  });
+
+  it.each(['\ud800', '\udc00', '\ud83d\ude00\ud83d'])('takes no half of a pair: %j', (text) => {
+    const make = () => lockKey`order:${7}:${`ab${text}`}`;
+    const at = text.length + 2;
+    expect(make).toThrow(`Part 2 of the key of a lock has half of a surrogate pair at ${at}`);
+    expect(make).toThrow(expect.objectContaining({ code: 'ARGUMENT_INVALID' }));
+  });
+});
+
+describe('a name that is none', () => {
+  it.each([
+    ['', 'got 0.'],
+    ['x'.repeat(129), 'got 129.'],
+    ['a b', 'got 3, number 2 of them is U+0020.'],
+    ['ab|', 'got 3, number 3 of them is U+007C.'],
+    ['\u001b', 'got 1, number 1 of them is U+001B.'],
+    ['a\u202eb', 'got 3, number 2 of them is U+202E.'],
+  ])('%j is refused: %s', async (name, reason) => {
+    const locks = new DistributedLock(new MemoryLocks());
+    const refused = locks.using(name, () => 1);
+    await expect(refused).rejects.toMatchObject({ code: 'ARGUMENT_INVALID' });
+    await expect(refused).rejects.toThrow(reason);
+  });
+});
+
+/*
+ * A section that hangs does not keep its lock for ever where an end was set, and is spoken of where
+ * none was.
+ */
+const TTL_MS = 9000;
+const AT_MOST = { holdAtMostMs: 60_000 };
+
+async function hanging(options: object) {
+  const world = new LockWorld();
+  const { locks, link } = world.process({ ttlMs: TTL_MS });
+  const begun = open<LockSection>();
+  const end = open();
+  const events: LockEvent[] = [];
+  locks.listen((event) => void events.push(event));
+  const ran = locks.using('job', options, async (section) => {
+    begun.resolve(section);
+    await end.promise;
+  });
+  ran.catch(() => undefined);
+  return { world, locks, link, events, ran, end, section: await begun.promise };
+}
+
+describe('a section that may run for so long', () => {
+  it('is told when it has, and others get its lock before its ttl is over', async () => {
+    const { world, link, events, ran, end, section } = await hanging(AT_MOST);
+    await world.time.advance(59_999);
+    expect([section.signal.aborted, section.leftMs]).toEqual([false, 1]);
+    await world.time.advance(1);
+    expect(section.signal.reason).toMatchObject({
+      code: 'LOCK_LOST',
+      details: { reason: 'limit' },
+    });
+    expect(section.leftMs).toBe(0);
+    expect(events).toContainEqual({ kind: 'lost', lock: 'job', reason: 'limit' });
+    const count = link.countOf('extend');
+    await world.time.advance(TTL_MS);
+    expect(link.countOf('extend')).toBe(count);
+    expect(await world.process().locks.using('job', () => 'next')).toBe('next');
+    end.resolve();
+    expect(await codeOf(ran)).toBe('LOCK_LOST');
+    expect(world.time.timerCount).toBe(0);
+  });
+
+  it('is told by its own question, also where no timer has fired', async () => {
+    const { world, section, end, ran } = await hanging(AT_MOST);
+    await world.time.advance(57_000);
+    world.time.wallMs += 3000;
+    expect(() => section.assertHeld()).toThrow('`holdAtMostMs`');
+    end.resolve();
+    expect(await codeOf(ran)).toBe('LOCK_LOST');
+  });
+
+  it('runs on where it ends in time', async () => {
+    const { world, section, end, ran } = await hanging(AT_MOST);
+    await world.time.advance(50_000);
+    end.resolve();
+    await ran;
+    expect(section.signal.aborted).toBe(false);
+    expect(world.time.timerCount).toBe(0);
+  });
+
+  it.each([
+    [{ holdAtMostMs: 99 }],
+    [{ holdAtMostMs: 86_400_001 }],
+    [{ holdAtMostMs: 5000, holdAtLeastMs: 5001 }],
+    [{ holdAtMostMs: Infinity }],
+  ])('cannot be meant so: %j', async (options) => {
+    const { locks } = new LockWorld().process();
+    const refused = locks.using('job', options, () => 1);
+    expect(await codeOf(refused)).toBe('ARGUMENT_INVALID');
+    await expect(refused).rejects.toThrow('holdAtMostMs');
+  });
+});
+
+describe('a section that runs for long', () => {
+  it('is spoken of at ten times its ttl, and each time that has doubled', async () => {
+    const { world, events, end, ran } = await hanging({});
+    await world.time.advance(TTL_MS * 45);
+    const told = events.flatMap((event) => (event.kind === 'long' ? [event.heldMs / TTL_MS] : []));
+    expect(told).toEqual([10, 20, 40]);
+    end.resolve();
+    await ran;
   });
 });

@@ -16,7 +16,7 @@ import type { LockStore } from '../../lib/lock/lock-store.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { heldIn, namedLock, readySpaces } from './store-locks.js';
-import { LOCKS, sqlLockStore } from './settable-sql-locks.js';
+import { LOCKS, sqlLockStore } from './settable-locks.js';
 import { quickFolder } from '../support/quick-folder.mjs';
 import { freshPglite } from '../support/fresh-pglite.mjs';
 

@@ -11,7 +11,7 @@ import Database from 'libsql';
 import type { RedisLocks } from '../../lib/stores/redis/index.js';
 import { runs } from '../runs.js';
 import { StallRun, type StallReport } from './stalled-holders.js';
-import { redisLockStore } from './timed-locks.js';
+import { redisLockStore } from './settable-locks.js';
 
 const [LOCK_COUNT, PROCESS_COUNT] = [100, 20];
 const ROUND_COUNT = runs(500);

@@ -2,13 +2,22 @@
  * The contract suite of locks is seen to notice each rule that is broken, in memory and over rows.
  */
 import { describe, expect, it } from '@jest/globals';
-import { LockMap } from '../../lib/stores/memory/memory-locks.js';
+import { MemoryLocks } from '../../lib/index.js';
+import { DistributedLock } from '../../lib/lock/distributed-lock.js';
+import type { LockStore } from '../../lib/lock/lock-store.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';
+import type { RowStore } from '../../lib/rows/row-store.js';
+import { LockMap } from '../../lib/stores/memory/memory-locks.js';
 import { LOCK_CASES } from '../../lib/testing/describe-lock-store.js';
-import { describeLockStore } from '../../lib/testing/index.js';
-import { loadLibrary } from '../mutants/load-library.mjs';
-import { LOCK_MUTANTS } from '../mutants/lock-mutants.mjs';
-import { memoryLockStore, rowLockStore, type LockBenchStore } from './settable-locks.js';
+import { describeLockStore, SettableTime } from '../../lib/testing/index.js';
+import { loadLibrary, loadLockSimulation } from '../mutants/load-library.mjs';
+import { HOLDER_MUTANTS, LOCK_MUTANTS } from '../mutants/lock-mutants.mjs';
+import { MapStore } from '../registry/map-store.js';
+import { runs } from '../runs.js';
+import { codeOf } from './held-locks.js';
+import { simulate } from './lock-simulation.js';
+import { type LockBenchStore, memoryLockStore, rowLockStore } from './settable-locks.js';
+import { heldIn, namedLock } from './store-locks.js';
 
 /** The cases of the suite that a store fails. */
 async function failuresOf(store: LockBenchStore): Promise<string[]> {
@@ -40,5 +49,196 @@ describe('the contract suite of locks', () => {
     const { createStore } = memoryLockStore(LockMap);
     const without = () => describeLockStore({ test: it, expect, createStore });
     expect(without).toThrow('clockControl');
+  });
+});
+
+/*
+ * Locks that are used once: however many names come, the rows of those that nobody needs go.
+ */
+const MINUTE_MS = 60_000;
+const NAMES = 300;
+
+it('leaves no more rows than the names of a minute or two, where a sweep takes few', async () => {
+  const moment = { timeMs: Date.parse('2026-11-23T00:00:00Z'), server: 'one' };
+  const rows = new MapStore(() => moment, 0);
+  rows.sweptMax = 10;
+  const locks = new RowLocks(rows);
+  const ask = namedLock('first');
+  await locks.acquire(ask);
+  moment.timeMs += ask.longestMs + 1;
+  for (let minute = 0; minute < 10; minute++) {
+    for (let count = 0; count < NAMES; count++) {
+      await locks.release(await heldIn(locks, namedLock(`${minute}/${count}`)));
+      moment.timeMs += MINUTE_MS / NAMES;
+    }
+  }
+  expect(rows.sweptCount).toBeGreaterThan(NAMES);
+  expect(rows.rows.size).toBeLessThan(3 * NAMES);
+});
+
+/*
+ * The reference rules keep the contract: with a loss window and without one, in the store that
+ * applications use, and over rows.
+ */
+describe('locks in memory that lose what is younger than five seconds', () => {
+  describeLockStore({
+    test: it,
+    expect,
+    ...memoryLockStore(LockMap),
+    leaveOut: ['untilReleased'],
+  });
+});
+
+describe('locks in memory that lose nothing', () => {
+  describeLockStore({
+    test: it,
+    expect,
+    ...memoryLockStore(LockMap, 0),
+    leaveOut: ['untilReleased'],
+  });
+});
+
+describe('MemoryLocks', () => {
+  const clock = new SettableTime();
+  const stores = new Map<string, MemoryLocks>();
+  describeLockStore({
+    test: it,
+    expect,
+    createStore(name) {
+      const store = stores.get(name) ?? new MemoryLocks({ clock });
+      stores.set(name, store);
+      return store;
+    },
+    clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
+    leaveOut: ['losses'],
+  });
+});
+
+describe('locks in rows that lose what is younger than five seconds', () => {
+  describeLockStore({
+    test: it,
+    expect,
+    ...rowLockStore(RowLocks),
+    leaveOut: ['untilReleased'],
+  });
+});
+
+describe('locks in rows that lose nothing', () => {
+  describeLockStore({
+    test: it,
+    expect,
+    ...rowLockStore(RowLocks, 0),
+    leaveOut: ['untilReleased'],
+  });
+});
+
+/*
+ * No lock has two holders in simulated stores that lose data, and no write of an older holder
+ * passes a resource that compares tokens; the simulation is seen to notice what is broken.
+ */
+const SEED_COUNT = runs(12);
+/** Where the seed that is known to show it no longer does. */
+const SEED_MAX = 20;
+
+describe('locks in stores that lose data', () => {
+  it('have one holder before its deadline, and tokens that rise', async () => {
+    let [sectionCount, lossCount, lostCount] = [0, 0, 0];
+    let [openCount, fencedCount, refusedCount] = [0, 0, 0];
+    for (let seed = 1; seed <= SEED_COUNT; seed++) {
+      const result = await simulate({ seed });
+      expect([seed, result.twice]).toEqual([seed, []]);
+      sectionCount += result.sectionCount;
+      lossCount += result.lossCount;
+      lostCount += result.lostCount;
+      openCount += result.outOfOrderCount;
+      fencedCount += result.fencedOutOfOrderCount;
+      refusedCount += result.refusedCount;
+    }
+    // What it proves rests on what has happened.
+    expect(sectionCount).toBeGreaterThan(SEED_COUNT * 8);
+    expect(lossCount).toBeGreaterThan(SEED_COUNT);
+    expect(lostCount).toBeGreaterThan(SEED_COUNT / 2);
+    expect(fencedCount).toBe(0);
+    expect(Math.min(openCount, refusedCount)).toBeGreaterThan(0);
+  });
+
+  const format = [...LOCK_MUTANTS, ...HOLDER_MUTANTS].filter(({ seed }) => seed !== undefined);
+  it.each(format)('have two where $name', async ({ edits, seed }) => {
+    const broken = await loadLockSimulation(edits);
+    let isSeen = false;
+    for (let next = 0; next <= SEED_MAX && !isSeen; next++) {
+      const { twice } = await broken.simulate({ seed: next === 0 ? seed! : next });
+      isSeen = twice.length > 0;
+    }
+    expect(isSeen).toBe(true);
+  });
+});
+
+/*
+ * A server that was left for another one and is asked again, although it was never restarted: it
+ * remembers what it knew, under its own name. Whoever was granted a lock by the other one knows.
+ */
+const TTL_MS = 3000;
+const TERMS = { ttlMs: TTL_MS, longestTtlMs: TTL_MS };
+
+/** Processes on server one, on server two from a copy of it, and on server one again. */
+class World {
+  readonly time = new SettableTime();
+  private server = 'one';
+  private readonly rows = new MapStore(() => ({ timeMs: this.time.now(), server: this.server }), 0);
+
+  constructor(private readonly Locks: new (rows: RowStore) => LockStore) {}
+
+  process(): DistributedLock {
+    const { time } = this;
+    const ports = { clock: time, monotonic: { now: () => time.passedMs }, timers: time };
+    return new DistributedLock(new this.Locks(this.rows), { ...ports, ...TERMS });
+  }
+
+  /** @returns the way back */
+  leave(): () => void {
+    const left = new Map(this.rows.rows);
+    this.server = 'two';
+    return () => {
+      this.rows.rows = left;
+      this.server = 'one';
+    };
+  }
+
+  async held(locks: DistributedLock, lock: string) {
+    for (;;) {
+      const held = await locks.tryAcquire(lock).catch(() => undefined);
+      if (held !== undefined) return held;
+      await this.time.advance(100);
+    }
+  }
+}
+
+/** What a newcomer gets who asks for a lock that is held, after somebody else came back. */
+async function newcomersAnswer(Locks: new (rows: RowStore) => LockStore): Promise<unknown> {
+  const world = new World(Locks);
+  const [holder, survivor, newcomer] = [world.process(), world.process(), world.process()];
+  await (await world.held(survivor, 'first')).release();
+  const goBack = world.leave();
+  await (await world.held(survivor, 'second')).release();
+  await world.held(holder, 'report');
+  goBack();
+  await codeOf(survivor.tryAcquire('third'));
+  return codeOf(newcomer.tryAcquire('report'));
+}
+
+describe('locks of a server that was left for another one', () => {
+  it('are granted to nobody once somebody has come back', async () => {
+    expect(await newcomersAnswer(RowLocks)).toBe('STORE_UNAVAILABLE');
+  });
+
+  it.each([
+    ['the store does not hear it', 'lock/lock-rules.ts', 'era > header.era ?', 'era < 0 ?'],
+  ])('would be granted to a second holder: %s', async (_, file, find, put) => {
+    const { RowLocks: Mutant } = (await loadLibrary(
+      [{ file, find, put }],
+      'lock/row-locks.ts',
+    )) as { RowLocks: typeof RowLocks };
+    expect(await newcomersAnswer(Mutant)).toBe('no error');
   });
 });

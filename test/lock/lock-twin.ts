@@ -19,7 +19,7 @@ import { RowLocks } from '../../lib/lock/row-locks.js';
 import { HEADER_KEY } from '../../lib/rows/row-store.js';
 import { isLeftServer } from '../stores/registry-twin.js';
 import { MapStore } from '../registry/map-store.js';
-import { TIMED_LOCK_LUA } from './timed-locks.js';
+import { TIMED_LOCK_LUA } from './settable-locks.js';
 
 /** Fields in Redis, by what the rules call them. */
 const FACTS = {

@@ -2,108 +2,274 @@
  * Whoever waits for a lock in Redis again and again asks the server once, hears of what was
  * released between two waits, and leaves no subscription behind. The time is in the test's hands.
  */
-import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { messagesFrom } from '../../lib/stores/redis/redis-options.js';
+import { Client, Pool } from 'pg';
+import { DataSource } from 'typeorm';
+import { DistributedLock } from '../../lib/lock/distributed-lock.js';
+import type { LockStore } from '../../lib/lock/lock-store.js';
 import { LINGER_MS, Releases } from '../../lib/lock/releases.js';
+import { messagesFrom } from '../../lib/stores/redis/redis-options.js';
+import { type LockDatabase, lockTable, sqlLocks } from '../../lib/stores/sql/index.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { RedisLab } from '../stores/redis-lab.js';
 import { until } from '../until.js';
+import { heldIn, namedLock } from './store-locks.js';
 
-const CHANNEL = 'locks:order:7';
+describe('releases', () => {
+  const CHANNEL = 'locks:order:7';
 
-const lab = new RedisLab();
-let admin: Redis;
-let time: SettableTime;
-let releases: Releases;
-/** How often it was asked whether the lock is free. */
-let askedCount: number;
-let isFree: boolean;
-let stop: AbortController;
+  const lab = new RedisLab();
+  let admin: Redis;
+  let time: SettableTime;
+  let releases: Releases;
+  /** How often it was asked whether the lock is free. */
+  let askedCount: number;
+  let isFree: boolean;
+  let stop: AbortController;
 
-beforeEach(async () => {
-  const { port } = await lab.server();
-  admin = lab.client(port);
-  time = new SettableTime();
-  releases = new Releases(messagesFrom(`redis://127.0.0.1:${port}`), time);
-  [askedCount, isFree, stop] = [0, false, new AbortController()];
-});
-afterEach(() => releases.close());
-afterAll(() => lab.end());
-
-function wait(signal = stop.signal): Promise<void> {
-  return releases.until(CHANNEL, signal, async () => {
-    askedCount++;
-    return isFree;
+  beforeEach(async () => {
+    const { port } = await lab.server();
+    admin = lab.client(port);
+    time = new SettableTime();
+    releases = new Releases(messagesFrom(`redis://127.0.0.1:${port}`), time);
+    [askedCount, isFree, stop] = [0, false, new AbortController()];
   });
-}
+  afterEach(() => releases.close());
+  afterAll(() => lab.end());
 
-/** Waits for a while and gives up, as whoever asks again in between. */
-async function waitInVain(): Promise<void> {
-  const once = new AbortController();
-  const waiting = wait(once.signal);
-  await until(() => askedCount > 0);
-  once.abort();
-  await waiting;
-}
+  function wait(signal = stop.signal): Promise<void> {
+    return releases.until(CHANNEL, signal, async () => {
+      askedCount++;
+      return isFree;
+    });
+  }
 
-const channels = async (): Promise<number> => (await admin.pubsub('CHANNELS')).length;
+  /** Waits for a while and gives up, as whoever asks again in between. */
+  async function waitInVain(): Promise<void> {
+    const once = new AbortController();
+    const waiting = wait(once.signal);
+    await until(() => askedCount > 0);
+    once.abort();
+    await waiting;
+  }
 
-describe('who waits again and again', () => {
-  it('asks the server once', async () => {
-    for (let n = 0; n < 5; n++) {
+  const channels = async (): Promise<number> => (await admin.pubsub('CHANNELS')).length;
+
+  describe('who waits again and again', () => {
+    it('asks the server once', async () => {
+      for (let n = 0; n < 5; n++) {
+        await waitInVain();
+        await time.advance(LINGER_MS - 1);
+      }
+      expect(askedCount).toBe(1);
+      const waiting = wait();
+      // Heard by whoever has listened all along; whoever began again may have come too late for it.
+      expect(await admin.publish(CHANNEL, '')).toBe(1);
+      await waiting;
+      const stats = await admin.info('commandstats');
+      expect(stats).toMatch(/cmdstat_subscribe:calls=1,/);
+    });
+
+    it('hears at once of a release between two waits, and of none twice', async () => {
+      await waitInVain();
+      await admin.publish(CHANNEL, '');
+      await until(async () => {
+        const once = new AbortController();
+        const waiting = wait(once.signal).then(() => !once.signal.aborted);
+        await new Promise(setImmediate);
+        once.abort();
+        return waiting;
+      });
+      let isTold = false;
+      const waiting = wait().then(() => (isTold = true));
+      await admin.ping();
+      expect(isTold).toBe(false);
+      stop.abort();
+      await waiting;
+    });
+
+    it('asks whether it is free where it has not listened before', async () => {
+      isFree = true;
+      await wait();
+      expect(askedCount).toBe(1);
+    });
+  });
+
+  describe('who has stopped waiting', () => {
+    it('leaves no subscription behind', async () => {
+      await waitInVain();
+      expect(await channels()).toBe(1);
+      await time.advance(LINGER_MS);
+      await until(async () => (await channels()) === 0);
+    });
+
+    it('ends nothing of somebody who came back', async () => {
       await waitInVain();
       await time.advance(LINGER_MS - 1);
-    }
-    expect(askedCount).toBe(1);
-    const waiting = wait();
-    // Heard by whoever has listened all along; whoever began again may have come too late for it.
-    expect(await admin.publish(CHANNEL, '')).toBe(1);
-    await waiting;
-    const stats = await admin.info('commandstats');
-    expect(stats).toMatch(/cmdstat_subscribe:calls=1,/);
-  });
-
-  it('hears at once of a release between two waits, and of none twice', async () => {
-    await waitInVain();
-    await admin.publish(CHANNEL, '');
-    await until(async () => {
-      const once = new AbortController();
-      const waiting = wait(once.signal).then(() => !once.signal.aborted);
-      await new Promise(setImmediate);
-      once.abort();
-      return waiting;
+      const waiting = wait();
+      await time.advance(LINGER_MS * 2);
+      expect(await channels()).toBe(1);
+      await admin.publish(CHANNEL, '');
+      await waiting;
     });
-    let isTold = false;
-    const waiting = wait().then(() => (isTold = true));
-    await admin.ping();
-    expect(isTold).toBe(false);
-    stop.abort();
-    await waiting;
-  });
-
-  it('asks whether it is free where it has not listened before', async () => {
-    isFree = true;
-    await wait();
-    expect(askedCount).toBe(1);
   });
 });
 
-describe('who has stopped waiting', () => {
-  it('leaves no subscription behind', async () => {
-    await waitInVain();
-    expect(await channels()).toBe(1);
-    await time.advance(LINGER_MS);
-    await until(async () => (await channels()) === 0);
+/*
+ * Whoever waits for a lock in PostgreSQL is told of its release, by a connection that is open only
+ * meanwhile; where none can be had, or it breaks, nobody waits for a message.
+ */
+describe('postgres releases', () => {
+  const TABLE = `locks_${randomUUID().replaceAll('-', '')}`;
+  const NEVER = new AbortController().signal;
+  const LISTENERS =
+    "FROM pg_stat_activity WHERE query ~ '^(UN)?LISTEN snowflake_' AND datname = $1";
+
+  const url = process.env['DATABASE_URL']!;
+  const closed: (() => unknown)[] = [];
+  let admin: Pool;
+  let database: string;
+
+  beforeAll(async () => {
+    // A database of its own, so that nobody else listens in it.
+    const first = new Pool({ connectionString: url });
+    database = TABLE;
+    await first.query(`CREATE DATABASE ${database}`);
+    await first.end();
+    admin = new Pool({ connectionString: ownUrl() });
+    await admin.query(lockTable('postgres', TABLE));
+  });
+  afterEach(async () => {
+    for (const close of closed.splice(0).toReversed()) await close();
+  });
+  afterAll(() => admin.end());
+
+  function ownUrl(): string {
+    const own = new URL(url);
+    own.pathname = `/${database}`;
+    return own.href;
+  }
+
+  async function listenerCount(): Promise<number> {
+    const { rows } = await admin.query(`SELECT count(*)::int AS n ${LISTENERS}`, [database]);
+    return rows[0].n;
+  }
+
+  function opened(options: LockDatabase): LockStore {
+    const store = sqlLocks(options);
+    closed.push(() => store.close!());
+    return store;
+  }
+
+  const byUrl = (namespace: string) =>
+    opened({ url: `${ownUrl()}?namespace=${namespace}&table=${TABLE}&replicated=false` });
+
+  const WAYS: [string, (namespace: string) => Promise<LockStore>][] = [
+    ['a URL', async (namespace) => byUrl(namespace)],
+    [
+      'a pool with no connection to spare',
+      async (namespace) => {
+        const pool = new Pool({ connectionString: ownUrl(), max: 1 });
+        closed.push(() => pool.end());
+        const options = { namespace, table: TABLE, replicated: false };
+        return opened({ pool, dialect: 'postgres', ...options });
+      },
+    ],
+    [
+      'a DataSource',
+      async (namespace) => {
+        const dataSource = new DataSource({ type: 'postgres', url: ownUrl() });
+        await dataSource.initialize();
+        closed.push(() => dataSource.destroy());
+        return opened({ dataSource, namespace, table: TABLE, replicated: false });
+      },
+    ],
+  ];
+
+  describe.each(WAYS)('a release in PostgreSQL, by %s', (_name, open) => {
+    it('is told to who waits for that lock, who leaves nothing open after that', async () => {
+      const namespace = randomUUID();
+      const [one, two] = [await open(namespace), await open(namespace)];
+      const held = await heldIn(one, namedLock('a'));
+      const other = await heldIn(one, namedLock('b'));
+      const isTold: string[] = [];
+      const told = two.untilReleased!('a', 0, NEVER).then(() => isTold.push('a'));
+      await until(async () => (await listenerCount()) === 1);
+      await one.release(other);
+      // It was released before anybody listened for it, so that it is found by asking.
+      await two.untilReleased!('b', 0, NEVER);
+      expect(isTold).toEqual([]);
+      await one.release(held);
+      await told;
+      await until(async () => (await listenerCount()) === 0);
+    });
   });
 
-  it('ends nothing of somebody who came back', async () => {
-    await waitInVain();
-    await time.advance(LINGER_MS - 1);
-    const waiting = wait();
-    await time.advance(LINGER_MS * 2);
-    expect(await channels()).toBe(1);
-    await admin.publish(CHANNEL, '');
-    await waiting;
+  describe('who listens for a release in PostgreSQL', () => {
+    const waited = async (holder: LockStore, waiter: LockStore) => {
+      const held = await heldIn(holder, namedLock('a'));
+      const told = waiter.untilReleased!('a', 0, NEVER);
+      await until(async () => (await listenerCount()) === 1);
+      return { held, told };
+    };
+
+    it('asks again when its connection is lost, and hears by another one', async () => {
+      const namespace = randomUUID();
+      const [one, two] = [byUrl(namespace), byUrl(namespace)];
+      const { held, told } = await waited(one, two);
+      await admin.query(`SELECT pg_terminate_backend(pid) ${LISTENERS}`, [database]);
+      await told;
+      const again = two.untilReleased!('a', 0, NEVER);
+      await until(async () => (await listenerCount()) === 1);
+      await one.release(held);
+      expect(await again).toBeUndefined();
+    });
+
+    it('is told of one that was released just before a shutdown', async () => {
+      const namespace = randomUUID();
+      const [one, two] = [byUrl(namespace), byUrl(namespace)];
+      const { held, told } = await waited(one, two);
+      await one.release(held);
+      await one.close!();
+      expect(await told).toBeUndefined();
+    });
+
+    it('tries seldom where no connection can be had, for however many locks', async () => {
+      let openedCount = 0;
+      const pool = new Pool({ connectionString: ownUrl() });
+      const Refused = class extends Client {
+        constructor() {
+          // Where nobody listens.
+          super({ host: '127.0.0.1', port: 1 });
+          openedCount++;
+        }
+      };
+      closed.push(() => pool.end());
+      const query: Pool['query'] = pool.query.bind(pool);
+      const given = { query, Client: Refused, options: {} };
+      const namespace = randomUUID();
+      const own = { pool: given, dialect: 'postgres', namespace, table: TABLE } as const;
+      const store = opened({ ...own, replicated: false });
+      const names = ['a', 'b', 'c'];
+      for (const name of names) await heldIn(store, namedLock(name));
+      const locks = new DistributedLock(store, { ttlMs: 2000, drainMs: 0 });
+      closed.push(() => locks.close());
+      const waits = names.map((name) => locks.using(name, { waitMs: 700 }, () => 1).catch(String));
+      expect(await Promise.all(waits)).toEqual(
+        names.map(() => expect.stringMatching('is held by')),
+      );
+      expect(openedCount).toBe(1);
+    });
+
+    it('leaves nothing open when it closes while somebody waits', async () => {
+      const namespace = randomUUID();
+      const [one, two] = [byUrl(namespace), byUrl(namespace)];
+      await waited(one, two);
+      await two.close!();
+      await until(async () => (await listenerCount()) === 0);
+      expect(await one.locks!()).toHaveLength(1);
+    });
   });
 });

@@ -2,7 +2,8 @@
  * Locks whose clock and losses are in the hands of a test: those in memory, as they are or as a
  * mutant of them, under any loss window; and those in rows.
  */
-import type { LockMap, LockState } from '../../lib/stores/memory/memory-locks.js';
+import { randomUUID } from 'node:crypto';
+import type { Redis } from 'ioredis';
 import {
   checkAcquire,
   checkExtend,
@@ -10,10 +11,20 @@ import {
   type LockStore,
 } from '../../lib/lock/lock-store.js';
 import type { RowLocks } from '../../lib/lock/row-locks.js';
+import type { LockMap, LockState } from '../../lib/stores/memory/memory-locks.js';
+import { RedisLocks } from '../../lib/stores/redis/index.js';
+import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
+import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import type { LockBenchParts } from '../../lib/testing/index.js';
-import { LOSS_WINDOW_MS, StoreReadings } from '../stores/store-readings.js';
 import { MapStore } from '../registry/map-store.js';
-
+import {
+  copied,
+  LOSS_WINDOW_MS,
+  StoreReadings,
+  timed,
+  timedClient,
+  withTime,
+} from '../stores/timed-redis.js';
 export type LockBenchStore = Omit<LockBenchParts, 'expect'>;
 
 export function memoryLockStore(
@@ -78,6 +89,123 @@ export function rowLockStore(
       remember: (name) => void kept.set(name, structuredClone(rowsOf(name).rows)),
       restore(name) {
         rowsOf(name).rows = structuredClone(kept.get(name)!);
+        readings.changeServer(name);
+      },
+    },
+  };
+}
+
+/*
+ * Locks in a database under the contract suite, with the time and the server in the hands of the
+ * test: the store as it is, on a query function that replaces both in each statement.
+ */
+
+const COLUMNS = 'lock_name, version, forgettable, data';
+export const LOCKS = 'contract_locks';
+
+export interface SqlLockBench {
+  readonly query: () => SqlQuery;
+  /** What stands in statements for time and server. */
+  readonly time: string;
+  readonly server: string;
+  /** Of values in statements that the test itself sends. */
+  readonly mark: (number: number) => string;
+  store(query: SqlQuery, options: object): LockStore;
+}
+
+export function sqlLockStore(harness: SqlLockBench): LockBenchStore {
+  const readings = new StoreReadings();
+  const run = randomUUID();
+  const { query, time, server, mark } = harness;
+  const spaceOf = (name: string) => `${run}/${name}`;
+  const told = (name: string): SqlQuery => {
+    return (sql, params) => {
+      const now = readings.of(name);
+      const timed = sql.replaceAll(time, String(now.timeMs));
+      return query()(timed.replaceAll(server, `'${now.server}'`), params);
+    };
+  };
+  const ask = (sql: string, params: SqlParameter[]) => {
+    let number = 0;
+    const marked = sql.replaceAll('?', () => mark(++number));
+    return query()(marked, params);
+  };
+  const wipe = async (space: string) =>
+    void (await ask(`DELETE FROM ${LOCKS} WHERE namespace = ?`, [space]));
+  const copy = async (from: string, to: string) => {
+    await wipe(to);
+    await ask(
+      `INSERT INTO ${LOCKS} (namespace, ${COLUMNS}) ` +
+        `SELECT kept.namespace, ${COLUMNS} FROM (SELECT ? AS namespace) kept, ` +
+        `(SELECT ${COLUMNS} FROM ${LOCKS} WHERE namespace = ?) locks_of`,
+      [to, from],
+    );
+  };
+  return {
+    clockControl: readings.control,
+    createStore: (name) =>
+      harness.store(told(name), {
+        namespace: spaceOf(name),
+        table: LOCKS,
+        failoverWindowMs: LOSS_WINDOW_MS,
+        clockDifferenceMs: 0,
+      }),
+    lossControl: {
+      wipe: (name) => wipe(spaceOf(name)),
+      restart: (name) => readings.changeServer(name),
+      remember: (name) => copy(spaceOf(name), `${spaceOf(name)}:kept`),
+      async restore(name) {
+        await copy(`${spaceOf(name)}:kept`, spaceOf(name));
+        readings.changeServer(name);
+      },
+    },
+  };
+}
+
+/*
+ * The Lua scripts on locks as the library runs them, but told time and server by the test; and the
+ * Redis locks as applications use them, on a client that does so.
+ */
+
+export const TIMED_LOCK_LUA = {
+  acquire: timed(SCRIPTS.acquireLock.lua),
+  extend: timed(SCRIPTS.extendLock.lua),
+  release: timed(SCRIPTS.releaseLock.lua),
+};
+
+/** By the hash that the store knows. */
+const TEXTS = new Map<string, string>([
+  [SCRIPTS.acquireLock.sha1, TIMED_LOCK_LUA.acquire],
+  [SCRIPTS.extendLock.sha1, TIMED_LOCK_LUA.extend],
+  [SCRIPTS.releaseLock.sha1, TIMED_LOCK_LUA.release],
+  [SCRIPTS.isLockFree.sha1, SCRIPTS.isLockFree.lua],
+  [SCRIPTS.locks.sha1, withTime(SCRIPTS.locks.lua)],
+]);
+
+/** `opened` is to be closed after each test. */
+export function redisLockStore(redis: () => Redis, opened: RedisLocks[]): LockBenchStore {
+  const readings = new StoreReadings();
+  const prefix = `${randomUUID()}:`;
+  const keyOf = (name: string) => `${prefix}{${name}}:locks`;
+  const changed = (from: string, to: string) => copied(redis(), from, to);
+  return {
+    clockControl: readings.control,
+    createStore(name) {
+      const store = new RedisLocks({
+        redis: timedClient(redis(), TEXTS, () => readings.of(name)),
+        namespace: name,
+        prefix,
+        lossWindowMs: LOSS_WINDOW_MS,
+      });
+      opened.push(store);
+      return store;
+    },
+    lossControl: {
+      wipe: async (name) => void (await redis().del(keyOf(name))),
+      restart: (name) => readings.changeServer(name),
+      remember: (name) => changed(keyOf(name), `${keyOf(name)}:kept`),
+      async restore(name) {
+        await changed(`${keyOf(name)}:kept`, keyOf(name));
         readings.changeServer(name);
       },
     },

@@ -3,164 +3,369 @@
  * of the test, once by the server's own clock.
  */
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { PGlite } from '@electric-sql/pglite';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import Database from 'libsql';
 import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
 import { Pool } from 'pg';
-import { MYSQL_TIME, mysqlServer } from '../../lib/stores/sql/dialects/mysql.js';
-import { POSTGRES_SERVER, POSTGRES_TIME } from '../../lib/stores/sql/dialects/postgres.js';
+import type { LockStore } from '../../lib/lock/lock-store.js';
+import { HEADER_KEY, type Row } from '../../lib/rows/row-store.js';
+import type { Dialect } from '../../lib/stores/sql/dialects/dialect.js';
+import { MYSQL_TIME, MysqlDialect, mysqlServer } from '../../lib/stores/sql/dialects/mysql.js';
+import {
+  POSTGRES_SERVER,
+  POSTGRES_TIME,
+  PostgresDialect,
+} from '../../lib/stores/sql/dialects/postgres.js';
+import { SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
 import { lockTable, sqlLocks } from '../../lib/stores/sql/index.js';
 import { locksFromUrl } from '../../lib/stores/sql/sql-locks.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
-import type { LockStore } from '../../lib/lock/lock-store.js';
+import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { failureOf } from '../stores/redis-lab.js';
+import { freshPglite } from '../support/fresh-pglite.mjs';
+import { walkLocks, type WalkReport } from './lock-walk.js';
+import { LOCKS, sqlLockStore } from './settable-locks.js';
 import { heldIn, namedLock, readySpaces } from './store-locks.js';
-import { LOCKS, sqlLockStore } from './settable-sql-locks.js';
 
-const RUN = randomUUID();
-const ALONE = { replicated: false, table: LOCKS } as const;
-let postgres: Pool;
-let mysql: MysqlPool;
+describe('sql locks', () => {
+  const RUN = randomUUID();
+  const ALONE = { replicated: false, table: LOCKS } as const;
+  let postgres: Pool;
+  let mysql: MysqlPool;
 
-beforeAll(async () => {
-  postgres = new Pool({ connectionString: process.env['DATABASE_URL']!, max: 20 });
-  mysql = createPool({ uri: process.env['MYSQL_URL']!, connectionLimit: 20 });
-  await postgres.query(lockTable('postgres', LOCKS));
-  await mysql.query(lockTable('mysql', LOCKS));
-});
-afterAll(() => Promise.all([postgres.end(), mysql.end()]));
-
-describe('sqlLocks on PostgreSQL, told the time by the test', () => {
-  describeLockStore({
-    test: it,
-    expect,
-    leaveOut: ['untilReleased'],
-    ...sqlLockStore({
-      query: () => (sql, params) => postgres.query(sql, params),
-      time: POSTGRES_TIME,
-      server: POSTGRES_SERVER,
-      mark: (number) => `$${number}::text`,
-      store: (query, options) => sqlLocks({ pool: { query }, dialect: 'postgres', ...options }),
-    }),
-  });
-});
-
-describe('sqlLocks on MariaDB, told the time by the test', () => {
-  describeLockStore({
-    test: it,
-    expect,
-    leaveOut: ['untilReleased'],
-    ...sqlLockStore({
-      query: () => (sql, params) => mysql.execute(sql, params),
-      time: MYSQL_TIME,
-      server: mysqlServer(true, 'server_uid'),
-      mark: () => '?',
-      store: (execute, options) => sqlLocks({ pool: { execute }, dialect: 'mysql', ...options }),
-    }),
-  });
-});
-
-describe.each([
-  ['PostgreSQL', () => ({ pool: postgres, dialect: 'postgres' }) as const, []],
-  ['MariaDB', () => ({ pool: mysql, dialect: 'mysql' }) as const, ['untilReleased'] as const],
-])('sqlLocks on %s', (_name, database, untold) => {
-  let createStore: (name: string) => LockStore;
   beforeAll(async () => {
-    createStore = await readySpaces((namespace) =>
-      sqlLocks({ ...database(), namespace, ...ALONE }),
-    );
+    postgres = new Pool({ connectionString: process.env['DATABASE_URL']!, max: 20 });
+    mysql = createPool({ uri: process.env['MYSQL_URL']!, connectionLimit: 20 });
+    await postgres.query(lockTable('postgres', LOCKS));
+    await mysql.query(lockTable('mysql', LOCKS));
+  });
+  afterAll(() => Promise.all([postgres.end(), mysql.end()]));
+
+  describe('sqlLocks on PostgreSQL, told the time by the test', () => {
+    describeLockStore({
+      test: it,
+      expect,
+      leaveOut: ['untilReleased'],
+      ...sqlLockStore({
+        query: () => (sql, params) => postgres.query(sql, params),
+        time: POSTGRES_TIME,
+        server: POSTGRES_SERVER,
+        mark: (number) => `$${number}::text`,
+        store: (query, options) => sqlLocks({ pool: { query }, dialect: 'postgres', ...options }),
+      }),
+    });
   });
 
-  describeLockStore({
-    test: it,
-    expect,
-    createStore: (name) => createStore(name),
-    leaveOut: ['clock', 'losses', ...untold],
-  });
-});
-
-describe('a table of locks', () => {
-  const postgresLocks = (namespace: string): LockStore =>
-    sqlLocks({ pool: postgres, dialect: 'postgres', namespace, ...ALONE });
-
-  it('that is not there is asked for, by name and with how to make it', async () => {
-    const store = sqlLocks({ pool: postgres, dialect: 'postgres', table: 'nowhere' });
-    const failure = await failureOf(store.acquire(namedLock('a')));
-    expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
-    expect(failure.message).toContain('lockTable()');
+  describe('sqlLocks on MariaDB, told the time by the test', () => {
+    describeLockStore({
+      test: it,
+      expect,
+      leaveOut: ['untilReleased'],
+      ...sqlLockStore({
+        query: () => (sql, params) => mysql.execute(sql, params),
+        time: MYSQL_TIME,
+        server: mysqlServer(true, 'server_uid'),
+        mark: () => '?',
+        store: (execute, options) => sqlLocks({ pool: { execute }, dialect: 'mysql', ...options }),
+      }),
+    });
   });
 
-  it('takes two statements for each acquire and each release', async () => {
-    const sent: string[] = [];
-    const query: SqlQuery = (sql, params) => {
-      sent.push(sql);
-      return postgres.query(sql, params);
-    };
-    const store = sqlLocks({ query, dialect: 'postgres', namespace: `${RUN}/sent`, ...ALONE });
-    await store.release(await heldIn(store, namedLock('a')));
-    sent.length = 0;
-    await store.release(await heldIn(store, namedLock('a')));
-    const verbs = sent.map((sql) => /\b(SELECT pg_notify|SELECT|UPDATE|INSERT)\b/.exec(sql)![0]);
-    // Nobody waits for the last one.
-    expect(verbs).toEqual(['SELECT', 'UPDATE', 'SELECT', 'UPDATE', 'SELECT pg_notify']);
+  describe.each([
+    ['PostgreSQL', () => ({ pool: postgres, dialect: 'postgres' }) as const, []],
+    ['MariaDB', () => ({ pool: mysql, dialect: 'mysql' }) as const, ['untilReleased'] as const],
+  ])('sqlLocks on %s', (_name, database, untold) => {
+    let createStore: (name: string) => LockStore;
+    beforeAll(async () => {
+      createStore = await readySpaces((namespace) =>
+        sqlLocks({ ...database(), namespace, ...ALONE }),
+      );
+    });
+
+    describeLockStore({
+      test: it,
+      expect,
+      createStore: (name) => createStore(name),
+      leaveOut: ['clock', 'losses', ...untold],
+    });
   });
 
-  it('is not written within a transaction that somebody may roll back', async () => {
-    const client = await postgres.connect();
-    try {
-      await client.query('BEGIN');
-      const store = sqlLocks({ pool: client, dialect: 'postgres', ...ALONE });
-      const failure = await failureOf(store.acquire(namedLock('a')));
-      expect(failure.message).toContain('transaction');
-    } finally {
-      await client.query('ROLLBACK');
-      client.release();
-    }
-  });
+  describe('a table of locks', () => {
+    const postgresLocks = (namespace: string): LockStore =>
+      sqlLocks({ pool: postgres, dialect: 'postgres', namespace, ...ALONE });
 
-  it('grants nothing by a row into which somebody else wrote', async () => {
-    const namespace = `${RUN}/spoilt`;
-    const store = postgresLocks(namespace);
-    await heldIn(store, namedLock('a'));
-    for (const data of ['{}', 'x', '{"version":"2"}']) {
-      const spoil = `UPDATE ${LOCKS} SET data = $1 WHERE namespace = $2`;
-      await postgres.query(spoil, [data, namespace]);
+    it('that is not there is asked for, by name and with how to make it', async () => {
+      const store = sqlLocks({ pool: postgres, dialect: 'postgres', table: 'nowhere' });
       const failure = await failureOf(store.acquire(namedLock('a')));
       expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
-    }
-  });
+      expect(failure.message).toContain('lockTable()');
+    });
 
-  it('keeps an attempt that stalled from writing what no longer holds', async () => {
-    const namespace = `${RUN}/stalled`;
-    await heldIn(postgresLocks(namespace), namedLock('first'));
-    let reached!: () => void;
-    let goOn!: () => void;
-    const isStalled = new Promise<void>((resolve) => (reached = resolve));
-    const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
-    let stallCount = 0;
-    const query: SqlQuery = async (sql, params) => {
-      if (/INSERT|UPDATE/.test(sql) && stallCount++ === 0) {
-        reached();
-        await mayGoOn;
-      }
-      return postgres.query(sql, params);
-    };
-    const stalled = sqlLocks({ query, dialect: 'postgres', namespace, ...ALONE });
-    const late = stalled.acquire(namedLock('a'));
-    await isStalled;
-    await heldIn(postgresLocks(namespace), namedLock('a'));
-    goOn();
-    expect(await late).toMatchObject({ status: 'held' });
-  });
-
-  it('is found by a URL', async () => {
-    const base = process.env['DATABASE_URL']!;
-    const url = `${base}?table=${LOCKS}&namespace=${RUN}&replicated=false`;
-    for (const store of [locksFromUrl(url), sqlLocks({ url })]) {
+    it('takes two statements for each acquire and each release', async () => {
+      const sent: string[] = [];
+      const query: SqlQuery = (sql, params) => {
+        sent.push(sql);
+        return postgres.query(sql, params);
+      };
+      const store = sqlLocks({ query, dialect: 'postgres', namespace: `${RUN}/sent`, ...ALONE });
       await store.release(await heldIn(store, namedLock('a')));
-      await store.close!();
-    }
-    const more = { url, namespace: 'shop' };
-    expect(() => sqlLocks(more)).toThrow('`namespace`');
+      sent.length = 0;
+      await store.release(await heldIn(store, namedLock('a')));
+      const verbs = sent.map((sql) => /\b(SELECT pg_notify|SELECT|UPDATE|INSERT)\b/.exec(sql)![0]);
+      // Nobody waits for the last one.
+      expect(verbs).toEqual(['SELECT', 'UPDATE', 'SELECT', 'UPDATE', 'SELECT pg_notify']);
+    });
+
+    it('is not written within a transaction that somebody may roll back', async () => {
+      const client = await postgres.connect();
+      try {
+        await client.query('BEGIN');
+        const store = sqlLocks({ pool: client, dialect: 'postgres', ...ALONE });
+        const failure = await failureOf(store.acquire(namedLock('a')));
+        expect(failure.message).toContain('transaction');
+      } finally {
+        await client.query('ROLLBACK');
+        client.release();
+      }
+    });
+
+    it('grants nothing by a row into which somebody else wrote', async () => {
+      const namespace = `${RUN}/spoilt`;
+      const store = postgresLocks(namespace);
+      await heldIn(store, namedLock('a'));
+      for (const data of ['{}', 'x', '{"version":"2"}']) {
+        const spoil = `UPDATE ${LOCKS} SET data = $1 WHERE namespace = $2`;
+        await postgres.query(spoil, [data, namespace]);
+        const failure = await failureOf(store.acquire(namedLock('a')));
+        expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
+      }
+    });
+
+    it('keeps an attempt that stalled from writing what no longer holds', async () => {
+      const namespace = `${RUN}/stalled`;
+      await heldIn(postgresLocks(namespace), namedLock('first'));
+      let reached!: () => void;
+      let goOn!: () => void;
+      const isStalled = new Promise<void>((resolve) => (reached = resolve));
+      const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
+      let stallCount = 0;
+      const query: SqlQuery = async (sql, params) => {
+        if (/INSERT|UPDATE/.test(sql) && stallCount++ === 0) {
+          reached();
+          await mayGoOn;
+        }
+        return postgres.query(sql, params);
+      };
+      const stalled = sqlLocks({ query, dialect: 'postgres', namespace, ...ALONE });
+      const late = stalled.acquire(namedLock('a'));
+      await isStalled;
+      await heldIn(postgresLocks(namespace), namedLock('a'));
+      goOn();
+      expect(await late).toMatchObject({ status: 'held' });
+    });
+
+    it('is found by a URL', async () => {
+      const base = process.env['DATABASE_URL']!;
+      const url = `${base}?table=${LOCKS}&namespace=${RUN}&replicated=false`;
+      for (const store of [locksFromUrl(url), sqlLocks({ url })]) {
+        await store.release(await heldIn(store, namedLock('a')));
+        await store.close!();
+      }
+      const more = { url, namespace: 'shop' };
+      expect(() => sqlLocks(more)).toThrow('`namespace`');
+    });
+  });
+});
+
+/*
+ * Rows of locks in each database: written only beside the row they rest on, and deleted only where
+ * nobody needs them.
+ */
+describe('sql lock rows', () => {
+  const TABLE = 'rows_of_locks';
+  const FAR = 2n ** 62n;
+  let postgres: Pool;
+  let mysql: MysqlPool;
+  let pglite: PGlite;
+  let sqlite: InstanceType<typeof Database>;
+
+  beforeAll(async () => {
+    postgres = new Pool({ connectionString: process.env['DATABASE_URL']!, max: 5 });
+    mysql = createPool({ uri: process.env['MYSQL_URL']!, connectionLimit: 5 });
+    pglite = await freshPglite();
+    sqlite = new Database(':memory:');
+    await postgres.query(lockTable('postgres', TABLE));
+    await mysql.query(lockTable('mysql', TABLE));
+    await pglite.exec(lockTable('postgres', TABLE));
+    sqlite.exec(lockTable('sqlite', TABLE));
+  });
+  afterAll(async () => {
+    await Promise.all([postgres.end(), mysql.end(), pglite.close()]);
+    sqlite.close();
+  });
+
+  function rowsOf(dialect: Dialect, query: SqlQuery, namespace: string = randomUUID()): SqlRows {
+    const connection = { where: { text: 'a database', secrets: [] }, query };
+    const parts = { namespace, table: TABLE, lossWindowMs: 0, holds: 'locks' } as const;
+    return new SqlRows({ ...parts, dialect, connection });
+  }
+
+  const DATABASES: readonly [string, () => SqlRows][] = [
+    ['PostgreSQL', () => rowsOf(new PostgresDialect(), (...asked) => postgres.query(...asked))],
+    ['MariaDB', () => rowsOf(new MysqlDialect(), (...asked) => mysql.execute(...asked))],
+    ['PGlite', () => rowsOf(new PostgresDialect(), (...asked) => pglite.query(...asked))],
+    [
+      'SQLite',
+      () => rowsOf(new SqliteDialect(), async (sql, params) => sqlite.prepare(sql).all(...params)),
+    ],
+  ];
+
+  describe.each(DATABASES)('rows of locks in %s', (_name, open) => {
+    it('are written only beside the row they rest on, as it was read', async () => {
+      const rows = open();
+      const { server } = await rows.read({ keys: [HEADER_KEY, 'a'] });
+      const header = { key: HEADER_KEY, number: FAR, text: 'header' };
+      const first = { server, headerVersion: undefined, headerNumber: 0n, header, rows: [] };
+      expect(await rows.write(first)).toBe(true);
+      expect(await rows.write(first)).not.toBe(true);
+      const [stored] = (await rows.read({ keys: [HEADER_KEY, 'a'] })).rows;
+      const { version: headerVersion } = stored!;
+      const beside = (row: Row, version?: number) => ({
+        server,
+        headerVersion,
+        headerNumber: FAR,
+        rows: [{ row, version }],
+      });
+      const isNow = beside({ key: 'a', number: 7n, text: 'lock' });
+      const isOld = { headerVersion: headerVersion + 1 };
+      expect(await rows.write({ ...isNow, ...isOld })).toBe(false);
+      expect(await rows.write({ ...isNow, server: `${server}0` })).toBe(false);
+      expect(await rows.write(isNow)).toBe(true);
+      expect(await rows.write(isNow)).not.toBe(true);
+      const read = await rows.read({ keys: [HEADER_KEY, 'a'] });
+      const found = read.rows.find(({ key }) => key === 'a')!;
+      expect([found.number, found.text]).toEqual([7n, 'lock']);
+      const update = beside({ key: 'a', number: FAR, text: 'next' }, found.version);
+      expect(await rows.write({ ...update, ...isOld })).toBe(false);
+      expect(await rows.write({ ...update, server: `${server}0` })).toBe(false);
+      expect(await rows.write(update)).toBe(true);
+      expect(await rows.write(update)).toBe(false);
+      const all = (await rows.readAll()).rows.map(({ key, number, text }) => [key, number, text]);
+      expect(new Set(all)).toEqual(
+        new Set([
+          ['a', FAR, 'next'],
+          ['|', FAR, 'header'],
+        ]),
+      );
+      await rows.close();
+    });
+
+    it('are deleted where nobody needs them, and nowhere else', async () => {
+      const [rows, others] = [open(), open()];
+      const { server } = await rows.read({ keys: ['a'] });
+      const write = (of: SqlRows, key: string, number: bigint) =>
+        of.write({
+          server,
+          headerVersion: undefined,
+          headerNumber: 0n,
+          rows: [{ row: { key, number, text: 'lock' }, version: undefined }],
+        });
+      for (const number of [4n, 5n, FAR]) await write(rows, `at${number}`, number);
+      await write(others, 'a', 1n);
+      await rows.sweep(5n);
+      const keys = async (of: SqlRows) => (await of.readAll()).rows.map(({ key }) => key);
+      expect((await keys(rows)).toSorted()).toEqual([`at${FAR}`, 'at5']);
+      expect(await keys(others)).toEqual(['a']);
+    });
+  });
+
+  describe('a user who may not delete', () => {
+    it('is told that old locks cannot be removed', async () => {
+      const query: SqlQuery = async (sql, params) => {
+        if (!sql.includes('DELETE')) return postgres.query(sql, params);
+        throw Object.assign(new Error('permission denied for table'), { code: '42501' });
+      };
+      const rows = rowsOf(new PostgresDialect(), query);
+      expect((await rows.advice()).join()).not.toContain('cannot be removed');
+      expect((await failureOf(rows.sweep(5n))).message).toContain('UPDATE and DELETE');
+      expect((await rows.advice()).join()).toContain('Old locks cannot be removed from the table');
+    });
+  });
+});
+
+/*
+ * Many clients at one table of locks, in two databases: nobody holds a lock beside another one, and
+ * tokens rise; also while connections are killed. Without the version of the row, the walk sees it.
+ */
+describe('sql lock walk', () => {
+  const TABLE = 'walked_locks';
+  const PACE = { clientCount: 40, lockCount: 4, ttlMs: 300, lastsMs: 5000, seed: 7 };
+  let postgres: Pool;
+  let mysql: MysqlPool;
+
+  beforeAll(async () => {
+    postgres = new Pool({ connectionString: process.env['DATABASE_URL']!, max: 20 });
+    mysql = createPool({ uri: process.env['MYSQL_URL']!, connectionLimit: 20 });
+    // Of connections that the test kills.
+    postgres.on('error', () => undefined);
+    await postgres.query(lockTable('postgres', TABLE));
+    await mysql.query(lockTable('mysql', TABLE));
+  });
+  afterAll(() => Promise.all([postgres.end(), mysql.end()]));
+
+  function storesOf(query: SqlQuery, dialect: 'postgres' | 'mysql'): LockStore[] {
+    const namespace = randomUUID();
+    const options = { query, dialect, namespace, table: TABLE, replicated: false };
+    return Array.from({ length: 10 }, () => sqlLocks(options));
+  }
+
+  const onPostgres: SqlQuery = (sql, params) => postgres.query(sql, params);
+
+  describe('a walk of many clients', () => {
+    it.each([
+      ['PostgreSQL', 'postgres', onPostgres],
+      ['MariaDB', 'mysql', ((sql, params) => mysql.execute(sql, params)) as SqlQuery],
+    ] as const)('on %s', async (_name, dialect, query) => {
+      const isEnough = (seen: WalkReport) =>
+        seen.grantCount > 50 && seen.extendedCount > 10 && seen.heldCount > 10;
+      const report = await walkLocks({ ...PACE, stores: storesOf(query, dialect), isEnough });
+      expect([report.twoHolders, report.fallenTokens]).toEqual([[], []]);
+    });
+
+    it('on PostgreSQL whose connections are killed', async () => {
+      let isOver = false;
+      const killing = (async () => {
+        while (!isOver) {
+          // The pace of the faults.
+          await sleep(200);
+          await postgres
+            .query(
+              `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname IS NOT NULL ` +
+                `AND pid <> pg_backend_pid() AND query LIKE '%${TABLE}%' LIMIT 3`,
+            )
+            .catch(() => undefined);
+        }
+      })();
+      const isEnough = (seen: WalkReport) => seen.grantCount > 50 && seen.failureCount > 0;
+      const stores = storesOf(onPostgres, 'postgres');
+      const report = await walkLocks({ ...PACE, stores, isEnough });
+      isOver = true;
+      await killing;
+      expect([report.twoHolders, report.fallenTokens]).toEqual([[], []]);
+    });
+
+    it('sees two holders where a row is written whatever its version is', async () => {
+      const blind: SqlQuery = (sql, params) =>
+        postgres.query(
+          sql.replace(/version = (\$\d+::bigint) AND EXISTS/, '$1 > 0 AND EXISTS'),
+          params,
+        );
+      const isEnough = ({ twoHolders }: WalkReport) => twoHolders.length > 0;
+      const report = await walkLocks({ ...PACE, stores: storesOf(blind, 'postgres'), isEnough });
+      expect(isEnough(report)).toBe(true);
+    });
   });
 });

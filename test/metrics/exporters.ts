@@ -6,17 +6,16 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
-import { MeterProvider, type MetricReader } from '@opentelemetry/sdk-metrics';
+import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import * as client from 'prom-client';
-import { MemoryCounters, MemoryLocks } from '../../lib/stores/memory/index.js';
 import { segments } from '../../lib/counters/index.js';
 import * as metrics from '../../lib/metrics/index.js';
 import type { MetricOf } from '../../lib/metrics/metric.js';
 import { DistributedLock } from '../../lib/nest/lock/index.js';
 import { startSnowflake } from '../../lib/nest/start-snowflake.js';
+import { MemoryCounters, MemoryLocks } from '../../lib/stores/memory/index.js';
 import { until } from '../until.js';
 import { startApp } from './measured-app.js';
-
 /** A generator of each kind and locks, with a value for every metric that there is. */
 export async function everythingMeasured() {
   const { app, time, store, ids } = await startApp();
@@ -103,4 +102,33 @@ export function byCollector({
   return [...words.filter((one) => one !== 'total'), ...(kind === 'counter' ? ['total'] : [])].join(
     '_',
   );
+}
+
+/*
+ * A reader of the real OpenTelemetry SDK that keeps what it collects in memory.
+ */
+
+export class ReaderInMemory extends MetricReader {
+  protected override async onForceFlush(): Promise<void> {}
+  protected override async onShutdown(): Promise<void> {}
+
+  /** Every metric that has a value, by its name. */
+  async read() {
+    const { resourceMetrics, errors } = await this.collect();
+    if (errors.length > 0) throw errors[0];
+    const metrics = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+    return new Map(
+      metrics
+        .filter(({ dataPoints }) => dataPoints.length > 0)
+        .map((metric) => [metric.descriptor.name, metric]),
+    );
+  }
+
+  /** The values of one metric, each behind its attributes. */
+  async valuesOf(name: string): Promise<Record<string, unknown>> {
+    const points = (await this.read()).get(name)?.dataPoints ?? [];
+    return Object.fromEntries(
+      points.map(({ attributes, value }) => [Object.values(attributes).join(' '), value]),
+    );
+  }
 }

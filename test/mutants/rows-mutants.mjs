@@ -47,7 +47,7 @@ export const ROWS_MUTANTS = [
 const LATEST = 'rows/cas-retry.ts';
 
 /**
- * Of what is asked again; `by` names the property of test/registry/repeated-acquire.spec.ts that
+ * Of what is asked again; `by` names the property of test/registry/fleets.spec.ts that
  * must notice.
  *
  * @type {readonly (Mutant & { by: string })[]}

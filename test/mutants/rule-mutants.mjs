@@ -2,7 +2,7 @@
  * Variants without one of the rules for operators' mistakes, each with a fleet that the rule keeps
  * apart. Two rules move the odds by too little to be seen in one fleet. That a renewal claims a new
  * registry has a case in the contract suite. That a holder leaves a range in which another one was
- * granted has one in test/lease/overlapping-ranges.spec.ts.
+ * granted has one in test/lease/renewal.spec.ts.
  */
 /** @import { Mutant } from './mutant.mjs' */
 

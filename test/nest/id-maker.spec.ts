@@ -1,11 +1,24 @@
 /**
  * IdMaker at the edge of the clock, with time that the test moves.
  */
-import { describe, expect, it } from '@jest/globals';
-import { ScheduleModule } from '@nestjs/schedule';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
-import { IdMaker, SnowflakeModule } from 'nestjs-snowflake';
-import { SettableTime } from 'nestjs-snowflake/testing';
+import {
+  IDistributedSupport,
+  IdMaker,
+  layouts,
+  type SnowflakeError,
+  SnowflakeModule,
+  startSnowflake,
+} from 'nestjs-snowflake';
+import { segments } from 'nestjs-snowflake/segments';
+import { fakeIdMaker, SettableTime } from 'nestjs-snowflake/testing';
+import { healthOf } from '../../lib/health/health-report.js';
+import { resolveOptions, type SnowflakeModuleOptions } from '../../lib/nest/resolve-options.js';
+import { codeOf } from '../code-of.js';
+import { CountingStore } from '../segments/counting-store.js';
 
 async function start(workerId: number) {
   const time = new SettableTime();
@@ -57,5 +70,297 @@ describe('in bulk', () => {
     expect(ids.layout.timestampMsOf(texts[0]!)).toBe(ids.parse(texts[0]!).timestampMs);
     expect(() => ids.layout.timestampMsOf('x')).toThrow(/Expected an id of this layout/);
     await app.close();
+  });
+});
+
+/*
+ * SnowflakeModule and startSnowflake() with a generator without a worker id: segments of a counter.
+ */
+const segmentsOf = (store: CountingStore) => segments({ store, counter: 'order', stepMin: 10 });
+
+async function application(options: SnowflakeModuleOptions) {
+  const app = await Test.createTestingModule({
+    imports: [ScheduleModule.forRoot(), SnowflakeModule.forRoot(options)],
+  }).compile();
+  await app.init();
+  return app;
+}
+
+async function faultsOf(options: object): Promise<readonly string[]> {
+  const error: unknown = await resolveOptions(options, true).catch((reason: unknown) => reason);
+  return ((error as SnowflakeError).details?.['faults'] as string[]) ?? [];
+}
+
+describe('an application with segments', () => {
+  it('makes dense numbers by the same IdMaker, and gives the rest back', async () => {
+    const store = new CountingStore();
+    const generator = segments({ store, counter: 'order', stepMin: 100, lastsMs: 1000 });
+    const app = await application({ generator });
+    const ids = app.get(IdMaker);
+    expect([ids.nextId(), ids.nextIdString(), ids.nextIdNumber()]).toEqual([1n, '2', 3]);
+    expect([ids.nextIds(2), ids.nextIdStrings(1), await ids.nextIdAsync()]).toEqual([
+      [4n, 5n],
+      ['6'],
+      7n,
+    ]);
+    await app.close();
+    expect([store.next, store.closedCount]).toEqual([8n, 1]);
+    expect(codeOf(() => ids.nextId())).toBe('NOT_READY');
+  });
+
+  it('has no job, no worker id, no layout, and says why', async () => {
+    const store = new CountingStore();
+    const app = await application({ generator: segmentsOf(store) });
+    const ids = app.get(IdMaker);
+    expect(app.get(SchedulerRegistry).getIntervals()).toEqual([]);
+    for (const wanted of ['layout', 'workerIds', 'sharedLease'] as const) {
+      expect(() => ids[wanted]).toThrow(
+        new RegExp(`are numbers of the counter order .*, so its IdMaker has no \`${wanted}\``),
+      );
+      expect(codeOf(() => ids[wanted])).toBe('CONFIG_INVALID');
+    }
+    expect(codeOf(() => ids.parse(1n))).toBe('CONFIG_INVALID');
+    expect(codeOf(() => ids.idRange(new Date(), new Date()))).toBe('CONFIG_INVALID');
+    const support = app.get(IDistributedSupport);
+    expect(support.location).toBe('a counting store');
+    await expect(support.refreshAlive({} as never)).rejects.toThrow('no worker ids');
+    await app.close();
+  });
+
+  it('shows how it stands', async () => {
+    const store = new CountingStore();
+    const time = new SettableTime();
+    const generator = segmentsOf(store);
+    const app = await application({ generator, clock: time, timers: time });
+    const ids = app.get(IdMaker);
+    expect(ids.status).toMatchObject({ kind: 'segments', state: 'active', buffered: 10, step: 10 });
+    expect(healthOf(ids)).toMatchObject({ status: 'up', health: { buffered: 10 } });
+    store.isDown = true;
+    ids.nextIds(8);
+    await time.advance(1000);
+    const { status, health } = healthOf(ids);
+    expect([status, health]).toMatchObject(['degraded', { workerId: undefined, buffered: 2 }]);
+    expect(healthOf(ids, { leaseMsMin: 60_000 }).status).toBe('down');
+    ids.nextIds(2);
+    expect(codeOf(() => ids.nextId())).toBe('SEGMENT_SPENT');
+    expect(healthOf(ids).status).toBe('down');
+    const waiting = ids.nextIdAsync();
+    store.isDown = false;
+    await time.advance(2000);
+    expect(await waiting).toBe(11n);
+    await app.close();
+    expect(healthOf(ids).status).toBe('down');
+  });
+
+  it('a start that fails leaves nothing open', async () => {
+    const store = new CountingStore();
+    store.next = undefined;
+    const starting = application({ generator: segmentsOf(store) });
+    await expect(starting).rejects.toMatchObject({ code: 'COUNTER_ABSENT' });
+    expect(store.closedCount).toBe(1);
+  });
+
+  it('starts without a number where it is lazy', async () => {
+    const store = new CountingStore();
+    store.isDown = true;
+    const app = await application({ generator: segmentsOf(store), lazy: true });
+    const ids = app.get(IdMaker);
+    expect(codeOf(() => ids.nextId())).toBe('NOT_READY');
+    store.isDown = false;
+    expect(await ids.nextIdAsync()).toBe(1n);
+    await app.close();
+  });
+});
+
+describe('a script with segments', () => {
+  it('gives back what it did not use', async () => {
+    const store = new CountingStore();
+    for (const first of [1n, 3n]) {
+      await using snowflake = await startSnowflake({ generator: segmentsOf(store) });
+      expect(snowflake.ids.nextIds(2)).toEqual([first, first + 1n]);
+    }
+    expect(store.next).toBe(5n);
+  });
+});
+
+describe('options', () => {
+  it('that say something of a worker id are refused beside it, all at once', async () => {
+    const store = new CountingStore();
+    const generator = segments({ store, counter: 'a b', stepMin: 0, skip: 1 });
+    const given = { generator, support: 'redis://x', workerId: 7, leaseTtlMs: 60_000, wrong: 1 };
+    expect(await faultsOf({ ...given, callTimeoutMs: 0, lazy: 1 })).toEqual([
+      expect.stringContaining('`callTimeoutMs`'),
+      expect.stringContaining('`wrong` is unknown'),
+      expect.stringContaining('`generator` and `support` exclude each other'),
+      expect.stringContaining('`generator` and `workerId` exclude each other'),
+      expect.stringContaining('`generator` and `leaseTtlMs` exclude each other'),
+      expect.stringContaining('`lazy`'),
+      expect.stringContaining('`counter`'),
+      expect.stringContaining('`stepMin`'),
+      expect.stringContaining('`skip`'),
+    ]);
+  });
+
+  it.each([
+    [7, 'got number'],
+    [{}, 'got object'],
+    [{ kind: 'segments' }, 'got object'],
+    ['postgres://app:secret@db/shop', 'No generator handles this URL'],
+    ['segments+nope://app:secret@db/shop?counter=x', 'No counter store handles this URL'],
+    ['segments+postgres://app:secret@db/shop?counter=x&stepMax=a', '`stepMax`'],
+  ])('%j is no generator', async (generator, said) => {
+    const [fault] = await faultsOf({ generator });
+    expect(fault).toContain(said);
+    expect(fault).not.toContain('secret');
+  });
+
+  it.each([
+    [{ counter: 'x', store: new CountingStore(), stores: [] }, 'exclude each other'],
+    [{ counter: 'x' }, '`store`'],
+    [{ counter: 'x', stores: [] }, '`stores`'],
+    [{ counter: 'x', stores: [{}] }, '`stores`'],
+    [{ counter: 'x', store: new CountingStore(), stepMin: 10, stepMax: 9 }, '`stepMax` (9)'],
+    [{ counter: 'x', store: new CountingStore(), lastsMs: 1 }, '`lastsMs`'],
+    [{ counter: 'x', store: new CountingStore(), startAt: -1n }, '`startAt`'],
+    [{ counter: 'x', store: new CountingStore(), step: 1 }, 'no option `step`'],
+  ])('of segments %#', async (options, said) => {
+    const [fault] = await faultsOf({ generator: segments(options as never) });
+    expect(fault).toContain(said);
+  });
+
+  it('a fixed start is refused where the counter can be lost', async () => {
+    const store = Object.assign(new CountingStore(), { lossWindowMs: 1000 });
+    const [fault] = await faultsOf({ generator: segments({ store, counter: 'x', startAt: 1n }) });
+    expect(fault).toContain('A fixed `startAt` is refused');
+  });
+
+  it('the same store twice is one store', async () => {
+    const store = new CountingStore();
+    const [fault] = await faultsOf({
+      generator: segments({ stores: [store, store], counter: 'x' }),
+    });
+    expect(fault).toContain('twice');
+  });
+});
+
+/*
+ * The fake for tests of applications: the same ids in each run and in each application, and all
+ * that an IdMaker has.
+ */
+describe('fakeIdMaker()', () => {
+  it('counts from 1, whichever way it is asked', async () => {
+    const ids = fakeIdMaker();
+    const target = new BigUint64Array(2);
+    ids.fill(target);
+    expect([...target, ids.nextId()]).toEqual([1n, 2n, 3n]);
+    expect([ids.nextIdString(), ids.nextIdNumber()]).toEqual(['4', 5]);
+    expect([ids.nextIds(2), ids.nextIdStrings(2)]).toEqual([
+      [6n, 7n],
+      ['8', '9'],
+    ]);
+    expect(await ids.nextIdAsync()).toBe(10n);
+    await expect(ids.nextIdAsync({ signal: AbortSignal.abort() })).rejects.toThrow(/abort/);
+    expect(ids.status).toMatchObject({ state: 'active', workerId: 0, issuedCount: 10 });
+  });
+
+  it('has everything that an IdMaker has', () => {
+    const fake = fakeIdMaker() as unknown as Record<string, unknown>;
+    const descriptors = Object.getOwnPropertyDescriptors(IdMaker.prototype);
+    for (const [name, { value }] of Object.entries(descriptors)) {
+      if (name === 'constructor' || name === 'sharedLease') continue;
+      expect([name, typeof fake[name]]).toEqual([name, value ? 'function' : 'object']);
+    }
+    expect(() => fakeIdMaker().sharedLease).toThrow(/no lease to share/);
+  });
+
+  it('makes ids of a layout when it begins with one', () => {
+    const layout = layouts.snowflake();
+    const timestampMs = Date.parse('2026-01-01T00:00:00Z');
+    const ids = fakeIdMaker({ from: layout.compose({ timestampMs, workerId: 1 }) });
+    const parts = ids.nextIds(3).map((id) => ids.parse(id));
+    expect(parts.map(({ sequence }) => sequence)).toEqual([0, 1, 2]);
+    expect(parts[2]).toMatchObject({ timestampMs, workerId: 1 });
+  });
+
+  it.each([-1, -1n, 1.5, Number.NaN, 2 ** 53, '1', null])('refuses to begin with %p', (from) => {
+    expect(() => fakeIdMaker({ from: from as never })).toThrow(/Expected `from` to be a bigint or/);
+  });
+
+  it('gives the same ids in the second application of a process as in the first', async () => {
+    const made: string[][] = [];
+    for (let n = 0; n < 2; n++) {
+      const options = { support: 'redis://127.0.0.1:1' };
+      const app = await Test.createTestingModule({
+        imports: [ScheduleModule.forRoot(), SnowflakeModule.forRoot(options)],
+      })
+        .overrideProvider(IdMaker)
+        .useValue(fakeIdMaker())
+        .compile();
+      await app.init();
+      made.push(app.get(IdMaker).nextIdStrings(3));
+      await app.close();
+    }
+    expect(made).toEqual([
+      ['1', '2', '3'],
+      ['1', '2', '3'],
+    ]);
+  });
+});
+
+describe('an application that reads the environment', () => {
+  const variable = 'SNOWFLAKE_TEST_SUPPORT';
+  const start = async () => {
+    const options = { useFactory: () => ({ support: process.env[variable] }) };
+    const app = await Test.createTestingModule({
+      imports: [ScheduleModule.forRoot(), SnowflakeModule.forRootAsync(options)],
+    })
+      .overrideProvider(IdMaker)
+      .useValue(fakeIdMaker())
+      .compile();
+    await app.init();
+    return app;
+  };
+
+  afterEach(() => void delete process.env[variable]);
+
+  it('needs the variable in its tests too, and contacts no store', async () => {
+    await expect(start()).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    process.env[variable] = 'redis://127.0.0.1:1';
+    const app = await start();
+    expect(app.get(IdMaker).nextIdString()).toBe('1');
+    await app.close();
+  });
+});
+
+describe('an IdMaker that is overridden', () => {
+  const nodeEnv = process.env['NODE_ENV'];
+
+  afterEach(() => {
+    process.env['NODE_ENV'] = nodeEnv;
+    Logger.overrideLogger(false);
+  });
+
+  async function warningsIn(environment: string): Promise<unknown[]> {
+    const warn = jest.fn();
+    const module = await Test.createTestingModule({
+      imports: [ScheduleModule.forRoot(), SnowflakeModule.forRoot({ workerId: 990 })],
+    })
+      .overrideProvider(IdMaker)
+      .useValue(fakeIdMaker())
+      .compile();
+    Logger.overrideLogger({ log: () => undefined, warn, error: () => undefined });
+    process.env['NODE_ENV'] = environment;
+    await module.init();
+    await module.close();
+    return warn.mock.calls.map(([text]) => text);
+  }
+
+  it('is a warning in production, and none elsewhere', async () => {
+    expect(await warningsIn('production')).toEqual([
+      expect.stringMatching(
+        /^IdMaker is overridden, so ids come from a fake .* Remove the override/,
+      ),
+    ]);
+    expect(await warningsIn('test')).toEqual([]);
   });
 });

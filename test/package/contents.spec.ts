@@ -1,6 +1,14 @@
 /** The looks into the tarball find what they should, and let pass what is right. */
-import { describe, expect, it, test } from '@jest/globals';
-import { linksToNowhere, textsThatNameNoFile } from './contents.js';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { afterAll, beforeAll, describe, expect, it, test } from '@jest/globals';
+import { build } from 'esbuild';
+import { visibleTypes } from '../../scripts/visible-types.mjs';
+import { packedLibrary } from '../support/packed-library.mjs';
+import { ROOT } from '../tidy/tree.js';
+import { linksToNowhere, textsThatNameNoFile, unpack } from './tarball.js';
 
 const packed = (...files: [path: string, text: string][]) => new Map(files);
 
@@ -38,4 +46,117 @@ describe('texts', () => {
     const files = packed(['dist/esm/a.js', text], ['docs/a.md', '']);
     expect(textsThatNameNoFile(files)).toEqual([]);
   });
+});
+
+/* Whoever bundles a part of the core gets that part: `textForms` brings no layouts along. */
+describe('core parts', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(`${tmpdir()}/nestjs-snowflake-parts-`);
+    await unpack(await packedLibrary(), `${folder}/library`);
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  /** As a bundler for browsers makes it. */
+  async function bundled(name: string): Promise<string> {
+    const contents = `export { ${name} } from './library/dist/esm/core/index.js';`;
+    const { outputFiles } = await build({
+      bundle: true,
+      format: 'esm',
+      minify: true,
+      stdin: { contents, resolveDir: folder },
+      write: false,
+    });
+    return outputFiles[0]!.text;
+  }
+
+  it('text forms are less than half of what they are with layouts', async () => {
+    const [forms, both] = [await bundled('textForms'), await bundled('textForms, layouts')];
+    expect(both.length).toBeGreaterThan(15_000);
+    expect(forms.length).toBeLessThan(10_000);
+  });
+});
+
+/*
+ * Whoever follows the README installs without a warning: every package of the lock runs on the
+ * lowest Node that the README names and on the one that .ci/run is made for.
+ */
+const { satisfies } = createRequire(import.meta.url)('semver') as {
+  satisfies: (version: string, range: string) => boolean;
+};
+
+interface Locked {
+  readonly version?: string;
+  readonly engines?: { readonly node?: string };
+}
+
+const textOf = (path: string): string => readFileSync(`${ROOT}/${path}`, 'utf8');
+
+function unsupported(node: string, packages: Readonly<Record<string, Locked>>): string[] {
+  return Object.entries(packages)
+    .filter(([path, { engines }]) => path !== '' && !satisfies(node, engines?.node ?? '*'))
+    .map(([path, { version, engines }]) => `${path}@${version} wants Node ${engines?.node}`);
+}
+
+describe('the packages of the lock', () => {
+  const { packages } = JSON.parse(textOf('package-lock.json')) as {
+    packages: Record<string, Locked>;
+  };
+  const named = /Node (\d+\.\d+) or later/.exec(textOf('README.md'))![1]!;
+
+  test.each([`${named}.0`, '20.20.2', '22.23.3', '24.21.0'])('all run on Node %s', (node) => {
+    expect(unsupported(node, packages)).toEqual([]);
+  });
+
+  it('are found where they do not', () => {
+    const newer = { version: '12.0.6', engines: { node: '^22.22.3 || >=26.0.0' } };
+    const found = unsupported('20.20.2', { 'node_modules/a': newer, 'node_modules/b': {} });
+    expect(found).toEqual(['node_modules/a@12.0.6 wants Node ^22.22.3 || >=26.0.0']);
+  });
+});
+
+/* The declarations that are published: all that users can reach, with its documentation. */
+const FILES: Record<string, string> = {
+  'index.js':
+    "export { made } from './made.js';\nexport type { Shown as Seen } from './shown.js';\n",
+  'made.js': [
+    '/** The file of what is made. */',
+    "import { Injectable } from '@nestjs/common';",
+    "import type { Unused, Used } from './used.js';",
+    '/** Makes it. */',
+    'export declare function made(of: Used): import("./far.js").Far;',
+    '/** For its own room. */',
+    'export declare function inside(of: Unused): Injectable;',
+    'export {};',
+    '',
+  ].join('\n'),
+  'used.js': '/** How. */\nexport interface Used {\n  a: number;\n}\nexport type Unused = 1;\n',
+  'far.js': 'declare const far: unique symbol, near: 1;\nexport type Far = typeof far;\n',
+  'shown.js': [
+    '/** The file of what is shown. */',
+    '/** What is shown. */',
+    'export interface Shown {}',
+    '',
+  ].join('\n'),
+};
+
+const visible = visibleTypes(['index.js'], (path) => FILES[path] ?? '');
+
+it('are what an entry exports, and what that names', () => {
+  expect(visible('index.js')).toBe(FILES['index.js']);
+  expect(visible('made.js')).toBe(
+    [
+      "import type { Used } from './used.js';",
+      '/** Makes it. */',
+      'export declare function made(of: Used): import("./far.js").Far;',
+      'export {};',
+      '',
+    ].join('\n'),
+  );
+  expect(visible('far.js')).toBe(FILES['far.js']);
+});
+
+it('have their documentation, also at the top of a file, and no head of a file', () => {
+  expect(visible('used.js')).toBe('/** How. */\nexport interface Used {\n  a: number;\n}\n');
+  expect(visible('shown.js')).toBe('/** What is shown. */\nexport interface Shown {}\n');
 });

@@ -8,7 +8,7 @@ import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { packedLibrary } from '../support/packed-library.mjs';
-import { LocalRegistry } from './local-registry.js';
+import { LocalRegistry } from './command.js';
 import { NEST_VERSIONS, ScaffoldedApp, UNASKED } from './scaffolded-app.js';
 
 const MAJORS = [11, 12] as const;

@@ -9,9 +9,15 @@ import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { packedLibrary } from '../support/packed-library.mjs';
 import { until } from '../until.js';
-import { LocalRegistry } from './local-registry.js';
-import { printedSteps, withImports } from './printed-steps.js';
-import { NEST_VERSIONS, ScaffoldedApp, UNASKED, type NestMajor } from './scaffolded-app.js';
+import { LocalRegistry } from './command.js';
+import {
+  printedSteps,
+  withImports,
+  NEST_VERSIONS,
+  ScaffoldedApp,
+  UNASKED,
+  type NestMajor,
+} from './scaffolded-app.js';
 
 const DOCUMENTS = ['README.md', 'docs/start.md'] as const;
 const SHOWN_URL = 'redis://localhost:6379?namespace=shop';

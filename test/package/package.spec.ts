@@ -9,9 +9,8 @@ import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ROOT } from '../tidy/tree.js';
 import { ConsumerApp } from './consumer-app.js';
-import { linksToNowhere, textsThatNameNoFile } from './contents.js';
+import { linksToNowhere, textsThatNameNoFile, inspect, unpack } from './tarball.js';
 import { packedLibrary } from '../support/packed-library.mjs';
-import { inspect, unpack } from './tarball.js';
 
 /** Installing from a cold cache over a slow line takes minutes; a hang takes for ever. */
 const SLOW = 600_000;

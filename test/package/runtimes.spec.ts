@@ -11,7 +11,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { installPackages } from '../../scripts/install-packages.mjs';
 import { packedLibrary } from '../support/packed-library.mjs';
 import { ROOT } from '../tidy/tree.js';
-import { rowsOf } from '../docs/markdown.js';
+import { rowsOf } from '../docs/sections.js';
 import { until } from '../until.js';
 import { lastLine, run, runWith } from './command.js';
 

@@ -1,11 +1,13 @@
 /**
  * What is in a tarball of the library, and what the tools of the project say of it.
  */
-import { mkdir, readFile, readdir } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { join, posix, relative } from 'node:path';
+import ts from 'typescript';
+import { deadLinks } from '../docs/sections.js';
+import { say, type TextFile } from '../tidy/check.js';
 import { ROOT } from '../tidy/tree.js';
 import { run } from './command.js';
-
 /** Every file of the tarball, by its path in the package, and what it holds. */
 export async function unpack(tarball: string, folder: string): Promise<Map<string, string>> {
   await mkdir(folder);
@@ -21,4 +23,52 @@ export async function unpack(tarball: string, folder: string): Promise<Map<strin
 /** Runs a tool of the project's own dev dependencies on the tarball. */
 export function inspect(tarball: string, tool: string, ...args: string[]): Promise<string> {
   return run(ROOT, `${ROOT}/node_modules/.bin/${tool}`, ...args, tarball);
+}
+
+/*
+ * What is looked for in the files of a tarball: links and texts that name what its user lacks.
+ */
+
+/** Only the repository has these; npm and GitHub show links to them from there. */
+const IN_THE_REPOSITORY = /^(docs\/(images|internals|zh)|sample-app)\/|^CONTRIBUTING\.md$/;
+
+/** Links of the packed documents to what is neither packed nor such. */
+export function linksToNowhere(files: ReadonlyMap<string, string>): string[] {
+  const all = Array.from(files, ([path, text]): TextFile => ({ path, text }));
+  const documents = all.filter(({ path }) => path.endsWith('.md'));
+  const dead = deadLinks(documents, all).filter(({ path, message }) => {
+    const to = posix.join(posix.dirname(path), message.replace(/^links to /, ''));
+    return !IN_THE_REPOSITORY.test(to);
+  });
+  return dead.map(say);
+}
+
+/** A path as our messages would write it: `docs/reference/options.md`, `guarantees.md`. */
+const PATH = /(?<![\w/:.-])(?:(?:docs|lib|test|bench|scripts)\/[\w./-]*\w|[\w-]+\.md)\b/g;
+
+/** Texts of the program (messages, help) that name a file which is not packed. */
+export function textsThatNameNoFile(files: ReadonlyMap<string, string>): string[] {
+  const programs = [...files].filter(
+    ([path, text]) => /\.c?js$/.test(path) && text.search(PATH) >= 0,
+  );
+  return programs.flatMap(([path, text]) =>
+    textsOf(text).flatMap((said) =>
+      [...said.matchAll(PATH)]
+        .filter(([named]) => !files.has(named) && !files.has(`${named}/index.js`))
+        .map(([named]) => `${path} says ${named}`),
+    ),
+  );
+}
+
+/** Every literal text of a program, also the parts of templates. */
+function textsOf(program: string): string[] {
+  const texts: string[] = [];
+  const visit = (node: ts.Node): void => {
+    const isNamed = ts.isImportDeclaration(node) || ts.isExportDeclaration(node);
+    if (isNamed) return;
+    if (ts.isStringLiteralLike(node) || ts.isTemplateLiteralToken(node)) texts.push(node.text);
+    ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile('program.js', program, ts.ScriptTarget.ESNext));
+  return texts;
 }

@@ -7,9 +7,8 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Browser } from 'playwright-core';
 import { Visit, startBrowser } from '../dashboard/browser.js';
-import { BuiltShop } from './built-shop.js';
+import { BuiltShop, type ShopProcess } from './shop-process.js';
 import { createShopDatabase, type ShopDatabase } from './shop-database.js';
-import type { ShopProcess } from './shop-process.js';
 
 const SLOW_MS = 600_000;
 

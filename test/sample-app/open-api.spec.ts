@@ -3,9 +3,8 @@
  * id in it can be taken for a number.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { BuiltShop } from './built-shop.js';
+import { BuiltShop, type ShopProcess } from './shop-process.js';
 import { createShopDatabase, type ShopDatabase } from './shop-database.js';
-import type { ShopProcess } from './shop-process.js';
 
 const SLOW_MS = 600_000;
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];

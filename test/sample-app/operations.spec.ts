@@ -4,9 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import { BuiltShop } from './built-shop.js';
+import { BuiltShop, type ShopProcess } from './shop-process.js';
 import { createShopDatabase, type ShopDatabase } from './shop-database.js';
-import type { ShopProcess } from './shop-process.js';
 import { until } from '../until.js';
 
 const SLOW_MS = 600_000;

@@ -10,10 +10,16 @@ import { join } from 'node:path';
 import { redisSupport } from '../../lib/stores/redis/index.js';
 import { layouts } from '../../lib/core/layout/presets.js';
 import { readConfig } from '../../sample-app/src/config.js';
-import { BuiltShop } from './built-shop.js';
-import { gapsIn, invoicesOf, orderBy, type ShownInvoice } from './invoices.js';
-import { createShopDatabase, query, type ShopDatabase } from './shop-database.js';
-import type { ShopProcess } from './shop-process.js';
+import { BuiltShop, type ShopProcess } from './shop-process.js';
+import {
+  gapsIn,
+  invoicesOf,
+  orderBy,
+  type ShownInvoice,
+  createShopDatabase,
+  query,
+  type ShopDatabase,
+} from './shop-database.js';
 
 const LINES = [
   { product: 'tea', quantity: 2, priceCents: 450 },

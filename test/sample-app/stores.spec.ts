@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { command } from '../cli/run-command.js';
-import { BuiltShop } from './built-shop.js';
+import { BuiltShop } from './shop-process.js';
 import { createShopDatabase, type ShopDatabase } from './shop-database.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'snowflake-stores-'));

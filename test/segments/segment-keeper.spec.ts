@@ -2,9 +2,13 @@
  * The keeper of segments among stores that fail, hang, lose answers or go back.
  */
 import { describe, expect, it } from '@jest/globals';
+import { type SegmentOptions, segmentTerms } from '../../lib/counters/segments/segment-options.js';
 import { codeOf } from '../code-of.js';
-import { CountingStore } from './counting-store.js';
-import { kept, work } from './kept.js';
+import { loadSegmentSimulation } from '../mutants/load-library.mjs';
+import { SEGMENT_MUTANTS } from '../mutants/segment-mutants.mjs';
+import { runs } from '../runs.js';
+import { CountingStore, kept, work } from './counting-store.js';
+import { type Outcome, simulate } from './segment-simulation.js';
 
 const range = (first: number, count: number, step = 1) =>
   Array.from({ length: count }, (_, at) => BigInt(first + at * step));
@@ -328,5 +332,76 @@ describe('when nothing is in hand', () => {
     // Twice as long between each two, up to 2 s.
     expect(store.requests.length).toBeLessThan(50);
     expect(it.time.timerCount).toBeLessThanOrEqual(1);
+  });
+});
+
+/*
+ * What segments({...}) makes of its options.
+ */
+const termsOf = (options: Partial<SegmentOptions> = {}) =>
+  segmentTerms({ store: new CountingStore(), counter: 'order', ...options });
+
+/** The keeper has three steps in hand at most. */
+const STEPS_IN_HAND = 3n;
+
+describe('the default of skip', () => {
+  it.each([{}, { stepMax: 10 }, { stepMax: 1000 }, { stepMin: 1_000_000 }, { stepMin: 1 }])(
+    'is more than 1024 processes have in hand at the smallest step, %o',
+    (steps) => {
+      const { skip, stepMin } = termsOf(steps);
+      expect(skip).toBeGreaterThanOrEqual(1024n * STEPS_IN_HAND * BigInt(stepMin));
+    },
+  );
+
+  it.each([{}, { stepMax: 10 }, { lastsMs: 3_600_000 }])(
+    'is more than a fleet has in hand that uses 222,000 numbers a second, %o',
+    (options) => {
+      const { skip, lastsMs } = termsOf(options);
+      // A chain of refills at half holds up to one and a half times what `lastsMs` asks for.
+      expect(Number(skip)).toBeGreaterThanOrEqual(1.5 * lastsMs * 222);
+    },
+  );
+
+  it.each(['lastsMs', 'stepMin', 'stepMax'])('is no second fault where %s is one', (name) => {
+    expect(() => termsOf({ [name]: Number.NaN })).toThrow(`Expected \`${name}\``);
+    expect(() => termsOf({ [name]: Number.NaN })).not.toThrow('skip');
+  });
+});
+
+/*
+ * The simulated fleet makes no number twice with any seed; each broken variant of the keeper does
+ * something wrong with one of the same seeds.
+ */
+const SEED_COUNT = runs(30);
+/** Where the seed that is known to show a mutant no longer does. */
+const SEED_MAX = 600;
+
+const isWrong = ({ twiceCount, downCount, afterStopCount }: Outcome): boolean =>
+  twiceCount + downCount + afterStopCount > 0;
+
+describe.each([1, 2, 3])('a fleet on %i stores', (storeCount) => {
+  it('makes no number twice, whatever the stores do', async () => {
+    let madeCount = 0;
+    for (let seed = 1; seed <= SEED_COUNT; seed++) {
+      const outcome = await simulate(seed, storeCount);
+      expect({ seed, ...outcome }).toMatchObject({
+        twiceCount: 0,
+        downCount: 0,
+        afterStopCount: 0,
+      });
+      madeCount += outcome.madeCount;
+    }
+    expect(madeCount).toBeGreaterThan(SEED_COUNT * 200);
+  });
+});
+
+describe('mutant', () => {
+  it.each(SEGMENT_MUTANTS)('$name', async ({ edits, storeCount = 1, seed: knownSeed = 1 }) => {
+    const mutated = await loadSegmentSimulation(edits);
+    let isCaught = false;
+    for (let seed = 0; seed <= SEED_MAX && !isCaught; seed++) {
+      isCaught = isWrong(await mutated.simulate(seed === 0 ? knownSeed : seed, storeCount));
+    }
+    expect(isCaught).toBe(true);
   });
 });

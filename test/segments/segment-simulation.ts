@@ -5,8 +5,7 @@
 import { isSnowflakeError } from '../../lib/errors.js';
 import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
-import { CountingStore } from './counting-store.js';
-import { kept } from './kept.js';
+import { CountingStore, kept } from './counting-store.js';
 
 export interface Outcome {
   readonly madeCount: number;

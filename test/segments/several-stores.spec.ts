@@ -6,8 +6,7 @@ import { MemoryCounters } from 'nestjs-snowflake';
 import { NumberSpace } from '../../lib/counters/segments/numbered-store.js';
 import { StepSize } from '../../lib/counters/segments/segment-keeper.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
-import { CountingStore } from './counting-store.js';
-import { kept, work } from './kept.js';
+import { CountingStore, kept, work } from './counting-store.js';
 
 const SMALL = { stepMin: 10, stepMax: 10 };
 

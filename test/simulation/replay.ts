@@ -7,7 +7,7 @@ import type { ChainableCommander, Redis } from 'ioredis';
 import { leaseAnswer } from '../../lib/stores/redis/redis.support.js';
 import type { StoreCall, StoreEvent } from './world/index.js';
 import { WHOLE_COUNT_MAX } from '../../lib/registry/acquire.js';
-import { timedArguments, timedLua } from '../stores/timed-scripts.js';
+import { timedArguments, timedLua } from '../stores/timed-redis.js';
 
 type CallEvent = StoreEvent & { kind: 'call' };
 

@@ -2,13 +2,15 @@
  * The built site in a real browser, from the first test of a spec to its last. A page that is right
  * says nothing: a test fails if one of its pages complained, or asked somebody else for something.
  */
-import type { Server } from 'node:http';
+import { spawnSync } from 'node:child_process';
+import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { extname, join, posix } from 'node:path';
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { axed } from '../dashboard/axe.js';
-import { startBrowser } from '../dashboard/browser.js';
-import { builtSite, serve } from './built-site.js';
-
+import { axed, startBrowser } from '../dashboard/browser.js';
+import { madeOnce, ROOT } from '../support/made-once.mjs';
 export const DESK = { viewport: { width: 1280, height: 900 } };
 export const PHONE = { viewport: { width: 390, height: 800 }, isMobile: true, hasTouch: true };
 
@@ -76,4 +78,89 @@ export class BrowsedSite {
     }
     return faults;
   }
+}
+
+/*
+ * The site as `npm run docs:build` makes it, once for all specs, and served as a static host would.
+ */
+
+const SOURCES = ['docs', 'lib', 'package.json', 'bench/RESULTS.md', 'scripts/entries.mjs'];
+const OWN = ['package.json', 'package-lock.json', 'pages.mjs', 'playground.md', 'site.mjs'];
+const FOLDERS = [
+  '.vitepress/chinese.mjs',
+  '.vitepress/config.mjs',
+  '.vitepress/sidebar.mjs',
+  '.vitepress/theme',
+  'playground',
+  'reference',
+  'zh',
+];
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.json': 'application/json',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.woff2': 'font/woff2',
+};
+
+/** @returns the folder with its files */
+export function builtSite(): Promise<string> {
+  const sources = [...SOURCES, ...[...OWN, ...FOLDERS].map((path) => `site/${path}`)];
+  return madeOnce('site', sources, (folder: string) => {
+    const args = ['run', 'docs:build', '--', '--out', folder];
+    const { status, stdout, stderr } = spawnSync('npm', args, { cwd: ROOT, encoding: 'utf8' });
+    if (status !== 0) throw new Error(`npm run docs:build failed:\n${stdout}\n${stderr}`);
+  });
+}
+
+export async function serve(folder: string): Promise<{ url: string; server: Server }> {
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url!, 'http://localhost');
+    const path = join(folder, pathname.endsWith('/') ? `${pathname}index.html` : pathname);
+    if (!existsSync(path) || !statSync(path).isFile()) response.writeHead(404).end();
+    else {
+      response.writeHead(200, { 'content-type': TYPES[extname(path)] ?? 'text/plain' });
+      createReadStream(path).pipe(response);
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server };
+}
+
+/*
+ * Reads the pages of the site as files: which places they have, and where their links lead.
+ */
+
+interface PageFile {
+  readonly ids: ReadonlySet<string>;
+  readonly links: readonly string[];
+}
+
+/** By their paths, such as `reference/options.html`. */
+export function readPages(folder: string): ReadonlyMap<string, PageFile> {
+  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const pages = paths.filter((path) => path.endsWith('.html') && path !== '404.html');
+  return new Map(pages.map((path) => [path, pageOf(readFileSync(join(folder, path), 'utf8'))]));
+}
+
+function pageOf(html: string): PageFile {
+  const all = (pattern: RegExp) => Array.from(html.matchAll(pattern), ([, value]) => value!);
+  return { ids: new Set(all(/ id="([^"]+)"/g)), links: all(/<a [^>]*href="([^"]+)"/g) };
+}
+
+/** `page: link` of each that leads to no page, or to no place in one. */
+export function lostLinks(pages: ReadonlyMap<string, PageFile>): string[] {
+  const isLost = (from: string, link: string): boolean => {
+    if (/^[a-z]+:/.test(link)) return false;
+    const [path = '', location = ''] = link.split('#').map(decodeURIComponent);
+    const to = posix.join('/', path.startsWith('/') ? '' : posix.dirname(from), path).slice(1);
+    const page = pages.get(path === '' ? from : to.replace(/(^|\/)$/, '$1index.html'));
+    return page === undefined || (location !== '' && !page.ids.has(location));
+  };
+  return [...pages].flatMap(([path, { links }]) =>
+    links.filter((link) => isLost(path, link)).map((link) => `${path}: ${link}`),
+  );
 }

@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { ENTRY_FILES } from '../../scripts/entries.mjs';
 import { pageNameOf } from '../../site/reference/page-names.mjs';
-import { BrowsedSite, VIEWERS } from './browsed-site.js';
-import { lostLinks, readPages } from './site-reader.js';
+import { BrowsedSite, VIEWERS, lostLinks, readPages } from './browsed-site.js';
 
 const NAMES = JSON.parse(readFileSync('test/tidy/exported-names.json', 'utf8')) as Readonly<
   Record<string, Readonly<Record<string, string>>>

@@ -3,327 +3,364 @@
  * token, keys that somebody deletes, a commit that stalls until its registry is another one, an
  * answer that never comes.
  */
-import { afterEach, describe, expect, it } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { HEADER_KEY } from '../../lib/rows/row-store.js';
 import { EtcdClient } from '../../lib/stores/etcd/etcd-client.js';
 import { settingsOf } from '../../lib/stores/etcd/etcd-options.js';
 import { EtcdStore } from '../../lib/stores/etcd/etcd-store.js';
-import { HEADER_KEY } from '../../lib/rows/row-store.js';
 import { requireServers } from '../../scripts/servers/binaries.mjs';
 import { unprivileged } from '../../scripts/servers/server-process.mjs';
 import { etcdMembers, initialCluster, startEtcdMember } from '../../scripts/servers/start-etcd.mjs';
-import { TIME_IS_KEPT, keptTimeIn } from '../registry/kept-time.js';
+import { EtcdCluster } from '../chaos/stores/etcd-cluster.mjs';
+import { keptTimeIn, TIME_IS_KEPT } from '../registry/map-store.js';
 import { EtcdLab } from './etcd-lab.js';
 import type { ProxyCall } from './etcd-proxy.js';
 import { failureOf, held, request } from './redis-lab.js';
 
-const lab = new EtcdLab();
-afterEach(() => lab.end());
+describe('etcd losses', () => {
+  const lab = new EtcdLab();
+  afterEach(() => lab.end());
 
-const NONE = { headerVersion: undefined, headerNumber: 0n };
-const ONE = { workerIdMin: 0, workerIdMax: 0 };
+  const NONE = { headerVersion: undefined, headerNumber: 0n };
+  const ONE = { workerIdMin: 0, workerIdMax: 0 };
 
-describe('a snapshot that is restored with the same token', () => {
-  /** A member that can be set back to a copy of itself, with its name, address and token. */
-  async function restorable() {
-    const [member] = await etcdMembers();
-    const folder = lab.folder();
-    const { etcdctl } = requireServers(['etcd', 'etcdctl']);
-    const endpoint = `http://127.0.0.1:${member!.port}`;
-    let data = 'first';
-    const started = () => startEtcdMember(member!, [member!], { data: join(folder, data) });
-    let server = await started();
-    lab.ends(() => server.stop());
-    const command = (...args: string[]) => {
-      const env = { ...process.env, ETCDCTL_API: '3' };
-      const { status, stderr } = spawnSync(etcdctl, args, {
-        env,
-        encoding: 'utf8',
-        ...unprivileged(),
-      });
-      expect({ status, args, stderr }).toMatchObject({ status: 0 });
+  describe('a snapshot that is restored with the same token', () => {
+    /** A member that can be set back to a copy of itself, with its name, address and token. */
+    async function restorable() {
+      const [member] = await etcdMembers();
+      const folder = lab.folder();
+      const { etcdctl } = requireServers(['etcd', 'etcdctl']);
+      const endpoint = `http://127.0.0.1:${member!.port}`;
+      let data = 'first';
+      const started = () => startEtcdMember(member!, [member!], { data: join(folder, data) });
+      let server = await started();
+      lab.ends(() => server.stop());
+      const command = (...args: string[]) => {
+        const env = { ...process.env, ETCDCTL_API: '3' };
+        const { status, stderr } = spawnSync(etcdctl, args, {
+          env,
+          encoding: 'utf8',
+          ...unprivileged(),
+        });
+        expect({ status, args, stderr }).toMatchObject({ status: 0 });
+      };
+      const copy = join(folder, 'copy');
+      return {
+        endpoint,
+        save: () => command('--endpoints', endpoint, 'snapshot', 'save', copy),
+        async restore() {
+          await server.stop();
+          data = 'second';
+          const peer = `http://127.0.0.1:${member!.peerPort}`;
+          const names = ['--name', member!.name, '--initial-cluster', initialCluster([member!])];
+          const token = ['--initial-cluster-token', 'snowflake'];
+          const peers = ['--initial-advertise-peer-urls', peer];
+          command(
+            'snapshot',
+            'restore',
+            copy,
+            ...names,
+            ...token,
+            ...peers,
+            '--data-dir',
+            join(folder, data),
+          );
+          server = await started();
+        },
+      };
+    }
+
+    it.each([
+      ['by one who saw it before', false, false],
+      ['by one who saw it before, through a gateway that kept the connection', false, true],
+      ['by one who has never seen it', true, false],
+    ])('is noticed %s', async (_who, isStranger, isKept) => {
+      const etcd = await restorable();
+      const proxy = await lab.proxy(etcd.endpoint);
+      const endpoints = [proxy.endpoint];
+      const namespace = randomUUID();
+      const first = lab.support({ endpoints, namespace });
+      await lab.lease(first, { workerIdMin: 5, workerIdMax: 5 });
+      const clusterId = (await lab.keys(namespace, etcd.endpoint).all()).get('header');
+      etcd.save();
+      const forgotten = await lab.lease(first, ONE);
+      await etcd.restore();
+      if (!isKept) proxy.hangUp();
+      const next = isStranger ? lab.support({ endpoints, namespace }) : first;
+      const { grant } = await lab.lease(next, ONE);
+      expect(grant.floorMs).toBeGreaterThanOrEqual(forgotten.grant.ceilingMs);
+      // The id of the cluster alone would have told nothing.
+      const after = (await lab.keys(namespace, etcd.endpoint).all()).get('header')!;
+      expect(after.split('.')[0]).toBe(clusterId!.split('.')[0]);
+    });
+
+    it('is told to whoever was writing, and what was written does not count', async () => {
+      const etcd = await restorable();
+      const proxy = await lab.proxy(etcd.endpoint);
+      const settings = settingsOf({ endpoints: [proxy.endpoint], requestTimeoutMs: 30_000 });
+      const store = new EtcdStore(settings, new EtcdClient(settings));
+      lab.ends(() => store.close());
+      const empty = await store.read({ keys: [HEADER_KEY] });
+      const header = { key: HEADER_KEY, number: 0n, text: '{}' };
+      const rows = [{ row: { key: '1', number: 7n, text: '{}' }, version: undefined }];
+      etcd.save();
+      await etcd.restore();
+      proxy.hangUp();
+      // Opens a new connection, over which nothing was examined yet.
+      await store.readAll();
+      const { server } = empty;
+      const error = await failureOf(store.write({ server, ...NONE, header, rows }));
+      expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', details: { refusal: 'lost' } });
+      expect((await store.read({ keys: [HEADER_KEY, '1'] })).server).not.toBe(server);
+    });
+  });
+
+  describe('keys that somebody deletes', () => {
+    it.each([
+      ['the header', async (keys: ReturnType<EtcdLab['keys']>) => keys.delete('header')],
+      ['all of them', async (keys: ReturnType<EtcdLab['keys']>) => keys.deleteAll()],
+    ])('%s: no range starts in one that was forgotten', async (_which, remove) => {
+      const { endpoint } = await lab.proxy();
+      const keys = lab.keys();
+      const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
+      const { grant } = await lab.lease(support, ONE);
+      await remove(keys);
+      const next = await lab.lease(support, ONE);
+      expect(next.grant.floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+      expect(next.grant.mark!.incarnation).not.toBe(grant.mark!.incarnation);
+    });
+
+    it('one row: its holder proves it, and gets a range after its own', async () => {
+      const { endpoint } = await lab.proxy();
+      const keys = lab.keys();
+      const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
+      const { lease, grant } = await lab.lease(support, ONE);
+      await keys.delete('w0000000000');
+      expect(await support.refreshAlive(lease)).toMatchObject({ status: 'unknown' });
+      const next = await lab.lease(support, ONE);
+      expect(next.grant.floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+    });
+
+    it('a row that somebody spoilt is leased to nobody', async () => {
+      const keys = lab.keys();
+      const support = lab.support({ namespace: keys.namespace });
+      await keys.put('w0000000000', 'hello');
+      expect(await support.getNextWorkId(request(ONE))).toMatchObject({ status: 'none-free' });
+    });
+
+    it('a header that somebody spoilt is refused, and left as it is', async () => {
+      const keys = lab.keys();
+      const support = lab.support({ namespace: keys.namespace });
+      await keys.put('header', 'hello');
+      const error = await failureOf(support.getNextWorkId(request(ONE)));
+      expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
+      expect((await keys.all()).get('header')).toBe('hello');
+    });
+  });
+
+  /** A gateway that loses some of what a transaction compares, as a fault in the support would. */
+  const withoutCompare = (lost: (compare: { key: string }) => boolean) => {
+    return async (call: ProxyCall) => {
+      const body = JSON.parse(call.body) as { compare?: { key: string }[] };
+      const compare = (body.compare ?? []).filter((one) => !lost(one));
+      const sent = call.body.includes('"compare"')
+        ? JSON.stringify({ ...body, compare })
+        : call.body;
+      return call.pass(sent);
     };
-    const copy = join(folder, 'copy');
-    return {
-      endpoint,
-      save: () => command('--endpoints', endpoint, 'snapshot', 'save', copy),
-      async restore() {
-        await server.stop();
-        data = 'second';
-        const peer = `http://127.0.0.1:${member!.peerPort}`;
-        const names = ['--name', member!.name, '--initial-cluster', initialCluster([member!])];
-        const token = ['--initial-cluster-token', 'snowflake'];
-        const peers = ['--initial-advertise-peer-urls', peer];
-        command(
-          'snapshot',
-          'restore',
-          copy,
-          ...names,
-          ...token,
-          ...peers,
-          '--data-dir',
-          join(folder, data),
-        );
-        server = await started();
-      },
-    };
-  }
-
-  it.each([
-    ['by one who saw it before', false, false],
-    ['by one who saw it before, through a gateway that kept the connection', false, true],
-    ['by one who has never seen it', true, false],
-  ])('is noticed %s', async (_who, isStranger, isKept) => {
-    const etcd = await restorable();
-    const proxy = await lab.proxy(etcd.endpoint);
-    const endpoints = [proxy.endpoint];
-    const namespace = randomUUID();
-    const first = lab.support({ endpoints, namespace });
-    await lab.lease(first, { workerIdMin: 5, workerIdMax: 5 });
-    const clusterId = (await lab.keys(namespace, etcd.endpoint).all()).get('header');
-    etcd.save();
-    const forgotten = await lab.lease(first, ONE);
-    await etcd.restore();
-    if (!isKept) proxy.hangUp();
-    const next = isStranger ? lab.support({ endpoints, namespace }) : first;
-    const { grant } = await lab.lease(next, ONE);
-    expect(grant.floorMs).toBeGreaterThanOrEqual(forgotten.grant.ceilingMs);
-    // The id of the cluster alone would have told nothing.
-    const after = (await lab.keys(namespace, etcd.endpoint).all()).get('header')!;
-    expect(after.split('.')[0]).toBe(clusterId!.split('.')[0]);
-  });
-
-  it('is told to whoever was writing, and what was written does not count', async () => {
-    const etcd = await restorable();
-    const proxy = await lab.proxy(etcd.endpoint);
-    const settings = settingsOf({ endpoints: [proxy.endpoint], requestTimeoutMs: 30_000 });
-    const store = new EtcdStore(settings, new EtcdClient(settings));
-    lab.ends(() => store.close());
-    const empty = await store.read({ keys: [HEADER_KEY] });
-    const header = { key: HEADER_KEY, number: 0n, text: '{}' };
-    const rows = [{ row: { key: '1', number: 7n, text: '{}' }, version: undefined }];
-    etcd.save();
-    await etcd.restore();
-    proxy.hangUp();
-    // Opens a new connection, over which nothing was examined yet.
-    await store.readAll();
-    const { server } = empty;
-    const error = await failureOf(store.write({ server, ...NONE, header, rows }));
-    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', details: { refusal: 'lost' } });
-    expect((await store.read({ keys: [HEADER_KEY, '1'] })).server).not.toBe(server);
-  });
-});
-
-describe('keys that somebody deletes', () => {
-  it.each([
-    ['the header', async (keys: ReturnType<EtcdLab['keys']>) => keys.delete('header')],
-    ['all of them', async (keys: ReturnType<EtcdLab['keys']>) => keys.deleteAll()],
-  ])('%s: no range starts in one that was forgotten', async (_which, remove) => {
-    const { endpoint } = await lab.proxy();
-    const keys = lab.keys();
-    const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
-    const { grant } = await lab.lease(support, ONE);
-    await remove(keys);
-    const next = await lab.lease(support, ONE);
-    expect(next.grant.floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
-    expect(next.grant.mark!.incarnation).not.toBe(grant.mark!.incarnation);
-  });
-
-  it('one row: its holder proves it, and gets a range after its own', async () => {
-    const { endpoint } = await lab.proxy();
-    const keys = lab.keys();
-    const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
-    const { lease, grant } = await lab.lease(support, ONE);
-    await keys.delete('w0000000000');
-    expect(await support.refreshAlive(lease)).toMatchObject({ status: 'unknown' });
-    const next = await lab.lease(support, ONE);
-    expect(next.grant.floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
-  });
-
-  it('a row that somebody spoilt is leased to nobody', async () => {
-    const keys = lab.keys();
-    const support = lab.support({ namespace: keys.namespace });
-    await keys.put('w0000000000', 'hello');
-    expect(await support.getNextWorkId(request(ONE))).toMatchObject({ status: 'none-free' });
-  });
-
-  it('a header that somebody spoilt is refused, and left as it is', async () => {
-    const keys = lab.keys();
-    const support = lab.support({ namespace: keys.namespace });
-    await keys.put('header', 'hello');
-    const error = await failureOf(support.getNextWorkId(request(ONE)));
-    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
-    expect((await keys.all()).get('header')).toBe('hello');
-  });
-});
-
-/** A gateway that loses some of what a transaction compares, as a fault in the support would. */
-const withoutCompare = (lost: (compare: { key: string }) => boolean) => {
-  return async (call: ProxyCall) => {
-    const body = JSON.parse(call.body) as { compare?: { key: string }[] };
-    const compare = (body.compare ?? []).filter((one) => !lost(one));
-    const sent = call.body.includes('"compare"') ? JSON.stringify({ ...body, compare }) : call.body;
-    return call.pass(sent);
   };
-};
-const isOfHeader = ({ key }: { key: string }) => atob(key).endsWith('/header');
+  const isOfHeader = ({ key }: { key: string }) => atob(key).endsWith('/header');
 
-describe('a commit that stalls', () => {
-  /** Reads an empty registry; until it writes, others create one, use it, and lose it. */
-  async function stalled(
-    endpoint: string,
-    lose: (keys: ReturnType<EtcdLab['keys']>) => Promise<void>,
-  ) {
-    const keys = lab.keys();
-    const { namespace } = keys;
-    const settings = settingsOf({ endpoints: [endpoint], namespace, requestTimeoutMs: 30_000 });
-    const store = new EtcdStore(settings, new EtcdClient(settings));
-    lab.ends(() => store.close());
-    const { server } = await store.read({ keys: [HEADER_KEY, '3'] });
-    await lab.lease(lab.support({ endpoints: [(await lab.proxy()).endpoint], namespace }));
-    await lose(keys);
-    const header = { key: HEADER_KEY, number: 0n, text: '{"late":1}' };
-    const row = { key: '3', number: 1n, text: '{}' };
-    return store.write({
-      server,
-      ...NONE,
-      header,
-      rows: [{ row, version: undefined }],
+  describe('a commit that stalls', () => {
+    /** Reads an empty registry; until it writes, others create one, use it, and lose it. */
+    async function stalled(
+      endpoint: string,
+      lose: (keys: ReturnType<EtcdLab['keys']>) => Promise<void>,
+    ) {
+      const keys = lab.keys();
+      const { namespace } = keys;
+      const settings = settingsOf({ endpoints: [endpoint], namespace, requestTimeoutMs: 30_000 });
+      const store = new EtcdStore(settings, new EtcdClient(settings));
+      lab.ends(() => store.close());
+      const { server } = await store.read({ keys: [HEADER_KEY, '3'] });
+      await lab.lease(lab.support({ endpoints: [(await lab.proxy()).endpoint], namespace }));
+      await lose(keys);
+      const header = { key: HEADER_KEY, number: 0n, text: '{"late":1}' };
+      const row = { key: '3', number: 1n, text: '{}' };
+      return store.write({
+        server,
+        ...NONE,
+        header,
+        rows: [{ row, version: undefined }],
+      });
+    }
+
+    it.each([
+      ['emptied', async (keys: ReturnType<EtcdLab['keys']>) => keys.deleteAll()],
+      ['without its header', async (keys: ReturnType<EtcdLab['keys']>) => keys.delete('header')],
+      ['in use', async () => undefined],
+    ])('is not taken in a registry that is %s by then', async (_what, lose) => {
+      expect(await stalled(lab.shared, lose)).toBe(false);
     });
-  }
 
-  it.each([
-    ['emptied', async (keys: ReturnType<EtcdLab['keys']>) => keys.deleteAll()],
-    ['without its header', async (keys: ReturnType<EtcdLab['keys']>) => keys.delete('header')],
-    ['in use', async () => undefined],
-  ])('is not taken in a registry that is %s by then', async (_what, lose) => {
-    expect(await stalled(lab.shared, lose)).toBe(false);
-  });
-
-  it('would be taken without the compare of the header', async () => {
-    const proxy = await lab.proxy(lab.shared, withoutCompare(isOfHeader));
-    const lose = async (keys: ReturnType<EtcdLab['keys']>) => keys.deleteAll();
-    expect(await stalled(proxy.endpoint, lose)).toBe(true);
-  });
-
-  /** Two who read the same snapshot, of whom the second writes what the first has changed. */
-  async function second(endpoint: string, change: 'row' | 'header') {
-    const namespace = randomUUID();
-    await lab.lease(lab.support({ endpoints: [(await lab.proxy()).endpoint], namespace }), ONE);
-    const settings = settingsOf({ endpoints: [endpoint], namespace, requestTimeoutMs: 30_000 });
-    const store = new EtcdStore(settings, new EtcdClient(settings));
-    lab.ends(() => store.close());
-    const { server, rows } = await store.read({ keys: [HEADER_KEY, '0'] });
-    const [header, row] = [rows[0]!, rows[1]!];
-    const { version: headerVersion, number: headerNumber } = header;
-    const read = { server, headerVersion, headerNumber };
-    const write = { ...read, rows: [{ row, version: row.version }] };
-    expect(header.key).toBe(HEADER_KEY);
-    expect(await store.write(change === 'row' ? write : { ...write, header, rows: [] })).toBe(true);
-    return store.write(write);
-  }
-
-  it.each(['row', 'header'] as const)(
-    'is not taken where its %s was written since',
-    async (which) => {
-      expect(await second(lab.shared, which)).toBe(false);
-    },
-  );
-
-  it.each([
-    ['row', (one: { key: string }) => !isOfHeader(one)],
-    ['header', isOfHeader],
-  ] as const)('would be taken without the compare of the %s', async (which, lost) => {
-    const proxy = await lab.proxy(lab.shared, withoutCompare(lost));
-    expect(await second(proxy.endpoint, which)).toBe(true);
-  });
-});
-
-describe('an answer that is lost', () => {
-  it('is no reason to write again, and the lease is found by its token', async () => {
-    let isLost = false;
-    let writeCount = 0;
-    const ahead = lab.ahead();
-    const proxy = await lab.proxy(lab.shared, async (call) => {
-      const answer = await ahead(call);
-      if (!call.body.includes('"compare"')) return answer;
-      writeCount++;
-      if (!isLost) return answer;
-      isLost = false;
-      return call.drop();
+    it('would be taken without the compare of the header', async () => {
+      const proxy = await lab.proxy(lab.shared, withoutCompare(isOfHeader));
+      const lose = async (keys: ReturnType<EtcdLab['keys']>) => keys.deleteAll();
+      expect(await stalled(proxy.endpoint, lose)).toBe(true);
     });
-    const support = lab.support({ endpoints: [proxy.endpoint, proxy.endpoint] });
-    // Which makes all rows that the next one can choose from.
-    await lab.lease(support, { workerIdMax: 1000 });
-    const asked = request({ workerIdMax: 1000 });
-    isLost = true;
-    writeCount = 0;
-    const error = await failureOf(support.getNextWorkId(asked));
-    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
-    expect(writeCount).toBe(1);
-    const answer = await support.getNextWorkId(asked);
-    const held1 = (await support.workers!()).filter(({ freeInMs }) => freeInMs > 0);
-    expect(held1).toHaveLength(2);
-    expect(held1.map(({ workerId }) => workerId)).toContain(held(asked, answer).workerId);
-  });
 
-  it('is asked for again where nothing was written', async () => {
-    let count = 0;
-    const proxy = await lab.proxy(lab.shared, ({ pass, drop }) =>
-      ++count % 2 === 1 ? Promise.resolve(drop()) : pass(),
+    /** Two who read the same snapshot, of whom the second writes what the first has changed. */
+    async function second(endpoint: string, change: 'row' | 'header') {
+      const namespace = randomUUID();
+      await lab.lease(lab.support({ endpoints: [(await lab.proxy()).endpoint], namespace }), ONE);
+      const settings = settingsOf({ endpoints: [endpoint], namespace, requestTimeoutMs: 30_000 });
+      const store = new EtcdStore(settings, new EtcdClient(settings));
+      lab.ends(() => store.close());
+      const { server, rows } = await store.read({ keys: [HEADER_KEY, '0'] });
+      const [header, row] = [rows[0]!, rows[1]!];
+      const { version: headerVersion, number: headerNumber } = header;
+      const read = { server, headerVersion, headerNumber };
+      const write = { ...read, rows: [{ row, version: row.version }] };
+      expect(header.key).toBe(HEADER_KEY);
+      expect(await store.write(change === 'row' ? write : { ...write, header, rows: [] })).toBe(
+        true,
+      );
+      return store.write(write);
+    }
+
+    it.each(['row', 'header'] as const)(
+      'is not taken where its %s was written since',
+      async (which) => {
+        expect(await second(lab.shared, which)).toBe(false);
+      },
     );
-    const support = lab.support({ endpoints: [proxy.endpoint] });
-    expect(await support.workers!()).toEqual([]);
-    expect(count).toBe(2);
+
+    it.each([
+      ['row', (one: { key: string }) => !isOfHeader(one)],
+      ['header', isOfHeader],
+    ] as const)('would be taken without the compare of the %s', async (which, lost) => {
+      const proxy = await lab.proxy(lab.shared, withoutCompare(lost));
+      expect(await second(proxy.endpoint, which)).toBe(true);
+    });
+  });
+
+  describe('an answer that is lost', () => {
+    it('is no reason to write again, and the lease is found by its token', async () => {
+      let isLost = false;
+      let writeCount = 0;
+      const ahead = lab.ahead();
+      const proxy = await lab.proxy(lab.shared, async (call) => {
+        const answer = await ahead(call);
+        if (!call.body.includes('"compare"')) return answer;
+        writeCount++;
+        if (!isLost) return answer;
+        isLost = false;
+        return call.drop();
+      });
+      const support = lab.support({ endpoints: [proxy.endpoint, proxy.endpoint] });
+      // Which makes all rows that the next one can choose from.
+      await lab.lease(support, { workerIdMax: 1000 });
+      const asked = request({ workerIdMax: 1000 });
+      isLost = true;
+      writeCount = 0;
+      const error = await failureOf(support.getNextWorkId(asked));
+      expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+      expect(writeCount).toBe(1);
+      const answer = await support.getNextWorkId(asked);
+      const held1 = (await support.workers!()).filter(({ freeInMs }) => freeInMs > 0);
+      expect(held1).toHaveLength(2);
+      expect(held1.map(({ workerId }) => workerId)).toContain(held(asked, answer).workerId);
+    });
+
+    it('is asked for again where nothing was written', async () => {
+      let count = 0;
+      const proxy = await lab.proxy(lab.shared, ({ pass, drop }) =>
+        ++count % 2 === 1 ? Promise.resolve(drop()) : pass(),
+      );
+      const support = lab.support({ endpoints: [proxy.endpoint] });
+      expect(await support.workers!()).toEqual([]);
+      expect(count).toBe(2);
+    });
+  });
+
+  it('keeps the revision of a header whose time alone is new', async () => {
+    const settings = settingsOf({ endpoints: [lab.shared], namespace: randomUUID() });
+    const store = new EtcdStore(settings, new EtcdClient(settings));
+    lab.ends(() => store.close());
+    expect(await keptTimeIn(store)).toEqual(TIME_IS_KEPT);
+  });
+
+  it('notes a loss where what it knew of the time was deleted', async () => {
+    const { endpoint } = await lab.proxy();
+    const keys = lab.keys();
+    const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
+    const { lease } = await lab.lease(support, ONE);
+    const serverOf = async () =>
+      JSON.parse((await keys.all()).get('header')!.split('\n')[1]!).server;
+    const before: unknown = await serverOf();
+    await keys.delete('clock');
+    expect(await support.refreshAlive(lease)).toMatchObject({ status: 'hold' });
+    expect(await serverOf()).not.toBe(before);
+    expect((await keys.all()).get('clock')).toMatch(/^\d{16}$/);
+  });
+
+  it('lets nobody ask again before its clock of whole seconds has moved on', async () => {
+    const { endpoint } = await lab.proxy();
+    const keys = lab.keys();
+    const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
+    const { lease } = await lab.lease(support);
+    await keys.delete('clock');
+    const waits: number[] = [];
+    for (;;) {
+      const answer = await support.refreshAlive(lease);
+      if (answer.status !== 'hold') break;
+      waits.push(answer.waitMs);
+      lab.aheadMs += 500;
+    }
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(1000);
+    // Those who wait for one second do not all come in it at once.
+    expect(new Set(waits.map((ms) => ms % 1000)).size).toBeGreaterThan(1);
+  });
+
+  it('goes on after a compaction', async () => {
+    const { endpoint } = await lab.proxy();
+    const keys = lab.keys();
+    const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
+    const { lease } = await lab.lease(support);
+    const { header } = await keys.ask('kv/range', { key: 'YQ==' });
+    await keys.ask('kv/compaction', { revision: (header as { revision: string }).revision });
+    expect(await support.refreshAlive(lease)).toMatchObject({ status: 'ok' });
   });
 });
 
-it('keeps the revision of a header whose time alone is new', async () => {
-  const settings = settingsOf({ endpoints: [lab.shared], namespace: randomUUID() });
-  const store = new EtcdStore(settings, new EtcdClient(settings));
-  lab.ends(() => store.close());
-  expect(await keptTimeIn(store)).toEqual(TIME_IS_KEPT);
-});
+/*
+ * The data folders of an etcd that are put back to older copies, as volumes and virtual machines
+ * are: nothing in them tells, whoever asks first has never seen it, and no range is granted twice.
+ */
+describe('etcd put back', () => {
+  const lab = new EtcdLab();
+  afterEach(() => lab.end());
 
-it('notes a loss where what it knew of the time was deleted', async () => {
-  const { endpoint } = await lab.proxy();
-  const keys = lab.keys();
-  const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
-  const { lease } = await lab.lease(support, ONE);
-  const serverOf = async () => JSON.parse((await keys.all()).get('header')!.split('\n')[1]!).server;
-  const before: unknown = await serverOf();
-  await keys.delete('clock');
-  expect(await support.refreshAlive(lease)).toMatchObject({ status: 'hold' });
-  expect(await serverOf()).not.toBe(before);
-  expect((await keys.all()).get('clock')).toMatch(/^\d{16}$/);
-});
+  const ONE = { workerIdMin: 0, workerIdMax: 0 };
 
-it('lets nobody ask again before its clock of whole seconds has moved on', async () => {
-  const { endpoint } = await lab.proxy();
-  const keys = lab.keys();
-  const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
-  const { lease } = await lab.lease(support);
-  await keys.delete('clock');
-  const waits: number[] = [];
-  for (;;) {
-    const answer = await support.refreshAlive(lease);
-    if (answer.status !== 'hold') break;
-    waits.push(answer.waitMs);
-    lab.aheadMs += 500;
-  }
-  expect(Math.min(...waits)).toBeGreaterThanOrEqual(1000);
-  // Those who wait for one second do not all come in it at once.
-  expect(new Set(waits.map((ms) => ms % 1000)).size).toBeGreaterThan(1);
-});
+  describe.each([1, 3])('a registry in %d member(s)', (memberCount) => {
+    const cluster = new EtcdCluster();
+    beforeAll(() => cluster.create(memberCount));
+    afterAll(() => cluster.stop());
 
-it('goes on after a compaction', async () => {
-  const { endpoint } = await lab.proxy();
-  const keys = lab.keys();
-  const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
-  const { lease } = await lab.lease(support);
-  const { header } = await keys.ask('kv/range', { key: 'YQ==' });
-  await keys.ask('kv/compaction', { revision: (header as { revision: string }).revision });
-  expect(await support.refreshAlive(lease)).toMatchObject({ status: 'ok' });
+    it('grants nothing twice where all folders were put back', async () => {
+      const { endpoint } = await lab.proxy(`http://127.0.0.1:${cluster.members[0]!.port}`);
+      const options = { endpoints: [endpoint], namespace: randomUUID() };
+      const first = lab.support(options);
+      await lab.lease(first, { workerIdMin: 5, workerIdMax: 5 });
+      await cluster.copyFolders();
+      const forgotten = await lab.lease(first, ONE);
+      await cluster.restore();
+      const { grant } = await lab.lease(lab.support(options), ONE);
+      expect(grant.floorMs).toBeGreaterThanOrEqual(forgotten.grant.ceilingMs);
+    });
+  });
 });

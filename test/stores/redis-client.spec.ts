@@ -2,169 +2,394 @@
  * Our connection: made after the application's client or a URL, with its login and TLS, heard when
  * it is refused, and gone when it is closed.
  */
-import { afterAll, describe, expect, it } from '@jest/globals';
-import { Cluster } from 'ioredis';
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import {
+  type GivenClient,
+  redisCounters,
+  redisLocks,
+  redisSupport,
+} from '../../lib/stores/redis/index.js';
+import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
 import { freePort } from '../../scripts/servers/free-port.mjs';
-import { RedisLab, failureOf, held, request, until } from './redis-lab.js';
+import { startRedis } from '../../scripts/servers/start-redis.mjs';
+import { failureOf, held, RedisLab, request, until } from './redis-lab.js';
 
-const lab = new RedisLab();
-afterAll(() => lab.end());
+describe('redis client', () => {
+  const lab = new RedisLab();
+  afterAll(() => lab.end());
 
-describe('a Cluster with a password', () => {
-  it('is reached by URL and by a given client, whose prefix counts nowhere', async () => {
-    const { port } = await lab.clusterNode('--requirepass', 'right');
-    const namespace = 'shop';
-    const startup = [{ host: '127.0.0.1', port }];
-    const given = [
-      { redisOptions: { password: 'right', keyPrefix: 'inner:' } },
-      { redisOptions: { password: 'right' }, keyPrefix: 'outer:' },
-    ].map((options) => new Cluster(startup, { ...options, lazyConnect: true }));
-    const url = `redis+cluster://:right@127.0.0.1:${port}`;
-    for (const [workerId, redis] of [url, ...given].entries()) {
-      const answer = await lab.support({ redis, namespace }).getNextWorkId(request());
-      expect(answer).toMatchObject({ status: 'ok', workerId });
-    }
-    const admin = lab.client(port, { password: 'right' });
-    expect(await admin.keys('*')).toEqual(['snowflake:{shop}:registry']);
-  });
-
-  it.each([
-    ['redis+cluster://:wrong@', 'wrong-password'],
-    ['redis+cluster://', 'no-password'],
-  ])('is refused for %s, which trying again cannot cure', async (scheme, refusal) => {
-    const { port } = await lab.clusterNode('--requirepass', 'right');
-    const support = lab.support({ redis: `${scheme}127.0.0.1:${port}` });
-    const error = await failureOf(support.getNextWorkId(request()));
-    expect(error).toMatchObject({ retryable: false, details: { refusal } });
-  });
-});
-
-describe('a Sentinel with a password of its own', () => {
-  it('is reached with sentinelPassword, by URL and by a given client', async () => {
-    const master = await lab.server('--requirepass', 'inner');
-    const lines = ['sentinel auth-pass mymaster inner', 'requirepass "ou&ter"'];
-    const { port } = await lab.sentinel(master.port, ...lines);
-    const url = `redis+sentinel://:inner@127.0.0.1:${port}/mymaster`;
-    const right = lab.support({ redis: `${url}?sentinelPassword=ou%26ter` });
-    expect(await right.getNextWorkId(request())).toMatchObject({ status: 'ok' });
-    const given = lab.client(0, {
-      sentinels: [{ host: '127.0.0.1', port }],
-      name: 'mymaster',
-      password: 'inner',
-      sentinelPassword: 'ou&ter',
-      lazyConnect: true,
+  describe('a Cluster with a password', () => {
+    it('is reached by URL and by a given client, whose prefix counts nowhere', async () => {
+      const { port } = await lab.clusterNode('--requirepass', 'right');
+      const namespace = 'shop';
+      const startup = [{ host: '127.0.0.1', port }];
+      const given = [
+        { redisOptions: { password: 'right', keyPrefix: 'inner:' } },
+        { redisOptions: { password: 'right' }, keyPrefix: 'outer:' },
+      ].map((options) => new Cluster(startup, { ...options, lazyConnect: true }));
+      const url = `redis+cluster://:right@127.0.0.1:${port}`;
+      for (const [workerId, redis] of [url, ...given].entries()) {
+        const answer = await lab.support({ redis, namespace }).getNextWorkId(request());
+        expect(answer).toMatchObject({ status: 'ok', workerId });
+      }
+      const admin = lab.client(port, { password: 'right' });
+      expect(await admin.keys('*')).toEqual(['snowflake:{shop}:registry']);
     });
-    const byClient = lab.support({ redis: given });
-    expect(await byClient.getNextWorkId(request())).toMatchObject({ status: 'ok' });
-    expect(byClient.location).toContain(`127.0.0.1:${port}, database 0`);
-    for (const redis of [url, `${url}?sentinelPassword=other`]) {
-      const error = await failureOf(lab.support({ redis }).getNextWorkId(request()));
-      expect(error).toMatchObject({ retryable: false, details: { refusal: 'sentinel-login' } });
-      expect(error.message).toContain('sentinelPassword');
-    }
-  });
-});
 
-describe('TLS', () => {
-  it('is spoken to master and Sentinel: neither is talked to in the clear', async () => {
-    const master = await lab.server();
-    const { port } = await lab.sentinel(master.port);
-    const heard: string[] = [];
-    // A server that is asked nothing it knows would wait for the rest.
-    const hear = (text: string) => (heard.push(text), 'QUIT\r\n');
-    const listening = await lab.proxy(port, hear);
-    const support = lab.support({ redis: `rediss+sentinel://127.0.0.1:${listening}/mymaster` });
-    await failureOf(support.getNextWorkId(request()));
-    expect(heard.join('')).not.toContain('sentinel');
-    // 22 is a handshake of TLS.
-    expect(heard[0]?.charCodeAt(0)).toBe(22);
+    it.each([
+      ['redis+cluster://:wrong@', 'wrong-password'],
+      ['redis+cluster://', 'no-password'],
+    ])('is refused for %s, which trying again cannot cure', async (scheme, refusal) => {
+      const { port } = await lab.clusterNode('--requirepass', 'right');
+      const support = lab.support({ redis: `${scheme}127.0.0.1:${port}` });
+      const error = await failureOf(support.getNextWorkId(request()));
+      expect(error).toMatchObject({ retryable: false, details: { refusal } });
+    });
   });
 
-  it('with a certificate of a private CA works by a client, and is refused by URL', async () => {
-    const { ca, args } = certificates();
-    const { port } = await lab.server(...args);
-    const tlsPort = await freePort();
-    const admin = lab.client(port);
-    await admin.config('SET', 'tls-port', String(tlsPort));
-    const given = lab.client(tlsPort, { tls: { ca }, lazyConnect: true });
-    const byClient = lab.support({ redis: given });
-    expect(await byClient.getNextWorkId(request())).toMatchObject({ status: 'ok' });
-    const byUrl = lab.support({ redis: `rediss://localhost:${tlsPort}` });
-    const error = await failureOf(byUrl.getNextWorkId(request()));
-    expect(error).toMatchObject({ retryable: false, details: { refusal: 'tls' } });
-  });
-});
-
-describe('a closed support', () => {
-  const connections = async (admin: ReturnType<RedisLab['client']>) =>
-    String(await admin.call('CLIENT', 'LIST')).match(/^id=/gm)?.length ?? 0;
-
-  it('opens nothing for who only looks', async () => {
-    const { port, url } = await lab.server();
-    const admin = lab.client(port);
-    const support = lab.support({ redis: url });
-    await support.workers();
-    expect(await connections(admin)).toBe(2);
-    await support.close();
-    const refusal = { code: 'NOT_READY', retryable: false };
-    expect(await failureOf(support.workers())).toMatchObject(refusal);
-    expect((await support.advice()).join()).toContain('is closed');
-    await until(async () => (await connections(admin)) === 1);
+  describe('a Sentinel with a password of its own', () => {
+    it('is reached with sentinelPassword, by URL and by a given client', async () => {
+      const master = await lab.server('--requirepass', 'inner');
+      const lines = ['sentinel auth-pass mymaster inner', 'requirepass "ou&ter"'];
+      const { port } = await lab.sentinel(master.port, ...lines);
+      const url = `redis+sentinel://:inner@127.0.0.1:${port}/mymaster`;
+      const right = lab.support({ redis: `${url}?sentinelPassword=ou%26ter` });
+      expect(await right.getNextWorkId(request())).toMatchObject({ status: 'ok' });
+      const given = lab.client(0, {
+        sentinels: [{ host: '127.0.0.1', port }],
+        name: 'mymaster',
+        password: 'inner',
+        sentinelPassword: 'ou&ter',
+        lazyConnect: true,
+      });
+      const byClient = lab.support({ redis: given });
+      expect(await byClient.getNextWorkId(request())).toMatchObject({ status: 'ok' });
+      expect(byClient.location).toContain(`127.0.0.1:${port}, database 0`);
+      for (const redis of [url, `${url}?sentinelPassword=other`]) {
+        const error = await failureOf(lab.support({ redis }).getNextWorkId(request()));
+        expect(error).toMatchObject({ retryable: false, details: { refusal: 'sentinel-login' } });
+        expect(error.message).toContain('sentinelPassword');
+      }
+    });
   });
 
-  it('serves the next application that leases, and is closed by it again', async () => {
-    const { port, url } = await lab.server();
-    const admin = lab.client(port);
-    const support = lab.support({ redis: url });
-    const asked = request();
-    const lease = held(asked, await support.getNextWorkId(asked));
-    await support.close();
-    await support.release(lease, undefined);
-    expect(await support.workers()).toEqual([
-      expect.not.objectContaining({ holder: asked.holder }),
-    ]);
-    await support.close();
-    await until(async () => (await connections(admin)) === 1);
+  describe('TLS', () => {
+    it('is spoken to master and Sentinel: neither is talked to in the clear', async () => {
+      const master = await lab.server();
+      const { port } = await lab.sentinel(master.port);
+      const heard: string[] = [];
+      // A server that is asked nothing it knows would wait for the rest.
+      const hear = (text: string) => (heard.push(text), 'QUIT\r\n');
+      const listening = await lab.proxy(port, hear);
+      const support = lab.support({ redis: `rediss+sentinel://127.0.0.1:${listening}/mymaster` });
+      await failureOf(support.getNextWorkId(request()));
+      expect(heard.join('')).not.toContain('sentinel');
+      // 22 is a handshake of TLS.
+      expect(heard[0]?.charCodeAt(0)).toBe(22);
+    });
+
+    it('with a certificate of a private CA works by a client, and is refused by URL', async () => {
+      const { ca, args } = certificates();
+      const { port } = await lab.server(...args);
+      const tlsPort = await freePort();
+      const admin = lab.client(port);
+      await admin.config('SET', 'tls-port', String(tlsPort));
+      const given = lab.client(tlsPort, { tls: { ca }, lazyConnect: true });
+      const byClient = lab.support({ redis: given });
+      expect(await byClient.getNextWorkId(request())).toMatchObject({ status: 'ok' });
+      const byUrl = lab.support({ redis: `rediss://localhost:${tlsPort}` });
+      const error = await failureOf(byUrl.getNextWorkId(request()));
+      expect(error).toMatchObject({ retryable: false, details: { refusal: 'tls' } });
+    });
   });
 
-  it('ends what is under way, wherever it has got to', async () => {
-    const { port, url } = await lab.server();
-    const admin = lab.client(port);
-    for (const turns of [0, 1, 2, 5, 20]) {
+  describe('a closed support', () => {
+    const connections = async (admin: ReturnType<RedisLab['client']>) =>
+      String(await admin.call('CLIENT', 'LIST')).match(/^id=/gm)?.length ?? 0;
+
+    it('opens nothing for who only looks', async () => {
+      const { port, url } = await lab.server();
+      const admin = lab.client(port);
       const support = lab.support({ redis: url });
-      const asked = failureOf(support.workers().then(() => Promise.reject(new Error('answered'))));
-      for (let turn = 0; turn < turns; turn++) await new Promise((done) => setImmediate(done));
+      await support.workers();
+      expect(await connections(admin)).toBe(2);
       await support.close();
-      const { code, message } = await asked;
-      expect(code === 'NOT_READY' || message === 'answered').toBe(true);
-    }
-    await until(async () => (await connections(admin)) === 1);
+      const refusal = { code: 'NOT_READY', retryable: false };
+      expect(await failureOf(support.workers())).toMatchObject(refusal);
+      expect((await support.advice()).join()).toContain('is closed');
+      await until(async () => (await connections(admin)) === 1);
+    });
+
+    it('serves the next application that leases, and is closed by it again', async () => {
+      const { port, url } = await lab.server();
+      const admin = lab.client(port);
+      const support = lab.support({ redis: url });
+      const asked = request();
+      const lease = held(asked, await support.getNextWorkId(asked));
+      await support.close();
+      await support.release(lease, undefined);
+      expect(await support.workers()).toEqual([
+        expect.not.objectContaining({ holder: asked.holder }),
+      ]);
+      await support.close();
+      await until(async () => (await connections(admin)) === 1);
+    });
+
+    it('ends what is under way, wherever it has got to', async () => {
+      const { port, url } = await lab.server();
+      const admin = lab.client(port);
+      for (const turns of [0, 1, 2, 5, 20]) {
+        const support = lab.support({ redis: url });
+        const asked = failureOf(
+          support.workers().then(() => Promise.reject(new Error('answered'))),
+        );
+        for (let turn = 0; turn < turns; turn++) await new Promise((done) => setImmediate(done));
+        await support.close();
+        const { code, message } = await asked;
+        expect(code === 'NOT_READY' || message === 'answered').toBe(true);
+      }
+      await until(async () => (await connections(admin)) === 1);
+    });
+
+    it('ends the waiting for a server that is away', async () => {
+      const { url, stop } = await lab.server();
+      const support = lab.support({ redis: url });
+      await support.workers();
+      await stop();
+      await failureOf(support.workers());
+      const asked = failureOf(support.workers());
+      await support.close();
+      expect(['NOT_READY', 'STORE_UNAVAILABLE']).toContain((await asked).code);
+    });
   });
 
-  it('ends the waiting for a server that is away', async () => {
-    const { url, stop } = await lab.server();
-    const support = lab.support({ redis: url });
-    await support.workers();
-    await stop();
-    await failureOf(support.workers());
-    const asked = failureOf(support.workers());
-    await support.close();
-    expect(['NOT_READY', 'STORE_UNAVAILABLE']).toContain((await asked).code);
+  /** A CA, and what a server needs to speak TLS as localhost by its word. */
+  function certificates() {
+    const folder = mkdtempSync(`${tmpdir()}/snowflake-tls-`);
+    const path = (name: string) => `${folder}/${name}`;
+    const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'pipe' });
+    const own = ['-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost'];
+    const files = ['-keyout', path('key.pem'), '-out', path('cert.pem')];
+    openssl('req', ...own, '-addext', 'subjectAltName=DNS:localhost', ...files);
+    const paths = ['--tls-cert-file', path('cert.pem'), '--tls-key-file', path('key.pem')];
+    const args = [...paths, '--tls-ca-cert-file', path('cert.pem'), '--tls-auth-clients', 'no'];
+    return { ca: readFileSync(path('cert.pem')), args };
+  }
+});
+
+/*
+ * A client of the application keeps the options that it was given, whichever those are: everything
+ * in Redis works by it, also once the server has forgotten its scripts.
+ */
+describe('given redis', () => {
+  const lab = new RedisLab();
+  afterAll(() => lab.end());
+
+  const HELD = {
+    lock: 'job',
+    label: 'a',
+    ttlMs: 1000,
+    longestMs: 1000,
+    have: 0n,
+  } as const;
+  const TAKEN = {
+    kind: 'dense',
+    counter: 'order',
+    count: 1n,
+    have: 0n,
+    skip: 10n,
+    startAt: 1n,
+    stores: '1/1',
+  } as const;
+
+  /** By one client: a lease and its renewals, numbers, a lock; scripts are forgotten in between. */
+  async function answersBy(client: GivenClient, forgetScripts: () => Promise<unknown>) {
+    const own = { redis: client, namespace: randomUUID() };
+    const support = redisSupport({ ...own, failoverWindowMs: 0, clockDifferenceMs: 0 });
+    const counters = redisCounters({ ...own, lossWindowMs: 0 });
+    const locks = redisLocks({ ...own, lossWindowMs: 0 });
+    try {
+      const asked = request();
+      const granted = await support.getNextWorkId(asked);
+      await forgetScripts();
+      const { status } = await support.refreshAlive(held(asked, granted));
+      const numbers = [await counters.take(TAKEN), await counters.take(TAKEN)];
+      // A new store of locks lets whoever asks first wait.
+      const lock = await locks.acquire({ ...HELD, holder: randomUUID() });
+      const workers = (await support.workers()).length;
+      return { status, numbers, lock, workers, advice: await support.advice() };
+    } finally {
+      await Promise.all([support.close(), counters.close(), locks.close()]);
+    }
+  }
+
+  const ANSWERS = {
+    status: 'ok',
+    numbers: [
+      { status: 'ok', first: 1n },
+      { status: 'ok', first: 2n },
+    ],
+    lock: { status: 'wait' },
+    workers: 1,
+    advice: [],
+  };
+
+  /** Of ioredis 6. */
+  const RESP3 = { protocol: 3, replyMapping: 'resp3' } as RedisOptions;
+
+  const OPTIONS: readonly [string, RedisOptions][] = [
+    ['reconnectOnError: () => true', { reconnectOnError: () => true }],
+    ['reconnectOnError: () => 1', { reconnectOnError: () => 1 }],
+    ['reconnectOnError: () => 2', { reconnectOnError: () => 2 }],
+    ['enableOfflineQueue: true', { enableOfflineQueue: true }],
+    ['enableOfflineQueue: false', { enableOfflineQueue: false }],
+    ['enableAutoPipelining: true', { enableAutoPipelining: true }],
+    ['enableReadyCheck: false', { enableReadyCheck: false }],
+    ['keyPrefix', { keyPrefix: 'other:' }],
+    ['commandTimeout', { commandTimeout: 5000 }],
+    ['readOnly: true', { readOnly: true }],
+    ['db: 3', { db: 3 }],
+    ['stringNumbers: true', { stringNumbers: true }],
+    ['showFriendlyErrorStack: true', { showFriendlyErrorStack: true }],
+    ['maxRetriesPerRequest: null', { maxRetriesPerRequest: null }],
+    ['maxRetriesPerRequest: 0', { maxRetriesPerRequest: 0 }],
+    ['lazyConnect: true', { lazyConnect: true }],
+    ['retryStrategy: () => null', { retryStrategy: () => null }],
+    ['autoResendUnfulfilledCommands: false', { autoResendUnfulfilledCommands: false }],
+    ['connectionName', { connectionName: 'shop' }],
+    ['RESP3', RESP3],
+  ];
+
+  describe('a given client of one Redis', () => {
+    let admin: Redis;
+    let port: number;
+    beforeAll(async () => {
+      ({ port } = await lab.server());
+      admin = lab.client(port);
+    });
+
+    it.each(OPTIONS)('may have %s', async (_, options) => {
+      const answers = await answersBy(lab.client(port, { ...options }), () =>
+        admin.script('FLUSH'),
+      );
+      expect(answers).toMatchObject(ANSWERS);
+    });
+
+    it('is asked whether to connect again, about all but a script that is not known', async () => {
+      const heard: string[] = [];
+      const reconnectOnError = ({ message }: Error) => {
+        heard.push(message);
+        return 2 as const;
+      };
+      const support = lab.support({ redis: lab.client(port, { reconnectOnError }) });
+      await admin.script('FLUSH');
+      await admin.set(support.key, 'something else');
+      // What is refused once is not asked for ever.
+      expect(await failureOf(support.getNextWorkId(request()))).toMatchObject({
+        details: { refusal: 'wrong-type' },
+      });
+      expect(heard).toEqual([expect.stringMatching(/^WRONGTYPE/)]);
+    });
+
+    it('is understood about the settings of Redis, in whatever form it tells them', async () => {
+      const unsynced = await lab.server('--appendonly', 'yes', '--appendfsync', 'no');
+      const counters = redisCounters({ redis: lab.client(unsynced.port, { ...RESP3 }) });
+      try {
+        const failure = await failureOf(counters.take(TAKEN));
+        expect(failure).toMatchObject({ details: { refusal: 'not-synced' } });
+      } finally {
+        await counters.close();
+      }
+    });
+
+    it('that waits less than a call takes is refused with what it says', async () => {
+      const client = lab.client(port, { commandTimeout: 1 });
+      const support = lab.support({ redis: client });
+      await admin.call('CLIENT', 'PAUSE', 200, 'ALL');
+      const failure = await failureOf(support.getNextWorkId(request()));
+      expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+      expect(failure.message).toMatch(/timed out/);
+    });
+  });
+
+  describe('a given client of a Cluster', () => {
+    it.each([
+      ['reconnectOnError', { redisOptions: { reconnectOnError: () => 2 as const } }],
+      ['scaleReads', { scaleReads: 'slave' as const }],
+      ['keyPrefix', { keyPrefix: 'other:' }],
+      ['enableOfflineQueue', { enableOfflineQueue: false, lazyConnect: true }],
+      ['enableAutoPipelining', { enableAutoPipelining: true }],
+    ])('may have %s', async (_, options) => {
+      const { port } = await lab.clusterNode();
+      const cluster = new Cluster([{ host: '127.0.0.1', port }], options);
+      cluster.on('error', () => undefined);
+      try {
+        const answers = await answersBy(cluster, () => lab.client(port).script('FLUSH'));
+        expect(answers).toMatchObject(ANSWERS);
+      } finally {
+        cluster.disconnect();
+      }
+    });
   });
 });
 
-/** A CA, and what a server needs to speak TLS as localhost by its word. */
-function certificates() {
-  const folder = mkdtempSync(`${tmpdir()}/snowflake-tls-`);
-  const path = (name: string) => `${folder}/${name}`;
-  const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'pipe' });
-  const own = ['-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost'];
-  const files = ['-keyout', path('key.pem'), '-out', path('cert.pem')];
-  openssl('req', ...own, '-addext', 'subjectAltName=DNS:localhost', ...files);
-  const paths = ['--tls-cert-file', path('cert.pem'), '--tls-key-file', path('key.pem')];
-  const args = [...paths, '--tls-ca-cert-file', path('cert.pem'), '--tls-auth-clients', 'no'];
-  return { ca: readFileSync(path('cert.pem')), args };
-}
+/*
+ * A connection by TLS that is closed in the midst of its handshake, as at the shutdown of an
+ * application whose Redis shows a certificate that it does not trust.
+ */
+describe('redis tls', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'snowflake-tls-'));
+  const file = (name: string): string => join(folder, name);
+  let stop: () => Promise<void>;
+  let url = '';
+
+  beforeAll(async () => {
+    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+    const files = [
+      '-keyout',
+      file('key'),
+      '-out',
+      file('crt'),
+      '-days',
+      '2',
+      '-subj',
+      '/CN=nobody',
+    ];
+    const made = spawnSync('openssl', ['req', '-x509', ...curve, ...files], { encoding: 'utf8' });
+    if (made.status !== 0) throw new Error(`openssl: ${made.stderr || made.error}`);
+    const port = await freePort();
+    const certificate = ['--tls-cert-file', file('crt'), '--tls-key-file', file('key')];
+    const authority = ['--tls-ca-cert-file', file('crt'), '--tls-auth-clients', 'no'];
+    const server = await startRedis({
+      args: ['--tls-port', String(port), ...certificate, ...authority],
+    });
+    stop = server.stop;
+    url = `rediss://127.0.0.1:${port}`;
+  }, 60_000);
+
+  afterAll(async () => {
+    await stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  // An error that nobody hears fails the test, as it would end a process.
+  it('ends no process, whenever it is closed', async () => {
+    const tryCount = 60;
+    let settledCount = 0;
+    for (let turnCount = 0; turnCount < tryCount; turnCount++) {
+      const support = supportFromUrl(url);
+      const asked = support.workers().catch(() => settledCount++);
+      for (let count = 0; count < turnCount; count++) await turn();
+      await support.close();
+      await asked;
+    }
+    expect(settledCount).toBe(tryCount);
+  }, 60_000);
+});

@@ -12,7 +12,7 @@ import type {
 } from '../../lib/lease/distributed-support.js';
 import type { StoreCall } from '../simulation/world/index.js';
 import { WHOLE_COUNT_MAX } from '../../lib/registry/acquire.js';
-import { timedArguments, timedLua } from './timed-scripts.js';
+import { timedArguments, timedLua } from './timed-redis.js';
 
 export const LOSS_WINDOW_MS = 16_000;
 

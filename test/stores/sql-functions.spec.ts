@@ -12,8 +12,7 @@ import { mysqlSupport, postgresSupport, sqlSupport } from '../../lib/stores/sql/
 import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { failureOf, request } from './redis-lab.js';
-import { SqlLab } from './sql-lab.js';
-import { leased } from './sql-leases.js';
+import { SqlLab, leased } from './sql-lab.js';
 
 const lab = new SqlLab();
 const queries = {} as Record<'postgres' | 'mysql', SqlQuery>;

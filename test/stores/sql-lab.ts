@@ -2,11 +2,13 @@
  * Tables of their own in the servers of the tests, and statements in which a condition is broken.
  */
 import { randomUUID } from 'node:crypto';
-import { Pool, type PoolConfig } from 'pg';
+import { expect } from '@jest/globals';
 import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
-import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import { Pool, type PoolConfig } from 'pg';
+import type { IDistributedSupport, LeaseGrant } from '../../lib/lease/distributed-support.js';
 import { registryTable } from '../../lib/stores/sql/index.js';
-
+import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import { request } from './redis-lab.js';
 export class SqlLab {
   readonly table = `lab_${randomUUID().replaceAll('-', '')}`;
   private readonly ends: (() => Promise<unknown>)[] = [];
@@ -53,4 +55,17 @@ export class SqlLab {
 /** The same function with a part of each statement replaced; its values stay where they are. */
 export function broken(query: SqlQuery, from: string | RegExp, to: string): SqlQuery {
   return (sql: string, params: SqlParameter[]) => query(sql.replace(from, to), params);
+}
+
+/* A lease from a support in a database, after as long as a new registry takes. */
+
+export async function leased(
+  support: IDistributedSupport,
+  terms: Parameters<typeof request>[0] = {},
+): Promise<LeaseGrant> {
+  for (;;) {
+    const answer = await support.getNextWorkId(request(terms));
+    if (answer.status === 'ok') return answer;
+    expect(answer).toMatchObject({ status: 'wait' });
+  }
 }

@@ -26,8 +26,7 @@ import { sqliteHandle } from '../../lib/stores/sql/sql-connection.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import { failureOf, request } from './redis-lab.js';
-import { SqlLab, broken } from './sql-lab.js';
-import { leased } from './sql-leases.js';
+import { SqlLab, broken, leased } from './sql-lab.js';
 
 const lab = new SqlLab();
 let pool: Pool;

@@ -13,7 +13,7 @@ const BUILD = /\b(compileLibrary|compiledLibrary|bundledScript|BuiltShop|packedL
 /** What all else stands on, and what a small change touches: commands, metrics, documents. */
 const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|support|tidy)\//;
 /** Of these, what takes long: whole fleets, every block of the documents, runs of the proof. */
-const FLEETS = /^test\/registry\/(concurrent-walk|herd|repeated-acquire|rows)/;
+const FLEETS = /^test\/registry\/(fleets|rows)/;
 const RUNS = /^test\/(docs\/(drain|pictures|snippets)|cli\/sql)/;
 
 /**

@@ -7,8 +7,7 @@ import { RESOLUTION_MS } from '../../../lib/stores/etcd/etcd-store.js';
 import { SILENCE_MS } from '../../../lib/stores/redis/client-life.js';
 import { LEASE_DEFAULTS, minRangeMsOf } from '../../../lib/lease/lease-options.js';
 import { readTree } from '../../tidy/tree.js';
-import { numberOf } from './figure.js';
-import { ALONE, APART, MANY, nsOf, ONE_ID } from './results.js';
+import { numberOf, ALONE, APART, MANY, nsOf, ONE_ID } from './figure.js';
 
 const TREE = readTree();
 

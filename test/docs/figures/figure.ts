@@ -3,8 +3,8 @@
  * Blocks and pieces of code are left out, and so is a number without a unit.
  */
 import { linesOf, type TextFile } from '../../tidy/check.js';
+import { readTree } from '../../tidy/tree.js';
 import { cellsOf, withoutCode } from '../sections.js';
-
 export interface Figure {
   readonly path: string;
   /** As it is written, e.g. `4,096`. */
@@ -89,4 +89,34 @@ export function isShownAs(value: number, { number, unit }: Omit<Figure, 'path'>)
   const digitCount = number.split('.')[1]?.length ?? 0;
   const inUnit = value / (UNITS[unit] ?? 1);
   return inUnit.toFixed(digitCount) === numberOf(number).toFixed(digitCount);
+}
+
+/*
+ * The tables of bench/RESULTS.md, and of pages that take rows of them.
+ */
+
+const { text: RESULTS } = readTree().find(({ path }) => path === 'bench/RESULTS.md')!;
+
+export const ONE_ID = 'One id, as each library gives it';
+export const ONE_TEXT = 'One id as decimal text';
+export const MANY = 'Many at once';
+export const ALONE = 'The arithmetic alone';
+export const APART = 'Taking an id apart';
+export const WAITING = 'Waiting for a lock, by store';
+
+export const sectionOf = (document: string, heading: string): string =>
+  document.split(`\n## ${heading}\n`)[1]!.split('\n## ')[0]!;
+
+/** The cells of each table row between a heading and the next one, the head first. */
+export function tableUnder(heading: string, document = RESULTS): string[][] {
+  const lines = sectionOf(document, heading).split('\n');
+  const [head, , ...rows] = lines.filter((line) => line.startsWith('|')).map(cellsOf);
+  return [head!, ...rows];
+}
+
+/** What a row of the results costs, in ns. */
+export function nsOf(heading: string, name: string): number {
+  const [head, ...rows] = tableUnder(heading);
+  const row = rows.find(([what]) => what === name)!;
+  return Number(row[head!.findIndex((title) => /^ns\b/.test(title))]);
 }

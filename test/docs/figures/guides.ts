@@ -7,15 +7,15 @@ import { FUTURE_MS_MAX } from '../../../lib/http/check-id.js';
 import { HEADER_AGE_MS } from '../../../lib/registry/stored-snapshot.js';
 import { KEPT_MS } from '../../../lib/lock/lock-snapshot.js';
 import * as our from './constants.js';
-import type { Sources } from './figure.js';
-import { tableUnder, WAITING } from './results.js';
+import { type Sources, tableUnder, WAITING } from './figure.js';
 
 const { lease } = our;
 const LAST_YEARS = 'lib/core/layout/bit-layout.ts: WARNING_MS = 5 * 365.25';
 const LOCKS = 'lib/lock/lock-options.ts: { ttlMs: 10_000, callTimeoutMs: 2000, drainMs: 10_000 }';
-const SIZE = 'test/stores/registry-size.spec.ts: takes about 0.4 MB for 1024 holders, 350 bytes';
+const SIZE =
+  'test/stores/registry-agreement.spec.ts: takes about 0.4 MB for 1024 holders, 350 bytes';
 const IN_HAND = 'test/segments/several-stores.spec.ts: toBeGreaterThanOrEqual(26_000)';
-const FOR_ALL = 'test/segments/segment-options.spec.ts: 222,000';
+const FOR_ALL = 'test/segments/segment-keeper.spec.ts: 222,000';
 const RESULTS = 'bench/RESULTS.md: ';
 const WAITED = Object.fromEntries(
   tableUnder(WAITING)

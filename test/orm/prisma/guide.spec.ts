@@ -9,8 +9,8 @@ import { snowflakeIds } from 'nestjs-snowflake/prisma';
 import { ROOT } from '../../tidy/tree.js';
 import { runWith } from '../../package/command.js';
 import { startApplication } from '../typeorm/support/applications.js';
-import { faultsOf } from './support/compiled.js';
 import {
+  faultsOf,
   noDownloads,
   adapterFor,
   generatedClients,

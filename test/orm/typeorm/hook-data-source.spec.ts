@@ -1,126 +1,225 @@
 /** DataSources that Nest does not know. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
+import { hookDataSource, SnowflakeId } from 'nestjs-snowflake/typeorm';
 import {
   Column,
   DataSource,
+  type DataSourceOptions,
   Entity,
-  EventSubscriber,
   type EntitySubscriberInterface,
+  EventSubscriber,
   type InsertEvent,
 } from 'typeorm';
-import { SnowflakeId, hookDataSource } from 'nestjs-snowflake/typeorm';
+import { registryTable } from '../../../lib/stores/sql/index.js';
+import { command } from '../../cli/run-command.js';
+import { ownPostgres } from '../drizzle/support/own-database.js';
 import { startApplication } from './support/applications.js';
-import { parcelEntities } from './support/special.entities.js';
+import { type Driver, mariadb, type OpenDatabase, postgres, sqljs } from './support/drivers.js';
+import { parcelEntities } from './support/entities.js';
 
-const { Parcel } = parcelEntities('varchar');
+describe('hook data source', () => {
+  const { Parcel } = parcelEntities('varchar');
 
-@Entity()
-class Note {
-  @SnowflakeId({ type: 'varchar' })
-  id: string;
+  @Entity()
+  class Note {
+    @SnowflakeId({ type: 'varchar' })
+    id: string;
 
-  @Column()
-  text: string;
-}
-
-const seen: unknown[] = [];
-
-@EventSubscriber()
-class Audit implements EntitySubscriberInterface<Note> {
-  listenTo(): typeof Note {
-    return Note;
+    @Column()
+    text: string;
   }
 
-  beforeInsert({ entity }: InsertEvent<Note>): void {
-    seen.push(entity.id);
-  }
-}
+  const seen: unknown[] = [];
 
-let application: TestingModule | undefined;
-let dataSource: DataSource;
-
-beforeAll(async () => {
-  application = await startApplication({});
-});
-beforeEach(() => {
-  dataSource = new DataSource({
-    type: 'sqljs',
-    entities: [Note, Parcel],
-    subscribers: { Audit },
-    synchronize: true,
-  });
-});
-afterEach(() => dataSource.destroy());
-afterAll(() => application?.close());
-
-const insertPlain = async (): Promise<string> => {
-  const row: { id?: string; text: string } = { text: 'plain' };
-  await dataSource.getRepository(Note).insert(row);
-  return row.id!;
-};
-
-it('without a hook, instances have ids and plain objects fail on the null key', async () => {
-  await dataSource.initialize();
-  const notes = dataSource.getRepository(Note);
-  const { id } = await notes.save(notes.create({ text: 'an instance' }));
-  expect(await notes.findOneByOrFail({ id })).toMatchObject({ text: 'an instance' });
-  await expect(insertPlain()).rejects.toThrow('NOT NULL');
-});
-
-it('hooked before initialize(), it fills plain objects, after a second one too', async () => {
-  await hookDataSource(dataSource).initialize();
-  const first = await insertPlain();
-  await dataSource.destroy();
-  await dataSource.initialize();
-  expect(BigInt(await insertPlain())).toBeGreaterThan(BigInt(first));
-});
-
-it('hooked after initialize(), it fills plain objects', async () => {
-  hookDataSource(await dataSource.initialize());
-  expect(await insertPlain()).toMatch(/^\d+$/);
-});
-
-it('hooked many times, it has the subscriber once', async () => {
-  hookDataSource(hookDataSource(dataSource));
-  hookDataSource(hookDataSource(await dataSource.initialize()));
-  const names = dataSource.subscribers.map((subscriber) => subscriber.constructor.name);
-  expect(names.toSorted()).toEqual(['Audit', 'SnowflakeSubscriber']);
-});
-
-it('keeps the subscriber of a second copy of this package, and adds none of its own', async () => {
   @EventSubscriber()
-  class OfOtherCopy implements EntitySubscriberInterface<Note> {
-    constructor() {
-      Object.assign(this, { [Symbol.for('nestjs-snowflake:typeorm-subscriber')]: true });
+  class Audit implements EntitySubscriberInterface<Note> {
+    listenTo(): typeof Note {
+      return Note;
+    }
+
+    beforeInsert({ entity }: InsertEvent<Note>): void {
+      seen.push(entity.id);
     }
   }
-  await dataSource.initialize();
-  dataSource.subscribers.push(new OfOtherCopy());
-  hookDataSource(dataSource);
-  const names = dataSource.subscribers.map((subscriber) => subscriber.constructor.name);
-  expect(names.toSorted()).toEqual(['Audit', 'OfOtherCopy']);
+
+  let application: TestingModule | undefined;
+  let dataSource: DataSource;
+
+  beforeAll(async () => {
+    application = await startApplication({});
+  });
+  beforeEach(() => {
+    dataSource = new DataSource({
+      type: 'sqljs',
+      entities: [Note, Parcel],
+      subscribers: { Audit },
+      synchronize: true,
+    });
+  });
+  afterEach(() => dataSource.destroy());
+  afterAll(() => application?.close());
+
+  const insertPlain = async (): Promise<string> => {
+    const row: { id?: string; text: string } = { text: 'plain' };
+    await dataSource.getRepository(Note).insert(row);
+    return row.id!;
+  };
+
+  it('without a hook, instances have ids and plain objects fail on the null key', async () => {
+    await dataSource.initialize();
+    const notes = dataSource.getRepository(Note);
+    const { id } = await notes.save(notes.create({ text: 'an instance' }));
+    expect(await notes.findOneByOrFail({ id })).toMatchObject({ text: 'an instance' });
+    await expect(insertPlain()).rejects.toThrow('NOT NULL');
+  });
+
+  it('hooked before initialize(), it fills plain objects, after a second one too', async () => {
+    await hookDataSource(dataSource).initialize();
+    const first = await insertPlain();
+    await dataSource.destroy();
+    await dataSource.initialize();
+    expect(BigInt(await insertPlain())).toBeGreaterThan(BigInt(first));
+  });
+
+  it('hooked after initialize(), it fills plain objects', async () => {
+    hookDataSource(await dataSource.initialize());
+    expect(await insertPlain()).toMatch(/^\d+$/);
+  });
+
+  it('hooked many times, it has the subscriber once', async () => {
+    hookDataSource(hookDataSource(dataSource));
+    hookDataSource(hookDataSource(await dataSource.initialize()));
+    const names = dataSource.subscribers.map((subscriber) => subscriber.constructor.name);
+    expect(names.toSorted()).toEqual(['Audit', 'SnowflakeSubscriber']);
+  });
+
+  it('keeps the subscriber of a second copy of this package, adding none of its own', async () => {
+    @EventSubscriber()
+    class OfOtherCopy implements EntitySubscriberInterface<Note> {
+      constructor() {
+        Object.assign(this, { [Symbol.for('nestjs-snowflake:typeorm-subscriber')]: true });
+      }
+    }
+    await dataSource.initialize();
+    dataSource.subscribers.push(new OfOtherCopy());
+    hookDataSource(dataSource);
+    const names = dataSource.subscribers.map((subscriber) => subscriber.constructor.name);
+    expect(names.toSorted()).toEqual(['Audit', 'OfOtherCopy']);
+  });
+
+  it('subscribers of the application find the id in place', async () => {
+    hookDataSource(await dataSource.initialize());
+    const id = await insertPlain();
+    expect(seen).toContain(id);
+  });
+
+  it('an entity with a plain object as its embedded class is refused by TypeORM', async () => {
+    await hookDataSource(dataSource).initialize();
+    const parcels = dataSource.getRepository(Parcel);
+    const parcel = Object.assign(new Parcel(), { label: { text: 'plain' } });
+    await expect(parcels.save(parcel)).rejects.toThrow('is not a function');
+    const created = await parcels.save(parcels.create({ label: { text: 'created' } }));
+    expect(created.label.number).toMatch(/^\d+$/);
+  });
+
+  it('after the shutdown of the application no id is made, and no row is written', async () => {
+    await hookDataSource(dataSource).initialize();
+    await application?.close();
+    application = undefined;
+    await expect(insertPlain()).rejects.toMatchObject({ code: 'NOT_READY' });
+    expect(await dataSource.getRepository(Note).count()).toBe(0);
+  });
 });
 
-it('subscribers of the application find the id in place', async () => {
-  hookDataSource(await dataSource.initialize());
-  const id = await insertPlain();
-  expect(seen).toContain(id);
+/*
+ * What the guide warns of: dropSchema takes the table of a registry away with all others, and
+ * whoever leases there is told which command creates it.
+ */
+it('dropSchema drops the table of the registry, which is then named as missing', async () => {
+  const { url, drop } = await ownPostgres();
+  const workers = () => command(['workers', '--support', `${url}?namespace=shop&replicated=false`]);
+  const before = new DataSource({ type: 'postgres', url });
+  await before.initialize();
+  await before.query(registryTable('postgres'));
+  await before.destroy();
+  expect((await workers()).err).not.toContain('registry create');
+  const dropping = new DataSource({ type: 'postgres', url, dropSchema: true });
+  await dropping.initialize();
+  await dropping.destroy();
+  const { code, err } = await workers();
+  expect([code, err]).toEqual([1, expect.stringContaining('snowflake registry create')]);
+  await drop();
 });
 
-it('an entity that holds a plain object as its embedded class is refused by TypeORM', async () => {
-  await hookDataSource(dataSource).initialize();
-  const parcels = dataSource.getRepository(Parcel);
-  const parcel = Object.assign(new Parcel(), { label: { text: 'plain' } });
-  await expect(parcels.save(parcel)).rejects.toThrow('is not a function');
-  const created = await parcels.save(parcels.create({ label: { text: 'created' } }));
-  expect(created.label.number).toMatch(/^\d+$/);
-});
+/*
+ * Drivers that turn a bigint column into a number: an id is written exactly, and refused when it
+ * is read. In a file of its own: pg keeps `parseInt8` for the whole process.
+ */
+describe('lossy drivers', () => {
+  @Entity()
+  class Note {
+    @SnowflakeId()
+    id: string;
 
-it('after the shutdown of the application no id is made, and no row is written', async () => {
-  await hookDataSource(dataSource).initialize();
-  await application?.close();
-  application = undefined;
-  await expect(insertPlain()).rejects.toMatchObject({ code: 'NOT_READY' });
-  expect(await dataSource.getRepository(Note).count()).toBe(0);
+    @Column()
+    text: string;
+  }
+
+  let application: TestingModule;
+  let database: OpenDatabase;
+  let dataSource: DataSource;
+
+  beforeAll(async () => {
+    application = await startApplication({});
+  });
+  afterAll(() => application.close());
+  afterEach(async () => {
+    await dataSource.destroy();
+    await database.close();
+  });
+
+  async function open(driver: Driver, settings: object): Promise<void> {
+    database = await driver.open();
+    const options = { ...database.options, ...settings, entities: [Note], synchronize: true };
+    dataSource = hookDataSource(new DataSource(options as DataSourceOptions));
+    await dataSource.initialize();
+  }
+
+  describe.each([
+    ['PostgreSQL with parseInt8', postgres, { parseInt8: true }, 'TEXT'],
+    ['MariaDB without supportBigNumbers', mariadb, { supportBigNumbers: false }, 'CHAR'],
+    ['sql.js with a bigint column', sqljs, {}, 'TEXT'],
+  ])('%s', (_, driver, settings, textType) => {
+    it('stores the id exactly, refuses to read it, and makes no second row', async () => {
+      await open(driver, settings);
+      const notes = dataSource.getRepository(Note);
+      const { id } = await notes.save({ text: 'exact' });
+      const refused = { code: 'ID_INVALID', details: { value: Number(id) } };
+      await expect(notes.find()).rejects.toMatchObject(refused);
+      await expect(notes.findOneBy({ id })).rejects.toMatchObject(refused);
+      await expect(notes.save({ id, text: 'again' })).rejects.toMatchObject(refused);
+      const sql = `SELECT CAST(id AS ${textType}) AS id, text FROM note`;
+      expect(await dataSource.query(sql)).toEqual([{ id, text: 'exact' }]);
+    });
+
+    it('reads small ids, which are exact', async () => {
+      await open(driver, settings);
+      const notes = dataSource.getRepository(Note);
+      await notes.save({ id: '42', text: 'small' });
+      await notes.save({ id: '42', text: 'changed' });
+      expect(await notes.find()).toEqual([{ id: '42', text: 'changed' }]);
+    });
+  });
+
+  it('MariaDB with bigNumberStrings: false mixes text and numbers, and all are exact', async () => {
+    await open(mariadb, { supportBigNumbers: true, bigNumberStrings: false });
+    const notes = dataSource.getRepository(Note);
+    const { id } = await notes.save({ text: 'b' });
+    await notes.save({ id: '42', text: 'a' });
+    expect(await notes.find({ order: { text: 'ASC' } })).toEqual([
+      { id: '42', text: 'a' },
+      { id, text: 'b' },
+    ]);
+  });
 });

@@ -5,28 +5,26 @@
  * Guarantee: while it is paused nothing of it runs, and all that came in the meantime runs when it
  * goes on; once it is gone nothing of it ever runs.
  */
-import type { BitLayout } from '../../../lib/core/layout/bit-layout.js';
 import type { Clock } from '../../../lib/core/clock.js';
-import { AnchoredClock, WindowWords } from '../../../lib/core/window/window-memory.js';
 import { SnowflakeGenerator } from '../../../lib/core/generator/snowflake-generator.js';
+import type { BitLayout } from '../../../lib/core/layout/bit-layout.js';
 import {
   LeaseWindow,
-  type WindowRange,
   type LeasedRange,
+  type WindowRange,
 } from '../../../lib/core/window/lease-window.js';
+import { AnchoredClock, WindowWords } from '../../../lib/core/window/window-memory.js';
 import { isSnowflakeError } from '../../../lib/errors.js';
-import type { ProcessIdentity } from '../../../lib/time/process-identity.js';
-import type { KeeperParts } from '../../../lib/lease/keeper.js';
 import type { IDistributedSupport } from '../../../lib/lease/distributed-support.js';
+import type { KeeperParts } from '../../../lib/lease/keeper.js';
 import { LeaseKeeper } from '../../../lib/lease/lease-keeper.js';
-import type { Timers } from '../../../lib/time/timers.js';
 import { RegistrySupport } from '../../../lib/registry/registry-support.js';
-import { copyOf } from './copy-process.js';
+import type { ProcessIdentity } from '../../../lib/time/process-identity.js';
+import type { Timers } from '../../../lib/time/timers.js';
+import type { Environment, Note } from './environment.js';
 import type { Claim, Witness } from './oracle.js';
-import type { Note, Environment } from './environment.js';
 import { SimulatedRows } from './simulated-rows.js';
 import { Wire } from './wire.js';
-
 /** A machine: its clock outlives the processes on it. */
 export interface Host {
   readonly name: string;
@@ -288,4 +286,54 @@ export class SimulatedProcess {
       cancel: (timer) => time.cancel(timer),
     };
   }
+}
+
+/*
+ * Copies a running process with all it holds in memory, as a VM snapshot or CRIU does.
+ *
+ * Guarantee: the copy shares nothing with the original but what lies outside of both: the store,
+ * the time, chance. What it looks at are the objects themselves, so no room needs a way to be
+ * copied.
+ */
+
+/** A copy of everything reachable; what `twins` names is replaced by what it says. */
+export function copyOf<T>(original: T, twins: Map<unknown, unknown>): T {
+  return copied(original, twins) as T;
+}
+
+function copied(value: unknown, twins: Map<unknown, unknown>): unknown {
+  if (twins.has(value)) return twins.get(value);
+  if (typeof value !== 'object' || value === null) return value;
+  // A signal cannot be copied; it is aborted at a shutdown only, which copies do not live to see.
+  if (value instanceof AbortSignal) return value;
+  const copy = emptyCopy(value, twins);
+  twins.set(value, copy);
+  if (value instanceof Map) {
+    for (const [key, entry] of value) (copy as typeof value).set(key, copied(entry, twins));
+    return copy;
+  }
+  if (value instanceof Set) {
+    for (const entry of value) (copy as typeof value).add(copied(entry, twins));
+    return copy;
+  }
+  if (ArrayBuffer.isView(value) || value instanceof AbortController) return copy;
+  for (const [name, member] of Object.entries(value)) {
+    (copy as Record<string, unknown>)[name] = copied(member, twins);
+  }
+  return copy;
+}
+
+/** Of the same kind, and for views on the same, copied, memory. */
+function emptyCopy(value: object, twins: Map<unknown, unknown>): object {
+  if (value instanceof Map) return new Map();
+  if (value instanceof Set) return new Set();
+  if (Array.isArray(value)) return [];
+  if (value instanceof AbortController) return new AbortController();
+  if (ArrayBuffer.isView(value)) {
+    const { buffer } = value;
+    if (!twins.has(buffer)) twins.set(buffer, buffer.slice(0));
+    const View = value.constructor as new (memory: unknown) => object;
+    return new View(twins.get(buffer));
+  }
+  return Object.create(Object.getPrototypeOf(value) as object) as object;
 }

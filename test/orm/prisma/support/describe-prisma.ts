@@ -6,8 +6,14 @@ import { BitLayout, startSnowflake, type RunningSnowflake } from 'nestjs-snowfla
 import { snowflakeIds } from 'nestjs-snowflake/prisma';
 import { FILLED_PATHS, newCustomer } from './filled-paths.js';
 import { openClient, type Major } from './generated-clients.js';
-import { FILLED, openDatabase } from './shop.js';
-import type { OpenDatabase, Provider, Shop, Table } from './shop.js';
+import {
+  FILLED,
+  openDatabase,
+  type OpenDatabase,
+  type Provider,
+  type Shop,
+  type Table,
+} from './shop.js';
 
 const WORKER_ID = 7;
 /** The worker is last, so that every id is odd: a number would keep one of two even ids. */

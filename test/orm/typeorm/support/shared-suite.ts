@@ -19,8 +19,7 @@ import {
 import { layouts } from 'nestjs-snowflake';
 import { WORKER_ID, startWithDatabase, type Running } from './applications.js';
 import type { Driver } from './drivers.js';
-import { shopEntities } from './shop.entities.js';
-import { parcelEntities, paymentEntities } from './special.entities.js';
+import { shopEntities, parcelEntities, paymentEntities } from './entities.js';
 
 const ROWS = 10_000;
 /** Beyond 2^53, odd, and not ours: it comes from a seed or from another system. */

@@ -1,0 +1,143 @@
+/**
+ * PostgreSQL keeps the contract: the support as applications use it, once with the time and the
+ * server in the hands of the test, once by the server's own clock, where that is enough.
+ */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createPool, type Pool as MariadbPool } from 'mysql2/promise';
+import { Pool } from 'pg';
+import { MYSQL_TIME, mysqlServer } from '../../lib/stores/sql/dialects/mysql.js';
+import { POSTGRES_SERVER, POSTGRES_TIME } from '../../lib/stores/sql/dialects/postgres.js';
+import { mysqlSupport, postgresSupport, registryTable } from '../../lib/stores/sql/index.js';
+import { describeDistributedSupport } from '../../lib/testing/index.js';
+import { startPgbouncer } from '../../scripts/servers/start-pgbouncer.mjs';
+import { sqlStore } from './settable-sql.js';
+
+describe('postgres', () => {
+  const TABLE = 'contract_registry';
+  let pool: Pool;
+
+  beforeAll(async () => {
+    pool = new Pool({ connectionString: process.env['DATABASE_URL']!, max: 20 });
+    await pool.query(registryTable('postgres', TABLE));
+  });
+  afterAll(() => pool.end());
+
+  describe('postgresSupport, told the time by the test', () => {
+    describeDistributedSupport({
+      test: it,
+      expect,
+      ...sqlStore({
+        query: () => (sql, params) => pool.query(sql, params),
+        table: TABLE,
+        time: POSTGRES_TIME,
+        server: POSTGRES_SERVER,
+        mark: (number) => `$${number}::text`,
+        support: (query, options) => postgresSupport({ pool: { query }, ...options }),
+      }),
+    });
+  });
+
+  describe('postgresSupport', () => {
+    const run = randomUUID();
+
+    describeDistributedSupport({
+      // Each waits for a quarantine by a real clock: a few at once, each in a registry of its own.
+      test: it.concurrent,
+      expect,
+      createSupport: (name) =>
+        postgresSupport({
+          pool,
+          table: TABLE,
+          namespace: `${run}/${name.replaceAll(' ', '_')}`,
+          // The suite waits for the quarantine of each new registry.
+          replicated: false,
+        }),
+      leaveOut: ['clock', 'losses', 'version'],
+    });
+  });
+});
+
+/*
+ * MariaDB keeps the contract: the support as applications use it, once with the time and the server
+ * in the hands of the test, once by the server's own clock, where that is enough.
+ */
+describe('mariadb', () => {
+  const TABLE = 'contract_registry';
+  const RUN = randomUUID();
+  let pool: MariadbPool;
+
+  beforeAll(async () => {
+    pool = createPool({ uri: process.env['MYSQL_URL']!, connectionLimit: 20 });
+    await pool.query(registryTable('mysql', TABLE));
+  });
+  afterAll(() => pool.end());
+
+  describe('mysqlSupport, told the time by the test', () => {
+    describeDistributedSupport({
+      test: it,
+      expect,
+      ...sqlStore({
+        query: () => (sql, params) => pool.execute(sql, params),
+        table: TABLE,
+        time: MYSQL_TIME,
+        server: mysqlServer(true, 'server_uid'),
+        mark: () => '?',
+        support: (execute, options) => mysqlSupport({ pool: { execute }, ...options }),
+      }),
+    });
+  });
+
+  describe('mysqlSupport', () => {
+    describeDistributedSupport({
+      // Each waits for a quarantine by a real clock: a few at once, each in a registry of its own.
+      test: it.concurrent,
+      expect,
+      createSupport: (name) =>
+        mysqlSupport({
+          pool,
+          table: TABLE,
+          namespace: `${RUN}/${name.replaceAll(' ', '_')}`.slice(0, 120),
+          // The suite waits for the quarantine of each new registry.
+          replicated: false,
+        }),
+      leaveOut: ['clock', 'losses', 'version'],
+    });
+  });
+});
+
+/*
+ * PostgreSQL behind a PgBouncer that gives each statement whichever connection is free keeps the
+ * contract, with the time and the server in the hands of the test.
+ */
+describe('pgbouncer', () => {
+  const TABLE = 'contract_pgbouncer';
+  let bouncer: Awaited<ReturnType<typeof startPgbouncer>>;
+  let pool: Pool;
+
+  beforeAll(async () => {
+    const url = process.env['DATABASE_URL']!;
+    bouncer = await startPgbouncer(url, { pool_mode: 'transaction', default_pool_size: 4 });
+    pool = new Pool({ connectionString: bouncer.url, max: 20 });
+    await pool.query(registryTable('postgres', TABLE));
+  });
+  afterAll(async () => {
+    await pool.end();
+    await bouncer.stop();
+  });
+
+  describe('postgresSupport behind PgBouncer, told the time by the test', () => {
+    describeDistributedSupport({
+      test: it,
+      expect,
+      ...sqlStore({
+        query: () => (sql, params) => pool.query(sql, params),
+        table: TABLE,
+        time: POSTGRES_TIME,
+        server: POSTGRES_SERVER,
+        mark: (number) => `$${number}::text`,
+        support: (query, options) => postgresSupport({ pool: { query }, ...options }),
+      }),
+    });
+  });
+});

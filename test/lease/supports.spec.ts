@@ -1,0 +1,313 @@
+/**
+ * Worker ids without end, of whatever support: one generator at a time, and the next behind it.
+ */
+import { describe, expect, it, jest } from '@jest/globals';
+import { ScheduleModule } from '@nestjs/schedule';
+import { Test } from '@nestjs/testing';
+import {
+  BitLayout,
+  type IDistributedSupport,
+  IdMaker,
+  layouts,
+  MemoryRegistry,
+  MemorySupport,
+  SnowflakeModule,
+  type SnowflakeModuleOptions,
+  StaticSupport,
+} from 'nestjs-snowflake';
+import { SettableTime } from 'nestjs-snowflake/testing';
+import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator.js';
+import { joinWindow, shareWindow } from '../../lib/core/window/shared-lease.js';
+import { WindowWords } from '../../lib/core/window/window-memory.js';
+import type { LeaseOptions } from '../../lib/lease/lease-options.js';
+import { JoinedLease } from '../../lib/lease/shared.support.js';
+import { processWide } from '../../lib/process-wide.js';
+import { codeOf } from '../code-of.js';
+import { process, World } from './world.js';
+
+/** As docs/guides/writing-a-support.md teaches it, with a service that answers `workerId`. */
+function numberService(workerId: number): IDistributedSupport {
+  const grant = { status: 'ok', workerId, floorMs: -Infinity, ceilingMs: Infinity } as const;
+  return { getNextWorkId: async () => grant, refreshAlive: async () => grant };
+}
+
+const SILENT = { log() {}, warn() {}, error() {} };
+
+/** What a process before this one did is known to nobody. */
+function forgetTheProcess(): void {
+  processWide('endless-worker-ids', () => new Map()).clear();
+}
+
+/** The clock moves until the application has started. */
+async function startWhileTimePasses(time: SettableTime, options: SnowflakeModuleOptions) {
+  let isOver = false;
+  const starting = start(options).finally(() => (isOver = true));
+  starting.catch(() => undefined);
+  while (!isOver) await time.advance(10);
+  return starting;
+}
+
+async function start(options: SnowflakeModuleOptions) {
+  const imports = [ScheduleModule.forRoot(), SnowflakeModule.forRoot(options)];
+  const app = await Test.createTestingModule({ imports }).setLogger(SILENT).compile();
+  await app.init();
+  return { app, ids: app.get(IdMaker) };
+}
+
+describe.each([
+  ['a support of the application', numberService],
+  ['a StaticSupport', (workerId: number) => new StaticSupport(workerId)],
+])('a worker id without end, of %s', (_name, supportOf) => {
+  it.each([
+    ['the default', {}],
+    ['a run-ahead that somebody set', { aheadMsMax: 1000 }],
+    ['ticks of a second', { layout: layouts.baidu() }],
+  ])('repeats nothing when it is started again, with %s', async (_case, given) => {
+    const time = new SettableTime();
+    const options = { ...given, support: supportOf(77), clock: time, timers: time };
+    const made: bigint[] = [];
+    // The clock does not move in between: what an application does that is started over at once.
+    for (let n = 0; n < 3; n++) {
+      const { app, ids } =
+        n === 0 ? await startWhileTimePasses(time, options) : await start(options);
+      for (let at = 0; at < 1000; at++) made.push(await ids.nextIdAsync());
+      await app.close();
+    }
+    expect(new Set(made).size).toBe(3000);
+  });
+
+  it.each([
+    ['ticks of a second', { layout: layouts.baidu() }, 5000, 1000],
+    ['a run-ahead that somebody set', { aheadMsMax: 50 }, 100_000, 50],
+    ['both', { layout: layouts.baidu(), aheadMsMax: 3000 }, 20_000, 4000],
+  ])(
+    'repeats nothing in the next process either, with %s',
+    async (_case, given, count, waitMsMax) => {
+      const time = new SettableTime(1_767_225_600_300);
+      const options = { ...given, support: supportOf(76), clock: time, timers: time };
+      const made: bigint[] = [];
+      for (let n = 0; n < 5; n++) {
+        forgetTheProcess();
+        const startedMs = time.now();
+        const { app, ids } = await startWhileTimePasses(time, options);
+        expect(time.now() - startedMs).toBeLessThanOrEqual(waitMsMax + 10);
+        made.push(...ids.nextIds(count));
+        await app.close();
+      }
+      expect(new Set(made).size).toBe(made.length);
+    },
+  );
+
+  it('starts at once where a tick is shorter than any restart', async () => {
+    forgetTheProcess();
+    const time = new SettableTime();
+    const sonyflake = { layout: layouts.sonyflake(), clock: time, timers: time };
+    for (const options of [{ clock: time, timers: time }, sonyflake]) {
+      const { app, ids } = await start({ ...options, support: supportOf(75) });
+      expect(ids.status.state).toBe('active');
+      await app.close();
+    }
+  });
+
+  it('does not start where a tick is longer than a start may take', async () => {
+    forgetTheProcess();
+    const fields = [
+      ['timestamp', 30],
+      ['worker', 10],
+      ['sequence', 20],
+    ] as const;
+    const layout = new BitLayout({ fields, unitMs: 3_600_000 });
+    const time = new SettableTime(1_767_225_600_300);
+    const options = { layout, support: supportOf(74), clock: time, timers: time };
+    await expect(startWhileTimePasses(time, options)).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringMatching(/must wait \d+ ms until the clock has passed them/) as unknown,
+    });
+    // Nothing is left claimed by a start that failed.
+    await expect(startWhileTimePasses(time, options)).rejects.not.toThrow(/already serves/);
+  });
+
+  it('serves one generator at a time', async () => {
+    const { app, ids } = await start({ support: supportOf(78) });
+    await expect(start({ support: supportOf(78) })).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringMatching(/already serves another generator/) as unknown,
+    });
+    expect(ids.status.state).toBe('active');
+    await app.close();
+    const again = await start({ support: supportOf(78) });
+    await again.app.close();
+  });
+
+  it('is not given free by the one who was refused', async () => {
+    const { app } = await start({ support: supportOf(79) });
+    for (let n = 0; n < 2; n++) {
+      await expect(start({ support: supportOf(79) })).rejects.toThrow(/already serves another/);
+    }
+    await app.close();
+  });
+});
+
+describe('a registry in memory, which a restart forgets', () => {
+  it.each([
+    ['the default', {}],
+    ['ticks of a second', { layout: layouts.baidu() }],
+    ['a run-ahead that somebody set', { aheadMsMax: 50 }],
+  ])('repeats nothing in the next process, with %s', async (_case, given) => {
+    const time = new SettableTime(Date.now());
+    const made: bigint[] = [];
+    for (let n = 0; n < 3; n++) {
+      const support = new MemorySupport({ registry: new MemoryRegistry() });
+      const options = { ...given, support, clock: time, timers: time };
+      const { app, ids } = await startWhileTimePasses(time, options);
+      takeAll(ids, made);
+      await app.close();
+      // No process starts over within the same millisecond.
+      time.wallMs += 1;
+    }
+    expect(made.length).toBeGreaterThan(3 * 4000);
+    expect(new Set(made).size).toBe(made.length);
+  });
+
+  const takeAll = (ids: IdMaker, made: bigint[]): void => {
+    try {
+      for (let count = 0; count < 300_000; count++) made.push(ids.nextId());
+    } catch (error) {
+      expect(error).toMatchObject({ retryable: true });
+    }
+  };
+});
+
+describe('two copies of the package in one process', () => {
+  /** With a Nest of its own, as the copies that a process loads have. */
+  const copy = async () => {
+    jest.resetModules();
+    const { Test: NestTest } = await import('@nestjs/testing');
+    const { ScheduleModule: Schedule } = await import('@nestjs/schedule');
+    const library = await import('nestjs-snowflake');
+    const open = async (options: SnowflakeModuleOptions) => {
+      const imports = [Schedule.forRoot(), library.SnowflakeModule.forRoot(options)];
+      const module = NestTest.createTestingModule({ imports }).setLogger(SILENT);
+      const app = await module.compile();
+      await app.init();
+      return { app, ids: app.get(library.IdMaker) };
+    };
+    return { library, open };
+  };
+
+  it('know of each other which worker ids are in use, and where they end', async () => {
+    const [one, other] = [await copy(), await copy()];
+    expect(one.library.IdMaker).not.toBe(other.library.IdMaker);
+    const time = new SettableTime();
+    const options = { workerId: 80, clock: time, timers: time };
+    const first = await one.open(options);
+    await expect(other.open(options)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    const last = first.ids.nextId();
+    await first.app.close();
+    const second = await other.open(options);
+    time.wallMs += 1;
+    expect(second.ids.nextId()).toBeGreaterThan(last);
+    await second.app.close();
+  });
+
+  it('find the generator that runs, whoever started it', async () => {
+    const { addIdMaker, removeIdMaker } = await import('../../lib/nest/id-maker.js');
+    const maker = {} as IdMaker;
+    addIdMaker('other copy', maker);
+    jest.resetModules();
+    const { currentIdMaker } = await import('../../lib/nest/id-maker.js');
+    expect(currentIdMaker('other copy')).toBe(maker);
+    removeIdMaker(maker);
+  });
+});
+
+/*
+ * A lease that threads share, as its keeper and those threads see it.
+ */
+/** A process of two more threads in a world. */
+function sharing(given: Partial<LeaseOptions> = {}, storeAheadMs = 0) {
+  const world = new World({ storeAheadMs });
+  const owner = process(world, given, 0, WindowWords.shared());
+  const shared = shareWindow(owner.window, { aheadMsMax: 1000, sequenceStart: 'zero' })!;
+  const thread = () => {
+    const window = joinWindow(shared);
+    const clock = window.anchored(world.time);
+    const lease = new JoinedLease({ window, clock, timers: world.time, startTimeoutMs: 1000 });
+    return { window, lease, generator: new SnowflakeGenerator(window, { clock }) };
+  };
+  return { world, owner, threads: [thread(), thread()] as const };
+}
+
+describe('a thread that shares a lease', () => {
+  it('starts when there is one, and says so where none comes', async () => {
+    const { world, owner, threads } = sharing();
+    const [one, other] = threads;
+    const failing = one.lease.start().catch((error: unknown) => error);
+    await world.time.advance(1000);
+    expect(await failing).toMatchObject({ code: 'NOT_READY' });
+    const starting = other.lease.start();
+    await owner.keeper.start();
+    await world.time.advance(20);
+    await starting;
+    expect(other.lease.workerId).toBe(owner.keeper.workerId);
+    expect(other.lease.endMs).toBe(owner.keeper.endMs);
+    await owner.keeper.stop();
+  });
+
+  it('shows the state of the lease, and follows the clock its keeper follows', async () => {
+    const { world, owner, threads } = sharing({}, 3_600_000);
+    await owner.keeper.start();
+    const [{ lease, generator }] = threads;
+    expect(lease).toMatchObject({ state: 'active', clockSkewMs: 3_600_000 });
+    const { timestampMs } = generator.layout.parse(generator.nextId());
+    expect(timestampMs).toBe(world.time.now() + 3_600_000);
+    world.isDown = true;
+    await owner.keeper.refresh();
+    expect(lease.state).toBe('degraded');
+    await owner.keeper.stop();
+  });
+
+  it('repeats no id when a lease is taken up again after a clock that was far off', async () => {
+    const { world, owner, threads } = sharing({ onClockSkew: 'reject' });
+    await owner.keeper.start();
+    const [one, other] = threads;
+    // Half a second ahead of the clock, where the other thread has not been.
+    const ids = one.generator.nextIds(2_000_000);
+    world.time.wallMs += 10_000;
+    world.storeAheadMs = -10_000;
+    await owner.keeper.refresh();
+    expect(codeOf(() => other.generator.nextId())).toBe('NOT_READY');
+    world.time.wallMs -= 10_000;
+    world.storeAheadMs = 0;
+    await owner.keeper.refresh();
+    const more = other.generator.nextIds(5000);
+    expect(more[0]! > ids.at(-1)!).toBe(true);
+    await owner.keeper.stop();
+    // Given back behind the last of them, although it was made in another thread.
+    const lastMs = one.window.layout.parse(more.at(-1)!).timestampMs;
+    expect(world.released).toEqual([lastMs]);
+  });
+
+  it('ends for itself alone, or with its keeper', async () => {
+    const { owner, threads } = sharing();
+    await owner.keeper.start();
+    const [one, other] = threads;
+    await one.lease.stop();
+    expect(one.lease).toMatchObject({ state: 'released', workerId: undefined });
+    expect(() => one.generator.nextId()).toThrow(/given back at shutdown/);
+    expect(other.generator.nextId()).toBeGreaterThan(0n);
+    await owner.keeper.stop();
+    expect(() => other.generator.nextId()).toThrow(/given back/);
+    expect(other.lease.state).toBe('released');
+  });
+
+  it('says that it is over when the thread that held the lease ended without a word', async () => {
+    const { world, owner, threads } = sharing();
+    await owner.keeper.start();
+    const [{ lease }] = threads;
+    world.time.wallMs += 120_000;
+    expect(lease.state).toBe('exhausted');
+    await owner.keeper.stop();
+    await expect(threads[1].lease.start()).rejects.toMatchObject({ retryable: false });
+  });
+});

@@ -1,0 +1,231 @@
+/**
+ * The page on monitoring, the dashboard and the alert rules name the metrics there are, all of
+ * them and no others, with labels, states and answers that exist.
+ */
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { SnowflakeHealthOptions } from '../../lib/health/index.js';
+import { LEASE_STATES } from '../../lib/lease/held-lease.js';
+import { LOCK_METRICS, METRICS as OF_GENERATORS } from '../../lib/metrics/metric-catalog.js';
+import { GeneratorReader, type MetricOf, samplesOf } from '../../lib/metrics/metric.js';
+import { rowsOf } from '../docs/sections.js';
+import { ROOT } from '../tidy/tree.js';
+import {
+  byCollector,
+  byNodeExporter,
+  byPromClient,
+  everythingMeasured,
+  seriesIn,
+} from './exporters.js';
+import { saying, startApp } from './measured-app.js';
+
+describe('monitoring docs', () => {
+  const FOLDER = `${ROOT}/docs/operating`;
+  const PAGE = readFileSync(`${FOLDER}/monitoring.md`, 'utf8');
+  const RULES = readFileSync(`${FOLDER}/monitoring/alert-rules.yaml`, 'utf8');
+  const DASHBOARD = JSON.parse(
+    readFileSync(`${FOLDER}/monitoring/grafana-dashboard.json`, 'utf8'),
+  ) as Dashboard;
+
+  interface Dashboard {
+    readonly panels: readonly {
+      readonly id: number;
+      readonly title: string;
+      readonly gridPos: { readonly x: number; readonly w: number };
+      readonly targets?: readonly { readonly expr: string }[];
+    }[];
+    readonly templating: { readonly list: readonly { readonly definition?: string }[] };
+  }
+
+  const QUERIES = DASHBOARD.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+  const VARIABLES = DASHBOARD.templating.list.flatMap(({ definition }) => definition ?? []);
+
+  const METRICS: readonly Omit<MetricOf<never>, 'read'>[] = [
+    ...OF_GENERATORS,
+    ...LOCK_METRICS.metrics,
+  ];
+  const NAMES = METRICS.map(({ prometheus }) => prometheus).toSorted();
+  const HISTOGRAMS = METRICS.filter(({ kind }) => kind === 'histogram').map(
+    (one) => one.prometheus,
+  );
+  /** The series of a histogram count as it. */
+  const namesIn = (text: string): string[] => {
+    const named = (text.match(/\bsnowflake_\w+/g) ?? []).map((name) => {
+      const whole = name.replace(/_(bucket|sum|count)$/, '');
+      return HISTOGRAMS.includes(whole) ? whole : name;
+    });
+    return [...new Set(named)].toSorted();
+  };
+
+  /** Each `label="a|b"` of a text, one value at a time. */
+  function selected(text: string, label: string): string[] {
+    const found = [...text.matchAll(new RegExp(`\\b${label}=~?"([^"$]+)"`, 'g'))];
+    return [...new Set(found.flatMap(([, values]) => values!.split('|')))];
+  }
+
+  /** The values that a metric of the catalog shows for its label. */
+  async function labelValues(name: string): Promise<string[]> {
+    const { app, ids } = await startApp();
+    const none = { durations: [], recent: [], waitedMs: 0, lastAt: undefined };
+    const renewals = { countByAnswer: {}, ...none };
+    const reading = new GeneratorReader({ ids: saying(ids, () => ({ renewals })) }).read();
+    const metric = OF_GENERATORS.find(({ prometheus }) => prometheus === name)!;
+    const samples = samplesOf(metric, { generator: 'x' }, reading);
+    await app.close();
+    return samples.map(({ labels }) => labels[metric.label!]!);
+  }
+
+  describe('the catalog', () => {
+    it('names each metric once', () => {
+      expect(new Set(NAMES).size).toBe(METRICS.length);
+      const ours = METRICS.map(({ openTelemetry }) => openTelemetry);
+      expect(new Set(ours).size).toBe(METRICS.length);
+    });
+
+    it('knows every state of a lease', async () => {
+      const states = await labelValues('snowflake_lease_state');
+      expect(states).toEqual(Object.keys(LEASE_STATES));
+    });
+  });
+
+  describe('docs/operating/monitoring.md', () => {
+    it('lists every metric by both names, with its unit and label', () => {
+      const rows = [...rowsOf(PAGE, 'Prometheus')].map(([name, cells]) => [
+        name,
+        ...cells.slice(0, 3).map((cell) => cell.replaceAll('`', '')),
+      ]);
+      expect(rows).toEqual(
+        METRICS.map(({ prometheus, openTelemetry, unit, label }) => [
+          prometheus,
+          openTelemetry,
+          unit,
+          label ?? '',
+        ]),
+      );
+    });
+
+    it('names no other metric', () => {
+      expect(namesIn(PAGE)).toEqual(NAMES);
+    });
+
+    it('lists every answer of a renewal', async () => {
+      const answers = await labelValues('snowflake_renewals_total');
+      expect([...rowsOf(PAGE, 'answer').keys()]).toEqual(answers);
+    });
+
+    it('sorts every state under one health', () => {
+      const cells = [...rowsOf(PAGE, 'health').values()].flatMap(([, states]) =>
+        states!.replaceAll('`', '').split(', '),
+      );
+      expect(cells.toSorted()).toEqual(Object.keys(LEASE_STATES).toSorted());
+    });
+
+    it('lists every option of the health check', () => {
+      const options: Required<SnowflakeHealthOptions> = { generator: '', leaseMsMin: 0 };
+      expect([...rowsOf(PAGE, 'option').keys()]).toEqual(Object.keys(options));
+    });
+
+    it('explains every alert, with the severity that the rules give it', () => {
+      const rows = [...rowsOf(PAGE, 'alert')].map(([name, [severity]]) => [name, severity]);
+      const rules = [...RULES.matchAll(/alert: (\w+).*?severity: (\w+)/gs)];
+      expect(rows).toEqual(rules.map(([, name, severity]) => [name, severity]));
+      expect(rows.length).toBe(RULES.match(/- alert:/g)!.length);
+    });
+  });
+
+  describe.each([
+    ['the alert rules', RULES],
+    ['the dashboard', [...QUERIES, ...VARIABLES].join('\n')],
+  ])('%s', (_name, text) => {
+    it('ask for metrics that exist, and leave none but known ones out', () => {
+      expect(namesIn(text).filter((name) => !NAMES.includes(name))).toEqual([]);
+      expect(namesIn(`${text}${QUERIES.join('\n')}`)).toEqual(NAMES);
+    });
+
+    it('select states and answers that exist', async () => {
+      const states = Object.keys(LEASE_STATES);
+      expect(selected(text, 'state').filter((state) => !states.includes(state))).toEqual([]);
+      const answers = await labelValues('snowflake_renewals_total');
+      expect(selected(text, 'answer').filter((answer) => !answers.includes(answer))).toEqual([]);
+      expect(selected('x{state=~"a|b", answer="c"}', 'state')).toEqual(['a', 'b']);
+    });
+  });
+
+  describe('the dashboard', () => {
+    it('shows every metric', () => {
+      expect(namesIn(QUERIES.join('\n'))).toEqual(NAMES);
+    });
+
+    it('has panels with their own numbers, within the width of a page', () => {
+      const { panels } = DASHBOARD;
+      expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+      expect(panels.filter(({ gridPos }) => gridPos.x + gridPos.w > 24)).toEqual([]);
+    });
+
+    it('selects by the variables it has, in every query', () => {
+      const ofLocks = (query: string) => query.includes('snowflake_locks_');
+      const wanted = (query: string) =>
+        ofLocks(query) ? 'job=~"$job"' : 'job=~"$job", generator=~"$generator"';
+      expect(QUERIES.filter((query) => !query.includes(wanted(query)))).toEqual([]);
+    });
+  });
+});
+
+/*
+ * However the metrics reach Prometheus, they have the names that the alert rules and the dashboard
+ * ask for.
+ */
+describe('exported names', () => {
+  const METRICS: readonly Omit<MetricOf<never>, 'read'>[] = [
+    ...OF_GENERATORS,
+    ...LOCK_METRICS.metrics,
+  ];
+
+  /** The series that a file asks for. */
+  function askedFor(file: string): string[] {
+    const text = readFileSync(`${ROOT}/docs/operating/monitoring/${file}`, 'utf8');
+    return [...new Set(text.match(/\bsnowflake_\w+/g))];
+  }
+
+  describe('the series of a scrape', () => {
+    let measured: Awaited<ReturnType<typeof everythingMeasured>>;
+    const series: Record<string, string[]> = {};
+
+    beforeAll(async () => {
+      measured = await everythingMeasured();
+      series['prom-client'] = seriesIn(await byPromClient(measured));
+      series['the exporter for Node'] = seriesIn(await byNodeExporter(measured));
+    });
+    afterAll(() => measured.close());
+
+    it('are the same by prom-client and by the exporter for Node, and are all there are', () => {
+      expect(series['the exporter for Node']).toEqual(series['prom-client']);
+      const ofHistogram = (name: string) =>
+        ['bucket', 'count', 'sum'].map((end) => `${name}_${end}`);
+      const all = METRICS.flatMap(({ prometheus, kind }) =>
+        kind === 'histogram' ? ofHistogram(prometheus) : prometheus,
+      );
+      expect(series['prom-client']).toEqual(all.toSorted());
+    });
+
+    it.each(['alert-rules.yaml', 'grafana-dashboard.json'])('are those of %s', (file) => {
+      const asked = askedFor(file);
+      expect(asked.length).toBeGreaterThan(10);
+      for (const [exporter, names] of Object.entries(series)) {
+        const unknown = asked.filter((name) => !names.includes(name));
+        expect([exporter, unknown]).toEqual([exporter, []]);
+      }
+    });
+  });
+
+  describe('a collector', () => {
+    it('gives each metric the same name', () => {
+      expect(METRICS.map(byCollector)).toEqual(METRICS.map(({ prometheus }) => prometheus));
+    });
+
+    it('would add a unit that is missing, and moves the total to the end', () => {
+      const rate = { openTelemetry: 'a.total.b', unit: 's', kind: 'counter' } as const;
+      expect(byCollector(rate)).toBe('a_b_seconds_total');
+    });
+  });
+});

@@ -1,0 +1,354 @@
+/**
+ * The generator's place in an application: ready before its first hook, there until after its
+ * last, in any order of imports.
+ */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import v8 from 'node:v8';
+import { afterAll, afterEach, describe, expect, it, jest } from '@jest/globals';
+import {
+  ConsoleLogger,
+  type DynamicModule,
+  Global,
+  Injectable,
+  Logger,
+  Module,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
+import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { Test } from '@nestjs/testing';
+import {
+  type IDistributedSupport,
+  IdMaker,
+  MemoryRegistry,
+  MemorySupport,
+  RefreshAlive,
+  SnowflakeError,
+  SnowflakeModule,
+  type SnowflakeModuleOptions,
+  StaticSupport,
+} from 'nestjs-snowflake';
+import { fakeIdMaker, SettableTime } from 'nestjs-snowflake/testing';
+import { packageAdvice } from '../../lib/nest/engine.js';
+import { currentIdMaker } from '../../lib/nest/id-maker.js';
+import { startFirstEndLast } from '../../lib/nest/lifecycle.js';
+import { SNOWFLAKE_LIFECYCLE } from '../../lib/nest/tokens.js';
+import { turn } from '../../lib/time/timers.js';
+import { quickFolder } from '../support/quick-folder.mjs';
+
+/** What a slow consumer of messages takes to finish what it has begun. */
+const DRAIN_MS = 600_000;
+
+/** Time that the test moves, with intervals that Nest's scheduler can end as it ends real ones. */
+class SchedulerTime extends SettableTime {
+  override every(ms: number, run: () => void): TimerHandle {
+    const handle = setInterval(() => undefined, 1_000_000_000).unref();
+    const isCleared = () => (handle as { _destroyed?: boolean })._destroyed;
+    this.stops.set(
+      handle,
+      super.every(ms, () => isCleared() || run()),
+    );
+    return handle;
+  }
+
+  override cancel(timer: TimerHandle): void {
+    clearInterval(timer as NodeJS.Timeout);
+    super.cancel(this.stops.get(timer) ?? timer);
+  }
+
+  private readonly stops = new Map<TimerHandle, TimerHandle>();
+}
+
+type TimerHandle = ReturnType<SettableTime['every']>;
+
+interface World {
+  readonly time: SettableTime;
+  readonly registry: MemoryRegistry;
+  readonly snowflake: DynamicModule;
+}
+
+function world(): World {
+  const [time, registry] = [new SchedulerTime(), new MemoryRegistry()];
+  const support = new MemorySupport({ registry, clock: time });
+  const options = { support, clock: time, timers: time };
+  return { time, registry, snowflake: SnowflakeModule.forRoot(options) };
+}
+
+/** A start may wait for the clock, which stands still unless the test moves it. */
+async function settle(time: SettableTime, work: Promise<unknown>): Promise<void> {
+  let isOver = false;
+  const over = () => (isOver = true);
+  work.then(over, over);
+  while (!isOver) await time.advance(100);
+}
+
+/** A global module of the application, listed before everything of ours. */
+function draining({ time, registry }: World) {
+  const seen = { ids: [] as string[], heldCount: -1, isRenewed: false };
+  @Injectable()
+  class Consumer implements OnModuleInit, OnApplicationShutdown {
+    constructor(private readonly ids: IdMaker) {}
+
+    onModuleInit(): void {
+      seen.ids.push(this.ids.nextIdString());
+    }
+
+    async onApplicationShutdown(): Promise<void> {
+      await time.advance(DRAIN_MS);
+      seen.heldCount = registry.state?.holders.size ?? 0;
+      const { leaseEndsAt, readAt } = this.ids.status;
+      seen.isRenewed = leaseEndsAt! > readAt;
+      seen.ids.push(this.ids.nextIdString());
+    }
+  }
+  @Global()
+  @Module({ providers: [Consumer] })
+  class Consumers {}
+  return { seen, Consumers };
+}
+
+describe('a global module of the application, whatever the order of imports', () => {
+  it.each(['first', 'last'])('has ids in its first and last hook, listed %s', async (location) => {
+    const around = world();
+    const { seen, Consumers } = draining(around);
+    const ours = [around.snowflake, ScheduleModule.forRoot()];
+    const imports = location === 'first' ? [Consumers, ...ours] : [...ours, Consumers];
+    const app = await Test.createTestingModule({ imports }).compile();
+    await settle(around.time, app.init());
+    await app.close();
+    // Ten leases long nobody made an id: only renewals kept the range ahead of the clock.
+    const ids = [expect.any(String), expect.any(String)];
+    expect(seen).toEqual({ ids, heldCount: 1, isRenewed: true });
+    expect(around.registry.state!.holders.size).toBe(0);
+    expect(app.get(SchedulerRegistry).getIntervals()).toEqual([]);
+    const { operations } = around.registry.state!;
+    await around.time.advance(DRAIN_MS);
+    expect(around.registry.state!.operations).toBe(operations);
+  });
+});
+
+describe('where Nest keeps no distance of modules, or lets nobody set it', () => {
+  const moduleWith = (more: object) => ({
+    providers: new Map([[SNOWFLAKE_LIFECYCLE, {}]]),
+    ...more,
+  });
+
+  it.each([
+    ['no distance', moduleWith({})],
+    ['a distance that can only be read', Object.freeze(moduleWith({ distance: 1 }))],
+    ['no providers', {}],
+  ])('nothing is touched: %s', (_, module) => {
+    const before = { ...module };
+    const modules = new Map([['ours', module]]) as unknown as ModulesContainer;
+    expect(() => startFirstEndLast(modules, SNOWFLAKE_LIFECYCLE)).not.toThrow();
+    expect({ ...module }).toEqual(before);
+    expect(() => startFirstEndLast(undefined, SNOWFLAKE_LIFECYCLE)).not.toThrow();
+  });
+
+  it('the order of imports decides, and ids made too late are refused, never doubled', async () => {
+    const around = world();
+    const { seen, Consumers } = draining(around);
+    const imports = [ScheduleModule.forRoot(), Consumers, around.snowflake];
+    const app = await Test.createTestingModule({ imports })
+      .overrideProvider(ModulesContainer)
+      .useValue(new Map())
+      .setLogger(new ConsoleLogger({ logLevels: [] }))
+      .compile();
+    await expect(app.init()).rejects.toMatchObject({ code: 'NOT_READY' });
+    await app.close();
+    expect(seen.ids).toEqual([]);
+    expect(around.registry.state?.holders.size ?? 0).toBe(0);
+  });
+});
+
+/*
+ * What an application may do to the generator: log with a logger that throws, give a support whose
+ * advice fails, start while a snapshot is built, replace the IdMaker. None of it costs the lease.
+ */
+describe('troubles', () => {
+  /** Nothing listens there: a connection would fail at once. */
+  const NOWHERE = 'redis://127.0.0.1:1';
+
+  const moduleOf = (options: SnowflakeModuleOptions) =>
+    Test.createTestingModule({
+      imports: [ScheduleModule.forRoot(), SnowflakeModule.forRoot(options)],
+    });
+
+  afterEach(() => {
+    jest.restoreAllMocks();
+    Logger.overrideLogger(false);
+  });
+
+  const failing = () => {
+    throw new Error('planted');
+  };
+
+  describe('a logger that throws', () => {
+    it('changes nothing, and its lines go to the warnings of Node', async () => {
+      const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+      const support = new MemorySupport({ registry: new MemoryRegistry() });
+      const app = await moduleOf({ support }).compile();
+      Logger.overrideLogger({ log: failing, warn: failing, error: failing });
+      await app.init();
+      const [ids, job] = [app.get(IdMaker), app.get(RefreshAlive)];
+      expect([ids.status.state, typeof ids.nextId()]).toEqual(['active', 'bigint']);
+      // A line at each level: the lease is dropped, no other is had, then one is.
+      jest.spyOn(support, 'refreshAlive').mockResolvedValueOnce({ status: 'cloned' });
+      const refusal = new SnowflakeError('STORE_UNAVAILABLE', 'planted', { retryable: false });
+      jest.spyOn(support, 'getNextWorkId').mockRejectedValueOnce(refusal);
+      await job.run();
+      await job.run();
+      expect([ids.status.state, typeof (await ids.nextIdAsync())]).toEqual(['active', 'bigint']);
+      await app.close();
+      expect(ids.status.state).toBe('released');
+      const lines = warned.mock.calls.map(([line]) => String(line));
+      const said = ['unassigned -> active', 'No worker id could be leased', '-> released'];
+      for (const text of said) expect(lines).toContainEqual(expect.stringContaining(text));
+    });
+  });
+
+  describe('a line in the log', () => {
+    it('is one line and steers no terminal, whatever the support says', async () => {
+      const text = 'a\nforged line \u001b[2J \u009b31m \u202e reversed';
+      const advice = async () => [text];
+      const app = await moduleOf({
+        support: Object.assign(new StaticSupport(902), { advice }),
+      }).compile();
+      const warn = jest.fn();
+      Logger.overrideLogger({ log: () => undefined, warn, error: () => undefined });
+      await app.init();
+      await turn();
+      expect(warn.mock.calls.map(([line]) => line)).toEqual(['a?forged line ?[2J ?31m ? reversed']);
+      await app.close();
+    });
+  });
+
+  describe('advice of a support', () => {
+    it.each([
+      ['throws', failing],
+      ['is rejected', async () => failing()],
+      ['is no promise', () => ['a sentence']],
+      ['is nothing', () => undefined],
+      ['is no list', async () => 'a sentence'],
+    ])('that %s disturbs nobody', async (_, advice) => {
+      const support = Object.assign(new StaticSupport(900), { advice: advice as never });
+      const app = await moduleOf({ support }).compile();
+      await app.init();
+      await turn();
+      expect(app.get(IdMaker).status.state).toBe('active');
+      await app.close();
+    });
+  });
+
+  describe('a support that cannot be closed', () => {
+    it.each([
+      ['throws', failing],
+      ['is rejected', async () => failing()],
+    ])('and %s does not keep the application from closing', async (_, close) => {
+      const support = Object.assign(new StaticSupport(901), { close });
+      const app = await moduleOf({ support }).compile();
+      await app.init();
+      // Asked directly: Nest 12 logs what a hook throws, Nest 11 ends the process for it.
+      await app.get<OnApplicationShutdown>(SNOWFLAKE_LIFECYCLE).onApplicationShutdown();
+      expect(app.get(IdMaker).status.state).toBe('released');
+      await app.close();
+    });
+  });
+
+  describe('while a startup snapshot is built', () => {
+    it.each([true, false])('no lease is taken, lazy: %s', async (lazy) => {
+      const registry = new MemoryRegistry();
+      const app = await moduleOf({ support: new MemorySupport({ registry }), lazy }).compile();
+      jest.spyOn(v8.startupSnapshot, 'isBuildingSnapshot').mockReturnValue(true);
+      await expect(app.init()).rejects.toMatchObject({ code: 'NOT_READY', retryable: false });
+      await app.get(RefreshAlive).run();
+      expect(registry.state?.operations).toBe(0);
+      await app.close();
+    });
+  });
+
+  describe('an IdMaker that a test replaces', () => {
+    it('is enough: no store is contacted, and entities get its ids', async () => {
+      const getNextWorkId = jest.fn(failing);
+      const close = jest.fn(async () => undefined);
+      const support: IDistributedSupport = { getNextWorkId, refreshAlive: failing, close };
+      const app = await moduleOf({ support })
+        .overrideProvider(IdMaker)
+        .useValue(fakeIdMaker())
+        .compile();
+      await app.init();
+      expect(app.get(IdMaker).nextIdString()).toBe('1');
+      expect(currentIdMaker().nextIdString()).toBe('2');
+      expect(app.get(SchedulerRegistry).getIntervals()).toEqual([]);
+      await app.close();
+      expect([getNextWorkId.mock.calls.length, close.mock.calls.length]).toEqual([0, 1]);
+      expect(() => currentIdMaker()).toThrow(/No generator is running/);
+    });
+
+    it('works with the URL of a Redis that is not there', async () => {
+      const app = await moduleOf({ support: NOWHERE })
+        .overrideProvider(IdMaker)
+        .useValue(fakeIdMaker({ from: 7n }))
+        .compile();
+      await app.init();
+      expect(app.get(IdMaker).nextIds(2)).toEqual([7n, 8n]);
+      await app.close();
+    });
+  });
+});
+
+/*
+ * Packages that run together and do not fit are named in one line at the start, wherever they lie.
+ */
+describe('package advice', () => {
+  const root = quickFolder('packages');
+  afterAll(() => rmSync(root, { recursive: true }));
+
+  /** An application in a folder of its own, with these versions in these folders of it. */
+  function entryPoint(name: string, installed: Readonly<Record<string, string>>): string {
+    for (const [path, version] of Object.entries(installed)) {
+      const file = join(root, name, path, 'package.json');
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, version === '' ? 'not JSON' : JSON.stringify({ version }));
+    }
+    return join(root, name, 'apps/shop/dist/main.js');
+  }
+
+  const CORE = 'node_modules/@nestjs/core';
+  const SCHEDULE = 'node_modules/@nestjs/schedule';
+
+  describe('the packages of an application', () => {
+    it('are told apart: a scheduler of 12 in Nest 11', () => {
+      const [text, ...more] = packageAdvice(
+        entryPoint('mixed', { [CORE]: '11.1.6', [SCHEDULE]: '12.0.2' }),
+      );
+      expect(text).toMatch(/schedule 12\.0\.2 .* Nest 11\.1\.6.*npm install @nestjs\/schedule@6/);
+      expect(more).toEqual([]);
+    });
+
+    it('are those that lie nearest', () => {
+      const installed = {
+        [CORE]: '11.1.6',
+        [SCHEDULE]: '12.0.2',
+        [`apps/shop/${SCHEDULE}`]: '6.1.0',
+      };
+      expect(packageAdvice(entryPoint('nested', installed))).toEqual([]);
+    });
+
+    it.each([
+      ['fit in 11', { [CORE]: '11.1.6', [SCHEDULE]: '6.1.0' }],
+      ['fit in 12', { [CORE]: '12.5.1', [SCHEDULE]: '12.0.2' }],
+      ['are without a scheduler', { [CORE]: '11.1.6' }],
+      ['cannot be read', { [CORE]: '', [SCHEDULE]: '12.0.2' }],
+      ['are nowhere', {}],
+    ])('are no matter where they %s', (name, installed) => {
+      expect(packageAdvice(entryPoint(name, installed))).toEqual([]);
+    });
+
+    it('are not known without an entry point', () => {
+      expect(packageAdvice('')).toEqual([]);
+    });
+  });
+});

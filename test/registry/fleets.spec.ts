@@ -1,0 +1,302 @@
+/**
+ * A fleet that starts at once with a registry that is new, on a store that answers one after the
+ * other: who has to do what is counted, so that no fleet keeps its own registry from being made.
+ */
+import { describe, expect, it } from '@jest/globals';
+import type { LeaseGrant, LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
+import * as real from '../../lib/registry/registry-support.js';
+import { RegistrySupport } from '../../lib/registry/registry-support.js';
+import { SAME_ANSWER_MS_MAX } from '../../lib/rows/cas-retry.js';
+import { HEADER_KEY } from '../../lib/rows/row-store.js';
+import { SeededRandom } from '../../lib/testing/contract/harness.js';
+import { SettableTime } from '../../lib/testing/settable-time.js';
+import { pause, turn } from '../../lib/time/timers.js';
+import { loadLibrary, loadWalk } from '../mutants/load-library.mjs';
+import { REPEATED_MUTANTS, ROWS_MUTANTS } from '../mutants/rows-mutants.mjs';
+import { walk, type WalkResult } from './concurrent-walk.js';
+import { asked, SlowStore, type StoreFault } from './walk-store.js';
+
+describe('herd', () => {
+  const HERD = 1024;
+  const REQUEST: Omit<LeaseRequest, 'token' | 'nonce'> = {
+    fingerprint: 'f',
+    ttlMs: 60_000,
+    minRangeMs: 1002,
+    quarantineMs: 0,
+    workerIdMin: 0,
+    workerIdMax: HERD - 1,
+    haveMs: 0,
+    holder: { host: 'h', pid: 1, application: 'a' },
+  };
+  /** All would have long been served, and worse ways are seen to end as well. */
+  const START_MS = 60_000;
+
+  /** As a keeper waits. */
+  const WAIT_MS_MAX = 2000;
+
+  async function startAtOnce(Registry: typeof real.RegistrySupport) {
+    const time = new SettableTime();
+    const store = new SlowStore(time, 1);
+    const chance = new SeededRandom(1);
+    const random = () => chance.next();
+    const workerIds = new Set<number>();
+    const start = async (token: string): Promise<void> => {
+      const support = new Registry(store, { timers: time, random });
+      for (;;) {
+        const answer = await asked(support, { ...REQUEST, token, nonce: 'n' }, { time, random });
+        if (answer.status === 'ok') return void workerIds.add(answer.workerId);
+        await pause(time, Math.min('waitMs' in answer ? answer.waitMs : 0, WAIT_MS_MAX));
+      }
+    };
+    const starts = Array.from({ length: HERD }, (_, n) => start(`of the herd ${n}`));
+    await time.advance(START_MS);
+    await Promise.all(starts);
+    return { servedCount: workerIds.size, stepCount: store.stepCount };
+  }
+
+  const file = 'registry/registry-support.ts';
+  /** Of the store, for each member: 8.7 today, and 20 where everybody makes the rows. */
+  const STEPS_EACH_MAX = 10;
+
+  it('is served, with few questions to the store', async () => {
+    const { servedCount, stepCount } = await startAtOnce(real.RegistrySupport);
+    expect(servedCount).toBe(HERD);
+    expect(stepCount).toBeLessThan(STEPS_EACH_MAX * HERD);
+  });
+
+  it('asks far more where each of it makes the rows that are not there yet', async () => {
+    const edit = { file, find: 'const LEFT_COUNT_MAX = 8', put: 'const LEFT_COUNT_MAX = 0' };
+    const { stepCount } = await startAtOnce(await loadWith(edit));
+    expect(stepCount).toBeGreaterThan(STEPS_EACH_MAX * HERD);
+  });
+
+  /** What is kept of the time when somebody was told that nothing is free, and before. */
+  async function timesKept(Registry: typeof real.RegistrySupport) {
+    const time = new SettableTime();
+    const store = new SlowStore(time, 0);
+    const parts = { timers: time, random: () => 0 };
+    const only = { ...REQUEST, workerIdMax: 0, nonce: 'n' };
+    const kept = () => store.rows.rows.get(HEADER_KEY)!.number;
+    // The first time it waits, for a registry that is new.
+    for (let count = 0; count < 2; count++) {
+      void new Registry(store, parts).getNextWorkId({ ...only, token: 'one' });
+      await time.advance(5000);
+    }
+    const before = kept();
+    const told = new Registry(store, parts).getNextWorkId({ ...only, token: 'other' });
+    await time.advance(5000);
+    expect(await told).toMatchObject({ status: 'none-free' });
+    return [before, kept()];
+  }
+
+  it('writes no time for those to whom nothing is granted, which would refuse others', async () => {
+    const [before, after] = await timesKept(real.RegistrySupport);
+    expect(after).toBe(before);
+    const edit = {
+      file: 'registry/stored-snapshot.ts',
+      find: "news !== 'facts' && slots",
+      put: "news === 'none' && slots",
+    };
+    const [, later] = await timesKept(await loadWith(edit));
+    expect(later).toBeGreaterThan(before!);
+  });
+
+  async function loadWith(edit: {
+    file: string;
+    find: string;
+    put: string;
+  }): Promise<typeof real.RegistrySupport> {
+    const broken = (await loadLibrary([edit], file)) as Pick<typeof real, 'RegistrySupport'>;
+    return broken.RegistrySupport;
+  }
+});
+
+/*
+ * A caller that asks for a worker id again before the store has answered: it gets the answer that
+ * is on its way, so that a store as busy as it likes still serves everybody, each once.
+ */
+describe('repeated acquire', () => {
+  const REQUEST: LeaseRequest = {
+    fingerprint: 'f',
+    ttlMs: 60_000,
+    minRangeMs: 50,
+    quarantineMs: 0,
+    token: 'mine',
+    nonce: 'n0',
+    workerIdMin: 0,
+    workerIdMax: 1023,
+    haveMs: 0,
+    holder: { host: 'h', pid: 1, application: 'a' },
+  };
+  /** A start gives up after as long. */
+  const START_MS = 30_000;
+
+  /** Of whom the last is answered a first time when its call is over. */
+  const HERD = 300;
+
+  type Support = typeof RegistrySupport;
+
+  async function setUp(Registry: Support, stepMs: number) {
+    const time = new SettableTime();
+    const store = new SlowStore(time, 0);
+    const chance = new SeededRandom(1);
+    const random = () => chance.next();
+    const support = () => new Registry(store, { timers: time, random });
+    // With a registry that is there, and past its first quarantine.
+    const first = asked(support(), { ...REQUEST, token: 'first' }, { time, random });
+    await time.advance(REQUEST.ttlMs * 2);
+    await first;
+    store.stepMs = stepMs;
+    return { time, random, store, support };
+  }
+
+  /** Each rejects where it does not hold, so that a mutant can be tried with it. */
+  const PROPERTIES: Record<string, (Registry: Support) => Promise<void>> = {
+    async 'gets its worker id where each step of the store takes longer than a call may'(Registry) {
+      const { time, random, store, support } = await setUp(Registry, 2500);
+      let answer: unknown;
+      void asked(support(), REQUEST, { time, random }).then((given) => (answer = given));
+      await time.advance(START_MS);
+      expect(answer).toMatchObject({ status: 'ok' });
+      expect(store.granted.filter((grant) => grant.endsWith(' mine'))).toHaveLength(1);
+    },
+
+    async 'is one of a herd that all get theirs'(Registry) {
+      const { time, random, store, support } = await setUp(Registry, 8);
+      const workerIds: number[] = [];
+      for (let count = 0; count < HERD; count++) {
+        const request = { ...REQUEST, token: `of the herd ${count}` };
+        void asked(support(), request, { time, random }).then((answer) =>
+          workerIds.push((answer as LeaseGrant).workerId),
+        );
+      }
+      await time.advance(START_MS);
+      expect(workerIds).toHaveLength(HERD);
+      expect(new Set(workerIds).size).toBe(HERD);
+      expect(new Set(store.granted).size).toBe(HERD);
+    },
+
+    async 'is not told a time that was read before it asked'(Registry) {
+      const { time, support } = await setUp(Registry, 3000);
+      const one = support();
+      // The clock of whoever asks has gone on meanwhile.
+      const [once, again] = [0, 2000].map((ms) => ({ ...REQUEST, wallMs: time.now() + ms }));
+      const [first, second] = [one.getNextWorkId(once!), one.getNextWorkId(again!)];
+      await time.advance(START_MS);
+      const { nowMs, timeMs, ...grant } = (await first) as LeaseGrant;
+      expect([nowMs, timeMs]).toEqual([expect.any(Number), expect.any(Number)]);
+      expect(await second).toEqual(grant);
+    },
+
+    async 'gets an answer of its own where it asks something else'(Registry) {
+      const { time, support } = await setUp(Registry, 100);
+      const one = support();
+      const first = one.getNextWorkId(REQUEST).catch((error: unknown) => error);
+      const other = one.getNextWorkId({ ...REQUEST, workerIdMin: 7, workerIdMax: 7 });
+      await time.advance(START_MS);
+      expect(await first).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      expect(await other).toMatchObject({ status: 'ok', workerId: 7 });
+    },
+
+    async 'does not wait for ever for a store that answers nothing'(Registry) {
+      const { time, random, store, support } = await setUp(Registry, Infinity);
+      const one = support();
+      let answer: unknown;
+      void asked(one, REQUEST, { time, random }).then((given) => (answer = given));
+      await time.advance(SAME_ANSWER_MS_MAX / 2);
+      const { stepCount } = store;
+      store.stepMs = 10;
+      await time.advance(SAME_ANSWER_MS_MAX / 4);
+      expect([answer, store.stepCount]).toEqual([undefined, stepCount]);
+      await time.advance(SAME_ANSWER_MS_MAX);
+      expect(answer).toMatchObject({ status: 'ok' });
+    },
+
+    async 'gets no answer of before its lease was given back'(Registry) {
+      const { time, store, support } = await setUp(Registry, 0);
+      const one = support();
+      const granting = one.getNextWorkId(REQUEST);
+      await time.advance(1000);
+      const { workerId, ceilingMs: haveMs, mark } = (await granting) as LeaseGrant;
+      store.stepMs = 100;
+      const late = one.getNextWorkId(REQUEST).catch((error: unknown) => error);
+      const lease: WorkerLease = { ...REQUEST, workerId, haveMs, mark: mark!, nonceNext: 'n1' };
+      const released = one.release(lease, undefined);
+      released.catch(() => undefined);
+      await time.advance(50);
+      const again = one.getNextWorkId(REQUEST);
+      await time.advance(START_MS);
+      expect(await late).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      await expect(released).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      expect(await again).toMatchObject({ status: 'ok' });
+    },
+  };
+
+  describe('whoever asks for a worker id again', () => {
+    it.each(Object.entries(PROPERTIES))('%s', async (_name, holds) => {
+      await expect(holds(RegistrySupport)).resolves.toBeUndefined();
+    });
+
+    it('leaves no timer behind', async () => {
+      const { time, support } = await setUp(RegistrySupport, 10);
+      const answers = [1, 2, 3].map(() => support().getNextWorkId(REQUEST));
+      await time.advance(1000);
+      await Promise.all(answers);
+      await turn();
+      expect(time.timerCount).toBe(0);
+    });
+
+    it.each(REPEATED_MUTANTS)('is seen to suffer where $name', async ({ edits, by }) => {
+      const { RegistrySupport: Mutant } = (await loadLibrary(
+        edits,
+        'registry/registry-support.ts',
+      )) as { RegistrySupport: Support };
+      await expect(PROPERTIES[by]!(Mutant)).rejects.toBeDefined();
+    });
+  });
+});
+
+/*
+ * No two holders of a registry over rows have ranges that overlap, in whatever order their steps
+ * come; and the walk is seen to notice each rule that a store or the support around it breaks.
+ */
+const SEED_COUNT = 200;
+/** Where the seed that is known to show it no longer does. */
+const SEED_MAX = 5000;
+
+type Walk = (seed: number) => Promise<WalkResult>;
+
+async function isSeen(taken: Walk, knownSeed: number): Promise<boolean> {
+  for (let seed = 0; seed <= SEED_MAX; seed++) {
+    const { overlaps } = await taken(seed === 0 ? knownSeed : seed);
+    if (overlaps.length > 0) return true;
+  }
+  return false;
+}
+
+describe('processes that ask a store of rows at the same time', () => {
+  it('never hold overlapping ranges of one worker id', async () => {
+    let grantCount = 0;
+    for (let seed = 1; seed <= SEED_COUNT; seed++) {
+      const result = await walk(seed);
+      expect([seed, result.overlaps]).toEqual([seed, []]);
+      grantCount += result.grantCount;
+    }
+    expect(grantCount).toBeGreaterThan(SEED_COUNT * 5);
+  });
+
+  const faults: [fault: StoreFault, knownSeed: number][] = [
+    ['row version', 3],
+    ['header version', 343],
+    ['one server name', 6],
+    ['versions begin again', 20],
+  ];
+  it.each(faults)('are seen to overlap in a store that gets wrong: %s', async (fault, seed) => {
+    expect(await isSeen((one) => walk(one, fault), seed)).toBe(true);
+  });
+
+  it.each(ROWS_MUTANTS)('are seen to overlap where $name', async ({ edits, seed }) => {
+    const broken = await loadWalk(edits);
+    expect(await isSeen(broken.walk, seed)).toBe(true);
+  });
+});

@@ -1,0 +1,348 @@
+/**
+ * A header that is written long after it was read: what others were told since is not taken back.
+ */
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { namedGrant } from '../../lib/counters/counter-store.js';
+import { wholeNumber } from '../../lib/counters/segments/segments.js';
+import type { LeaseGrant, LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
+import { newHeader } from '../../lib/registry/prologue.js';
+import { RegistrySupport, RowInspector } from '../../lib/registry/registry-support.js';
+import { release } from '../../lib/registry/renew.js';
+import { headerRow } from '../../lib/registry/stored-snapshot.js';
+import { HEADER_KEY, type RowStore } from '../../lib/rows/row-store.js';
+import { type ClockPolicy, highest, nowOf, slewed } from '../../lib/rows/store-clock.js';
+import { numberIn } from '../../lib/rows/stored-fields.js';
+import { MemoryRegistry } from '../../lib/stores/memory/memory.support.js';
+import type { RedisConnection } from '../../lib/stores/redis/redis-connection.js';
+import { readRegistry } from '../../lib/stores/redis/redis-view.js';
+import { keptTimeIn, MapStore, TIME_IS_KEPT } from './map-store.js';
+import { type StoreFault, WalkStore } from './walk-store.js';
+
+describe('late header', () => {
+  const TTL_MS = 10_000;
+
+  function setUp(fault?: StoreFault) {
+    const moment = { timeMs: 1_800_000_000_000, serverCount: 0 };
+    const turn = () => Promise.resolve();
+    return { moment, store: new WalkStore({ moment, turn, fault, lossWindowMs: 0 }) };
+  }
+
+  const request = (workerId: number): LeaseRequest => ({
+    fingerprint: 'f',
+    ttlMs: TTL_MS,
+    minRangeMs: 50,
+    quarantineMs: 0,
+    token: `of ${workerId}`,
+    nonce: 'n0',
+    workerIdMin: workerId,
+    workerIdMax: workerId,
+    haveMs: 0,
+    holder: { host: 'h', pid: 1, application: 'a' },
+  });
+
+  function leaseOf(asked: LeaseRequest, grant: LeaseGrant): WorkerLease {
+    const { workerId, ceilingMs: haveMs, mark } = grant;
+    return { ...asked, workerId, haveMs, mark: mark!, nonceNext: 'n1' };
+  }
+
+  /**
+   * Whether the next holder of a worker id whose row was deleted begins before the last one ends.
+   */
+  async function overlaps(fault?: StoreFault): Promise<boolean> {
+    const { moment, store } = setUp(fault);
+    const support = new RegistrySupport(store);
+    const acquire = async (workerId: number) =>
+      (await support.getNextWorkId(request(workerId))) as LeaseGrant;
+    await acquire(0);
+    moment.timeMs += 2 * TTL_MS;
+    const first = leaseOf(request(0), await acquire(0));
+    let second = leaseOf(request(1), await acquire(1));
+
+    let goOn: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => (goOn = resolve));
+    let stands: () => void = () => undefined;
+    const standing = new Promise<void>((resolve) => (stands = resolve));
+    const late: RowStore = {
+      location: store.location,
+      lossWindowMs: 0,
+      read: (question) => store.read(question),
+      readAll: () => store.readAll(),
+      async write(write) {
+        stands();
+        await gate;
+        return store.write(write);
+      },
+    };
+    store.remove((key) => key === '0');
+    const noted = new RegistrySupport(late).refreshAlive(first);
+    await standing;
+    for (let n = 0; n < 60; n++) {
+      moment.timeMs += 1000;
+      const { ceilingMs: haveMs, mark } = (await support.refreshAlive(second)) as LeaseGrant;
+      const { nonceNext: nonce } = second;
+      second = { ...second, haveMs, mark: mark!, nonce, nonceNext: `m${n}` };
+    }
+    store.remove((key) => key === '1');
+    goOn();
+    await noted;
+    const answer = await support.getNextWorkId({ ...request(1), token: 'next' });
+    return answer.status === 'ok' && answer.floorMs < second.haveMs;
+  }
+
+  it('is refused where its time has gone on, so that no range is forgotten', async () => {
+    expect(await overlaps()).toBe(false);
+  });
+
+  it('would let two ranges overlap in a store that does not compare the time', async () => {
+    expect(await overlaps('header time')).toBe(true);
+  });
+
+  it('is compared by a store that keeps its version where the time alone is new', async () => {
+    expect(await keptTimeIn(setUp().store)).toEqual(TIME_IS_KEPT);
+  });
+});
+
+/*
+ * A process that was told how far a lost registry had come, and asks the next one late: nothing
+ * that was forgotten is granted again, and nobody waits for a clock that stays behind.
+ */
+describe('late survivor', () => {
+  const T0 = 1_800_000_000_000;
+  const TTL_MS = 60_000;
+  const AHEAD_MS = 600_000;
+  const LATE_MS = TTL_MS + 5000;
+
+  const reading = (timeMs: number, server = 'one') => ({
+    timeMs,
+    server,
+    random: `${server} ${timeMs}`,
+    lossWindowMs: 0,
+  });
+
+  function request(token: string, more: Partial<LeaseRequest> = {}): LeaseRequest {
+    const terms = { fingerprint: 'f', ttlMs: TTL_MS, minRangeMs: 1002, quarantineMs: 0 };
+    const span = { workerIdMin: 0, workerIdMax: 9 };
+    const holder = { host: 'h', pid: 1, application: 'a' };
+    return { ...terms, ...span, token, nonce: token, haveMs: 0, holder, ...more };
+  }
+
+  /** What a process brings that was granted this at a time, and asks at another one. */
+  function learned({ mark, ceilingMs, nowMs, timeMs }: LeaseGrant, elapsedMs: number) {
+    const { incarnation, server, era } = mark!;
+    const clocks = { nowMs: nowMs! + elapsedMs, timeMs: timeMs! + elapsedMs };
+    const seen = { incarnation, server, era, haveMs: ceilingMs };
+    return { quarantineMs: TTL_MS, seen, reckoned: { incarnation, server, ...clocks } };
+  }
+
+  describe('a survivor that asks after the safe floor has passed', () => {
+    const lost = () => {
+      const registry = new MemoryRegistry();
+      registry.acquire(request('first'), reading(T0 - TTL_MS + AHEAD_MS));
+      const told = registry.acquire(request('told'), reading(T0 + AHEAD_MS)) as LeaseGrant;
+      // The clock of the store is set right, and another process goes on for long after the first.
+      registry.acquire(request('then'), reading(T0 + 1));
+      const last = request('last', { workerIdMin: 5, workerIdMax: 5 });
+      const forgotten = registry.acquire(last, reading(T0 + 200_000)) as LeaseGrant;
+      registry.state = undefined;
+      const lossMs = T0 + 200_001;
+      registry.acquire(request('new'), reading(lossMs, 'two'));
+      return { registry, told, forgotten, lateMs: lossMs + LATE_MS };
+    };
+
+    it('keeps what is granted from then on above all that was forgotten', () => {
+      const { registry, told, forgotten, lateMs } = lost();
+      const asks = request('survivor', learned(told, lateMs - T0));
+      registry.acquire(asks, reading(lateMs, 'two'));
+      expect(registry.state!.safeFloorMs).toBeGreaterThanOrEqual(forgotten.ceilingMs);
+    });
+
+    it('stops nobody', () => {
+      const { registry, told, lateMs } = lost();
+      const asks = request('survivor', learned(told, lateMs - T0));
+      registry.acquire(asks, reading(lateMs, 'two'));
+      const next = registry.acquire(request('next'), reading(lateMs + 1002, 'two'));
+      expect(next).toMatchObject({ status: 'ok' });
+    });
+  });
+
+  describe('a server that was left for one whose clock is ahead, and is asked again', () => {
+    it('grants on as soon as it was told', () => {
+      const registry = new MemoryRegistry();
+      registry.acquire(request('first'), reading(T0 - 2 * AHEAD_MS));
+      const other = new MemoryRegistry();
+      other.state = structuredClone(registry.state!);
+      other.acquire(request('a'), reading(T0 + AHEAD_MS, 'two'));
+      const told = other.acquire(request('b'), reading(T0 + AHEAD_MS + 2000, 'two')) as LeaseGrant;
+      registry.acquire(request('survivor', learned(told, 1000)), reading(T0 + 3000));
+      expect(registry.acquire(request('next'), reading(T0 + 6000))).toMatchObject({ status: 'ok' });
+    });
+  });
+});
+
+/*
+ * An operator brings the clock of a registry back, whatever the fleet writes at the same time.
+ */
+describe('brought back', () => {
+  const TTL_MS = 10_000;
+  const BACK_MS = 60_000;
+
+  const request = (workerId: number): LeaseRequest => ({
+    fingerprint: 'f',
+    ttlMs: TTL_MS,
+    minRangeMs: 0,
+    quarantineMs: 0,
+    token: `of ${workerId}`,
+    nonce: 'n0',
+    workerIdMin: workerId,
+    workerIdMax: workerId,
+    haveMs: 0,
+    holder: { host: 'h', pid: 1, application: 'a' },
+  });
+
+  it.each([0, 1, 400, 999, 1000, 5000])('is done %d ms after the last write', async (sinceMs) => {
+    const moment = { timeMs: 1_800_000_000_000, serverCount: 0 };
+    const turn = () => Promise.resolve();
+    const support = new RegistrySupport(
+      new WalkStore({ moment, turn, fault: undefined, lossWindowMs: 0 }),
+    );
+    const nowMs = async (workerId: number) =>
+      ((await support.getNextWorkId(request(workerId))) as LeaseGrant).nowMs!;
+    await nowMs(0);
+    moment.timeMs += 10 * TTL_MS;
+    await nowMs(1);
+    moment.timeMs -= BACK_MS;
+    expect((await nowMs(2)) - moment.timeMs).toBe(BACK_MS);
+    moment.timeMs += sinceMs;
+    const mark = { incarnation: '', server: '', operations: 0 };
+    const operator = {
+      ...request(0),
+      token: 'o',
+      workerId: 0,
+      nonceNext: 'o',
+      mark,
+      settles: true,
+    };
+    await support.release(operator, undefined);
+    expect(await nowMs(3)).toBe(moment.timeMs);
+  });
+});
+
+/*
+ * The clock of a registry never goes back, whatever the clocks below it do.
+ */
+const START = { lastTimeMs: 1_800_000_000_000, slewMs: 0 };
+
+/** What the registry's clock says at each of the store's times, given as steps. */
+function told(policy: ClockPolicy, steps: readonly number[]): number[] {
+  let clock = START;
+  let timeMs = START.lastTimeMs;
+  return steps.map((stepMs) => {
+    timeMs += stepMs;
+    clock = policy(clock, timeMs);
+    return nowOf(clock);
+  });
+}
+
+describe('the clock of a registry', () => {
+  it.each([
+    ['slewed', slewed],
+    ['highest', highest],
+  ])('never goes back: %s', (_name, policy) => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: -90_000, max: 90_000 })), (steps) => {
+        const times = told(policy, steps);
+        expect(times).toEqual(times.toSorted((a, b) => a - b));
+      }),
+    );
+  });
+
+  it('comes home by half of what elapses after a step back of one server', () => {
+    const times = told(slewed, [-1000, 500, 1500]).map((ms) => ms - START.lastTimeMs);
+    expect(times).toEqual([0, 250, 1000]);
+  });
+
+  it('is not driven ahead by servers whose clocks differ', () => {
+    const steps = Array.from({ length: 100 }, (_, n) => (n % 2 === 0 ? 110 : -90));
+    const [behind, ahead] = [slewed, highest].map((policy) => told(policy, steps).at(-1)!);
+    expect(ahead! - START.lastTimeMs).toBe(1090);
+    expect(behind! - START.lastTimeMs).toBeGreaterThan(2000);
+  });
+
+  it('is the one that the store brings', () => {
+    const reading = { timeMs: 5000, server: 's', random: 'r', lossWindowMs: 0, clock: highest };
+    const header = newHeader({ ...reading, timeMs: 9000 });
+    const lease = {
+      fingerprint: 'f',
+      ttlMs: 10_000,
+      minRangeMs: 0,
+      quarantineMs: 0,
+      workerId: 0,
+      token: 't',
+      nonce: 'n',
+      nonceNext: 'n2',
+      haveMs: 0,
+      mark: { incarnation: 'r', server: 's', operations: 0 },
+    };
+    const changes = release({ header, slot: { workerId: 0, ceilingMs: 0 } }, lease, 0, reading);
+    expect(changes.header).toMatchObject({ lastTimeMs: 9000, slewMs: 0 });
+  });
+});
+
+describe('an operator', () => {
+  const SET_BACK = { lastTimeMs: 1_800_000_000_000, slewMs: 1000 };
+
+  const stores = {
+    'a store of rows': async (timeMs: number) => {
+      const store = new MapStore({ timeMs, server: 's' });
+      const header = newHeader({ timeMs, server: 's', random: 'r', lossWindowMs: 0 });
+      store.rows.set(HEADER_KEY, { ...headerRow({ ...header, ...SET_BACK }), version: 1 });
+      return new RowInspector(store, 'a Map', 'rows').read();
+    },
+    Redis: async (timeMs: number) => {
+      const { lastTimeMs, slewMs } = SET_BACK;
+      const page = [timeMs, '0', lastTimeMs, slewMs, 'lastTime', lastTimeMs, 'slew', slewMs];
+      return readRegistry({ run: async () => page } as unknown as RedisConnection, 'a key');
+    },
+  };
+
+  it.each(Object.entries(stores))('is shown the clock as it is now: %s', async (_name, read) => {
+    for (const [elapsedMs, slewMs] of [
+      [0, 1000],
+      [600, 700],
+      [5000, 0],
+      [-200, 1200],
+    ] as const) {
+      const storeMs = SET_BACK.lastTimeMs + elapsedMs;
+      const view = await read(storeMs);
+      expect(view).toMatchObject({ storeMs, nowMs: storeMs + slewMs, facts: { slewMs } });
+    }
+  });
+});
+
+/* Decimal text is read in one grammar, that of ids: what stores keep, and what users write. */
+const MAX = 2n ** 63n - 1n;
+
+it.each(['0', '7', String(MAX)])('%s is read', (text) => {
+  expect(numberIn(text)).toBe(BigInt(text));
+  expect(wholeNumber('startAt', text)).toBe(BigInt(text));
+  expect(namedGrant(`${text}.random.order`)?.first).toBe(BigInt(text));
+});
+
+it.each(['', '00', '007', '-1', '+1', ' 1', '1n', '1e3', String(MAX + 1n), '9'.repeat(30)])(
+  '%j is not',
+  (text) => {
+    expect(numberIn(text)).toBeUndefined();
+    expect(() => wholeNumber('startAt', text)).toThrow('whole number');
+    expect(namedGrant(`${text}.random.order`)).toBeUndefined();
+  },
+);
+
+it('a number is no text', () => {
+  expect([7, 7n, undefined, null].map(numberIn)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});

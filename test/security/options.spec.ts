@@ -1,0 +1,236 @@
+/**
+ * Every option and every parameter of a URL with every wrong value: it is refused with a message
+ * that names it, or it is on the list of what may be; nothing else is thrown, and no password is
+ * shown. The options are those of the reference, which is compared with the types, and the
+ * parameters those that the messages themselves name.
+ */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { layouts, LeaseWindow, publicIds, SnowflakeGenerator } from '../../lib/core/index.js';
+import { IsSnowflakeId, IsSnowflakeIds } from '../../lib/http/class-validator.js';
+import { snowflakeScalar } from '../../lib/http/graphql.js';
+import { ParseSnowflakePipe } from '../../lib/http/index.js';
+import { lockedFaults } from '../../lib/nest/lock/locked.decorator.js';
+import { resolveOptions } from '../../lib/nest/resolve-options.js';
+import { refuse } from '../../lib/options.js';
+import { snowflakeIds } from '../../lib/orm/prisma/index.js';
+import { SnowflakeId } from '../../lib/orm/typeorm/index.js';
+import { etcdSupport } from '../../lib/stores/etcd/index.js';
+import { redisSupport } from '../../lib/stores/redis/index.js';
+import { generatorOf, locksOf } from '../../lib/stores/schemes.js';
+import { fakeIdMaker } from '../../lib/testing/index.js';
+import { ROOT } from '../tidy/tree.js';
+import { AS_DIGITS, DOORS, environment, WRONG_TEXTS, WRONG_VALUES } from './option-doors.js';
+import { shownError, TRACE } from './sinks.js';
+
+describe('wrong values', () => {
+  const openGenerator = async (url: string) => (await generatorOf(url)).open(environment);
+  /** With room for a failover of 60 s. */
+  const startWith = (support: string) => resolveOptions({ support, leaseTtlMs: 600_000 }, true);
+
+  /** Of each scheme one URL, and of what is kept there. */
+  const URLS: readonly (readonly [url: string, use: (url: string) => unknown])[] = [
+    ['redis://127.0.0.1:1/0', startWith],
+    ['redis+sentinel://127.0.0.1:1/m', startWith],
+    ['redis+cluster://127.0.0.1:1', startWith],
+    ['etcd://127.0.0.1:1', startWith],
+    ['postgres://127.0.0.1:1/a', startWith],
+    ['mysql://127.0.0.1:1/a', startWith],
+    ['sqlite:./a.db', startWith],
+    ['redis://127.0.0.1:1/0', locksOf],
+    ['etcd://127.0.0.1:1', locksOf],
+    ['postgres://127.0.0.1:1/a', locksOf],
+    ['segments+redis://127.0.0.1:1/0?counter=a&', openGenerator],
+    ['segments+postgres://127.0.0.1:1/a?counter=a&', openGenerator],
+    ['redis-ids+redis://127.0.0.1:1/0?tag=a&', openGenerator],
+  ];
+
+  /** What was expected, what there is, or what to do. */
+  const HELP = new RegExp(
+    '\\b(Expected|The options are|known are|Supported forms|It starts with|have the form)\\b|' +
+      '\\b(is none of|written as|is for)\\b|: (give|take|write) |[.:] (Check|Give|Leave|Set|Use) ',
+  );
+
+  async function refusalOf(use: () => unknown): Promise<unknown> {
+    try {
+      const made = (await use()) as { close?: () => unknown; support?: { close?: () => unknown } };
+      await (made?.support ?? made)?.close?.();
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  }
+
+  /** What is wrong with a refusal, in words; undefined where nothing is. */
+  async function oddityOf(error: unknown, named: RegExp): Promise<string | undefined> {
+    const { code, message } = error as Error & { code?: string };
+    if (!/^(CONFIG|ARGUMENT)_INVALID$/.test(String(code))) return `threw ${String(error)}`;
+    if (!named.test(message)) return `did not name it: ${message}`;
+    if (!HELP.test(message)) return `did not say what was expected, or what to do: ${message}`;
+    return (await shownError(error)).includes(TRACE) ? `showed a password: ${message}` : undefined;
+  }
+
+  async function judged(
+    values: Readonly<Record<string, unknown>>,
+    use: (value: unknown) => unknown,
+    named: RegExp,
+  ): Promise<{ taken: string[]; odd: string[] }> {
+    const taken: string[] = [];
+    const odd: string[] = [];
+    for (const [what, value] of Object.entries(values)) {
+      const error = await refusalOf(() => use(value));
+      if (error === undefined) taken.push(what);
+      const fault = error === undefined ? undefined : await oddityOf(error, named);
+      if (fault !== undefined) odd.push(`${what}: ${fault}`);
+    }
+    return { taken, odd };
+  }
+
+  describe.each(DOORS)('of each $title', ({ names, use, right }) => {
+    it.each(names)(
+      '%s is refused where it is wrong, in words and without a password',
+      async (name) => {
+        // What a URL, a list of fields or several options are wrong in has names of its own.
+        const named = new RegExp(`${name}|URL|field|exclude|host name`);
+        const { taken, odd } = await judged(WRONG_VALUES, (value) => use(name, value), named);
+        expect({ odd, taken: taken.toSorted() }).toEqual({
+          odd: [],
+          taken: [...(right[name] ?? [])].toSorted(),
+        });
+      },
+    );
+  });
+
+  describe.each(URLS)('in %s', (url, use) => {
+    const start = url.endsWith('&') ? url : `${url}?`;
+
+    it('each parameter is refused where it is wrong, in words and without a password', async () => {
+      const { message } = (await refusalOf(() => use(`${start}unknown=1`))) as Error;
+      const known = / known are ([\w, ]+)[.;]/.exec(message)![1]!.split(', ');
+      expect(known.length).toBeGreaterThan(2);
+      const found: Record<string, string[]> = {};
+      for (const name of known) {
+        const { taken, odd } = await judged(
+          WRONG_TEXTS,
+          (value) => use(`${start}${name}=${encodeURIComponent(String(value))}`),
+          new RegExp(`${name}|namespace`),
+        );
+        expect([name, odd]).toEqual([name, []]);
+        found[name] = taken;
+      }
+      for (const name of known.filter((one) => one.endsWith('Ms'))) {
+        expect([name, found[name]]).toEqual([name, AS_DIGITS]);
+      }
+    });
+  });
+});
+
+/*
+ * Every option, with two of its letters swapped: it is refused, and the option that was meant is
+ * named. A misspelt epoch that was passed over would make the ids of another epoch.
+ */
+describe('misspelt options', () => {
+  const layout = layouts.snowflake();
+  const CHECKS = 'form, layout, notInFuture, futureMsMax, workerId, clock';
+
+  function declared(options: object): void {
+    class Order {
+      id!: string;
+    }
+    SnowflakeId(options)(Order.prototype, 'id');
+  }
+
+  type Use = (options: never) => unknown;
+  const presets = Object.entries(layouts).map(([name, preset]): [string, string, Use] => {
+    return [`layouts.${name}()`, 'epoch', preset];
+  });
+
+  /** Doors that are asked about names alone. */
+  const NAMED: readonly (readonly [door: string, names: string, use: Use])[] = [
+    ...presets,
+    ['layouts.ich()', 'workIdLength', layouts.ich],
+    ['layouts.tsid()', 'nodeBits', layouts.tsid],
+    ['layouts.yitter()', 'workerIdBitLength, seqBitLength', layouts.yitter],
+    [
+      'SnowflakeGenerator',
+      'aheadMsMax, sequenceStart, clock, random',
+      (options) => new SnowflakeGenerator(new LeaseWindow(layout), options),
+    ],
+    ['publicIds()', 'prefix, key, keys, writeKey', publicIds],
+    ['fakeIdMaker()', 'from, layout', fakeIdMaker],
+    ['snowflakeIds()', 'generator', snowflakeIds],
+    ['@SnowflakeId()', 'type, primary, generator', declared],
+    [
+      '@Locked()',
+      'ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, onHeld',
+      (options) => refuse(lockedFaults({ key: 'a', options }, 'here')),
+    ],
+    [
+      'ParseSnowflakePipe',
+      `${CHECKS}, as, forms, optional`,
+      (options) => new ParseSnowflakePipe(options),
+    ],
+    ['@IsSnowflakeId()', CHECKS, IsSnowflakeId],
+    ['@IsSnowflakeIds()', `${CHECKS}, countMin, countMax`, IsSnowflakeIds],
+    ['snowflakeScalar()', `${CHECKS}, name`, snowflakeScalar],
+  ];
+
+  function misspelt(name: string): string {
+    const [first = '', second = '', third = '', ...rest] = name;
+    const swapped = [first, third, second, ...rest].join('');
+    return swapped === name ? `${name}x` : swapped;
+  }
+
+  async function refusalOf(use: () => unknown): Promise<{ code?: string; message?: string }> {
+    try {
+      await use();
+    } catch (error) {
+      return error as Error;
+    }
+    return { message: 'nothing was refused' };
+  }
+
+  const named = NAMED.map(([title, names, use]) => ({
+    title,
+    names: names.split(', '),
+    use: (name: string, value: unknown) => use({ [name]: value } as never),
+  }));
+
+  describe.each([...DOORS, ...named])('of $title', ({ names, use }) => {
+    it.each(names)('%s is refused where it is misspelt', async (name) => {
+      const { code, message } = await refusalOf(() => use(misspelt(name), 1));
+      expect(message).toContain(`Did you mean \`${name}\`?`);
+      expect(code).toMatch(/^(CONFIG|ARGUMENT)_INVALID$/);
+    });
+  });
+
+  it('a word that is long is not shown: it may be a secret', async () => {
+    const secret = 'hunter2'.repeat(5);
+    const { message } = await refusalOf(() => redisSupport({ redis: 'redis://a', [secret]: 1 }));
+    expect(message).toMatch(/no option of a name that is not shown\. The options are redis, /);
+    const options = { endpoints: ['http://a'], [secret]: 1 };
+    expect((await refusalOf(() => etcdSupport(options))).message).not.toContain('hunter2');
+  });
+
+  it.each(['redis://a', 'etcd://a', 'postgres://a/b'])(
+    'a parameter of %s is told what was meant, and is not repeated',
+    async (url) => {
+      const support = `${url}?namspace=shop`;
+      const { message } = await refusalOf(() => resolveOptions({ support }, true));
+      expect(message).toContain('number 1 is not known (did you mean `namespace`?); known are ');
+      expect(message).not.toContain('namspace');
+    },
+  );
+
+  it('every option of a column of TypeORM is passed on by @SnowflakeId', () => {
+    const types = 'node_modules/typeorm/decorator/options/ColumnOptions.d.ts';
+    const text = readFileSync(`${ROOT}/${types}`, 'utf8');
+    const names = [...text.matchAll(/^ {4}(\w+)\??:/gm)].map(([, name]) => name!);
+    expect(names).toContain('enumName');
+    // What @SnowflakeId decides itself.
+    const decided = ['type', 'primary', 'generated'];
+    for (const name of names.filter((one) => !decided.includes(one))) {
+      expect(() => declared({ [name]: undefined })).not.toThrow();
+    }
+  });
+});

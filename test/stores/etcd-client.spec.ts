@@ -1,0 +1,272 @@
+/**
+ * Many who ask an etcd at once, over the few connections that a process has to each member: whoever
+ * waits for one is not late yet, and does not wait for ever.
+ */
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { isSnowflakeError } from '../../lib/errors.js';
+import { HEADER_KEY } from '../../lib/rows/row-store.js';
+import { EtcdClient } from '../../lib/stores/etcd/etcd-client.js';
+import { REFUSALS } from '../../lib/stores/etcd/etcd-errors.js';
+import { settingsOf } from '../../lib/stores/etcd/etcd-options.js';
+import { EtcdStore } from '../../lib/stores/etcd/etcd-store.js';
+import { LINE_MS_MAX, SOCKETS_MAX } from '../../lib/stores/etcd/http-request.js';
+import { SettableTime } from '../../lib/testing/settable-time.js';
+import { until } from '../until.js';
+import { EtcdLab } from './etcd-lab.js';
+import type { Passed, ProxyCall } from './etcd-proxy.js';
+import { failureOf, request } from './redis-lab.js';
+
+describe('etcd line', () => {
+  const lab = new EtcdLab();
+  afterEach(() => lab.end());
+
+  function outcomeOf(error: unknown): string {
+    if (!isSnowflakeError(error)) return 'none of ours';
+    const { refusal } = error.details;
+    return typeof refusal === 'string' ? refusal : error.code;
+  }
+
+  describe('more questions than connections', () => {
+    const ROUND_COUNT = 3;
+    const LIMIT_MS = 1000;
+    let server: Server;
+    let waiting: ServerResponse[];
+    let sockets: Set<Socket>;
+    let time: SettableTime;
+    let client: EtcdClient;
+
+    beforeEach(async () => {
+      waiting = [];
+      sockets = new Set();
+      server = createServer((_question, answer) => void waiting.push(answer));
+      server.on('connection', (socket) => sockets.add(socket));
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      lab.ends(() => {
+        server.closeAllConnections();
+        server.close();
+      });
+      const { port } = server.address() as AddressInfo;
+      time = new SettableTime();
+      const endpoints = [`http://127.0.0.1:${port}`];
+      client = new EtcdClient(settingsOf({ endpoints, requestTimeoutMs: LIMIT_MS }), time);
+      lab.ends(() => client.close());
+    });
+
+    /** What each comes to: `ok`, or how it was refused. */
+    function asked(count: number): string[] {
+      const outcomes: string[] = [];
+      for (let at = 0; at < count; at++) {
+        const question = { path: 'kv/txn', body: {}, isWrite: true };
+        client.ask(question).then(
+          () => outcomes.push('ok'),
+          (error: unknown) => outcomes.push(outcomeOf(error)),
+        );
+      }
+      return outcomes;
+    }
+
+    const isFull = () => waiting.length === SOCKETS_MAX;
+
+    it('each has all of its time once it is sent', async () => {
+      const outcomes = asked(SOCKETS_MAX * ROUND_COUNT);
+      for (let round = 1; round <= ROUND_COUNT; round++) {
+        await until(isFull);
+        await time.advance(LIMIT_MS - 100);
+        for (const answer of waiting.splice(0)) answer.end('{}');
+        await until(() => outcomes.length === round * SOCKETS_MAX);
+      }
+      expect(new Set(outcomes)).toEqual(new Set(['ok']));
+      expect(sockets.size).toBe(SOCKETS_MAX);
+      expect(time.timerCount).toBe(0);
+    });
+
+    it('one that was sent is late after its limit, and the next has its place', async () => {
+      const outcomes = asked(SOCKETS_MAX + 1);
+      await until(isFull);
+      await time.advance(LIMIT_MS);
+      await until(() => outcomes.length === SOCKETS_MAX);
+      expect(new Set(outcomes)).toEqual(new Set(['late']));
+      await until(() => waiting.length === SOCKETS_MAX + 1);
+      waiting.at(-1)!.end('{}');
+      await until(() => outcomes.at(-1) === 'ok');
+    });
+
+    it('one that gets no connection is told so, and is not sent later', async () => {
+      const roundCount = LINE_MS_MAX / LIMIT_MS;
+      const outcomes = asked(SOCKETS_MAX * (roundCount + 1));
+      for (let round = 1; round <= roundCount; round++) {
+        await until(() => waiting.length === SOCKETS_MAX * round);
+        await time.advance(LIMIT_MS);
+      }
+      await until(() => outcomes.length === SOCKETS_MAX * (roundCount + 1));
+      expect(outcomes.filter((outcome) => outcome === 'crowded')).toHaveLength(SOCKETS_MAX);
+      expect(waiting).toHaveLength(SOCKETS_MAX * roundCount);
+      // The connections are not lost on those that were not sent.
+      const more = asked(1);
+      await until(() => waiting.length === SOCKETS_MAX * roundCount + 1);
+      waiting.at(-1)!.end('{}');
+      await until(() => more[0] === 'ok');
+      expect(time.timerCount).toBe(0);
+    });
+
+    it('none is sent after close()', async () => {
+      const outcomes = asked(SOCKETS_MAX * 2);
+      await until(isFull);
+      await client.close();
+      await until(() => outcomes.length === SOCKETS_MAX * 2);
+      expect(new Set(outcomes)).toEqual(new Set(['NOT_READY']));
+      expect(waiting).toHaveLength(SOCKETS_MAX);
+      expect(time.timerCount).toBe(0);
+    });
+  });
+
+  /** More than are served in `requestTimeoutMs` by a busy machine. */
+  const HERD = 48;
+
+  it('many leases that one process asks for at once are all granted', async () => {
+    const support = lab.support({ requestTimeoutMs: 1000 });
+    const granted = async () => {
+      const asked = request();
+      for (;;) {
+        const answer = await support.getNextWorkId(asked).catch(failed);
+        if (answer?.status === 'ok') return answer.workerId;
+        // After as long as a new registry says.
+        await sleep(answer?.status === 'wait' ? answer.waitMs : 1);
+      }
+    };
+    const workerIds = await Promise.all(Array.from({ length: HERD }, granted));
+    expect(new Set(workerIds).size).toBe(HERD);
+  });
+
+  /** A busy machine is late, and asked again. */
+  function failed(error: unknown): undefined {
+    if (!isSnowflakeError(error) || !error.retryable) throw error;
+  }
+
+  describe('a list of the worker ids', () => {
+    const ROW_COUNT = 2500;
+    const FREE_EVERY = 5;
+
+    it('is read page by page, no more than is asked for, and without rows that wait', async () => {
+      const { endpoint, asked } = await lab.proxy();
+      const settings = settingsOf({ endpoints: [endpoint], requestTimeoutMs: 30_000 });
+      const store = new EtcdStore(settings, new EtcdClient(settings));
+      lab.ends(() => store.close());
+      const { server } = await store.read({ keys: [HEADER_KEY] });
+      const none = { server, headerVersion: undefined, headerNumber: 0n };
+      const header = { key: HEADER_KEY, number: 0n, text: '{}' };
+      await store.write({ ...none, header, rows: [] });
+      const { rows: read } = await store.read({ keys: [HEADER_KEY] });
+      const rows = Array.from({ length: ROW_COUNT }, (_, workerId) => ({
+        row: { key: String(workerId), number: BigInt(workerId % FREE_EVERY), text: '{}' },
+        version: undefined,
+      }));
+      const before = { server, headerVersion: read[0]!.version, headerNumber: 0n };
+      expect(await store.write({ ...before, rows })).toBe(true);
+      const listed = async (countMax?: number) => {
+        asked.splice(0);
+        const list = (await store.readAll(countMax)).rows.map(({ key }) => key);
+        return { list, pageCount: asked.length };
+      };
+      const leased = rows.map(({ row }) => row.key).filter((key) => Number(key) % FREE_EVERY > 0);
+      expect(await listed()).toEqual({ list: [HEADER_KEY, ...leased], pageCount: 3 });
+      expect(await listed(3)).toEqual({ list: [HEADER_KEY, '1', '2', '3'], pageCount: 1 });
+      const some = leased.slice(0, 900);
+      expect(await listed(900)).toEqual({ list: [HEADER_KEY, ...some], pageCount: 2 });
+    });
+  });
+});
+
+/*
+ * What may answer in place of an etcd: proxies, other servers, half of a body. Each is a fault in
+ * words, and nothing is leased.
+ */
+describe('etcd answers', () => {
+  const lab = new EtcdLab();
+  afterEach(() => lab.end());
+
+  const date = new Date().toUTCString();
+  const HEADER = '"header":{"cluster_id":"1","member_id":"2","revision":"3","raft_term":"4"}';
+  const said = (body: string, status = 200): Passed => ({ status, headers: { date }, body });
+  const grpc = (message: string, status: number) => said(JSON.stringify({ message }), status);
+
+  const ANSWERS: Readonly<Record<string, [keyof typeof REFUSALS, Passed]>> = {
+    'a page of a proxy': ['not-etcd', said('<html><body>Bad gateway</body></html>', 502)],
+    'a page that says it is fine': ['not-etcd', said('<html>hello</html>')],
+    'half of a body': ['not-etcd', said(`{${HEADER},"respon`)],
+    'nothing at all': ['not-etcd', said('')],
+    'a list': ['not-etcd', said('[]')],
+    null: ['not-etcd', said('null')],
+    'no cluster': ['not-etcd', said('{"header":{},"responses":[]}')],
+    'no responses': ['not-etcd', said(`{${HEADER}}`)],
+    'responses that are none': ['not-etcd', said(`{${HEADER},"responses":[{},{},{}]}`)],
+    'responses in another form': ['not-etcd', said(`{${HEADER},"responses":"many"}`)],
+    'a revision that is none': ['not-etcd', said(`{${HEADER.replace('"3"', '3')},"responses":[]}`)],
+    'a redirect': ['redirect', { ...said('', 302), headers: { date, location: 'http://x' } }],
+    'no such path': ['no-gateway', said('404 page not found', 404)],
+    'no clock': ['no-date', { ...said(`{${HEADER}}`), headers: {} }],
+    'a clock that is none': ['no-date', { ...said(`{${HEADER}}`), headers: { date: 'now' } }],
+    'a full database': ['no-space', grpc('etcdserver: mvcc: database space exceeded', 429)],
+    'no leader': ['no-leader', grpc('etcdserver: no leader', 503)],
+    'a low limit': ['txn-limit', grpc('etcdserver: too many operations in txn request', 400)],
+    'corrupt data': ['corrupt', grpc('etcdserver: corrupt cluster', 500)],
+    'more than anybody asked for': ['too-large', said('x'.repeat(33 * 2 ** 20))],
+  };
+
+  it.each(Object.entries(ANSWERS))('%s is told as what it is', async (_what, [refusal, answer]) => {
+    const proxy = await lab.proxy(lab.shared, async () => answer);
+    const support = lab.support({ endpoints: [proxy.endpoint] });
+    for (const ask of [() => support.getNextWorkId(request()), () => support.workers!()]) {
+      const error = await failureOf(ask());
+      expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', details: { refusal } });
+      expect(error.retryable).toBe(REFUSALS[refusal].retryable);
+      expect(error.message).toMatch(/^etcd at 127\.0\.0\.1:\d+: /);
+    }
+  });
+
+  it('silence ends with its limit, and the next member is asked', async () => {
+    const silent = await lab.proxy(lab.shared, () => new Promise(() => undefined));
+    const endpoints = [silent.endpoint, lab.shared];
+    const support = lab.support({ endpoints, requestTimeoutMs: 100 });
+    expect(await support.workers!()).toEqual([]);
+    // Who answered is asked first from then on.
+    expect(await support.workers!()).toEqual([]);
+    expect(silent.asked).toHaveLength(1);
+    const alone = lab.support({ endpoints: [silent.endpoint], requestTimeoutMs: 20 });
+    const error = await failureOf(alone.workers!());
+    expect(error).toMatchObject({ retryable: true, details: { refusal: 'late' } });
+  });
+
+  it.each([
+    ['answers nothing', () => undefined],
+    ['says what nobody understands', () => said(`{${HEADER},"succeeded":true}`)],
+  ])('a write whose member %s does not count as written', async (_what, answer) => {
+    const ahead = lab.ahead();
+    const proxy = await lab.proxy(lab.shared, async (call: ProxyCall) => {
+      if (!call.body.includes('"compare"')) return ahead(call);
+      call.drop();
+      return answer();
+    });
+    const support = lab.support({ endpoints: [proxy.endpoint] });
+    const error = await failureOf(support.getNextWorkId(request()));
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  });
+
+  it('one who is closed while it waits says so, and asks nobody else', async () => {
+    let close: () => unknown = () => undefined;
+    const proxy = await lab.proxy(lab.shared, () => {
+      close();
+      return new Promise(() => undefined);
+    });
+    const support = lab.support({ endpoints: [proxy.endpoint, proxy.endpoint, proxy.endpoint] });
+    close = () => support.close();
+    const error = await failureOf(support.workers!());
+    expect(error).toMatchObject({ code: 'NOT_READY', retryable: false });
+    expect(proxy.asked).toHaveLength(1);
+  });
+});

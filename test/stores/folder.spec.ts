@@ -1,0 +1,427 @@
+/**
+ * A folder as a place for compare-and-swap: what goes wrong with disks and files is said in words,
+ * nothing is lost by it, and what was put in its place is noticed.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setImmediate as immediately } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { HEADER_KEY, type RowWrite } from '../../lib/rows/row-store.js';
+import { folderError, FolderFiles } from '../../lib/stores/host/folder-files.js';
+import { FolderStore } from '../../lib/stores/host/folder-store.js';
+import { inspectorFromUrl, supportFromUrl } from '../../lib/stores/host/folder.support.js';
+import { folderSupport } from '../../lib/stores/host/index.js';
+import { keptTimeIn, TIME_IS_KEPT } from '../registry/map-store.js';
+import { quickFolder } from '../support/quick-folder.mjs';
+import { bundledScript } from '../threads/compiled-library.js';
+
+describe('folder files', () => {
+  let root: string;
+  let folder: string;
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'snowflake-folder-'));
+    folder = join(root, 'var', 'shop');
+  });
+  afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+  const statesIn = (path: string) => readdirSync(path).filter((name) => name.startsWith('state-'));
+  /** False for those who may not mount, who see that it is made where nothing is. */
+  const mounted = (path: string): boolean =>
+    ran('mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', path);
+  /** As file systems were made for small disks. */
+  const mountedOld = (disk: string, path: string): boolean =>
+    ran('mkfs.ext4', '-q', '-I', '128', '-F', disk) && ran('mount', '-o', 'loop', disk, path);
+  const ran = (command: string, ...args: string[]): boolean =>
+    spawnSync(command, args).status === 0;
+  const header = { key: HEADER_KEY, number: 0n, text: '{}' };
+
+  /** A write of the header by whoever has read what is there. */
+  async function headerWrite(store: FolderStore): Promise<RowWrite> {
+    const { server, rows } = await store.read({ keys: [HEADER_KEY] });
+    const { version, number = 0n } = rows.find(({ key }) => key === HEADER_KEY) ?? {};
+    return { server, headerVersion: version, headerNumber: number, header, rows: [] };
+  }
+
+  describe('a value in a folder', () => {
+    it('is replaced by one of those who saw it, and nothing else stays', async () => {
+      const files = new FolderFiles(folder);
+      await files.create('0');
+      for (let round = 1; round <= 20; round++) {
+        const value = (await files.load())!;
+        const all = Array.from({ length: 8 }, (_, n) => files.replace(value, `${round} ${n}`));
+        const done = await Promise.all(all);
+        expect(done.filter(Boolean)).toHaveLength(1);
+        expect((await files.load())!.text).toBe(`${round} ${done.indexOf(true)}`);
+      }
+      const last = (await files.load())!;
+      expect(await files.replace(last, 'the end')).toBe(true);
+      expect(readdirSync(folder)).toHaveLength(2);
+    });
+
+    it('is made once, whoever comes first', async () => {
+      const all = Array.from({ length: 8 }, (_, n) => new FolderFiles(folder).create(`${n}`));
+      await Promise.all(all);
+      expect(statesIn(folder)).toHaveLength(1);
+      expect(readdirSync(join(root, 'var'))).toEqual(['shop']);
+    });
+
+    it('is not replaced by whoever stalled while it was deleted and made again', async () => {
+      const files = new FolderFiles(folder);
+      await files.create('first');
+      const seen = (await files.load())!;
+      rmSync(folder, { recursive: true });
+      await files.create('second');
+      expect(await files.replace(seen, 'late')).toBe(false);
+      expect((await files.load())!.text).toBe('second');
+    });
+
+    it('is another one where a copy was put in its place, also for who stalled', async () => {
+      const files = new FolderFiles(folder);
+      await files.create('kept');
+      const seen = (await files.load())!;
+      const copy = join(root, 'copy');
+      cpSync(folder, copy, { recursive: true, preserveTimestamps: true });
+      rmSync(folder, { recursive: true });
+      cpSync(copy, folder, { recursive: true, preserveTimestamps: true });
+      expect((await files.load())!.identity).not.toBe(seen.identity);
+      expect(await files.replace(seen, 'late')).toBe(false);
+    });
+
+    it('is whole where the folder was put back between the two steps of who stalled', async () => {
+      const files = new FolderFiles(folder);
+      await files.create('first');
+      const value = (await files.load())!;
+      const replaced = files.replace(value, 'second');
+      // The older copy has the name that is looked for, and not what was written a moment ago.
+      const isOfSecond = (name: string) => name.startsWith(`state-${value.id}-`);
+      while (!readdirSync(folder).some(isOfSecond)) await immediately();
+      const [state = ''] = readdirSync(folder).filter(isOfSecond);
+      rmSync(join(folder, state));
+      expect(await replaced).toBe(true);
+      expect((await files.load())!.text).toBe('second');
+    });
+
+    it('is whole where a file system tells of a failure after it renamed the pointer', async () => {
+      const files = new FolderFiles(folder);
+      await files.create('first');
+      const value = (await files.load())!;
+      const replaced = files.replace(value, 'second');
+      const isOfSecond = (name: string) => name.startsWith(`state-${value.id}-`);
+      while (!readdirSync(folder).some(isOfSecond)) await immediately();
+      const [state = ''] = readdirSync(folder).filter(isOfSecond);
+      // The rename that is about to come finds this name no more.
+      const pointer = state.replace('state-', 'at-').replace('.json', '');
+      renameSync(join(folder, `at-${value.name}`), join(folder, pointer));
+      expect(await replaced).toBe(false);
+      expect((await files.load())!.text).toBe('second');
+    });
+
+    it('leaves nothing of what the disk has no room for', async () => {
+      const disk = join(root, 'disk');
+      mkdirSync(disk);
+      const isSmall = mounted(disk);
+      try {
+        const files = new FolderFiles(join(disk, 'shop'));
+        await files.create('first');
+        const replaced = files.replace((await files.load())!, 'x'.repeat(100_000));
+        const outcome = await replaced.then(String, ({ message }: Error) => message);
+        expect(outcome).toContain(isSmall ? 'The disk is full' : 'true');
+        expect(statesIn(files.folder)).toHaveLength(1);
+      } finally {
+        if (isSmall) ran('umount', disk);
+      }
+    });
+
+    it('outlives whoever was killed between two of its steps', async () => {
+      const files = new FolderFiles(folder);
+      await files.create('first');
+      const { id } = (await files.load())!;
+      writeFileSync(join(folder, `state-${id}-${'b'.repeat(24)}.json`), 'half writ');
+      expect((await files.load())!.text).toBe('first');
+      expect(await files.replace((await files.load())!, 'second')).toBe(true);
+      expect(await files.replace((await files.load())!, 'third')).toBe(true);
+      expect(statesIn(folder)).toHaveLength(1);
+    });
+
+    it('is refused where its files are gone, doubled, or written by somebody else', async () => {
+      const files = new FolderFiles(folder);
+      await files.create('{}');
+      const pointer = readdirSync(folder).find((name) => name.startsWith('at-'))!;
+      const hidden = join(root, pointer);
+      renameSync(join(folder, pointer), hidden);
+      const spoilt = { code: 'STORE_UNAVAILABLE', retryable: true };
+      await expect(files.load()).rejects.toMatchObject(spoilt);
+      renameSync(hidden, join(folder, pointer));
+      writeFileSync(join(folder, `at-${'0'.repeat(24)}-${'a'.repeat(24)}`), '');
+      await expect(files.load()).rejects.toMatchObject(spoilt);
+      rmSync(join(folder, `at-${'0'.repeat(24)}-${'a'.repeat(24)}`));
+      const store = new FolderStore(folder);
+      await expect(store.read({ keys: [HEADER_KEY] })).rejects.toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+        retryable: false,
+        message: expect.stringContaining('something else has written to its file') as unknown,
+      });
+    });
+
+    it('leaves files of others alone', async () => {
+      const files = new FolderFiles(folder);
+      await files.create('first');
+      writeFileSync(join(folder, 'README'), 'by hand');
+      for (const text of ['second', 'third']) await files.replace((await files.load())!, text);
+      expect(existsSync(join(folder, 'README'))).toBe(true);
+    });
+  });
+
+  describe('a registry in a folder', () => {
+    it('takes a write only from the server and the versions that were read', async () => {
+      const store = new FolderStore(folder);
+      const write = await headerWrite(store);
+      expect(await store.write({ ...write, server: 'another' })).toBe(false);
+      expect(await store.write({ ...write, headerVersion: 1 })).toBe(false);
+      expect(await store.write(write)).toBe(true);
+      expect(await store.write(write)).toBe(false);
+      const rebooted = new FolderStore(folder, { bootOf: async () => 'another run' });
+      expect(await rebooted.write(await headerWrite(store))).toBe(false);
+    });
+
+    it('keeps the version of a header whose time alone is new', () =>
+      expect(keptTimeIn(new FolderStore(folder))).resolves.toEqual(TIME_IS_KEPT));
+
+    it('begins with a version that no header of it had before', async () => {
+      const store = new FolderStore(folder);
+      const versions = [];
+      for (let round = 0; round < 3; round++) {
+        await store.write(await headerWrite(store));
+        versions.push((await headerWrite(store)).headerVersion!);
+        rmSync(folder, { recursive: true });
+      }
+      expect(new Set(versions).size).toBe(3);
+      expect(Math.max(...versions)).toBeLessThan(Number.MAX_SAFE_INTEGER);
+    });
+
+    it('is made by whoever leases, and not by whoever looks', async () => {
+      const inspector = await inspectorFromUrl(`file:${root}/looked?namespace=shop`);
+      expect(await inspector.read()).toMatchObject({ isUnfinished: false, workers: [] });
+      expect(await inspector.findings()).toEqual([expect.objectContaining({ topic: 'disk' })]);
+      expect(existsSync(join(root, 'looked'))).toBe(false);
+    });
+
+    it('says what is wrong with a path that is a file', async () => {
+      writeFileSync(join(root, 'file'), '');
+      const store = new FolderStore(join(root, 'file', 'shop'));
+      await expect(store.read({ keys: [HEADER_KEY] })).rejects.toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+        retryable: false,
+        message: expect.stringContaining('Part of its path is a file') as unknown,
+      });
+    });
+
+    it.each(['.gitkeep', 'lost+found', '.DS_Store'])(
+      'is not made among files of others, of which it names one: %s',
+      async (name) => {
+        mkdirSync(folder, { recursive: true });
+        writeFileSync(join(folder, name), '');
+        const failing = new FolderStore(folder).read({ keys: [HEADER_KEY] });
+        await expect(failing).rejects.toMatchObject({
+          code: 'STORE_UNAVAILABLE',
+          retryable: false,
+          message: expect.stringContaining(
+            `it holds ${name}, which is not of a registry`,
+          ) as unknown,
+        });
+        expect(readdirSync(join(root, 'var'))).toEqual(['shop']);
+      },
+    );
+
+    it('is not made in place of a symbolic link', async () => {
+      const target = join(root, 'target');
+      mkdirSync(target);
+      mkdirSync(join(root, 'var'));
+      symlinkSync(target, folder);
+      const failing = new FolderStore(folder).read({ keys: [HEADER_KEY] });
+      await expect(failing).rejects.toMatchObject({
+        retryable: false,
+        message: expect.stringContaining('Name the folder that it leads to') as unknown,
+      });
+    });
+
+    it('is not made in place of a mount point', async () => {
+      mkdirSync(folder, { recursive: true });
+      const isMounted = mounted(folder);
+      try {
+        const failing = new FolderStore(folder).read({ keys: [HEADER_KEY] });
+        if (!isMounted) return void (await failing);
+        await expect(failing).rejects.toMatchObject({
+          retryable: false,
+          message: expect.stringContaining('Name a folder in it') as unknown,
+        });
+      } finally {
+        if (isMounted) ran('umount', folder);
+      }
+    });
+
+    it('warns of a file system without times of creation', async () => {
+      mkdirSync(folder, { recursive: true });
+      const disk = join(root, 'disk');
+      const isMounted = ran('truncate', '-s', '8M', disk) && mountedOld(disk, folder);
+      try {
+        const store = new FolderStore(join(folder, 'registry'));
+        await store.read({ keys: [HEADER_KEY] });
+        const isSaid = (await store.advice()).some((text) => text.includes('no times of creation'));
+        expect(isSaid).toBe(isMounted);
+      } finally {
+        if (isMounted) ran('umount', folder);
+      }
+    });
+
+    it.each([
+      ['ENOSPC', 'The disk is full', true],
+      ['EFBIG', 'ulimit -f', true],
+      ['EROFS', 'mounted read-only', true],
+      ['EACCES', 'This user may not write there', true],
+      ['ENOTDIR', 'Part of its path is a file', false],
+      ['EWHATEVER', 'what it said', true],
+    ])('says of %s what to do', (code, said, retryable) => {
+      const error = folderError(Object.assign(new Error('what it said'), { code }), '/x');
+      expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable });
+      expect(error.message).toContain(said);
+    });
+  });
+
+  describe('the URL of a folder', () => {
+    it.each([
+      ['file:/var/lib/a%20b', '/var/lib/a b/default'],
+      ['FILE:///var/lib/x?namespace=shop', '/var/lib/x/shop'],
+      ['file:./var/x?namespace=shop', join(process.cwd(), 'var/x/shop')],
+    ])('%s is %s', (url, location) => {
+      expect(supportFromUrl(url).location).toBe(`the folder ${location}`);
+    });
+
+    it.each([
+      'file:?namespace=x',
+      'file:/x?prefix=a',
+      'file:/x?namespace=..%2Fy',
+      'file:/x?namespace=a&namespace=b',
+      'file:/x?namespace=',
+      'file://host/share',
+      'file:/x%',
+      'file:/x?password=hunter2',
+    ])('%s is refused', (url) => {
+      expect(() => supportFromUrl(url)).toThrow(
+        expect.objectContaining({ code: 'CONFIG_INVALID' }),
+      );
+      expect(() => supportFromUrl(url)).not.toThrow('hunter2');
+    });
+
+    it.each([{ folder: '' }, { folder: 7 }, { folder: '/x', namespace: '../y' }])(
+      'options %j are refused',
+      (options) => {
+        expect(() => folderSupport(options as { folder: string })).toThrow('Expected `');
+      },
+    );
+  });
+});
+
+/*
+ * Real processes on one folder: they lease, renew and are killed, and no id is made twice; nor
+ * after a restart with the clock set back. A fixed number, tried in the same way, makes some twice.
+ */
+describe('folder processes', () => {
+  const PROCESS_COUNT = 8;
+  const START_COUNT = 16;
+  const LINES_OF_EACH = 40;
+
+  interface Terms {
+    readonly folder?: string;
+    readonly workerId?: number;
+    readonly fromMs?: number;
+  }
+
+  const root = quickFolder('processes');
+  const running = new Set<ChildProcess>();
+  let script: string;
+  beforeAll(async () => {
+    script = await bundledScript('stores/folder-worker.mjs');
+  }, 300_000);
+  afterAll(() => {
+    for (const child of running) child.kill('SIGKILL');
+    rmSync(root, { recursive: true });
+  });
+
+  /** Runs until it has told so many lines, then ends it. A line cut off by its end is no id. */
+  async function idsOf(terms: Terms, signal: NodeJS.Signals): Promise<string[]> {
+    const env = { ...process.env, WORKER: JSON.stringify(terms), NODE_ENV: 'test' };
+    const child = spawn(process.execPath, [script], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    running.add(child);
+    let said = '';
+    child.stderr.on('data', (text: Buffer) => (said += text.toString()));
+    const lines: string[] = [];
+    const ended = once(child, 'exit');
+    for await (const line of createInterface(child.stdout)) {
+      if (/^[\d ]+$/.test(line)) lines.push(line);
+      if (lines.length === LINES_OF_EACH) child.kill(signal);
+    }
+    await ended;
+    running.delete(child);
+    if (lines.length < LINES_OF_EACH) throw new Error(`A process ended by itself:\n${said}`);
+    return lines.flatMap((line) => line.split(' ').filter((id) => /^\d{17,19}$/.test(id)));
+  }
+
+  function twiceIn(ids: readonly string[]): number {
+    return ids.length - new Set(ids).size;
+  }
+
+  describe('processes on one folder', () => {
+    it('make no id twice, whichever of them are killed', async () => {
+      const all: string[] = [];
+      let startCount = 0;
+      const location = async () => {
+        while (startCount < START_COUNT) {
+          const signal = startCount++ % 2 === 0 ? 'SIGKILL' : 'SIGTERM';
+          for (const id of await idsOf({ folder: join(root, 'many') }, signal)) all.push(id);
+        }
+      };
+      await Promise.all(Array.from({ length: PROCESS_COUNT }, location));
+      expect(startCount).toBe(START_COUNT);
+      expect(all.length).toBeGreaterThan(START_COUNT * LINES_OF_EACH * 15);
+      expect(twiceIn(all)).toBe(0);
+    }, 300_000);
+
+    it.each([
+      ['the time at which the first one started', 0],
+      ['an hour before that', 3_600_000],
+    ])(
+      'make none twice after a restart with the clock set back to %s',
+      async (_, backMs) => {
+        const fromMs = Date.now();
+        const terms = { folder: join(root, `back ${backMs}`), workerId: 3 };
+        const first = await idsOf({ ...terms, fromMs }, 'SIGKILL');
+        const second = await idsOf({ ...terms, fromMs: fromMs - backMs }, 'SIGKILL');
+        expect(twiceIn([...first, ...second])).toBe(0);
+        const latest = first.map(BigInt).reduce((a, b) => (a > b ? a : b));
+        expect(second.filter((id) => BigInt(id) <= latest)).toEqual([]);
+      },
+      120_000,
+    );
+
+    it('would make some twice with a fixed number', async () => {
+      const terms = { workerId: 3, fromMs: Date.now() };
+      const ids = [...(await idsOf(terms, 'SIGKILL')), ...(await idsOf(terms, 'SIGKILL'))];
+      expect(twiceIn(ids)).toBeGreaterThan(0);
+    }, 120_000);
+  });
+});

@@ -1,0 +1,231 @@
+/**
+ * The registries of one process: supports of one namespace cannot lease the same worker id,
+ * whoever made them, and only a registry that begins with its process is known to be new.
+ */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import { systemClock } from '../../lib/core/index.js';
+import type {
+  IDistributedSupport,
+  LeaseGrant,
+  LeaseRequest,
+  WorkerLease,
+} from '../../lib/lease/distributed-support.js';
+import type { StoreReading } from '../../lib/registry/snapshot.js';
+import { MemoryRegistry, MemorySupport } from '../../lib/stores/memory/index.js';
+import { SettableTime } from '../../lib/testing/index.js';
+import { loadLibrary } from '../mutants/load-library.mjs';
+
+describe('memory support', () => {
+  function lease(support: IDistributedSupport, fingerprint = 'f') {
+    return support.getNextWorkId({
+      fingerprint,
+      ttlMs: 60_000,
+      minRangeMs: 1002,
+      quarantineMs: 0,
+      token: randomUUID(),
+      nonce: 'n',
+      workerIdMin: 0,
+      workerIdMax: 9,
+      haveMs: 0,
+      holder: { host: 'h', pid: 1, application: 'a' },
+    });
+  }
+
+  const workerIds = async (...supports: IDistributedSupport[]) => {
+    const grants = await Promise.all(supports.map((support) => lease(support)));
+    return grants.map((grant) => (grant as LeaseGrant).workerId);
+  };
+
+  describe('memory supports of one process', () => {
+    it('share a registry by default', async () => {
+      const [one, two] = await workerIds(new MemorySupport(), new MemorySupport());
+      expect(one).not.toBe(two);
+    });
+
+    it('share a registry by the name of a namespace, and only so', async () => {
+      const [a, b] = [randomUUID(), randomUUID()];
+      const supports = [a, a, b].map((namespace) => new MemorySupport({ namespace }));
+      expect(await workerIds(...supports)).toEqual([0, 1, 0]);
+      expect(await lease(supports[2]!, 'other')).toMatchObject({ status: 'layout-mismatch' });
+    });
+
+    it('share a registry also where two copies of the package are loaded', async () => {
+      const namespace = randomUUID();
+      const { MemorySupport: Copy } = (await loadLibrary([], 'stores/memory/index.ts')) as {
+        MemorySupport: typeof MemorySupport;
+      };
+      expect(Copy).not.toBe(MemorySupport);
+      const supports = [new MemorySupport({ namespace }), new Copy({ namespace })];
+      expect(await workerIds(...supports)).toEqual([0, 1]);
+    });
+
+    it('share a registry by the clock of the host, whichever copy names it', async () => {
+      const namespace = randomUUID();
+      const copies = [undefined, systemClock, { ...systemClock }];
+      const supports = copies.map(
+        (clock) => new MemorySupport({ namespace, ...(clock && { clock }) }),
+      );
+      expect(await workerIds(...supports)).toEqual([0, 1, 2]);
+    });
+
+    it('have another registry where another one, or another time, is given', async () => {
+      const registry = new MemoryRegistry();
+      const clock = new SettableTime();
+      const supports = [
+        new MemorySupport({ registry }),
+        new MemorySupport({ registry }),
+        new MemorySupport({ clock }),
+        new MemorySupport({ clock }),
+        new MemorySupport({ clock: new SettableTime() }),
+      ];
+      expect(await workerIds(...supports)).toEqual([0, 1, 0, 1, 0]);
+    });
+
+    it('start at once with exact times, but never after a loss', async () => {
+      const registry = new MemoryRegistry();
+      const grant = (await lease(new MemorySupport({ registry }))) as LeaseGrant;
+      expect(grant.floorMs).toBeLessThanOrEqual(grant.nowMs!);
+      registry.state = undefined;
+      expect(await lease(new MemorySupport({ registry }))).toMatchObject({ status: 'wait' });
+    });
+
+    it('trust nothing in a registry that was loaded from elsewhere', async () => {
+      const registry = new MemoryRegistry();
+      registry.state = undefined;
+      const reading = { timeMs: Date.now(), server: 's', random: 'r', lossWindowMs: 0 };
+      const terms = { fingerprint: 'f', ttlMs: 60_000, minRangeMs: 50, quarantineMs: 0, haveMs: 0 };
+      const range = { workerIdMin: 0, workerIdMax: 0 };
+      const holder = { host: 'h', pid: 1, application: 'a' };
+      const request = { ...terms, ...range, token: 't', nonce: 'n', holder };
+      expect(registry.acquire(request, reading)).toMatchObject({ status: 'wait' });
+    });
+
+    it('tell two processes apart by the incarnation', async () => {
+      const [one, two] = [new MemoryRegistry(), new MemoryRegistry()];
+      const grants = await Promise.all(
+        [one, two].map((registry) => lease(new MemorySupport({ registry }))),
+      );
+      const [a, b] = grants.map((grant) => (grant as LeaseGrant).mark!.incarnation);
+      expect(a).not.toBe(b);
+    });
+  });
+});
+
+/*
+ * The rules of the registry that a uniqueness test may miss by luck, one by one with numbers.
+ */
+describe('memory registry', () => {
+  const T0 = 1_800_000_000_000;
+  const LOSS_WINDOW_MS = 5000;
+  const at = (timeMs: number, server = 'one'): StoreReading => {
+    return { timeMs, server, random: 'r', lossWindowMs: LOSS_WINDOW_MS };
+  };
+
+  function request(token: string, given: Partial<LeaseRequest> = {}): LeaseRequest {
+    return {
+      fingerprint: 'f',
+      ttlMs: 60_000,
+      minRangeMs: 50,
+      quarantineMs: 0,
+      token,
+      nonce: 'n',
+      workerIdMin: 0,
+      workerIdMax: 0,
+      haveMs: 0,
+      holder: { host: 'h', pid: 1, application: 'a' },
+      ...given,
+    };
+  }
+
+  function lease(asked: LeaseRequest, grant: unknown): WorkerLease {
+    const { workerId, ceilingMs, mark } = grant as LeaseGrant;
+    return { ...asked, workerId, haveMs: ceilingMs, mark: mark!, nonceNext: 'm' };
+  }
+
+  /** So long ago that ranges start with the clock. */
+  function openedLongAgo(): MemoryRegistry {
+    const registry = new MemoryRegistry();
+    const [asked, mark] = [request('nobody'), { incarnation: '', server: '', operations: 0 }];
+    const nothing = { ...asked, workerId: 0, nonceNext: 'm', mark };
+    registry.release(nothing, undefined, at(T0 - asked.ttlMs - LOSS_WINDOW_MS));
+    return registry;
+  }
+
+  describe('the registry', () => {
+    it('starts a new holder at the stored ceiling, not at the clock', () => {
+      const registry = openedLongAgo();
+      registry.acquire(request('a'), at(T0));
+      const next = registry.acquire(request('b'), at(T0 + 90_000));
+      expect(next).toMatchObject({ status: 'ok', floorMs: T0 + 60_000, ceilingMs: T0 + 150_000 });
+    });
+
+    it('starts a new holder right behind the last id after a release', () => {
+      const registry = openedLongAgo();
+      const asked = request('a');
+      registry.release(lease(asked, registry.acquire(asked, at(T0))), T0 + 7, at(T0 + 10));
+      expect(registry.acquire(request('b'), at(T0 + 10))).toMatchObject({ floorMs: T0 + 8 });
+    });
+
+    it('lets a release lower the ceiling no further than the floor, and only the holder', () => {
+      const registry = openedLongAgo();
+      const asked = request('a');
+      const held = lease(asked, registry.acquire(asked, at(T0 + 5)));
+      registry.release({ ...held, token: 'b' }, T0, at(T0 + 6));
+      registry.release({ ...held, nonce: 'x', nonceNext: 'y' }, T0, at(T0 + 6));
+      expect(registry.state!.ceilings.get(0)).toBe(T0 + 60_005);
+      registry.release(held, T0 - 1000, at(T0 + 6));
+      expect(registry.state!.ceilings.get(0)).toBe(T0);
+    });
+
+    it('never lets a renewal lower a ceiling, also when its clock steps back', () => {
+      const registry = openedLongAgo();
+      const asked = request('a');
+      const held = lease(asked, registry.acquire(asked, at(T0)));
+      const renewed = registry.renew(held, at(T0 - 3_600_000));
+      expect(renewed).toMatchObject({ status: 'ok', ceilingMs: T0 + 60_000, nowMs: T0 });
+    });
+
+    it('answers a repeated acquire with the same lease, and no second worker id', () => {
+      const registry = openedLongAgo();
+      const first = registry.acquire(request('a', { workerIdMax: 9 }), at(T0));
+      const again = registry.acquire(request('a', { workerIdMax: 9 }), at(T0 + 5));
+      expect([first, again]).toMatchObject([
+        { workerId: 0, floorMs: T0 },
+        { workerId: 0, floorMs: T0 },
+      ]);
+      expect(registry.state!.holders.size).toBe(1);
+    });
+
+    it('quarantines by the longest ttl ever granted plus the loss window', () => {
+      const registry = openedLongAgo();
+      registry.acquire(request('a', { ttlMs: 600_000, workerIdMax: 9 }), at(T0));
+      registry.acquire(request('b', { workerIdMax: 9 }), at(T0 + 1, 'two'));
+      expect(registry.state!.safeFloorMs).toBe(T0 + 1 + 605_000);
+    });
+
+    it('takes the worker id that has been free for longest', () => {
+      const registry = openedLongAgo();
+      for (const token of ['a', 'b', 'c']) {
+        const asked = request(token, { workerIdMax: 2 });
+        const held = lease(asked, registry.acquire(asked, at(T0)));
+        if (token !== 'b') registry.release(held, token === 'a' ? T0 + 9 : T0 + 3, at(T0 + 20));
+      }
+      const next = registry.acquire(request('d', { workerIdMax: 2 }), at(T0 + 30));
+      expect(next).toMatchObject({ workerId: 2 });
+    });
+
+    it('sends both copies of a process away, the first that breaks the chain and the other', () => {
+      const registry = openedLongAgo();
+      const asked = request('a');
+      const held = lease(asked, registry.acquire(asked, at(T0)));
+      const statusOf = (nonce: string, nonceNext: string) =>
+        registry.renew({ ...held, nonce, nonceNext }, at(T0 + 1)).status;
+      const [nonce, shared] = [held.nonce, 'both know this one'];
+      expect([statusOf(nonce, shared), statusOf(nonce, shared)]).toEqual(['ok', 'ok']);
+      expect(statusOf(shared, 'one')).toBe('ok');
+      expect(statusOf(shared, 'two')).toBe('cloned');
+      expect(statusOf('one', 'three')).toBe('cloned');
+    });
+  });
+});

@@ -1,0 +1,228 @@
+/**
+ * Sentinel names another server and then the first one again, which only stood still: whoever comes
+ * new is granted nothing there that the other one may have granted.
+ */
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import Database from 'libsql';
+import type { LeaseGrant } from '../../lib/lease/distributed-support.js';
+import { redisCounters, redisLocks } from '../../lib/stores/redis/index.js';
+import { supportOf } from '../../lib/stores/schemes.js';
+import { registryTable, sqliteSupport } from '../../lib/stores/sql/index.js';
+import { held, RedisLab, request, until } from './redis-lab.js';
+import { leased } from './sql-lab.js';
+
+describe('redis there and back', () => {
+  const lab = new RedisLab();
+  afterAll(() => lab.end());
+
+  const WINDOWS = { failoverWindowMs: 0, clockDifferenceMs: 0 };
+  const namespace = 'shop';
+  const take = { kind: 'dense', counter: 'order', count: 5n, have: 0n, skip: 1000n } as const;
+  const asked = { lock: 'order', label: 'one', ttlMs: 60_000, longestMs: 60_000, have: 0n };
+  const KEYS = ['registry', 'counters', 'locks'].map((what) => `snowflake:{${namespace}}:${what}`);
+
+  let first: { port: number; pid: number };
+  let redis: string;
+  let sentinel: Redis;
+  /** What the other one granted. */
+  let other: LeaseGrant;
+
+  const leadTo = (port: number) =>
+    until(async () => {
+      const address = await sentinel.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'mymaster');
+      return String(address).endsWith(`,${port}`);
+    });
+
+  const stores = () => ({
+    support: lab.support({ redis, namespace, ...WINDOWS }),
+    counters: redisCounters({ redis, namespace, lossWindowMs: 0 }),
+    locks: redisLocks({ redis, namespace, lossWindowMs: 0 }),
+  });
+
+  async function granted() {
+    const { support, counters, locks } = stores();
+    try {
+      const lease = await support.getNextWorkId(request());
+      const taken = await counters.take({ ...take, startAt: 1n });
+      const lock = await locks.acquire({ ...asked, holder: 'newcomer' });
+      return { lease, taken, lock };
+    } finally {
+      for (const store of [support, counters, locks]) await store.close?.();
+    }
+  }
+
+  beforeAll(async () => {
+    first = await lab.server();
+    const second = await lab.server('--replicaof', '127.0.0.1', String(first.port));
+    const patience = ['down-after-milliseconds mymaster 300', 'failover-timeout mymaster 300'];
+    const watch = await lab.sentinel(first.port, ...patience.map((line) => `sentinel ${line}`));
+    sentinel = lab.client(watch.port);
+    redis = `redis+sentinel://127.0.0.1:${watch.port}/mymaster`;
+    const replica = lab.client(second.port);
+    await granted();
+    await until(async () => {
+      const replicas = String(await sentinel.call('SENTINEL', 'REPLICAS', 'mymaster'));
+      const copied = await replica.exists(...KEYS);
+      return replicas.includes('master-link-status,ok') && copied === 3;
+    });
+    process.kill(first.pid, 'SIGSTOP');
+    await leadTo(second.port);
+    other = (await granted()).lease as LeaseGrant;
+    await second.stop();
+    process.kill(first.pid, 'SIGCONT');
+    await leadTo(first.port);
+  }, 60_000);
+
+  it('notes that the server was left, for whoever asks it first', async () => {
+    const server = lab.client(first.port);
+    const eras = () => Promise.all(KEYS.map((key) => server.hget(key, 'era')));
+    const erasBefore = await eras();
+    const { lease, taken, lock } = await granted();
+    expect((lease as LeaseGrant).floorMs).toBeGreaterThanOrEqual(other.ceilingMs);
+    // Twice: the jump of the other one, from the same position, landed where a single one does.
+    expect(taken).toMatchObject({ status: 'ok', first: 2006n });
+    expect(lock).toMatchObject({ status: 'wait' });
+    expect(await eras()).not.toEqual(erasBefore);
+    const erasAfter = await eras();
+    await granted();
+    expect(await eras()).toEqual(erasAfter);
+  });
+});
+
+/*
+ * An old copy in the place of what it was made of, while its server runs. Nothing tells it from one
+ * that nobody wrote to, which is beyond the promise: the next call of whoever was granted something
+ * since is what tells it, and from then on nothing is granted twice.
+ */
+describe('unnoticed copies', () => {
+  const lab = new RedisLab();
+  const folder = mkdtempSync(`${tmpdir()}/snowflake-copies-`);
+  const ONE = { workerIdMin: 0, workerIdMax: 0, token: 'forgotten' } as const;
+
+  afterAll(async () => {
+    await lab.end();
+    rmSync(folder, { recursive: true });
+  });
+
+  async function inRedis() {
+    const { port } = await lab.server();
+    const admin = lab.client(port);
+    const support = lab.support({ redis: `redis://127.0.0.1:${port}` });
+    return { admin, support, kept: () => admin.dumpBuffer(support.key) };
+  }
+
+  const COPIES = {
+    async 'RESTORE over the key of Redis'() {
+      const { admin, support, kept } = await inRedis();
+      const keep = async () => {
+        const copy = await kept();
+        return () => admin.restore(support.key, 0, copy, 'REPLACE');
+      };
+      return { support, keep };
+    },
+    async 'SWAPDB of Redis'() {
+      const { admin, support, kept } = await inRedis();
+      const keep = async () => {
+        const copy = await kept();
+        await admin.select(1);
+        await admin.restore(support.key, 0, copy);
+        return () => admin.swapdb(0, 1);
+      };
+      return { support, keep };
+    },
+    async 'cp over a file of SQLite'() {
+      const path = `${folder}/shop.db`;
+      const database = new Database(path);
+      database.exec(registryTable('sqlite'));
+      const support = sqliteSupport({ database });
+      const keep = async () => {
+        const copy = readFileSync(path);
+        return async () => writeFileSync(path, copy);
+      };
+      return { support, keep };
+    },
+  };
+
+  describe.each(Object.entries(COPIES))('%s', (_name, open) => {
+    it('is noticed by the next call of who was granted something since', async () => {
+      const { support, keep } = await open();
+      await leased(support, { workerIdMin: 1, workerIdMax: 1 });
+      const putBack = await keep();
+      const forgotten = await leased(support, ONE);
+      await putBack();
+      const lease = held(request(ONE), forgotten);
+      expect(await support.refreshAlive(lease)).toMatchObject({ status: 'unknown' });
+      const next = await leased(support, { ...ONE, token: 'next', takesOver: true });
+      expect(next.workerId).toBe(forgotten.workerId);
+      expect(next.floorMs).toBeGreaterThanOrEqual(forgotten.ceilingMs);
+    });
+  });
+});
+
+/*
+ * A URL that leads to a server of another kind, or to a place that is none: the message says so.
+ */
+const REQUEST = {
+  fingerprint: 'f',
+  ttlMs: 60_000,
+  minRangeMs: 50,
+  quarantineMs: 0,
+  token: 'token',
+  nonce: 'nonce',
+  workerIdMin: 0,
+  workerIdMax: 7,
+  haveMs: 0,
+  holder: { host: 'host', pid: 1, application: 'test' },
+} as const;
+
+async function refusalOf(url: string): Promise<string> {
+  const support = await supportOf(url, new Map());
+  try {
+    return JSON.stringify(await support.getNextWorkId(REQUEST));
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    await support.close?.();
+  }
+}
+
+const portOf = (url: string | undefined) => new URL(url!).port;
+const { DATABASE_URL, MYSQL_URL, REDIS_URL } = process.env;
+
+describe('a URL that leads elsewhere', () => {
+  it('postgres:// on MariaDB', async () => {
+    const said = await refusalOf(`postgres://user@127.0.0.1:${portOf(MYSQL_URL)}/a`);
+    expect(said).toContain('does not speak the protocol of this database');
+  });
+
+  it.each([
+    ['PostgreSQL', DATABASE_URL],
+    ['MariaDB', MYSQL_URL],
+    ['Redis', REDIS_URL],
+  ])('etcd:// on %s', async (_what, url) => {
+    const said = await refusalOf(`etcd://127.0.0.1:${portOf(url)}`);
+    expect(said).toContain('Is this the client port of etcd (2379)');
+  });
+
+  it('etcd:// on a page, etcds:// on a plain port', async () => {
+    const server = createServer((_request, response) => void response.end('<p>'));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    try {
+      expect(await refusalOf(`etcd://127.0.0.1:${port}`)).toContain('not an answer of etcd');
+      expect(await refusalOf(`etcds://127.0.0.1:${port}`)).toContain('that the port speaks TLS');
+    } finally {
+      server.close();
+    }
+  });
+
+  it('file: in a file system without folders', async () => {
+    expect(await refusalOf('file:/proc/x')).toContain('its file system takes no folders');
+  });
+});

@@ -1,0 +1,334 @@
+/**
+ * Each condition of a write, in each dialect on its real server: what it rests on has changed, and
+ * nothing is written; without the condition it would be. So the conditions are there, and needed.
+ */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import Database from 'libsql';
+import type { Pool } from 'pg';
+import { HEADER_KEY, type Row } from '../../lib/rows/row-store.js';
+import { MysqlDialect, mysqlServer } from '../../lib/stores/sql/dialects/mysql.js';
+import { POSTGRES_SERVER, PostgresDialect } from '../../lib/stores/sql/dialects/postgres.js';
+import { SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
+import {
+  counterTable,
+  lockTable,
+  postgresSupport,
+  registryTable,
+  sqlCounters,
+  sqlLocks,
+} from '../../lib/stores/sql/index.js';
+import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
+import { namedLock } from '../lock/store-locks.js';
+import { until } from '../until.js';
+import { failureOf, request } from './redis-lab.js';
+import { broken, SqlLab } from './sql-lab.js';
+
+describe('sql conditions', () => {
+  const lab = new SqlLab();
+  const sqlite = new Database(':memory:');
+  const queries: Record<string, SqlQuery> = {};
+
+  beforeAll(async () => {
+    const [pool, mysql] = [await lab.postgresTable(), await lab.mysqlTable()];
+    sqlite.exec(registryTable('sqlite', lab.table));
+    queries['postgres'] = (sql, params) => pool.query(sql, params);
+    queries['mysql'] = (sql, params) => mysql.execute(sql, params);
+    queries['sqlite'] = async (sql, params) => sqlite.prepare(sql).all(...params);
+  });
+  afterAll(() => lab.end());
+
+  /** Each with the text of its conditions, and what they become in the mutant. */
+  const DIALECTS = [
+    {
+      name: 'postgres',
+      dialect: () => new PostgresDialect(),
+      header: [/h\.version = /, '0 <> '],
+      server: [new RegExp(`${escaped(POSTGRES_SERVER)} = (?=\\$)`), "'' <> "],
+      own: [/ AND version = /, ' AND 0 <> '],
+      time: [/ AND ceiling = /, ' AND -1 <> '],
+    },
+    {
+      name: 'mysql',
+      dialect: () => new MysqlDialect(),
+      header: [/h\.version = /, '0 <> '],
+      server: [new RegExp(`${escaped(mysqlServer(true, 'server_uid'))} = (?=\\?)`), "'' <> "],
+      own: [/ AND w\.version = /, ' AND 0 <> '],
+      time: [/ AND w\.ceiling = /, ' AND -1 <> '],
+    },
+    {
+      name: 'sqlite',
+      dialect: () => new SqliteDialect(),
+      header: [/h\.version = /, '0 <> '],
+      server: [/'memory' = (?=\?)/, "'' <> "],
+      own: [/ AND version = /, ' AND 0 <> '],
+      time: [/ AND ceiling = /, ' AND -1 <> '],
+    },
+  ] as const;
+
+  function escaped(text: string): string {
+    return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
+  }
+
+  const HEADER: Row = { key: HEADER_KEY, number: 5n, text: '{"header":1}' };
+  const slot = (number: bigint): Row => ({
+    key: '7',
+    number,
+    token: 'token',
+    text: `{"text":"of \\"${number}\\" 'ü' \\\\ ☃"}`,
+  });
+
+  describe.each(DIALECTS)('$name', ({ name, dialect, ...conditions }) => {
+    const storeBy = (query: SqlQuery, namespace: string) =>
+      new SqlRows({
+        holds: 'registry',
+        namespace,
+        table: lab.table,
+        lossWindowMs: 0,
+        dialect: dialect(),
+        connection: { where: { text: name, secrets: [] }, query },
+      });
+
+    /** A header and a slot, as two processes read them. */
+    async function stored() {
+      const query = queries[name]!;
+      const namespace = randomUUID();
+      const store = storeBy(query, namespace);
+      const { server } = await store.read({ keys: [HEADER_KEY, '7'] });
+      const rows = [{ row: slot(1000n), version: undefined }];
+      const before = { server, headerVersion: undefined, headerNumber: 0n };
+      await store.write({ ...before, header: HEADER, rows });
+      const snapshot = await store.read({ keys: [HEADER_KEY, '7'] });
+      const headerVersion = snapshot.rows.find(({ key }) => key === HEADER_KEY)!.version;
+      const mutant = (part: keyof typeof conditions) => {
+        const [from, to] = conditions[part];
+        return storeBy(broken(query, from, to), namespace);
+      };
+      const header = { server, headerVersion, headerNumber: HEADER.number };
+      const update = { ...header, rows: [{ row: slot(2000n), version: 1 }] };
+      const insert = {
+        ...update,
+        rows: [{ row: { ...slot(2000n), key: '8' }, version: undefined }],
+      };
+      return { store, snapshot, mutant, update, insert };
+    }
+
+    it('reads what was written, and counts how often', async () => {
+      const { store, snapshot, update } = await stored();
+      expect(snapshot.rows).toContainEqual({ ...slot(1000n), version: 1 });
+      expect(await store.write(update)).toBe(true);
+      const { rows } = await store.read({ keys: [HEADER_KEY], token: 'token' });
+      expect(rows).toContainEqual({ ...slot(2000n), version: 2 });
+      expect(await store.ceilings(0, 10)).toEqual([{ key: '7', number: 2000n }]);
+    });
+
+    it('gives time and server also where nothing is stored', async () => {
+      const snapshot = await storeBy(queries[name]!, randomUUID()).read({
+        keys: [HEADER_KEY, '1'],
+        token: 't',
+      });
+      expect(snapshot).toMatchObject({ rows: [], server: expect.stringMatching(/./) as unknown });
+      expect(Math.abs(snapshot.timeMs - Date.now())).toBeLessThan(60_000);
+    });
+
+    it('writes no row that has changed', async () => {
+      const { store, mutant, update } = await stored();
+      const late = { ...update, rows: [{ row: slot(2000n), version: 5 }] };
+      expect(await store.write(late)).toBe(false);
+      expect(await mutant('own').write(late)).toBe(true);
+    });
+
+    it('inserts no row that is there, and overwrites none', async () => {
+      const { store, update } = await stored();
+      const again = { ...update, rows: [{ row: slot(2000n), version: undefined }] };
+      // MySQL calls it a conflict of keys, which is no answer.
+      expect(await store.write(again)).not.toBe(true);
+      expect(await store.write({ ...update, headerVersion: undefined, header: HEADER })).not.toBe(
+        true,
+      );
+      const { rows } = await store.read({ keys: [HEADER_KEY, '7'] });
+      expect(rows).toContainEqual({ ...slot(1000n), version: 1 });
+    });
+
+    it.each(['update', 'insert'] as const)('has the header in its %s', async (kind) => {
+      const { store, mutant, [kind]: write } = await stored();
+      const late = { ...write, headerVersion: write.headerVersion - 1 };
+      expect(await store.write(late)).toBe(false);
+      expect(await mutant('header').write(late)).toBe(true);
+    });
+
+    it('raises the time in a header alone, and lowers it never', async () => {
+      const { store, update } = await stored();
+      const told = (ms: number) => ({ ...HEADER, number: BigInt(ms) });
+      const time = (ms: number, version = update.headerVersion) =>
+        store.write({
+          ...update,
+          headerVersion: version,
+          header: told(ms),
+          isTimeOnly: true,
+          rows: [],
+        });
+      const headerNow = async () => {
+        const { rows } = await store.read({ keys: [HEADER_KEY] });
+        const { version, number } = rows[0]!;
+        return { version, ceilingMs: Number(number) };
+      };
+      const version = update.headerVersion;
+      expect(await time(30)).toBe(true);
+      expect(await headerNow()).toEqual({ version, ceilingMs: 30 });
+      expect(await time(20)).toBe(true);
+      await time(40, version - 1);
+      expect(await headerNow()).toEqual({ version, ceilingMs: 30 });
+      // What was read before stays valid.
+      expect(await store.write(update)).toBe(true);
+    });
+
+    it('writes no header whose time has changed since it was read', async () => {
+      const { store, mutant, update } = await stored();
+      const late = { ...update, headerNumber: 4n, header: HEADER, rows: [] };
+      expect(await store.write(late)).toBe(false);
+      expect(await mutant('time').write(late)).toBe(true);
+    });
+
+    it.each(['update', 'insert'] as const)('has the server in its %s', async (kind) => {
+      const { store, mutant, [kind]: write } = await stored();
+      const late = { ...write, server: 'another' };
+      expect(await store.write(late)).toBe(false);
+      expect(await mutant('server').write(late)).toBe(true);
+    });
+
+    it('lists page by page, no more than is asked for, and no row that waits', async () => {
+      const namespace = randomUUID();
+      const store = storeBy(queries[name]!, namespace);
+      const { server } = await store.read({ keys: [HEADER_KEY] });
+      const before = { server, headerVersion: undefined, headerNumber: 0n };
+      await store.write({ ...before, header: HEADER, rows: [] });
+      // Two pages and a half; every fifth waits for its first holder.
+      const digits =
+        'WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 176)';
+      const sql =
+        `INSERT INTO ${lab.table} (namespace, worker_id, version, ceiling, data) ${digits} ` +
+        `SELECT '${namespace}', a.i * 177 + b.i, 1, (a.i * 177 + b.i) % 5, '{}' FROM n a, n b`;
+      await queries[name]!(sql, []);
+      const all = (await store.readAll()).rows.map(({ key }) => key);
+      const leased = Array.from({ length: 177 * 177 }, (_, n) => n).filter((n) => n % 5 > 0);
+      expect(all).toEqual([HEADER_KEY, ...leased.map(String)]);
+      const some = (await store.readAll(3)).rows.map(({ key }) => key);
+      expect(some).toEqual([HEADER_KEY, '1', '2', '3']);
+      const many = (await store.readAll(12_000)).rows;
+      expect(many).toHaveLength(12_001);
+    });
+
+    it('begins each header with a version that no other had', async () => {
+      const versions = await Promise.all(
+        [1, 2, 3, 4].map(async () => (await stored()).update.headerVersion),
+      );
+      expect(new Set(versions).size).toBe(4);
+    });
+  });
+});
+
+/*
+ * A database that carries out no write, and says nothing of it: whoever asks is told within one
+ * call, not that the store did not answer.
+ */
+describe('sql refused writes', () => {
+  const lab = new SqlLab();
+  const name = `swallowed_${randomUUID().replaceAll('-', '')}`;
+  let admin: Pool;
+  let reader: Pool;
+
+  beforeAll(async () => {
+    admin = lab.pool();
+    await admin.query(`CREATE ROLE ${name}`);
+    reader = lab.pool({ options: `-c role=${name}` });
+  });
+  afterAll(async () => {
+    await admin.query(`DROP TABLE IF EXISTS ${name}`);
+    await admin.query(`DROP FUNCTION IF EXISTS ${name}() CASCADE`);
+    await admin.query(`DROP ROLE ${name}`);
+    await lab.end();
+  });
+
+  async function withTrigger(body = 'RETURN NULL;'): Promise<void> {
+    await admin.query(
+      `CREATE OR REPLACE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$ ` +
+        `BEGIN ${body} END $$`,
+    );
+    await admin.query(
+      `CREATE TRIGGER swallow BEFORE INSERT OR UPDATE ON ${name} ` +
+        `FOR EACH ROW EXECUTE FUNCTION ${name}()`,
+    );
+  }
+
+  /** All rows may be read, and none is found by an UPDATE. */
+  async function withRowSecurity(): Promise<void> {
+    await admin.query(`GRANT SELECT, INSERT, UPDATE ON ${name} TO ${name}`);
+    await admin.query(`ALTER TABLE ${name} ENABLE ROW LEVEL SECURITY`);
+    await admin.query(`CREATE POLICY seen ON ${name} FOR SELECT USING (true)`);
+  }
+
+  const SAYS = 'carried out none of 5 writes';
+  const TAKE = { kind: 'dense', counter: 'c', count: 1n, have: 0n, skip: 2n, startAt: 1n } as const;
+  const own = { table: name, replicated: false } as const;
+
+  const USES: [string, string, (pool: Pool) => Promise<unknown>][] = [
+    [
+      'a counter',
+      counterTable('postgres', name),
+      (pool) => sqlCounters({ pool, dialect: 'postgres', ...own }).take(TAKE),
+    ],
+    [
+      'a lock',
+      lockTable('postgres', name),
+      (pool) => {
+        const asked = namedLock('a', { holder: 'h', ttlMs: 100, longestMs: 100 });
+        return sqlLocks({ pool, dialect: 'postgres', ...own }).acquire(asked);
+      },
+    ],
+    [
+      'a lease',
+      registryTable('postgres', name),
+      (pool) => postgresSupport({ pool, ...own }).getNextWorkId(request()),
+    ],
+  ];
+
+  describe.each(USES)('a write that is not carried out, of %s', (_name, create, use) => {
+    beforeEach(async () => {
+      await admin.query(`DROP TABLE IF EXISTS ${name}`);
+      await admin.query(create);
+    });
+
+    it('is named where a trigger swallows all', async () => {
+      await withTrigger();
+      expect((await failureOf(use(admin))).message).toContain(SAYS);
+    });
+
+    it.each([
+      ['row-level security', withRowSecurity, () => reader],
+      ['a trigger', () => withTrigger(), () => admin],
+    ])('is named where %s came after the first', async (_what, change, pool) => {
+      // A store that is new grants nothing for a while.
+      await until(async () => {
+        const answer = await use(admin);
+        return (answer as { status?: string }).status !== 'wait';
+      });
+      await change();
+      expect((await failureOf(use(pool()))).message).toContain(SAYS);
+    });
+
+    it('is not one that others were in the way of, as the database says', async () => {
+      await admin.query(`CREATE SEQUENCE ${name}_tries`);
+      try {
+        await withTrigger(
+          `IF nextval('${name}_tries') > 11 THEN RETURN NEW; END IF; ` +
+            `RAISE EXCEPTION USING ERRCODE = 'serialization_failure';`,
+        );
+        await expect(use(admin)).resolves.toHaveProperty('status');
+      } finally {
+        await admin.query(`DROP SEQUENCE ${name}_tries`);
+      }
+    });
+  });
+});

@@ -4,14 +4,11 @@
  */
 import { inspect } from 'node:util';
 import { crc32 } from 'node:zlib';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { ApiKeys, type ApiKeysOptions, hmacApiKey } from '../../lib/api-keys/index.js';
 import type { SnowflakeError } from '../../lib/errors.js';
-import { API_KEY_MUTANTS } from '../mutants/api-key-mutants.mjs';
-import { loadKeyAttack } from '../mutants/load-library.mjs';
 import { runs } from '../runs.js';
-import type { Watch } from './key-attack.js';
 
 describe('api keys', () => {
   const OLD = '7d0c1e07b2a8d36515e0c7734ba9f218aaaaaaaaaaaaaaaa0000000000000001';
@@ -389,75 +386,4 @@ describe('damaged keys', () => {
     }
     return parts;
   }
-});
-
-/*
- * The attack on keys, on the code as it is and on every broken variant of it, with node:crypto
- * and the reading of texts watched.
- */
-type Crypto = typeof import('node:crypto');
-
-const calls: string[] = [];
-
-/** The real functions, each of which notes that it was called, and with what lengths. */
-function watchedCrypto(): Crypto {
-  const real = jest.requireActual<Crypto>('node:crypto');
-  const { createHash, createHmac, timingSafeEqual } = real;
-  return {
-    ...real,
-    createHash: (...given: Parameters<typeof createHash>) => {
-      calls.push('createHash');
-      return createHash(...given);
-    },
-    createHmac: (...given: Parameters<typeof createHmac>) => {
-      calls.push('createHmac');
-      return createHmac(...given);
-    },
-    timingSafeEqual: (...given: Parameters<typeof timingSafeEqual>) => {
-      calls.push(`timingSafeEqual ${given.map(({ byteLength }) => byteLength).join(' ')}`);
-      return timingSafeEqual(...given);
-    },
-  };
-}
-
-const bytesOf = Buffer.from.bind(Buffer) as (...given: unknown[]) => Buffer;
-
-jest.unstable_mockModule('node:crypto', watchedCrypto);
-
-const watch: Watch = async (run) => {
-  calls.length = 0;
-  const noted = (...given: unknown[]) => {
-    calls.push(`bytes of ${String(given[1])}`);
-    return bytesOf(...given);
-  };
-  const from = jest.spyOn(Buffer, 'from').mockImplementation(noted as typeof Buffer.from);
-  try {
-    const answer = await run();
-    return { answer, calls: calls.join(', ') };
-  } finally {
-    from.mockRestore();
-  }
-};
-
-describe('the attack on keys', () => {
-  it('finds nothing in the code as it is', async () => {
-    const { attackKeys } = await loadKeyAttack();
-    expect(await attackKeys(watch)).toEqual([]);
-  });
-
-  it('sees the calls: an issued key is hashed once and compared once', async () => {
-    const { ApiKeys } = await import('../../lib/api-keys/key/api-keys.js');
-    const keys = new ApiKeys({ prefix: 'shop' });
-    const { key, hash } = keys.issue(7n);
-    const seen = await watch(() => keys.verify(key, hash));
-    expect(seen).toEqual({
-      answer: true,
-      calls: 'bytes of hex, createHash, timingSafeEqual 32 32',
-    });
-  });
-
-  it.each(API_KEY_MUTANTS)('kills: $name', async ({ edits, breaks }) => {
-    const { attackKeys } = await loadKeyAttack(edits);
-    expect(await attackKeys(watch)).toContain(breaks);
-  });
 });

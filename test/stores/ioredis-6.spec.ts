@@ -13,12 +13,6 @@ it('the client under test is ioredis 6', async () => {
   expect(version).toMatch(/^6\./);
 });
 
-for (const spec of [
-  'redis.support',
-  'redis-database',
-  'redis-client',
-  'redis-refusals',
-  'given-redis',
-]) {
+for (const spec of ['redis.support', 'redis-inspector', 'redis-client', 'redis-errors']) {
   await import(`./${spec}.spec.js`);
 }

@@ -20,7 +20,7 @@ import { snowflakeIds } from 'nestjs-snowflake/prisma';
 import { redisSupport } from 'nestjs-snowflake/redis';
 import { segments } from 'nestjs-snowflake/segments';
 import { mysqlSupport, postgresSupport, registryTable, sqlSupport } from 'nestjs-snowflake/sql';
-import { RowCounters, RowLocks, type KeyedRows } from 'nestjs-snowflake/store';
+import { RowCounters, RowLocks, type RowStore } from 'nestjs-snowflake/store';
 import { ApiSnowflakeParam } from 'nestjs-snowflake/swagger';
 import { SettableTime } from 'nestjs-snowflake/testing';
 import { SnowflakeId } from 'nestjs-snowflake/typeorm';
@@ -88,7 +88,7 @@ export const notAnyApiKeyScheme = () => apiKeyScheme(7);
 // @ts-expect-error A layout has no such member.
 export const notAnyCore = (): unknown => layout.absent;
 // @ts-expect-error Counters are kept in rows.
-export const notAnyStore = (rows: KeyedRows) => [new RowLocks(rows), new RowCounters(7)];
+export const notAnyStore = (rows: RowStore) => [new RowLocks(rows), new RowCounters(7)];
 // @ts-expect-error Time is a number.
 export const notAnyTesting = (): unknown => new SettableTime('now');
 // @ts-expect-error The decorator takes options.

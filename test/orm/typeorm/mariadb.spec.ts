@@ -1,0 +1,5 @@
+/** The shared suite on MariaDB. */
+import { describeSnowflakeId } from './support/shared-suite.js';
+import { mariadb } from './support/drivers.js';
+
+describeSnowflakeId(mariadb);

@@ -1,0 +1,5 @@
+/** The shared suite on PostgreSQL. */
+import { describeSnowflakeId } from './support/shared-suite.js';
+import { postgres } from './support/drivers.js';
+
+describeSnowflakeId(postgres);

@@ -206,6 +206,9 @@ describe('a backend that is killed, where synchronous_commit is off', () => {
     const ready = () => own.query(registryTable('postgres', lab.table)).catch(() => undefined);
     while ((await ready()) === undefined);
     await own.query('CHECKPOINT');
+    // It would write a commit that waits for nobody whenever it wakes, by chance before the kill.
+    const walWriter = `SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'`;
+    process.kill((await own.query<{ pid: number }>(walWriter)).rows[0]!.pid, 'SIGSTOP');
     const query = by((sql, params) => own.query(sql, params));
     await leased(postgresSupport({ pool: { query }, ...named() }));
     const { rows } = await own.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');

@@ -17,11 +17,11 @@ export interface GeneratorKind {
    * Checks the options and puts the generator together; ids are made from its `start()` on.
    * @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`
    */
-  open(environment: GeneratorSurroundings): OpenGenerator | Promise<OpenGenerator>;
+  open(environment: GeneratorEnvironment): OpenGenerator | Promise<OpenGenerator>;
 }
 
 /** What the module passes on of its own options. */
-export interface GeneratorSurroundings {
+export interface GeneratorEnvironment {
   readonly clock: Clock;
   readonly timers: Timers;
   /** How long one call to the store may take. */

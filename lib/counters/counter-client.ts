@@ -208,7 +208,7 @@ function asSnowflakeError(error: unknown): SnowflakeError {
  */
 
 /** Where the counter lies, each place once. */
-export function placesOf(stores: readonly { readonly location: string }[]): string {
+export function locationsOf(stores: readonly { readonly location: string }[]): string {
   return [...new Set(stores.map(({ location }) => location))].join(', ');
 }
 

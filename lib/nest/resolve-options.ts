@@ -149,7 +149,7 @@ export async function resolveOptions(
     workerIds,
     lease,
     ...orderOf(options, shared),
-    ...surroundingsOf(options),
+    ...environmentOf(options),
   };
   faults.push(...unknownNames(options), ...otherFaults(config), ...layoutFaults(config));
   return configOrFaults(config, faults);
@@ -161,7 +161,7 @@ async function resolveGenerator(
   faults: string[],
 ): Promise<SnowflakeConfig> {
   const lease = resolveLease(options, { lossWindowMs: 0, minRangeMs: 0 }, faults);
-  const environment = surroundingsOf(options);
+  const environment = environmentOf(options);
   const given = Object.entries(options)
     .filter(([name, value]) => value !== undefined && KNOWN_NAMES.includes(name))
     .map(([name]) => name);
@@ -180,7 +180,7 @@ function orderOf(options: SnowflakeModuleOptions, shared: SharedLease | undefine
   return { aheadMsMax, sequenceStart, sharesLease };
 }
 
-function surroundingsOf(options: SnowflakeModuleOptions) {
+function environmentOf(options: SnowflakeModuleOptions) {
   const { lazy = false, application = applicationName() } = options;
   const { clock = systemClock, timers = systemTimers } = options;
   return { lazy, application, clock, timers };
@@ -257,7 +257,7 @@ function unknownNames(options: SnowflakeModuleOptions): string[] {
     .map((name) => `The option \`${name}\` is unknown. ${knownNames(name, KNOWN_NAMES)}`);
 }
 
-function otherFaults(environment: ReturnType<typeof surroundingsOf>): string[] {
+function otherFaults(environment: ReturnType<typeof environmentOf>): string[] {
   const { lazy, application, clock, timers } = environment;
   const faults = [
     ...methodFaults('clock', clock, ['now']),

@@ -4,7 +4,7 @@
  */
 import { isSharedLease } from '../core/window/shared-lease.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
-import { isGeneratorKind, type GeneratorSurroundings, type OpenGenerator } from '../generator.js';
+import { isGeneratorKind, type GeneratorEnvironment, type OpenGenerator } from '../generator.js';
 import { ClaimSupport, isClaim, type WorkerIdSource } from '../lease/claim.support.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { LEASE_DEFAULTS } from '../lease/lease-options.js';
@@ -208,7 +208,7 @@ const UNKNOWN_GENERATOR = {} as unknown as OpenGenerator;
 /** @param faults takes what is wrong with it */
 export async function givenGenerator(
   given: unknown,
-  environment: GeneratorSurroundings,
+  environment: GeneratorEnvironment,
   faults: string[],
 ): Promise<OpenGenerator> {
   try {

@@ -23,7 +23,7 @@ export interface CounterCase {
 }
 
 /** The needs of the contract of a counter store. */
-export interface CounterBenchParts {
+export interface CounterHarnessParts {
   readonly expect: Expect;
   /** Makes a store that shares its counters with every other one made for the same name. */
   readonly createStore: (name: string) => CounterStore | Promise<CounterStore>;
@@ -55,7 +55,7 @@ export class CounterHarness {
   private made: CounterStore | undefined;
 
   constructor(
-    private readonly parts: CounterBenchParts,
+    private readonly parts: CounterHarnessParts,
     private readonly name: string,
   ) {
     this.expect = parts.expect;

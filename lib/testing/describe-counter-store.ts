@@ -5,12 +5,12 @@
  * left out only if `leaveOut` says so.
  */
 import { processWide } from '../process-wide.js';
-import { CounterHarness, type CounterBenchParts, type CounterNeed } from './counter-harness.js';
+import { CounterHarness, type CounterHarnessParts, type CounterNeed } from './counter-harness.js';
 import { COUNTER_CLOCK_CASES, DENSE_CASES, GIVE_BACK_CASES } from './counter-contract.js';
 import { COUNTER_RACE_CASES, COUNTER_LOSS_CASES } from './counter-loss-cases.js';
 
 /** The argument of describeCounterStore(). */
-export interface CounterContract extends CounterBenchParts {
+export interface CounterContract extends CounterHarnessParts {
   /** `it` or `test` of the runner. */
   readonly test: (name: string, run: () => Promise<void>) => void;
   /**

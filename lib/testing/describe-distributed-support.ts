@@ -8,7 +8,7 @@ import { processWide } from '../process-wide.js';
 import { ACQUIRE_CASES, CLAIM_CASES } from './contract/acquire-cases.js';
 import {
   Harness,
-  type BenchParts,
+  type HarnessParts,
   type ContractCase,
   type ContractNeed,
 } from './contract/harness.js';
@@ -20,7 +20,7 @@ import { REPEAT_CASES, WIDE_CASES } from './contract/repeat-cases.js';
 import { TIME_CASES } from './contract/time-cases.js';
 
 /** The argument of describeDistributedSupport(). */
-export interface SupportContract extends BenchParts {
+export interface SupportContract extends HarnessParts {
   /** `it` or `test` of the runner. */
   readonly test: (name: string, run: () => Promise<void>) => void;
   /**

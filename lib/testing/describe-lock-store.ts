@@ -6,11 +6,11 @@
  */
 import { processWide } from '../process-wide.js';
 import { HOLD_CASES, LOCK_RACE_CASES } from './lock-contract.js';
-import { LockHarness, type LockBenchParts, type LockNeed } from './lock-harness.js';
+import { LockHarness, type LockHarnessParts, type LockNeed } from './lock-harness.js';
 import { LOCK_CLOCK_CASES, LOCK_LOSS_CASES } from './lock-loss-cases.js';
 
 /** The argument of describeLockStore(). */
-export interface LockContract extends LockBenchParts {
+export interface LockContract extends LockHarnessParts {
   /** `it` or `test` of the runner. */
   readonly test: (name: string, run: () => Promise<void>) => void;
   /**

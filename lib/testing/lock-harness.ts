@@ -24,7 +24,7 @@ export interface LockCase {
 }
 
 /** The needs of the contract of a lock store. */
-export interface LockBenchParts {
+export interface LockHarnessParts {
   readonly expect: Expect;
   /** Makes a store that shares its locks with every other one made for the same name. */
   readonly createStore: (name: string) => LockStore | Promise<LockStore>;
@@ -51,7 +51,7 @@ export class LockHarness {
   private holderCount = 0;
 
   constructor(
-    private readonly parts: LockBenchParts,
+    private readonly parts: LockHarnessParts,
     private readonly name: string,
   ) {
     this.expect = parts.expect;

@@ -7,7 +7,7 @@ import { MemoryRegistry } from '../../lib/stores/memory/index.js';
 import { CONTRACT_CASES } from '../../lib/testing/describe-distributed-support.js';
 import {
   describeDistributedSupport,
-  type BenchParts,
+  type HarnessParts,
   type ContractNeed,
 } from '../../lib/testing/index.js';
 import { loadLibrary } from '../mutants/load-library.mjs';
@@ -38,7 +38,7 @@ const FAULTS = [
 
 /** The cases of the suite that a support fails. */
 async function failuresOf(
-  store: Omit<BenchParts, 'expect'>,
+  store: Omit<HarnessParts, 'expect'>,
   leaveOut: readonly ContractNeed[] = [],
 ): Promise<string[]> {
   const cases: { name: string; run: () => Promise<void> }[] = [];

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { etcdSupport } from '../../lib/stores/etcd/index.js';
 import type { RegistrySupport } from '../../lib/registry/registry-support.js';
-import { SettableTime, type BenchParts } from '../../lib/testing/index.js';
+import { SettableTime, type HarnessParts } from '../../lib/testing/index.js';
 import { EtcdKeys } from '../stores/etcd-lab.js';
 import { etcdProxy, type EtcdProxy, type Passed } from '../stores/etcd-proxy.js';
 
@@ -19,7 +19,7 @@ interface Place {
   kept: Map<string, string>;
 }
 
-export interface SettableEtcd extends Omit<BenchParts, 'expect'> {
+export interface SettableEtcd extends Omit<HarnessParts, 'expect'> {
   /** Closes what was opened since it was called last. */
   end(): Promise<void>;
 }

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-query.js';
-import { SettableTime, type BenchParts } from '../../lib/testing/index.js';
+import { SettableTime, type HarnessParts } from '../../lib/testing/index.js';
 
 const LOSS_WINDOW_MS = 5000;
 const COLUMNS = 'worker_id, version, ceiling, token, data';
@@ -21,7 +21,7 @@ export interface SqlBench {
   support(query: SqlQuery, options: object): IDistributedSupport;
 }
 
-export function sqlStore(harness: SqlBench): Omit<BenchParts, 'expect'> {
+export function sqlStore(harness: SqlBench): Omit<HarnessParts, 'expect'> {
   const clock = new SettableTime();
   const tables = new SettableTables(harness, clock);
   return {

@@ -8,12 +8,12 @@ import { RedisSupport } from '../../lib/stores/redis/index.js';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import type { MemoryRegistry, RegistryState } from '../../lib/stores/memory/index.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
-import { SettableTime, type BenchParts } from '../../lib/testing/index.js';
+import { SettableTime, type HarnessParts } from '../../lib/testing/index.js';
 import { HEADER_KEY, type StoredRow } from '../../lib/rows/row-store.js';
 import { MapStore } from '../registry/map-store.js';
 import { copied, timedClient, TIMED_LUA, withTime } from '../stores/timed-redis.js';
 
-type Store = Omit<BenchParts, 'expect'>;
+type Store = Omit<HarnessParts, 'expect'>;
 
 const LOSS_WINDOW_MS = 5000;
 

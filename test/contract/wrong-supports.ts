@@ -9,9 +9,9 @@ import type {
 } from '../../lib/lease/distributed-support.js';
 import type { StoreReading } from '../../lib/registry/snapshot.js';
 import { MemoryRegistry } from '../../lib/stores/memory/index.js';
-import { SettableTime, type BenchParts, type ContractNeed } from '../../lib/testing/index.js';
+import { SettableTime, type HarnessParts, type ContractNeed } from '../../lib/testing/index.js';
 import type { Fault } from './registry-faults.js';
-type Store = Omit<BenchParts, 'expect'>;
+type Store = Omit<HarnessParts, 'expect'>;
 
 /** What the processes on one registry share. */
 interface Shared {

@@ -10,7 +10,7 @@ import type { CounterMap, CounterState } from '../../lib/stores/memory/memory-co
 import { RedisCounters } from '../../lib/stores/redis/index.js';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-query.js';
-import type { CounterBenchParts } from '../../lib/testing/index.js';
+import type { CounterHarnessParts } from '../../lib/testing/index.js';
 import {
   copied,
   LOSS_WINDOW_MS,
@@ -19,7 +19,7 @@ import {
   timedClient,
   withTime,
 } from '../stores/timed-redis.js';
-export type CounterBenchStore = Omit<CounterBenchParts, 'expect'>;
+export type CounterBenchStore = Omit<CounterHarnessParts, 'expect'>;
 
 export function memoryCounterStore(
   Map_: new () => CounterMap,

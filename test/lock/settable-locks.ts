@@ -15,7 +15,7 @@ import type { LockMap, LockState } from '../../lib/stores/memory/memory-locks.js
 import { RedisLocks } from '../../lib/stores/redis/index.js';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-query.js';
-import type { LockBenchParts } from '../../lib/testing/index.js';
+import type { LockHarnessParts } from '../../lib/testing/index.js';
 import { MapStore } from '../registry/map-store.js';
 import {
   copied,
@@ -25,7 +25,7 @@ import {
   timedClient,
   withTime,
 } from '../stores/timed-redis.js';
-export type LockBenchStore = Omit<LockBenchParts, 'expect'>;
+export type LockBenchStore = Omit<LockHarnessParts, 'expect'>;
 
 export function memoryLockStore(
   Map_: new () => LockMap,

@@ -8,7 +8,7 @@ import { Counter, Gauge, Registry } from 'prom-client';
 import { resolveGuardOptions } from '../../lib/api-keys/guard/guard-options.js';
 import { segments, series } from '../../lib/counters/index.js';
 import { resolveDashboardOptions } from '../../lib/dashboard/snowflake-dashboard.module.js';
-import type { GeneratorSurroundings } from '../../lib/generator.js';
+import type { GeneratorEnvironment } from '../../lib/generator.js';
 import { healthFaults } from '../../lib/health/health-report.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
@@ -108,7 +108,7 @@ const AS_FUNCTION = ['a function', 'a function that throws'];
 const AS_SWITCH = ['true', 'false'];
 export const AS_DIGITS = ['a number as text'];
 
-export const environment: GeneratorSurroundings = {
+export const environment: GeneratorEnvironment = {
   application: 'test',
   clock: { now: () => 0 },
   timers: systemTimers,

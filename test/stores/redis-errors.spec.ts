@@ -8,7 +8,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Redis } from 'ioredis';
 import { ClientLife, SILENCE_MS } from '../../lib/stores/redis/client-life.js';
 import { redisCounters, redisSupport } from '../../lib/stores/redis/index.js';
-import { clientFromUrl, duplicateClient, placeOfUrl } from '../../lib/stores/redis/redis-client.js';
+import {
+  clientFromUrl,
+  duplicateClient,
+  locationOfUrl,
+} from '../../lib/stores/redis/redis-client.js';
 import { RedisConnection } from '../../lib/stores/redis/redis-connection.js';
 import { redisError, type RefusalName, REFUSALS } from '../../lib/stores/redis/redis-errors.js';
 import { parseRedisUrl } from '../../lib/stores/redis/redis-url.js';
@@ -298,7 +302,7 @@ describe('redis silence', () => {
       kind === 'a URL'
         ? () => clientFromUrl(url)
         : async () => duplicateClient(lab.client(port, { lazyConnect: true }));
-    const made = new RedisConnection(() => new ClientLife(build, time), placeOfUrl(url));
+    const made = new RedisConnection(() => new ClientLife(build, time), locationOfUrl(url));
     return { time, made, ask: () => made.info('server') };
   }
 

@@ -15,12 +15,12 @@ import {
   type GeneratorListener,
   type GeneratorState,
   type GeneratorStatus,
-  type GeneratorSurroundings,
+  type GeneratorEnvironment,
   type OpenGenerator,
 } from '../../generator.js';
 import { CallRecord } from '../../time/call-record.js';
 import { pause, turn, withinLimit, type TimerHandle } from '../../time/timers.js';
-import { adviceOf, closeAll, placesOf } from '../counter-client.js';
+import { adviceOf, closeAll, locationsOf } from '../counter-client.js';
 import {
   IdQueue,
   NoIdsAtOnce,
@@ -71,7 +71,7 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
 
   constructor(
     private readonly terms: CountedTerms,
-    private readonly environment: GeneratorSurroundings,
+    private readonly environment: GeneratorEnvironment,
   ) {
     const parts = { ...environment, terms, calls: this.calls };
     this.lanes = terms.stores.map((store, at) => new StoreClient(store, at + 1, parts));
@@ -87,7 +87,7 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
   }
 
   get location(): string {
-    return placesOf(this.lanes);
+    return locationsOf(this.lanes);
   }
 
   get state(): GeneratorState {

@@ -11,7 +11,7 @@ import {
   adviceOf,
   CounterClient,
   closeAll,
-  placesOf,
+  locationsOf,
   type AskingLimits,
 } from '../counter-client.js';
 import type { CounterStore, TakeAnswer } from '../counter-store.js';
@@ -185,7 +185,7 @@ export class StoreTurns {
   }
 
   get location(): string {
-    return placesOf(this.stores);
+    return locationsOf(this.stores);
   }
 
   /** From the next one on, each once; those that hang lose their turn to any that does not. */

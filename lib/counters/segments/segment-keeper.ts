@@ -12,7 +12,7 @@ import {
   type GeneratorListener,
   type GeneratorState,
   type GeneratorStatus,
-  type GeneratorSurroundings,
+  type GeneratorEnvironment,
   type OpenGenerator,
 } from '../../generator.js';
 import { CallRecord } from '../../time/call-record.js';
@@ -47,7 +47,7 @@ export class SegmentKeeper implements OpenGenerator {
 
   constructor(
     private readonly terms: SegmentTerms,
-    private readonly environment: GeneratorSurroundings,
+    private readonly environment: GeneratorEnvironment,
   ) {
     const { clock, timers, callTimeoutMs, random } = environment;
     const late = (segment: GrantedSegment) => this.takeLate(segment);

@@ -174,7 +174,7 @@ async function loadIoredis(): Promise<Pick<typeof import('ioredis'), 'Redis' | '
  * switched to another one while it ran is refused: other processes would not follow.
  */
 
-export interface RedisPlace {
+export interface RedisLocation {
   /** For messages; without a password. */
   readonly where: string;
   readonly db: number;
@@ -185,7 +185,7 @@ export interface RedisPlace {
 /** A host that could be anything else than a host is not shown. */
 const PLAIN_HOST = /^[\p{L}\p{N}._:%-]+$/u;
 
-export function placeOfUrl(url: RedisUrl): RedisPlace {
+export function locationOfUrl(url: RedisUrl): RedisLocation {
   const { kind, hosts, db, password, sentinelPassword } = url;
   const where = withDatabase(hosts.map(hostText).join(','), kind === 'cluster' ? undefined : db);
   return { where, db, secrets: textsAmong([password, sentinelPassword]) };
@@ -206,7 +206,7 @@ interface GivenOptions extends Login {
 }
 
 /** @throws SnowflakeError CONFIG_INVALID */
-export function placeOfClient(client: GivenClient): RedisPlace {
+export function locationOfClient(client: GivenClient): RedisLocation {
   const options = (client.options ?? {}) as GivenOptions;
   const nodes = (client as { startupNodes?: readonly unknown[] }).startupNodes ?? [];
   const logins = [options, options.redisOptions, ...nodes] as (Login | undefined)[];

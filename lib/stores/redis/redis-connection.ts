@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
 import { ClientLife, type ClientUse } from './client-life.js';
-import { UNKNOWN_SCRIPT, type RedisClient, type RedisPlace } from './redis-client.js';
+import { UNKNOWN_SCRIPT, type RedisClient, type RedisLocation } from './redis-client.js';
 import { redisError } from './redis-errors.js';
 
 export interface Script {
@@ -19,7 +19,7 @@ export interface Script {
 
 /** From the first call to close(). */
 interface Life {
-  readonly line: CallLine;
+  readonly line: CallQueue;
   use?: ClientUse;
 }
 
@@ -28,11 +28,11 @@ type Value = string | number;
 export class RedisConnection {
   readonly #join: () => ClientUse;
   // Not to be seen by whoever prints the support: it holds passwords.
-  readonly #location: RedisPlace;
+  readonly #location: RedisLocation;
   readonly #boundTo = new Map<string, Script>();
-  #life: Life = { line: new CallLine() };
+  #life: Life = { line: new CallQueue() };
 
-  constructor(join: () => ClientUse, location: RedisPlace) {
+  constructor(join: () => ClientUse, location: RedisLocation) {
     this.#join = join;
     this.#location = location;
   }
@@ -62,10 +62,10 @@ export class RedisConnection {
 
   /** For those who will close again. Everybody else is refused after close(). */
   reopen(): void {
-    if (this.#life.line.isOver) this.#life = { line: new CallLine() };
+    if (this.#life.line.isOver) this.#life = { line: new CallQueue() };
   }
 
-  async ask<T>(call: (client: RedisClient, line: CallLine) => Promise<T>): Promise<T> {
+  async ask<T>(call: (client: RedisClient, line: CallQueue) => Promise<T>): Promise<T> {
     const life = this.#life;
     const { line } = life;
     try {
@@ -100,7 +100,7 @@ export class RedisConnection {
 
 async function evaluated(
   client: RedisClient,
-  line: CallLine,
+  line: CallQueue,
   script: Script,
   keyAndArgs: readonly Value[],
 ): Promise<unknown[]> {
@@ -134,7 +134,7 @@ function closed(where: string): SnowflakeError {
 /** As many as keep the connection busy, and few enough to be answered in some milliseconds. */
 export const UNDER_WAY_MAX = 128;
 
-class CallLine {
+class CallQueue {
   #isOver = false;
   #underWayCount = 0;
   readonly #waiting = new Set<() => void>();
@@ -197,7 +197,7 @@ export class RedisMessages {
   readonly #connection: RedisConnection;
   #hear: (channel: string) => void = () => undefined;
 
-  constructor(build: () => Promise<RedisClient>, location: RedisPlace) {
+  constructor(build: () => Promise<RedisClient>, location: RedisLocation) {
     const listening = async () => {
       const client = await build();
       client.on('message', (channel: string) => this.#hear(channel));

@@ -6,7 +6,7 @@
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { plainCause, withoutSecrets } from '../../messages.js';
-import type { RedisPlace } from './redis-client.js';
+import type { RedisLocation } from './redis-client.js';
 
 /** What the errors of ioredis and Node may carry besides a message. */
 interface ClientError extends Error {
@@ -17,7 +17,7 @@ interface ClientError extends Error {
 /** @param lastError what the connection said last; a command only says that there is none. */
 export function redisError(
   cause: unknown,
-  location: RedisPlace,
+  location: RedisLocation,
   lastError?: Error,
 ): SnowflakeError {
   if (isSnowflakeError(cause)) return cause;

@@ -12,7 +12,12 @@ import {
   type RegistryView,
 } from '../../registry/registry-view.js';
 import { ClientLife } from './client-life.js';
-import { clientFromUrl, placeOfUrl, type RedisClient, type RedisPlace } from './redis-client.js';
+import {
+  clientFromUrl,
+  locationOfUrl,
+  type RedisClient,
+  type RedisLocation,
+} from './redis-client.js';
 import { RedisConnection } from './redis-connection.js';
 import { counterPage } from './redis-counters.js';
 import { redisError } from './redis-errors.js';
@@ -31,7 +36,7 @@ class RedisInspector implements RegistryInspector {
   readonly key: string;
   readonly lossWindowMs: number;
   private readonly url: RedisUrl;
-  private readonly location: RedisPlace;
+  private readonly location: RedisLocation;
   private readonly support: RedisSupport;
   private readonly reading: RedisConnection;
   private fault: Error | undefined;
@@ -39,7 +44,7 @@ class RedisInspector implements RegistryInspector {
   constructor(url: string) {
     this.support = supportFromUrl(url);
     this.url = parseRedisUrl(url);
-    this.location = placeOfUrl(this.url);
+    this.location = locationOfUrl(this.url);
     this.where = this.location.where;
     this.key = this.support.key;
     this.lossWindowMs = this.support.lossWindowMs;

@@ -13,11 +13,11 @@ import { sharedClients } from './client-life.js';
 import {
   clientFromUrl,
   duplicateClient,
-  placeOfClient,
-  placeOfUrl,
+  locationOfClient,
+  locationOfUrl,
   type GivenClient,
   type RedisClient,
-  type RedisPlace,
+  type RedisLocation,
 } from './redis-client.js';
 import { RedisConnection, RedisMessages, type Script } from './redis-connection.js';
 import { parseRedisUrl, refuseQuery } from './redis-url.js';
@@ -50,7 +50,7 @@ interface Way {
   /** Equal where one client serves. */
   readonly key: string | object;
   readonly build: () => Promise<RedisClient>;
-  readonly location: () => RedisPlace;
+  readonly location: () => RedisLocation;
 }
 
 function wayTo(redis: GivenRedis): Way {
@@ -59,10 +59,10 @@ function wayTo(redis: GivenRedis): Way {
     // A script chooses its database itself, and the query is not about the server.
     const { db: _db, query: _query, ...server } = url;
     const key = JSON.stringify(server);
-    return { key, build: () => clientFromUrl(url), location: () => placeOfUrl(url) };
+    return { key, build: () => clientFromUrl(url), location: () => locationOfUrl(url) };
   }
   if (typeof redis === 'object' && typeof redis?.duplicate === 'function') {
-    const location = () => placeOfClient(redis);
+    const location = () => locationOfClient(redis);
     return { key: redis, build: async () => duplicateClient(redis), location };
   }
   throw new SnowflakeError(

@@ -176,10 +176,10 @@ function storeOfUrl(url: string): SqlRows {
 
 export function connectionOfUrl(url: ServerUrl | FileUrl): SqlConnection {
   const listen = url.dialect === 'postgres' ? () => openPostgres(url) : undefined;
-  return new OwnConnection(placeOfUrl(url), () => openClient(url), listen);
+  return new OwnConnection(locationOfUrl(url), () => openClient(url), listen);
 }
 
-function placeOfUrl(url: ServerUrl | FileUrl) {
+function locationOfUrl(url: ServerUrl | FileUrl) {
   if (url.dialect === 'sqlite') return { text: `SQLite in ${url.path}`, secrets: [] };
   const { dialect, host, port, database, password } = url;
   const title = dialect === 'postgres' ? 'PostgreSQL' : 'MySQL';

@@ -66,7 +66,7 @@ export interface ContractCase {
 }
 
 /** The needs of the contract of a support. */
-export interface BenchParts {
+export interface HarnessParts {
   readonly expect: Expect;
   readonly createSupport: (registry: string) => IDistributedSupport | Promise<IDistributedSupport>;
   readonly clockControl?: ClockControl | undefined;
@@ -84,7 +84,7 @@ export class Harness {
   private beginning: Promise<void> | undefined;
 
   constructor(
-    private readonly parts: BenchParts,
+    private readonly parts: HarnessParts,
     private readonly registry: string,
   ) {
     this.expect = parts.expect;

@@ -3,7 +3,7 @@
 // Guarantee: every result is kept until the next burst, so that the compiler cannot drop the work;
 // a burst stays below the 4096 ids that the format has for a millisecond and begins with a fresh
 // one, so that nobody waits, throws or runs ahead.
-import { Harness } from 'tinybench';
+import { Bench } from 'tinybench';
 
 export const BURST = 2048;
 
@@ -19,7 +19,7 @@ export function untilFreshMs() {
 /** @returns {number} ns for one of the `count` things that a call of `burst` makes */
 export function nsOfBurst(/** @type {() => void} */ burst, /** @type {BurstOptions} */ options) {
   const { count, samples = SAMPLES, isFresh = true } = options;
-  const bench = new Harness({
+  const bench = new Bench({
     time: 0,
     iterations: samples,
     warmupTime: 0,

@@ -39,7 +39,7 @@ export const GUIDES: Sources = {
     '5 s': lease.maxDriftMs,
     '4096 per ms': our.perMs(layouts.snowflake()),
     '56 %': `${RESULTS}56 % twice`,
-    '9 minutes': 'CONTRIBUTING.md: takes about 9 minutes',
+    '8 minutes': 'CONTRIBUTING.md: takes about 8 minutes',
   },
   'docs/start.md': { '60 s': lease.ttlMs, '17 s': our.firstStartMs + our.lossMs },
   'docs/concepts/choosing.md': {

@@ -82,9 +82,9 @@ export interface OpenGenerator {
 /**
  * | state      | meaning                                   | nextId()                     |
  * | unassigned | nothing yet: before the start             | throws NOT_READY             |
- * | active     | ids are in hand, or the store answers     | makes ids                    |
- * | degraded   | the store gives none; ids are in hand     | makes ids                    |
- * | exhausted  | nothing is in hand                        | throws, saying why           |
+ * | active     | ids are buffered, or the store answers    | makes ids                    |
+ * | degraded   | the store gives none; ids are buffered    | makes ids                    |
+ * | exhausted  | nothing is buffered                       | throws, saying why           |
  * | released   | shut down                                 | throws NOT_READY             |
  */
 export type GeneratorState = 'unassigned' | 'active' | 'degraded' | 'exhausted' | 'released';
@@ -95,7 +95,7 @@ export interface GeneratorStatus {
   readonly kind: 'segments' | 'counted';
   readonly state: GeneratorState;
   readonly issuedCount: number;
-  /** How often a call found nothing in hand. */
+  /** How often a call found nothing buffered. */
   readonly waitCount: number;
   /** When this was read, by the clock of the host. */
   readonly readAt: Date;

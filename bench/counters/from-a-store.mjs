@@ -20,7 +20,7 @@ const STEPS = [100, 1000, 10_000, 100_000];
 const MEASURED_MS = 2000;
 const WARM_MS = 500;
 /** Far more than is taken within the time of which a store may lose its writes. */
-const SKIP = 10n ** 12n;
+const LOSS_GAP = 10n ** 12n;
 
 const AOF = ['--appendonly', 'yes', '--appendfsync', 'everysec'];
 
@@ -100,7 +100,7 @@ async function bySegments(url, { counters }, step) {
     store,
     counter: `bench-${step}`,
     startAt: () => 0n,
-    skip: SKIP,
+    lossGap: LOSS_GAP,
     stepMin: step,
     stepMax: step,
   });

@@ -8,7 +8,7 @@ import { bold } from '../harness/table.mjs';
 import { nsOfBurst, nsPerCall } from '../ids/timing.mjs';
 
 /** So many that no case comes to the end of it: a refill is measured by `from-a-store`. */
-const IN_HAND = 1_000_000_000;
+const BUFFERED = 1_000_000_000;
 /** Less than the 4096 ids of a millisecond, which all cases begin with. */
 const FILLED = 1000;
 
@@ -17,7 +17,7 @@ const SOURCES = {
   segment: async () => {
     const { MemoryCounters } = await importMain();
     const { segments } = await importSegments();
-    const step = { stepMin: IN_HAND, stepMax: IN_HAND, skip: 10n * BigInt(IN_HAND) };
+    const step = { stepMin: BUFFERED, stepMax: BUFFERED, lossGap: 10n * BigInt(BUFFERED) };
     const store = new MemoryCounters();
     return { generator: segments({ store, counter: 'bench', startAt: () => 0n, ...step }) };
   },
@@ -89,7 +89,7 @@ async function run(/** @type {import('../harness/turns.mjs').RunOptions} */ opti
 export const oneNumber = {
   title: 'One number of a segment',
   explanation:
-    'The cost of one id in the process, through the IdMaker, with numbers in hand. A snowflake ' +
+    'The cost of one id in the process, through the IdMaker, with numbers buffered. A snowflake ' +
     'id reads the clock, a number of a segment is counted. In bursts of 2048 that begin with a ' +
     `fresh millisecond; fill() makes ${FILLED} at a time. The last column compares with the ` +
     'nextId() of a snowflake generator in the same run.',

@@ -59,9 +59,9 @@ function kindFaults(request: TakeRequest): string[] {
     ];
   }
   if (request.kind !== 'dense') return ['Expected `kind` to be dense or clock.'];
-  const { skip, startAt } = request;
+  const { lossGap, startAt } = request;
   const startFaults = startAt === undefined ? [] : positionFaults('startAt', startAt, 0n);
-  return [...positionFaults('skip', skip, 2n), ...startFaults];
+  return [...positionFaults('lossGap', lossGap, 2n), ...startFaults];
 }
 
 function storesFaults(stores: unknown = '1/1'): string[] {

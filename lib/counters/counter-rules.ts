@@ -58,15 +58,15 @@ function begun(request: TakeRequest, { era }: CounterHeader): CounterRow | undef
   return blankRow(formOf(request), request.startAt, era);
 }
 
-/** Half of the skip in each window: whatever one loss takes with it lies in two of them. */
+/** Half of the loss gap in each window: whatever one loss takes with it lies in two of them. */
 function takeDense({ header, row: stored, reading }: Standing, request: DenseTake): Step {
   const { lossWindowMs } = reading;
   const nowMs = nowOf(header);
-  const { have, skip } = request;
+  const { have, lossGap } = request;
   // Another server may have jumped over one of several losses, and granted from there.
   const jump = (next: bigint, margin: bigint, lossCount: number) =>
     next + (lossCount > 1 ? 2n * margin : margin);
-  const row = settled(header, stored, { have, margin: skip, lossWindowMs, jump });
+  const row = settled(header, stored, { have, margin: lossGap, lossWindowMs, jump });
   const restCount = POSITION_MAX - row.next;
   if (restCount <= 0n) return { answer: { status: 'full' } };
   if (row.readyAtMs > nowMs) return waiting(header, row, row.readyAtMs - nowMs);

@@ -18,7 +18,7 @@ export interface CounterRow {
   readonly next: bigint;
   /** In which it last began or jumped: another one than the header's means to jump first. */
   readonly era: number;
-  /** The largest ever asked for: a skip in positions, for kind clock ms ahead. */
+  /** The largest ever asked for: a lossGap in positions, for kind clock ms ahead. */
   readonly margin: bigint;
   /** Nothing is granted before. */
   readonly readyAtMs: number;

@@ -46,12 +46,12 @@ export interface DenseTake extends Take {
    * together need in that time. One number for all of them; where they differ the highest counts,
    * and one that is higher than all before waits for one loss window.
    */
-  readonly skip: bigint;
+  readonly lossGap: bigint;
   /**
    * Where a counter that is not there begins. Absent: it is not created, and 'absent' is the
    * answer. Whoever gives it vouches that no position from here on was ever used: a counter that
    * was lost as a whole looks like one that never was. What comes from the data (the highest id
-   * stored) therefore needs `skip` added to it, for what others have in hand.
+   * stored) therefore needs `lossGap` added to it, for what others have buffered.
    */
   readonly startAt?: bigint | undefined;
 }
@@ -88,8 +88,8 @@ export interface TakeGrant {
 export type TakeAnswer =
   | TakeGrant
   /**
-   * Nothing yet: the counter is new, it has jumped after a loss, `skip` was raised, or as much as
-   * may be lost is under way. Ask again after so many ms.
+   * Nothing is granted yet: the counter is new, it has jumped after a loss, `lossGap` was raised,
+   * or as much as may be lost is under way. Ask again after so many ms.
    */
   | { readonly status: 'wait'; readonly waitMs: number }
   /** There is no such counter: it was never created, or the store has lost it. */
@@ -130,8 +130,8 @@ export interface CounterRecord {
  * import type { CounterStore } from 'nestjs-snowflake/store';
  *
  * async function numbers(store: CounterStore, have: bigint): Promise<bigint[]> {
- *   const request = { kind: 'dense', counter: 'order', count: 100n, have, skip: 10_000n } as const;
- *   const answer = await store.take({ ...request, startAt: 1n });
+ *   const request = { counter: 'order', count: 100n, have, lossGap: 10_000n, startAt: 1n };
+ *   const answer = await store.take({ kind: 'dense', ...request });
  *   if (answer.status !== 'ok') throw new Error(answer.status);
  *   const { first, end } = answer;
  *   return Array.from({ length: Number(end - first) }, (_, at) => first + BigInt(at));

@@ -92,8 +92,8 @@ const BUFFER_VERDICTS: { readonly [state in GeneratorState]: Verdict } = {
     'The store has given no ids yet, so no id can be made. It is asked until it gives some.',
   ],
   active: ['up'],
-  degraded: ['degraded', 'The store gives no more ids; those in hand are still used.'],
-  exhausted: ['down', 'No id is in hand, so none can be made until the store gives more.'],
+  degraded: ['degraded', 'The store gives no more ids; buffered ones are still used.'],
+  exhausted: ['down', 'No id is buffered, so none can be made until the store gives more.'],
   released: ['down', 'The generator was stopped at shutdown, so no id can be made.'],
 };
 

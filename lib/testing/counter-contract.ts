@@ -253,7 +253,7 @@ export const DENSE_CASES: readonly CounterCase[] = [
         { count: 0n },
         { count: 1 as unknown as bigint },
         { have: -1n },
-        { skip: 1n },
+        { lossGap: 1n },
         { startAt: 2n ** 63n },
         { stores: '3/2' },
         { stores: '0/1' },
@@ -285,7 +285,7 @@ async function expectExact(harness: CounterHarness, around: bigint): Promise<voi
   harness.expect([next.first, next.end]).toEqual([around, around + 7n]);
   const have = next.end + 1n;
   const jumped = await harness.granted(() => harness.dense({ have }));
-  harness.expect(jumped.first).toEqual(have + DENSE.skip);
+  harness.expect(jumped.first).toEqual(have + DENSE.lossGap);
 }
 
 /* The duties of a store when a process gives back the unused part of its last range. */
@@ -356,7 +356,7 @@ export const GIVE_BACK_CASES: readonly CounterCase[] = [
       const lost = await harness.granted(() => harness.dense({ count: 400n }));
       await harness.happen('restore');
       await back(harness, grant, 10n);
-      const after = await harness.granted(() => harness.dense({ skip: 1000n }));
+      const after = await harness.granted(() => harness.dense({ lossGap: 1000n }));
       harness.expect(after.first).toEqual(lost.first + 1000n);
       await back(harness, grant, 10n);
       harness.expect((await harness.granted(() => harness.dense())).first).toEqual(after.end);

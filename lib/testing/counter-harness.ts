@@ -39,7 +39,7 @@ export const DENSE = {
   counter: 'order',
   count: 10n,
   have: 0n,
-  skip: 1000n,
+  lossGap: 1000n,
 } as const;
 export const CLOCK = {
   kind: 'clock',

@@ -6,7 +6,7 @@ import type { TakeGrant } from '../counters/counter-store.js';
 import { DENSE, type CounterHarness, type CounterCase } from './counter-harness.js';
 
 /** One window grants at most this. */
-const WINDOW = DENSE.skip / 2n;
+const WINDOW = DENSE.lossGap / 2n;
 
 export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
   {
@@ -15,9 +15,9 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
     async run(harness) {
       const before = await harness.begun();
       await harness.happen('restart');
-      await expectWait(harness, DENSE.skip);
+      await expectWait(harness, DENSE.lossGap);
       const after = await harness.granted(() => harness.dense());
-      harness.expect(after.first).toEqual(before.end + DENSE.skip);
+      harness.expect(after.first).toEqual(before.end + DENSE.lossGap);
       harness.expect(after.era).toEqual(before.era + 1);
     },
   },
@@ -33,17 +33,17 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
     },
   },
   {
-    name: 'jumps with the largest skip that it was ever asked with',
+    name: 'jumps with the largest loss gap that it was ever asked with',
     needs: ['clock', 'losses'],
     async run(harness) {
-      const before = await harness.begun({ skip: 50_000n });
+      const before = await harness.begun({ lossGap: 50_000n });
       await harness.happen('restart');
-      const after = await harness.granted(() => harness.dense({ skip: 2n }));
+      const after = await harness.granted(() => harness.dense({ lossGap: 2n }));
       harness.expect(after.first).toEqual(before.end + 50_000n);
     },
   },
   {
-    name: 'grants no more than half of the skip within one loss window',
+    name: 'grants no more than half of the loss gap within one loss window',
     needs: ['clock'],
     async run(harness) {
       if ((await harness.store()).lossWindowMs === 0) return;
@@ -52,16 +52,16 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
       harness.expect(count).toEqual(WINDOW - 1n);
       const answer = await harness.dense();
       harness.expect(answer.status).toEqual('wait');
-      const next = await harness.granted(() => harness.dense({ count: 10n * DENSE.skip }));
+      const next = await harness.granted(() => harness.dense({ count: 10n * DENSE.lossGap }));
       harness.expect(next.end - next.first).toEqual(WINDOW);
     },
   },
   {
-    name: 'grants nothing by a larger skip before it can no longer be lost',
+    name: 'grants nothing by a larger loss gap before it can no longer be lost',
     needs: ['clock'],
     async run(harness) {
       const { end } = await harness.begun();
-      await expectWait(harness, 100n * DENSE.skip);
+      await expectWait(harness, 100n * DENSE.lossGap);
       const next = await harness.granted(() => harness.dense());
       harness.expect(next.first).toEqual(end);
     },
@@ -72,9 +72,9 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
     async run(harness) {
       const { end, era } = await harness.begun();
       const have = end + 1n;
-      await expectWait(harness, DENSE.skip, have);
+      await expectWait(harness, DENSE.lossGap, have);
       const after = await harness.granted(() => harness.dense({ have }));
-      harness.expect(after.first).toEqual(have + DENSE.skip);
+      harness.expect(after.first).toEqual(have + DENSE.lossGap);
       harness.expect(after.era).toEqual(era + 1);
     },
   },
@@ -85,7 +85,7 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
       const before = await harness.begun();
       const era = before.era + 1;
       const after = await harness.granted(() => harness.dense({ era }));
-      harness.expect(after.first).toEqual(before.end + 2n * DENSE.skip);
+      harness.expect(after.first).toEqual(before.end + 2n * DENSE.lossGap);
       harness.expect(after.era > era).toEqual(true);
       const next = await harness.granted(() => harness.dense({ era }));
       harness.expect(next.first).toEqual(after.end);
@@ -114,7 +114,7 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
       const lost = await harness.granted(() => harness.dense({ count: WINDOW - 10n }));
       await harness.happen('restore');
       // Every grant between the two must be clear of the grants after the second.
-      const between = await harness.dense({ count: DENSE.skip });
+      const between = await harness.dense({ count: DENSE.lossGap });
       await harness.happen('restore');
       const after = await harness.granted(() => harness.dense());
       harness.follows(lost, after);
@@ -130,7 +130,7 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
       harness.expect(await harness.dense()).toEqual({ status: 'absent' });
       harness.expect(await harness.dense({ have: end })).toEqual({ status: 'absent' });
       const after = await harness.granted(() => harness.dense({ have: end, startAt: 1n }));
-      harness.expect(after.first).toEqual(end + DENSE.skip);
+      harness.expect(after.first).toEqual(end + DENSE.lossGap);
     },
   },
   {
@@ -152,9 +152,9 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
       const other = await harness.begun({ counter: 'other' });
       await harness.happen('restart');
       const after = await harness.granted(() => harness.dense());
-      harness.expect(after.first).toEqual(order.end + DENSE.skip);
+      harness.expect(after.first).toEqual(order.end + DENSE.lossGap);
       const later = await harness.granted(() => harness.dense({ counter: 'other' }));
-      harness.expect(later.first).toEqual(other.end + DENSE.skip);
+      harness.expect(later.first).toEqual(other.end + DENSE.lossGap);
     },
   },
   {
@@ -176,7 +176,7 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
 /** Takes until the store says to wait. */
 async function grantedNow(harness: CounterHarness): Promise<bigint> {
   let sum = 0n;
-  while (sum <= DENSE.skip) {
+  while (sum <= DENSE.lossGap) {
     const answer = await harness.dense({ count: 70n });
     if (answer.status !== 'ok') break;
     sum += answer.end - answer.first;
@@ -185,12 +185,12 @@ async function grantedNow(harness: CounterHarness): Promise<bigint> {
 }
 
 /** Waits for one loss window, unless the store loses nothing. */
-async function expectWait(harness: CounterHarness, skip: bigint, have = 0n): Promise<void> {
+async function expectWait(harness: CounterHarness, lossGap: bigint, have = 0n): Promise<void> {
   const { lossWindowMs: waitMs } = await harness.store();
   if (waitMs === 0) return;
-  harness.expect(await harness.dense({ skip, have })).toEqual({ status: 'wait', waitMs });
+  harness.expect(await harness.dense({ lossGap, have })).toEqual({ status: 'wait', waitMs });
   await harness.advance(waitMs - 1);
-  harness.expect(await harness.dense({ skip })).toEqual({ status: 'wait', waitMs: 1 });
+  harness.expect(await harness.dense({ lossGap })).toEqual({ status: 'wait', waitMs: 1 });
 }
 
 function apart(harness: CounterHarness, one: TakeGrant, other: TakeGrant): void {

@@ -23,7 +23,7 @@ const step = fc.record({
   count: mostly(fc.nat(300).map(BigInt), 1n, 999_999_999n, 10n ** 12n, POSITION_MAX),
   forgets: mostly(fc.constant(false), true),
   more: mostly(fc.constant(0n), 1n, 10n ** 9n, 2n ** 53n, 2n ** 61n),
-  skip: mostly(fc.constant(500n), 2n, 3n, 400n, 2n ** 33n + 1n, POSITION_MAX),
+  lossGap: mostly(fc.constant(500n), 2n, 3n, 400n, 2n ** 33n + 1n, POSITION_MAX),
   starts: fc.boolean(),
   stores: mostly(fc.constant('1/1'), '1/2'),
   perMs: mostly(fc.constant(1024), 1, 4_194_304),
@@ -74,11 +74,11 @@ class Walk {
     const have = known > POSITION_MAX ? POSITION_MAX : known;
     const asked = { counter, have, era: step.era, count: step.count + 1n, stores };
     if (asked.count > POSITION_MAX) asked.count = POSITION_MAX;
-    const { skip, perMs, aheadMs } = step;
+    const { lossGap, perMs, aheadMs } = step;
     const answer = await this.twin.take(
       op === 'clock'
         ? { kind: 'clock', ...asked, perMs, aheadMs }
-        : { kind: 'dense', ...asked, skip, ...(step.starts && { startAt: this.start }) },
+        : { kind: 'dense', ...asked, lossGap, ...(step.starts && { startAt: this.start }) },
     );
     if (answer.status !== 'ok') return answer;
     this.have.set(key, answer.end);

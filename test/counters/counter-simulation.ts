@@ -18,7 +18,7 @@ import { SeededRandom } from '../../lib/testing/contract/harness.js';
 export const LOSS_WINDOW_MS = 2000;
 const STEP_COUNT = 400;
 const PROCESS_COUNT = 4;
-const SKIPS = [100n, 400n] as const;
+const LOSS_GAPS = [100n, 400n] as const;
 const CLOCK_DIFFERENCE_MS = 100;
 
 interface Server {
@@ -95,7 +95,7 @@ class Simulation {
     const server = this.serverFor();
     const sent = this.random.next();
     if (sent < 0.05) {
-      // A crash: what it had in hand is never used, what it knew is forgotten.
+      // A crash: what it had buffered is never used, what it knew is forgotten.
       process.have = 0n;
       process.last = undefined;
     } else if (sent < 0.12 && process.last !== undefined) {
@@ -129,8 +129,8 @@ class Simulation {
     if (this.isClock) {
       return { kind: 'clock', counter: 'c', count: count * 2000n, have, perMs: 16, aheadMs: 1500 };
     }
-    const skip = this.random.pick(SKIPS);
-    return { kind: 'dense', counter: 'c', count, have, skip };
+    const lossGap = this.random.pick(LOSS_GAPS);
+    return { kind: 'dense', counter: 'c', count, have, lossGap };
   }
 
   /** An operator creates what was flushed, behind all that was ever granted. */

@@ -38,7 +38,7 @@ export class CounterTwin {
     const { counter, count, have, era = 0 } = request;
     const own =
       request.kind === 'dense'
-        ? [request.skip, request.startAt ?? '', 0]
+        ? [request.lossGap, request.startAt ?? '', 0]
         : [request.aheadMs, '', request.perMs];
     const reply = await this.run('take', counter, [formOf(request), count, have, ...own, era]);
     const ours = this.map.take(request, this.reading());

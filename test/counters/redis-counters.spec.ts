@@ -60,7 +60,7 @@ describe('redis counters', () => {
       counter: 'c',
       count: 1n,
       have: 0n,
-      skip: 10n,
+      lossGap: 10n,
       startAt: 1n,
     } as const;
     const lab = new RedisLab();
@@ -113,8 +113,8 @@ describe('redis counters', () => {
       const { port } = before;
       const after = await startRedis({ port, args });
       try {
-        // Another server for all the store knows: above the file by `skip`, under a new era.
-        const { skip } = take;
+        // Another server for all the store knows: above the file by `lossGap`, under a new era.
+        const { lossGap } = take;
         const have = 2n;
         const again = { ...take, have };
         let answer: Awaited<ReturnType<typeof store.take>> | undefined;
@@ -122,7 +122,7 @@ describe('redis counters', () => {
           answer = await store.take(again).catch(() => undefined);
           return answer?.status === 'ok';
         });
-        expect(answer).toMatchObject({ status: 'ok', first: have + skip, era: 2 });
+        expect(answer).toMatchObject({ status: 'ok', first: have + lossGap, era: 2 });
       } finally {
         await after.stop();
         rmSync(folder, { recursive: true, force: true });
@@ -164,7 +164,7 @@ describe('redis file', () => {
     counter: 'c',
     count: 1n,
     have: 0n,
-    skip: 10n,
+    lossGap: 10n,
     startAt: 1n,
     stores: '1/1',
   };
@@ -233,7 +233,7 @@ describe('redis file', () => {
         // A new counter must be kept before it grants.
         const fresh = await store.take({ ...TAKE, counter: 'd' });
         expect(fresh.status === 'wait' && fresh.waitMs).toBeGreaterThan(LOSS_WINDOW_MS);
-        // Of an old one half of the skip is granted, however long the rewrite takes.
+        // Of an old one half of the loss gap is granted, however long the rewrite takes.
         let answer = await store.take(TAKE);
         while (answer.status === 'ok') answer = await store.take(TAKE);
         const { windowMs } = await timesOf();
@@ -302,8 +302,14 @@ describe('redis file', () => {
  */
 describe('changed settings', () => {
   const COUNTER = 'c';
-  const SKIP = 100_000n;
-  const TAKE = { kind: 'dense', counter: COUNTER, count: 10n, skip: SKIP, startAt: 1n } as const;
+  const LOSS_GAP = 100_000n;
+  const TAKE = {
+    kind: 'dense',
+    counter: COUNTER,
+    count: 10n,
+    lossGap: LOSS_GAP,
+    startAt: 1n,
+  } as const;
   /** Longer than a second, after which MariaDB flushes whatever there is. */
   const WINDOW_MS = 1500;
 

@@ -37,7 +37,7 @@ describe('sql counters', () => {
     counter: 'c',
     count: 10n,
     have: 0n,
-    skip: 100n,
+    lossGap: 100n,
     startAt: 1n,
   } as const;
   const RUN = randomUUID();
@@ -244,7 +244,7 @@ describe('embedded counters', () => {
       expect(first.ids.nextIds(3)).toEqual([7n, 8n, 9n]);
       await first.close();
       const second = await startSnowflake({ generator });
-      // What was in hand was given back.
+      // What was buffered was given back.
       expect(second.ids.nextId()).toBe(10n);
       expect(second.ids.status).toMatchObject({ kind: 'segments', state: 'active' });
       await second.close();
@@ -275,7 +275,7 @@ describe('embedded counters', () => {
         replicated: false,
       });
       expect(await store.create({ counter: 'c', start: 2n ** 60n })).toBe(true);
-      const take = { kind: 'dense', counter: 'c', count: 1n, have: 0n, skip: 10n } as const;
+      const take = { kind: 'dense', counter: 'c', count: 1n, have: 0n, lossGap: 10n } as const;
       expect(await store.take(take)).toMatchObject({ status: 'ok', first: 2n ** 60n });
     });
   });

@@ -64,7 +64,7 @@ class Simulation {
       if (this.chance.chance(0.5)) this.take(generator);
       else void this.ask(generator);
       if (this.chance.chance(0.2)) this.befall();
-      // Now and then nobody wants an id for longer than those in hand may be kept.
+      // Now and then nobody wants an id for longer than those buffered may be kept.
       await this.time.advance(this.chance.chance(0.02) ? 3000 : this.draw(20));
     }
     for (const generator of processes) {
@@ -80,7 +80,7 @@ class Simulation {
     return { idCount: this.count, ...this.wrong };
   }
 
-  /** Ids at once; what is in hand is of this process alone. */
+  /** Ids at once; what is buffered is of this process alone. */
   private take({ source, layout }: OpenGenerator): void {
     const length = 1 + this.draw(8);
     try {
@@ -91,7 +91,7 @@ class Simulation {
         if (layout!.parse(id).timestampMs - this.startMs < oldestMs) this.wrong.staleCount++;
       }
     } catch {
-      // None in hand.
+      // None buffered.
     }
   }
 

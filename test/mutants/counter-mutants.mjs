@@ -36,7 +36,7 @@ export const COUNTER_MUTANTS = [
     edits: edit(OPENING, 'asked.have > row.next ? asked.have : row.next', 'row.next'),
   },
   {
-    name: 'no skip after a loss',
+    name: 'no jump after a loss',
     seed: 2,
     by: 'repeats nothing after an older copy was restored',
     edits: edit(TAKE, '(lossCount > 1 ? 2n * margin : margin)', 'margin * 0n'),
@@ -44,19 +44,19 @@ export const COUNTER_MUTANTS = [
   {
     name: 'any number of positions within a window',
     seed: 10,
-    by: 'grants no more than half of the skip within one loss window',
+    by: 'grants no more than half of the loss gap within one loss window',
     edits: edit(TAKE, 'lossWindowMs === 0 ? restCount', 'lossWindowMs >= 0 ? restCount'),
   },
   {
-    name: 'a whole skip within a window',
+    name: 'a whole loss gap within a window',
     seed: 52,
-    by: 'grants no more than half of the skip within one loss window',
+    by: 'grants no more than half of the loss gap within one loss window',
     edits: edit(TAKE, 'row.margin / 2n - usedCount', 'row.margin - usedCount'),
   },
   {
     name: 'a window that does not count',
     seed: 10,
-    by: 'grants no more than half of the skip within one loss window',
+    by: 'grants no more than half of the loss gap within one loss window',
     edits: edit(TAKE, 'windowCount: usedCount + count', 'windowCount: 0n'),
   },
   {
@@ -70,15 +70,15 @@ export const COUNTER_MUTANTS = [
     ),
   },
   {
-    name: 'a jump forgets a larger skip',
+    name: 'a jump forgets a larger loss gap',
     seed: 4,
-    by: 'jumps with the largest skip that it was ever asked with',
+    by: 'jumps with the largest loss gap that it was ever asked with',
     edits: edit(OPENING, 'isRaised ? asked.margin : row.margin', 'asked.margin'),
   },
   {
-    name: 'a larger skip is used at once',
+    name: 'a larger loss gap is used at once',
     seed: 28,
-    by: 'grants nothing by a larger skip before it can no longer be lost',
+    by: 'grants nothing by a larger loss gap before it can no longer be lost',
     edits: edit(
       OPENING,
       'if (!isBehind) return { ...row, margin, readyAtMs };',

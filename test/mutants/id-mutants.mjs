@@ -30,7 +30,7 @@ export const ID_MUTANTS = [
     edits: [{ file: QUEUE, find: '|| number > lastNumber', put: '' }],
   },
   {
-    name: 'what is in hand never grows old',
+    name: 'what is buffered never grows old',
     edits: [
       {
         file: PREFETCHED,
@@ -40,7 +40,7 @@ export const ID_MUTANTS = [
     ],
   },
   {
-    name: 'ids in hand are given after the stop',
+    name: 'buffered ids are given after the stop',
     edits: [
       {
         file: PREFETCHED,

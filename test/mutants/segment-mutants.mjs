@@ -21,7 +21,7 @@ export const SEGMENT_MUTANTS = [
   },
   {
     name: 'after a flush the counter begins right above the highest stored',
-    edits: [{ file: STORE, find: ' + terms.skip', put: '' }],
+    edits: [{ file: STORE, find: ' + terms.lossGap', put: '' }],
   },
   {
     name: 'a stop gives back what was used',

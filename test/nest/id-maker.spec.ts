@@ -186,7 +186,7 @@ describe('a script with segments', () => {
 describe('options', () => {
   it('that say something of a worker id are refused beside it, all at once', async () => {
     const store = new CountingStore();
-    const generator = segments({ store, counter: 'a b', stepMin: 0, skip: 1 });
+    const generator = segments({ store, counter: 'a b', stepMin: 0, lossGap: 1 });
     const given = { generator, support: 'redis://x', workerId: 7, leaseTtlMs: 60_000, wrong: 1 };
     expect(await faultsOf({ ...given, callTimeoutMs: 0, lazy: 1 })).toEqual([
       expect.stringContaining('`callTimeoutMs`'),
@@ -197,7 +197,7 @@ describe('options', () => {
       expect.stringContaining('`lazy`'),
       expect.stringContaining('`counter`'),
       expect.stringContaining('`stepMin`'),
-      expect.stringContaining('`skip`'),
+      expect.stringContaining('`lossGap`'),
     ]);
   });
 

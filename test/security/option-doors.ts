@@ -236,7 +236,7 @@ export const DOORS: readonly Door[] = [
       startAt: ['zero', 'seconds where ms are meant', 'a bigint', ...AS_FUNCTION],
       stepMin: [],
       stepMax: [],
-      skip: ['seconds where ms are meant', 'a bigint'],
+      lossGap: ['seconds where ms are meant', 'a bigint'],
     },
   },
   {
@@ -351,9 +351,9 @@ export const DOORS: readonly Door[] = [
   },
   {
     title: 'series option',
-    names: ['store', 'skip', 'name', 'period', 'timeZone', 'form', 'clock'],
+    names: ['store', 'lossGap', 'name', 'period', 'timeZone', 'form', 'clock'],
     use: given(series, { store: new MemoryCounters(), ...INVOICES }),
-    right: { skip: ['a bigint', 'seconds where ms are meant'], name: AS_SERIES },
+    right: { lossGap: ['a bigint', 'seconds where ms are meant'], name: AS_SERIES },
   },
   {
     title: 'option of a series without gaps',

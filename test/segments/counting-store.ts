@@ -45,11 +45,11 @@ export class CountingStore implements CounterStore {
   /** Where it went on after the last loss. */
   lastJump = 1n;
 
-  private answer({ count, startAt, have, skip }: DenseTake): TakeAnswer {
+  private answer({ count, startAt, have, lossGap }: DenseTake): TakeAnswer {
     const known = this.next ?? startAt;
     if (known === undefined) return { status: 'absent' };
     const least = have > known ? have : known;
-    const first = this.hasForgotten ? least + skip : known;
+    const first = this.hasForgotten ? least + lossGap : known;
     if (this.hasForgotten || this.next === undefined) this.lastJump = first;
     this.hasForgotten = false;
     if (first >= this.end) return { status: 'full' };

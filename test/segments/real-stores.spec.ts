@@ -141,7 +141,7 @@ async function shop(pool: Pool) {
             startAt: () => highestOrder(dataSource),
             stepMin: 10,
             stepMax: 100,
-            skip: 1000,
+            lossGap: 1000,
           }),
         }),
       }),

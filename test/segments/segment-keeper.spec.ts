@@ -94,11 +94,11 @@ describe('the start', () => {
 });
 
 describe('a counter that is not there', () => {
-  it('begins where a function says, above what others may have in hand', async () => {
+  it('begins where a function says, above what others may have buffered', async () => {
     const store = new CountingStore();
     store.next = undefined;
     const startAt = () => '41';
-    const { keeper, generator } = kept(store, { startAt, skip: 5000n });
+    const { keeper, generator } = kept(store, { startAt, lossGap: 5000n });
     await keeper.start();
     expect(generator.nextId()).toBe(42n + 5000n);
     expect(store.requests.map((request) => request.startAt)).toEqual([undefined, 5042n]);
@@ -154,7 +154,7 @@ describe('a counter that is not there', () => {
       if (asked === 2) return new Promise<bigint>(() => undefined);
       return null;
     };
-    const { keeper, generator, time } = kept(store, { startAt, skip: 5000n });
+    const { keeper, generator, time } = kept(store, { startAt, lossGap: 5000n });
     const starting = keeper.start();
     await time.advance(3000);
     await starting;
@@ -252,7 +252,7 @@ describe('answers that come late or never', () => {
 });
 
 describe('the stop', () => {
-  it('gives back what is in hand, so that a restart goes on without a gap', async () => {
+  it('gives back what is buffered, so that a restart goes on without a gap', async () => {
     const store = new CountingStore();
     for (const first of [1, 4, 7]) {
       const { keeper, generator } = kept(store, { stepMin: 10, stepMax: 10 });
@@ -279,7 +279,7 @@ describe('the stop', () => {
     expect(time.timerCount).toBe(0);
   });
 
-  it('burns what a crash has in hand, and no more', async () => {
+  it('burns what a crash has buffered, and no more', async () => {
     const store = new CountingStore();
     const seen = new Set<bigint>();
     for (let crash = 0; crash < 50; crash++) {
@@ -292,7 +292,7 @@ describe('the stop', () => {
   });
 });
 
-describe('when nothing is in hand', () => {
+describe('when nothing is buffered', () => {
   it('states and refusals say so, and who waits is woken', async () => {
     const store = new CountingStore();
     const { keeper, generator, time, changes, woken } = kept(store, { stepMin: 10, stepMax: 10 });
@@ -341,30 +341,30 @@ describe('when nothing is in hand', () => {
 const termsOf = (options: Partial<SegmentOptions> = {}) =>
   segmentTerms({ store: new CountingStore(), counter: 'order', ...options });
 
-/** The keeper has three steps in hand at most. */
-const STEPS_IN_HAND = 3n;
+/** The keeper has three steps buffered at most. */
+const STEPS_BUFFERED = 3n;
 
-describe('the default of skip', () => {
+describe('the default of loss gap', () => {
   it.each([{}, { stepMax: 10 }, { stepMax: 1000 }, { stepMin: 1_000_000 }, { stepMin: 1 }])(
-    'is more than 1024 processes have in hand at the smallest step, %o',
+    'is more than 1024 processes have buffered at the smallest step, %o',
     (steps) => {
-      const { skip, stepMin } = termsOf(steps);
-      expect(skip).toBeGreaterThanOrEqual(1024n * STEPS_IN_HAND * BigInt(stepMin));
+      const { lossGap, stepMin } = termsOf(steps);
+      expect(lossGap).toBeGreaterThanOrEqual(1024n * STEPS_BUFFERED * BigInt(stepMin));
     },
   );
 
   it.each([{}, { stepMax: 10 }, { lastsMs: 3_600_000 }])(
-    'is more than a fleet has in hand that uses 222,000 numbers a second, %o',
+    'is more than a fleet has buffered that uses 222,000 numbers a second, %o',
     (options) => {
-      const { skip, lastsMs } = termsOf(options);
+      const { lossGap, lastsMs } = termsOf(options);
       // A chain of refills at half holds up to one and a half times what `lastsMs` asks for.
-      expect(Number(skip)).toBeGreaterThanOrEqual(1.5 * lastsMs * 222);
+      expect(Number(lossGap)).toBeGreaterThanOrEqual(1.5 * lastsMs * 222);
     },
   );
 
   it.each(['lastsMs', 'stepMin', 'stepMax'])('is no second fault where %s is one', (name) => {
     expect(() => termsOf({ [name]: Number.NaN })).toThrow(`Expected \`${name}\``);
-    expect(() => termsOf({ [name]: Number.NaN })).not.toThrow('skip');
+    expect(() => termsOf({ [name]: Number.NaN })).not.toThrow('lossGap');
   });
 });
 

@@ -15,8 +15,8 @@ export interface Outcome {
   readonly afterStopCount: number;
 }
 
-const SKIP = 4000n;
-const STEPS = { stepMin: 10, stepMax: 40, lastsMs: 1000, skip: SKIP };
+const LOSS_GAP = 4000n;
+const STEPS = { stepMin: 10, stepMax: 40, lastsMs: 1000, lossGap: LOSS_GAP };
 const PROCESS_COUNT = 4;
 
 type Kept = ReturnType<typeof kept>;
@@ -76,7 +76,7 @@ class Fleet {
     () => this.random.chance(0.2) && this.forget(this.store),
     () => this.random.chance(0.05) && this.flush(this.store),
     (process, at) => this.restart(process, at),
-    // A crash: what it has in hand is lost.
+    // A crash: what it has buffered is lost.
     (_process, at) => void (this.processes[at] = this.begin()),
   ];
 

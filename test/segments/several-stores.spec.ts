@@ -86,7 +86,7 @@ describe('how many are asked for', () => {
   const terms = { lastsMs: 30_000, stepMin: 1000, stepMax: 100_000_000 };
 
   it.each([10, 1000, 100_000])(
-    'at %i a second: four calls a minute, 26 s in hand',
+    'at %i a second: four calls a minute, 26 s buffered',
     async (rate) => {
       const store = new CountingStore();
       const size = new StepSize(terms);

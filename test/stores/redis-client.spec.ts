@@ -204,7 +204,7 @@ describe('given redis', () => {
     counter: 'order',
     count: 1n,
     have: 0n,
-    skip: 10n,
+    lossGap: 10n,
     startAt: 1n,
     stores: '1/1',
   } as const;

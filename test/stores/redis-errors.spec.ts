@@ -231,7 +231,7 @@ describe('redis permissions', () => {
     const taken = { counter, count: 5n, have: 0n, stores: '1/1' };
     try {
       await store.create({ counter, start: 1n, stores: '1/1' });
-      await store.take({ ...taken, kind: 'dense', skip: 10n });
+      await store.take({ ...taken, kind: 'dense', lossGap: 10n });
       const clock = { ...taken, counter: `${counter}-clock`, aheadMs: 1000, perMs: 1024 };
       await store.take({ ...clock, kind: 'clock' });
       await store.giveBack(`1.text.${counter}`, 1n);

@@ -23,7 +23,7 @@ describe('redis there and back', () => {
 
   const WINDOWS = { failoverWindowMs: 0, clockDifferenceMs: 0 };
   const namespace = 'shop';
-  const take = { kind: 'dense', counter: 'order', count: 5n, have: 0n, skip: 1000n } as const;
+  const take = { kind: 'dense', counter: 'order', count: 5n, have: 0n, lossGap: 1000n } as const;
   const asked = { lock: 'order', label: 'one', ttlMs: 60_000, longestMs: 60_000, have: 0n };
   const KEYS = ['registry', 'counters', 'locks'].map((what) => `snowflake:{${namespace}}:${what}`);
 

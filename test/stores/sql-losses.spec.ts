@@ -35,7 +35,7 @@ describe('sql put back', () => {
   const lab = new SqlLab();
   const ALONE = { replicated: false } as const;
   const ONE = { workerIdMin: 0, workerIdMax: 0 } as const;
-  const TAKE = { kind: 'dense', counter: 'c', count: 10n, skip: 1000n, startAt: 1n } as const;
+  const TAKE = { kind: 'dense', counter: 'c', count: 10n, lossGap: 1000n, startAt: 1n } as const;
   const tables = () => `put_back_${randomUUID().replaceAll('-', '')}`;
 
   const POSTGRES = () => {

@@ -270,7 +270,14 @@ describe('sql refused writes', () => {
   }
 
   const SAYS = 'carried out none of 5 writes';
-  const TAKE = { kind: 'dense', counter: 'c', count: 1n, have: 0n, skip: 2n, startAt: 1n } as const;
+  const TAKE = {
+    kind: 'dense',
+    counter: 'c',
+    count: 1n,
+    have: 0n,
+    lossGap: 2n,
+    startAt: 1n,
+  } as const;
   const own = { table: name, replicated: false } as const;
 
   const USES: [string, string, (pool: Pool) => Promise<unknown>][] = [

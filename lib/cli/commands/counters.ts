@@ -99,7 +99,7 @@ export const countersCreate: Command = {
   words: { name: 'counter', min: 1, max: 1 },
   says: [
     '--start must be above every number ever used: after a store has lost a counter, above every ' +
-      'id in the tables and all that running processes have in hand. Exit code 1: the counter ' +
+      'id in the tables and all that running processes have buffered. Exit code 1: the counter ' +
       'already exists.',
   ],
   options: {

@@ -126,7 +126,7 @@ export class NoIdsAtOnce implements IdSource {
     return 0;
   }
 
-  /** How often a call found too few in hand. */
+  /** How often a call found too few buffered. */
   get spentCount(): number {
     return 0;
   }
@@ -174,7 +174,7 @@ interface PrefetchedParts {
   readonly clock: Clock;
   /** Lets the stock wait for more. */
   readonly join: (asker: Asker) => void;
-  /** What the caller is told where too few are in hand. */
+  /** What the caller is told where too few are buffered. */
   readonly spent: () => SnowflakeError;
 }
 
@@ -220,14 +220,14 @@ export class PrefetchedIds extends NoIdsAtOnce {
     return super.nextIdNumber(fields);
   }
 
-  /** Asks for more where few are in hand or the newest are half as old as they may be. */
+  /** Asks for more where few are buffered or the newest are half as old as they may be. */
   refresh(): void {
     this.dropStale();
     const { count, staleMs } = this.parts.prefetch;
     if (this.buffered * 2 <= count || this.freshForMs * 2 <= staleMs) void this.refill();
   }
 
-  /** Resolves once more are in hand. @throws SnowflakeError what cannot pass */
+  /** Resolves once more are buffered. @throws SnowflakeError what cannot pass */
   refill(): Promise<void> | undefined {
     if (this.isWaiting || this.isClosed) return undefined;
     this.isWaiting = true;

@@ -13,7 +13,7 @@ import { format, formatName } from '../../messages.js';
 import { nameFaults, refuse, unknownNames, wholeFaults } from '../../options.js';
 import { storeFaults, type CounterStore } from '../counter-store.js';
 export interface PrefetchOptions {
-  /** How many ids are taken at a time, 1 to 1,000,000. At most three times as many are in hand. */
+  /** How many ids are taken at a time, 1 to 1,000,000. At most three times as many are buffered. */
   readonly count: number;
   /** No id is given that was taken longer ago, 10 ms to an hour. */
   readonly staleMs: number;

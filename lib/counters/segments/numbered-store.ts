@@ -30,7 +30,7 @@ interface AskingParts extends AskingLimits {
   readonly late: (segment: GrantedSegment) => void;
 }
 
-const WAIT_CURE = 'If this lasts, raise `skip`.';
+const WAIT_CURE = 'If this lasts, raise `lossGap`.';
 
 class NumberedStore {
   private readonly asked: CounterClient;
@@ -70,10 +70,10 @@ class NumberedStore {
   }
 
   private ask(count: number, startAt: bigint | undefined): Promise<TakeAnswer> {
-    const { counter, skip } = this.parts.terms;
+    const { counter, lossGap } = this.parts.terms;
     const { have, era } = this.asked;
     const { stores } = this.space;
-    const known = { have, era, skip, stores };
+    const known = { have, era, lossGap, stores };
     const request = { kind: 'dense', counter, count: BigInt(count), ...known } as const;
     return this.asked.ask(startAt === undefined ? request : { ...request, startAt }, (answer) =>
       this.parts.late(this.granted(answer, count)),
@@ -87,7 +87,7 @@ class NumberedStore {
     return { ...segment, grant, store: this };
   }
 
-  /** Others may have numbers in hand that lie above the highest stored: hence the skip. */
+  /** Others may have numbers buffered that lie above the highest stored: hence the loss gap. */
   private async startAbove(highest: () => HighestId | Promise<HighestId>): Promise<bigint> {
     const { timers, callTimeoutMs, terms } = this.parts;
     const over = (): never => {
@@ -97,7 +97,7 @@ class NumberedStore {
     const id = await withinLimit(asked, { timers, ms: callTimeoutMs, over }).catch((error) => {
       throw isSnowflakeError(error) ? error : startFailed(plainCause(error).message);
     });
-    return this.space.positionFrom(afterHighest(id)) + terms.skip;
+    return this.space.positionFrom(afterHighest(id)) + terms.lossGap;
   }
 }
 
@@ -163,7 +163,7 @@ function lesser(a: bigint, b: bigint): bigint {
 }
 
 /*
- * The stores of one counter, in turn: who is asked next, who is skipped, and what they take back.
+ * Takes turns among the stores of one counter, passes over those that fail, and gives back to each.
  *
  * Guarantee: a store that hangs costs its turn and nothing else; what one of them refuses to take
  * back or to close is lost and holds up none of the others.

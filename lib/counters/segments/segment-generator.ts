@@ -27,9 +27,9 @@ export interface Segment {
 
 /** Who brings segments. */
 interface SegmentSupply {
-  /** At most as many are in hand as the mark says; told once until more are added. */
+  /** At most as many are buffered as the mark says; told once until more are added. */
   low(): void;
-  /** Nothing is in hand: what the caller is told. */
+  /** Nothing is buffered: what the caller is told. */
   spent(): SnowflakeError;
 }
 
@@ -78,12 +78,12 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     return this.issuedBefore + this.madeCount;
   }
 
-  /** How often a call found nothing in hand. */
+  /** How often a call found nothing buffered. */
   get spentCount(): number {
     return this.spentTimes;
   }
 
-  /** `low` is called when at most so many are in hand. */
+  /** `low` is called when at most so many are buffered. */
   set mark(count: number) {
     this.lowMark = count;
     this.isToldLow = false;
@@ -105,7 +105,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     return this.chain.splice(0).filter(({ left }) => left > 0);
   }
 
-  /** One number. @throws what the supply says where nothing is in hand; ARGUMENT_INVALID */
+  /** One number. @throws what the supply says where nothing is buffered; ARGUMENT_INVALID */
   nextId(fields?: CallFields): bigint {
     if (fields !== undefined) refuseFields(fields);
     if (this.madeCount === this.runCount) this.enterRun();

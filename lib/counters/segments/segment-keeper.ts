@@ -1,9 +1,9 @@
 /**
- * Sees to it that numbers are in hand: takes segments ahead of need, from one store or from several
- * in turn, and gives back at the end what was not used. Start, refills and stop stand in one file,
- * since at most one of them may run.
+ * Keeps numbers buffered: takes segments ahead of need, from one store or from several in turn, and
+ * gives back at the end what was not used. Start, refills and stop stand in one file, since at most
+ * one of them may run.
  *
- * Guarantee: one refill is under way at most, and what is in hand is bounded by three steps. A
+ * Guarantee: one refill is under way at most, and what is buffered is bounded by three steps. A
  * store that is away, hangs or has lost its counter costs numbers or time, never a number twice.
  */
 import type { SnowflakeError } from '../../errors.js';
@@ -102,7 +102,7 @@ export class SegmentKeeper implements OpenGenerator {
     await starting;
   }
 
-  /** Asks until enough is in hand; never fails. One at a time. */
+  /** Asks until enough is buffered; never fails. One at a time. */
   refresh(): Promise<void> {
     this.hasBegun = true;
     if (!this.isFilling && !this.stopping.signal.aborted) {
@@ -124,7 +124,7 @@ export class SegmentKeeper implements OpenGenerator {
     this.report('Stopped.');
     this.listener?.woken();
     const { timers, callTimeoutMs } = this.environment;
-    const over = () => this.listener?.news('The numbers in hand were not given back in time.');
+    const over = () => this.listener?.news('The buffered numbers were not given back in time.');
     const giveBack = async () => {
       await this.filling;
       await this.stores.giveBack(unused);
@@ -164,7 +164,7 @@ export class SegmentKeeper implements OpenGenerator {
         if (waitMs !== undefined) await this.rest(waitMs);
       }
     } finally {
-      // In the same turn as the last look at what is in hand: the next caller starts again.
+      // In the same turn as the last look at what is buffered: the next caller starts again.
       this.isFilling = false;
     }
   }
@@ -209,7 +209,7 @@ export class SegmentKeeper implements OpenGenerator {
     this.listener?.woken();
   }
 
-  /** Numbers that nobody else has; they are used only where not enough is in hand anyway. */
+  /** Numbers that nobody else has; they are used only where not enough is buffered anyway. */
   private takeLate(segment: GrantedSegment): void {
     if (this.source.buffered <= this.size.mark) this.takeIn(segment);
   }
@@ -254,7 +254,7 @@ function worse(known: SnowflakeError | undefined, next: SnowflakeError): Snowfla
  */
 
 interface StepTerms {
-  /** For how long numbers shall be in hand. */
+  /** For how long numbers shall be buffered. */
   readonly lastsMs: number;
   readonly stepMin: number;
   readonly stepMax: number;
@@ -279,7 +279,7 @@ export class StepSize {
     return this.stepNow;
   }
 
-  /** At so many in hand, or fewer, more are asked for. */
+  /** At so many buffered, or fewer, more are asked for. */
   get mark(): number {
     const enough = Math.min(Math.ceil(this.perMs * this.terms.lastsMs), 2 * this.stepNow);
     return Math.max(Math.floor(this.stepNow / 2), enough);

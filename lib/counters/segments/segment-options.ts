@@ -25,12 +25,12 @@ export interface SegmentOptions {
   readonly counter: string;
   /**
    * Creates a counter that the store does not know. A function gives the highest id in use, and the
-   * counter starts `skip` above it: `() => orders.maximum('id')`. A number is where it starts, and
-   * vouches that no number from there on was ever used, at whatever time the store may lose the
-   * counter; where the store can lose data it is refused. Default: `snowflake counters create`.
+   * counter starts `lossGap` above it: `() => orders.maximum('id')`. A number is the start itself.
+   * It vouches that no number from there on was ever used, whenever the store may lose the counter,
+   * and is refused where the store can lose data. Default: `snowflake counters create`.
    */
   readonly startAt?: bigint | number | (() => HighestId | Promise<HighestId>) | undefined;
-  /** For how long numbers are kept in hand, by the rate at which they are used. Default 30 s. */
+  /** For how long numbers are buffered, by the rate at which they are used. Default 30 s. */
   readonly lastsMs?: number | undefined;
   /** The fewest that are taken at a time. Default 1000, or `stepMax` where that is less. */
   readonly stepMin?: number | undefined;
@@ -39,10 +39,10 @@ export interface SegmentOptions {
   /**
    * How far the counter jumps after its store lost data; at most half of it is granted, to all
    * processes together, within the time of which a store may lose its writes. Default: 10 x
-   * stepMax, and at least 10,000,000: more than 1024 processes have in hand that use 222,000
+   * stepMax, and at least 10,000,000: more than 1024 processes buffer that use 222,000
    * numbers a second.
    */
-  readonly skip?: bigint | number | undefined;
+  readonly lossGap?: bigint | number | undefined;
 }
 
 /** The options, completed. */
@@ -53,17 +53,17 @@ export interface SegmentTerms {
   readonly lastsMs: number;
   readonly stepMin: number;
   readonly stepMax: number;
-  readonly skip: bigint;
+  readonly lossGap: bigint;
 }
 
 const STEP_MAX = 1_000_000_000;
 const LASTS_MS = [1000, 3_600_000] as const;
-/** The fleet for which the default of `skip` is enough. */
+/** The fleet for which the default of `lossGap` is enough. */
 const PROCESS_COUNT = 1024;
 const USED_PER_MS = 222;
-const STEPS_IN_HAND = 3;
-const SKIP_MIN = 10_000_000;
-const NAMES = 'store, stores, counter, startAt, lastsMs, stepMin, stepMax, skip';
+const STEPS_BUFFERED = 3;
+const LOSS_GAP_MIN = 10_000_000;
+const NAMES = 'store, stores, counter, startAt, lastsMs, stepMin, stepMax, lossGap';
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults` */
 export function segmentTerms(options: SegmentOptions): SegmentTerms {
@@ -71,7 +71,7 @@ export function segmentTerms(options: SegmentOptions): SegmentTerms {
   const { store, stores = [store as CounterStore], counter, lastsMs = 30_000 } = options;
   const { stepMax = 1_000_000, stepMin = Math.min(1000, numberIn(stepMax)) } = options;
   const given = [lastsMs, stepMin, stepMax].map(numberIn) as [number, number, number];
-  const { skip = skipFor(...given), startAt } = options;
+  const { lossGap = defaultLossGap(...given), startAt } = options;
   const faults = [
     ...strangers,
     ...bothFaults(options),
@@ -80,29 +80,31 @@ export function segmentTerms(options: SegmentOptions): SegmentTerms {
     ...wholeFaults('lastsMs', lastsMs, LASTS_MS),
     ...wholeFaults('stepMin', stepMin, [1, STEP_MAX]),
     ...wholeFaults('stepMax', stepMax, [1, STEP_MAX]),
-    ...bigFaults('skip', skip, 2n),
+    ...bigFaults('lossGap', lossGap, 2n),
     ...startFaults(startAt, stores),
   ];
   if (faults.length === 0 && stepMin > stepMax) {
     faults.push(`Expected \`stepMin\` to be at most \`stepMax\` (${stepMax}), got ${stepMin}.`);
   }
-  if (faults.length === 0 && BigInt(skip) < 2n * BigInt(stepMin)) {
-    faults.push(`Expected \`skip\` to be at least twice \`stepMin\` (${stepMin}), got ${skip}.`);
+  if (faults.length === 0 && BigInt(lossGap) < 2n * BigInt(stepMin)) {
+    faults.push(
+      `Expected \`lossGap\` to be at least twice \`stepMin\` (${stepMin}), got ${lossGap}.`,
+    );
   }
   refuse(faults);
   const start = typeof startAt === 'number' ? BigInt(startAt) : startAt;
-  return { stores, counter, startAt: start, lastsMs, stepMin, stepMax, skip: BigInt(skip) };
+  return { stores, counter, startAt: start, lastsMs, stepMin, stepMax, lossGap: BigInt(lossGap) };
 }
 
 /** What is none is told of where it is given; the defaults of others are then made without it. */
 const numberIn = (value: unknown): number => (typeof value === 'number' ? value : Infinity);
 
-/** More than a fleet has in hand, however small its steps; a fault is told of where it is made. */
-function skipFor(lastsMs: number, stepMin: number, stepMax: number): number {
+/** More than a fleet has buffered, however small its steps; a fault is told of where it is made. */
+function defaultLossGap(lastsMs: number, stepMin: number, stepMax: number): number {
   const byRate = 1.5 * lastsMs * USED_PER_MS;
-  const bySteps = PROCESS_COUNT * STEPS_IN_HAND * stepMin;
-  const skip = Math.ceil(Math.max(SKIP_MIN, byRate, bySteps, 10 * stepMax));
-  return Number.isSafeInteger(skip) ? skip : SKIP_MIN;
+  const bySteps = PROCESS_COUNT * STEPS_BUFFERED * stepMin;
+  const lossGap = Math.ceil(Math.max(LOSS_GAP_MIN, byRate, bySteps, 10 * stepMax));
+  return Number.isSafeInteger(lossGap) ? lossGap : LOSS_GAP_MIN;
 }
 
 function bothFaults({ store, stores }: SegmentOptions): string[] {
@@ -144,7 +146,7 @@ export function notStarted(): SnowflakeError {
 export function stopped(): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',
-    'The numbers in hand were given back at shutdown, so no id was made. This is the last ' +
+    'The buffered numbers were given back at shutdown, so no id was made. This is the last ' +
       'shutdown step: make ids earlier, in the onApplicationShutdown hooks at the latest.',
     { retryable: false },
   );
@@ -155,7 +157,7 @@ export function spent({ counter }: Place, fault: SnowflakeError | undefined): Sn
   const waitMs = fault?.details['waitMs'];
   return new SnowflakeError(
     'SEGMENT_SPENT',
-    `All numbers in hand of the counter ${formatName(counter)} are used, so no id was made. ` +
+    `All buffered numbers of the counter ${formatName(counter)} are used, so no id was made. ` +
       `${why} Wait with nextIdAsync(); if this is seen often, raise \`stepMax\` or \`lastsMs\`.`,
     { cause: fault, details: waitMs === undefined ? {} : { waitMs } },
   );

@@ -48,7 +48,7 @@ export function segments(options: SegmentOptions): GeneratorKind {
  */
 
 /** Those of segments; all others are the store's. */
-const NUMBERS = ['startAt', 'lastsMs', 'stepMin', 'stepMax', 'skip'];
+const NUMBERS = ['startAt', 'lastsMs', 'stepMin', 'stepMax', 'lossGap'];
 
 /**
  * @param url without `segments+`
@@ -63,7 +63,7 @@ export async function segmentsFromUrl(
   const counter = own.get('counter') ?? '';
   const given = NUMBERS.filter((name) => own.has(name)).map((name) => {
     const whole = wholeNumber(name, own.get(name)!);
-    return [name, name === 'startAt' || name === 'skip' ? whole : Number(whole)] as const;
+    return [name, name === 'startAt' || name === 'lossGap' ? whole : Number(whole)] as const;
   });
   const store = await open(rest);
   return segments({ store, counter, ...Object.fromEntries(given) });

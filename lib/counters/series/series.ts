@@ -12,14 +12,14 @@ import { refusal } from '../counter-client.js';
 import { bigFaults, isCounterStore, type CounterStore } from '../counter-store.js';
 
 /** What helps where a period has to be waited for often. */
-const WAIT_CURE = 'If this lasts, raise `skip`.';
+const WAIT_CURE = 'If this lasts, raise `lossGap`.';
 
 /** Options of series(). */
 export interface SeriesOptions extends SeriesFormOptions {
   /** One that loses no data, such as `sqlCounters({ ..., replicated: false })`. */
   readonly store: CounterStore;
   /** How far a period jumps once its store is found to have lost data. Default 1000. */
-  readonly skip?: bigint | undefined;
+  readonly lossGap?: bigint | undefined;
 }
 
 /** Texts that are numbered without repetition, such as INV-20261121-000123. */
@@ -55,14 +55,14 @@ export interface Series {
  * ```
  */
 export function series(options: SeriesOptions): Series {
-  const strangers = unknownNames(options, `store, skip, ${FORM_OPTIONS}`, 'series()');
-  const { store, skip = 1000n } = options;
+  const strangers = unknownNames(options, `store, lossGap, ${FORM_OPTIONS}`, 'series()');
+  const { store, lossGap = 1000n } = options;
   const form = new SeriesForm(options, [
     ...strangers,
     ...losingFaults(store),
-    ...bigFaults('skip', skip, 1n),
+    ...bigFaults('lossGap', lossGap, 1n),
   ]);
-  const taker = new PeriodTaker(store, form, BigInt(skip));
+  const taker = new PeriodTaker(store, form, BigInt(lossGap));
   return {
     next: async () => {
       const { period } = form;
@@ -80,13 +80,13 @@ class PeriodTaker {
   constructor(
     private readonly store: CounterStore,
     private readonly form: SeriesForm,
-    private readonly skip: bigint,
+    private readonly lossGap: bigint,
   ) {}
 
   async take(period: string): Promise<number> {
     const counter = `${this.form.name}/${period}`;
     const have = this.known.period === period ? this.known.have : 0n;
-    const request = { kind: 'dense', counter, count: 1n, have, skip: this.skip } as const;
+    const request = { kind: 'dense', counter, count: 1n, have, lossGap: this.lossGap } as const;
     const answer = await this.store.take({ ...request, startAt: 1n });
     const location = this.store.location ?? 'the store of counters';
     if (answer.status !== 'ok') throw refusal({ counter, location }, answer, WAIT_CURE);

@@ -41,7 +41,7 @@ export interface MemoryCountersOptions {
  *
  * const store = new MemoryCounters();
  * await store.create({ counter: 'order', start: 1n });
- * await store.take({ kind: 'dense', counter: 'order', count: 100n, have: 0n, skip: 1000n });
+ * await store.take({ kind: 'dense', counter: 'order', count: 100n, have: 0n, lossGap: 1000n });
  * ```
  */
 export class MemoryCounters implements CounterStore {

@@ -62,7 +62,7 @@ export class RedisCounters implements CounterStore {
     const script = this.#isBelieved ? SCRIPTS.takePositions : SCRIPTS.takeKeptPositions;
     const own =
       request.kind === 'dense'
-        ? [request.skip, request.startAt ?? '', 0]
+        ? [request.lossGap, request.startAt ?? '', 0]
         : [request.aheadMs, '', request.perMs];
     const asked = [formOf(request), count, have, ...own, era];
     const take = () => this.#hash.change(script, counter, asked);
@@ -138,7 +138,7 @@ export class RedisCounters implements CounterStore {
  *
  * const store = redisCounters({ redis: 'redis://localhost:6379', namespace: 'shop' });
  * await store.create({ counter: 'order', start: 1n });
- * await store.take({ kind: 'dense', counter: 'order', count: 1000n, have: 0n, skip: 100_000n });
+ * await store.take({ kind: 'dense', counter: 'order', count: 1000n, have: 0n, lossGap: 100_000n });
  * ```
  */
 export function redisCounters(options: RedisCountersOptions): RedisCounters {

@@ -30,7 +30,7 @@ export type SqlCounterOptions = SqlRegistryOptions;
  * const pool = new Pool({ host: 'localhost', database: 'shop' });
  * const store = sqlCounters({ pool, dialect: 'postgres', namespace: 'shop' });
  * await store.create!({ counter: 'order', start: 1n });
- * await store.take({ kind: 'dense', counter: 'order', count: 1000n, have: 0n, skip: 100_000n });
+ * await store.take({ kind: 'dense', counter: 'order', count: 1000n, have: 0n, lossGap: 100_000n });
  * ```
  */
 export function sqlCounters(options: GivenDatabase & SqlCounterOptions): RowCounters {

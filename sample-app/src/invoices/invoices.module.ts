@@ -20,7 +20,7 @@ const InvoiceIds = SnowflakeModule.forRootAsync({
       store: sqlCounters({ dataSource, namespace: 'shop', replicated: false }),
       counter: 'invoice',
       startAt: 1n,
-      // What is in hand at the end of a process is a gap.
+      // What is buffered at the end of a process is a gap.
       stepMin: 100,
       stepMax: 10_000,
     }),

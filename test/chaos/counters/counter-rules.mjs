@@ -34,7 +34,7 @@ export const COUNTER_RULES = [
   },
   {
     // After a loss they go on where the store remembers, and not beyond what it forgot.
-    name: 'counter-skip',
+    name: 'counter-gap',
     edits: [
       { in: 'lua', says: 'row.next = sum(row.next, row.margin)', insteadSays: '' },
       {

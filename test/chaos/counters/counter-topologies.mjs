@@ -33,10 +33,10 @@ const CREATE =
 
 const CREATE_MARIADB = `${CREATE} ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`;
 
-/** Small steps, so that what is in hand lasts a moment and segments change hands all the time. */
+/** Small steps, so that what is buffered lasts a moment and segments change hands all the time. */
 const STEPS = { counter: COUNTER, lastsMs: 1000, stepMin: 100, stepMax: 500 };
 /** Some 1500 a second of each process, four processes, a window of 4 s: twice that. */
-const SKIP = 50_000;
+const LOSS_GAP = 50_000;
 /** As long as a server may go on that lost its place. */
 const WINDOW_MS = 4000;
 /** So long a primary goes on whose standby hears nothing. */
@@ -54,7 +54,7 @@ const PACE = {
 const settingsOf = (/** @type {object} */ store, hasTable = false, terms = {}) => ({
   CHAOS_STORE: JSON.stringify({ namespace: NAMESPACE, ...store }),
   // A bigint is not known to JSON.
-  CHAOS_SEGMENTS: JSON.stringify({ ...STEPS, skip: SKIP, hasTable, ...terms }),
+  CHAOS_SEGMENTS: JSON.stringify({ ...STEPS, lossGap: LOSS_GAP, hasTable, ...terms }),
 });
 
 const shared = (/** @type {string[]} */ ...names) =>
@@ -130,11 +130,11 @@ class Redis extends KeptRedis {
     return url;
   }
 
-  /** As an operator does: above all numbers in the table, and those in hand. */
+  /** As an operator does: above all numbers in the table, and those buffered. */
   async create() {
     const { app, files } = /** @type {Place} */ (this.location);
     const highest = highestNumber(files);
-    const start = highest === undefined ? '1' : String(highest + BigInt(SKIP));
+    const start = highest === undefined ? '1' : String(highest + BigInt(LOSS_GAP));
     const url = `redis://127.0.0.1:${this.node.port}?namespace=${NAMESPACE}`;
     const args = ['counters', 'create', COUNTER, '--start', start, '--yes', '--support', url];
     await ran(process.execPath, [join(app, CLI), ...args]);
@@ -160,7 +160,7 @@ class Redis extends KeptRedis {
   }
 }
 
-/** Its skip is so small that a file which is off loses more. */
+/** Its loss gap is so small that a file which is off loses more. */
 class RedisFile extends Redis {
   name = 'counters in redis, with or without its file';
   settings = settingsOf({}, false, FEW);
@@ -269,7 +269,7 @@ class GaplessSynchronous extends Gapless {
   }
 }
 
-/** Taken ahead, so that a loss finds ids in hand. */
+/** Taken ahead, so that a loss finds ids buffered. */
 const IDS = {
   CHAOS_IDS: JSON.stringify({ tag: COUNTER, prefetch: { count: 500, staleMs: 1000 } }),
 };

@@ -6,10 +6,10 @@ import { storeFault } from '../stores/store-fault.mjs';
 import { forgetGrants } from './forgotten-grants.mjs';
 
 const STEP = 100;
-const SKIP = 1000;
-export const FEW = { stepMin: STEP, stepMax: STEP, skip: SKIP };
+const LOSS_GAP = 1000;
+export const FEW = { stepMin: STEP, stepMax: STEP, lossGap: LOSS_GAP };
 /** More than the jump after a loss makes good for. */
-const GRANT_COUNT = SKIP / STEP + 2;
+const GRANT_COUNT = LOSS_GAP / STEP + 2;
 
 /** So long a rewrite takes for each key, which is longer than grants are waited for. */
 const KEY_SAVE_US = 12_000_000;

@@ -44,7 +44,7 @@ Module({
 let grantCount = 0;
 
 function take(idMaker) {
-  // Mostly a few; at times so many that all that is in hand may be used up.
+  // Mostly a few; at times so many that all that is buffered may be used up.
   const count = Math.random() < 0.005 ? 500 : 1 + Math.floor(Math.random() * 4);
   const taken = new BigUint64Array(count);
   let at = 0;

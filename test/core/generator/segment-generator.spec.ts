@@ -13,7 +13,7 @@ function counting(...segments: Segment[]) {
   const told = { low: 0 };
   const generator = new SegmentGenerator({
     low: () => void told.low++,
-    spent: () => new SnowflakeError('SEGMENT_SPENT', 'nothing in hand'),
+    spent: () => new SnowflakeError('SEGMENT_SPENT', 'nothing buffered'),
   });
   for (const segment of segments) generator.add(segment);
   return { generator, told };
@@ -67,7 +67,7 @@ describe.each(WAYS)('%s', (_way, make) => {
     expect(generator.issuedCount).toBe(17);
   });
 
-  it('tells when few are in hand, once until there are more', () => {
+  it('tells when few are buffered, once until there are more', () => {
     const { generator, told } = counting(from(1n, 10));
     generator.mark = 4;
     make(generator, 6);

@@ -1,7 +1,7 @@
 -- Grants positions of a counter: the next ones, or those that the clock has come to.
 -- It says what the counters room says in counter-rules.ts.
--- ARGV     4 form, 5 positions wanted, 6 the highest end ever answered, 7 skip in positions or ms
---          ahead, 8 where a dense counter begins or '', 9 positions per ms, 0 for a dense one,
+-- ARGV     4 form, 5 positions wanted, 6 the highest end ever answered, 7 loss gap in positions or
+--          ms ahead, 8 where a dense counter begins or '', 9 positions per ms, 0 for a dense one,
 --          10 the highest era ever answered, or 0
 -- Answer   'ok', first, end, grant, era | 'wait', ms | 'absent' | 'full' | 'mismatch', stored form
 --          | another version
@@ -59,7 +59,7 @@ if isClock then
   end
 else
   if settled >= row.window + lossWindow then row.window, row.count = now, '0' end
-  -- Half of the skip in each: whatever one loss takes with it lies in two windows.
+  -- Half of the loss gap in each: whatever one loss takes with it lies in two windows.
   local budget = lossWindow > 0 and half(row.margin) or POSITION_MAX
   if not isLess(row.count, budget) then return waiting(row.window + lossWindow - settled) end
   count = least(count, difference(budget, row.count))

@@ -33,7 +33,7 @@ export type {
   TakeGrant,
   TakeRequest,
 } from './counters/counter-store.js';
-export type { ReleaseTelling } from './lock/releases.js';
+export type { ReleaseNotifier } from './lock/releases.js';
 export type {
   AcquireAnswer,
   AcquireRequest,

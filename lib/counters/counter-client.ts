@@ -96,7 +96,7 @@ export class CounterClient {
   }
 
   /** The grant, checked against what was asked for. @throws SnowflakeError why there is none */
-  granted(answer: TakeAnswer, count: bigint): TakeGrant {
+  checkGrant(answer: TakeAnswer, count: bigint): TakeGrant {
     if (answer?.status !== 'ok') throw this.refused(answer);
     const { first, end } = answer;
     const { have } = this;
@@ -130,15 +130,15 @@ export class CounterClient {
  * line.
  */
 
-/** Which counter, and in which store. */
-export interface Place {
+/** A counter, and the store it lies in. */
+export interface CounterLocation {
   readonly counter: string;
   readonly location: string;
 }
 
 /** What an answer without numbers means. @param cure what helps where it has to be waited often */
 export function refusal(
-  { counter, location }: Place,
+  { counter, location }: CounterLocation,
   answer: Exclude<TakeAnswer, { status: 'ok' }>,
   cure: string,
 ): SnowflakeError {
@@ -177,7 +177,7 @@ export function refusal(
 }
 
 /** A store that breaks its contract: nothing of the answer is used. */
-function wrongAnswer({ counter, location }: Place, what: string): SnowflakeError {
+function wrongAnswer({ counter, location }: CounterLocation, what: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
     `The answer of ${formatName(location)} for the counter ${formatName(counter)} was not used: ` +
@@ -185,7 +185,7 @@ function wrongAnswer({ counter, location }: Place, what: string): SnowflakeError
   );
 }
 
-function silent({ location }: Place, timeoutMs: number): SnowflakeError {
+function silent({ location }: CounterLocation, timeoutMs: number): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
     `${formatName(location)} did not answer within ${timeoutMs} ms, so no numbers were taken. ` +

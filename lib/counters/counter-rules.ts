@@ -39,20 +39,20 @@ export function take(
   request: TakeRequest,
   reading: CounterReading,
 ): Step {
-  const moved = opened(snapshot.header, reading);
-  const stored = snapshot.row ?? begun(request, moved);
+  const moved = observeServer(snapshot.header, reading);
+  const stored = snapshot.row ?? begin(request, moved);
   if (stored === undefined) return { answer: { status: 'absent' } };
   const { form } = stored;
   if (form !== formOf(request)) return { answer: { status: 'mismatch', stored: form } };
   const { have, era } = request;
-  const header = heard(moved, stored, { have, era: snapshot.header && era });
+  const header = observeAnswer(moved, stored, { have, era: snapshot.header && era });
   return request.kind === 'dense'
     ? takeDense({ header, row: stored, reading }, request)
     : takeClock({ header, row: stored, reading }, request);
 }
 
 /** One that follows the clock is safe wherever it begins, as after a loss. */
-function begun(request: TakeRequest, { era }: CounterHeader): CounterRow | undefined {
+function begin(request: TakeRequest, { era }: CounterHeader): CounterRow | undefined {
   if (request.kind === 'clock') return blankRow(formOf(request), 0n, 0);
   if (request.startAt === undefined) return undefined;
   return blankRow(formOf(request), request.startAt, era);
@@ -66,18 +66,18 @@ function takeDense({ header, row: stored, reading }: Standing, request: DenseTak
   // Another server may have jumped over one of several losses, and granted from there.
   const jump = (next: bigint, margin: bigint, lossCount: number) =>
     next + (lossCount > 1 ? 2n * margin : margin);
-  const row = settled(header, stored, { have, margin: lossGap, lossWindowMs, jump });
+  const row = settle(header, stored, { have, margin: lossGap, lossWindowMs, jump });
   const restCount = POSITION_MAX - row.next;
   if (restCount <= 0n) return { answer: { status: 'full' } };
-  if (row.readyAtMs > nowMs) return waiting(header, row, row.readyAtMs - nowMs);
+  if (row.readyAtMs > nowMs) return wait(header, row, row.readyAtMs - nowMs);
   const isOver = nowMs >= row.windowAtMs + lossWindowMs;
   const windowAtMs = isOver ? nowMs : row.windowAtMs;
   const usedCount = isOver ? 0n : row.windowCount;
   const windowLeft = lossWindowMs === 0 ? restCount : row.margin / 2n - usedCount;
-  if (windowLeft <= 0n) return waiting(header, row, windowAtMs + lossWindowMs - nowMs);
+  if (windowLeft <= 0n) return wait(header, row, windowAtMs + lossWindowMs - nowMs);
   const count = least(request.count, restCount, windowLeft);
   const counted = { ...row, windowAtMs, windowCount: usedCount + count };
-  return granted({ header, row: counted, reading }, request, row.next + count);
+  return grantRange({ header, row: counted, reading }, request, row.next + count);
 }
 
 function takeClock({ header, row: stored, reading }: Standing, request: ClockTake): Step {
@@ -87,24 +87,24 @@ function takeClock({ header, row: stored, reading }: Standing, request: ClockTak
   const positionAt = (ms: number) => BigInt(ms) * BigInt(request.perMs);
   const jump = (next: bigint, margin: bigint) =>
     greatest(next, positionAt(nowMs + Number(margin) + lossWindowMs));
-  const row = settled(header, stored, { have, margin: BigInt(aheadMs), lossWindowMs, jump });
+  const row = settle(header, stored, { have, margin: BigInt(aheadMs), lossWindowMs, jump });
   const ceiling = positionAt(nowMs + aheadMs);
   if (ceiling > POSITION_MAX || row.next >= POSITION_MAX) return { answer: { status: 'full' } };
-  if (row.readyAtMs > nowMs) return waiting(header, row, row.readyAtMs - nowMs);
+  if (row.readyAtMs > nowMs) return wait(header, row, row.readyAtMs - nowMs);
   const first = greatest(row.next, positionAt(nowMs));
   if (first >= ceiling) {
     const aheadOf = Number(first / BigInt(request.perMs)) + 1;
-    return waiting(header, row, aheadOf - nowMs - aheadMs);
+    return wait(header, row, aheadOf - nowMs - aheadMs);
   }
   const count = least(request.count, ceiling - first);
-  return granted({ header, row: { ...row, next: first }, reading }, request, first + count);
+  return grantRange({ header, row: { ...row, next: first }, reading }, request, first + count);
 }
 
-function waiting(header: CounterHeader, row: CounterRow, waitMs: number): Step {
+function wait(header: CounterHeader, row: CounterRow, waitMs: number): Step {
   return { answer: { status: 'wait', waitMs }, header, row };
 }
 
-function granted({ header, row, reading }: Standing, request: TakeRequest, end: bigint): Step {
+function grantRange({ header, row, reading }: Standing, request: TakeRequest, end: bigint): Step {
   const { next: first } = row;
   const grant = grantText({ first, random: reading.random });
   const named = `${grant}.${request.counter}`;
@@ -128,7 +128,7 @@ function greatest(a: bigint, b: bigint): bigint {
  * granted and forgotten, and grants nothing until the jump itself can no longer be lost.
  */
 
-function opened(stored: CounterHeader | undefined, reading: CounterReading): CounterHeader {
+function observeServer(stored: CounterHeader | undefined, reading: CounterReading): CounterHeader {
   const { timeMs, server, isPutBack, isLeft, random, clock = slewed } = reading;
   if (stored === undefined) {
     return { incarnation: random, server, lastTimeMs: timeMs, slewMs: 0, era: 1 };
@@ -146,7 +146,7 @@ function afterLoss(header: CounterHeader): CounterHeader {
 }
 
 /** Whoever was answered more than the store remembers proves that it has forgotten. */
-function heard(
+function observeAnswer(
   header: CounterHeader,
   row: CounterRow,
   { have, era = 0 }: Pick<TakeRequest, 'have' | 'era'>,
@@ -156,7 +156,7 @@ function heard(
   return have > row.next ? afterLoss(header) : header;
 }
 
-interface Settling {
+interface SettleTerms {
   readonly have: bigint;
   /** As asked for now. */
   readonly margin: bigint;
@@ -169,15 +169,15 @@ interface Settling {
  * The counter as it stands before it grants. A larger margin is recorded before it is used: a loss
  * that took it with it would be answered by a jump of the smaller one.
  */
-function settled(header: CounterHeader, row: CounterRow, asked: Settling): CounterRow {
+function settle(header: CounterHeader, row: CounterRow, terms: SettleTerms): CounterRow {
   const isBehind = row.era !== header.era;
-  const isRaised = asked.margin > row.margin;
+  const isRaised = terms.margin > row.margin;
   if (!isBehind && !isRaised) return row;
-  const margin = isRaised ? asked.margin : row.margin;
-  const readyAtMs = nowOf(header) + asked.lossWindowMs;
+  const margin = isRaised ? terms.margin : row.margin;
+  const readyAtMs = nowOf(header) + terms.lossWindowMs;
   if (!isBehind) return { ...row, margin, readyAtMs };
-  const known = asked.have > row.next ? asked.have : row.next;
-  const next = asked.jump(known, margin, header.era - row.era);
+  const known = terms.have > row.next ? terms.have : row.next;
+  const next = terms.jump(known, margin, header.era - row.era);
   return { ...row, next, era: header.era, margin, readyAtMs, grant: '' };
 }
 
@@ -199,7 +199,7 @@ export function giveBack(
   reading: CounterReading,
 ): CounterStep<boolean> {
   if (stored === undefined || row === undefined) return { answer: false };
-  const header = opened(stored, reading);
+  const header = observeServer(stored, reading);
   // What a store that lost data takes for the last grant may have others after it.
   const isLast = row.grant === text && row.era === header.era && row.form.startsWith('dense ');
   if (!isLast || unused < 1n || unused > row.next - first) return { answer: false };
@@ -220,7 +220,7 @@ export function createCounter(
   reading: CounterReading,
 ): CounterStep<boolean> {
   if (snapshot.row !== undefined) return { answer: false };
-  const header = opened(snapshot.header, reading);
+  const header = observeServer(snapshot.header, reading);
   const readyAtMs = nowOf(header) + reading.lossWindowMs;
   const row = { ...blankRow(denseForm(stores), start, header.era), readyAtMs };
   return { answer: true, header, row };

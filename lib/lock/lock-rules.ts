@@ -33,11 +33,11 @@ export function acquireLock(
   reading: LockReading,
 ): LockStep<AcquireAnswer> {
   const { row } = snapshot;
-  const header = openedFor(snapshot, request, reading);
+  const header = observeAll(snapshot, request, reading);
   const nowMs = nowOf(header);
   if (row !== undefined && isHeldBy(row, header, request)) {
     const untilMs = Math.max(row.untilMs, nowMs + request.ttlMs);
-    return granted(header, { ...row, untilMs }, request);
+    return grant(header, { ...row, untilMs }, request);
   }
   const others = row !== undefined && row.untilMs > nowMs ? row : undefined;
   const waitMs = waitMsOf(header, request.ttlMs);
@@ -52,19 +52,20 @@ export function acquireLock(
   const { holder, label, ttlMs, have } = request;
   const token = nextToken(row?.token ?? 0n, have, nowMs);
   const moment = { sinceMs: nowMs, untilMs: nowMs + ttlMs };
-  return granted(header, { token, era: header.era, holder, label, ...moment }, request);
+  return grant(header, { token, era: header.era, holder, label, ...moment }, request);
 }
 
-function openedFor(
+function observeAll(
   { header, row }: LockSnapshot,
   { longestMs, have, era, highest }: AcquireRequest,
   reading: LockReading,
 ): LockHeader {
-  if (header === undefined) return heardEra(created(longestMs, reading, highest), era, reading);
-  const told = heardHighest(opened(header, reading), highest, reading);
-  const moved = heardEra(told, era, reading);
-  const known = heard(moved, row, { have, reading });
-  return raised(known, longestMs, reading);
+  if (header === undefined)
+    return observeEra(createHeader(longestMs, reading, highest), era, reading);
+  const timed = observeHighest(observeServer(header, reading), highest, reading);
+  const moved = observeEra(timed, era, reading);
+  const known = observeToken(moved, row, { have, reading });
+  return raiseLongest(known, longestMs, reading);
 }
 
 /** True if this very attempt holds it, and no loss of data came in between. */
@@ -76,7 +77,7 @@ function isHeldBy(
   return row.holder === holder && row.era === header.era && row.untilMs > nowOf(header);
 }
 
-function granted(
+function grant(
   header: LockHeader,
   row: LockRow,
   { ttlMs }: AcquireRequest,
@@ -98,10 +99,10 @@ export function extendLock(
 ): LockStep<ExtendAnswer> {
   const lost = { status: 'lost' } as const;
   if (stored === undefined) return { answer: lost };
-  const told = heardHighest(opened(stored, reading), highest, reading);
-  const moved = heardEra(told, era, reading);
+  const timed = observeHighest(observeServer(stored, reading), highest, reading);
+  const moved = observeEra(timed, era, reading);
   // The row of a lock that was held for long may be gone, which proves nothing.
-  const header = row === undefined ? moved : heard(moved, row, { have: token, reading });
+  const header = row === undefined ? moved : observeToken(moved, row, { have: token, reading });
   const isHeld = row !== undefined && row.token === token && isHeldBy(row, header, { holder });
   if (!isHeld) return { answer: lost, header };
   const untilMs = Math.max(row.untilMs, nowOf(header) + ttlMs);
@@ -122,7 +123,7 @@ export function releaseLock(
   reading: LockReading,
 ): LockStep<boolean> {
   if (stored === undefined || row === undefined) return { answer: false };
-  const header = opened(stored, reading);
+  const header = observeServer(stored, reading);
   const isHeld = row.holder === holder && row.token === (token ?? row.token);
   if (!isHeld) return { answer: false, header };
   const untilMs = nowOf(header) + keepMs;
@@ -140,8 +141,8 @@ export function releaseLock(
 const AHEAD_STEP_MS = 1000;
 
 /** An absent header looks like a lost one, so no header counts as new. */
-function created(longestMs: number, reading: LockReading, highest?: HighestToken): LockHeader {
-  return forgotten(movedTo(newHeader(longestMs, reading), highest), reading);
+function createHeader(longestMs: number, reading: LockReading, highest?: HighestToken): LockHeader {
+  return recordLoss(moveClock(newHeader(longestMs, reading), highest), reading);
 }
 
 /** The header of a store that begins with its process: no earlier data can be lost. */
@@ -160,15 +161,15 @@ export function newHeader(longestMs: number, { timeMs, server, random }: LockRea
   };
 }
 
-function opened(stored: LockHeader, reading: LockReading): LockHeader {
+function observeServer(stored: LockHeader, reading: LockReading): LockHeader {
   const { timeMs, server, isPutBack, clock = slewed } = reading;
   const moved = { ...stored, ...clock(stored, timeMs) };
   const isSame = moved.server === server && isPutBack !== true;
-  return isSame ? moved : forgotten({ ...moved, server }, reading);
+  return isSame ? moved : recordLoss({ ...moved, server }, reading);
 }
 
 /** Acknowledged writes may be gone; every lock in them has ended by the time computed here. */
-function forgotten(header: LockHeader, { lossWindowMs }: LockReading): LockHeader {
+function recordLoss(header: LockHeader, { lossWindowMs }: LockReading): LockHeader {
   const nowMs = nowOf(header);
   const readyAtMs = Math.max(header.readyAtMs, nowMs + header.longestMs + lossWindowMs);
   const forgottenTo = greatest(header.forgottenTo, firstTokenAt(nowMs));
@@ -176,7 +177,7 @@ function forgotten(header: LockHeader, { lossWindowMs }: LockReading): LockHeade
 }
 
 /** A caller with a higher token than the store remembers proves that the store has forgotten it. */
-function heard(
+function observeToken(
   header: LockHeader,
   row: LockRow | undefined,
   { have, reading }: { readonly have: bigint; readonly reading: LockReading },
@@ -184,14 +185,14 @@ function heard(
   const isMissing = row === undefined ? timeOf(have) + KEPT_MS > nowOf(header) : have > row.token;
   if (!isMissing || have <= header.forgottenTo) return header;
   const forgottenTo = greatest(header.forgottenTo, have);
-  return forgotten({ ...header, forgottenTo }, reading);
+  return recordLoss({ ...header, forgottenTo }, reading);
 }
 
 /**
  * A token of a time far in the future was granted by a store that this one has forgotten, and whose
  * clock was ahead of this one's. Everything granted since then is lost as well.
  */
-function heardHighest(
+function observeHighest(
   header: LockHeader,
   highest: HighestToken | undefined,
   reading: LockReading,
@@ -199,15 +200,15 @@ function heardHighest(
   if (highest === undefined || timeOf(highest.token) <= nowOf(header) + HEADER_AGE_MS) {
     return header;
   }
-  const moved = movedTo(header, highest);
-  return moved === header ? header : forgotten(moved, reading);
+  const moved = moveClock(header, highest);
+  return moved === header ? header : recordLoss(moved, reading);
 }
 
 /**
  * The clock moves in whole steps, so that a fleet of survivors moves it once; and never by a day,
  * which is a fault.
  */
-function movedTo(header: LockHeader, highest?: HighestToken): LockHeader {
+function moveClock(header: LockHeader, highest?: HighestToken): LockHeader {
   if (highest === undefined) return header;
   const aheadMs = timeOf(highest.token) + highest.ageMs - nowOf(header);
   if (aheadMs <= 0 || aheadMs >= SANE_MS) return header;
@@ -219,8 +220,8 @@ function movedTo(header: LockHeader, highest?: HighestToken): LockHeader {
  * A caller that knows of more losses than the store has talked to a server that replaced this one,
  * and locks granted there may still be held.
  */
-function heardEra(header: LockHeader, era = 0, reading: LockReading): LockHeader {
-  return era > header.era ? forgotten({ ...header, era }, reading) : header;
+function observeEra(header: LockHeader, era = 0, reading: LockReading): LockHeader {
+  return era > header.era ? recordLoss({ ...header, era }, reading) : header;
 }
 
 function greatest(a: bigint, b: bigint): bigint {
@@ -231,7 +232,11 @@ function greatest(a: bigint, b: bigint): bigint {
  * A longer ttl is recorded before it is granted: after a loss of both, the store would wait only
  * for the shorter one. Locks that the last loss forgot may end later than was known then.
  */
-function raised(header: LockHeader, longestMs: number, { lossWindowMs }: LockReading): LockHeader {
+function raiseLongest(
+  header: LockHeader,
+  longestMs: number,
+  { lossWindowMs }: LockReading,
+): LockHeader {
   const longerMs = longestMs - header.longestMs;
   if (longerMs <= 0) return header;
   const nowMs = nowOf(header);

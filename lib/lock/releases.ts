@@ -15,7 +15,7 @@ export interface ReleaseMessages {
    * @param message gets the channel of each message
    * @param ended is called when messages may have been missed, and all subscriptions are over
    */
-  hear(message: (channel: string) => void, ended: () => void): void;
+  onMessage(message: (channel: string) => void, ended: () => void): void;
   /** Resolves when the store sends the messages of a channel; rejects if it cannot. */
   subscribe(channel: string): Promise<void>;
   unsubscribe(channel: string): Promise<void>;
@@ -23,8 +23,8 @@ export interface ReleaseMessages {
 }
 
 /** Lets a store that runs no script of ours announce releases. */
-export interface ReleaseTelling {
-  readonly tell: (lock: string) => Promise<void>;
+export interface ReleaseNotifier {
+  readonly notify: (lock: string) => Promise<void>;
   /** Works like `Releases.until`; absent if no message can be received. */
   readonly until?:
     | ((lock: string, signal: AbortSignal, isFree: () => Promise<boolean>) => Promise<void>)
@@ -56,7 +56,7 @@ export class Releases {
     this.#messages = messages;
     this.#timers = timers;
     const ended = () => this.#resubscribe();
-    messages.hear((name) => this.#wake(name), ended);
+    messages.onMessage((name) => this.#wake(name), ended);
   }
 
   /**

@@ -36,7 +36,7 @@ import {
   type LockStore,
   type ReleaseRequest,
 } from './lock-store.js';
-import type { ReleaseTelling } from './releases.js';
+import type { ReleaseNotifier } from './releases.js';
 
 /** No sweep reaches it. */
 const HEADER_NUMBER = 2n ** 63n - 1n;
@@ -59,14 +59,14 @@ interface Stored extends LockSnapshot {
  */
 export class RowLocks extends RowOperations implements LockStore {
   readonly untilReleased?: NonNullable<LockStore['untilReleased']>;
-  readonly #releases: ReleaseTelling | undefined;
+  readonly #releases: ReleaseNotifier | undefined;
   #sweptMs = 0;
   /** All releases are told. */
-  #told: Promise<unknown> = Promise.resolve();
+  #notified: Promise<unknown> = Promise.resolve();
 
   constructor(
     rows: RowStore,
-    parts: RetryParts & { readonly releases?: ReleaseTelling | undefined } = {},
+    parts: RetryParts & { readonly releases?: ReleaseNotifier | undefined } = {},
   ) {
     super(rows, parts);
     const { releases } = parts;
@@ -96,8 +96,9 @@ export class RowLocks extends RowOperations implements LockStore {
     const rule: Rule<boolean> = (snapshot, reading) => releaseLock(snapshot, request, reading);
     const isReleased = await this.#changed(lock, rule);
     // Only a shutdown waits for it, and who is not told asks again.
-    const told = isReleased && keepMs === 0 && this.#releases?.tell(lock).catch(() => undefined);
-    if (told) this.#told = Promise.all([this.#told, told]).then(() => undefined);
+    const notified =
+      isReleased && keepMs === 0 && this.#releases?.notify(lock).catch(() => undefined);
+    if (notified) this.#notified = Promise.all([this.#notified, notified]).then(() => undefined);
   }
 
   async #isFree(lock: string): Promise<boolean> {
@@ -118,7 +119,7 @@ export class RowLocks extends RowOperations implements LockStore {
   }
 
   override async close(): Promise<void> {
-    await this.#told;
+    await this.#notified;
     await this.#releases?.close?.();
     await super.close();
   }

@@ -142,7 +142,7 @@ interface PromGauge {
 /** The readers of each registry, read at every scrape. */
 type ReadersByRegistry<Reading> = WeakMap<object, Set<ReaderOf<Reading>>>;
 
-interface Place {
+interface PromTarget {
   readonly client: PromClient;
   readonly registry: PromRegistry;
 }
@@ -151,10 +151,10 @@ interface Place {
 function addReaders<Reading>(
   added: readonly ReaderOf<Reading>[],
   family: Family<Reading>,
-  location: Place,
+  target: PromTarget,
   readersOf: ReadersByRegistry<Reading>,
 ): () => void {
-  const readers = readersIn(family, location, readersOf);
+  const readers = readersIn(family, target, readersOf);
   for (const reader of added) readers.add(reader);
   return () => {
     for (const reader of added) readers.delete(reader);
@@ -163,7 +163,7 @@ function addReaders<Reading>(
 
 function readersIn<Reading>(
   family: Family<Reading>,
-  { client, registry }: Place,
+  { client, registry }: PromTarget,
   readersOf: ReadersByRegistry<Reading>,
 ): Set<ReaderOf<Reading>> {
   const known = readersOf.get(registry);
@@ -180,7 +180,7 @@ function readersIn<Reading>(
 
 function addMetric<Reading>(
   metric: MetricOf<Reading>,
-  { client, registry }: Place,
+  { client, registry }: PromTarget,
   read: ReadBy<Reading>,
 ): void {
   if (metric.kind === 'histogram') {

@@ -6,7 +6,7 @@
  */
 import type { LeaseAnswer, LeaseGrant, LeaseRequest } from '../lease/distributed-support.js';
 import { nowOf } from '../rows/store-clock.js';
-import { claimed, heardOf, isLive, open } from './prologue.js';
+import { claimed, observeMark, isLive, open } from './prologue.js';
 import type {
   AcquireSnapshot,
   HeldSlot,
@@ -30,7 +30,7 @@ function acquired(snapshot: AcquireSnapshot, request: LeaseRequest, reading: Sto
   const { fingerprint, haveMs, seen } = request;
   const hasRange = isLive(haveMs, nowOf(prologue.header));
   const mine = hasRange ? claimed(prologue.header, fingerprint) : prologue.header;
-  const header = heardOf(mine, seen, request.reckoned);
+  const header = observeMark(mine, seen, request.reckoned);
   const { held, lowest } = snapshot;
   if (held === undefined) return newLease(header, lowest, request);
   if (held.holder.era === header.era) return sameLease(header, held, request);
@@ -43,7 +43,7 @@ function acquired(snapshot: AcquireSnapshot, request: LeaseRequest, reading: Sto
 /** An answer may have been lost: the lease that was granted, as long as one granted now. */
 function sameLease(header: RegistryHeader, held: HeldSlot, request: LeaseRequest): Step {
   const ceilingMs = Math.max(held.ceilingMs, nowOf(header) + request.ttlMs);
-  return granted(header, { ...held, ceilingMs });
+  return grantLease(header, { ...held, ceilingMs });
 }
 
 function newLease(header: RegistryHeader, lowest: WorkerSlot, request: LeaseRequest): Step {
@@ -60,7 +60,7 @@ function newLease(header: RegistryHeader, lowest: WorkerSlot, request: LeaseRequ
   const { token, nonce, holder: label, fingerprint } = request;
   const holder = { token, nonce, floorMs, era: header.era, sinceMs: nowMs, label };
   // Only now: a newcomer who has to wait may be refused yet, for a holder who was here before.
-  return granted(claimed(header, fingerprint), { workerId, ceilingMs, holder });
+  return grantLease(claimed(header, fingerprint), { workerId, ceilingMs, holder });
 }
 
 /** Of a worker id that may be held: its holder keeps the range that ends where this one starts. */
@@ -233,7 +233,7 @@ export function drawsOf(seed: string): () => number {
  * Guarantee: the answer says what the slot is written with, and nothing else.
  */
 
-export function granted(header: RegistryHeader, slot: HeldSlot): Step {
+export function grantLease(header: RegistryHeader, slot: HeldSlot): Step {
   const { incarnation, server, operations, era, quarantineMs } = header;
   const { workerId, ceilingMs, holder } = slot;
   const mark = { incarnation, server, operations, era };

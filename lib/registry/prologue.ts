@@ -33,7 +33,7 @@ export function open(
   terms: OpeningTerms,
   reading: StoreReading,
 ): Opening {
-  if (stored === undefined) return { header: withHeard(created(terms, reading), terms.reckoned) };
+  if (stored === undefined) return { header: observeTime(created(terms, reading), terms.reckoned) };
   if (stored.version !== VERSION) {
     const answer = { status: 'other-version', version: stored.version } as const;
     return { refused: { answer, slots: [] } };
@@ -84,7 +84,7 @@ export function withLoss(stored: RegistryHeader, reading: StoreReading): Registr
  * what was forgotten then ends as much later. It is taken as it was told: a floor that is moved
  * further would hide that another server granted more.
  */
-export function withHeard(header: RegistryHeader, reckoned?: ReckonedTime): RegistryHeader {
+export function observeTime(header: RegistryHeader, reckoned?: ReckonedTime): RegistryHeader {
   if (reckoned === undefined) return header;
   const behindMs = Math.ceil(reckoned.nowMs - nowOf(header));
   const safeFloorMs = header.safeFloorMs + behindMs;
@@ -113,13 +113,13 @@ function reopened(
   const operations = stored.operations + 1;
   const isSame = stored.server === server && !reading.isPutBack && !reading.isLeft;
   const { reckoned } = terms;
-  const isToldHere = reckoned?.incarnation === stored.incarnation && reckoned.server === server;
-  const witness = { ...terms, reckoned: isToldHere ? reckoned : undefined };
+  const isReckonedHere = reckoned?.incarnation === stored.incarnation && reckoned.server === server;
+  const witness = { ...terms, reckoned: isReckonedHere ? reckoned : undefined };
   const timeMs = isSame ? witnessedTime(stored, reading.timeMs, witness) : reading.timeMs;
   const moved = { ...stored, ...clockAt(stored, { ...reading, timeMs }), operations };
   const header = withQuarantine(moved, quarantineOf(terms, reading));
-  if (isSame) return isToldHere ? header : withHeard(header, reckoned);
-  const lost = withHeard({ ...afterLoss(header), server: reading.server }, reckoned);
+  if (isSame) return isReckonedHere ? header : observeTime(header, reckoned);
+  const lost = observeTime({ ...afterLoss(header), server: reading.server }, reckoned);
   return reading.isLeft ? { ...lost, leftEra: lost.era } : lost;
 }
 
@@ -197,7 +197,7 @@ export function isOfAnother(
  * before this era may be somebody else's. Eras tell nothing of who took over from whom: those of
  * two incarnations, or of replicas that lagged, are counted from different beginnings.
  */
-export function heardOf(
+export function observeMark(
   header: RegistryHeader,
   seen: SeenRange | undefined,
   reckoned?: ReckonedTime,
@@ -207,7 +207,7 @@ export function heardOf(
   if (haveMs <= header.safeFloorMs || haveMs >= nowOf(header) + SANE_MS) return header;
   const begun = afterLoss({ ...header, era: Math.max(header.era, seenEra) });
   // A floor that is ahead of a clock that stays behind would stop everybody until that is there.
-  const lost = withHeard(begun, reckoned);
+  const lost = observeTime(begun, reckoned);
   const safeFloorMs = Math.max(lost.safeFloorMs, haveMs);
   return { ...lost, safeFloorMs, leftEra: lost.era };
 }

@@ -125,7 +125,7 @@ export class RegistrySupport implements IDistributedSupport {
         isLatest,
         span: request,
       });
-      return this.#told(snapshot, step.answer);
+      return this.#answer(snapshot, step.answer);
     });
   }
 
@@ -140,7 +140,7 @@ export class RegistrySupport implements IDistributedSupport {
         step: renew(snapshot.ofWorker(workerId), held, snapshot.reading),
       };
     });
-    return this.#told(last, step.answer);
+    return this.#answer(last, step.answer);
   }
 
   async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
@@ -165,7 +165,7 @@ export class RegistrySupport implements IDistributedSupport {
     await this.#store.close?.();
   }
 
-  readonly #told = (snapshot: StoredSnapshot, answer: LeaseAnswer): LeaseAnswer =>
+  readonly #answer = (snapshot: StoredSnapshot, answer: LeaseAnswer): LeaseAnswer =>
     inTicks(snapshot.withWrites(answer), snapshot.resolutionMs, this.#random());
 
   async #read(workerIds: readonly number[], request?: LeaseRequest): Promise<StoredSnapshot> {

@@ -6,15 +6,15 @@
  */
 import type { RegistryMark, WorkerLease } from '../lease/distributed-support.js';
 import { nowOf } from '../rows/store-clock.js';
-import { granted, timed } from './acquire.js';
+import { grantLease, timed } from './acquire.js';
 import {
   claimed,
-  heardOf,
+  observeMark,
   isLeftOver,
   isOfAnother,
   open,
   SANE_MS,
-  withHeard,
+  observeTime,
   withLoss,
 } from './prologue.js';
 import type {
@@ -37,7 +37,7 @@ export function renew(snapshot: WorkerSnapshot, lease: WorkerLease, reading: Sto
   const { haveMs, mark } = lease;
   const header = isProof
     ? afterProof(mine, lease, reading)
-    : heardOf(mine, { ...mark, haveMs }, lease.reckoned);
+    : observeMark(mine, { ...mark, haveMs }, lease.reckoned);
   const believed = { ...slot, ceilingMs: believedMs(lastMs, lease.haveMs, nowOf(header)) };
   const raised = believed.ceilingMs > lastMs ? [believed] : [];
   if (isHolder) {
@@ -59,8 +59,8 @@ function prolonged(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): 
   // Only the first contact of an era may break the chain: the registry may have forgotten a link.
   if (!knowsNonce && !(isNewEra && haveMs >= lastMs)) {
     // No copy knows this nonce, so that the other one is told at its next renewal too.
-    const told = { ...slot, holder: { ...holder, nonce: '' } };
-    return { answer: { status: 'cloned' }, header, slots: [told] };
+    const unlinked = { ...slot, holder: { ...holder, nonce: '' } };
+    return { answer: { status: 'cloned' }, header, slots: [unlinked] };
   }
   const next = { ...slot, holder: { ...holder, nonce: nonceNext } };
   return isNewEra ? secondRange(header, next, lease) : longerRange(header, next, lease);
@@ -68,7 +68,7 @@ function prolonged(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): 
 
 function longerRange(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): Step {
   const ceilingMs = Math.max(slot.ceilingMs, lease.haveMs, nowOf(header) + lease.ttlMs);
-  return granted(header, { ...slot, ceilingMs });
+  return grantLease(header, { ...slot, ceilingMs });
 }
 
 /** The holder ends the range of the old era, then enters this one. */
@@ -78,7 +78,7 @@ function secondRange(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease)
   const waitMs = floorMs + lease.minRangeMs - ceilingMs;
   if (waitMs > 0) return { answer: { status: 'hold', waitMs }, header, slots: [] };
   const holder = { ...slot.holder, floorMs, era: header.era };
-  return granted(header, { ...slot, ceilingMs, holder });
+  return grantLease(header, { ...slot, ceilingMs, holder });
 }
 
 /** A ceiling that was answered stands, also where the registry has forgotten it. */
@@ -99,7 +99,7 @@ function afterProof(
   reading: StoreReading,
 ): RegistryHeader {
   const operations = Math.max(header.operations, seen.operations);
-  return { ...withHeard(withLoss(header, reading), reckoned), operations };
+  return { ...observeTime(withLoss(header, reading), reckoned), operations };
 }
 
 /*
@@ -117,8 +117,8 @@ export function release(
   // Whoever leaves makes no more ids, so that it claims and contests nothing.
   const prologue = open(stored, { ...lease, haveMs: 0 }, reading);
   if (prologue.refused !== undefined) return prologue.refused;
-  const { header: opened } = prologue;
-  const header = lease.settles === true ? settled(opened, reading) : opened;
+  const { header: current } = prologue;
+  const header = lease.settles === true ? settleClock(current, reading) : current;
   const { workerId, ceilingMs: lastMs, holder } = slot;
   const isHolder = holder !== undefined && holder.token === lease.token;
   const knowsNonce = holder?.nonce === lease.nonce || holder?.nonce === lease.nonceNext;
@@ -129,6 +129,6 @@ export function release(
 }
 
 /** No ceiling and no floor is touched: what was granted at the wrong time stays granted. */
-function settled(header: RegistryHeader, { timeMs: lastTimeMs }: StoreReading): RegistryHeader {
+function settleClock(header: RegistryHeader, { timeMs: lastTimeMs }: StoreReading): RegistryHeader {
   return { ...header, lastTimeMs, slewMs: 0 };
 }

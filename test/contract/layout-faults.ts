@@ -14,7 +14,7 @@ const LAYOUT = 'registry/prologue.ts';
 const edit = (file: string, find: string, put: string): Edit => ({ file, find, put });
 
 const CLAIM_AT_RENEWAL = 'claimed(prologue.header, lease.fingerprint)';
-const CLAIM_AT_GRANT = 'granted(claimed(header, fingerprint),';
+const CLAIM_AT_GRANT = 'grantLease(claimed(header, fingerprint),';
 const CLAIM_WITH_RANGE = 'hasRange ? claimed(prologue.header, fingerprint) : prologue.header';
 const WITHOUT_CONTEST = '!contests(stored, terms.haveMs, nowAt(stored, reading))';
 const LONGER_ERA = 'safeFloorMs > nowOf(header) ? header.era + 1 : header.era';
@@ -34,7 +34,7 @@ export const LAYOUT_FAULTS: readonly Fault[] = [
   {
     name: 'no grant claims a layout',
     by: 'refuses another layout in the same registry, naming the one it knows',
-    edits: [edit(ACQUIRE, CLAIM_AT_GRANT, 'granted(header,')],
+    edits: [edit(ACQUIRE, CLAIM_AT_GRANT, 'grantLease(header,')],
   },
   {
     name: 'no renewal claims a layout',
@@ -95,8 +95,8 @@ export const LAYOUT_FAULTS: readonly Fault[] = [
     edits: [
       edit(
         RELEASE,
-        'const { header: opened } = prologue;',
-        'const opened = { ...prologue.header, fingerprint: lease.fingerprint };',
+        'const { header: current } = prologue;',
+        'const current = { ...prologue.header, fingerprint: lease.fingerprint };',
       ),
     ],
   },

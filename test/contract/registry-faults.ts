@@ -36,8 +36,8 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
     by: 'raises the ceiling at a repeated acquire, and remembers it',
     edits: [
       inAcquire(
-        'return granted(header, { ...held, ceilingMs });',
-        'return { ...granted(header, { ...held, ceilingMs }), slots: [] };',
+        'return grantLease(header, { ...held, ceilingMs });',
+        'return { ...grantLease(header, { ...held, ceilingMs }), slots: [] };',
       ),
     ],
   },
@@ -56,9 +56,9 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
     by: 'does not turn the chain of nonces back when an acquire comes again',
     edits: [
       inAcquire(
-        'return granted(header, { ...held, ceilingMs });',
+        'return grantLease(header, { ...held, ceilingMs });',
         `const holder = { ...held.holder, nonce: request.nonce };
-  return granted(header, { ...held, ceilingMs, holder });`,
+  return grantLease(header, { ...held, ceilingMs, holder });`,
       ),
     ],
   },
@@ -146,8 +146,8 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
     by: 'prolongs the second range of a holder like any other, and remembers it',
     edits: [
       inRenew(
-        'return granted(header, { ...slot, ceilingMs, holder });',
-        `const answered = granted(header, { ...slot, ceilingMs, holder });
+        'return grantLease(header, { ...slot, ceilingMs, holder });',
+        `const answered = grantLease(header, { ...slot, ceilingMs, holder });
   return { ...answered, slots: [{ ...slot, holder }] };`,
       ),
     ],
@@ -157,8 +157,8 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
     by: 'lets others start only after the second range of a holder',
     edits: [
       inRenew(
-        'return granted(header, { ...slot, ceilingMs, holder });',
-        'return granted(header, { ...slot, ceilingMs: floorMs + lease.ttlMs, holder });',
+        'return grantLease(header, { ...slot, ceilingMs, holder });',
+        'return grantLease(header, { ...slot, ceilingMs: floorMs + lease.ttlMs, holder });',
       ),
     ],
   },

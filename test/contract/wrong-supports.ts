@@ -171,7 +171,7 @@ export const TIME_FAULTS: readonly Fault[] = [
     by: 'follows its store after a loss, whatever clock whoever asks has',
     edits: [
       inOpening('isSame ? witnessedTime', 'stored ? witnessedTime'),
-      inOpening('isToldHere ? reckoned : undefined', 'reckoned'),
+      inOpening('isReckonedHere ? reckoned : undefined', 'reckoned'),
     ],
   },
 ];
@@ -200,7 +200,11 @@ export const BRANCH_FAULTS: readonly Fault[] = [
     name: 'who asks for a worker id is not heard',
     by: 'starts above it also for somebody who asks for a worker id and knows',
     edits: [
-      { file: 'registry/acquire.ts', find: 'heardOf(mine, seen, request.reckoned)', put: 'mine' },
+      {
+        file: 'registry/acquire.ts',
+        find: 'observeMark(mine, seen, request.reckoned)',
+        put: 'mine',
+      },
     ],
   },
   {

@@ -94,7 +94,7 @@ describe('releases of which messages tell', () => {
     const subscribed: string[] = [];
     let ended!: () => void;
     const messages = {
-      hear: (_message: unknown, end: () => void) => void (ended = end),
+      onMessage: (_message: unknown, end: () => void) => void (ended = end),
       subscribe: async (channel: string) => void subscribed.push(channel),
       unsubscribe: async () => undefined,
       close: async () => undefined,

@@ -33,7 +33,7 @@ export const COUNTER_MUTANTS = [
   {
     name: 'what a client has is ignored by the jump',
     by: 'takes an end that it does not remember for a proof that writes were lost',
-    edits: edit(OPENING, 'asked.have > row.next ? asked.have : row.next', 'row.next'),
+    edits: edit(OPENING, 'terms.have > row.next ? terms.have : row.next', 'row.next'),
   },
   {
     name: 'no jump after a loss',
@@ -73,7 +73,7 @@ export const COUNTER_MUTANTS = [
     name: 'a jump forgets a larger loss gap',
     seed: 4,
     by: 'jumps with the largest loss gap that it was ever asked with',
-    edits: edit(OPENING, 'isRaised ? asked.margin : row.margin', 'asked.margin'),
+    edits: edit(OPENING, 'isRaised ? terms.margin : row.margin', 'terms.margin'),
   },
   {
     name: 'a larger loss gap is used at once',
@@ -101,7 +101,7 @@ export const COUNTER_MUTANTS = [
     by: 'grants nothing of a new counter before it can no longer be lost',
     edits: [
       ...edit(CREATE, 'nowOf(header) + reading.lossWindowMs', 'nowOf(header)'),
-      ...edit(OPENING, 'nowOf(header) + asked.lossWindowMs', 'nowOf(header)'),
+      ...edit(OPENING, 'nowOf(header) + terms.lossWindowMs', 'nowOf(header)'),
     ],
   },
   {

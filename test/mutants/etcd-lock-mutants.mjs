@@ -69,7 +69,7 @@ export const ETCD_LOCK_MUTANTS = [
   {
     name: 'the token ignores what somebody has',
     by: 'grants a token that is higher than one that somebody has',
-    edits: [edit(READER, '[timed, have, told]', '[timed, told]')],
+    edits: [edit(READER, '[timed, have, survived]', '[timed, survived]')],
   },
   {
     name: 'what somebody was granted by a run ahead of this one proves nothing',
@@ -109,7 +109,7 @@ export const ETCD_LOCK_MUTANTS = [
   {
     name: 'the loss window is left out of the wait',
     by: 'grants nothing when another server answers, until what was forgotten has ended',
-    edits: [edit(READER, 'granted(longestMs + this.#lossWindowMs)', 'granted(longestMs)')],
+    edits: [edit(READER, 'grant(longestMs + this.#lossWindowMs)', 'grant(longestMs)')],
   },
   {
     name: 'the longest time is that of who asks',

@@ -114,7 +114,7 @@ export const LOCK_MUTANTS = [
     by: 'grants nothing after everything was lost, until what was forgotten has ended',
     edits: edit(
       OPENING,
-      'return forgotten(movedTo(newHeader(longestMs, reading), highest), reading);',
+      'return recordLoss(moveClock(newHeader(longestMs, reading), highest), reading);',
       'return newHeader(longestMs, reading);',
     ),
   },
@@ -122,7 +122,7 @@ export const LOCK_MUTANTS = [
     name: 'a change of servers is ignored',
     seed: 1,
     by: 'grants nothing when another server answers, until what was forgotten has ended',
-    edits: edit(OPENING, 'forgotten({ ...moved, server }, reading)', '{ ...moved, server }'),
+    edits: edit(OPENING, 'recordLoss({ ...moved, server }, reading)', '{ ...moved, server }'),
   },
   {
     name: 'a lock of before a loss is extended',
@@ -198,14 +198,14 @@ export const LOCK_MUTANTS = [
   {
     name: 'what a survivor tells moves the clock and loses nothing',
     by: 'begins no lower than the first who asks knows, nor lets a holder keep what began lower',
-    edits: edit(OPENING, 'moved === header ? header : forgotten(moved, reading)', 'moved'),
+    edits: edit(OPENING, 'moved === header ? header : recordLoss(moved, reading)', 'moved'),
   },
   {
     name: 'a store that begins again knows nothing of the one that was lost',
     by: 'begins no lower than the first who asks knows, nor lets a holder keep what began lower',
     edits: edit(
       OPENING,
-      'movedTo(newHeader(longestMs, reading), highest)',
+      'moveClock(newHeader(longestMs, reading), highest)',
       'newHeader(longestMs, reading)',
     ),
   },

@@ -43,8 +43,8 @@ export const REGISTRY_MUTANTS = [
     edits: [
       {
         file: RENEW,
-        find: 'return granted(header, { ...slot, ceilingMs });',
-        put: 'return { ...granted(header, { ...slot, ceilingMs }), slots: [slot] };',
+        find: 'return grantLease(header, { ...slot, ceilingMs });',
+        put: 'return { ...grantLease(header, { ...slot, ceilingMs }), slots: [slot] };',
       },
     ],
   },

@@ -108,7 +108,7 @@ export class StoreClient {
   }
 
   private runOf(answer: TakeAnswer, count: bigint): PositionRun {
-    const { first, end } = this.asked.granted(answer, count);
+    const { first, end } = this.asked.checkGrant(answer, count);
     return this.space.run(first, end);
   }
 }

@@ -66,7 +66,7 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
   private givenCount = 0;
   private isWoken = false;
   private hasTaken = false;
-  private shownState: GeneratorState = 'unassigned';
+  private lastState: GeneratorState = 'unassigned';
   private refreshing: TimerHandle;
 
   constructor(
@@ -283,9 +283,9 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
   }
 
   private report(reason: string): void {
-    const [from, to] = [this.shownState, this.state];
+    const [from, to] = [this.lastState, this.state];
     if (from === to) return;
-    this.shownState = to;
+    this.lastState = to;
     this.listener?.changed({ from, to, reason });
   }
 }

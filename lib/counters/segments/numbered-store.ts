@@ -60,8 +60,8 @@ class NumberedStore {
     const start = fixed === undefined ? undefined : this.space.positionFrom(fixed);
     const answer = await this.ask(count, start);
     const isLost = answer?.status === 'absent' && typeof startAt === 'function';
-    if (!isLost) return this.granted(answer, count);
-    return this.granted(await this.ask(count, await this.startAbove(startAt)), count);
+    if (!isLost) return this.segmentOf(answer, count);
+    return this.segmentOf(await this.ask(count, await this.startAbove(startAt)), count);
   }
 
   /** Takes the last numbers of a grant back, if nobody took since. */
@@ -76,12 +76,12 @@ class NumberedStore {
     const known = { have, era, lossGap, stores };
     const request = { kind: 'dense', counter, count: BigInt(count), ...known } as const;
     return this.asked.ask(startAt === undefined ? request : { ...request, startAt }, (answer) =>
-      this.parts.late(this.granted(answer, count)),
+      this.parts.late(this.segmentOf(answer, count)),
     );
   }
 
-  private granted(answer: TakeAnswer, count: number): GrantedSegment {
-    const { first, end, grant } = this.asked.granted(answer, BigInt(count));
+  private segmentOf(answer: TakeAnswer, count: number): GrantedSegment {
+    const { first, end, grant } = this.asked.checkGrant(answer, BigInt(count));
     const segment = this.space.segmentOf(first, end);
     if (segment === undefined) throw this.asked.refused({ status: 'full' });
     return { ...segment, grant, store: this };

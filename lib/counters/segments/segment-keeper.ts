@@ -39,7 +39,7 @@ export class SegmentKeeper implements OpenGenerator {
   private fault: SnowflakeError | undefined;
   /** What of one store cannot pass, even where another one grants. */
   private lasting: SnowflakeError | undefined;
-  private shownState: GeneratorState = 'unassigned';
+  private lastState: GeneratorState = 'unassigned';
   private hasBegun = false;
   private hasTaken = false;
   private isFilling = false;
@@ -185,7 +185,7 @@ export class SegmentKeeper implements OpenGenerator {
         return undefined;
       } catch (error) {
         fault = worse(fault, error as SnowflakeError);
-        this.tell(error as SnowflakeError);
+        this.reportLasting(error as SnowflakeError);
         if (this.stopping.signal.aborted) break;
       }
     }
@@ -214,8 +214,8 @@ export class SegmentKeeper implements OpenGenerator {
     if (this.source.buffered <= this.size.mark) this.takeIn(segment);
   }
 
-  /** Of several stores one that can never grant would go unseen. */
-  private tell(fault: SnowflakeError): void {
+  /** Among several stores one that can never grant would go unseen. */
+  private reportLasting(fault: SnowflakeError): void {
     if (fault.retryable) return;
     if (this.lasting?.code !== fault.code && this.hasTaken) this.listener?.news(fault.message);
     this.lasting = fault;
@@ -232,9 +232,9 @@ export class SegmentKeeper implements OpenGenerator {
   }
 
   private report(reason: string): void {
-    const [from, to] = [this.shownState, this.state];
+    const [from, to] = [this.lastState, this.state];
     if (from === to) return;
-    this.shownState = to;
+    this.lastState = to;
     this.listener?.changed({ from, to, reason });
   }
 }

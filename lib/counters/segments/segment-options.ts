@@ -6,7 +6,7 @@
 import { SnowflakeError } from '../../errors.js';
 import { formatName } from '../../messages.js';
 import { nameFaults, refuse, unknownNames, wholeFaults } from '../../options.js';
-import type { Place } from '../counter-client.js';
+import type { CounterLocation } from '../counter-client.js';
 import { bigFaults, storeFaults, type CounterStore } from '../counter-store.js';
 
 /** The highest id in use: as it comes from a database, undefined or null for an empty table. */
@@ -152,7 +152,10 @@ export function stopped(): SnowflakeError {
   );
 }
 
-export function spent({ counter }: Place, fault: SnowflakeError | undefined): SnowflakeError {
+export function spent(
+  { counter }: CounterLocation,
+  fault: SnowflakeError | undefined,
+): SnowflakeError {
   const why = fault === undefined ? 'The next ones are on their way.' : fault.message;
   const waitMs = fault?.details['waitMs'];
   return new SnowflakeError(

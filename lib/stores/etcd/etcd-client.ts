@@ -66,7 +66,7 @@ export class EtcdClient {
         return await this.#askAt(life, endpoint, question);
       } catch (fault) {
         if (life.end.signal.aborted) throw closed(this.where);
-        const error = this.#told(life, endpoint, fault);
+        const error = this.#errorAt(life, endpoint, fault);
         if (!isOfMember(error)) throw error;
         if (question.endpoint === undefined && this.#at === at) {
           this.#at = (at + 1) % endpoints.length;
@@ -82,13 +82,13 @@ export class EtcdClient {
     try {
       return read(answer);
     } catch (fault) {
-      throw this.told(answer.endpoint, fault);
+      throw this.errorAt(answer.endpoint, fault);
     }
   }
 
   /** An error of ours for what went wrong at an endpoint. */
-  told(endpoint: URL, fault: unknown): SnowflakeError {
-    return this.#told(this.#life, endpoint, fault);
+  errorAt(endpoint: URL, fault: unknown): SnowflakeError {
+    return this.#errorAt(this.#life, endpoint, fault);
   }
 
   async close(): Promise<void> {
@@ -155,7 +155,7 @@ export class EtcdClient {
     return readAnswer(answer, endpoint);
   }
 
-  #told(life: Life | undefined, { host }: URL, fault: unknown): SnowflakeError {
+  #errorAt(life: Life | undefined, { host }: URL, fault: unknown): SnowflakeError {
     if (isSnowflakeError(fault)) return fault;
     const texts = [this.#settings.password, life?.token].filter((text) => text !== undefined);
     // Who repeats what was sent repeats it as JSON.

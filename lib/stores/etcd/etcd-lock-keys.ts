@@ -139,7 +139,7 @@ export class EtcdLeases {
   }
 
   /** One of whole seconds; etcd makes those longer that are shorter than it takes to elect. */
-  async granted(ms: number): Promise<EtcdLease> {
+  async grant(ms: number): Promise<EtcdLease> {
     const body = { TTL: String(Math.ceil(ms / 1000)) };
     const answer = await this.#client.ask({ path: 'lease/grant', body, isWrite: true });
     return this.#client.read(answer, leaseIn);

@@ -166,11 +166,11 @@ export class EtcdLockReader {
     const server = runText({ clusterId, gap, term, random: randomUUID() });
     const old = before === undefined ? undefined : lockHeaderIn(before);
     const longestMs = Math.max(old?.longestMs ?? 0, asked.longestMs);
-    const lease = await this.#leases.granted(longestMs + this.#lossWindowMs);
+    const lease = await this.#leases.grant(longestMs + this.#lossWindowMs);
     // Tokens of a run that was forgotten are below its time, as far as it went.
     const { have, highest } = asked;
-    const told = highest === undefined ? 0n : highest.token + firstTokenAt(highest.ageMs);
-    const known = [timed, have, told].map((token) => token - at);
+    const survived = highest === undefined ? 0n : highest.token + firstTokenAt(highest.ageMs);
+    const known = [timed, have, survived].map((token) => token - at);
     const tokenBase = greatest([old?.tokenBase ?? 0n, ...known]);
     const header = {
       server,

@@ -54,11 +54,11 @@ export class EtcdLockWriter {
   }
 
   /** The token; undefined where somebody else was faster. */
-  async granted(found: Known, request: AcquireRequest): Promise<bigint | undefined> {
+  async grant(found: Known, request: AcquireRequest): Promise<bigint | undefined> {
     const { lock, holder, label, ttlMs } = request;
     const { header, answer } = found;
     const { era, tokenBase } = header;
-    const lease = await this.#leases.granted(ttlMs);
+    const lease = await this.#leases.grant(ttlMs);
     const own = { holder, label, sinceMs: answer.timeMs, leaseMs: lease.ms };
     const key = this.#keys.lock(lock);
     const revision = await this.#written(found, {
@@ -73,7 +73,7 @@ export class EtcdLockWriter {
   async prolonged(found: Known, held: FoundLock, ttlMs: number): Promise<boolean> {
     const { name, modRevision, era, tokenBase, holder, label, sinceMs } = held;
     const key = this.#keys.lock(name);
-    const lease = await this.#leases.granted(Math.max(ttlMs, held.leaseMs));
+    const lease = await this.#leases.grant(Math.max(ttlMs, held.leaseMs));
     const value = { era, tokenBase, holder, label, sinceMs, leaseMs: lease.ms };
     const compare = [isUnchanged(key, modRevision)];
     const revision = await this.#written(found, { lease, compare, put: { key, value } });
@@ -99,12 +99,12 @@ export class EtcdLockWriter {
     const text = headerText({ ...header, longestMs, provenMs });
     const success = [putWith(key, text)];
     if (this.#lossWindowMs > 0) {
-      const { id } = await this.#leases.granted(this.#lossWindowMs);
+      const { id } = await this.#leases.grant(this.#lossWindowMs);
       success.push(putWith(raiseKey, header.server, id));
     }
     // What the last loss forgot may end later than was known then.
     if (wait !== undefined) {
-      const { id } = await this.#leases.granted(longestMs + this.#lossWindowMs);
+      const { id } = await this.#leases.grant(longestMs + this.#lossWindowMs);
       success.push(putWith(waitKey, header.server, id));
     }
     const body = { compare: [isText(key, found.headerText)], success };
@@ -131,6 +131,6 @@ export class EtcdLockWriter {
     const header = this.#client.read(answer, answerHeader);
     const fate = await this.#reader.fateOf(found.header.server, { answer, header, mark });
     if (fate === 'same') return header.revision;
-    throw this.#client.told(answer.endpoint, new Error(RUN_ENDED));
+    throw this.#client.errorAt(answer.endpoint, new Error(RUN_ENDED));
   }
 }

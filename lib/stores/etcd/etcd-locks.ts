@@ -159,7 +159,7 @@ class EtcdLocks implements LockStore {
     if (isMine) return this.#again(found, request);
     if (held !== undefined) return this.#refused(held);
     if (raise !== undefined && ttlMs > header.provenMs) return this.#waiting(raise.lease);
-    const token = await this.#writer.granted(found, request);
+    const token = await this.#writer.grant(found, request);
     return token === undefined ? undefined : { answer: grant(header, token, ttlMs) };
   }
 

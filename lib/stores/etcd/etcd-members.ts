@@ -31,7 +31,7 @@ export class EtcdMembers {
       const { memberId: theirs, ...status } = this.#client.read(answer, statusIn);
       if (theirs === memberId) return status;
     }
-    throw this.#client.told(endpoint, new Error('answered by another member each time'));
+    throw this.#client.errorAt(endpoint, new Error('answered by another member each time'));
   }
 
   /** @param key of the registry, which the user may read */
@@ -54,7 +54,7 @@ export class EtcdMembers {
           if (answer === undefined) return { where, isDenied: true };
           return { where, ...reportIn(answer) };
         } catch (fault) {
-          return { where, fault: this.#client.told(endpoint, fault).message };
+          return { where, fault: this.#client.errorAt(endpoint, fault).message };
         }
       }),
     );

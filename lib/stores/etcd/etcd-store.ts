@@ -137,7 +137,7 @@ export class EtcdStore implements RowStore {
     const { isTaken, header, replaced } = this.#client.read(answer, writtenBy);
     if (!isTaken) return false;
     if (!(await this.#isSame({ answer, header, mark }, write.server))) {
-      throw this.#client.told(answer.endpoint, new Error(RUN_ENDED));
+      throw this.#client.errorAt(answer.endpoint, new Error(RUN_ENDED));
     }
     await this.#forget(write, replaced);
     return true;

@@ -69,7 +69,7 @@ export class FolderStore implements RowStore {
   }
 
   async read({ keys, token }: RowQuery): Promise<RowSnapshot> {
-    const { server, kept } = await this.opened();
+    const { server, kept } = await this.open();
     const asked = new Set(keys);
     const isAsked = (row: StoredRow) =>
       asked.has(row.key) || (token !== undefined && row.token === token);
@@ -134,7 +134,7 @@ export class FolderStore implements RowStore {
   }
 
   /** The registry, which is made where there is none. */
-  private async opened(): Promise<Found> {
+  private async open(): Promise<Found> {
     await (this.checked ??= this.check().catch((error: unknown) => {
       this.checked = undefined;
       throw error;
@@ -183,8 +183,8 @@ function written(kept: FolderRows, { header, isTimeOnly, rows: changes }: RowWri
   if (header === undefined) return withRows(kept, rows);
   if (isTimeOnly !== true) return withRows(kept, [header, ...rows]);
   const last = kept.rows.get(HEADER_KEY)!;
-  const told = header.number > last.number ? { ...last, number: header.number } : last;
-  return withRows({ ...kept, rows: new Map(kept.rows).set(HEADER_KEY, told) }, rows);
+  const merged = header.number > last.number ? { ...last, number: header.number } : last;
+  return withRows({ ...kept, rows: new Map(kept.rows).set(HEADER_KEY, merged) }, rows);
 }
 
 function withRows(kept: FolderRows, added: readonly Row[]): FolderRows {

@@ -7,7 +7,7 @@
  */
 import { processWide } from '../../process-wide.js';
 import { systemTimers, withinLimit, type TimerHandle, type Timers } from '../../time/timers.js';
-import { hearLaterErrors, speaksTls, type RedisClient } from './redis-client.js';
+import { ignoreLaterErrors, speaksTls, type RedisClient } from './redis-client.js';
 
 /** Less than a call may take, which would end without a reason. */
 const TLS_MS = 1500;
@@ -30,7 +30,7 @@ export class ClientLife implements ClientUse {
   // Not to be seen by whoever prints the support: a client holds its password.
   readonly #build: () => Promise<RedisClient>;
   #opening: Promise<RedisClient> | undefined;
-  #settling: Promise<void> | undefined;
+  #connecting: Promise<void> | undefined;
   #client: RedisClient | undefined;
   #lastError: Error | undefined;
   /** Asked once for each connection, before its first call. */
@@ -58,9 +58,9 @@ export class ClientLife implements ClientUse {
     const client = await this.#opening;
     if (this.#isOver) return client;
     if (client.status !== 'ready') {
-      this.#settling ??= settled(client).finally(() => (this.#settling = undefined));
-      const settling = this.answered(this.#settling);
-      await (speaksTls(client) ? this.#withinLimit(settling) : settling);
+      this.#connecting ??= awaitConnection(client).finally(() => (this.#connecting = undefined));
+      const connecting = this.answered(this.#connecting);
+      await (speaksTls(client) ? this.#withinLimit(connecting) : connecting);
     }
     if (client.status === 'ready') {
       this.#epoch = await (this.#asking ??= sentinelEpoch(client, this.#timers));
@@ -98,7 +98,7 @@ export class ClientLife implements ClientUse {
   async #open(): Promise<RedisClient> {
     const client = await this.#build();
     client.on('error', (error) => (this.#lastError = error));
-    hearLaterErrors(client);
+    ignoreLaterErrors(client);
     // Not at 'ready', which a connection that has refused the password may still come to.
     client.on('connect', () => (this.#lastError = undefined));
     client.on('close', () => (this.#asking = undefined));
@@ -110,7 +110,7 @@ export class ClientLife implements ClientUse {
 /**
  * A connection under way comes up or breaks; commands sent before that would fail for no reason.
  */
-async function settled(client: RedisClient): Promise<void> {
+async function awaitConnection(client: RedisClient): Promise<void> {
   const isDown = client.status === 'wait' || client.status === 'end';
   await (isDown ? client.connect() : nextEvent(client));
 }
@@ -242,7 +242,7 @@ interface SentinelClient extends RedisClient {
 async function sentinelEpoch(client: RedisClient, timers: Timers): Promise<number> {
   const { sentinels, name, ...login } = (client.options ?? {}) as SentinelOptions;
   const given = client as unknown as { duplicate(options: object): SentinelClient };
-  const told = (sentinels ?? []).map(async ({ host, port = 26_379 }) => {
+  const epochs = (sentinels ?? []).map(async ({ host, port = 26_379 }) => {
     const sentinel = given.duplicate({
       sentinels: null,
       host,
@@ -260,7 +260,7 @@ async function sentinelEpoch(client: RedisClient, timers: Timers): Promise<numbe
       .then(epochIn, () => 0) // Another one may tell; where none does, nothing rests on it.
       .finally(() => sentinel.disconnect());
   });
-  return Math.max(0, ...(await Promise.all(told)));
+  return Math.max(0, ...(await Promise.all(epochs)));
 }
 
 function epochIn(reply: unknown): number {

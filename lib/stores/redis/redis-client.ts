@@ -58,7 +58,7 @@ const CONNECTION_OPTIONS = {
   enableOfflineQueue: false,
   enableAutoPipelining: false,
   role: 'master',
-  // Or a Sentinel that refuses would be asked for ever, and its reason never heard.
+  // Otherwise a Sentinel that refuses would be asked for ever, and its reason never be seen.
   sentinelRetryStrategy: () => null,
 } as const;
 
@@ -116,18 +116,18 @@ interface Streaming {
  * ioredis hears the first error of a stream alone. With TLS a second one may follow, as when a
  * connection is closed in the midst of its handshake, and would end the process.
  */
-export function hearLaterErrors(client: RedisClient): void {
-  const heard = new WeakSet<object>();
-  const hear = ({ stream }: Streaming): void => {
-    if (stream === undefined || heard.has(stream)) return;
-    heard.add(stream);
+export function ignoreLaterErrors(client: RedisClient): void {
+  const watched = new WeakSet<object>();
+  const watch = ({ stream }: Streaming): void => {
+    if (stream === undefined || watched.has(stream)) return;
+    watched.add(stream);
     stream.on('error', () => undefined);
   };
-  client.on('error', () => hear(client as Streaming));
+  client.on('error', () => watch(client as Streaming));
   // A Cluster has a client for each node.
   client.on('+node', (node) => {
     const one = node as unknown as RedisClient;
-    one.on('error', () => hear(one as Streaming));
+    one.on('error', () => watch(one as Streaming));
   });
 }
 

@@ -195,20 +195,20 @@ class CallQueue {
 
 export class RedisMessages {
   readonly #connection: RedisConnection;
-  #hear: (channel: string) => void = () => undefined;
+  #receive: (channel: string) => void = () => undefined;
 
   constructor(build: () => Promise<RedisClient>, location: RedisLocation) {
     const listening = async () => {
       const client = await build();
-      client.on('message', (channel: string) => this.#hear(channel));
+      client.on('message', (channel: string) => this.#receive(channel));
       return client;
     };
     this.#connection = new RedisConnection(() => new ClientLife(listening), location);
   }
 
   /** Each message's channel, of those subscribed. */
-  hear(message: (channel: string) => void): void {
-    this.#hear = message;
+  onMessage(message: (channel: string) => void): void {
+    this.#receive = message;
   }
 
   async subscribe(channel: string): Promise<void> {

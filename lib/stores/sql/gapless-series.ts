@@ -96,7 +96,7 @@ async function taken(
   key: readonly [series: string, period: string],
   transaction: TransactionManager | TransactionQuery,
 ): Promise<number> {
-  const { query, dialect } = opened(transaction);
+  const { query, dialect } = queryIn(transaction);
   // An EntityManager has said so.
   if (dialect !== 'sqlite' || 'dialect' in transaction) await beginsIn[dialect](query);
   let answer: unknown;
@@ -122,8 +122,8 @@ const turns = processWide('series-turns', () => new WeakMap<object, Promise<unkn
 function inTurn<T>(transaction: object, take: () => Promise<T>): Promise<T> {
   const own = (turns.get(transaction) ?? Promise.resolve()).then(take);
   // What one caller hears is no matter of the next.
-  const settled = own.catch(() => undefined);
-  turns.set(transaction, settled);
+  const ended = own.catch(() => undefined);
+  turns.set(transaction, ended);
   return own;
 }
 
@@ -147,7 +147,7 @@ const STATEMENTS: { readonly [dialect in DialectName]: (table: string) => readon
   ],
 };
 
-function opened(transaction: TransactionManager | TransactionQuery): TransactionQuery {
+function queryIn(transaction: TransactionManager | TransactionQuery): TransactionQuery {
   if ('dialect' in transaction) return transaction;
   if (transaction.queryRunner?.isTransactionActive !== true) throw outsideOfTransaction();
   const dialect = dialectOfType(transaction.connection.options.type);

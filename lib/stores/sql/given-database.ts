@@ -274,9 +274,9 @@ function handleOf(dataSource: GivenDataSource): SqlConnection {
     (dataSource as unknown as { driver?: { databaseConnection?: SqliteHandle } }).driver
       ?.databaseConnection;
   const query = async (sql: string, params: SqlParameter[]) => {
-    const opened = handle();
-    if (opened === undefined) throw new Error('the DataSource is not initialized');
-    return sqliteHandle(opened).query(sql, params);
+    const open = handle();
+    if (open === undefined) throw new Error('the DataSource is not initialized');
+    return sqliteHandle(open).query(sql, params);
   };
   return { where: { text: 'SQLite', secrets: [] }, query };
 }

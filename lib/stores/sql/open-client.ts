@@ -75,11 +75,11 @@ export async function connectedPostgres(client: PostgresClient): Promise<Listeni
       throw error;
     }
   };
-  const hear = (message: (channel: string) => void, ended: () => void) => {
+  const onMessage = (message: (channel: string) => void, ended: () => void) => {
     client.on('notification', ({ channel }) => message(channel));
     client.on('end', ended);
   };
-  return { query: oneAtATime(sent), isBroken: () => isBroken, destroy, hear };
+  return { query: oneAtATime(sent), isBroken: () => isBroken, destroy, onMessage };
 }
 
 /** This driver has a queue of its own, which it warns of and will not have any more. */

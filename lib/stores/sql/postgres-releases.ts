@@ -5,7 +5,7 @@
  * Guarantee: nothing rests on a message; where none comes, whoever waits asks again.
  */
 import { createHash } from 'node:crypto';
-import { Releases, type ReleaseMessages, type ReleaseTelling } from '../../lock/releases.js';
+import { Releases, type ReleaseMessages, type ReleaseNotifier } from '../../lock/releases.js';
 import { RetryDelay, systemTimers, withinLimit, type TimerHandle } from '../../time/timers.js';
 import type { SqlTable } from './dialects/dialect.js';
 import { PATIENCE_MS, type ListeningClient, type SqlConnection } from './sql-connection.js';
@@ -16,19 +16,19 @@ const DIGEST_LENGTH = 40;
 export function postgresReleases(
   connection: SqlConnection,
   { table, namespace }: Pick<SqlTable, 'table' | 'namespace'>,
-): ReleaseTelling {
+): ReleaseNotifier {
   const channelOf = (lock: string) => {
     const digest = createHash('sha256').update([table, namespace, lock].join(' ')).digest('hex');
     return `snowflake_${digest.slice(0, DIGEST_LENGTH)}`;
   };
   const { query, listen } = connection;
-  const tell = async (lock: string) => {
+  const notify = async (lock: string) => {
     await query(`SELECT pg_notify($1, '')`, [channelOf(lock)]);
   };
-  if (listen === undefined) return { tell };
+  if (listen === undefined) return { notify };
   const releases = new Releases(new PostgresMessages(listen));
   return {
-    tell,
+    notify,
     until: (lock, signal, isFree) => releases.until(channelOf(lock), signal, isFree),
     close: () => releases.close(),
   };
@@ -64,21 +64,21 @@ class PostgresMessages implements ReleaseMessages {
     this.#open = open;
   }
 
-  hear(message: (channel: string) => void, ended: () => void): void {
+  onMessage(message: (channel: string) => void, ended: () => void): void {
     [this.#message, this.#ended] = [message, ended];
   }
 
   async subscribe(channel: string): Promise<void> {
     const listening = (this.#listening ??= this.#begin());
     listening.channels.add(channel);
-    await this.#tell(listening, `LISTEN ${channel}`);
+    await this.#notify(listening, `LISTEN ${channel}`);
   }
 
   async unsubscribe(channel: string): Promise<void> {
     const listening = this.#listening;
     if (listening?.channels.delete(channel) !== true) return;
     if (listening.channels.size === 0) this.#end(listening);
-    else await this.#tell(listening, `UNLISTEN ${channel}`);
+    else await this.#notify(listening, `UNLISTEN ${channel}`);
   }
 
   async close(): Promise<void> {
@@ -90,7 +90,7 @@ class PostgresMessages implements ReleaseMessages {
     const listening: Listening = { client, channels: new Set(), last: client };
     const opened = (one: ListeningClient) => {
       this.#retry.reset();
-      one.hear(this.#message, () => this.#missed(listening));
+      one.onMessage(this.#message, () => this.#missed(listening));
     };
     // Until then whoever waits is told at once that nothing will be heard.
     const again = () => this.#end(listening);
@@ -103,7 +103,7 @@ class PostgresMessages implements ReleaseMessages {
   }
 
   /** What is not answered in time ends the connection, so that nothing waits behind it. */
-  async #tell(listening: Listening, sql: string): Promise<void> {
+  async #notify(listening: Listening, sql: string): Promise<void> {
     const over = (): never => {
       this.#missed(listening);
       throw new Error(`PostgreSQL did not answer ${sql}.`);

@@ -31,7 +31,7 @@ export interface OpenClient {
 /** One that is told what others notify. */
 export interface ListeningClient extends OpenClient {
   /** @param ended called when it can tell nothing any more */
-  hear(message: (channel: string) => void, ended: () => void): void;
+  onMessage(message: (channel: string) => void, ended: () => void): void;
 }
 
 /** From the first call to close(). */
@@ -79,14 +79,14 @@ export class OwnConnection implements SqlConnection {
 
   async #ready(life: Life): Promise<OpenClient> {
     if (life.client?.isBroken()) life.opening = undefined;
-    life.opening ??= this.#opened(life).catch((error: unknown) => {
+    life.opening ??= this.#connect(life).catch((error: unknown) => {
       life.opening = undefined;
       throw error;
     });
     return life.opening;
   }
 
-  async #opened(life: Life): Promise<OpenClient> {
+  async #connect(life: Life): Promise<OpenClient> {
     life.client?.destroy();
     const client = await this.#open();
     life.client = client;

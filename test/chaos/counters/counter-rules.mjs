@@ -55,7 +55,7 @@ export const COUNTER_RULES = [
       },
       {
         in: 'code',
-        says: 'const readyAtMs = nowOf(header) + asked.lossWindowMs',
+        says: 'const readyAtMs = nowOf(header) + terms.lossWindowMs',
         insteadSays: 'const readyAtMs = 0',
       },
     ],
@@ -69,7 +69,7 @@ export const COUNTER_RULES = [
         says: "return { err = 'NOFILE the append-only file is off' }",
         insteadSays: 'doubt = nil',
       },
-      { in: 'lua', says: 'unsettledMs = (age + 1) * 1000', insteadSays: 'unsettledMs = 0' },
+      { in: 'lua', says: 'atRiskMs = (age + 1) * 1000', insteadSays: 'atRiskMs = 0' },
     ],
   },
   {

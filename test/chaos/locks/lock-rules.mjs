@@ -15,7 +15,11 @@ export const LOCK_RULES = [
         says: 'Math.max(header.readyAtMs, nowMs + header.longestMs + lossWindowMs)',
         insteadSays: '0',
       },
-      { in: 'code', says: 'if (wait !== void 0 && !isOfNow)', insteadSays: 'if (false)' },
+      {
+        in: 'code',
+        says: 'if (wait !== void 0 && (isMine || !isOfNow))',
+        insteadSays: 'if (false)',
+      },
       {
         in: 'code',
         says: '[isAbsent(this.#keys.wait), isAbsent(key)]',
@@ -30,7 +34,7 @@ export const LOCK_RULES = [
     edits: [
       {
         in: 'code',
-        says: 'Math.max(0, Math.floor(ttlMs - passed()))',
+        says: 'Math.max(0, Math.floor(Math.min(ttlMs - passed(), this.#allowedMs)))',
         insteadSays: 'ttlMs',
       },
     ],
@@ -48,8 +52,8 @@ export const LOCK_RULES = [
       { in: 'code', says: 'known >= first ? known + 1n : first', insteadSays: 'known + 1n' },
       {
         in: 'code',
-        says: 'timed - at,',
-        insteadSays: '0n,',
+        says: '[timed, have, survived].map(',
+        insteadSays: '[at, have, survived].map(',
       },
     ],
   },

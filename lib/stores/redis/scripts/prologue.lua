@@ -18,11 +18,11 @@ local function info(...)
   if type(reply) == 'string' then return reply end
   refusal = reply
 end
-local told = redis.REDIS_VERSION_NUM and info('server', 'replication')
+local facts = redis.REDIS_VERSION_NUM and info('server', 'replication')
   or (info('server') or '') .. (info('replication') or '')
 local function field(name)
-  local _, last = string.find(told, name, 1, true) -- plain: a pattern would cost 5 us
-  return last and string.match(told, '^%w+', last + 1)
+  local _, last = string.find(facts, name, 1, true) -- plain: a pattern would cost 5 us
+  return last and string.match(facts, '^%w+', last + 1)
 end
 local run, replication = field('run_id:'), field('master_replid:')
 if not (run and replication) then return refusal end

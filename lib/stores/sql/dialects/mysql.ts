@@ -147,7 +147,7 @@ class MysqlStatements extends TableStatements {
   }
 
   /** A row that is there already is an error, which counts as a conflict: IGNORE hides others. */
-  protected telling(write: string): string {
+  protected withRowCount(write: string): string {
     return write;
   }
 

@@ -170,7 +170,7 @@ class PostgresStatements extends TableStatements {
   }
 
   /** One row comes back whatever happened: a driver that swallows an error has none. */
-  protected telling(write: string, writing: Writing): string {
+  protected withRowCount(write: string, writing: Writing): string {
     const ending = writing === 'insert' ? this.conflict : '';
     const isOther = `xmin::text <> ${STAMPS.written}`;
     const isNested = this.stamps === undefined || writing === 'delete' ? 'false' : isOther;

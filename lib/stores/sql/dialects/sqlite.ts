@@ -37,7 +37,7 @@ export class SqliteDialect implements Dialect {
   readonly title = 'SQLite';
 
   /** Of the file that was found first: a handle that it was taken from stays with it. */
-  #opened: string | undefined;
+  #openFile: string | undefined;
 
   constructor(private readonly serverSql?: string) {}
 
@@ -53,10 +53,10 @@ export class SqliteDialect implements Dialect {
   /** As a text in SQL, asked before every statement: nothing in SQL knows the file. */
   #identityOf(path: string): () => string {
     const boot = bootId();
-    this.#opened ??= fileNow(path);
+    this.#openFile ??= fileNow(path);
     return () => {
       const file = fileNow(path);
-      if (file !== undefined && file === this.#opened) return `'${boot}/${file}'`;
+      if (file !== undefined && file === this.#openFile) return `'${boot}/${file}'`;
       throw replaced();
     };
   }
@@ -146,7 +146,7 @@ class SqliteStatements extends TableStatements {
     return this.losesNothing ? `${isSame} AND ${IS_SYNCHRONOUS}` : isSame;
   }
 
-  protected telling(write: string, writing: Writing): string {
+  protected withRowCount(write: string, writing: Writing): string {
     return `${write}${writing === 'insert' ? this.conflict : ''} RETURNING 1`;
   }
 

@@ -85,7 +85,7 @@ export abstract class TableStatements implements Statements {
       `namespace = ${of(this.location.namespace)} ` +
       `AND ${this.columns.number} < ${this.integer(of(String(below)))}`;
     const sql = this.deletion(forgettable, SWEPT_ROWS, binder);
-    return { sql: this.telling(sql, 'delete'), params: binder.params };
+    return { sql: this.withRowCount(sql, 'delete'), params: binder.params };
   }
 
   isOutdated(_row: SqlRow): boolean {
@@ -103,7 +103,7 @@ export abstract class TableStatements implements Statements {
   /** True on the server that was read, where the write will last. */
   protected abstract standsOn(server: string, binder: Binder): string;
   /** A statement that writes, so that its answer tells of how many rows. */
-  protected abstract telling(write: string, writing: Writing): string;
+  protected abstract withRowCount(write: string, writing: Writing): string;
   /** A decimal text as 64 bits, and back: as a double it would be off by some. */
   protected abstract integer(text: string): string;
   protected abstract digits(column: string): string;
@@ -169,7 +169,7 @@ export abstract class TableStatements implements Statements {
     ];
     const from = `(${keys.join(' UNION ALL ')}) i${header} WHERE ${where.join(' AND ')}`;
     const select = `SELECT ${values.join(', ')} FROM ${from}`;
-    return this.telling(`INSERT INTO ${table} (${names.join(', ')}) ${select}`, 'insert');
+    return this.withRowCount(`INSERT INTO ${table} (${names.join(', ')}) ${select}`, 'insert');
   }
 
   private update(change: SqlChange, binder: Binder): string {
@@ -199,7 +199,7 @@ export abstract class TableStatements implements Statements {
     ];
     const target = own === '' ? table : `${table} w${beside}`;
     const sql = `UPDATE ${target} SET ${set.join(', ')} WHERE ${where.join(' AND ')}`;
-    return this.telling(sql, 'update');
+    return this.withRowCount(sql, 'update');
   }
 
   private hasHeader(version: number, binder: Binder): string {

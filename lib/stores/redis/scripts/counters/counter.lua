@@ -8,7 +8,7 @@ if isLeft then era = era + 1 end -- its jump from here was that of the other one
 
 -- What a script says of the file that is relied on: how much a restart may lose beyond the window,
 -- and why nothing dense may be granted at all.
-local unsettledMs, doubt = 0, nil
+local atRiskMs, doubt = 0, nil
 
 -- A counter is stored as its next position and form|era|margin|ready|window|count|grant.
 local LINE = '^([^|]*)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(.*)$'

@@ -1,6 +1,6 @@
 -- What is granted rests on the append-only file: without it a restart forgets everything since the
 -- last save. It is looked at in the step that grants, since it can be switched off at any time.
--- Answer   an error where it is off; who grants looks at `doubt` and `unsettledMs`
+-- Answer   an error where it is off; who grants looks at `doubt` and `atRiskMs`
 local persistence = info('persistence') or ''
 local function tells(fact) return string.find(persistence, fact, 1, true) end
 if tells('aof_enabled:0') then return { err = 'NOFILE the append-only file is off' } end
@@ -13,5 +13,5 @@ elseif tells('aof_last_bgrewrite_status:err') then
   doubt = { err = 'NEWFILE the last rewrite of the append-only file failed' }
 elseif tells('aof_rewrite_in_progress:1') then
   local age = string.match(persistence, 'aof_current_rewrite_time_sec:(%d+)') or 0
-  unsettledMs = (age + 1) * 1000
+  atRiskMs = (age + 1) * 1000
 end

@@ -7,7 +7,7 @@
 --          | another version
 local form, wanted, have, margin, startAt = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 local perMs, seenEra = tonumber(ARGV[9]), tonumber(ARGV[10])
-local isClock, settled = perMs > 0, now - unsettledMs
+local isClock, durableTo = perMs > 0, now - atRiskMs
 if doubt and not isClock then return doubt end
 
 local row = readCounter()
@@ -49,7 +49,7 @@ end
 local ceiling = POSITION_MAX
 if isClock then ceiling = positionAt(now + tonumber(margin), perMs) end -- never floor + ahead
 if isLess(POSITION_MAX, ceiling) or not isLess(row.next, POSITION_MAX) then return { 'full' } end
-if row.ready > settled then return waiting(row.ready - settled) end
+if row.ready > durableTo then return waiting(row.ready - durableTo) end
 
 local first, count = row.next, wanted
 if isClock then
@@ -58,10 +58,10 @@ if isClock then
     return waiting(timeAt(first, perMs) + 1 - now - tonumber(margin))
   end
 else
-  if settled >= row.window + lossWindow then row.window, row.count = now, '0' end
+  if durableTo >= row.window + lossWindow then row.window, row.count = now, '0' end
   -- Half of the loss gap in each: whatever one loss takes with it lies in two windows.
   local budget = lossWindow > 0 and half(row.margin) or POSITION_MAX
-  if not isLess(row.count, budget) then return waiting(row.window + lossWindow - settled) end
+  if not isLess(row.count, budget) then return waiting(row.window + lossWindow - durableTo) end
   count = least(count, difference(budget, row.count))
 end
 count = least(count, difference(ceiling, first))

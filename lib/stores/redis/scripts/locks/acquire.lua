@@ -11,9 +11,9 @@ local row = readLock()
 if row and row.err then return row end
 
 if lastTime then
-  hearHighest(highest, age)
-  hearEra(seenEra)
-  hear(row, have)
+  observeHighest(highest, age)
+  observeEra(seenEra)
+  observeToken(row, have)
   if asked > longest then
     -- A longer ttl is kept before it is granted, and what the last loss forgot may end later.
     if now >= provenAt then proven = longest end
@@ -25,10 +25,10 @@ else
   era, longest, incarnation = 0, asked, random
   moveTo(highest, age)
   lose()
-  hearEra(seenEra)
+  observeEra(seenEra)
 end
 
-local function granted(one)
+local function grant(one)
   keepLock(one)
   for _, name in ipairs(lookedAt > 0 and redis.pcall('HRANDFIELD', key, lookedAt) or {}) do
     local line = string.sub(name, 1, 2) == 'l:' and redis.call('HGET', key, name)
@@ -43,7 +43,7 @@ end
 
 if isHeldBy(row, holder) then
   row.till = math.max(row.till, now + ttl)
-  return granted(row)
+  return grant(row)
 end
 local isTaken = row and row.till > now
 local isProven = ttl <= (now >= provenAt and longest or proven)
@@ -60,5 +60,5 @@ end
 
 local known, first = greatest(row and row.token or '0', have), tokenAt(now)
 local token = isLess(known, first) and first or sum(known, '1')
-return granted({ token = token, era = era, since = now, till = now + ttl, holder = holder,
+return grant({ token = token, era = era, since = now, till = now + ttl, holder = holder,
   label = label })

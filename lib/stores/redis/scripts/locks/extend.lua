@@ -8,10 +8,10 @@ local seenEra, highest, age = tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9])
 if not lastTime then return { 'lost' } end
 local row = readLock()
 if row and row.err then return row end
-hearHighest(highest, age)
-hearEra(seenEra)
+observeHighest(highest, age)
+observeEra(seenEra)
 -- A lock that was held for long may have no row any more, which proves nothing.
-if row then hear(row, token) end
+if row then observeToken(row, token) end
 if not isHeldBy(row, holder) or row.token ~= token then
   keepHeader()
   return { 'lost' }

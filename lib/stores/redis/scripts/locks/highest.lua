@@ -13,6 +13,6 @@ end
 
 -- A token of a time that is far from having come was granted by a store that this one has
 -- forgotten.
-local function hearHighest(highest, age)
+local function observeHighest(highest, age)
   if timeAt(highest, TOKENS_PER_MS) > now + HEADER_AGE and moveTo(highest, age) then lose() end
 end

@@ -37,7 +37,7 @@ local function readLock()
 end
 
 -- Whoever was answered a higher token than the store remembers proves that it has forgotten.
-local function hear(row, have)
+local function observeToken(row, have)
   local isMissing
   if row then isMissing = isLess(row.token, have)
   else isMissing = timeAt(have, TOKENS_PER_MS) + KEPT > now end
@@ -47,7 +47,7 @@ local function hear(row, have)
 end
 
 -- Whoever knows of more losses was answered by a server that took over from this one.
-local function hearEra(seen)
+local function observeEra(seen)
   if seen <= era then return end
   era = seen
   lose()

@@ -14,7 +14,7 @@ local seenEra, seenHave = tonumber(ARGV[20]), tonumber(ARGV[21])
 local refused = refusal(have)
 if refused then return refused end
 if isLive(have) then fingerprint = layout end
-if seenServer ~= '' then heardOf(seenIncarnation, seenServer, seenEra, seenHave) end
+if seenServer ~= '' then observeMark(seenIncarnation, seenServer, seenEra, seenHave) end
 
 local ceiling = now + ttl
 local held = redis.call('HGET', key, 'k' .. token)

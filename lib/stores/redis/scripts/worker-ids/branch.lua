@@ -6,13 +6,13 @@ local function isOfAnother(seenIncarnation, seenServer)
 end
 
 -- What servers before this one granted ends below the safe floor.
-local function heardOf(seenIncarnation, seenServer, seenEra, have)
+local function observeMark(seenIncarnation, seenServer, seenEra, have)
   if not isOfAnother(seenIncarnation, seenServer) then return end
   if have <= safeFloor or have >= now + SANE_MS then return end
   era = math.max(era, seenEra)
   noteLoss()
   -- A floor ahead of a clock that stays behind would stop everybody until that is there.
-  hear()
+  observeTime()
   safeFloor = math.max(safeFloor, have)
   -- It had been left then, whatever eras say: they are counted from different beginnings.
   leftEra = era

@@ -17,7 +17,7 @@ local function noteLoss()
 end
 -- The registry before the last loss may have been ahead of this one: whoever was told its time
 -- brings it, and what was forgotten then ends as much later.
-local function hear()
+local function observeTime()
   if not reckonedNow then return end
   local behind = math.ceil(reckonedNow - now)
   -- This clock has passed all that was forgotten, however far the old one was.
@@ -29,7 +29,7 @@ end
 if not lastTime then
   fingerprint, incarnation, operations = '', random, 0
   safeFloor = now + quarantine
-  hear()
+  observeTime()
 else
   safeFloor, lastQuarantine, operations = tonumber(safeFloor), tonumber(lastQuarantine),
     tonumber(operations)
@@ -41,7 +41,7 @@ else
     quarantine = lastQuarantine
   end
   if isOther then noteLoss() end
-  if isOther or not isToldHere then hear() end
+  if isOther or not isReckonedHere then observeTime() end
   if isLeft then leftEra = era end
 end
 operations = operations + 1

@@ -24,11 +24,11 @@ if not isElsewhere and forgot then
   -- What was forgotten was granted by the clock of the store: no witness against that counts.
   moveOn(storeTime)
   noteLoss()
-  hear()
+  observeTime()
   -- What was proved once must not be proved again by the same holder, or nobody gets on.
   operations = math.max(operations, seenOperations)
 end
-heardOf(seenIncarnation, seenServer, seenEra, have)
+observeMark(seenIncarnation, seenServer, seenEra, have)
 local believed = have < now + SANE_MS and math.max(last, have) or last
 if believed > last then redis.call('HSET', key, 'c' .. worker, text(believed)) end
 if not holder then return answer('unknown') end

@@ -1,6 +1,6 @@
 /**
- * Requests that cannot be meant so are refused before a store is asked; and the form of a counter,
- * by which a request for another kind of it, or another of several stores, is known.
+ * Refuses requests that make no sense before a store is asked, and names the form of a counter, by
+ * which a request for another kind of it, or for another of several stores, is recognized.
  */
 import { format } from '../messages.js';
 import { nameFaults, refused, wholeFaults } from '../options.js';
@@ -16,7 +16,7 @@ const PER_MS_MAX = 4_194_304;
 const AHEAD_MS_MAX = 86_400_000;
 const ABOUT = /^[^\s\p{C}|]{1,256}$/u;
 
-/** What makes a counter another one: its kind, its unit, which of how many stores, its meaning. */
+/** The form tells counters apart: kind, unit, position among the stores, and meaning. */
 export function formOf(request: TakeRequest): string {
   const { stores = '1/1' } = request;
   if (request.kind === 'dense') return denseForm(stores);

@@ -17,6 +17,7 @@ import {
   type TakeGrant,
   type TakeRequest,
 } from './counter-store.js';
+
 export interface AskingLimits {
   readonly calls: CallRecord;
   readonly clock: Clock;
@@ -26,7 +27,7 @@ export interface AskingLimits {
 
 interface AskedParts extends AskingLimits {
   readonly counter: string;
-  /** What helps where the store often says to wait. */
+  /** Advice for a store that often says to wait. */
   readonly waitCure: string;
 }
 
@@ -60,9 +61,9 @@ export class CounterClient {
   }
 
   /**
-   * Whatever the store answers within the limit.
+   * Returns the answer of the store if it comes within the limit.
    * @param late takes what is granted after it
-   * @throws SnowflakeError why there is no answer
+   * @throws SnowflakeError if there is no answer
    */
   async ask(request: TakeRequest, late: (answer: TakeAnswer) => void): Promise<TakeAnswer> {
     const { calls, clock, timers, callTimeoutMs } = this.parts;
@@ -81,7 +82,7 @@ export class CounterClient {
       calls.noteLate(String(answer?.status), clock.now());
       late(answer);
     };
-    // An error is this call's; that of a late answer, or of taking it in, is nobody's any more.
+    // An error belongs to this call; no caller is left for one of a late answer.
     void handOn()
       .catch(() => undefined)
       .then(() => isLate && this.silentCount--);
@@ -124,19 +125,18 @@ export class CounterClient {
 }
 
 /*
- * What is said when a store of counters gives no positions: what happened, and what to do.
+ * Errors for a store of counters that gives no positions: they say what happened and what to do.
  *
- * Guarantee: nothing was made of an answer when one of these is thrown; names are shown in one
- * line.
+ * Guarantee: no number was made of an answer when one of these is thrown; names take one line.
  */
 
-/** A counter, and the store it lies in. */
+/** A counter, and the store that keeps it. */
 export interface CounterLocation {
   readonly counter: string;
   readonly location: string;
 }
 
-/** What an answer without numbers means. @param cure what helps where it has to be waited often */
+/** Explains an answer without numbers. @param cure advice for waits that come often */
 export function refusal(
   { counter, location }: CounterLocation,
   answer: Exclude<TakeAnswer, { status: 'ok' }>,
@@ -176,7 +176,7 @@ export function refusal(
   }
 }
 
-/** A store that breaks its contract: nothing of the answer is used. */
+/** The store breaks its contract: no part of the answer is used. */
 function wrongAnswer({ counter, location }: CounterLocation, what: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
@@ -202,12 +202,12 @@ function asSnowflakeError(error: unknown): SnowflakeError {
 }
 
 /*
- * What is done with all stores of one counter at once.
+ * Calls that go to all stores of one counter at once.
  *
- * Guarantee: what one of them refuses to close is lost and holds up none of the others.
+ * Guarantee: if one of them fails to close, the others are closed all the same.
  */
 
-/** Where the counter lies, each place once. */
+/** The locations of all stores, each named once. */
 export function locationsOf(stores: readonly { readonly location: string }[]): string {
   return [...new Set(stores.map(({ location }) => location))].join(', ');
 }

@@ -1,8 +1,8 @@
 /**
  * Grants positions of a counter: the next ones, or those that the clock has come to.
  *
- * Guarantee: a counter that is not there is created by a clock, or by whoever says where it starts,
- * and by nothing else; one of another form is left alone.
+ * Guarantee: a missing counter is created by a clock, or by a caller that says where it starts, and
+ * by no other; a counter of another form stays unchanged.
  */
 import { nowOf, slewed } from '../rows/store-clock.js';
 import { denseForm, formOf } from './check-take.js';
@@ -27,7 +27,7 @@ import {
 
 type Step = CounterStep<TakeAnswer>;
 
-/** A counter that grants, and the moment. */
+/** A counter that may grant, and the store's time and server. */
 interface Standing {
   readonly header: CounterHeader;
   readonly row: CounterRow;
@@ -51,14 +51,14 @@ export function take(
     : takeClock({ header, row: stored, reading }, request);
 }
 
-/** One that follows the clock is safe wherever it begins, as after a loss. */
+/** A counter that follows the clock is safe wherever it begins, since it begins as after a loss. */
 function begin(request: TakeRequest, { era }: CounterHeader): CounterRow | undefined {
   if (request.kind === 'clock') return blankRow(formOf(request), 0n, 0);
   if (request.startAt === undefined) return undefined;
   return blankRow(formOf(request), request.startAt, era);
 }
 
-/** Half of the loss gap in each window: whatever one loss takes with it lies in two of them. */
+/** Each window grants half of the loss gap at most: a loss lies in two windows at most. */
 function takeDense({ header, row: stored, reading }: Standing, request: DenseTake): Step {
   const { lossWindowMs } = reading;
   const nowMs = nowOf(header);
@@ -121,8 +121,8 @@ function greatest(a: bigint, b: bigint): bigint {
 }
 
 /*
- * The beginning of every operation on a counter: the clock moves on, a loss of data is noticed, and
- * the counter makes good for what has happened since it was written.
+ * Every operation on a counter begins here: the clock moves on, a loss of data is noticed, and the
+ * counter jumps over what it has forgotten.
  *
  * Guarantee: the clock never goes back; after a loss a counter jumps over all that may have been
  * granted and forgotten, and grants nothing until the jump itself can no longer be lost.
@@ -134,7 +134,7 @@ function observeServer(stored: CounterHeader | undefined, reading: CounterReadin
     return { incarnation: random, server, lastTimeMs: timeMs, slewMs: 0, era: 1 };
   }
   const moved = { ...stored, ...clock(stored, timeMs) };
-  // Its jump from here was that of the other one, too.
+  // The other server has jumped from the same place, so this one counts two losses.
   if (isLeft) return afterLoss(afterLoss(moved));
   const isSame = moved.server === server && isPutBack !== true;
   return isSame ? moved : afterLoss({ ...moved, server });
@@ -145,29 +145,29 @@ function afterLoss(header: CounterHeader): CounterHeader {
   return { ...header, era: header.era + 1 };
 }
 
-/** Whoever was answered more than the store remembers proves that it has forgotten. */
+/** A caller that was answered more than the store remembers proves that the store has forgotten. */
 function observeAnswer(
   header: CounterHeader,
   row: CounterRow,
   { have, era = 0 }: Pick<TakeRequest, 'have' | 'era'>,
 ): CounterHeader {
-  // Whoever knows of more losses was answered by a server that took over from this one.
+  // A caller that knows of more losses was answered by a server that replaced this one.
   if (era > header.era) return afterLoss({ ...header, era });
   return have > row.next ? afterLoss(header) : header;
 }
 
 interface SettleTerms {
   readonly have: bigint;
-  /** As asked for now. */
+  /** The margin that this request asks for. */
   readonly margin: bigint;
   readonly lossWindowMs: number;
-  /** Where a counter goes on after so many losses. */
+  /** Returns the position from which a counter goes on after so many losses. */
   readonly jump: (next: bigint, margin: bigint, lossCount: number) => bigint;
 }
 
 /**
- * The counter as it stands before it grants. A larger margin is recorded before it is used: a loss
- * that took it with it would be answered by a jump of the smaller one.
+ * Brings the counter up to date before it grants. A larger margin is recorded before it is used: if
+ * a loss took both, the jump after it would be the smaller one.
  */
 function settle(header: CounterHeader, row: CounterRow, terms: SettleTerms): CounterRow {
   const isBehind = row.era !== header.era;
@@ -184,8 +184,8 @@ function settle(header: CounterHeader, row: CounterRow, terms: SettleTerms): Cou
 /*
  * Takes back the end of the last grant.
  *
- * Guarantee: only of that very grant. A range that ends at the same position may be another one by
- * now: what came between was taken back itself, or was forgotten.
+ * Guarantee: only that very grant is taken back. A range that ends at the same position may be
+ * another one by now, since those between may have been taken back or forgotten.
  */
 
 interface GivenBack extends NamedGrant {
@@ -200,7 +200,7 @@ export function giveBack(
 ): CounterStep<boolean> {
   if (stored === undefined || row === undefined) return { answer: false };
   const header = observeServer(stored, reading);
-  // What a store that lost data takes for the last grant may have others after it.
+  // After a loss the last grant that the store remembers may have others after it.
   const isLast = row.grant === text && row.era === header.era && row.form.startsWith('dense ');
   if (!isLast || unused < 1n || unused > row.next - first) return { answer: false };
   return { answer: true, header, row: { ...row, next: row.next - unused, grant: '' } };
@@ -209,11 +209,11 @@ export function giveBack(
 /*
  * Creates a counter for an operator.
  *
- * Guarantee: one that is there is never changed; and nothing is granted of a new one until it can
- * no longer be lost, since it would be created again from the same position.
+ * Guarantee: an existing counter is never changed. A new one grants nothing until it can no longer
+ * be lost, since it would be created again from the same position.
  */
 
-/** @returns false where there is one already */
+/** @returns false if the counter exists already */
 export function createCounter(
   snapshot: CounterSnapshot,
   { start, stores }: NewCounter,

@@ -1,48 +1,54 @@
 /**
- * A counter as its rules see it: what a store remembers of it, read at one moment, and what is
- * written out. The store never has to understand what it writes.
+ * A counter as its rules see it: the rules read what a store remembers of it at one moment, and say
+ * what to write. The store never has to understand what it writes.
  */
 import type { RegistryHeader, StoreReading } from '../registry/snapshot.js';
 
-/** What a store remembers besides its counters. */
+/** The part of a store that all its counters share. */
 export type CounterHeader = Pick<
   RegistryHeader,
   'incarnation' | 'server' | 'lastTimeMs' | 'slewMs' | 'era'
 >;
 
-/** What a store remembers of one counter. */
+/** One counter in a store. */
 export interface CounterRow {
   /** Kind and `k/N`, compared as text. */
   readonly form: string;
   /** The next position to be granted. */
   readonly next: bigint;
-  /** In which it last began or jumped: another one than the header's means to jump first. */
+  /**
+   * The era in which the counter last began or jumped; if the header has another one, it jumps
+   * first.
+   */
   readonly era: number;
-  /** The largest ever asked for: a lossGap in positions, for kind clock ms ahead. */
+  /** The largest margin ever asked for: a loss gap in positions, or for kind clock ms ahead. */
   readonly margin: bigint;
-  /** Nothing is granted before. */
+  /** The counter grants nothing before this. */
   readonly readyAtMs: number;
-  /** Where the window began in which positions are counted, and how many were granted in it. */
+  /** Positions are counted from this time on; `windowCount` were granted since. */
   readonly windowAtMs: number;
   readonly windowCount: bigint;
-  /** Of the last grant, empty where it was taken back or a jump follows it. */
+  /** The last grant; empty if it was taken back, or if a jump followed it. */
   readonly grant: string;
 }
 
 export interface CounterSnapshot {
-  /** Undefined where there is none. */
+  /** Undefined if the store has no header yet. */
   readonly header: CounterHeader | undefined;
   readonly row: CounterRow | undefined;
 }
 
-/** What an operation answers, once what it says is written; what is absent stays as it is. */
+/**
+ * The answer of an operation, given once header and row are written; an absent one is left as it
+ * is.
+ */
 export interface CounterStep<T> {
   readonly answer: T;
   readonly header?: CounterHeader;
   readonly row?: CounterRow;
 }
 
-/** What the store itself brings to an operation. `random` names the grant. */
+/** The store adds this to an operation. `random` names the grant. */
 export type CounterReading = StoreReading;
 
 /** A counter of which nothing has been granted yet. */

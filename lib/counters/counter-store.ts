@@ -1,6 +1,6 @@
 /**
- * The contract between whoever needs numbers in ranges (segments, series, ids made in a store) and
- * the store that counts: counters that never go back, even where the store forgets.
+ * The contract between those that need numbers in ranges (segments, series, ids made in a store)
+ * and the store that counts: counters never go back, even if the store forgets.
  *
  * Guarantee: no position of a counter is granted twice, as long as the store loses no write that is
  * older than `lossWindowMs`. A loss costs positions, never a repetition.
@@ -10,11 +10,15 @@ import { format } from '../messages.js';
 import { nowAt, type LaterTime } from '../rows/store-clock.js';
 import { numberIn } from '../rows/stored-fields.js';
 import type { CounterHeader, CounterRow } from './counter-snapshot.js';
-/** The highest end of a range: what fits the signed 64 bits of every store. */
+
+/** The highest end of a range: it fits the signed 64 bits of every store. */
 export const POSITION_MAX = 2n ** 63n - 1n;
 
 interface Take {
-  /** Which counter: 1 to 128 characters without spaces, e.g. `order` or `invoice/20261121`. */
+  /**
+   * The name of the counter: 1 to 128 characters without spaces, e.g. `order` or
+   * `invoice/20261121`.
+   */
   readonly counter: string;
   /** How many positions are wanted, at least 1. Fewer may be granted. */
   readonly count: bigint;
@@ -25,14 +29,14 @@ interface Take {
    */
   readonly have: bigint;
   /**
-   * The highest that this process was ever answered for this counter of this store; absent at
-   * first. A store that knows fewer was left for another one, and is asked again.
+   * The highest era that this process was ever answered for this counter of this store; absent at
+   * first. A store with a lower one was replaced by another, and clients have come back to it.
    */
   readonly era?: number | undefined;
   /**
-   * Which of several stores this is, as `k/N` with k from 1: store k then makes the numbers
-   * `position * N + k`, which is the caller's affair; the store counts positions and keeps `k/N`,
-   * so that another order or number of stores is refused. Default `1/1`.
+   * The position of this store among several, as `k/N` with k from 1: store k then makes the
+   * numbers `position * N + k`, which is the caller's affair. The store counts positions and keeps
+   * `k/N`, so that another order or number of stores is refused. Default `1/1`.
    */
   readonly stores?: string | undefined;
 }
@@ -48,10 +52,10 @@ export interface DenseTake extends Take {
    */
   readonly lossGap: bigint;
   /**
-   * Where a counter that is not there begins. Absent: it is not created, and 'absent' is the
-   * answer. Whoever gives it vouches that no position from here on was ever used: a counter that
-   * was lost as a whole looks like one that never was. What comes from the data (the highest id
-   * stored) therefore needs `lossGap` added to it, for what others have buffered.
+   * The first position of a counter that does not exist yet. If absent, no counter is created and
+   * the answer is 'absent'. The caller vouches that no position from here on was ever used, since a
+   * lost counter looks like one that never was. A start that comes from the data (the highest id
+   * stored) therefore needs `lossGap` added to it, for what other processes have buffered.
    */
   readonly startAt?: bigint | undefined;
 }
@@ -64,8 +68,8 @@ export interface ClockTake extends Take {
   /** How far positions may be ahead of the store's clock, from 1 ms. */
   readonly aheadMs: number;
   /**
-   * What the positions mean to whoever takes them, such as the layout of ids: 1 to 256 characters
-   * without spaces or |. It is kept with the counter, and whoever means something else is refused.
+   * The meaning of the positions, such as the layout of ids: 1 to 256 characters without spaces or
+   * |. The counter keeps it, and refuses callers that mean another one.
    */
   readonly about?: string | undefined;
 }
@@ -84,7 +88,7 @@ export interface TakeGrant {
   readonly era: number;
 }
 
-/** What a counter store answers to a take: a range, or why there is none. */
+/** The answer of a counter store to a take: a range, or the reason why there is none. */
 export type TakeAnswer =
   | TakeGrant
   /**
@@ -96,7 +100,7 @@ export type TakeAnswer =
   | { readonly status: 'absent' }
   /** No position is left below 2^63 - 1. */
   | { readonly status: 'full' }
-  /** It is one of another kind, of another meaning, or another of several stores: see `stored`. */
+  /** The counter is of another kind or meaning, or of another of several stores: see `stored`. */
   | { readonly status: 'mismatch'; readonly stored: string };
 
 /** A counter to be created by an operator. */
@@ -104,11 +108,11 @@ export interface NewCounter {
   readonly counter: string;
   /** The first position. Nothing from here on may ever have been used. */
   readonly start: bigint;
-  /** As in a take. Default `1/1`. */
+  /** The position among several stores, as in a take. Default `1/1`. */
   readonly stores?: string | undefined;
 }
 
-/** What an operator sees of a counter. */
+/** A counter as the operator sees it. */
 export interface CounterRecord {
   readonly counter: string;
   /** Kind, `k/N` and meaning, as a mismatch names them: `dense 1/1`, `clock 1024 1/1 t41-...`. */
@@ -116,7 +120,7 @@ export interface CounterRecord {
   /** The next position to be granted. */
   readonly next: bigint;
   readonly era: number;
-  /** Until nothing is granted, by how many ms; 0 where it grants. */
+  /** The counter grants nothing for so many ms; 0 if it grants now. */
   readonly waitMs: number;
 }
 
@@ -142,8 +146,8 @@ export interface CounterStore {
   /** @throws SnowflakeError CONFIG_INVALID for a request that cannot be meant so */
   take(request: TakeRequest): Promise<TakeAnswer>;
   /**
-   * Takes back the last `unused` positions of a grant, if nobody took since and no data was lost;
-   * else, and for a counter of kind clock, nothing happens. Only for who stops using all of them.
+   * Takes back the last `unused` positions of a grant, unless others have taken since or data was
+   * lost; then, and for a counter of kind clock, it does nothing. It is for callers that stop.
    */
   giveBack?(grant: string, unused: bigint): Promise<void>;
   /** Creates a dense counter; false where there is one of that name already. */
@@ -154,18 +158,18 @@ export interface CounterStore {
    * none; the time between two fsyncs, and how long an old primary answers after a failover.
    */
   readonly lossWindowMs: number;
-  /** Where the counters lie, in words for the operator, without secrets. */
+  /** Describes for the operator where the counters lie, without secrets. */
   readonly location?: string | undefined;
-  /** What endangers the counters, one sentence each. */
+  /** One sentence for each danger to the counters. */
   advice?(): Promise<string[]>;
-  /** Closes what the store opened itself. */
+  /** Closes only connections that the store itself opened. */
   close?(): Promise<void>;
 }
 
 /*
- * What is wrong with stores of counters, and with numbers that are taken from them.
+ * Finds faults in stores of counters, and in numbers that are taken from them.
  *
- * Guarantee: no store is shown; it may hold a password.
+ * Guarantee: no store is printed, since it may hold a password.
  */
 
 export const STORE_COUNT_MAX = 1024;
@@ -182,13 +186,13 @@ export function storeFaults(option: string, stores: unknown): string[] {
   return [`The same store is given twice in \`${option}\`. Give each of them once.`];
 }
 
-/** Whoever made it. */
+/** Recognizes a store of any maker, by its methods. */
 export function isCounterStore(value: unknown): value is CounterStore {
   const candidate = value as Partial<CounterStore> | null | undefined;
   return typeof candidate === 'object' && typeof candidate?.take === 'function';
 }
 
-/** For what may be beyond Number. */
+/** Checks numbers that may not fit a Number. */
 export function bigFaults(name: string, value: unknown, min: bigint): string[] {
   const isWhole = typeof value === 'bigint' || Number.isSafeInteger(value);
   if (isWhole && BigInt(value as number) >= min && BigInt(value as number) <= ID_MAX) return [];
@@ -200,7 +204,7 @@ export function bigFaults(name: string, value: unknown, min: bigint): string[] {
 /*
  * Counters as an operator sees them.
  *
- * Guarantee: nothing is changed by looking.
+ * Guarantee: reading changes nothing.
  */
 
 interface NamedCounter {
@@ -209,7 +213,7 @@ interface NamedCounter {
   readonly row: CounterRow;
 }
 
-/** In the order of their names. */
+/** The records are sorted by name. */
 export function counterRecords(
   counters: readonly NamedCounter[],
   later: LaterTime,
@@ -223,8 +227,8 @@ export function counterRecords(
 }
 
 /*
- * A grant as text: where it begins and a random text, so that no other grant, of before or after a
- * loss, has the same; and, for whoever holds it, the counter that it is of.
+ * A grant as text: its first position and a random text, so that no other grant, before or after a
+ * loss, has the same. The caller's copy also names the counter.
  */
 
 interface Grant {
@@ -232,21 +236,21 @@ interface Grant {
   readonly random: string;
 }
 
-/** As the store keeps it with its counter. */
+/** The grant as the store keeps it with its counter. */
 export function grantText({ first, random }: Grant): string {
   return `${first}.${random}`;
 }
 
 export interface NamedGrant {
   readonly counter: string;
-  /** As the store keeps it. */
+  /** The grant as the store keeps it. */
   readonly text: string;
   readonly first: bigint;
 }
 
 const NAMED = /^((\d+)\.[^.|]+)\.(.+)$/s;
 
-/** Undefined for what no store of ours has granted. */
+/** Returns undefined for a grant that no store of ours has made. */
 export function namedGrant(grant: string): NamedGrant | undefined {
   const [, text, digits, counter] = NAMED.exec(grant) ?? [];
   const first = numberIn(digits);

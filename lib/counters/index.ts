@@ -12,5 +12,6 @@ export type {
   SeriesParts,
   Period,
 } from './series/series.js';
+
 export type { GeneratorKind } from '../generator.js';
 export type { CounterStore } from './counter-store.js';

@@ -1,6 +1,6 @@
 /**
- * Counters in any store of rows with compare-and-swap: read the row, apply the rule, write what it
- * says, and begin again where somebody else was faster.
+ * Counters in any store of rows with compare-and-swap: each operation reads the row, applies the
+ * rule and writes the result, and starts over if another process was faster.
  *
  * Guarantee: the contract of CounterStore in full, by the rules of every counter.
  */
@@ -68,7 +68,7 @@ export class RowCounters extends RowOperations implements CounterStore {
       const step = rule({ header: read?.header, row: read?.row }, reading);
       const { answer, header = read?.header, row = read?.row } = step;
       if (header === undefined || row === undefined) return { answer };
-      // The answer to wait has changed nothing but the time; one that went back must be known.
+      // An answer to wait changes nothing but the time; only a time that went back must be stored.
       if (row === read?.row && !isNews(read.header, header, Infinity)) return { answer };
       const { server } = reading;
       const version = stored?.version;
@@ -82,12 +82,12 @@ export class RowCounters extends RowOperations implements CounterStore {
 }
 
 /*
- * A counter and the moment it was written in as the text that a store keeps, and back.
+ * Encodes a counter, with the header of its time, as the text that a store keeps, and parses it.
  *
- * Guarantee: what cannot be read is refused, never taken for a counter that begins.
+ * Guarantee: a text that cannot be read is refused, and never taken for a new counter.
  */
 
-/** Of the protocol. A counter that is kept by another one is left alone. */
+/** The version of the protocol. A counter of another version is left alone. */
 const VERSION = '1';
 
 interface CounterOfRow {

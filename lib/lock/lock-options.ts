@@ -43,7 +43,10 @@ export interface LockOptions {
 
 /** Options for one lock. */
 export interface HoldOptions {
-  /** As in LockOptions, up to `longestTtlMs`. The lock is extended as long as the section runs. */
+  /**
+   * The ttl, as in LockOptions, up to `longestTtlMs`. The lock is extended as long as the section
+   * runs.
+   */
   readonly ttlMs?: number | undefined;
   /** How long to wait for a lock that is held, or a store that is away. Default 0. */
   readonly waitMs?: number | undefined;

@@ -1,8 +1,8 @@
 /**
  * Grants a free lock, or grants it again to the same attempt.
  *
- * Guarantee: of two that ask, one is granted the lock and the other gets its label. After a loss of
- * data no lock is granted until every holder that may have been forgotten has ended.
+ * Guarantee: of two callers that ask, one is granted the lock and the other gets its label. After a
+ * loss of data no lock is granted until every holder that may have been forgotten has ended.
  */
 import { SANE_MS } from '../registry/prologue.js';
 import { nowOf, slewed } from '../rows/store-clock.js';

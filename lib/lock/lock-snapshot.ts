@@ -5,6 +5,7 @@
 import type { StoreReading } from '../registry/snapshot.js';
 import { nowAt, type ClockState, type LaterTime } from '../rows/store-clock.js';
 import type { LockRecord } from './lock-store.js';
+
 /** The record of a store besides its locks. */
 export interface LockHeader extends ClockState {
   readonly incarnation: string;

@@ -1,6 +1,6 @@
 /**
- * The contract between the holders of locks and the store that keeps them: who holds which lock,
- * until when by the store's clock, and with which fencing token.
+ * The contract between the holders of locks and the store that keeps them. The store says which
+ * holder has a lock, until when by its own clock, and with which fencing token.
  *
  * Guarantee: no caller is granted a lock that another one holds by the store's clock, and every
  * token is higher than all before it, as long as the store loses no write that is older than
@@ -252,7 +252,7 @@ const ESCAPED = /[\s\p{C}|%:/]|undefined|null|NaN/gu;
  * missing.
  *
  * @throws SnowflakeError ARGUMENT_INVALID for a part that is undefined, null, NaN, empty, or
- *   neither text nor number, since the lock of all who have none would be one; and for half of a
+ *   neither text nor number, since all callers without one would share a lock; and for half of a
  *   surrogate pair, since all halves are one in UTF-8
  * @example
  * ```ts

@@ -1,10 +1,10 @@
 /**
- * Locks in any store of rows with compare-and-swap: read the header and the row, apply the rule,
- * write what it says, and begin again where somebody else was faster. It is in one file, since what
- * is read and what is written belong together.
+ * Locks in any store of rows with compare-and-swap: each operation reads the header and the row,
+ * applies the rule and writes the result, and starts over if another process was faster. It is in
+ * one file, since reading and writing belong together.
  *
  * Guarantee: the contract of LockStore in full, by the rules of every lock. The header is written
- * before whatever rests on it, and a row only beside the header that was read.
+ * before anything that depends on it, and a row only beside the header that was read.
  */
 import { SnowflakeError } from '../errors.js';
 import { isNews, RowOperations, type RetryParts } from '../rows/cas-retry.js';
@@ -38,14 +38,14 @@ import {
 } from './lock-store.js';
 import type { ReleaseNotifier } from './releases.js';
 
-/** No sweep reaches it. */
+/** No sweep reaches this number. */
 const HEADER_NUMBER = 2n ** 63n - 1n;
-/** So often one of those who acquire looks for rows that nobody needs. */
+/** Callers of acquire() look this often for rows that are no longer needed. */
 const SWEEP_MS = KEPT_MS;
 
 type Rule<T> = (snapshot: LockSnapshot, reading: LockReading) => LockStep<T>;
 
-/** What was read. */
+/** The snapshot, with the rows that it was read from. */
 interface Stored extends LockSnapshot {
   readonly headerRow: StoredRow | undefined;
   readonly lockRow: StoredRow | undefined;
@@ -61,7 +61,7 @@ export class RowLocks extends RowOperations implements LockStore {
   readonly untilReleased?: NonNullable<LockStore['untilReleased']>;
   readonly #releases: ReleaseNotifier | undefined;
   #sweptMs = 0;
-  /** All releases are told. */
+  /** Resolves when all releases were announced. */
   #notified: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -95,7 +95,7 @@ export class RowLocks extends RowOperations implements LockStore {
     const { lock, keepMs = 0 } = request;
     const rule: Rule<boolean> = (snapshot, reading) => releaseLock(snapshot, request, reading);
     const isReleased = await this.#changed(lock, rule);
-    // Only a shutdown waits for it, and who is not told asks again.
+    // Only a shutdown waits for the announcement; a caller that misses it asks again.
     const notified =
       isReleased && keepMs === 0 && this.#releases?.notify(lock).catch(() => undefined);
     if (notified) this.#notified = Promise.all([this.#notified, notified]).then(() => undefined);
@@ -124,7 +124,7 @@ export class RowLocks extends RowOperations implements LockStore {
     await super.close();
   }
 
-  /** The header first: where it had to be written, the row comes with the next attempt. */
+  /** Writes the header first: if it had to be written, the row follows with the next attempt. */
   #changed<T>(lock: string, rule: Rule<T>): Promise<T> {
     return this.inTurn([HEADER_KEY, lock], async ({ rows, reading, refused }) => {
       const { server } = reading;
@@ -153,16 +153,16 @@ export class RowLocks extends RowOperations implements LockStore {
     });
   }
 
-  /** Nothing rests on it: what stays is seen by the next one. */
+  /** Nothing depends on a sweep: the next one sees what is left. */
   async #sweep(nowMs: number): Promise<void> {
     if (nowMs >= this.#sweptMs && nowMs < this.#sweptMs + SWEEP_MS) return;
     const isFirst = this.#sweptMs === 0;
     this.#sweptMs = nowMs;
-    // Processes that are started together would all do it at once.
+    // Processes that start together would all sweep at once.
     if (isFirst) return;
-    // A lock that was granted is not refused for it.
+    // A failed sweep does not refuse a lock that was granted.
     const isFull = await this.rows.sweep?.(firstTokenAt(nowMs)).catch(() => false);
-    // More names may come in a minute than one sweep takes: the next one who acquires goes on.
+    // A minute may bring more names than one sweep takes: the next acquire goes on.
     if (isFull === true) this.#sweptMs = nowMs - SWEEP_MS;
   }
 }
@@ -176,12 +176,12 @@ function storedIn(rows: readonly StoredRow[], lock: string): Stored {
 }
 
 /*
- * A lock, and what is common to all, as the text that a store keeps, and back.
+ * Encodes a lock, and the header of all, as the text that a store keeps, and parses it.
  *
- * Guarantee: what cannot be read is refused, never taken for a lock that nobody holds.
+ * Guarantee: a text that cannot be read is refused, and never taken for a lock without a holder.
  */
 
-/** Of the protocol. Locks that are kept by another one are left alone. */
+/** The version of the protocol. Locks of another version are left alone. */
 const VERSION = '1';
 
 const HEADER_TEXTS = ['incarnation', 'server', 'forgottenTo'] as const;
@@ -196,7 +196,7 @@ const HEADER_NUMBERS = [
 ] as const;
 const ROW_TEXTS = ['incarnation', 'holder', 'label', 'token'] as const;
 const ROW_NUMBERS = ['era', 'sinceMs', 'untilMs'] as const;
-/** In which nobody holds anything. */
+/** No lock of this era is held. */
 const NO_ERA = 0;
 
 function headerRowOf(header: LockHeader): Row {
@@ -216,7 +216,7 @@ function encodeRow({ token, ...rest }: LockRow, { incarnation }: LockHeader): st
 }
 
 /**
- * @param header as it is now; a row that is older than a new beginning is held by nobody
+ * @param header of now; no holder is known for a row from before the header began anew
  * @throws SnowflakeError STORE_UNAVAILABLE, not retryable
  */
 function parseRow(text: string, header: LockHeader | undefined): LockRow {
@@ -236,7 +236,7 @@ function tokenIn(digits: unknown): bigint {
   return token;
 }
 
-/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for what is not ours */
+/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text that is not ours */
 function wholeFields(
   text: string,
   texts: readonly string[],
@@ -251,7 +251,7 @@ function unreadable(version: unknown): SnowflakeError {
   return unreadableLocks(version, 'A row', 'Delete all rows of the namespace');
 }
 
-/** @param place what cannot be read @param cure what to do */
+/** @param location names the unreadable text @param cure tells what to do */
 export function unreadableLocks(version: unknown, location: string, cure: string): SnowflakeError {
   const isOther = typeof version === 'string' && version !== VERSION;
   const message = isOther

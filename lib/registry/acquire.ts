@@ -36,11 +36,11 @@ function acquired(snapshot: AcquireSnapshot, request: LeaseRequest, reading: Sto
   if (held.holder.era === header.era) return sameLease(header, held, request);
   const step = newLease(header, lowest, request);
   if (step.slots.some(({ workerId }) => workerId === held.workerId)) return step;
-  // A range never runs across an era, so the token lets go of what it held in an earlier one.
+  // No range runs across an era, so the token gives up the range of an earlier era.
   return { ...step, slots: [{ ...held, holder: undefined }, ...step.slots] };
 }
 
-/** An answer may have been lost: the lease that was granted, as long as one granted now. */
+/** The answer may have been lost: the lease is granted again, as long as a new one would be. */
 function sameLease(header: RegistryHeader, held: HeldSlot, request: LeaseRequest): Step {
   const ceilingMs = Math.max(held.ceilingMs, nowOf(header) + request.ttlMs);
   return grantLease(header, { ...held, ceilingMs });
@@ -53,42 +53,46 @@ function newLease(header: RegistryHeader, lowest: WorkerSlot, request: LeaseRequ
     return { answer: { status: 'none-free', waitMs: lastMs - nowMs }, header, slots: [] };
   }
   const floorMs = Math.max(lastMs, header.safeFloorMs);
-  // Never max(now, floor) + ttl: a ceiling further ahead could outlive its quarantine.
+  // Not max(now, floor) + ttl: a ceiling further ahead could outlive its quarantine.
   const ceilingMs = nowMs + request.ttlMs;
   const waitMs = floorMs + request.minRangeMs - ceilingMs;
   if (waitMs > 0) return { answer: { status: 'wait', waitMs }, header, slots: [] };
   const { token, nonce, holder: label, fingerprint } = request;
   const holder = { token, nonce, floorMs, era: header.era, sinceMs: nowMs, label };
-  // Only now: a newcomer who has to wait may be refused yet, for a holder who was here before.
+  // The layout is claimed only now: a newcomer that has to wait may yet be refused, for a holder
+  // that was here before.
   return grantLease(claimed(header, fingerprint), { workerId, ceilingMs, holder });
 }
 
-/** Of a worker id that may be held: its holder keeps the range that ends where this one starts. */
+/**
+ * A claim takes a worker id that may be held: its holder keeps the range that ends where this one
+ * starts.
+ */
 function isClaim({ takesOver = false, workerIdMin, workerIdMax }: LeaseRequest): boolean {
   return takesOver && workerIdMin === workerIdMax;
 }
 
 /*
- * The search for the worker id to be leased, where looking at a ceiling costs little: a span is
- * searched whole for the one that has been free for longest, a wide one by draws.
+ * Searches for the worker id to be leased where looking at a ceiling costs little: a small span is
+ * read whole to find the one that has been free for longest, a wide one by draws.
  *
- * Guarantee: where none that was looked at is free, the one that will be first. The same seed finds
- * the same in stores/redis/scripts/worker-ids/search.lua.
+ * Guarantee: if all that it looked at are held, it returns the one that ends first. The same seed
+ * finds the same in stores/redis/scripts/worker-ids/search.lua.
  */
 
-/** Of each reach of a wide span. */
+/** So many are drawn from each reach of a wide span. */
 const REACH_DRAW_COUNT = 4;
-/** Where all these are held, hardly any is free: up to so many rounds over all of the span. */
+/** If all these are held, hardly any is free: up to so many rounds follow over all of the span. */
 const ROUND_COUNT = 8;
 const ROUND_DRAW_COUNT = 256;
 
 interface Searched {
-  /** 0 where the worker id was never leased. */
+  /** Returns 0 for a worker id that was never leased. */
   readonly ceilingOf: (workerId: number) => number;
   readonly nowMs: number;
-  /** Another one at each call, so that who asks again looks at others. */
+  /** The seed changes with each call, so that the next attempt looks at others. */
   readonly seed: string;
-  /** Default 4096; a test makes small spans wide. */
+  /** The default is 4096; a test makes small spans wide. */
   readonly wholeCountMax?: number | undefined;
 }
 
@@ -108,7 +112,9 @@ function longestFree({ workerIdMin, workerIdMax }: IdSpan, { ceilingOf }: Search
   return best;
 }
 
-/** In the first round in which any is free; one that was used before. */
+/**
+ * Returns one of the first round in which any is free, and one that was used before if possible.
+ */
 function drawn(span: IdSpan, { ceilingOf, nowMs, seed }: Searched): number {
   let best: number | undefined;
   for (const round of roundsOf(span, seed)) {
@@ -134,16 +140,16 @@ function* roundsOf(span: IdSpan, seed: string): Generator<number[]> {
 }
 
 /*
- * Which worker ids to look at before one of them is leased.
+ * Chooses the worker ids to look at before one of them is leased.
  *
- * A few, drawn by a text, are enough: where any is free, a fleet that starts at once spreads over
- * all of them, and an acquire that is repeated meets its lease again. Only where none of them is
- * free is it worth reading more.
+ * A few, drawn by a text, are enough: if any is free, a fleet that starts at once spreads over all
+ * of them, and an acquire that is repeated meets its lease again. Only if all of these are held is
+ * it worth reading more.
  *
  * Guarantee: a draw decides which worker id is asked for, never whether it may be granted.
  */
 
-/** As many as one transaction of any store reads at little cost. */
+/** One transaction of any store reads so many at little cost. */
 const CANDIDATE_COUNT = 64;
 
 /** So many ceilings can be read whole to find the one that has been free for longest. */
@@ -162,22 +168,24 @@ export function countOf({ workerIdMin, workerIdMax }: IdSpan): number {
   return workerIdMax - workerIdMin + 1;
 }
 
-/** True where the candidates are all there are; also of no span, of which a draw has no end. */
+/**
+ * True if the candidates are all that exist; also for an empty span, whose draws would never end.
+ */
 export function isSmall(span: IdSpan): boolean {
   return !(countOf(span) > CANDIDATE_COUNT);
 }
 
-/** True where not every ceiling can be read. */
+/** True if there are too many ceilings to read them all. */
 export function isWide(span: IdSpan, wholeCountMax = WHOLE_COUNT_MAX): boolean {
   return countOf(span) > wholeCountMax;
 }
 
-/** The same for the same seed; all of a span that is not larger. */
+/** Returns the same candidates for the same seed, and all of a span that is not larger. */
 export function candidatesOf(span: IdSpan, seed: string): number[] {
   const count = countOf(span);
   if (isSmall(span)) return Array.from({ length: count }, (_, at) => span.workerIdMin + at);
   const draw = drawsOf(seed);
-  // Neighbours are read at a fraction of what as many others cost.
+  // Neighbours are read at a fraction of the cost of as many others.
   if (!isWide(span)) return neighboursFrom(Math.floor(draw() * count), span);
   const reaches = reachesOf(span);
   const drawn = new Set<number>();
@@ -187,7 +195,7 @@ export function candidatesOf(span: IdSpan, seed: string): number[] {
   return [...drawn];
 }
 
-/** Beyond the last of a span its first ones follow. */
+/** The first ids of a span follow after its last ones. */
 function neighboursFrom(first: number, span: IdSpan): number[] {
   const count = countOf(span);
   return Array.from(
@@ -197,8 +205,9 @@ function neighboursFrom(first: number, span: IdSpan): number[] {
 }
 
 /**
- * How much of a wide span to draw from, counted from its beginning: a little, twice as much, up to
- * all of it. So as many draws fall into what a fleet of any size has used as into all the rest.
+ * The parts of a wide span to draw from, counted from its beginning: a little, twice as much, up to
+ * all of it. So as many draws fall into the part that a fleet of any size has used as into the
+ * rest.
  */
 export function reachesOf(span: IdSpan): number[] {
   const count = countOf(span);
@@ -207,16 +216,16 @@ export function reachesOf(span: IdSpan): number[] {
   return [...reaches, count];
 }
 
-/** One of a list, the same for the same seed. */
+/** Returns one of a list, the same for the same seed. */
 export function drawnFrom<T>(list: readonly T[], seed: string): T | undefined {
   return list[Math.floor(drawsOf(seed)() * list.length)];
 }
 
-/** So many draws of texts that differ in their last letter are alike. */
+/** Texts that differ only in their last letter have so many draws alike. */
 const ALIKE_COUNT = 3;
 
 /**
- * Numbers from 0 up to 1, as a text decides, and the same in Lua, whose numbers are ours.
+ * Numbers from 0 up to 1 that a text determines, and the same in Lua, whose numbers are ours.
  * Source: Park and Miller 1988, 31 bits, so that no product leaves 53.
  */
 export function drawsOf(seed: string): () => number {
@@ -228,7 +237,7 @@ export function drawsOf(seed: string): () => number {
 }
 
 /*
- * The step that grants a range, and what is said of it.
+ * The step that grants a range, and its answer.
  *
  * Guarantee: the answer says what the slot is written with, and nothing else.
  */
@@ -248,7 +257,7 @@ export function timed(step: Step, { timeMs }: StoreReading): Step {
   return answer.status === 'ok' ? { ...step, answer: { ...answer, timeMs } } : step;
 }
 
-/** The store may have told it before whoever is answered asked, who would misjudge its clock. */
+/** The store may have given its time before this caller asked, which would misjudge its clock. */
 export function withoutTime(answer: LeaseAnswer): LeaseAnswer {
   if (answer.status !== 'ok') return answer;
   const { nowMs: _, timeMs: __, ...grant } = answer;

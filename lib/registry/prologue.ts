@@ -1,10 +1,10 @@
 /**
- * The beginning of every operation: the registry is created or reopened, its clock moves on, a loss
- * of data is noticed, and whoever has no business here is refused.
+ * Every operation begins here: the registry is created or reopened, its clock moves on, a loss of
+ * data is noticed, and a request with another layout or protocol is refused.
  *
  * Guarantee: the registry's clock never goes back, and no range granted after a loss of data starts
- * below one that could have been forgotten. The Lua of stores/redis says the same: prologue.lua
- * for every script, registry.lua for those on a registry.
+ * below one that could have been forgotten. The Lua of stores/redis says the same: prologue.lua for
+ * every script, registry.lua for those on a registry.
  */
 import type {
   LeaseAnswer,
@@ -17,11 +17,11 @@ import { contestedBy, isContested } from '../lease/lease-texts.js';
 import { clockAt, nowAt, nowOf, witnessedTime } from '../rows/store-clock.js';
 import type { RegistryHeader, SlotHolder, Step, StoreReading } from './snapshot.js';
 
-/** Of the protocol. A registry that is kept by another one is left alone. */
+/** The version of the protocol. A registry of another version is left alone. */
 export const VERSION = '1';
 
 interface OpeningTerms extends LeaseTerms {
-  /** Where the range ends that whoever asks may still use, or 0. */
+  /** The end of the range that the caller may still use, or 0. */
   readonly haveMs: number;
 }
 
@@ -48,7 +48,7 @@ export function open(
   return { refused: { answer: otherLayout(disputed), header: disputed, slots: [] } };
 }
 
-/** A registry that begins with the store it lies in: there was nothing before it to be lost. */
+/** The header of a registry that begins with its store: no earlier data can be lost. */
 export function newHeader(reading: StoreReading): RegistryHeader {
   return {
     version: VERSION,
@@ -71,8 +71,8 @@ function afterLoss(header: RegistryHeader): RegistryHeader {
 }
 
 /**
- * A registry of which a part is found to be missing, whoever asks. What it forgot was granted by
- * the clock of the store, so that no witness against that counts.
+ * The caller has found that a part of the registry is missing. The forgotten part was granted by
+ * the clock of the store, so a witness against that clock does not count.
  */
 export function withLoss(stored: RegistryHeader, reading: StoreReading): RegistryHeader {
   return afterLoss({ ...stored, ...clockAt(stored, reading) });
@@ -80,9 +80,9 @@ export function withLoss(stored: RegistryHeader, reading: StoreReading): Registr
 
 /**
  * The registry before the last loss may have been ahead of this one: its store's clock was set
- * back, and what it had added was forgotten with the rest. Whoever was told its time brings it, and
- * what was forgotten then ends as much later. It is taken as it was told: a floor that is moved
- * further would hide that another server granted more.
+ * back, and the time that it had added was forgotten with the rest. A process that was given its
+ * time brings it, and the end of all that was forgotten moves as far. The time is taken as it was
+ * given: a floor that is moved further would hide that another server granted more.
  */
 export function observeTime(header: RegistryHeader, reckoned?: ReckonedTime): RegistryHeader {
   if (reckoned === undefined) return header;
@@ -92,11 +92,11 @@ export function observeTime(header: RegistryHeader, reckoned?: ReckonedTime): Re
   const isSane = behindMs > 0 && behindMs < SANE_MS;
   // This clock has passed all that was forgotten, however far the old one was.
   if (!isSane || safeFloorMs <= nowOf(header)) return header;
-  // What was granted since began at the old floor, and goes on above the new one.
+  // Ranges granted since then began at the old floor, and go on above the new one.
   return { ...header, slewMs, safeFloorMs, era: header.era + 1 };
 }
 
-/** An absent registry cannot be told from a lost one, so that none is believed to be new. */
+/** An absent registry looks like a lost one, so none counts as new. */
 function created(terms: OpeningTerms, reading: StoreReading): RegistryHeader {
   const quarantineMs = quarantineOf(terms, reading);
   const safeFloorMs = reading.timeMs + quarantineMs;
@@ -123,7 +123,7 @@ function reopened(
   return reading.isLeft ? { ...lost, leftEra: lost.era } : lost;
 }
 
-/** What the last loss forgot may end later than was known then: its floor moves as far. */
+/** Ranges that the last loss forgot may end later than was known then: the floor moves as far. */
 function withQuarantine(header: RegistryHeader, quarantineMs: number): RegistryHeader {
   const longerMs = quarantineMs - header.quarantineMs;
   if (longerMs <= 0) return header;
@@ -133,7 +133,7 @@ function withQuarantine(header: RegistryHeader, quarantineMs: number): RegistryH
 }
 
 function quarantineOf(terms: OpeningTerms, reading: StoreReading): number {
-  // A keeper of an older copy of this package asks without it.
+  // The keeper of an older copy of this package asks without it.
   return Math.max(terms.ttlMs + reading.lossWindowMs, terms.quarantineMs ?? 0);
 }
 
@@ -142,16 +142,16 @@ function otherLayout({ fingerprint }: RegistryHeader): LeaseAnswer {
 }
 
 /*
- * Which layout a registry is for: nobody's at first, one's, or contested by two.
+ * The layout that a registry is for: none at first, then one, or two that contest it.
  *
- * Guarantee: a layout gets ranges only where no other layout is known to have some that still last.
+ * Guarantee: a layout gets ranges only if no other layout is known to have some that still last.
  * stores/redis/scripts/worker-ids/registry.lua says the same.
  */
 
 /** A ceiling claimed by a holder is believed up to here; a wilder one is a fault of its clock. */
 export const SANE_MS = 86_400_000;
 
-/** True where a holder has a range in which it may still make ids. */
+/** True for a holder whose range may still give ids. */
 export function isLive(haveMs: number, nowMs: number): boolean {
   return nowMs < haveMs && haveMs < nowMs + SANE_MS;
 }
@@ -160,7 +160,7 @@ function isForAnother(header: RegistryHeader, fingerprint: string): boolean {
   return header.fingerprint !== '' && header.fingerprint !== fingerprint;
 }
 
-/** True where two layouts have ranges at once, which nobody knew until now. */
+/** True if two layouts have ranges at once, which no process knew until now. */
 function contests(header: RegistryHeader, haveMs: number, nowMs: number): boolean {
   return !isContested(header.fingerprint) && isLive(haveMs, nowMs);
 }
@@ -175,11 +175,11 @@ export function claimed(header: RegistryHeader, fingerprint: string): RegistryHe
 }
 
 /*
- * A server that was left for another one and is asked again, although it was never restarted: it
- * shows no sign of what the other one granted meanwhile, but those who were answered there know.
+ * A server that was left for another one may be asked again although it was never restarted. It
+ * shows no sign of the ranges that the other one granted meanwhile, but their holders know.
  *
- * Guarantee: once one of them asks, no range that is granted starts below what it was granted. The
- * Lua of stores/redis/scripts/worker-ids/branch.lua says the same.
+ * Guarantee: once one of them asks, no range that is granted starts below the one it was granted.
+ * The Lua of stores/redis/scripts/worker-ids/branch.lua says the same.
  */
 
 /** True for what was answered by another server, or from another registry. */
@@ -191,11 +191,12 @@ export function isOfAnother(
 }
 
 /**
- * What servers before this one granted ends below the safe floor. A range of another one that lasts
- * and does not was granted since this one began, which is a loss; and the floor is above it then,
- * so that nobody proves the same again. This one had been left for the other then: what it granted
- * before this era may be somebody else's. Eras tell nothing of who took over from whom: those of
- * two incarnations, or of replicas that lagged, are counted from different beginnings.
+ * Ranges that servers before this one granted end below the safe floor. If a range of another
+ * server lasts and ends above it, it was granted after this server began, which is a loss; the
+ * floor then rises above it, so that the same proof does not count twice. This server had been left
+ * for the other one then, so ranges that it granted before this era may belong to other holders.
+ * Eras do not tell which server replaced which: those of two incarnations, or of replicas that
+ * lagged, are counted from different beginnings.
  */
 export function observeMark(
   header: RegistryHeader,
@@ -206,7 +207,7 @@ export function observeMark(
   const { haveMs, era: seenEra = 0 } = seen;
   if (haveMs <= header.safeFloorMs || haveMs >= nowOf(header) + SANE_MS) return header;
   const begun = afterLoss({ ...header, era: Math.max(header.era, seenEra) });
-  // A floor that is ahead of a clock that stays behind would stop everybody until that is there.
+  // If the clock stays behind, a floor ahead of it would stop all until the clock gets there.
   const lost = observeTime(begun, reckoned);
   const safeFloorMs = Math.max(lost.safeFloorMs, haveMs);
   return { ...lost, safeFloorMs, leftEra: lost.era };

@@ -1,9 +1,9 @@
 /**
- * Worker ids leased from any store of rows: it loads a snapshot, applies the rule, writes what that
- * says, and begins again where somebody else was faster. All that it tries again is in one file.
+ * Worker ids leased from any store of rows: each operation loads a snapshot, applies the rule and
+ * writes the result, and starts over if another process was faster. All retries are in one file.
  *
  * Guarantee: the contract of IDistributedSupport in full, by the rules of every registry. No lock
- * is taken, so that a process which stalls between reading and writing stops nobody.
+ * is taken, so a process that stalls between reading and writing stops no other.
  */
 import type {
   IDistributedSupport,
@@ -58,28 +58,28 @@ import {
 
 const PAUSE_MS_MAX = 2000;
 const LEFT_COUNT_MAX = 8;
-/** So often whoever starts with a fleet is refused as a rule. */
+/** A process that starts with a fleet is usually refused so often. */
 const UNSUSPECTED_COUNT = 3;
 
 interface Operation<T extends Changes> {
-  /** @param number how many of its writes were refused */
+  /** @param number of writes that were refused */
   readonly take: (number: number) => Promise<Attempt<T>>;
   readonly isLatest: () => boolean;
-  /** Of what is made first where it creates the registry. */
+  /** The span whose rows are made first, if this operation creates the registry. */
   readonly span: IdSpan;
 }
 
 interface Tries {
   readonly count: number;
-  /** How often rows that are not there were left to somebody else. */
+  /** The number of times that missing rows were left to another process. */
   readonly leftCount: number;
   readonly refused: RefusedWrites;
 }
 
-/** What became of what a step wanted to be written. */
+/** The fate of a write that a step wanted. */
 type Outcome = 'yes' | 'no' | 'prepared' | 'created' | 'left';
 
-/** What tests may replace: timers and chance. */
+/** Parts that tests replace: timers and chance. */
 export type RegistrySupportParts = RetryParts;
 
 /**
@@ -90,7 +90,7 @@ export type RegistrySupportParts = RetryParts;
  */
 export class RegistrySupport implements IDistributedSupport {
   readonly location: string;
-  /** That of the store, and how old the time in the header may be. */
+  /** The loss window of the store, plus the age that the time in the header may have. */
   readonly lossWindowMs: number;
   readonly #store: RowStore;
   readonly #timers: Timers;
@@ -113,9 +113,9 @@ export class RegistrySupport implements IDistributedSupport {
     this.lossWindowMs = store.lossWindowMs + HEADER_AGE_MS;
   }
 
-  /** Asked the same again, as by a caller that gave up, it answers both with what comes. */
+  /** If a caller that gave up asks the same again, both get the same answer. */
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
-    // Its clocks have gone on between two tries, and it is the same question.
+    // The clocks have gone on between two tries, but the question is the same.
     const question = { ...request, wallMs: undefined, reckoned: undefined };
     const onItsWay = this.#latest.answerOnItsWay<LeaseAnswer>(question);
     if (onItsWay !== undefined) return withoutTime(await onItsWay);
@@ -169,7 +169,7 @@ export class RegistrySupport implements IDistributedSupport {
     inTicks(snapshot.withWrites(answer), snapshot.resolutionMs, this.#random());
 
   async #read(workerIds: readonly number[], request?: LeaseRequest): Promise<StoredSnapshot> {
-    // Without an index by token it is looked for where that costs little.
+    // Without an index by token the token is looked up only where that costs little.
     const isFound = request !== undefined && !isWide(request);
     const token = isFound ? { token: request.token } : {};
     return this.#snapshotOf(
@@ -195,14 +195,14 @@ export class RegistrySupport implements IDistributedSupport {
 
   async #attempts<T extends Changes>(operation: Operation<T>): Promise<Attempt<T>> {
     const { take, isLatest, span } = operation;
-    // Whoever had to make rows looks at the same ones again.
+    // An attempt that had to make rows looks at the same ones again.
     let refusedCount = 0;
     let leftCount = 0;
     const { location } = this;
     const parts = { location, timers: this.#timers, random: this.#random };
     return retried<Attempt<T>>({ ...parts, pauseMsMax: PAUSE_MS_MAX }, async (refused, count) => {
       const attempt = await take(refusedCount);
-      // The answer of the store may have been on its way for as long as it liked.
+      // The answer of the store may have been on its way for any time.
       if (!isLatest()) throw overtaken(location);
       const outcome = await this.#written(attempt, { count, leftCount, refused });
       if (outcome === 'yes') return { answer: attempt };
@@ -225,7 +225,8 @@ export class RegistrySupport implements IDistributedSupport {
       const isTaken = await this.#isTaken(snapshot.write([], lack), [], tries);
       return isTaken && snapshot.isEmpty ? 'created' : 'prepared';
     }
-    // Whoever created the registry is at it: a fleet that all did it would keep him from it.
+    // The process that created the registry is making them; a whole fleet at it would block that
+    // one.
     if (snapshot.isInTheMaking && tries.leftCount < LEFT_COUNT_MAX) return 'left';
     await this.#blocks.make([lack]);
     return 'prepared';
@@ -258,21 +259,21 @@ function restsOf({ server, headerVersion, headerNumber, rows }: RowWrite): strin
 }
 
 /*
- * The search for a free worker id in a store of rows: a few that are drawn first; where none of
- * them is free all of the span, or more draws where the span is wide. The rule decides what is
+ * Searches for a free worker id in a store of rows: first among a few that are drawn; if none of
+ * them is free, in all of the span, or by more draws if the span is wide. The rule decides what is
  * granted, from the snapshot it was read with.
  */
 
-/** Of a span too wide to be read whole. */
+/** So many are drawn from a span too wide to be read whole. */
 const DRAW_COUNT = 4;
 
-/** What the search asks of the store. */
+/** The part of the store that the search uses. */
 export interface Rows {
   read(workerIds: readonly number[], request: LeaseRequest): Promise<StoredSnapshot>;
   ceilings(span: IdSpan): Promise<readonly Pick<Row, 'key' | 'number'>[]>;
 }
 
-/** What was read for a worker id, and what the rule made of it. */
+/** The snapshot for a worker id, and the step that the rule made of it. */
 export interface Attempt<T extends Changes> {
   readonly workerId: number;
   readonly snapshot: StoredSnapshot;
@@ -292,7 +293,7 @@ export async function acquireFrom(
   const { nowMs } = drawn.snapshot;
   const all = await slotsIn(rows, request);
   const free = all.filter(({ ceilingMs }) => ceilingMs <= nowMs);
-  // Those who ask at once would all take the one that has been free for longest.
+  // Callers that ask at once would all take the one that has been free for longest.
   const chosen = number > 0 && free.length > 0 ? free : longestFree(all);
   return acquireAmong(rows, [drawnFrom(chosen, seed)!.workerId], request);
 }
@@ -328,7 +329,7 @@ async function acquireAmong(
   return { workerId: lowest.workerId, snapshot, step };
 }
 
-/** All of a span; a worker id that was never leased has been free for longest. */
+/** All slots of a span; a worker id that was never leased has been free for longest. */
 async function slotsIn(rows: Rows, span: IdSpan): Promise<WorkerSlot[]> {
   const stored = await rows.ceilings(span);
   const ceilings = new Map(stored.map(({ key, number }) => [key, Number(number)]));
@@ -359,10 +360,10 @@ function waitOf({ step: { answer } }: Attempt<Step>): number {
 /*
  * Makes the rows of blocks before one of them is used, and lists them in the header.
  *
- * Guarantee: rows first, so that whatever block the header lists has all of them.
+ * Guarantee: rows come first, so the header lists only blocks that have all their rows.
  */
 
-/** Whoever is refused as often leaves it to those who need them. */
+/** After so many refusals the rows are left to the processes that need them. */
 const FIRST_COUNT_MAX = 5;
 
 export class BlockMaker {
@@ -374,22 +375,22 @@ export class BlockMaker {
     this.#read = read;
   }
 
-  /** By whoever has created the registry: else a fleet that starts with it would all make them. */
+  /** The creator of the registry does this; else all of a fleet that starts would make them. */
   async makeFirst(span: IdSpan): Promise<void> {
     const blocks = firstBlocksOf(span);
     try {
       for (let count = 0; count < FIRST_COUNT_MAX && !(await this.make(blocks)); count++);
     } catch {
-      // They are made when they are needed as well.
+      // Missing rows are made when they are needed as well.
     }
   }
 
-  /** @returns false where somebody else changed what it read */
+  /** @returns false if another process changed the rows that it read */
   async make(blocks: readonly number[]): Promise<boolean> {
     const snapshot = await this.#read(blocks.flatMap(workerIdsOf));
     const { header } = snapshot;
     if (header === undefined || blocks.every((block) => isMade(header, block))) return true;
-    // At once: each step waits for all of a fleet that starts with this registry.
+    // All blocks at once: each step waits for all of a fleet that starts with this registry.
     const writes = blocks
       .map((block) => snapshot.rowsOf(block))
       .filter(({ rows }) => rows.length > 0);
@@ -401,14 +402,14 @@ export class BlockMaker {
 }
 
 /*
- * A registry in a store with compare-and-swap, opened for an operator.
+ * A registry in a store with compare-and-swap, as the operator uses it.
  *
  * Guarantee: read() and findings() change nothing.
  */
 
 /** A store that can tell more than its advice. */
 interface InspectedStore extends RowStore {
-  /** What `snowflake doctor` says of the server and its settings, besides the advice. */
+  /** Tells `snowflake doctor` about the server and its settings, besides the advice. */
   findings?(): Promise<Finding[]>;
 }
 
@@ -467,10 +468,10 @@ export class RowInspector implements RegistryInspector {
 }
 
 /*
- * When to ask a store again whose clock tells whole seconds.
+ * Decides when to ask a store again whose clock has whole seconds.
  *
- * Guarantee: never before its next tick, until which it says the same; and those who wait for one
- * tick do not all come at once.
+ * Guarantee: no caller asks before the next tick, until which the answer stays the same, and
+ * callers that wait for one tick do not all come at once.
  */
 
 /** @param random from 0 up to 1 */

@@ -21,10 +21,10 @@ export function finding(level: Level, topic: string, text: string): Finding {
   return { level, topic, text };
 }
 
-/** What the registry remembers besides its worker ids. */
+/** The facts of a registry besides its worker ids. */
 export type RegistryFacts = Omit<RegistryHeader, 'lastTimeMs'>;
 
-/** What proves to the store who a holder is. Never shown. */
+/** The secret that proves a holder to the store. It is never printed. */
 export type HolderProof = Pick<SlotHolder, 'token' | 'nonce'>;
 
 export interface RegistryView {
@@ -32,9 +32,9 @@ export interface RegistryView {
   readonly storeMs: number;
   /** The registry's clock, which never goes back. */
   readonly nowMs: number;
-  /** Absent where nobody has leased anything yet. */
+  /** Absent until the first lease. */
   readonly facts?: RegistryFacts;
-  /** Something is there, but what makes a registry is not. */
+  /** True if the namespace holds data, but no registry. */
   readonly isUnfinished: boolean;
   readonly workers: readonly WorkerRecord[];
   proofOf(workerId: number): HolderProof | undefined;
@@ -45,20 +45,20 @@ export interface StorePreparation {
   run(): Promise<void>;
 }
 
-/** One registry in one store, opened for an operator. */
+/** A registry in a store, as the operator uses it. */
 export interface RegistryInspector {
-  /** The store, for messages; without a password. */
+  /** Names the store in messages; holds no password. */
   readonly where: string;
-  /** Where in the store the registry lies. */
+  /** Names the location of the registry in the store. */
   readonly key: string;
   readonly lossWindowMs: number;
-  /** What has to be in the store before a registry can be: the statement, and what runs it. */
+  /** The statement that must be run before a registry can exist, and the program that runs it. */
   readonly preparation?: StorePreparation;
   /** @param countMax so many worker ids are enough, whichever; absent for all */
   read(countMax?: number): Promise<RegistryView>;
-  /** What the operator should know about the server and its settings. */
+  /** Advice for the operator about the server and its settings. */
   findings(): Promise<Finding[]>;
-  /** What the connection said last, for a message about an answer that does not come. */
+  /** The last message of the connection, for errors about an answer that does not come. */
   lastFault?(): Error | undefined;
   release: NonNullable<IDistributedSupport['release']>;
   close(): Promise<void>;

@@ -92,7 +92,7 @@ function provesLoss(header: RegistryHeader, seen: RegistryMark, hasMore: boolean
   return header.operations - 1 < seen.operations || hasMore;
 }
 
-/** What was proved once must not be proved again by the same holder, or nobody gets on. */
+/** A proof must not count again for the same holder, or no process would get on. */
 function afterProof(
   header: RegistryHeader,
   { mark: seen, reckoned }: WorkerLease,
@@ -114,7 +114,7 @@ export function release(
   lastIssuedMs: number | undefined,
   reading: StoreReading,
 ): Changes {
-  // Whoever leaves makes no more ids, so that it claims and contests nothing.
+  // A process that leaves makes no more ids, so it claims and contests nothing.
   const prologue = open(stored, { ...lease, haveMs: 0 }, reading);
   if (prologue.refused !== undefined) return prologue.refused;
   const { header: current } = prologue;

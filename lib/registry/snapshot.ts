@@ -11,10 +11,10 @@ import type { ClockState } from '../rows/store-clock.js';
 
 export type { StoreReading } from '../rows/row-store.js';
 
-/** What a registry remembers besides its worker ids. */
+/** The facts of a registry besides its worker ids. */
 export interface RegistryHeader extends ClockState {
   readonly version: string;
-  /** Empty until somebody has a range; of two layouts where both had one. */
+  /** Empty until the first range is granted; names two layouts if both had one. */
   readonly fingerprint: string;
   readonly incarnation: string;
   readonly server: string;
@@ -24,15 +24,15 @@ export interface RegistryHeader extends ClockState {
   readonly safeFloorMs: number;
   /** Counts losses of data. */
   readonly era: number;
-  /** Of the last loss that another server's grants proved, which took over from this one. */
+  /** The era of the last loss that the grants of another server proved, which replaced this one. */
   readonly leftEra?: number;
   readonly operations: number;
 }
 
-/** Who holds a worker id. */
+/** The holder of a worker id. */
 export interface SlotHolder {
   readonly token: string;
-  /** Empty where copies of the holder were noticed: no copy knows it. */
+  /** Empty if copies of the holder were noticed: no copy knows it. */
   readonly nonce: string;
   readonly floorMs: number;
   readonly era: number;
@@ -40,24 +40,24 @@ export interface SlotHolder {
   readonly label: HolderLabel;
 }
 
-/** What a registry remembers of one worker id. */
+/** A worker id in a registry. */
 export interface WorkerSlot {
   readonly workerId: number;
-  /** 0 where it was never leased. Outlives every holder. */
+  /** 0 if it was never leased. It outlives every holder. */
   readonly ceilingMs: number;
   readonly holder?: SlotHolder | undefined;
 }
 
 export type HeldSlot = WorkerSlot & { readonly holder: SlotHolder };
 
-/** What a renewal or a release reads. */
+/** The records that a renewal or a release reads. */
 export interface WorkerSnapshot {
   /** Undefined where there is no registry. */
   readonly header: RegistryHeader | undefined;
   readonly slot: WorkerSlot;
 }
 
-/** What an acquire reads. */
+/** The records that an acquire reads. */
 export interface AcquireSnapshot {
   readonly header: RegistryHeader | undefined;
   /** The slot whose holder has the token that asks, if any. */
@@ -66,15 +66,15 @@ export interface AcquireSnapshot {
   readonly lowest: WorkerSlot;
 }
 
-/** What to write out. */
+/** The records to write. */
 export interface Changes {
-  /** Absent where the header stays as it is. */
+  /** Absent if the header stays as it is. */
   readonly header?: RegistryHeader;
-  /** To be written in this order, after the header. */
+  /** Written in this order, after the header. */
   readonly slots: readonly WorkerSlot[];
 }
 
-/** What an operation answers, once its changes are written. */
+/** The answer of an operation, given once its changes are written. */
 export interface Step extends Changes {
   readonly answer: LeaseAnswer;
 }

@@ -1,10 +1,10 @@
 /**
- * Between the rules and the rows of a store: a snapshot as the rules read it, and what they say as
- * the write that makes it so.
+ * Connects the rules with the rows of a store: it holds a snapshot as the rules read it, and turns
+ * their result into a write.
  *
- * A header is written where something in it matters to others, and its time alone, which
- * invalidates nothing that they read, where that is `HEADER_AGE_MS` old. A mark counts the writes
- * of its own row too. Both only rise, so that a holder still proves that data was lost.
+ * A header is written if something in it matters to others, and its time alone, which invalidates
+ * nothing that they read, if that is `HEADER_AGE_MS` old. A mark counts the writes of its own row
+ * too. Both only rise, so that a holder still proves that data was lost.
  */
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../errors.js';
@@ -34,9 +34,9 @@ import type {
 
 /** The clock of the registry can lag what was answered by this much; part of the loss window. */
 export const HEADER_AGE_MS = 1000;
-/** Those who ask at once write the same time, of which the store takes the first. */
+/** Callers that ask at once write the same time, of which the store takes the first. */
 const HEADER_STEP_MS = HEADER_AGE_MS / 2;
-/** So long may whoever created a registry be at its rows. */
+/** The creator of a registry may take so long to make its rows. */
 const MAKING_MS = 10_000;
 
 interface StoreTerms {
@@ -47,7 +47,7 @@ interface StoreTerms {
 export class StoredSnapshot {
   readonly header: StoredHeader | undefined;
   readonly reading: StoreReading;
-  /** Of the store's time. */
+  /** The resolution of the store's time. */
   readonly resolutionMs: number;
   private readonly headerRow: StoredRow | undefined;
   private readonly rows: ReadonlyMap<string, StoredRow>;
@@ -64,20 +64,20 @@ export class StoredSnapshot {
     this.reading = { timeMs, server, isPutBack, random: randomUUID(), lossWindowMs, clock };
   }
 
-  /** The header, with what is added to the store's time now. */
+  /** The header, with what the clock adds to the store's time now. */
   get facts(): StoredHeader | undefined {
     const { header, reading } = this;
     return header && { ...header, slewMs: clockAt(header, reading).slewMs };
   }
 
-  /** The registry's clock; the store's where there is no registry yet. */
+  /** The registry's clock; without a registry the store's. */
   get nowMs(): number {
     const { header, reading } = this;
     if (header === undefined) return reading.timeMs;
     return nowAt(header, reading);
   }
 
-  /** Those that were ever leased. */
+  /** The slots that were ever leased. */
   slots(): WorkerSlot[] {
     const leased = [...this.rows.values()].filter(
       ({ key, number }) => key !== HEADER_KEY && number > 0n,
@@ -85,12 +85,12 @@ export class StoredSnapshot {
     return leased.map((row) => slotOf(row, this.header?.incarnation));
   }
 
-  /** True where there is a place for a registry, and none in it. */
+  /** True if the place for a registry exists, and is empty. */
   get isEmpty(): boolean {
     return this.headerRow !== undefined && this.header === undefined;
   }
 
-  /** True where the registry was created a moment ago, and has no rows yet. */
+  /** True if the registry was created a moment ago, and has no rows yet. */
   get isInTheMaking(): boolean {
     const { header, reading } = this;
     if (header === undefined || header.blocks !== undefined) return false;
@@ -116,13 +116,13 @@ export class StoredSnapshot {
     return { header: this.header, held: held && isHeld(held) ? held : undefined, lowest };
   }
 
-  /** A lease as the rules compare it with the header alone. */
+  /** The lease as the rules compare it with the header alone. */
   withoutWrites(lease: WorkerLease): WorkerLease {
     const operations = lease.mark.operations - this.versionOf(lease.workerId);
     return { ...lease, mark: { ...lease.mark, operations } };
   }
 
-  /** An answer as the holder shall keep it. */
+  /** The answer as the holder shall keep it. */
   withWrites(answer: LeaseAnswer): LeaseAnswer {
     if (answer.status !== 'ok' || answer.mark === undefined) return answer;
     const operations = answer.mark.operations + this.versionOf(answer.workerId);
@@ -130,8 +130,8 @@ export class StoredSnapshot {
   }
 
   /**
-   * What has to be written before a step that reads or writes this worker id: a header, or the
-   * number of a block whose rows are to be made.
+   * Returns what must be written before a step that reads or writes this worker id: a header, or
+   * the number of a block whose rows are to be made.
    */
   lackOf(workerId: number, { header: next, slots }: Changes): Row | number | undefined {
     const { header } = this;
@@ -148,16 +148,16 @@ export class StoredSnapshot {
     return headerRow(withoutBlock(withLoss(header, this.reading), block));
   }
 
-  /** The rows of a block that are not there yet. */
+  /** The missing rows of a block. */
   rowsOf(block: number): RowWrite {
     const missing = workerIdsOf(block).filter((workerId) => !this.has(workerId));
     return this.write(missing.map((workerId) => ({ workerId, ceilingMs: 0 })));
   }
 
-  /** Undefined where there is nothing to write. */
+  /** Undefined if there is nothing to write. */
   writeOf({ header, slots }: Changes): RowWrite | undefined {
     const news = header === undefined ? 'none' : newsIn(this.header, header);
-    // Where nothing is granted no time is told that anybody rests on.
+    // Without a grant the answer holds no time that others depend on.
     if (news !== 'facts' && slots.length === 0) return undefined;
     if (news === 'none') return this.write(slots);
     if (news === 'facts') return this.write(slots, headerRow(header!));
@@ -185,7 +185,7 @@ export class StoredSnapshot {
   }
 }
 
-/** What others must know; all the rest of a header can be told from what stands there. */
+/** Others must know these facts; the rest of a header follows from what is stored. */
 function newsIn(stored: RegistryHeader | undefined, next: RegistryHeader) {
   if (stored === undefined) return 'facts';
   const { lastTimeMs, slewMs, operations } = stored;
@@ -208,7 +208,7 @@ function newsIn(stored: RegistryHeader | undefined, next: RegistryHeader) {
 const BLOCK_SIZE = 128;
 /** Their list stays short enough to be written every second. */
 const BLOCK_COUNT_MAX = 32;
-/** Made by whoever creates the registry, before a fleet that started with it needs them. */
+/** The creator of the registry makes these, before a fleet that started with it needs them. */
 const FIRST_BLOCK_COUNT = 8;
 
 interface StoredHeader extends RegistryHeader {
@@ -216,7 +216,7 @@ interface StoredHeader extends RegistryHeader {
   readonly blocks?: readonly number[];
 }
 
-/** Undefined beyond those that are listed. */
+/** Undefined for worker ids beyond the listed blocks. */
 function blockOf(workerId: number): number | undefined {
   const block = Math.floor(workerId / BLOCK_SIZE);
   return block < BLOCK_COUNT_MAX ? block : undefined;
@@ -247,16 +247,16 @@ function withoutBlock(header: StoredHeader, block: number): StoredHeader {
 }
 
 /*
- * Header and slots of a registry as the rows that a store keeps, and back.
+ * Encodes header and slots of a registry as the rows that a store keeps, and parses them.
  *
- * Guarantee: what was written is read back as it was. Of a row that somebody else spoilt, the
- * ceiling still counts and its holder is nobody; a header that cannot be read is refused, never
- * taken for one that is not there.
+ * Guarantee: a row is read back as it was written. If another program has spoilt it, the ceiling
+ * still counts and no holder is known; a header that cannot be read is refused, and never taken for
+ * an absent one.
  */
 
 /**
- * A header before there is one. It gives whoever creates the registry a version to rest on: one who
- * saw that nothing was there, and stood still since, could not tell whether it is nothing again.
+ * A header before the first one. It gives the creator of the registry a version to depend on: a
+ * process that saw nothing, and stalled since, could not tell whether it is nothing again.
  */
 const EMPTY_HEADER: Row = { key: HEADER_KEY, number: 0n, text: '{}' };
 

@@ -1,9 +1,9 @@
 /**
- * Operations on rows that several processes change: each is tried again until nobody else was
+ * Operations on rows that several processes change: each is repeated until no other process was
  * faster.
  *
- * Guarantee: no lock is taken, so that a process which stalls between reading and writing stops
- * nobody; the callers of one process come one after another, so that they do not race each other.
+ * Guarantee: no lock is taken, so a process that stalls between reading and writing stops no other;
+ * the callers of one process come one after another, so that they do not race each other.
  */
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../errors.js';
@@ -15,14 +15,14 @@ import { slewed, type ClockState } from './store-clock.js';
 const ATTEMPT_COUNT = 40;
 const PAUSE_MS_MAX = 500;
 
-/** What tests may replace: timers and chance. */
+/** Parts that tests replace: timers and chance. */
 export interface RetryParts {
   readonly timers?: Timers | undefined;
-  /** From 0 up to 1. */
+  /** Returns a number from 0 up to 1. */
   readonly random?: (() => number) | undefined;
 }
 
-/** The answer, once it is written; else how long the next attempt shall wait, if that is known. */
+/** The answer, once it is written; else the pause before the next attempt, if it is known. */
 export type Attempted<T> = { readonly answer: T } | { readonly pauseMs?: number } | undefined;
 
 interface Retried extends RetryParts {
@@ -30,7 +30,7 @@ interface Retried extends RetryParts {
   readonly pauseMsMax: number;
 }
 
-/** @param attempt is given what notes each write that was refused, and how many came before it */
+/** @param attempt gets the record of refused writes, and the number of attempts before it */
 export async function retried<T>(
   { location, timers = systemTimers, random = Math.random, pauseMsMax }: Retried,
   attempt: (refused: RefusedWrites, count: number) => Promise<Attempted<T>>,
@@ -70,7 +70,7 @@ export class CasRetry {
   ): Promise<T> {
     const before = this.#turns.get(key) ?? Promise.resolve();
     const own = before.then(() => retried(this.#parts, attempt));
-    // An error of one caller is none of the next.
+    // The next caller does not get the error of this one.
     const end = own.catch(() => undefined);
     this.#turns.set(key, end);
     try {
@@ -81,7 +81,9 @@ export class CasRetry {
   }
 }
 
-/** What counters and locks have in common: the store they are kept in, and how they are changed. */
+/**
+ * The common part of counters and locks: the store they are kept in, and the way they are changed.
+ */
 export abstract class RowOperations {
   readonly location: string;
   readonly lossWindowMs: number;
@@ -112,7 +114,7 @@ export abstract class RowOperations {
     return { clock };
   }
 
-  /** @param attempt is given the rows of the keys, of which the last is the one that it changes */
+  /** @param attempt gets the rows of the keys; it changes the last one */
   protected inTurn<T>(keys: readonly [...string[], string], attempt: RowAttempt<T>): Promise<T> {
     return this.#retry.run(keys.at(-1)!, async (refused) => {
       const { timeMs, server, isPutBack, rows } = await this.#rows.read({ keys });
@@ -132,7 +134,7 @@ interface RowsRead {
 
 type RowAttempt<T> = (read: RowsRead) => Promise<Attempted<T>>;
 
-/** True where a header says something else than the stored one, apart from its time. */
+/** True if a header differs from the stored one in more than its time. */
 export function hasNewFacts<T extends ClockState>(stored: T, next: T): boolean {
   const { lastTimeMs: _, slewMs: __, ...facts } = stored;
   const isNew = ([name, fact]: [string, unknown]) => next[name as keyof T] !== fact;
@@ -140,8 +142,8 @@ export function hasNewFacts<T extends ClockState>(stored: T, next: T): boolean {
 }
 
 /**
- * True where a header must be written: it is new, its time has gone back, or has gone on by as much
- * as others may miss.
+ * True if a header must be written: it is new, its time has gone back, or has gone on by as much as
+ * others may miss.
  */
 export function isNews<T extends ClockState>(stored: T | undefined, next: T, ageMs: number) {
   if (stored === undefined || hasNewFacts(stored, next)) return true;
@@ -150,8 +152,8 @@ export function isNews<T extends ClockState>(stored: T | undefined, next: T, age
 }
 
 /*
- * One operation at a time for each token: its caller may have given up and asked again since, and
- * what comes after a later operation would look as if a copy of the holder had asked.
+ * Runs one operation at a time for each token: its caller may have given up and asked again since,
+ * and a call that comes after a later one would look as if a copy of the holder had asked.
  *
  * Guarantee: a caller that asks the same again waits for the answer that is on its way, however
  * busy the store; only for so long, since some answers never come.
@@ -179,12 +181,12 @@ export class SupersedingCalls {
 
   constructor(private readonly timers: Timers) {}
 
-  /** @param run is told whether it is still the one that was asked for last */
+  /** @param run learns whether it is still the one that was asked for last */
   of<T>({ token }: Question, run: (isLatest: () => boolean) => Promise<T>): Promise<T> {
     return this.#run(token, {}, run);
   }
 
-  /** As `of`, for a question that may be asked again with `answerOnItsWay`. */
+  /** Works like `of`, for a question that may be asked again with `answerOnItsWay`. */
   async repeatable<T>(
     question: Question,
     run: (isLatest: () => boolean) => Promise<T>,
@@ -200,7 +202,7 @@ export class SupersedingCalls {
     }
   }
 
-  /** Of the operation under way, where it was asked the very same and not too long ago. */
+  /** Returns the answer under way if the same was asked, and not too long ago. */
   answerOnItsWay<T>(question: Question): Promise<T> | undefined {
     const { question: theirs, answer } = this.#latest.get(question.token) ?? {};
     return theirs === JSON.stringify(question) ? (answer as Promise<T>) : undefined;
@@ -222,14 +224,15 @@ export class SupersedingCalls {
 }
 
 /*
- * Tells a store that refuses every write from one where somebody else was faster: what a write
- * rests on is read before each, and stays the same where nobody changes it.
+ * Tells a store that refuses every write from one in which another process was faster: the rows
+ * that a write depends on are read before each attempt, and stay the same if no other process
+ * writes.
  */
 
-/** Those of a fleet that starts get on meanwhile; a call has not ended by then. */
+/** Other processes of a fleet that starts succeed meanwhile; a call has not ended by then. */
 const REFUSED_COUNT = 5;
 
-/** Of one call. */
+/** The refused writes of one call. */
 export class RefusedWrites {
   readonly #location: string;
   #rests = '';

@@ -1,13 +1,13 @@
 /**
- * The clock of a registry: the store's time, made to never go back.
+ * The clock of a registry: the store's time, but it never goes back.
  *
- * Which policy fits is a property of the store. Two servers whose clocks differ would drive a slew
- * up with every change between them, so that a store of several servers keeps to the highest time.
+ * The policy depends on the store. Two servers whose clocks differ would drive a slew up with every
+ * change between them, so a store of several servers keeps to the highest time.
  */
 import { DATE_MS_MAX } from '../core/layout/epoch.js';
 import type { LeaseTerms } from '../lease/distributed-support.js';
 
-/** Later than any other: what stands for a ceiling that cannot be read. */
+/** Later than any other time: it stands for a ceiling that cannot be read. */
 export const LAST_MS = DATE_MS_MAX;
 
 /** The clock of a registry as its last operation left it. */
@@ -45,26 +45,26 @@ export interface LaterTime {
 /** A step of the store's clock beyond this is followed only if another clock shows it too. */
 const STEP_MS = 5000;
 
-/** The clocks of whoever asks; what it reckons with was told by this very registry. */
+/** The clocks of the caller; this very registry gave the time that it reckons with. */
 type Witness = Pick<LeaseTerms, 'ttlMs' | 'wallMs' | 'reckoned'>;
 
 /**
- * The time of the store; or, where it has stepped forward and whoever asks knows better, that of
- * the witness. A holder reckons by its monotonic clock. Whoever comes new has its wall clock alone,
+ * Returns the time of the store; if that has stepped forward and the caller knows better, the time
+ * of this witness. A holder reckons by its monotonic clock. A newcomer has its wall clock alone,
  * which counts only if it fits a registry that was in use until now.
  */
 export function witnessedTime(last: ClockState, timeMs: number, witness: Witness): number {
   const { wallMs, reckoned, ttlMs } = witness;
   const { lastTimeMs } = last;
   if (wallMs === undefined || timeMs - Math.max(lastTimeMs, wallMs) <= STEP_MS) return timeMs;
-  // Within a lease the registry may have been idle, and the clock of whoever asks be slow.
+  // Within a lease the registry may have been idle, and the clock of the caller be slow.
   const isFar = timeMs - lastTimeMs > ttlMs + STEP_MS;
   const fits = isFar && wallMs >= lastTimeMs - STEP_MS && wallMs <= lastTimeMs + ttlMs;
   const knownMs = reckoned?.timeMs ?? (fits ? wallMs : timeMs);
   return timeMs - knownMs <= STEP_MS ? timeMs : Math.max(lastTimeMs, knownMs);
 }
 
-/** A clock as it stands at a later time: what a step would begin with, and an operator is shown. */
+/** Returns the clock at a later time: a step would begin with it, and the operator sees it. */
 export function clockAt(last: ClockState, { timeMs, clock = slewed }: LaterTime): ClockState {
   return clock(last, timeMs);
 }

@@ -1,12 +1,11 @@
 /**
- * The fields of a text that a store keeps. It is JSON of ours, but somebody else may have written
- * into it.
+ * The fields of a text that a store keeps. It is our JSON, but another program may have changed it.
  */
 import { isDecimalId } from '../core/text/decimal.js';
 import { cutName } from '../messages.js';
 import type { HolderLabel } from '../time/process-identity.js';
 
-/** None of what is no JSON, or no object. */
+/** Returns no fields if the text is no JSON, or no object. */
 export function fieldsIn(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
@@ -16,7 +15,7 @@ export function fieldsIn(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** True where all of these are texts, and all of those whole numbers. */
+/** True if all `texts` are texts, and all `numbers` whole numbers. */
 export function isWhole(
   fields: Readonly<Record<string, unknown>>,
   texts: readonly string[],
@@ -28,16 +27,15 @@ export function isWhole(
   );
 }
 
-/** A position, a token or an amount as decimal text; undefined for what is none of ours. */
+/** Reads a position, a token or an amount as decimal text; undefined for any other value. */
 export function numberIn(text: unknown): bigint | undefined {
   return typeof text === 'string' && isDecimalId(text) ? BigInt(text) : undefined;
 }
 
 /*
- * A holder's label as it is read back, for people.
+ * Reads the label of a holder, for people.
  *
- * Guarantee: whatever somebody else wrote, there is a label, and its parts are short enough for a
- * table.
+ * Guarantee: any value gives a label, and its parts are short enough for a table.
  */
 
 const UNREADABLE = '(unreadable)';

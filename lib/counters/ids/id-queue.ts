@@ -1,8 +1,8 @@
 /**
- * Who waits for positions: callers that wait for ids, and the stock of those taken ahead.
+ * The queue for positions: callers wait in it for ids, and so does the stock of ids taken ahead.
  *
- * Guarantee: first come, first served; and whoever came after a call was sent gets nothing of it,
- * so an id asked for after another was given is higher than that one.
+ * Guarantee: first come, first served. A call serves only those that came before it was sent, so an
+ * id asked for after another was given is higher than that one.
  */
 import type { Clock } from '../../core/clock.js';
 import {
@@ -22,7 +22,7 @@ export interface Asker {
   readonly signal?: AbortSignal | undefined;
   /** How many it still wants. */
   readonly left: number;
-  /** Takes as many as it wants, if there are so many. @param sentAtMs when they were asked for */
+  /** A call to a store: it may serve all up to `lastNumber`, and was sent at `atMs`. */
   takeFrom(run: PositionRun, sentAtMs: number): void;
   refuse(reason: unknown): void;
 }
@@ -53,7 +53,7 @@ export class IdQueue {
     this.wanted += asker.left;
   }
 
-  /** What nobody wants of it any more is lost. */
+  /** Ids that are left over when all have theirs are lost. */
   serve(run: PositionRun, { lastNumber, atMs }: Sent): void {
     for (const [asker, number] of this.numbers) {
       if (run.left === 0 || number > lastNumber) return;
@@ -114,13 +114,13 @@ export class WaitingCaller implements Asker {
 }
 
 /*
- * Ids at once: of positions that were taken ahead, or of none.
+ * Ids that are given without waiting: from positions that were taken ahead, or not at all.
  *
- * Guarantee: what was taken longer ago than `staleMs` is not given; a call gets all its ids or
+ * Guarantee: no id is given that was taken longer ago than `staleMs`; a call gets all its ids or
  * none; within this process the ids of a shard rise.
  */
 
-/** Of a generator without prefetch: every call refuses. */
+/** The source of a generator without prefetch: every call refuses. */
 export class NoIdsAtOnce implements IdSource {
   get issuedCount(): number {
     return 0;
@@ -174,7 +174,7 @@ interface PrefetchedParts {
   readonly clock: Clock;
   /** Lets the stock wait for more. */
   readonly join: (asker: Asker) => void;
-  /** What the caller is told where too few are buffered. */
+  /** The error for callers that find too few buffered. */
   readonly spent: () => SnowflakeError;
 }
 
@@ -234,7 +234,7 @@ export class PrefetchedIds extends NoIdsAtOnce {
     const filled = new Promise<void>((resolve, reject) => {
       this.parts.join(new StockAsker(this.parts.prefetch.count, this.stock, resolve, reject));
     }).finally(() => (this.isWaiting = false));
-    // Whoever waits for it hears of it; nobody else has to.
+    // The caller handles the error, if there is one.
     filled.catch(() => undefined);
     return filled;
   }
@@ -263,7 +263,7 @@ export class PrefetchedIds extends NoIdsAtOnce {
     return ids;
   }
 
-  /** A clock that was set back tells no age. */
+  /** If the clock was set back, the age is unknown, so the ids count as stale. */
   private isStale({ atMs }: Taken): boolean {
     const ageMs = this.parts.clock.now() - atMs;
     return ageMs < 0 || ageMs > this.parts.prefetch.staleMs;

@@ -1,8 +1,8 @@
 /**
- * One of the stores that ids are made in: one call at a time, and a rest after one that failed.
+ * One of the stores that ids are made in: it gets one call at a time, and a rest after a failure.
  *
- * Guarantee: a store that hangs, refuses or waits costs what was asked of it and nothing else: the
- * others are asked meanwhile.
+ * Guarantee: a store that hangs, refuses or waits costs only its own calls; the others are asked
+ * meanwhile.
  */
 import type { SnowflakeError } from '../../errors.js';
 import { RetryDelay, type TimerHandle } from '../../time/timers.js';
@@ -14,16 +14,17 @@ import {
   type CountedTerms,
   type PositionRun,
 } from './store-ids-options.js';
+
 interface LaneParts extends AskingLimits {
   readonly terms: CountedTerms;
   readonly random: () => number;
 }
 
-/** Such a wait is told to nobody: it is over before anybody could do something. */
+/** So short a wait is not reported: it is over before an operator could act. */
 const SHORT_WAIT_MS = 100;
 
 export class StoreClient {
-  /** Why the last call brought nothing, but for a short wait. */
+  /** The last call failed with this; undefined after a short wait. */
   fault: SnowflakeError | undefined;
   private readonly asked: CounterClient;
   private readonly space: PositionSpace;
@@ -31,7 +32,7 @@ export class StoreClient {
   private isBusy = false;
   private timer: TimerHandle;
 
-  /** @param place which of the stores, from 1 on */
+  /** @param place the position of the store among all, from 1 on */
   constructor(
     readonly store: CounterStore,
     place: number,
@@ -55,7 +56,7 @@ export class StoreClient {
     return !this.isBusy && this.timer === undefined;
   }
 
-  /** A call is out that did not return within its limit. */
+  /** True while a call is out that did not return within its limit. */
   get isSilent(): boolean {
     return this.asked.isSilent;
   }
@@ -73,7 +74,7 @@ export class StoreClient {
       this.delay.reset();
       return run;
     } catch (error) {
-      // A store that has come to the end of what it may grant ahead is not away.
+      // The store grants as far ahead as it may, so it is not away.
       this.fault = isShort(waitMsOf(error)) ? undefined : (error as SnowflakeError);
       throw error;
     } finally {
@@ -81,7 +82,7 @@ export class StoreClient {
     }
   }
 
-  /** As long as the store said to wait, or longer each time. @param done when it is over */
+  /** Waits as long as the store said, or longer each time. @param done is called at the end */
   rest(error: SnowflakeError, done: () => void): void {
     const waitMs = waitMsOf(error);
     const ms = waitMs === undefined ? this.delay.next() : Math.max(1, waitMs);

@@ -1,7 +1,7 @@
 /**
- * The options of ids made in a store: what they mean, their defaults, and what is wrong with them.
+ * The options of ids made in a store, their defaults and their faults.
  *
- * Guarantee: every fault is found at once; no store, client or text that may be a URL is shown.
+ * Guarantee: every fault is found at once; no store, client or text that may be a URL is printed.
  */
 import { timeExhausted, type CallWords } from '../../core/generator/id-source.js';
 import { IdWords } from '../../core/id-words.js';
@@ -12,6 +12,7 @@ import { SnowflakeError } from '../../errors.js';
 import { format, formatName } from '../../messages.js';
 import { nameFaults, refuse, unknownNames, wholeFaults } from '../../options.js';
 import { storeFaults, type CounterStore } from '../counter-store.js';
+
 export interface PrefetchOptions {
   /** How many ids are taken at a time, 1 to 1,000,000. At most three times as many are buffered. */
   readonly count: number;
@@ -19,9 +20,11 @@ export interface PrefetchOptions {
   readonly staleMs: number;
 }
 
-/** What ids made in a store are, whichever store it is. */
+/** The ids to be made, in any store. */
 export interface IdOptions {
-  /** Which ids, e.g. `order`: 1 to 128 characters without spaces. Two tags may share ids. */
+  /**
+   * The name of the ids, e.g. `order`: 1 to 128 characters without spaces. Two tags may share ids.
+   */
   readonly tag: string;
   /**
    * The bits of the ids, in units of 1 ms; every field but time and sequence is filled by the call.
@@ -76,7 +79,10 @@ export function countedTerms(options: CountedOptions): CountedTerms {
   return { stores, tag, layout: byCall(layout), aheadMs, prefetch };
 }
 
-/** The same bits, all but time and sequence filled by the call: nobody leases them. */
+/**
+ * Returns the same layout with all fields but time and sequence filled by the call, since no
+ * process leases them.
+ */
 function byCall({ fields, epochMs, unitMs }: BitLayout): BitLayout {
   return new BitLayout({
     epoch: epochText(epochMs),
@@ -100,7 +106,7 @@ function prefetchFaults(prefetch: Partial<PrefetchOptions> | undefined): string[
   ];
 }
 
-/** By its face, since it may come from a second copy of this package. */
+/** Recognizes a layout by its fields, since it may come from a second copy of this package. */
 function layoutFaults(layout: Partial<BitLayout>): string[] {
   if (typeof layout?.fingerprint !== 'string' || !Array.isArray(layout.fields)) {
     return [`Expected \`layout\` to be a BitLayout, got ${format(layout)}.`];
@@ -113,7 +119,7 @@ function layoutFaults(layout: Partial<BitLayout>): string[] {
 }
 
 /*
- * What ids made in a store say when there are none: what happened, and what to do.
+ * Errors for ids made in a store: they say what happened and what to do.
  *
  * Guarantee: no id was made when one of these is thrown.
  */
@@ -137,7 +143,7 @@ export function stopped(): SnowflakeError {
   );
 }
 
-/** Every synchronous call, where nothing is taken ahead. */
+/** Every synchronous call throws this without prefetch. */
 export function needsPrefetch(): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
@@ -176,14 +182,14 @@ function beforeEpochOfLayout(layout: BitLayout, storeMs: number): SnowflakeError
  * they rise where the fields stay the same.
  */
 
-/** What a store counts fits 22 bits per ms. */
+/** The positions of one ms fit 22 bits in every store. */
 const PER_MS_MAX = 4_194_304;
 
-/** One of several stores, and what its positions are. */
+/** One of several stores: it converts positions to ids. */
 export class PositionSpace {
   readonly perMs: number;
 
-  /** @param place which of the stores, from 1 to `storeCount` */
+  /** @param place the position of the store, from 1 to `storeCount` */
   constructor(
     readonly layout: BitLayout,
     readonly place: number,
@@ -192,7 +198,7 @@ export class PositionSpace {
     this.perMs = perMsOf(layout, storeCount);
   }
 
-  /** As the store keeps it, so that another order or number of stores is refused. */
+  /** The store keeps this text, so that another order or number of stores is refused. */
   get stores(): string {
     return `${this.place}/${this.storeCount}`;
   }
@@ -206,13 +212,13 @@ export class PositionSpace {
     const isOver = (position: bigint) =>
       layout.tickOf(Number(position / perMs)) > layout.timestamp.max;
     if (isOver(first)) throw timeExhausted(layout);
-    // Of a range across the end the rest is no id any more.
+    // Positions behind the end of the layout's time are no ids.
     const last = isOver(end - 1n) ? BigInt(layout.epochMs + layout.lifetimeMs) * perMs : end;
     return new PositionRun(this, startMs, Number(first % perMs), Number(last - first));
   }
 }
 
-/** How many positions a store has in each ms; less than 1 where there are too many stores. */
+/** The number of positions of a store in each ms; less than 1 if there are too many stores. */
 function perMsOf({ sequence }: BitLayout, storeCount: number): number {
   return Math.min(PER_MS_MAX, Math.floor((sequence.max + 1) / storeCount));
 }
@@ -236,7 +242,7 @@ export class PositionRun {
     return this.leftCount;
   }
 
-  /** One id. Only while something is left. */
+  /** Makes one id. The caller makes sure that one is left. */
   next({ high, low }: CallWords): bigint {
     const { out, space } = this;
     const { sequence } = space.layout;
@@ -251,7 +257,7 @@ export class PositionRun {
     return out.id;
   }
 
-  /** The first `count` of them as a run of their own; at most as many as are left. */
+  /** Splits off the first `count` positions; the caller makes sure that so many are left. */
   split(count: number): PositionRun {
     const taken = new PositionRun(this.space, this.ms, this.number, count);
     const { perMs } = this.space;

@@ -1,6 +1,6 @@
 /**
- * Brings ids from the stores to whoever waits for them. The start, the calls and the stop are
- * in one file, since they decide together which store is asked.
+ * Brings ids from the stores to the callers that wait for them. The start, the calls and the stop
+ * are in one file, since they decide together which store is asked.
  *
  * Guarantee: callers of one turn of the event loop share a call, and each store has one call under
  * way at most. A store that is away, hangs or lost its counter costs time, never an id twice.
@@ -39,9 +39,10 @@ import {
   type CountedTerms,
   type PositionRun,
 } from './store-ids-options.js';
-/** What closing a connection may take. */
+
+/** Closing a connection may take so long. */
 const CLOSE_MS = 1000;
-/** How often the start looks whether a store has rested. */
+/** The start looks so often whether a store has rested. */
 const LOOK_AGAIN_MS = 20;
 
 interface CountedCall {
@@ -61,7 +62,7 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
   private readonly stopping = new AbortController();
   private listener: GeneratorListener | undefined;
   private turnCount: number;
-  /** Positions that calls under way were sent for. */
+  /** The number of positions that calls under way have asked for. */
   private askedCount = 0;
   private givenCount = 0;
   private isWoken = false;
@@ -75,7 +76,7 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
   ) {
     const parts = { ...environment, terms, calls: this.calls };
     this.lanes = terms.stores.map((store, at) => new StoreClient(store, at + 1, parts));
-    // Not all processes begin with the same store.
+    // Processes begin with different stores.
     this.turnCount = Math.floor(environment.random() * this.lanes.length);
     const { layout, prefetch } = terms;
     this.layout = layout;
@@ -119,7 +120,7 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
     this.listener = listener;
   }
 
-  /** Ids in rising order, as soon as those who came before have theirs. */
+  /** Resolves with ids in rising order, as soon as earlier callers have theirs. */
   async nextMany(count: number, { fields, signal }: CountedCall = {}): Promise<bigint[]> {
     signal?.throwIfAborted();
     this.stopping.signal.throwIfAborted();
@@ -138,8 +139,8 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
   }
 
   /**
-   * Asks each store, so that one that keeps another layout or another order is found now.
-   * @throws SnowflakeError what kept it from ids for startTimeoutMs, or what cannot pass
+   * Asks each store, so that a store with another layout or another order is found now.
+   * @throws SnowflakeError the last error after startTimeoutMs, or one that cannot pass
    */
   async start(): Promise<void> {
     const { timers, startTimeoutMs, callTimeoutMs } = this.environment;
@@ -158,10 +159,10 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
     this.refreshing = timers.every(everyMs, () => this.stock?.refresh());
   }
 
-  /** For a generator that starts in the background; never fails. */
+  /** Refreshes a generator that starts in the background; never fails. */
   async refresh(): Promise<void> {
     if (this.hasTaken) return this.stock?.refresh();
-    // What it fails with is told to whoever asks for an id.
+    // The next caller that asks for an id gets the error.
     await this.start().catch(() => undefined);
   }
 
@@ -169,7 +170,7 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
     return adviceOf(this.terms.stores);
   }
 
-  /** No id is made from here on. */
+  /** Stops for good: no id is made afterwards. */
   async stop(): Promise<void> {
     if (this.stopping.signal.aborted) return;
     const { timers } = this.environment;
@@ -192,7 +193,7 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
       const lasting = this.lanes.find(({ fault }) => fault?.retryable === false);
       if (lasting !== undefined) throw lasting.fault!;
       if (this.hasTaken) return;
-      // Woken early by the signal, which is looked for next.
+      // The signal ends the pause early, and is checked next.
       await pause(this.environment.timers, LOOK_AGAIN_MS, signal).catch(() => undefined);
       if (signal.aborted) throw this.stopping.signal.reason ?? this.fault ?? notStarted();
     }
@@ -203,7 +204,7 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
     this.wake();
   }
 
-  /** At the end of this turn of the event loop, so that all its callers share one call. */
+  /** Waits for the end of this turn of the event loop, so that all its callers share one call. */
   private wake(): void {
     if (this.isWoken) return;
     this.isWoken = true;
@@ -223,7 +224,7 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
     }
   }
 
-  /** In turn; one that hangs only where no other is of use. */
+  /** Takes the stores in turn; a store that hangs is asked only if no other can help. */
   private nextLane(): StoreClient | undefined {
     const { lanes } = this;
     const from = this.turnCount % lanes.length;
@@ -234,7 +235,7 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
     return lane;
   }
 
-  /** Never fails. */
+  /** Asks one store; never fails. */
   private async ask(lane: StoreClient, count: number): Promise<void> {
     const sent = this.queue.sent(this.environment.clock.now());
     this.askedCount += count;
@@ -259,7 +260,7 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
   private failed(lane: StoreClient, error: SnowflakeError): void {
     if (this.stopping.signal.aborted) return;
     lane.rest(error, () => this.wake());
-    // Of several stores one that can never grant would go unseen.
+    // With several stores a lasting fault of one would stay unseen.
     if (!error.retryable && this.hasTaken) this.listener?.news(error.message);
     const { fault } = this;
     if (fault === undefined) return;
@@ -267,7 +268,7 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
     if (!fault.retryable) this.queue.refuseAll(fault);
   }
 
-  /** Why no store gives ids; what may pass counts for more, since it is worth to wait for. */
+  /** The error if no store gives ids. One that may pass counts more, since waiting can help. */
   private get fault(): SnowflakeError | undefined {
     const faults = this.lanes.flatMap(({ fault }) => fault ?? []);
     if (faults.length < this.lanes.length) return undefined;
@@ -291,8 +292,8 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
 }
 
 /*
- * Ids made in a store, as a value of the option `generator`: whichever store it is. The keeper does
- * the work; this is its face for the module.
+ * Ids made in a store, as a value of the option `generator`. The keeper does the work; this
+ * function hands it to the module.
  */
 
 /** The options are checked when the application starts, with its other options. */

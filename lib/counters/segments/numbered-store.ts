@@ -1,6 +1,6 @@
 /**
- * One of the stores of segments: its positions as numbers, and where its counter begins. A counter
- * that is missing is created again only above every number in use.
+ * One of the stores of segments: it converts positions to numbers, and knows where its counter
+ * begins. A missing counter is created again only above every number in use.
  */
 import { ID_MAX } from '../../core/id-words.js';
 import { isDecimalId } from '../../core/text/decimal.js';
@@ -53,7 +53,7 @@ class NumberedStore {
     return this.asked.location;
   }
 
-  /** @throws SnowflakeError why there are none */
+  /** @throws SnowflakeError if the store gives none */
   async take(count: number): Promise<GrantedSegment> {
     const { startAt } = this.parts.terms;
     const fixed = typeof startAt === 'bigint' && this.asked.have === 0n ? startAt : undefined;
@@ -64,7 +64,7 @@ class NumberedStore {
     return this.segmentOf(await this.ask(count, await this.startAbove(startAt)), count);
   }
 
-  /** Takes the last numbers of a grant back, if nobody took since. */
+  /** Takes the last numbers of a grant back, unless others have taken since. */
   async giveBack({ grant }: GrantedSegment, left: number): Promise<void> {
     await this.store.giveBack?.(grant, BigInt(left));
   }
@@ -87,7 +87,9 @@ class NumberedStore {
     return { ...segment, grant, store: this };
   }
 
-  /** Others may have numbers buffered that lie above the highest stored: hence the loss gap. */
+  /**
+   * Other processes may have buffered numbers above the highest stored, so the loss gap is added.
+   */
   private async startAbove(highest: () => HighestId | Promise<HighestId>): Promise<bigint> {
     const { timers, callTimeoutMs, terms } = this.parts;
     const over = (): never => {
@@ -110,8 +112,8 @@ function afterHighest(id: HighestId): bigint {
 }
 
 /*
- * Which numbers the positions of a counter stand for: of one store its positions, of N stores every
- * N-th number each, as masters with start and step give them.
+ * Converts positions of a counter to numbers. With one store they are the same; with N stores each
+ * gives every N-th number, as masters with an offset and an increment do.
  *
  * Guarantee: no number belongs to two stores, nor to two positions of one.
  */
@@ -119,7 +121,7 @@ function afterHighest(id: HighestId): bigint {
 export class NumberSpace {
   private readonly step: bigint;
 
-  /** @param place which of the stores, from 1 to `storeCount` */
+  /** @param place the position of the store, from 1 to `storeCount` */
   constructor(
     private readonly place: number,
     private readonly storeCount: number,
@@ -127,12 +129,12 @@ export class NumberSpace {
     this.step = BigInt(storeCount);
   }
 
-  /** As the store keeps it, so that another order or number of stores is refused. */
+  /** The store keeps this text, so that another order or number of stores is refused. */
   get stores(): string {
     return `${this.place}/${this.storeCount}`;
   }
 
-  /** The number of a position: of position 1 the place. */
+  /** The number of a position; position 1 has the number `place`. */
   numberOf(position: bigint): bigint {
     return (position - 1n) * this.step + BigInt(this.place);
   }
@@ -141,11 +143,11 @@ export class NumberSpace {
   positionFrom(number: bigint): bigint {
     const distance = number - BigInt(this.place);
     const whole = distance / this.step;
-    // Division of a bigint goes towards zero.
+    // The division of a bigint rounds towards zero.
     return 1n + (distance > 0n && distance % this.step !== 0n ? whole + 1n : whole);
   }
 
-  /** The numbers of the positions from `first` to `end`, as far as they are ids. */
+  /** Returns the numbers of the positions from `first` to `end`, as far as they are ids. */
   segmentOf(first: bigint, end: bigint): Segment | undefined {
     const from = greater(first, this.positionFrom(0n));
     const to = lesser(end, this.positionFrom(ID_MAX + 1n));
@@ -172,7 +174,7 @@ function lesser(a: bigint, b: bigint): bigint {
 export class StoreTurns {
   private readonly stores: readonly NumberedStore[];
   private turn: number;
-  /** What was granted after the stop, on its way back. */
+  /** Ends when segments that came after the stop were given back. */
   private returning: Promise<void> = Promise.resolve();
 
   constructor(parts: AskingParts, random: () => number) {
@@ -180,7 +182,7 @@ export class StoreTurns {
     this.stores = stores.map(
       (store, at) => new NumberedStore(store, new NumberSpace(at + 1, stores.length), parts),
     );
-    // Not all processes begin with the same store.
+    // Processes begin with different stores.
     this.turn = Math.floor(random() * stores.length);
   }
 
@@ -188,7 +190,10 @@ export class StoreTurns {
     return locationsOf(this.stores);
   }
 
-  /** From the next one on, each once; those that hang lose their turn to any that does not. */
+  /**
+   * Returns each store once, the next one first. Stores that hang lose their turn if another does
+   * not.
+   */
   next(): readonly NumberedStore[] {
     const { stores } = this;
     const from = this.turn++ % stores.length;
@@ -201,12 +206,12 @@ export class StoreTurns {
     return adviceOf(this.stores.map(({ store }) => store));
   }
 
-  /** Of a segment that came too late to be used. */
+  /** Gives back a segment that came too late to be used. */
   giveBackWhole(segment: GrantedSegment): void {
     this.returning = giveBack({ segment, left: segment.count });
   }
 
-  /** The last grant first: only then is the one before it the last. */
+  /** The last grant goes first: only after it is the one before it the last. */
   async giveBack(unused: readonly SegmentRest<GrantedSegment>[]): Promise<void> {
     await this.returning;
     for (const rest of unused.toReversed()) await giveBack(rest);

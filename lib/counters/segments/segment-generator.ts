@@ -2,8 +2,8 @@
  * The generator of dense numbers: it counts through the segments that it was given, one after the
  * other, in two 32-bit words. All calls are in one file, since they all continue the same run.
  *
- * Guarantee: every number comes from a segment that was added and is made once; of what was taken
- * out again by `close` none is made. No clock is read and nothing is allocated but the id.
+ * Guarantee: every number comes from a segment that was added and is made once; none is made after
+ * `close` has taken it out. No clock is read and nothing is allocated but the id.
  */
 import {
   checkedCount,
@@ -25,15 +25,15 @@ export interface Segment {
   readonly step: number;
 }
 
-/** Who brings segments. */
+/** The supplier of segments. */
 interface SegmentSupply {
-  /** At most as many are buffered as the mark says; told once until more are added. */
+  /** Is called when as few are buffered as the mark says, once until more are added. */
   low(): void;
-  /** Nothing is buffered: what the caller is told. */
+  /** Returns the error for a caller that finds nothing buffered. */
   spent(): SnowflakeError;
 }
 
-/** What is left of a segment: its last `left` numbers. */
+/** The unused end of a segment: its last `left` numbers. */
 export interface SegmentRest<S extends Segment> {
   readonly segment: S;
   readonly left: number;
@@ -237,7 +237,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     this.shorten(count);
   }
 
-  /** What a run has not made goes back into the chain. */
+  /** Puts the rest of a run back into the chain. */
   private leaveRun(): void {
     const left = this.runCount - this.madeCount;
     this.settle();

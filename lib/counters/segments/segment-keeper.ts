@@ -21,7 +21,7 @@ import { StoreTurns, type GrantedSegment } from './numbered-store.js';
 import { SegmentGenerator } from './segment-generator.js';
 import { notStarted, spent, stopped, type SegmentTerms } from './segment-options.js';
 
-/** What closing a connection may take beside the calls. */
+/** Closing a connection may take so long beside the calls. */
 const CLOSE_MS = 1000;
 
 export class SegmentKeeper implements OpenGenerator {
@@ -35,9 +35,9 @@ export class SegmentKeeper implements OpenGenerator {
   private readonly stores: StoreTurns;
   private readonly stopping = new AbortController();
   private listener: GeneratorListener | undefined;
-  /** Why the last refill brought nothing. */
+  /** The last refill failed with this. */
   private fault: SnowflakeError | undefined;
-  /** What of one store cannot pass, even where another one grants. */
+  /** A fault of one store that cannot pass, even if another store grants. */
   private lasting: SnowflakeError | undefined;
   private lastState: GeneratorState = 'unassigned';
   private hasBegun = false;
@@ -97,7 +97,7 @@ export class SegmentKeeper implements OpenGenerator {
   async start(): Promise<void> {
     this.hasBegun = this.isFilling = true;
     const starting = this.takeFirst();
-    // Whoever waits for the end of a refill has nothing to do with its error.
+    // Callers that wait for a refill do not handle its error; the caller of start() does.
     this.filling = starting.catch(() => undefined);
     await starting;
   }
@@ -157,7 +157,7 @@ export class SegmentKeeper implements OpenGenerator {
   private async fill(): Promise<void> {
     const delay = new RetryDelay(this.environment.random);
     try {
-      // Whoever made the id that led here goes on first.
+      // The caller whose id led here goes on first.
       await Promise.resolve();
       while (!this.stopping.signal.aborted && this.source.buffered <= this.size.mark) {
         const waitMs = await this.refillOnce(delay);
@@ -170,7 +170,7 @@ export class SegmentKeeper implements OpenGenerator {
   }
 
   private async rest(ms: number, signal = this.stopping.signal): Promise<void> {
-    // Woken early by a stop, which whoever rests looks for.
+    // A stop ends the pause early; the callers check for it.
     await pause(this.environment.timers, ms, signal).catch(() => undefined);
   }
 
@@ -209,7 +209,7 @@ export class SegmentKeeper implements OpenGenerator {
     this.listener?.woken();
   }
 
-  /** Numbers that nobody else has; they are used only where not enough is buffered anyway. */
+  /** Numbers of a late answer are used only if too few are buffered. */
   private takeLate(segment: GrantedSegment): void {
     if (this.source.buffered <= this.size.mark) this.takeIn(segment);
   }
@@ -224,7 +224,7 @@ export class SegmentKeeper implements OpenGenerator {
   private spent(): SnowflakeError {
     const { fault, state } = this;
     if (state === 'released') return stopped();
-    // What somebody has to cure is said as it is.
+    // A fault that the operator has to remove is reported as it is.
     if (fault?.retryable === false) return fault;
     if (state === 'unassigned') return notStarted();
     if (fault !== undefined) this.report(fault.message);
@@ -239,7 +239,7 @@ export class SegmentKeeper implements OpenGenerator {
   }
 }
 
-/** Of several stores that grant nothing, what may pass says more about when to ask again. */
+/** Prefers a fault that may pass, since it says when to ask again. */
 function worse(known: SnowflakeError | undefined, next: SnowflakeError): SnowflakeError {
   if (known === undefined) return next;
   return known.retryable && !next.retryable ? known : next;
@@ -260,7 +260,7 @@ interface StepTerms {
   readonly stepMax: number;
 }
 
-/** What a shorter time has used is taken for the use of a second. */
+/** Numbers used in a shorter time count as the use of a second. */
 const MEASURED_MS_MIN = 1000;
 /** A shop that closes at night does not begin the day with the rate of the night. */
 const MEASURED_MS_MAX = 60_000;
@@ -303,7 +303,7 @@ export class StepSize {
 
   private rate(usedCount: number, tookMs: number): void {
     const measured = usedCount / Math.min(MEASURED_MS_MAX, Math.max(MEASURED_MS_MIN, tookMs));
-    // Of a part of a second no more is known than that it was at least so many.
+    // Part of a second proves only that the rate is at least so high.
     this.perMs = tookMs >= MEASURED_MS_MIN ? measured : Math.max(this.perMs, measured);
     const { lastsMs, stepMin, stepMax } = this.terms;
     const wanted = Math.ceil((this.perMs * lastsMs) / 2);

@@ -1,7 +1,7 @@
 /**
- * The options of segments({...}): what they mean, their defaults, and what is wrong with them.
+ * The options of segments({...}), their defaults and their faults.
  *
- * Guarantee: every fault is found at once; no store, client or text that may be a URL is shown.
+ * Guarantee: every fault is found at once; no store, client or text that may be a URL is printed.
  */
 import { SnowflakeError } from '../../errors.js';
 import { formatName } from '../../messages.js';
@@ -14,14 +14,14 @@ export type HighestId = bigint | number | string | null | undefined;
 
 /** Options of segments(). */
 export interface SegmentOptions {
-  /** Where the counter lies, such as `sqlCounters({ dataSource })`. */
+  /** The store that keeps the counter, such as `sqlCounters({ dataSource })`. */
   readonly store?: CounterStore | undefined;
   /**
    * Several stores instead of one: store k of N gives every N-th number from k on. Their order is
    * kept in them, so it must stay as it is.
    */
   readonly stores?: readonly CounterStore[] | undefined;
-  /** Which counter, e.g. `order`: 1 to 128 characters without spaces. */
+  /** The name of the counter, e.g. `order`: 1 to 128 characters without spaces. */
   readonly counter: string;
   /**
    * Creates a counter that the store does not know. A function gives the highest id in use, and the
@@ -96,10 +96,10 @@ export function segmentTerms(options: SegmentOptions): SegmentTerms {
   return { stores, counter, startAt: start, lastsMs, stepMin, stepMax, lossGap: BigInt(lossGap) };
 }
 
-/** What is none is told of where it is given; the defaults of others are then made without it. */
+/** Returns Infinity for a value that is no number: its fault is reported elsewhere. */
 const numberIn = (value: unknown): number => (typeof value === 'number' ? value : Infinity);
 
-/** More than a fleet has buffered, however small its steps; a fault is told of where it is made. */
+/** The default is more than a fleet buffers, however small its steps. */
 function defaultLossGap(lastsMs: number, stepMin: number, stepMax: number): number {
   const byRate = 1.5 * lastsMs * USED_PER_MS;
   const bySteps = PROCESS_COUNT * STEPS_BUFFERED * stepMin;
@@ -130,7 +130,7 @@ function startFaults(startAt: unknown, stores: readonly CounterStore[]): string[
 }
 
 /*
- * What segments say when there are no numbers: what happened, what was done, what to do.
+ * Errors for segments without numbers: they say what happened, what was done and what to do.
  *
  * Guarantee: no number was made when one of these is thrown.
  */

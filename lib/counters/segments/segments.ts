@@ -40,14 +40,14 @@ export function segments(options: SegmentOptions): GeneratorKind {
 }
 
 /*
- * segments({...}) from a URL: the store's own, with what is asked of segments in its query.
+ * Makes segments from a URL: that of the store, with the options of segments in its query.
  *
- *     postgres://app@db/shop?counter=order&startAt=1&stepMax=100000
+ * postgres://app@db/shop?counter=order&startAt=1&stepMax=100000
  *
- * Guarantee: nothing of the URL is shown but the names of its parameters.
+ * Guarantee: no part of the URL is printed but the names of its parameters.
  */
 
-/** Those of segments; all others are the store's. */
+/** Parameters of segments; all others belong to the store. */
 const NUMBERS = ['startAt', 'lastsMs', 'stepMin', 'stepMax', 'lossGap'];
 
 /**
@@ -70,12 +70,12 @@ export async function segmentsFromUrl(
 }
 
 /*
- * The URL of a generator: what is meant for it, and the URL of the store without that.
+ * Splits the URL of a generator into its own parameters and the URL of the store.
  *
- * Guarantee: nothing of the URL is shown but the names of its parameters.
+ * Guarantee: no part of the URL is printed but the names of its parameters.
  */
 
-/** Not by the class URL, which cannot read the several hosts of a sentinel. */
+/** The class URL is of no use, since it cannot read the several hosts of a sentinel. */
 export function splitQuery(
   url: string,
   names: readonly string[],

@@ -11,7 +11,7 @@ import { methodFaults, refuse, unknownNames } from '../../options.js';
 import { refusal } from '../counter-client.js';
 import { bigFaults, isCounterStore, type CounterStore } from '../counter-store.js';
 
-/** What helps where a period has to be waited for often. */
+/** Advice for periods that have to be waited for often. */
 const WAIT_CURE = 'If this lasts, raise `lossGap`.';
 
 /** Options of series(). */
@@ -74,7 +74,7 @@ export function series(options: SeriesOptions): Series {
 }
 
 class PeriodTaker {
-  /** Of the period asked for last; that of any other is what the store remembers. */
+  /** The end of the period asked for last; the store remembers that of any other. */
   private known = { period: '', have: 0n };
 
   constructor(
@@ -115,24 +115,26 @@ function losingFaults(store: CounterStore): string[] {
 
 /** How the texts of a series look, and when its numbers start again. */
 export interface SeriesFormOptions {
-  /** Which series, e.g. `invoice`: 1 to 100 characters without spaces, / and |. */
+  /**
+   * The name of the series, e.g. `invoice`: 1 to 100 characters without spaces, / and |.
+   */
   readonly name: string;
   /** When it starts again at 1. */
   readonly period: Period;
-  /** By which a day begins, of the IANA database: 'Asia/Shanghai'. */
+  /** The time zone whose days count, from the IANA database: 'Asia/Shanghai'. */
   readonly timeZone: string;
   /** `{date}` is the period (yyyyMMdd, yyyyMM or yyyy), zeros in braces are the number. */
   readonly form: string;
-  /** Tells the day. Default: the clock of the host. */
+  /** The clock that gives the day. Default: the clock of the host. */
   readonly clock?: Clock | undefined;
 }
 
-/** Their names. */
+/** The names of these options. */
 export const FORM_OPTIONS = 'name, period, timeZone, form, clock';
 
-/** What a text of a series says. */
+/** The parts of a text of a series. */
 export interface SeriesParts {
-  /** Such as `20261121`. */
+  /** The digits of the period, e.g. `20261121`. */
   readonly period: string;
   /** From 1 up. */
   readonly number: number;
@@ -246,7 +248,7 @@ function wrongParts(period: string, number: number): SnowflakeError {
 const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 
 /*
- * Which day, month or year it is in a time zone: the part of a series that starts again at 1.
+ * The day, month or year in a time zone: the part of a series that starts again at 1.
  *
  * Guarantee: the calendar is the Gregorian one with Latin digits, whatever the locale of the host.
  */
@@ -268,7 +270,7 @@ function periodsOf(period: Period, timeZone: string): (nowMs: number) => string 
   };
 }
 
-/** What is wrong with a time zone: this Node does not know it. */
+/** Reports a time zone that this Node does not know. */
 function zoneFaults(timeZone: unknown): string[] {
   try {
     if (typeof timeZone === 'string' && dateIn(timeZone)) return [];

@@ -10,6 +10,7 @@ import { format, formatUrl } from '../../messages.js';
 import { parameterFault, unknownNames, windowFaults } from '../../options.js';
 import { digitsOf, kindOf, schemeOf } from '../../url-schemes.js';
 import type { EtcdTls } from './http-request.js';
+
 export interface EtcdSettings {
   readonly endpoints: readonly URL[];
   readonly namespace: string;

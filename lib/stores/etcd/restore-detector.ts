@@ -6,6 +6,7 @@
  * A cluster that forgot nothing is never taken for one that did.
  */
 import type { EtcdHeader } from './etcd-answer.js';
+
 /** Of the run that was examined last. */
 interface Known {
   readonly server: string;

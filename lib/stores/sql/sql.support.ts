@@ -31,6 +31,7 @@ import { checkedOptions, type SqlRegistryOptions } from './sql-options.js';
 import { SqlRows } from './sql-rows.js';
 import { parseSqlUrl, type FileUrl, type ServerUrl } from './sql-url.js';
 import { registryTable } from './tables.js';
+
 /** Where the registry is kept by a pool of pg. */
 export interface PostgresSupportOptions extends SqlRegistryOptions {
   /** A `Pool` of pg, PGlite, or whatever has the same `query(text, values)`. */

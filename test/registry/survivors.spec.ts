@@ -19,28 +19,30 @@ import { readRegistry } from '../../lib/stores/redis/redis-view.js';
 import { keptTimeIn, MapStore, TIME_IS_KEPT } from './map-store.js';
 import { type StoreFault, WalkStore } from './walk-store.js';
 
+const T0 = 1_800_000_000_000;
+const TTL_MS = 10_000;
+
+function setUp(fault?: StoreFault) {
+  const moment = { timeMs: T0, serverCount: 0 };
+  const turn = () => Promise.resolve();
+  return { moment, store: new WalkStore({ moment, turn, fault, lossWindowMs: 0 }) };
+}
+
+/** Asks for one worker id. */
+const request = (workerId: number): LeaseRequest => ({
+  fingerprint: 'f',
+  ttlMs: TTL_MS,
+  minRangeMs: 50,
+  quarantineMs: 0,
+  token: `of ${workerId}`,
+  nonce: 'n0',
+  workerIdMin: workerId,
+  workerIdMax: workerId,
+  haveMs: 0,
+  holder: { host: 'h', pid: 1, application: 'a' },
+});
+
 describe('late header', () => {
-  const TTL_MS = 10_000;
-
-  function setUp(fault?: StoreFault) {
-    const moment = { timeMs: 1_800_000_000_000, serverCount: 0 };
-    const turn = () => Promise.resolve();
-    return { moment, store: new WalkStore({ moment, turn, fault, lossWindowMs: 0 }) };
-  }
-
-  const request = (workerId: number): LeaseRequest => ({
-    fingerprint: 'f',
-    ttlMs: TTL_MS,
-    minRangeMs: 50,
-    quarantineMs: 0,
-    token: `of ${workerId}`,
-    nonce: 'n0',
-    workerIdMin: workerId,
-    workerIdMax: workerId,
-    haveMs: 0,
-    holder: { host: 'h', pid: 1, application: 'a' },
-  });
-
   function leaseOf(asked: LeaseRequest, grant: LeaseGrant): WorkerLease {
     const { workerId, ceilingMs: haveMs, mark } = grant;
     return { ...asked, workerId, haveMs, mark: mark!, nonceNext: 'n1' };
@@ -108,10 +110,9 @@ describe('late header', () => {
  * that was forgotten is granted again, and nobody waits for a clock that stays behind.
  */
 describe('late survivor', () => {
-  const T0 = 1_800_000_000_000;
-  const TTL_MS = 60_000;
+  const LONG_TTL_MS = 60_000;
   const AHEAD_MS = 600_000;
-  const LATE_MS = TTL_MS + 5000;
+  const LATE_MS = LONG_TTL_MS + 5000;
 
   const reading = (timeMs: number, server = 'one') => ({
     timeMs,
@@ -120,48 +121,48 @@ describe('late survivor', () => {
     lossWindowMs: 0,
   });
 
-  function request(token: string, more: Partial<LeaseRequest> = {}): LeaseRequest {
-    const terms = { fingerprint: 'f', ttlMs: TTL_MS, minRangeMs: 1002, quarantineMs: 0 };
-    const span = { workerIdMin: 0, workerIdMax: 9 };
-    const holder = { host: 'h', pid: 1, application: 'a' };
-    return { ...terms, ...span, token, nonce: token, haveMs: 0, holder, ...more };
-  }
+  /** Asks for any of ten worker ids. */
+  const anyOf = (token: string, more: Partial<LeaseRequest> = {}): LeaseRequest => ({
+    ...request(0),
+    ...{ ttlMs: LONG_TTL_MS, minRangeMs: 1002, workerIdMax: 9, token, nonce: token },
+    ...more,
+  });
 
   /** What a process brings that was granted this at a time, and asks at another one. */
   function learned({ mark, ceilingMs, nowMs, timeMs }: LeaseGrant, elapsedMs: number) {
     const { incarnation, server, era } = mark!;
     const clocks = { nowMs: nowMs! + elapsedMs, timeMs: timeMs! + elapsedMs };
     const seen = { incarnation, server, era, haveMs: ceilingMs };
-    return { quarantineMs: TTL_MS, seen, reckoned: { incarnation, server, ...clocks } };
+    return { quarantineMs: LONG_TTL_MS, seen, reckoned: { incarnation, server, ...clocks } };
   }
 
   describe('a survivor that asks after the safe floor has passed', () => {
     const lost = () => {
       const registry = new MemoryRegistry();
-      registry.acquire(request('first'), reading(T0 - TTL_MS + AHEAD_MS));
-      const told = registry.acquire(request('told'), reading(T0 + AHEAD_MS)) as LeaseGrant;
+      registry.acquire(anyOf('first'), reading(T0 - LONG_TTL_MS + AHEAD_MS));
+      const told = registry.acquire(anyOf('told'), reading(T0 + AHEAD_MS)) as LeaseGrant;
       // The clock of the store is set right, and another process goes on for long after the first.
-      registry.acquire(request('then'), reading(T0 + 1));
-      const last = request('last', { workerIdMin: 5, workerIdMax: 5 });
+      registry.acquire(anyOf('then'), reading(T0 + 1));
+      const last = anyOf('last', { workerIdMin: 5, workerIdMax: 5 });
       const forgotten = registry.acquire(last, reading(T0 + 200_000)) as LeaseGrant;
       registry.state = undefined;
       const lossMs = T0 + 200_001;
-      registry.acquire(request('new'), reading(lossMs, 'two'));
+      registry.acquire(anyOf('new'), reading(lossMs, 'two'));
       return { registry, told, forgotten, lateMs: lossMs + LATE_MS };
     };
 
     it('keeps what is granted from then on above all that was forgotten', () => {
       const { registry, told, forgotten, lateMs } = lost();
-      const asks = request('survivor', learned(told, lateMs - T0));
+      const asks = anyOf('survivor', learned(told, lateMs - T0));
       registry.acquire(asks, reading(lateMs, 'two'));
       expect(registry.state!.safeFloorMs).toBeGreaterThanOrEqual(forgotten.ceilingMs);
     });
 
     it('stops nobody', () => {
       const { registry, told, lateMs } = lost();
-      const asks = request('survivor', learned(told, lateMs - T0));
+      const asks = anyOf('survivor', learned(told, lateMs - T0));
       registry.acquire(asks, reading(lateMs, 'two'));
-      const next = registry.acquire(request('next'), reading(lateMs + 1002, 'two'));
+      const next = registry.acquire(anyOf('next'), reading(lateMs + 1002, 'two'));
       expect(next).toMatchObject({ status: 'ok' });
     });
   });
@@ -169,13 +170,13 @@ describe('late survivor', () => {
   describe('a server that was left for one whose clock is ahead, and is asked again', () => {
     it('grants on as soon as it was told', () => {
       const registry = new MemoryRegistry();
-      registry.acquire(request('first'), reading(T0 - 2 * AHEAD_MS));
+      registry.acquire(anyOf('first'), reading(T0 - 2 * AHEAD_MS));
       const other = new MemoryRegistry();
       other.state = structuredClone(registry.state!);
-      other.acquire(request('a'), reading(T0 + AHEAD_MS, 'two'));
-      const told = other.acquire(request('b'), reading(T0 + AHEAD_MS + 2000, 'two')) as LeaseGrant;
-      registry.acquire(request('survivor', learned(told, 1000)), reading(T0 + 3000));
-      expect(registry.acquire(request('next'), reading(T0 + 6000))).toMatchObject({ status: 'ok' });
+      other.acquire(anyOf('a'), reading(T0 + AHEAD_MS, 'two'));
+      const told = other.acquire(anyOf('b'), reading(T0 + AHEAD_MS + 2000, 'two')) as LeaseGrant;
+      registry.acquire(anyOf('survivor', learned(told, 1000)), reading(T0 + 3000));
+      expect(registry.acquire(anyOf('next'), reading(T0 + 6000))).toMatchObject({ status: 'ok' });
     });
   });
 });
@@ -184,28 +185,11 @@ describe('late survivor', () => {
  * An operator brings the clock of a registry back, whatever the fleet writes at the same time.
  */
 describe('brought back', () => {
-  const TTL_MS = 10_000;
   const BACK_MS = 60_000;
 
-  const request = (workerId: number): LeaseRequest => ({
-    fingerprint: 'f',
-    ttlMs: TTL_MS,
-    minRangeMs: 0,
-    quarantineMs: 0,
-    token: `of ${workerId}`,
-    nonce: 'n0',
-    workerIdMin: workerId,
-    workerIdMax: workerId,
-    haveMs: 0,
-    holder: { host: 'h', pid: 1, application: 'a' },
-  });
-
   it.each([0, 1, 400, 999, 1000, 5000])('is done %d ms after the last write', async (sinceMs) => {
-    const moment = { timeMs: 1_800_000_000_000, serverCount: 0 };
-    const turn = () => Promise.resolve();
-    const support = new RegistrySupport(
-      new WalkStore({ moment, turn, fault: undefined, lossWindowMs: 0 }),
-    );
+    const { moment, store } = setUp();
+    const support = new RegistrySupport(store);
     const nowMs = async (workerId: number) =>
       ((await support.getNextWorkId(request(workerId))) as LeaseGrant).nowMs!;
     await nowMs(0);
@@ -231,7 +215,7 @@ describe('brought back', () => {
 /*
  * The clock of a registry never goes back, whatever the clocks below it do.
  */
-const START = { lastTimeMs: 1_800_000_000_000, slewMs: 0 };
+const START = { lastTimeMs: T0, slewMs: 0 };
 
 /** What the registry's clock says at each of the store's times, given as steps. */
 function told(policy: ClockPolicy, steps: readonly number[]): number[] {
@@ -290,7 +274,7 @@ describe('the clock of a registry', () => {
 });
 
 describe('an operator', () => {
-  const SET_BACK = { lastTimeMs: 1_800_000_000_000, slewMs: 1000 };
+  const SET_BACK = { lastTimeMs: T0, slewMs: 1000 };
 
   const stores = {
     'a store of rows': async (timeMs: number) => {

@@ -101,28 +101,28 @@ describe('folder files', () => {
       expect(await files.replace(seen, 'late')).toBe(false);
     });
 
-    it('is whole where the folder was put back between the two steps of who stalled', async () => {
+    /** Stops between the two steps of a replacement: its state is written, nothing names it. */
+    async function halfReplaced() {
       const files = new FolderFiles(folder);
       await files.create('first');
       const value = (await files.load())!;
       const replaced = files.replace(value, 'second');
-      // The older copy has the name that is looked for, and not what was written a moment ago.
       const isOfSecond = (name: string) => name.startsWith(`state-${value.id}-`);
       while (!readdirSync(folder).some(isOfSecond)) await immediately();
       const [state = ''] = readdirSync(folder).filter(isOfSecond);
+      return { files, value, replaced, state };
+    }
+
+    it('is whole where the folder was put back between the two steps of who stalled', async () => {
+      const { files, replaced, state } = await halfReplaced();
+      // The older copy has the name that is looked for, and not what was written a moment ago.
       rmSync(join(folder, state));
       expect(await replaced).toBe(true);
       expect((await files.load())!.text).toBe('second');
     });
 
     it('is whole where a file system tells of a failure after it renamed the pointer', async () => {
-      const files = new FolderFiles(folder);
-      await files.create('first');
-      const value = (await files.load())!;
-      const replaced = files.replace(value, 'second');
-      const isOfSecond = (name: string) => name.startsWith(`state-${value.id}-`);
-      while (!readdirSync(folder).some(isOfSecond)) await immediately();
-      const [state = ''] = readdirSync(folder).filter(isOfSecond);
+      const { files, value, replaced, state } = await halfReplaced();
       // The rename that is about to come finds this name no more.
       const pointer = state.replace('state-', 'at-').replace('.json', '');
       renameSync(join(folder, `at-${value.name}`), join(folder, pointer));

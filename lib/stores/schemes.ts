@@ -1,9 +1,9 @@
 /**
- * What a URL names, in one file: the backend of each of our schemes, those that an application adds
- * by its option `supports`, and the kinds of generators before a plus.
+ * Resolves URLs, in one file: to the backend of each of our schemes, to those that an application
+ * adds by its option `supports`, and to the kinds of generators before a plus.
  *
  * Guarantee: a backend is loaded only when its URL is used, so that the clients of the others need
- * not be installed; no message shows more of a URL than a scheme that everybody knows.
+ * not be installed; no message shows more of a URL than a well-known scheme.
  */
 import type { CounterStore } from '../counters/counter-store.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
@@ -19,7 +19,7 @@ interface Backend {
   readonly name: 'static' | 'file' | 'redis' | 'etcd' | 'sql';
   /** In lower case, without the colon. */
   readonly schemes: readonly string[];
-  /** What must follow the colon; the backend reads the rest. */
+  /** The part that must follow the colon; the backend reads the rest. */
   readonly form: RegExp;
   /** The same in words, for messages. */
   readonly follows: string;
@@ -27,13 +27,13 @@ interface Backend {
   readonly example: string;
   /** @throws SnowflakeError CONFIG_INVALID */
   support(url: string): Promise<IDistributedSupport>;
-  /** Where worker ids are leased from a registry that an operator can look at. */
+  /** Opens the registry for an operator, if worker ids are leased from one. */
   readonly inspector?: (url: string) => Promise<RegistryInspector>;
-  /** Where it keeps locks. */
+  /** Opens the locks, if it keeps any. */
   readonly locks?: (url: string) => Promise<LockStore>;
-  /** Where something has to be made before it can keep locks. */
+  /** Returns the statement that must be run before it can keep locks, if any. */
   readonly lockPreparation?: (url: string) => Promise<StorePreparation>;
-  /** Where it keeps counters. */
+  /** Opens the counters, if it keeps any. */
   readonly counters?: (url: string) => Promise<CounterStore>;
 }
 
@@ -187,7 +187,7 @@ export async function locksOf(url: string): Promise<LockStore> {
   throw unknownUrl('lock store', url, [...formsOf('locks'), MEMORY]);
 }
 
-/** What has to be made before a URL can keep locks; undefined where nothing has to. */
+/** Returns what must be made before a URL can keep locks; undefined if nothing. */
 export async function lockPreparationOf(url: string): Promise<StorePreparation | undefined> {
   return backendOf(url)?.lockPreparation?.(url);
 }
@@ -245,13 +245,13 @@ async function made(scheme: string, url: string, make: SupportFromUrl): Promise<
   }
 }
 
-/** What a message may repeat and a log must not: the URL, and the password in it. */
+/** Secrets that a message may repeat and a log must not: the URL, and the password in it. */
 function secretsOf(url: string): string[] {
   const password = URL.canParse(url) ? new URL(url).password : '';
   return [url, password];
 }
 
-/** Whether a value can be asked for worker ids, whoever made it. */
+/** True if a value can be asked for worker ids, whatever its class. */
 export function isSupport(value: unknown): value is IDistributedSupport {
   const candidate = value as Partial<IDistributedSupport> | null | undefined;
   return (

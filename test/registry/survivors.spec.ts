@@ -124,7 +124,11 @@ describe('late survivor', () => {
   /** Asks for any of ten worker ids. */
   const anyOf = (token: string, more: Partial<LeaseRequest> = {}): LeaseRequest => ({
     ...request(0),
-    ...{ ttlMs: LONG_TTL_MS, minRangeMs: 1002, workerIdMax: 9, token, nonce: token },
+    ttlMs: LONG_TTL_MS,
+    minRangeMs: 1002,
+    workerIdMax: 9,
+    token,
+    nonce: token,
     ...more,
   });
 

@@ -1,12 +1,12 @@
 /**
- * What the gateway answers, checked before anybody believes it.
+ * Checks the answers of the gateway before they are used.
  *
- * Guarantee: an answer that lacks what etcd always sends is a fault with words, whatever sent it:
- * a page of a proxy, another server, half of a body.
+ * Guarantee: an answer that lacks what etcd always sends is a fault with words, be it a page of a
+ * proxy, the answer of another server, or half of a body.
  */
 import type { HttpAnswer } from './http-request.js';
 
-/** Which member answered, and how far it was. */
+/** The member that answered, and how far it had come. */
 export interface EtcdHeader {
   readonly clusterId: string;
   readonly memberId: string;
@@ -23,11 +23,11 @@ export interface EtcdAnswer {
   readonly resolutionMs: number;
   /** The connection that carried it. */
   readonly socket: object;
-  /** Which of the endpoints answered. */
+  /** The endpoint that answered. */
   readonly endpoint: URL;
 }
 
-/** As etcd writes it; whoever stands in between may know its milliseconds. */
+/** The format of etcd; a proxy may add milliseconds. */
 const DATE = /^\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2}(\.\d{3})? GMT$/;
 
 /** @throws Error in words of etcd or ours; etcdError makes a typed one of it */
@@ -58,7 +58,7 @@ function fieldsOf(text: string): Record<string, unknown> | undefined {
     const value: unknown = JSON.parse(text);
     return isRecord(value) ? value : undefined;
   } catch {
-    // Told by whoever needs them.
+    // Callers report what is missing if they need it.
     return undefined;
   }
 }
@@ -84,7 +84,7 @@ export function answerHeader({ fields }: Pick<EtcdAnswer, 'fields'>): EtcdHeader
   };
 }
 
-/** Of etcd, whole numbers of 64 bits are text. */
+/** etcd writes whole numbers of 64 bits as text. */
 export function wholeNumber(value: unknown, name: string): number {
   const number = isDigits(value) ? Number(value) : NaN;
   if (!Number.isSafeInteger(number)) throw new Error(`left out its ${name}`);
@@ -99,7 +99,7 @@ export function recordOf(value: unknown): Record<string, unknown> {
   return isRecord(value) ? value : {};
 }
 
-/** A list that is left out where it is empty. */
+/** Reads a list that etcd leaves out if it is empty. */
 export function listIn(fields: Readonly<Record<string, unknown>>, name: string): unknown[] {
   const list = fields[name] ?? [];
   if (!Array.isArray(list)) throw new Error(`left out its ${name}`);

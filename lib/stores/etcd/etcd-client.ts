@@ -1,10 +1,9 @@
 /**
- * Asks the members of one etcd, over connections that stay open, as a user where one is given.
+ * Asks the members of one etcd, over connections that stay open, as a user if one is given.
  *
- * Guarantee: a question that changes nothing goes on to the next member where one does not answer;
- * one that writes is sent once, so that whoever asks knows that its answer may be lost. Only
- * where etcd says that it did not look at it, since the login had expired, is it sent again.
- * Nothing outlives close().
+ * Guarantee: a question that changes nothing goes on to the next member if one does not answer; a
+ * write is sent once, so its caller knows that the answer may be lost. It is sent again only if
+ * etcd says that it did not look at it, since the login had expired. Nothing outlives close().
  */
 import { setMaxListeners } from 'node:events';
 import type { Agent } from 'node:http';
@@ -35,11 +34,11 @@ interface Life {
 
 export class EtcdClient {
   readonly where: string;
-  // Not to be seen by whoever prints the support.
+  // Private, so that printing the support does not show it.
   readonly #settings: EtcdSettings;
   readonly #timers: Timers;
   #life: Life | undefined;
-  /** Which endpoint answered last. */
+  /** The index of the endpoint that answered last. */
   #at = 0;
 
   constructor(settings: EtcdSettings, timers: Timers = systemTimers) {
@@ -77,7 +76,7 @@ export class EtcdClient {
     }
   }
 
-  /** What an answer says. @throws SnowflakeError STORE_UNAVAILABLE where it says something else */
+  /** Reads an answer. @throws SnowflakeError STORE_UNAVAILABLE if it cannot be read */
   read<T>(answer: EtcdAnswer, read: (answer: EtcdAnswer) => T): T {
     try {
       return read(answer);
@@ -86,7 +85,7 @@ export class EtcdClient {
     }
   }
 
-  /** An error of ours for what went wrong at an endpoint. */
+  /** Returns a SnowflakeError for a failure at an endpoint. */
   errorAt(endpoint: URL, fault: unknown): SnowflakeError {
     return this.#errorAt(this.#life, endpoint, fault);
   }
@@ -123,7 +122,7 @@ export class EtcdClient {
     }
   }
 
-  /** Once for all who wait: etcd takes its time to compare a password. */
+  /** One login serves all that wait for it: etcd takes its time to compare a password. */
   async #login(life: Life, endpoint: URL): Promise<string> {
     const { username: name, password } = this.#settings;
     const asked = { path: 'auth/authenticate', body: { name, password } };
@@ -158,7 +157,7 @@ export class EtcdClient {
   #errorAt(life: Life | undefined, { host }: URL, fault: unknown): SnowflakeError {
     if (isSnowflakeError(fault)) return fault;
     const texts = [this.#settings.password, life?.token].filter((text) => text !== undefined);
-    // Who repeats what was sent repeats it as JSON.
+    // A server that repeats the request repeats it as JSON.
     const secrets = [...texts, ...texts.map((text) => JSON.stringify(text).slice(1, -1))];
     return etcdError(fault, { where: host, secrets });
   }

@@ -1,7 +1,8 @@
 /**
- * Whatever a call to etcd fails with, as one of our errors.
+ * Turns any failure of a call to etcd into one of our errors.
  *
- * Guarantee: neither the message nor the cause holds a password or a token, whoever repeats them.
+ * Guarantee: neither the message nor the cause holds a password or a token, even if a server
+ * repeats them.
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { plainCause, printable, withoutSecrets } from '../../messages.js';
@@ -41,17 +42,17 @@ function refusalOf(texts: readonly string[]): [RefusalName, Refusal] {
   return rows.find(([, { says }]) => texts.some((text) => says.test(text)))!;
 }
 
-/** True where another member may give the answer that this one did not. */
+/** True if another member may give the answer that this one did not. */
 export function isOfMember({ details }: SnowflakeError): boolean {
   const refusal = REFUSALS[details['refusal'] as RefusalName] as Refusal | undefined;
   return refusal?.isOfMember === true;
 }
 
 /**
- * What etcd, its gateway and the way to it say when they refuse, and what to do.
+ * Refusals of etcd, its gateway and the way to it, with what to do about each.
  *
- * Guarantee: what only waiting can cure is retryable, what a person must cure is not. The first
- * line that fits counts. `details.refusal` names it.
+ * Guarantee: a fault that passes with time is retryable, one that a person must remove is not. The
+ * first line that fits counts. `details.refusal` names it.
  */
 interface Refusal {
   readonly says: RegExp;

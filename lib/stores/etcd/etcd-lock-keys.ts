@@ -1,8 +1,8 @@
 /**
- * The keys of locks in etcd, and what stands in them.
+ * The keys of locks in etcd, and their values.
  *
- * Guarantee: what was written is read back as it was; what somebody else spoilt is refused, never
- * taken for a lock that nobody holds.
+ * Guarantee: a value is read back as it was written; one that another program spoilt is refused,
+ * and never taken for a lock without a holder.
  */
 import type { SnowflakeError } from '../../errors.js';
 import { unreadableLocks } from '../../lock/row-locks.js';
@@ -11,10 +11,10 @@ import { wholeNumber, type EtcdAnswer } from './etcd-answer.js';
 import type { EtcdClient } from './etcd-client.js';
 import { toBase64 } from './etcd-rows.js';
 
-/** Of the protocol. Locks that are kept by another one are left alone. */
+/** The version of the protocol. Locks of another version are left alone. */
 const VERSION = '1';
 
-/** What is common to all locks. */
+/** The header that all locks share. */
 export interface EtcdLockHeader {
   /** The run of etcd in which they lie: no other header has the same. */
   readonly server: string;
@@ -24,7 +24,7 @@ export interface EtcdLockHeader {
   readonly tokenBase: bigint;
   /** No token up to this proves a loss: it is of before the last one. */
   readonly forgottenTo: bigint;
-  /** The longest ttl that anybody asks for: all that can be forgotten ends by then. */
+  /** The longest ttl that any caller asks for: all that can be forgotten ends by then. */
   readonly longestMs: number;
   /** No longer ttl than this is granted while the raise may be lost. */
   readonly provenMs: number;
@@ -33,14 +33,14 @@ export interface EtcdLockHeader {
 /** One lock that is held. */
 export interface EtcdLockValue {
   readonly era: number;
-  /** Of the header when it was granted. */
+  /** The era of the header when the lock was granted. */
   readonly tokenBase: bigint;
-  /** Empty where it was released, and is only kept from others. */
+  /** Empty if the lock was released, and is only kept from others. */
   readonly holder: string;
   readonly label: string;
-  /** By the clock of a member; nothing rests on it. */
+  /** The clock of a member gave this time; nothing depends on it. */
   readonly sinceMs: number;
-  /** Of its lease, which an extension never makes shorter. */
+  /** The duration of its lease, which an extension never makes shorter. */
   readonly leaseMs: number;
 }
 
@@ -48,11 +48,11 @@ export interface EtcdLockValue {
 export class LockKeys {
   readonly prefix: string;
   readonly header: string;
-  /** There as long as nothing is granted to anybody. */
+  /** This key exists as long as no lock may be granted. */
   readonly wait: string;
-  /** There as long as the longest ttl may be forgotten by a loss. */
+  /** This key exists as long as a loss may forget the longest ttl. */
   readonly raise: string;
-  /** Of all locks, first and first after the last. */
+  /** All locks lie from the first of these keys up to the second. */
   readonly held: { readonly from: string; readonly to: string };
 
   constructor(namespace: string) {
@@ -125,9 +125,9 @@ export interface EtcdLease {
   readonly ms: number;
 }
 
-/** As etcd writes them; whoever stands in between may know their milliseconds. */
+/** The format of etcd; a proxy may add milliseconds. */
 const SECONDS = /^\d{1,10}(\.\d{3})?$/;
-/** Of a second that etcd does not tell more of; whoever waits so long asks four times. */
+/** etcd rounds to seconds; a waiter asks again four times in each. */
 const PART_MS = 250;
 const ID = /^-?[1-9]\d{0,18}$/;
 
@@ -138,29 +138,29 @@ export class EtcdLeases {
     this.#client = client;
   }
 
-  /** One of whole seconds; etcd makes those longer that are shorter than it takes to elect. */
+  /** Grants a lease of whole seconds; etcd makes it longer if it is shorter than an election. */
   async grant(ms: number): Promise<EtcdLease> {
     const body = { TTL: String(Math.ceil(ms / 1000)) };
     const answer = await this.#client.ask({ path: 'lease/grant', body, isWrite: true });
     return this.#client.read(answer, leaseIn);
   }
 
-  /** What is left of it at least; 0 where it has ended. */
+  /** Returns at least what is left of a lease; 0 if it has ended. */
   async leftMs(id: string): Promise<number> {
     const answer = await this.#client.ask({ path: 'lease/timetolive', body: { ID: id } });
     return this.#client.read(answer, leftIn);
   }
 
-  /** One to which nothing is attached any more: it ends by itself where this fails. */
+  /** Revokes a lease that holds nothing any more: if this fails, it ends by itself. */
   async dropped(id: string): Promise<void> {
-    // As said above.
+    // The lease ends by itself.
     await this.#client
       .ask({ path: 'lease/revoke', body: { ID: id }, isWrite: true })
       .catch(() => undefined);
   }
 }
 
-/** What etcd leaves out is 0. */
+/** A number that etcd leaves out is 0. */
 function leftIn({ fields: { TTL = '0' } }: EtcdAnswer): number {
   if (TTL === '-1') return 0;
   if (TTL === '0') return PART_MS;
@@ -175,11 +175,11 @@ function leaseIn({ fields }: EtcdAnswer): EtcdLease {
 }
 
 /*
- * The parts of the transactions of locks, as the gateway wants them: what has to be so, and what is
- * put or deleted then.
+ * The parts of the transactions of locks, as the gateway wants them: comparisons, and the keys to
+ * put or delete if they hold.
  */
 
-/** True as long as a key has a text; without one, where it is not there. */
+/** True as long as a key has a text; without a text, if the key is absent. */
 export function isText(key: string, text: string | undefined): object {
   if (text === undefined) return isAbsent(key);
   return { key: toBase64(key), target: 'VALUE', result: 'EQUAL', value: toBase64(text) };
@@ -189,7 +189,7 @@ export function isAbsent(key: string): object {
   return { key: toBase64(key), target: 'CREATE', result: 'EQUAL', create_revision: '0' };
 }
 
-/** With a lease the key is deleted when it ends. */
+/** With a lease the key is deleted when the lease ends. */
 export function putWith(key: string, text: string, lease?: string): object {
   const value = { key: toBase64(key), value: toBase64(text) };
   return { request_put: { ...value, ...(lease !== undefined && { lease }) } };

@@ -1,11 +1,10 @@
 /**
- * Reads a lock with all that it rests on, at one revision, from a run of etcd that was examined. It
- * is in one file, since a run begins by what was read.
+ * Reads a lock with all that it depends on, at one revision, from a run of etcd that was examined.
+ * It is in one file, since a run begins by what was read.
  *
- * Guarantee: where etcd may have forgotten anything, a new run begins before anybody goes on:
- * nothing is granted in it until whatever was forgotten has ended, and its tokens are higher than
- * all. Who holds a lock that stands there keeps it through an election, and loses it with what was
- * lost.
+ * Guarantee: if etcd may have forgotten anything, a new run begins before any caller goes on:
+ * nothing is granted in it until all that was forgotten has ended, and its tokens are higher than
+ * all. The holder of a lock keeps it through an election, and loses it if data was lost.
  */
 import { randomUUID } from 'node:crypto';
 import { isSnowflakeError } from '../../errors.js';
@@ -43,19 +42,19 @@ export interface Found {
   readonly answer: EtcdAnswer;
   readonly revision: number;
   readonly fate: Fate;
-  /** Undefined where there is none, or where it is of a run that is over. */
+  /** Undefined if there is none, or if it is of a run that is over. */
   readonly header: EtcdLockHeader | undefined;
-  /** As it stands there. */
+  /** The text as it is stored. */
   readonly headerText: string | undefined;
   readonly wait: Leased | undefined;
   readonly raise: Leased | undefined;
   readonly locks: readonly FoundLock[];
 }
 
-/** Read in a run that goes on. */
+/** The snapshot was read in a run that goes on. */
 export type Known = Found & { readonly header: EtcdLockHeader };
 
-/** What somebody knows who asks. */
+/** The knowledge of the caller. */
 export interface Asked {
   readonly longestMs: number;
   readonly have: bigint;
@@ -89,7 +88,7 @@ export class EtcdLockReader {
     return this.#witness.mark();
   }
 
-  /** @param name of one lock; of all, where it is absent */
+  /** @param name of one lock; if absent, all locks are read */
   async read(name?: string): Promise<Found> {
     const { header: key, wait, raise, held } = this.#keys;
     const locks = name === undefined ? get(held.from, held.to) : get(this.#keys.lock(name));
@@ -115,7 +114,7 @@ export class EtcdLockReader {
     };
   }
 
-  /** What became of a run up to an answer. */
+  /** The fate of a run up to an answer. */
   async fateOf(
     server: string,
     { answer, header, mark }: { answer: EtcdAnswer; header: EtcdHeader; mark: Mark },
@@ -126,7 +125,7 @@ export class EtcdLockReader {
     return this.#witness.examine(sight, status);
   }
 
-  /** Whether somebody has a token of a lock that this run has never granted. */
+  /** True if the caller has a token of this lock that this run has never granted. */
   async hasForgotten(
     found: Found,
     name: string,
@@ -147,13 +146,13 @@ export class EtcdLockReader {
       const [row] = listIn(fields, 'kvs').map(leasedKeyIn);
       return row?.createRevision !== Number(at);
     } catch (error) {
-      // Nobody can tell any more.
+      // No evidence is left, so the token counts as unknown.
       if (isSnowflakeError(error) && error.details['refusal'] === 'compacted') return false;
       throw error;
     }
   }
 
-  /** Nothing is done where somebody else was faster: it is read again. */
+  /** Does nothing if another process was faster: the caller reads again. */
   async beginRun({ answer, fate, headerText: before }: Found, asked: Asked): Promise<void> {
     const { header: key, wait } = this.#keys;
     const { memberId } = this.#client.read(answer, answerHeader);

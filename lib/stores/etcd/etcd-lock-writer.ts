@@ -1,5 +1,5 @@
 /**
- * What is written of locks in etcd: each a transaction that compares all it rests on.
+ * Writes locks to etcd: each write is a transaction that compares all it depends on.
  *
  * Guarantee: nothing counts as written in a run of etcd that may have forgotten it. A lease that
  * holds nothing is given back.
@@ -53,7 +53,7 @@ export class EtcdLockWriter {
     this.#lossWindowMs = lossWindowMs;
   }
 
-  /** The token; undefined where somebody else was faster. */
+  /** Returns the token; undefined if another process was faster. */
   async grant(found: Known, request: AcquireRequest): Promise<bigint | undefined> {
     const { lock, holder, label, ttlMs } = request;
     const { header, answer } = found;
@@ -69,7 +69,10 @@ export class EtcdLockWriter {
     return revision === undefined ? undefined : tokenBase + BigInt(revision);
   }
 
-  /** By a new lease, which a majority grants now; the old one holds nothing from then on. */
+  /**
+   * Moves the lock to a new lease, which a majority grants now; the old one holds nothing
+   * afterwards.
+   */
   async prolonged(found: Known, held: FoundLock, ttlMs: number): Promise<boolean> {
     const { name, modRevision, era, tokenBase, holder, label, sinceMs } = held;
     const key = this.#keys.lock(name);
@@ -81,7 +84,7 @@ export class EtcdLockWriter {
     return revision !== undefined;
   }
 
-  /** False where it was changed meanwhile. */
+  /** Returns false if the lock was changed meanwhile. */
   async deleted({ name, modRevision, lease }: FoundLock): Promise<boolean> {
     const key = this.#keys.lock(name);
     const body = { compare: [isUnchanged(key, modRevision)], success: [deletion(key)] };
@@ -102,7 +105,7 @@ export class EtcdLockWriter {
       const { id } = await this.#leases.grant(this.#lossWindowMs);
       success.push(putWith(raiseKey, header.server, id));
     }
-    // What the last loss forgot may end later than was known then.
+    // Locks that the last loss forgot may end later than was known then.
     if (wait !== undefined) {
       const { id } = await this.#leases.grant(longestMs + this.#lossWindowMs);
       success.push(putWith(waitKey, header.server, id));
@@ -112,7 +115,7 @@ export class EtcdLockWriter {
     return undefined;
   }
 
-  /** The revision at which it was written; undefined where something it rests on had changed. */
+  /** Returns the revision of the write; undefined if something it depends on had changed. */
   async #written(found: Known, { lease, compare, put }: Write): Promise<number | undefined> {
     const isAsRead = isText(this.#keys.header, found.headerText);
     const success = [putWith(put.key, valueText(put.value), lease.id)];

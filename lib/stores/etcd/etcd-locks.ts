@@ -32,13 +32,13 @@ import { EtcdMembers } from './etcd-members.js';
 import { optionsOfUrl, settingsOf } from './etcd-options.js';
 import type { EtcdSupportOptions } from './etcd.support.js';
 
-/** As of the support, but that clocks do not matter; or a URL with all of them in it. */
+/** The options of the support, except those for clocks; or a URL with all of them in it. */
 export type EtcdLockOptions =
   Omit<EtcdSupportOptions, 'clockDifferenceMs'> | { readonly url: string };
 
 /**
- * Locks in etcd. Of a ttl the store makes whole seconds, and no less than it takes etcd to elect a
- * leader, 2 s by default: so long a lock stays where its holder was killed.
+ * Locks in etcd. The store rounds a ttl up to whole seconds, and to the time of an election, 2 s by
+ * default: the lock of a killed holder stays as long.
  *
  * @throws SnowflakeError CONFIG_INVALID with every fault of the options.
  * @example
@@ -72,15 +72,15 @@ function locksOf(options: unknown): LockStore {
 }
 
 /*
- * Locks in etcd: a lock is a key that a lease holds, made where there is none; its token is the
- * revision at which it was made.
+ * Locks in etcd: a lock is a key that a lease holds, created if it is absent; its token is the
+ * revision of its creation.
  *
- * Guarantee: the contract of LockStore. Who holds a lock is decided by leases, so by no wall clock;
+ * Guarantee: the contract of LockStore. Leases decide who holds a lock, so no wall clock matters;
  * every grant and every extension is written by a majority, so that no member that was cut off can
  * give one.
  */
 
-/** Undefined where somebody else was faster, or had to be waited for. */
+/** Undefined if another process was faster, or had to be waited for. */
 type Attempt<T> = Promise<{ readonly answer: T } | undefined>;
 
 class EtcdLocks implements LockStore {
@@ -154,7 +154,8 @@ class EtcdLocks implements LockStore {
     if (longestMs > header.longestMs) return this.#writer.raised(found, longestMs);
     const isOfNow = held?.era === header.era;
     const isMine = isOfNow && held.holder === holder;
-    // Whoever held it before a loss will be told so. What is this attempt's may be so no longer.
+    // The holder from before a loss will learn of it; an own lock of this attempt may be lost as
+    // well.
     if (wait !== undefined && (isMine || !isOfNow)) return this.#waiting(wait.lease);
     if (isMine) return this.#again(found, request);
     if (held !== undefined) return this.#refused(held);
@@ -163,7 +164,7 @@ class EtcdLocks implements LockStore {
     return token === undefined ? undefined : { answer: grant(header, token, ttlMs) };
   }
 
-  /** The same attempt, whose answer was lost. */
+  /** The same attempt asks again, since its answer was lost. */
   async #again(found: Known, { ttlMs }: AcquireRequest): Attempt<AcquireAnswer> {
     const { header, locks } = found;
     const [held] = locks;
@@ -213,7 +214,7 @@ class EtcdLocks implements LockStore {
     };
   }
 
-  /** A lease that has just ended still has its key for a moment: whoever asks again sees. */
+  /** A lease that has just ended still has its key for a moment, so the caller asks again. */
   async #refused({ label, lease, token }: FoundLock) {
     const leftMs = Math.max(1, await this.#leases.leftMs(lease));
     return { answer: { status: 'held', label, leftMs, token } as const };
@@ -236,8 +237,7 @@ function grant({ era }: EtcdLockHeader, token: bigint, ttlMs: number): LockGrant
 }
 
 /*
- * What an etcd tells about itself that matters for the locks in it: what it means for them, and
- * what to do.
+ * Finds settings of etcd that matter for the locks in it, and what to do about them.
  */
 
 /** @param key of the locks, which the user may read */

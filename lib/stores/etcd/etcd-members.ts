@@ -1,7 +1,7 @@
 /**
- * What each member of etcd says of itself.
+ * Reads the status of each member of etcd.
  *
- * Guarantee: what a user may not ask is absent, never guessed.
+ * Guarantee: a fact that the user may not ask for is absent, never guessed.
  */
 import { isSnowflakeError } from '../../errors.js';
 import { finding, type Finding } from '../../registry/registry-view.js';
@@ -10,7 +10,7 @@ import type { EtcdClient } from './etcd-client.js';
 import type { EtcdSettings } from './etcd-options.js';
 import type { MemberStatus } from './restore-detector.js';
 
-/** Some hours of 1024 holders: nobody needs a history as long. */
+/** This is some hours of 1024 holders: no longer history is needed. */
 const HISTORY_REVISIONS = 2_000_000;
 
 /** So many members a proxy may share requests out to, before the one meant comes up. */
@@ -23,7 +23,7 @@ export class EtcdMembers {
     this.#client = client;
   }
 
-  /** Of a member, asked now; undefined where the user may not ask. */
+  /** Asks a member now; undefined if the user may not ask. */
   async status(endpoint: URL, memberId: string): Promise<MemberStatus | undefined> {
     for (let count = 0; count < ASK_COUNT; count++) {
       const answer = await this.#asked(endpoint);
@@ -65,12 +65,12 @@ export class EtcdMembers {
       const { fields } = await this.#client.ask({ path: 'cluster/member/list', body: {} });
       return listIn(fields, 'members').length;
     } catch {
-      // It is asked for a hint alone, and whoever may not ask is told so elsewhere.
+      // The answer is only a hint, and another check reports the missing permission.
       return undefined;
     }
   }
 
-  /** Whether etcd can still tell what a key was at an old revision. */
+  /** True if etcd still knows the value of a key at an old revision. */
   async #knows(revision: number, key: string): Promise<boolean> {
     if (revision < 1) return false;
     const body = { key: Buffer.from(key).toString('base64'), revision: String(revision) };
@@ -78,7 +78,7 @@ export class EtcdMembers {
       await this.#client.ask({ path: 'kv/range', body });
       return true;
     } catch {
-      // As above; where it was compacted, this is the answer.
+      // The answer is only a hint; if the revision was compacted, this is how etcd says so.
       return false;
     }
   }
@@ -112,11 +112,11 @@ function reportIn(answer: EtcdAnswer): Omit<MemberReport, 'where'> {
 }
 
 /*
- * What an etcd tells about itself that matters for the leases in it: what it means for ids, and
- * what to do. Pure; what etcd does not tell is not judged.
+ * Finds facts about etcd that matter for the leases in it: what they mean for ids, and what to do.
+ * Pure; a fact that etcd does not tell is not judged.
  */
 
-/** Of the 2 GiB that etcd has by default. */
+/** Larger databases are reported: etcd allows 2 GiB by default. */
 const DB_BYTES_MAX = 1.5 * 2 ** 30;
 const MIB = 2 ** 20;
 

@@ -22,7 +22,7 @@ export interface EtcdSettings {
   readonly requestTimeoutMs: number;
 }
 
-/** As they were given, whoever checked their types. */
+/** The options as they were given; their types may be wrong. */
 type GivenOptions = Readonly<Partial<Record<keyof EtcdSettings, unknown>>>;
 
 const NAMES: readonly (keyof EtcdSettings)[] = [
@@ -220,7 +220,7 @@ function queryFaults(query: ReadonlyMap<string, string>, isTls: boolean): string
   });
 }
 
-/** What cannot be read is named by its parameter: a path that is none may be a secret. */
+/** A file that cannot be read is named by its parameter: a wrong path may be a secret. */
 function readFiles(query: ReadonlyMap<string, string>): [Record<string, string>, string[]] {
   const files: Record<string, string> = {};
   const faults: string[] = [];
@@ -244,7 +244,7 @@ function loginOf(login: string): GivenOptions {
   return { ...(username !== '' && { username }), ...(password !== '' && { password }) };
 }
 
-/** Whether they may be used is for the options to say. */
+/** The options decide whether the files may be used. */
 function numbersIn(query: ReadonlyMap<string, string>): [string, number][] {
   return NUMBERS.flatMap((name) => {
     const text = query.get(name);

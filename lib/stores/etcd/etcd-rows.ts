@@ -1,7 +1,7 @@
 /**
  * The keys of a registry in etcd, and its rows as their values.
  *
- * Guarantee: what was written is read back as it was. Of a row that somebody else spoilt nothing is
+ * Guarantee: a row is read back as it was written. Of one that another program spoilt, nothing is
  * believed but that its worker id may be in use for ever.
  */
 import { HEADER_KEY, type Row, type RowWrite, type StoredRow } from '../../rows/row-store.js';
@@ -26,11 +26,11 @@ export interface KeyValue {
   readonly version: number;
 }
 
-/** In which run of etcd the registry lies, and its header, if there is one. */
+/** The run of etcd in which the registry lies, and its header, if there is one. */
 export interface HeaderValue {
   readonly server: string;
   readonly row?: StoredRow;
-  /** Somebody deleted what it knew of the time. */
+  /** True if the key of the clock was deleted. */
   readonly isWithoutClock?: boolean;
 }
 
@@ -43,7 +43,7 @@ export class RegistryKeys {
   readonly header: string;
   /** The ceiling of the header, which is written most often. */
   readonly clock: string;
-  /** Of all rows of worker ids, first and first after the last. */
+  /** All rows of worker ids lie from the first of these keys up to the second. */
   readonly rows: { readonly from: string; readonly to: string };
 
   constructor(namespace: string) {
@@ -58,12 +58,12 @@ export class RegistryKeys {
     return `${this.prefix}w${key.padStart(WORKER_DIGITS, '0')}`;
   }
 
-  /** Where the worker id of a token stands, so that an acquire that is repeated finds its lease. */
+  /** The worker id of a token, so that an acquire that is repeated finds its lease. */
   token(token: string): string {
     return `${this.prefix}t${token}`;
   }
 
-  /** Of a row, from its key in etcd. */
+  /** Returns the key of a row from its key in etcd. */
   keyOf(key: string): string {
     return String(Number(key.slice(this.rows.from.length)));
   }
@@ -75,7 +75,7 @@ export function headerText(server: string, text = ''): string {
 }
 
 /**
- * @param clock absent where it was deleted
+ * @param clock absent if it was deleted
  * @param revision at which the snapshot was read, which is the version of its header: nothing in it
  * may have been written since
  */
@@ -85,7 +85,7 @@ export function headerIn(
   revision: number,
 ): HeaderValue {
   const end = value.indexOf('\n');
-  // Not ours: passed on, so that it is refused by those who can say why.
+  // A value that is not ours goes on to the rules, which refuse it with a reason.
   const [server, text] = end < 0 ? ['', value] : [value.slice(0, end), value.slice(end + 1)];
   if (text === '' && end >= 0) return { server };
   const number = ceilingIn(clock);
@@ -107,7 +107,7 @@ export function ceilingText(ceiling: bigint): string {
   return String(ceiling).padStart(CEILING_DIGITS, '0');
 }
 
-/** Not one that waits for its first holder. */
+/** True unless the row waits for its first holder. */
 export function isLeased({ value }: KeyValue): boolean {
   return !value.startsWith(ceilingText(0n));
 }
@@ -126,7 +126,7 @@ function tokenIn(quoted: string): string | undefined {
   try {
     return String(JSON.parse(quoted));
   } catch {
-    // A holder that cannot be read is nobody.
+    // An unreadable holder counts as none.
     return undefined;
   }
 }
@@ -152,13 +152,13 @@ const fromBase64 = (text: string): string => Buffer.from(text, 'base64').toStrin
  * asked is a fault, never an empty registry.
  */
 
-/** True as long as a key was not written since; without a revision, where it is not there. */
+/** True as long as a key was not written since a revision; without one, if the key is absent. */
 export function isUnchanged(key: string, modRevision = 0): object {
   const mod_revision = String(modRevision);
   return { key: toBase64(key), target: 'MOD', result: 'EQUAL', mod_revision };
 }
 
-/** True where a key was written as often, and not at all after a revision. */
+/** True if a key was written as often, and not at all after a revision. */
 function isAsRead(key: string, version: number, revision: number): object[] {
   return [isVersion(key, 'EQUAL', version), isNotAfter(key, revision)];
 }
@@ -167,7 +167,7 @@ function isVersion(key: string, result: 'EQUAL' | 'GREATER', version: number): o
   return { key: toBase64(key), target: 'VERSION', result, version: String(version) };
 }
 
-/** Also of a key that is not there. */
+/** The question also allows a key that is absent. */
 function isNotAfter(key: string, revision: number): object {
   const mod_revision = String(revision + 1);
   return { key: toBase64(key), target: 'MOD', result: 'LESS', mod_revision };
@@ -191,7 +191,7 @@ export function get(key: string, end?: string): object {
   return { request_range: { key: toBase64(key), ...range_end } };
 }
 
-/** Some of the keys between two, at a revision, or at the one that stands. */
+/** Reads some of the keys between two, at a revision, or at the newest. */
 export function page(span: { from: string; to: string; limit: number; revision?: number }): object {
   const { from, to, limit, revision } = span;
   return {
@@ -204,7 +204,7 @@ export function page(span: { from: string; to: string; limit: number; revision?:
   };
 }
 
-/** Worker ids that follow each other are one range, so that a small span is one question. */
+/** Consecutive worker ids are one range, so that a small span is one question. */
 export function getRows(keys: RegistryKeys, rowKeys: readonly string[]): object[] {
   const spans: [number, number][] = [];
   for (const workerId of [...new Set(rowKeys.map(Number))].toSorted((a, b) => a - b)) {
@@ -218,7 +218,7 @@ export function getRows(keys: RegistryKeys, rowKeys: readonly string[]): object[
   });
 }
 
-/** Each row only if nothing it rests on has changed; all of them or none. */
+/** Writes each row only if nothing it depends on has changed; all of them or none. */
 export function writing(keys: RegistryKeys, write: RowWrite): object {
   const { rows } = write;
   return {
@@ -240,12 +240,12 @@ function headerPuts(keys: RegistryKeys, { server, header, isTimeOnly }: RowWrite
   return [{ request_txn: { compare: [isBelow(keys.clock, header.number)], success: [clock] } }];
 }
 
-/** Of an absent header only the run is there, whose name was never used before. */
+/** An absent header has only the run, whose name was never used before. */
 function headerIsAsRead(keys: RegistryKeys, write: RowWrite): object[] {
   const { server, header, headerVersion, isTimeOnly } = write;
   if (headerVersion === undefined) return [has(keys.header, headerText(server))];
   const isSame = [isVersion(keys.header, 'GREATER', 0), isNotAfter(keys.header, headerVersion)];
-  // Whoever writes one rests on its time as well.
+  // A writer of a header depends on its time as well.
   const isWhole = header !== undefined && isTimeOnly !== true;
   return isWhole ? [...isSame, isNotAfter(keys.clock, headerVersion)] : isSame;
 }
@@ -262,7 +262,7 @@ function namedOnce(key: string, value: string): object {
   return { request_txn: { compare: [has(key, value)], failure: [put(key, value)] } };
 }
 
-/** What each question of a transaction found, in order. */
+/** The results of each question of a transaction, in order. */
 export function foundBy<T = KeyValue>(
   { fields }: EtcdAnswer,
   questionCount: number,
@@ -277,10 +277,10 @@ export function foundBy<T = KeyValue>(
   });
 }
 
-/** What a transaction that writes did. */
+/** The result of a transaction that writes. */
 export interface Written {
   readonly header: EtcdHeader;
-  /** False where something it rests on had changed. */
+  /** False if something it depends on had changed. */
   readonly isTaken: boolean;
   /** The values as they were before. */
   readonly replaced: readonly KeyValue[];

@@ -3,7 +3,7 @@
  *
  * Guarantee: time is the Date of the member that answered, never that of this process. A snapshot
  * is read in a run of etcd that was examined, and nothing counts as written that a run may have
- * forgotten. No lease of etcd is taken: who holds a worker id is told by its ceiling.
+ * forgotten. No lease of etcd is taken: the ceiling tells whether a worker id is held.
  */
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
@@ -47,7 +47,7 @@ import {
   type Observation,
 } from './restore-detector.js';
 
-/** Each time the registry has just been created or a loss was noted, by us or by somebody else. */
+/** Each repetition means that some process has just created the registry or noted a loss. */
 const READ_COUNT = 10;
 /** A transaction of etcd takes 128 comparisons by default, and a row needs two. */
 const ROW_COUNT_MAX = 60;
@@ -80,7 +80,7 @@ export class EtcdStore implements RowStore {
     return this.#client.where;
   }
 
-  /** Where all keys of the registry begin. */
+  /** The prefix of all keys of the registry. */
   get prefix(): string {
     return this.#keys.prefix;
   }
@@ -90,7 +90,7 @@ export class EtcdStore implements RowStore {
       const found = await this.#reader.rows(keys, token);
       const [[headerValue] = [], [clock] = [], ...lists] = found.lists;
       const kept = headerValue && headerIn(headerValue, clock, found.header.revision);
-      // What is no header of ours is left as it is, for the rules to refuse.
+      // A header that is not ours stays as it is, so that the rules refuse it.
       const isOurs = kept?.server !== '';
       const isLost = kept === undefined || kept.isWithoutClock === true;
       if (isOurs && (isLost || !(await this.#isSame(found, kept.server)))) {
@@ -159,7 +159,7 @@ export class EtcdStore implements RowStore {
     return parseRow(value, this.#keys.keyOf(value.key));
   }
 
-  /** Whether nothing was forgotten in the run that the registry names. */
+  /** True if nothing was forgotten in the run that the registry names. */
   async #isSame({ answer, header, mark }: Omit<Found, 'lists'>, server: string): Promise<boolean> {
     const sight: Observation = { socket: answer.socket, header, mark, server };
     if (this.#witness.isBelieved(sight)) return true;
@@ -167,7 +167,7 @@ export class EtcdStore implements RowStore {
     return this.#witness.examine(sight, status) === 'same';
   }
 
-  /** Names a new run, unless somebody else was faster. */
+  /** Names a new run, unless another process was faster. */
   async #beginRun(lost: string | undefined, { answer, header }: Found): Promise<void> {
     const status = await this.#members.status(answer.endpoint, header.memberId);
     const { header: key, clock: clockKey } = this.#keys;
@@ -186,7 +186,7 @@ export class EtcdStore implements RowStore {
     await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
   }
 
-  /** Tokens that hold nothing any more. They harm nobody, so that it matters little if it fails. */
+  /** Deletes tokens that hold nothing any more. A failure matters little, since they do no harm. */
   async #forget({ rows: written }: RowWrite, replaced: readonly KeyValue[]): Promise<void> {
     const kept = new Set(written.map(({ row }) => row.token));
     const gone = replaced
@@ -197,7 +197,7 @@ export class EtcdStore implements RowStore {
     const success = gone.map(({ token }) => ({
       request_delete_range: { key: toBase64(this.#keys.token(token!)) },
     }));
-    // As said above.
+    // A token that stays does no harm.
     await this.#client
       .ask({ path: 'kv/txn', body: { success }, isWrite: true })
       .catch(() => undefined);
@@ -212,11 +212,11 @@ export class EtcdStore implements RowStore {
 
 const PAGE_ROWS = 1000;
 
-/** What was found at one revision, list by list as it was asked for. */
+/** The keys found at one revision, list by list as they were asked for. */
 interface Found {
   readonly answer: EtcdAnswer;
   readonly header: EtcdHeader;
-  /** What was known when it was asked for. */
+  /** The state of knowledge when the question was asked. */
   readonly mark: Mark;
   readonly lists: KeyValue[][];
 }
@@ -292,7 +292,7 @@ class EtcdReader {
  * that was set back by more than they may differ is absorbed at half speed, so that leases go on.
  */
 
-/** What the header Date tells. */
+/** The resolution of the header Date. */
 export const RESOLUTION_MS = 1000;
 
 /** So far two members may be apart, as whole seconds show it. */

@@ -17,7 +17,7 @@ export interface EtcdSupportOptions {
   readonly endpoints: readonly string[];
   /** One id space: processes with the same namespace never make the same id. Default 'default'. */
   readonly namespace?: string | undefined;
-  /** Of a user of etcd; its role needs readwrite on the prefix `snowflake/<namespace>/`. */
+  /** The user of etcd; its role needs readwrite on the prefix `snowflake/<namespace>/`. */
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   /** For https. Default: what Node trusts, and no client certificate. */

@@ -14,14 +14,14 @@ import {
 import { Agent as TlsAgent, request as requestByTls } from 'node:https';
 import { withinLimit, type Timers } from '../../time/timers.js';
 
-/** What a registry of all that one layout has fits in, in pages of 1,000 rows. */
+/** A registry with all worker ids of a layout fits, since it is read in pages of 1,000 rows. */
 const BODY_BYTES_MAX = 32 * 1024 * 1024;
-/** Of one process to one member; a keeper needs two at most. */
+/** The connections of one process to one member; a keeper needs two at most. */
 export const SOCKETS_MAX = 8;
-/** For one of these connections, where a process asks for a thousand leases at once. */
+/** The limit for a connection to become free if a process asks for a thousand leases at once. */
 export const LINE_MS_MAX = 20_000;
 
-/** As `tls.connect` takes them. */
+/** The options of `tls.connect` that are passed on. */
 export interface EtcdTls {
   /** Certificates in PEM of the authorities that are trusted; default: those that Node trusts. */
   readonly ca?: string | Uint8Array | undefined;
@@ -55,7 +55,7 @@ export interface HttpAnswer {
 /** Keeps connections open between calls, and no process alive. */
 export function agentFor(isTls: boolean, tls: EtcdTls = {}): PlainAgent {
   const options = { keepAlive: true, maxSockets: SOCKETS_MAX };
-  // Whatever the surroundings say: a server that nobody vouches for is not etcd.
+  // The certificate is always checked, even if NODE_TLS_REJECT_UNAUTHORIZED says otherwise.
   if (isTls) return new TlsAgent({ ...options, ...(tls as object), rejectUnauthorized: true });
   return new PlainAgent(options);
 }

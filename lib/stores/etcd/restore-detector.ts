@@ -7,18 +7,18 @@
  */
 import type { EtcdHeader } from './etcd-answer.js';
 
-/** Of the run that was examined last. */
+/** The run that was examined last. */
 interface Known {
   readonly server: string;
   /** The highest revision. */
   seen: number;
   /** At least this large. */
   gap?: number;
-  /** Of the log, when it was examined. */
+  /** The index of the log when it was examined. */
   index?: number | undefined;
 }
 
-/** What was known when something was asked. */
+/** The state of knowledge when a question was asked. */
 export interface Mark {
   readonly known?: Known | undefined;
   readonly seen?: number | undefined;
@@ -33,7 +33,7 @@ export interface Observation {
   readonly server: string;
 }
 
-/** What a member says of itself: first the revision is read, then the index of its log. */
+/** The status of a member: first the revision is read, then the index of its log. */
 export interface MemberStatus {
   readonly index: number;
   readonly revision: number;
@@ -60,10 +60,10 @@ export class RestoreDetector {
   }
 
   /**
-   * What became of the run.
+   * Returns the fate of the run.
    *
-   * @param status of the member that answered, asked after its answer; absent where the user may
-   * not ask
+   * @param status of the member that answered, asked after its answer; absent if the user may not
+   * ask
    */
   examine({ socket, header, mark, server }: Observation, status?: MemberStatus): Fate {
     const run = runIn(server);
@@ -91,7 +91,7 @@ function note(known: Known, header: EtcdHeader, mark: Mark): void {
   known.gap = Math.max(known.gap ?? -Infinity, mark.index - header.revision);
 }
 
-/** Who answers, under whose leadership: a member that was restarted may be another one. */
+/** Names the member that answers and its leader: a member that was restarted may be another one. */
 function standing({ clusterId, memberId, term }: EtcdHeader): string {
   return `${clusterId} ${memberId} ${term}`;
 }
@@ -103,13 +103,13 @@ function standing({ clusterId, memberId, term }: EtcdHeader): string {
  * look like any others, but have to elect again. Index minus revision, the gap, never falls either;
  * a cluster that was restored from a snapshot has a new and short log.
  *
- * Guarantee: pure. A run that is told lost was lost, or named by somebody who made it up.
+ * Guarantee: pure. A run that counts as lost was lost, or its name was invented.
  */
 interface EtcdRun {
   readonly clusterId: string;
   /** At most what it was when the run began; absent where the user may not ask for it. */
   readonly gap?: number | undefined;
-  /** Of its leader. */
+  /** The term of its leader. */
   readonly term: number;
   /** No other run has it. */
   readonly random: string;
@@ -130,7 +130,7 @@ export function runIn(text: string): EtcdRun | undefined {
   return { clusterId, ...(gap !== 'unknown' && { gap: Number(gap) }), term: Number(term), random };
 }
 
-/** Where a cluster is. */
+/** The position of a cluster. */
 interface Progress {
   readonly clusterId: string;
   /** 0 where the member has not heard of it since it started. */
@@ -140,7 +140,7 @@ interface Progress {
 /** The same run; one that may have ended with the term of its leader; or one that was lost. */
 export type Fate = 'same' | 'elected' | 'lost';
 
-/** @param gap at least what it is now; absent where nobody may ask for it */
+/** @param gap at least what it is now; absent if the user may not ask for it */
 export function fateOf(run: EtcdRun, now: Progress, gap: number | undefined): Fate {
   const isShorter = gap !== undefined && run.gap !== undefined && gap < run.gap;
   if (now.clusterId !== run.clusterId || isShorter) return 'lost';

@@ -1,12 +1,12 @@
 /**
  * A folder whose content is one value at a time, replaced by compare-and-swap without any lock. Its
- * steps are in one file, since each rests on the names that the others leave.
+ * steps are in one file, since each depends on the names that the others leave.
  *
- *     at-<before>-<id>           an empty file, renamed with every step: its name is the pointer
- *     state-<before>-<id>.json   the value, written whole and flushed before it is pointed at
+ * at-<before>-<id>           an empty file, renamed with every step: its name is the pointer
+ * state-<before>-<id>.json   the value, written whole and flushed before it is pointed at
  *
- * Guarantee: rename(2) finds its source once, so that of all who saw one value a single one
- * replaces it, and a killed process leaves nothing but a file that nobody points at.
+ * Guarantee: rename(2) finds its source once, so of all that saw one value a single one replaces
+ * it, and a killed process leaves nothing but a file that no pointer names.
  */
 import { randomBytes } from 'node:crypto';
 import {
@@ -31,9 +31,14 @@ export interface FolderValue {
   readonly id: string;
   /** The end of the names of its two files. */
   readonly name: string;
-  /** Of the pointer, which every rename keeps and no copy has: inode and time of creation. */
+  /**
+   * The inode and time of creation of the pointer: every rename keeps them, and no copy has them.
+   */
   readonly identity: string;
-  /** True where nobody keeps that time, so that a copy may get an inode that was used before. */
+  /**
+   * True if the file system keeps no such time, so that a copy may get an inode that was used
+   * before.
+   */
   readonly isTimeless: boolean;
 }
 
@@ -60,7 +65,7 @@ export class FolderFiles {
     throw spoilt(this.folder);
   }
 
-  /** The first value; where somebody else was faster, theirs stands. */
+  /** Writes the first value; if another process was faster, its value stays. */
   async create(text: string): Promise<void> {
     const parent = dirname(this.folder);
     try {
@@ -124,7 +129,7 @@ export class FolderFiles {
     }
   }
 
-  /** What is not there to be replaced stays so: asking again would go on for ever. */
+  /** A missing state stays missing, so asking again would go on for ever. */
   private async refuse(code: string): Promise<void> {
     if (code === 'EBUSY') {
       throw notMade(this.folder, 'it is a mount point, which stays. Name a folder in it.');
@@ -159,14 +164,15 @@ export class FolderFiles {
   }
 
   /**
-   * A state that was there before the pointer was read and follows another value can never become
-   * current: somebody saw that value as the current one, so that it is no more.
+   * A state may be deleted if it was there before the pointer was read and follows another value: a
+   * process saw that value as the current one, so it is no more, and the state can never become
+   * current.
    */
   private async sweep(names: readonly string[], now: FolderValue): Promise<void> {
     for (const name of names) {
       const [, before, id] = STATE.exec(name) ?? [];
       if (before === undefined || before === now.id || id === now.id) continue;
-      // What stays is swept by the next one.
+      // The next sweep deletes the rest.
       await rm(join(this.folder, name), { force: true }).catch(() => undefined);
     }
   }
@@ -175,7 +181,7 @@ export class FolderFiles {
     try {
       await written(state, text);
     } catch (error) {
-      // The folder is gone, or another one of those who saw it has made it.
+      // The folder is gone, or another process that saw this has made it anew.
       if (!['ENOENT', 'EEXIST'].includes(codeOf(error))) throw folderError(error, this.folder);
     }
   }
@@ -198,7 +204,7 @@ async function makeFolder(folder: string): Promise<void> {
     const parent = dirname(folder);
     if (codeOf(error) !== 'ENOENT' || parent === folder) throw error;
     await makeFolder(parent);
-    // Whoever is faster makes the same one.
+    // A process that is faster makes the same folder.
     await mkdir(folder).catch((again: unknown) => {
       if (codeOf(again) !== 'EEXIST') throw again;
     });
@@ -212,7 +218,7 @@ async function written(path: string, text: string): Promise<void> {
     await file.writeFile(text);
     await file.sync();
   } catch (error) {
-    // Nobody points at it, so that it may stay.
+    // No pointer names it, so it may stay.
     await rm(path, { force: true }).catch(() => undefined);
     throw error;
   } finally {
@@ -232,12 +238,12 @@ async function flushed(folder: string): Promise<void> {
 }
 
 /*
- * What a folder lies on: which run of the host, and which kind of file system.
+ * Tells in which run of the host a folder lies, and on which kind of file system.
  *
- * Guarantee: a network is named only where the system says so; what nobody can say is left open.
+ * Guarantee: a network is named only if the system says so; unknown facts are left open.
  */
 
-/** Of statfs(2) on Linux. */
+/** The types that statfs(2) returns on Linux. */
 const NETWORKS: ReadonlyMap<number, string> = new Map([
   [0x6969, 'NFS'],
   [0x517b, 'SMB'],
@@ -255,7 +261,7 @@ const FUSE = 0x65735546;
 const TMPFS = 0x01021994;
 
 export interface FileSystem {
-  /** Undefined where it is none, or where nobody can say. */
+  /** Undefined for another file system, or if the type is unknown. */
   readonly network: string | undefined;
   /** It may lie on another host. */
   readonly isFuse: boolean;
@@ -264,7 +270,7 @@ export interface FileSystem {
   readonly freeBytes: number;
 }
 
-/** Of the folder, or of the first one above it that there is. */
+/** Examines the folder, or the first existing one above it. */
 export async function fileSystemOf(folder: string): Promise<FileSystem> {
   try {
     const { type, bavail, bsize } = await statfs(folder);
@@ -296,10 +302,10 @@ export async function bootOf(): Promise<string> {
 }
 
 /*
- * What is said where a folder cannot be read or written: what happened, and what to do.
+ * Errors for a folder that cannot be read or written: they say what happened and what to do.
  *
  * Guarantee: each is a STORE_UNAVAILABLE that is tried again, since a full disk is emptied and a
- * folder restored; only what no time cures is not.
+ * folder restored; only one that time cannot remove is not.
  */
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -337,7 +343,7 @@ export function folderError(error: unknown, folder: string): SnowflakeError {
   );
 }
 
-/** Where none can be made, for a reason that no time cures. */
+/** No folder can be made here, for a reason that time does not remove. */
 function notMade(folder: string, reason: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',

@@ -1,8 +1,8 @@
 /**
  * A registry in a folder on a local disk, for the processes of one host.
  *
- * Guarantee: what was answered is flushed to the disk before. Nothing is locked, so that a killed
- * process stops nobody. A copy of the folder, and a disk set back by a reboot, are noticed.
+ * Guarantee: an answer is flushed to the disk before it is given. Nothing is locked, so a killed
+ * process stops no other. A copy of the folder, and a disk set back by a reboot, are noticed.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
 import { finding, type Finding } from '../../registry/registry-view.js';
@@ -34,9 +34,9 @@ const FREE_BYTES_MIN = 16 * 2 ** 20;
 interface FolderStoreParts {
   /** Default that of this host. */
   readonly clock?: Clock | undefined;
-  /** Which run of the host it is. */
+  /** Returns the run of the host; tests replace it. */
   readonly bootOf?: () => Promise<string>;
-  /** What it lies on; for tests. */
+  /** Returns the file system of the folder; tests replace it. */
   readonly fileSystemOf?: (folder: string) => Promise<FileSystem>;
 }
 
@@ -76,7 +76,7 @@ export class FolderStore implements RowStore {
     return { timeMs: this.now(), server, rows: [...kept.rows.values()].filter(isAsked) };
   }
 
-  /** Makes nothing, since whoever only looks must not. */
+  /** Creates nothing, since the caller may only be looking. */
   async readAll(): Promise<RowSnapshot> {
     const found = await this.found();
     const { server = '', kept } = found ?? {};
@@ -216,7 +216,7 @@ interface FileRow extends Pick<StoredRow, 'token' | 'text' | 'version'> {
 }
 
 const HEADER_ID = -1;
-/** Of the text; another one is left alone. */
+/** The version of the text; another one is left alone. */
 const FORM = 1;
 
 function textOf({ rows, headerVersionMin }: FolderRows): string {

@@ -18,7 +18,7 @@ import { StaticSupport } from '../../lease/static.support.js';
 import { format } from '../../messages.js';
 import { refuse, unknownNames, wholeFaults } from '../../options.js';
 
-/** What Kubernetes makes random names of: no vowel, and none of 0, 1 and 3. */
+/** Kubernetes makes random names of these: no vowel, and none of 0, 1 and 3. */
 const CHANCE = '[bcdfghjklmnpqrstvwxz2456789]';
 
 /** Names that end in a number, or may, which is not the position in a set. */
@@ -35,7 +35,7 @@ const NO_ORDINALS: readonly (readonly [RegExp, string])[] = [
   [/^ip-\d+-\d+-\d+-\d+$/, 'It is an address, whose last part is not unique'],
 ];
 
-/** What a process is told where its number is not the only one of its kind. */
+/** The error for a process whose number is not unique. */
 const NOT_ALONE: readonly (readonly [variable: string, alone: string | undefined, why: string])[] =
   [
     [
@@ -64,15 +64,14 @@ export interface OrdinalOptions {
  * The position of a pod in its StatefulSet as its worker id, read from the host's name when the
  * application starts: 3 on `shop-3`.
  *
- * With `of` the number is claimed in that registry: the pod starts at once, also where the one
- * before it was killed a moment ago, and ids stay unique whatever orchestrator and clocks do.
+ * With `of` the number is claimed in that registry: the pod starts at once, even if the one before
+ * it was killed a moment ago, and ids stay unique whatever orchestrator and clocks do.
  *
- * **Without it uniqueness rests on the orchestrator**: a StatefulSet starts a pod only when the
- * one with the same name is known to have ended, unless somebody deletes it with force. It rests
+ * **Without it uniqueness depends on the orchestrator**: a StatefulSet starts a pod only when the
+ * one with the same name is known to have ended, unless it is deleted with force. It also depends
  * on the clocks of the hosts across a restart. Two sets, or two clusters, that make ids for one
- * table begin both
- * at 0: use a registry there. Worker threads of one pod all get the same number: let them share a
- * lease (`sharesLease`).
+ * table both begin at 0: use a registry there. Worker threads of one pod all get the same number:
+ * let them share a lease (`sharesLease`).
  *
  * @returns what the option `support` takes
  * @throws SnowflakeError CONFIG_INVALID for options that cannot be used; at the start for a name
@@ -174,7 +173,7 @@ const PRIVATE = [/^10\./, /^172\.(1[6-9]|2\d|3[01])\./, /^192\.168\./];
 export interface PrivateAddressOptions {
   /** How many of its lowest bits, 1 to 22. Default 16, as in Sonyflake. */
   readonly bits?: number | undefined;
-  /** Which interface is meant where several have one: 'eth0'. */
+  /** The network interface, if several have an address: 'eth0'. */
   readonly interface?: string | undefined;
   /** Default those of this host; for tests. */
   readonly interfaces?: Readonly<Record<string, readonly Address[] | undefined>> | undefined;

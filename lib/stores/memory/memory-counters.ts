@@ -1,8 +1,8 @@
 /**
- * Counters in this process: for tests, and for whoever numbers only what this process knows.
+ * Counters in this process: for tests, and for numbers that only this process needs.
  *
  * Guarantee: the contract of CounterStore in full, by the reference rules. It is empty at each
- * start, so that what was counted before must be known from elsewhere.
+ * start, so earlier numbers must be known from elsewhere.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
 import { checkNew, checkTake } from '../../counters/check-take.js';
@@ -33,7 +33,7 @@ export interface MemoryCountersOptions {
 }
 
 /**
- * Whoever shall share counters is given the same object.
+ * Counters in memory. To share them, give the same object.
  *
  * @example
  * ```ts

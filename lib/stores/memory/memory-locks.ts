@@ -1,8 +1,8 @@
 /**
- * Locks in this process: for tests, and for whoever has one process only.
+ * Locks in this process: for tests, and for applications of one process.
  *
  * Guarantee: the contract of LockStore in full, by the reference rules. It begins with the process,
- * so that nothing was forgotten and nobody has to wait.
+ * so nothing was forgotten and no caller has to wait.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
 import { acquireLock, extendLock, newHeader, releaseLock } from '../../lock/lock-rules.js';
@@ -37,7 +37,7 @@ export interface MemoryLocksOptions {
 }
 
 /**
- * Whoever shall share locks is given the same object.
+ * Locks in memory. To share them, give the same object.
  *
  * @example
  * ```ts
@@ -79,7 +79,7 @@ export class MemoryLocks implements LockStore {
     for (const wake of this.waiting.get(request.lock) ?? []) wake();
   }
 
-  /** Whoever waits sees to the time; it is told of releases. */
+  /** The caller watches the time; this resolves at a release. */
   untilReleased(lock: string, _limitMs: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const waiting = this.waiting.get(lock) ?? new Set();

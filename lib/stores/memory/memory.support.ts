@@ -57,7 +57,7 @@ export interface MemorySupportOptions {
 export class MemorySupport implements IDistributedSupport {
   readonly location = 'the memory of this process';
   readonly lossWindowMs = 0;
-  /** Time that somebody sets is a test's: no process goes on in it after this one. */
+  /** A clock that is set belongs to a test: no process goes on in its time after this one. */
   readonly isVolatile: boolean;
   private readonly registry: MemoryRegistry;
   private readonly clock: Clock;
@@ -209,11 +209,10 @@ function writeSlot(state: RegistryState, { workerId, ceilingMs, holder }: Worker
 }
 
 /*
- * The registries of this process: one for each namespace, whoever asks for it.
+ * The registries of this process: one for each namespace, shared by all that ask for it.
  *
- * Guarantee: two supports of one namespace cannot lease the same worker id, also where two copies
- * of this package are loaded. Only a registry that begins here, with the process, is known to be
- * new.
+ * Guarantee: two supports of one namespace cannot lease the same worker id, even if two copies of
+ * this package are loaded. Only a registry that begins here, with the process, is known to be new.
  */
 
 interface ProcessRegistries {

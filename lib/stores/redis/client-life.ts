@@ -1,9 +1,9 @@
 /**
  * One client, from its first use to its end, however many use it.
  *
- * Guarantee: it is built once and connected once, whoever asks first; nothing outlives its end. A
- * connection on which nobody is answered any more is replaced, and TLS that does not come up is
- * told of while it is tried: a port without it says nothing.
+ * Guarantee: it is built once and connected once; nothing outlives its end. A connection that
+ * answers no call any more is replaced, and TLS that does not come up is reported while it is
+ * tried: a port without it says nothing.
  */
 import { processWide } from '../../process-wide.js';
 import { systemTimers, withinLimit, type TimerHandle, type Timers } from '../../time/timers.js';
@@ -12,22 +12,25 @@ import { ignoreLaterErrors, speaksTls, type RedisClient } from './redis-client.j
 /** Less than a call may take, which would end without a reason. */
 const TLS_MS = 1500;
 
-/** What somebody has of a client, which may be theirs alone. */
+/** The use of a client, which may be shared. */
 export interface ClientUse {
-  /** What the connection said last; a command only says that there is none. */
+  /** The last error of the connection; a failed command only says that there is no connection. */
   readonly lastError: Error | undefined;
-  /** Of the failover by which Sentinel named the server, once it is ready; 0 without a Sentinel. */
+  /**
+   * The number of the failover by which Sentinel named the server, once it is ready; 0 without a
+   * Sentinel.
+   */
   readonly epoch?: number;
   /** The client, once a connection that is under way has come up or failed. */
   ready(): Promise<RedisClient>;
-  /** What the client answers, if need be over another connection. */
+  /** Waits for an answer of the client, if need be over another connection. */
   answered<T>(answer: Promise<T>): Promise<T>;
   /** Ends this use; a second time it does nothing. */
   end(): void;
 }
 
 export class ClientLife implements ClientUse {
-  // Not to be seen by whoever prints the support: a client holds its password.
+  // Private, so that printing the support does not show it: a client holds its password.
   readonly #build: () => Promise<RedisClient>;
   #opening: Promise<RedisClient> | undefined;
   #connecting: Promise<void> | undefined;
@@ -126,10 +129,10 @@ function nextEvent(client: RedisClient): Promise<void> {
 }
 
 /*
- * The clients of this process that several may use: one for all who name the same Redis.
+ * The clients of this process that several may use: one for all that name the same Redis.
  *
- * Guarantee: whoever ends its use ends nothing of another's; the last one ends the client. Neither
- * a client nor what it is known by is to be seen, since both hold passwords.
+ * Guarantee: a user that ends its use does not disturb the others; the last one ends the client.
+ * Neither a client nor its key can be printed, since both hold passwords.
  */
 
 interface SharedClient {
@@ -137,7 +140,7 @@ interface SharedClient {
   readonly uses: Set<ClientUse>;
 }
 
-/** What copies of this package call of each other is `join` and what a ClientUse has. */
+/** Copies of this package call `join` of each other, and the methods of ClientUse. */
 export class SharedClients {
   readonly #clients = new Map<unknown, SharedClient>();
 
@@ -163,7 +166,7 @@ export class SharedClients {
 
   #leave(key: unknown, shared: SharedClient, use: ClientUse): void {
     if (!shared.uses.delete(use) || shared.uses.size > 0) return;
-    // Whoever comes now begins with another.
+    // The next user begins with another client.
     this.#clients.delete(key);
     shared.life.end();
   }
@@ -172,14 +175,14 @@ export class SharedClients {
 export const sharedClients = processWide('redis-clients', () => new SharedClients());
 
 /*
- * Notices that a connection has gone silent: somebody waits on it, and nothing comes.
+ * Notices that a connection has gone silent: calls wait on it, and no answer comes.
  *
- * A server that is gone with its machine closes no connection. The kernel repeats what was written,
+ * A server that is gone with its machine closes no connection. The kernel repeats the last bytes,
  * on Linux for some fifteen minutes, and a client without a limit waits as long. Guarantee: a
- * connection that answers anybody is left alone.
+ * connection that still answers a call is left alone.
  */
 
-/** Scripts take microseconds. A server that is busy says so to everybody after 5 s, by default. */
+/** Scripts take microseconds. A busy server says so to every client after 5 s, by default. */
 export const SILENCE_MS = 10_000;
 
 class Silence {
@@ -253,7 +256,7 @@ async function sentinelEpoch(client: RedisClient, timers: Timers): Promise<numbe
       enableReadyCheck: false,
       retryStrategy: () => null,
     });
-    // What goes wrong is told by the command.
+    // The command reports the failure.
     sentinel.on('error', () => undefined);
     const asking = sentinel.connect().then(() => sentinel.call('SENTINEL', 'MASTER', name!));
     return withinLimit(asking, { timers, ms: TOLD_MS, over: () => [] })

@@ -33,7 +33,7 @@ export type GivenClient = Pick<RedisClient, 'status' | 'isCluster' | 'options'> 
   duplicate(...args: never[]): unknown;
 };
 
-/** What Redis says first where it does not know a script by its hash. */
+/** Redis begins its answer so if it does not know a script by its hash. */
 export const UNKNOWN_SCRIPT = 'NOSCRIPT';
 
 /** Our connection answers at once or fails: the keeper repeats calls, the client must not queue. */
@@ -79,7 +79,7 @@ export function duplicateClient(client: GivenClient): RedisClient {
   const options = (client.options ?? {}) as NodeOptions & { redisOptions?: NodeOptions };
   if (!client.isCluster)
     return given.duplicate({ ...CONNECTION_OPTIONS, ...reconnecting(options) });
-  // What is given replaces the redisOptions as a whole, and with them password and TLS.
+  // Given redisOptions replace these as a whole, and with them password and TLS.
   const { redisOptions } = options;
   return given.duplicate([], {
     ...CLUSTER_OPTIONS,
@@ -102,7 +102,7 @@ function reconnecting({ reconnectOnError }: NodeOptions = {}): NodeOptions {
   return { reconnectOnError: isReason };
 }
 
-/** Whether it was asked to, on whichever of its connections. */
+/** True if TLS was asked for, on any of its connections. */
 export function speaksTls({ options }: RedisClient): boolean {
   const { tls, redisOptions } = (options ?? {}) as { tls?: unknown; redisOptions?: object };
   return Boolean(tls ?? (redisOptions as { tls?: unknown } | undefined)?.tls);
@@ -168,10 +168,10 @@ async function loadIoredis(): Promise<Pick<typeof import('ioredis'), 'Redis' | '
 }
 
 /*
- * Where a registry lies: server and database, in words, and what must not appear in them.
+ * Describes the place of a registry: server and database, and the secrets to be left out.
  *
- * Guarantee: the database is one that was asked for in the configuration. A client that was
- * switched to another one while it ran is refused: other processes would not follow.
+ * Guarantee: the database is one that the configuration asks for. A client that was switched to
+ * another one while it ran is refused: other processes would not follow.
  */
 
 export interface RedisLocation {
@@ -230,7 +230,7 @@ function configuredDatabase(client: GivenClient, asked: unknown): number {
       `its option \`db\` is ${format(db)}, which is not the number of a database`,
     );
   }
-  // Where a client of ioredis stands, also while it connects again.
+  // The status of a client of ioredis, also while it connects again.
   const { prevCondition, condition } = client as {
     prevCondition?: { select?: unknown } | null;
     condition?: { select?: unknown } | null;

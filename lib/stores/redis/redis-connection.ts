@@ -27,7 +27,7 @@ type Value = string | number;
 
 export class RedisConnection {
   readonly #join: () => ClientUse;
-  // Not to be seen by whoever prints the support: it holds passwords.
+  // Private, so that printing the support does not show it: it holds passwords.
   readonly #location: RedisLocation;
   readonly #boundTo = new Map<string, Script>();
   #life: Life = { line: new CallQueue() };
@@ -60,7 +60,10 @@ export class RedisConnection {
     use?.end();
   }
 
-  /** For those who will close again. Everybody else is refused after close(). */
+  /**
+   * Opens the connection again, for users that close it again; else calls are refused after
+   * close().
+   */
   reopen(): void {
     if (this.#life.line.isOver) this.#life = { line: new CallQueue() };
   }
@@ -131,7 +134,7 @@ function closed(where: string): SnowflakeError {
  * fails at once, and none that waits is begun.
  */
 
-/** As many as keep the connection busy, and few enough to be answered in some milliseconds. */
+/** So many calls keep the connection busy, and are still answered within some milliseconds. */
 export const UNDER_WAY_MAX = 128;
 
 class CallQueue {
@@ -179,7 +182,7 @@ class CallQueue {
     }
   }
 
-  /** A place goes to whoever has waited longest. */
+  /** The call that has waited longest goes next. */
   #passOn(): void {
     const [next] = this.#waiting;
     if (next === undefined) this.#underWayCount--;

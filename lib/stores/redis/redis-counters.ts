@@ -3,7 +3,7 @@
  * apply the rules of lib/counters by the clock of Redis.
  *
  * Guarantee: a Redis that may lose more than its loss window grants nothing, whenever its settings
- * change, unless somebody says how much it may lose.
+ * change, unless the application says how much it may lose.
  */
 import { checkNew, checkTake, denseForm, formOf } from '../../counters/check-take.js';
 import {
@@ -95,8 +95,8 @@ export class RedisCounters implements CounterStore {
   }
 
   async advice(): Promise<string[]> {
-    const [told] = await this.#hash.read(SCRIPTS.durability);
-    const isFileOff = /aof_enabled:0/.test(String(told));
+    const [persistence] = await this.#hash.read(SCRIPTS.durability);
+    const isFileOff = /aof_enabled:0/.test(String(persistence));
     const advice = isFileOff ? [withoutFile(this.lossWindowMs)] : [];
     const policy = await this.#hash.eviction();
     return policy === undefined ? advice : [...advice, evicted(policy)];
@@ -118,13 +118,13 @@ export class RedisCounters implements CounterStore {
 
   async #askSync(): Promise<void> {
     if (this.#isBelieved) return;
-    const told = await this.#hash.setting('appendfsync').catch((error: unknown) => {
-      // Who may not ask is believed, until it may.
+    const fsync = await this.#hash.setting('appendfsync').catch((error: unknown) => {
+      // Without the permission to ask, the file counts as synced.
       if (isSnowflakeError(error) && !error.retryable) return undefined;
       throw error;
     });
-    this.#asksFirst = told === 'no';
-    if (told === 'no') throw unsynced(this.location);
+    this.#asksFirst = fsync === 'no';
+    if (fsync === 'no') throw unsynced(this.location);
   }
 }
 
@@ -157,8 +157,7 @@ export function countersFromUrl(
 }
 
 /*
- * What is said of a Redis that may lose counters: what it means for numbers, and what to do about
- * it.
+ * Advice for a Redis that may lose counters: what it means for numbers, and what to do about it.
  */
 
 function unsynced(location: string): SnowflakeError {

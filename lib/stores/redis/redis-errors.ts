@@ -1,14 +1,14 @@
 /**
- * Whatever a call to Redis fails with, as one of our errors.
+ * Turns any failure of a call to Redis into one of our errors.
  *
  * Guarantee: neither the message nor the cause holds an argument of a command or a password. The
- * errors of a client hold both: AUTH and its arguments among them, also where they were right.
+ * errors of a client hold both: AUTH and its arguments among them, even correct ones.
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { plainCause, withoutSecrets } from '../../messages.js';
 import type { RedisLocation } from './redis-client.js';
 
-/** What the errors of ioredis and Node may carry besides a message. */
+/** The fields of errors of ioredis and Node besides the message. */
 interface ClientError extends Error {
   readonly code?: unknown;
   readonly lastNodeError?: unknown;
@@ -72,11 +72,11 @@ function refusalOf(reason: ClientError, said: string): [RefusalName | 'unexpecte
 }
 
 /**
- * What Redis, a Sentinel and the client between them say when they refuse, and what to do.
+ * Refusals of Redis, a Sentinel and the client between them, with what to do about each.
  *
- * Guarantee: what only waiting can cure is retryable, what a person must cure is not. The first
- * line that fits counts; the last is for whatever is no answer of a server. `details.refusal` names
- * it.
+ * Guarantee: a fault that passes with time is retryable, one that a person must remove is not. The
+ * first line that fits counts; the last one fits any failure that is no answer of a server.
+ * `details.refusal` names it.
  */
 interface Refusal {
   readonly says: RegExp;

@@ -79,7 +79,7 @@ function nodesOf(redis: RedisIdsOptions['redis']): readonly GivenRedis[] {
   return nodes;
 }
 
-/** What is given beside a URL counts for more than what stands in it. */
+/** Options beside a URL count for more than those in it. */
 function storeOf(redis: GivenRedis, given: Omit<RedisCountersOptions, 'redis'>): RedisCounters {
   return typeof redis === 'string'
     ? countersFromUrl(redis, given)

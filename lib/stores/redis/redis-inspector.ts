@@ -57,11 +57,11 @@ class RedisInspector implements RegistryInspector {
   }
 
   async findings(): Promise<Finding[]> {
-    // A user who may not ask is told so by the advice.
-    const told = this.reading.info('default').catch(() => '');
-    // Of a key that may not be read nothing is said.
+    // The advice reports a missing permission.
+    const infoAsked = this.reading.info('default').catch(() => '');
+    // A key that may not be read gives no findings.
     const counted = this.hasCounters().catch(() => false);
-    const asked = [this.support.advice(), told, counted] as const;
+    const asked = [this.support.advice(), infoAsked, counted] as const;
     const [advice, info, hasCounters] = await Promise.all(asked);
     const { kind } = this.url;
     return redisFindings({ info, advice, kind, lossWindowMs: this.lossWindowMs, hasCounters });
@@ -79,14 +79,14 @@ class RedisInspector implements RegistryInspector {
     await Promise.all([this.support.close(), this.reading.close()]);
   }
 
-  /** Of the same namespace. */
+  /** The counters of the same namespace. */
   private async hasCounters(): Promise<boolean> {
     const key = this.key.replace(/:registry$/, ':counters');
     const { records } = counterPage(await this.reading.run(SCRIPTS.counters, key, ['0']));
     return records.length > 0;
   }
 
-  /** Where a call is still waiting, only the events tell of what went wrong so far. */
+  /** While a call waits, only the events report failures. */
   private async client(): Promise<RedisClient> {
     const client = await clientFromUrl(this.url);
     client.on('error', (fault) => (this.fault = redisError(fault, this.location).cause as Error));
@@ -95,18 +95,18 @@ class RedisInspector implements RegistryInspector {
 }
 
 /*
- * What a Redis server tells about itself that matters for the leases in it: what it means for ids,
- * and what to do. Pure; what the server does not tell is not judged.
+ * Finds facts about a Redis server that matter for the leases in it: what they mean for ids, and
+ * what to do. Pure; a fact that the server does not tell is not judged.
  */
 
 interface RedisReports {
-  /** The answer to INFO; empty for a user who may not ask. */
+  /** The answer to INFO; empty if the user may not ask. */
   readonly info: string;
-  /** What the support itself advises. */
+  /** The advice of the support itself. */
   readonly advice: readonly string[];
   readonly kind: RedisUrl['kind'];
   readonly lossWindowMs: number;
-  /** Whether the namespace has counters as well. */
+  /** True if the namespace has counters as well. */
   readonly hasCounters: boolean;
 }
 
@@ -119,13 +119,13 @@ const MAJOR_MIN = 5;
 const MEMORY_SHARE_MAX = 0.9;
 
 function redisFindings(reports: RedisReports): Finding[] {
-  const told = linesOf(reports.info);
+  const lines = linesOf(reports.info);
   return [
-    ...versionFindings(told),
-    ...replicationFindings(told, reports),
+    ...versionFindings(lines),
+    ...replicationFindings(lines, reports),
     ...reports.advice.map((text) => finding('warning', 'settings', text)),
-    ...memoryFindings(told),
-    ...persistenceFindings(told, reports),
+    ...memoryFindings(lines),
+    ...persistenceFindings(lines, reports),
   ];
 }
 
@@ -138,10 +138,10 @@ function linesOf(info: string): Lines {
   );
 }
 
-function versionFindings(told: Lines): Finding[] {
-  const version = told['redis_version'];
+function versionFindings(lines: Lines): Finding[] {
+  const version = lines['redis_version'];
   if (version === undefined) return [];
-  const name = told['server_name'] ?? 'Redis';
+  const name = lines['server_name'] ?? 'Redis';
   if (Number(version.split('.')[0]) >= MAJOR_MIN) {
     return [finding('ok', 'version', `${name} ${version}.`)];
   }
@@ -149,18 +149,18 @@ function versionFindings(told: Lines): Finding[] {
   return [finding('fault', 'version', text)];
 }
 
-function replicationFindings(told: Lines, { kind, lossWindowMs }: RedisReports): Finding[] {
+function replicationFindings(lines: Lines, { kind, lossWindowMs }: RedisReports): Finding[] {
   const found: Finding[] = [];
   // A cluster answers INFO from any of its nodes, which may be another one than the registry's.
-  if (told['role'] === 'slave' && kind !== 'cluster') {
+  if (lines['role'] === 'slave' && kind !== 'cluster') {
     const text =
       'This server is a replica and takes no writes: no worker id can be leased. Name the ' +
       'master, or use redis+sentinel:// or redis+cluster://.';
     found.push(finding('fault', 'replication', text));
   }
   if (kind !== 'standalone' || lossWindowMs > 0) return found;
-  const isCluster = told['cluster_enabled'] === '1';
-  if (isCluster || Number(told['connected_slaves'] ?? 0) > 0) {
+  const isCluster = lines['cluster_enabled'] === '1';
+  if (isCluster || Number(lines['connected_slaves'] ?? 0) > 0) {
     const seen = isCluster ? 'is a node of a cluster' : 'has replicas';
     const text =
       `This server ${seen}, but the URL names a single Redis. If another server can take its ` +
@@ -171,8 +171,8 @@ function replicationFindings(told: Lines, { kind, lossWindowMs }: RedisReports):
   return found;
 }
 
-function memoryFindings(told: Lines): Finding[] {
-  const [used, most] = [Number(told['used_memory']), Number(told['maxmemory'])];
+function memoryFindings(lines: Lines): Finding[] {
+  const [used, most] = [Number(lines['used_memory']), Number(lines['maxmemory'])];
   if (!(most > 0 && used > most * MEMORY_SHARE_MAX)) return [];
   const text =
     `${Math.round((100 * used) / most)} % of maxmemory is used. A full Redis refuses to renew ` +
@@ -180,14 +180,14 @@ function memoryFindings(told: Lines): Finding[] {
   return [finding('warning', 'memory', text)];
 }
 
-function persistenceFindings(told: Lines, { hasCounters }: RedisReports): Finding[] {
+function persistenceFindings(lines: Lines, { hasCounters }: RedisReports): Finding[] {
   const found: Finding[] = [];
-  if (told['loading'] === '1') {
+  if (lines['loading'] === '1') {
     found.push(finding('fault', 'persistence', 'The server is still loading its data.'));
   }
   const failing = [
-    ...(told['aof_last_write_status'] === 'err' ? ['the last write of the append-only file'] : []),
-    ...(told['rdb_last_bgsave_status'] === 'err' ? ['the last save'] : []),
+    ...(lines['aof_last_write_status'] === 'err' ? ['the last write of the append-only file'] : []),
+    ...(lines['rdb_last_bgsave_status'] === 'err' ? ['the last save'] : []),
   ];
   if (failing.length > 0) {
     const text =
@@ -195,15 +195,15 @@ function persistenceFindings(told: Lines, { hasCounters }: RedisReports): Findin
       `renewals included. See its log and its disk.`;
     found.push(finding('warning', 'persistence', text));
   }
-  if (told['aof_enabled'] === undefined || found.length > 0) return found;
-  if (hasCounters && told['aof_enabled'] === '0') {
+  if (lines['aof_enabled'] === undefined || found.length > 0) return found;
+  if (hasCounters && lines['aof_enabled'] === '0') {
     const lost =
       `The append-only file is off, and this namespace has counters: a restart loses what was ` +
       `granted since the last save, however much. Set appendonly yes.`;
     return [finding('warning', 'persistence', lost)];
   }
   const text =
-    `Append-only file ${told['aof_enabled'] === '1' ? 'on' : 'off'}. Unique ids need no ` +
+    `Append-only file ${lines['aof_enabled'] === '1' ? 'on' : 'off'}. Unique ids need no ` +
     `persistence: every restart counts as a loss, and ids then run ahead for up to one ttl.`;
   return [finding('ok', 'persistence', text)];
 }

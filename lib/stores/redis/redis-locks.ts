@@ -1,7 +1,7 @@
 /**
  * Locks in Redis: one hash for each namespace, one atomic script for each operation. The scripts
- * apply the rules of lib/lock by the clock of Redis. Whoever waits for a lock is told of its
- * release by a connection that does nothing else.
+ * apply the rules of lib/lock by the clock of Redis. Waiting callers are
+ * notified of releases over a connection that does nothing else.
  */
 import {
   checkAcquire,
@@ -30,7 +30,7 @@ export interface RedisLocksOptions extends RedisHashOptions {
   readonly lossWindowMs?: number | undefined;
 }
 
-/** Each lock that is granted looks at two others, and forgets them where nobody needs them. */
+/** Each granted lock looks at two others, and deletes them if they are no longer needed. */
 const LOOKED_AT_COUNT = 2;
 
 /** Locks in Redis, for the option `locks`; redisLocks() makes them. */
@@ -76,7 +76,7 @@ export class RedisLocks implements LockStore {
     await this.#hash.change(SCRIPTS.releaseLock, lock, [holder, token, keepMs]);
   }
 
-  /** Whoever waits sees to the time; a message that is not heard costs no more than that. */
+  /** The caller watches the time; a lost message costs no more than that. */
   untilReleased(lock: string, _limitMs: number, signal: AbortSignal): Promise<void> {
     return this.#releases.until(`${this.key}:${lock}`, signal, () => this.#isFree(lock));
   }
@@ -152,7 +152,7 @@ export function extendAnswer(reply: readonly unknown[], ttlMs: number): ExtendAn
 type Arguments = readonly (string | number | bigint)[];
 
 /**
- * What acquire.lua is asked, after what every script is asked.
+ * The arguments of acquire.lua, after those of every script.
  *
  * @param lookedAt how many other locks are looked at, to be forgotten
  */
@@ -165,7 +165,7 @@ function highestOf({ highest }: Pick<AcquireRequest, 'highest'>): Arguments {
   return [highest?.token ?? 0, highest?.ageMs ?? 0];
 }
 
-/** What extend.lua is asked, after what every script is asked. */
+/** The arguments of extend.lua, after those of every script. */
 export function extendArguments(request: ExtendRequest): Arguments {
   const { holder, token, ttlMs, era = 0 } = request;
   return [holder, token, ttlMs, era, ...highestOf(request)];
@@ -174,7 +174,7 @@ export function extendArguments(request: ExtendRequest): Arguments {
 const FIELDS = 2;
 const LINE = /^(\d+)\|(\d{1,16})\|(\d{1,16})\|(\d{1,16})\|([^|]*)\|(.*)$/s;
 
-/** A lock whose line cannot be read is left out: nobody is granted it either. */
+/** A lock whose line cannot be read is left out: it is not granted either. */
 function lockPage(reply: readonly unknown[]) {
   const [time, cursor = '0', lastTime, slew, ...rest] = reply.map(String);
   const locks: NamedLock[] = [];

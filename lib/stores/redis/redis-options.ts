@@ -1,8 +1,8 @@
 /**
- * What an application hands in, a URL or a client of ioredis, and the names that it gives.
+ * The URL or client of ioredis that an application gives, and the names in it.
  *
- * Guarantee: the connection is our own, also where a client is given, which is neither used nor
- * closed. It is one for all who name the same server in the same way, or give the same client.
+ * Guarantee: the connection is our own, even if a client is given, which is neither used nor
+ * closed. It is shared by all that name the same server in the same way, or give the same client.
  */
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
@@ -106,7 +106,7 @@ export function evictionOf(memory: string): string | undefined {
 export interface RedisHashOptions {
   /** An ioredis client (Redis or Cluster), whose settings are used, or a URL. */
   readonly redis: GivenRedis;
-  /** What has the same name in other namespaces is something else. Default 'default'. */
+  /** Separates data of the same name. Default 'default'. */
   readonly namespace?: string | undefined;
   /** Before the namespace in the key. Default 'snowflake:'. */
   readonly prefix?: string | undefined;
@@ -190,7 +190,7 @@ export class RedisHash {
     return evictionOf(await this.#connection.info('memory'));
   }
 
-  /** What CONFIG tells of it; nothing of a Cluster, where any of the nodes would answer. */
+  /** Reads a setting with CONFIG; not in a Cluster, where any of the nodes would answer. */
   async setting(name: string): Promise<string | undefined> {
     this.#connection.reopen();
     const asked = async (client: RedisClient) =>
@@ -206,7 +206,7 @@ export class RedisHash {
 
 const QUERY_NAMES = ['namespace', 'prefix', 'lossWindowMs'] as const;
 
-/** What a URL says of a hash, redis://localhost:6379/0?namespace=shop. */
+/** Reads the options of a hash from a URL, redis://localhost:6379/0?namespace=shop. */
 export function hashOptionsOf(url: string): RedisHashOptions & { readonly redis: string } {
   const parsed = parseRedisUrl(url);
   refuseQuery(parsed, url, QUERY_NAMES);

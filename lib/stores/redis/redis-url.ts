@@ -23,7 +23,7 @@ export interface RedisUrl {
   readonly sentinelUsername?: string;
   readonly sentinelPassword?: string;
   readonly db: number;
-  /** What follows `?`, for the support. */
+  /** The query after `?`, for the support. */
   readonly query: ReadonlyMap<string, string>;
 }
 
@@ -119,7 +119,7 @@ function sentinelLogin(query: Map<string, string>) {
   return Object.fromEntries(given) as Pick<RedisUrl, (typeof SENTINEL_LOGIN)[number]>;
 }
 
-/** Parameters that nobody knows, and those that are names and yet part of a connection string. */
+/** Refuses unknown parameters, and known names that contain part of a connection string. */
 export function refuseQuery({ query }: RedisUrl, url: string, names: readonly string[]): void {
   for (const pair of [...query].entries()) {
     const fault = parameterFault(pair, names, COMMON_STRANGERS);

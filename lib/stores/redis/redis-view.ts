@@ -1,10 +1,10 @@
 /**
- * The registry as the script `workers` tells it: its time and the fields of the hash, as
+ * The registry as the script `workers` returns it: its time and the fields of the hash, as
  * docs/reference/keys.md lists them.
  *
- * Guarantee: whatever somebody else wrote into the hash, one field that cannot be read hides
- * nothing else. What fits one page is seen at one moment; more is read page by page while it
- * changes, so that Redis serves others in between.
+ * Guarantee: a field that another program spoilt hides no other. A registry of one page is read at
+ * one moment; a larger one is read page by page while it changes, so that Redis serves others in
+ * between.
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { cutName } from '../../messages.js';
@@ -16,7 +16,7 @@ import { SCRIPTS } from './scripts.generated.js';
 
 type Fields = ReadonlyMap<string, string>;
 
-/** Of what there is. */
+/** The parts of the registry that the caller needs. */
 interface Needed {
   /** So many worker ids are enough, whichever; what a page brings beyond them is not kept. */
   readonly workerCountMax?: number | undefined;
@@ -68,7 +68,7 @@ function registryView(fields: Fields, storeMs: number, clock: ClockState): Regis
 }
 
 function registryFacts(fields: Fields, { slewMs }: ClockState): RegistryFacts | undefined {
-  // As the scripts have it: without this field a registry is absent.
+  // The scripts agree: without this field a registry is absent.
   if (!fields.has('lastTime')) return undefined;
   // A name that is cut fits no layout.
   const text = (name: string) => cutName(fields.get(name) ?? '');
@@ -113,8 +113,8 @@ function timeIn(text: string | undefined, unreadable: number): number {
 /*
  * A holder as a line of the registry names it.
  *
- * Guarantee: one line that cannot be read hides no other, and is shown as unreadable. Parts are
- * short enough for a table; what they say is whatever somebody wrote.
+ * Guarantee: a line that cannot be read hides no other, and is reported as unreadable. Its parts
+ * are short enough for a table; their content is not checked.
  */
 
 type Holder = NonNullable<WorkerRecord['holder']>;
@@ -122,7 +122,7 @@ type Holder = NonNullable<WorkerRecord['holder']>;
 /** token|nonce|floor|era|since|label, the label as JSON. */
 const HOLDER_LINE = /^[^|]*\|[^|]*\|\d+\|\d+\|(\d{1,15})\|(.*)$/s;
 
-/** What is needed of it to speak in the holder's name. */
+/** The secrets that let an operator act for the holder. */
 const PROOF = /^([^|]*)\|([^|]*)\|/;
 
 function proofIn(line: string | undefined): HolderProof | undefined {
@@ -130,7 +130,7 @@ function proofIn(line: string | undefined): HolderProof | undefined {
   return token === undefined || nonce === undefined ? undefined : { token, nonce };
 }
 
-/** Undefined where nobody holds it. */
+/** Undefined if the worker id has no holder. */
 function holderIn(line: string | undefined): Holder | undefined {
   if (line === undefined) return undefined;
   const [, since = '0', label = ''] = HOLDER_LINE.exec(line) ?? [];

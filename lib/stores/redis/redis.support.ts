@@ -131,10 +131,10 @@ export class RedisSupport implements IDistributedSupport {
     terms: LeaseTerms,
     args: readonly (string | number)[],
   ): Promise<unknown[]> {
-    // Whoever leases closes as well, so that an application may follow one that has closed it.
+    // Each call opens it again, so that an application may follow one that has closed it.
     this.#connection.reopen();
     const { fingerprint, ttlMs, quarantineMs, wallMs = '', reckoned } = terms;
-    // Whoever knew a longer quarantine than its own brings it to a registry that forgot it.
+    // A process that knew a longer quarantine than its own brings it to a registry that forgot it.
     const lossWindowMs = Math.max(this.lossWindowMs, (quarantineMs ?? 0) - ttlMs);
     const { incarnation = '', server = '', nowMs = '', timeMs = '' } = reckoned ?? {};
     const first = [fingerprint, ttlMs, lossWindowMs, randomUUID()];
@@ -224,8 +224,8 @@ export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
 }
 
 /*
- * What is said of a Redis that serves worker ids less well than it could: what it means for ids,
- * and what to do about it.
+ * Advice for a Redis that serves worker ids less well than it could: what it means for ids, and
+ * what to do about it.
  */
 
 function evicted(policy: string): string {

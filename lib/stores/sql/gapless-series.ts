@@ -1,10 +1,10 @@
 /**
- * A series without gaps: its number is taken in the caller's transaction, and given back by whoever
- * rolls that back.
+ * A series without gaps: its number is taken in the caller's transaction, and given back if that is
+ * rolled back.
  *
  * Guarantee: of a period that has number n committed, each from 1 to n was committed once. The row
- * of the period is locked until the transaction ends, so takers wait for each other. Whoever has no
- * transaction open is given no number, but in MySQL, which does not tell.
+ * of the period is locked until the transaction ends, so takers wait for each other. A caller
+ * without an open transaction is given no number, except in MySQL, which does not tell.
  */
 import {
   FORM_OPTIONS,
@@ -121,7 +121,7 @@ const turns = processWide('series-turns', () => new WeakMap<object, Promise<unkn
 /** One call at a time, since in MySQL the statements of several would mix on one connection. */
 function inTurn<T>(transaction: object, take: () => Promise<T>): Promise<T> {
   const own = (turns.get(transaction) ?? Promise.resolve()).then(take);
-  // What one caller hears is no matter of the next.
+  // The next caller does not get the error of this one.
   const ended = own.catch(() => undefined);
   turns.set(transaction, ended);
   return own;
@@ -142,7 +142,7 @@ const STATEMENTS: { readonly [dialect in DialectName]: (table: string) => readon
     `INSERT INTO ${table} (series, period, next) SELECT ?, ?, 2 FROM DUAL WHERE ${IS_OPEN.mysql} ` +
       // MariaDB answers with the row, MySQL takes it for a comment.
       `ON DUPLICATE KEY UPDATE next = ${table}.next + 1 /*M!100500 RETURNING next */`,
-    // As the one who holds its lock sees it, whatever the transaction has read before.
+    // The row as the holder of its lock sees it, whatever the transaction has read before.
     `SELECT next FROM ${table} WHERE series = ? AND period = ? AND ${IS_OPEN.mysql} FOR UPDATE`,
   ],
 };
@@ -155,10 +155,10 @@ function queryIn(transaction: TransactionManager | TransactionQuery): Transactio
 }
 
 /*
- * Whether statements run in a transaction that the caller has open, as each database tells it: a
- * pool runs each by itself, and what is taken there cannot be rolled back.
+ * Checks whether statements run in a transaction that the caller has open, as each database tells
+ * it: a pool runs each by itself, and a number taken there cannot be rolled back.
  *
- * Guarantee: nothing is taken before it is known, also where it is the first of a transaction.
+ * Guarantee: no number is taken before this is known, even by the first statement of a transaction.
  */
 
 /** Visible to later statements of the same transaction alone. */
@@ -172,7 +172,7 @@ const IS_OPEN = {
 
 const SQLITE_REFUSES = /may not be changed inside a transaction/i;
 
-/** What is asked before a number is taken. */
+/** The question that precedes each number. */
 const beginsIn: Readonly<Record<DialectName, (query: SqlQuery) => Promise<unknown>>> = {
   postgres: (query) => query(`SELECT set_config('${MARK}', 'open', true) AS mark`, []),
   mysql: async () => undefined,

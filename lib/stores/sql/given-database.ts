@@ -11,7 +11,7 @@ import {
   type SqlConnection,
   type SqliteHandle,
 } from './sql-connection.js';
-import type { SqlPlace } from './sql-errors.js';
+import type { SqlLocation } from './sql-errors.js';
 import { misconfigured, refuse } from './sql-options.js';
 import type { SqlParameter, SqlQuery } from './sql-query.js';
 
@@ -52,7 +52,7 @@ export function givenDatabase(given: GivenDatabase): ReachedBy {
  */
 
 export interface ByDataSource {
-  /** Of TypeORM, for PostgreSQL, MySQL, MariaDB or better-sqlite3. */
+  /** A DataSource of TypeORM, for PostgreSQL, MySQL, MariaDB or better-sqlite3. */
   readonly dataSource: GivenDataSource;
 }
 
@@ -96,11 +96,11 @@ export function refuseWithout(options: unknown, name: string, method: string): v
 }
 
 /*
- * What applications hand in, known by its shape: a pool of pg or mysql2, PGlite, Neon, a DataSource
- * of TypeORM, a handle of better-sqlite3 or node:sqlite.
+ * Recognizes what applications give by its shape: a pool of pg or mysql2, PGlite, Neon, a
+ * DataSource of TypeORM, a handle of better-sqlite3 or node:sqlite.
  *
  * Guarantee: only its function for one statement is used; nothing of it is changed or closed, and
- * neither its password nor a host that could be anything else is shown.
+ * neither its password nor a host that could be anything else is printed.
  */
 
 /** `Pool` or `Client` of pg, PGlite, `Pool` of Neon. */
@@ -116,7 +116,7 @@ export interface MysqlPool {
 
 export function postgresPool(pool: PostgresPool): SqlConnection {
   return {
-    where: placeOf('PostgreSQL', pool),
+    where: locationOf('PostgreSQL', pool),
     query: (sql, params) => pool.query(sql, params),
     listen: () => listenBeside(pool),
   };
@@ -141,7 +141,7 @@ async function listenBeside(pool: unknown): Promise<ListeningClient> {
 export function mysqlPool(pool: MysqlPool): SqlConnection {
   const promised = typeof pool.promise === 'function' ? (pool.promise() as MysqlPool) : pool;
   return {
-    where: placeOf('MySQL', pool),
+    where: locationOf('MySQL', pool),
     query: (sql, params) => promised.execute(sql, params) as Promise<unknown>,
   };
 }
@@ -156,7 +156,7 @@ interface Login {
   readonly uri?: unknown;
 }
 
-/** Where drivers keep what they were configured with. */
+/** Drivers keep their configuration in these fields. */
 interface Configured extends Login {
   /** pg, TypeORM. */
   readonly options?: Login & { readonly replication?: { readonly master?: Login } };
@@ -168,7 +168,7 @@ interface Configured extends Login {
 /** A host or a name that could be anything else is not shown. */
 const PLAIN = /^[\p{L}\p{N}._:%-]+$/u;
 
-function placeOf(title: string, client: unknown): SqlPlace {
+function locationOf(title: string, client: unknown): SqlLocation {
   const logins = loginsOf(client as Configured);
   const urls = logins.flatMap(({ connectionString, url, uri }) => [connectionString, url, uri]);
   const parsed = textsAmong(urls).flatMap((url) => (URL.canParse(url) ? [new URL(url)] : []));
@@ -260,15 +260,15 @@ export function dialectOfType(type: string): DialectName {
 function dataSourceConnection(dataSource: GivenDataSource): ReachedBy {
   const dialect = dialectOfType(dataSource.options.type);
   if (dialect === 'sqlite') return { dialect, connection: handleOf(dataSource) };
-  const where = placeOf(SERVER_TITLES[dialect], dataSource);
+  const where = locationOf(SERVER_TITLES[dialect], dataSource);
   const query = (sql: string, params: SqlParameter[]) => dataSource.query(sql, params);
   if (dialect === 'mysql') return { dialect, connection: { where, query } };
-  // Of its connections the one that takes writes; there is none before it is initialised.
+  // The connection that takes writes; there is none before the DataSource is initialised.
   const pool = () => (dataSource as { driver?: { master?: unknown } }).driver?.master;
   return { dialect, connection: { where, query, listen: () => listenBeside(pool()) } };
 }
 
-/** The one connection is everybody's, so that its open transactions are asked for. */
+/** The application shares the one connection, so its open transactions are asked for. */
 function handleOf(dataSource: GivenDataSource): SqlConnection {
   const handle = () =>
     (dataSource as unknown as { driver?: { databaseConnection?: SqliteHandle } }).driver

@@ -16,7 +16,7 @@ import {
 import type { SqlParameter, SqlQuery } from './sql-query.js';
 import type { FileUrl, ServerUrl } from './sql-url.js';
 
-/** A longer wait would stop the event loop; who comes too soon comes again. */
+/** A longer wait would stop the event loop; a call that comes too soon is repeated. */
 const SQLITE_BUSY_MS = 20;
 
 export function openClient(url: ServerUrl | FileUrl): Promise<OpenClient> {
@@ -24,7 +24,7 @@ export function openClient(url: ServerUrl | FileUrl): Promise<OpenClient> {
   return url.dialect === 'postgres' ? openPostgres(url) : openMysql(url);
 }
 
-/** What both drivers have inside, and do not show. */
+/** The inner parts of both drivers, which their types leave out. */
 interface Inside {
   readonly connection: { readonly stream: { destroy(): void } };
 }
@@ -53,7 +53,7 @@ export interface PostgresClient {
 export async function connectedPostgres(client: PostgresClient): Promise<ListeningClient> {
   let isBroken = false;
   const broken = () => void (isBroken = true);
-  // What a connection says between two calls, the next call finds out.
+  // The next call reports an error of the connection between two calls.
   client.on('error', broken);
   client.on('end', broken);
   const destroy = () => {
@@ -87,7 +87,7 @@ function oneAtATime(query: SqlQuery): SqlQuery {
   let last: Promise<unknown> = Promise.resolve();
   return (sql, params) => {
     const own = last.then(() => query(sql, params));
-    // What one caller hears is no matter of the next.
+    // The next caller does not get the error of this one.
     last = own.catch(() => undefined);
     return own;
   };
@@ -111,7 +111,7 @@ async function openMysql(url: ServerUrl): Promise<OpenClient> {
   const destroy = () => {
     broken();
     client.destroy();
-    // It only says farewell, which nobody may hear.
+    // It only says goodbye; its failure does not matter.
     (client as unknown as Inside).connection.stream.destroy();
   };
   // The driver's own limit leaves the connection in use, and does not hold where it prepares.

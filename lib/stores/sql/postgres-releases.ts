@@ -1,8 +1,8 @@
 /**
- * How PostgreSQL tells of locks that are released: a channel for each lock, by NOTIFY from whoever
- * releases, and by LISTEN where a connection can be had for it.
+ * Announces released locks in PostgreSQL: on a channel for each lock, by NOTIFY from the process
+ * that releases, and by LISTEN if a connection can be had for it.
  *
- * Guarantee: nothing rests on a message; where none comes, whoever waits asks again.
+ * Guarantee: nothing depends on a message; without one, callers ask again.
  */
 import { createHash } from 'node:crypto';
 import { Releases, type ReleaseMessages, type ReleaseNotifier } from '../../lock/releases.js';
@@ -35,16 +35,17 @@ export function postgresReleases(
 }
 
 /*
- * Messages of PostgreSQL, by LISTEN and NOTIFY: over a connection of its own, which is open while
- * somebody waits for a lock.
+ * Messages of PostgreSQL, by LISTEN and NOTIFY: over a connection of its own, which is open while a
+ * caller waits for a lock.
  *
- * Guarantee: no connection is taken out of a pool, and none stays open when nobody waits any more.
+ * Guarantee: no connection is taken out of a pool, and none stays open when no caller waits any
+ * more.
  */
 
 /** A connection that cannot be had is tried again after so long, on the average, and less often. */
 const RETRY_MS = { first: 4000, last: 60_000 };
 
-/** From the first who waits to the last, or to the next try where none could be opened. */
+/** Lives from the first caller to the last, or to the next try if no connection could be opened. */
 interface Listening {
   readonly client: Promise<ListeningClient>;
   readonly channels: Set<string>;
@@ -71,14 +72,14 @@ class PostgresMessages implements ReleaseMessages {
   async subscribe(channel: string): Promise<void> {
     const listening = (this.#listening ??= this.#begin());
     listening.channels.add(channel);
-    await this.#notify(listening, `LISTEN ${channel}`);
+    await this.#send(listening, `LISTEN ${channel}`);
   }
 
   async unsubscribe(channel: string): Promise<void> {
     const listening = this.#listening;
     if (listening?.channels.delete(channel) !== true) return;
     if (listening.channels.size === 0) this.#end(listening);
-    else await this.#notify(listening, `UNLISTEN ${channel}`);
+    else await this.#send(listening, `UNLISTEN ${channel}`);
   }
 
   async close(): Promise<void> {
@@ -92,7 +93,7 @@ class PostgresMessages implements ReleaseMessages {
       this.#retry.reset();
       one.onMessage(this.#message, () => this.#missed(listening));
     };
-    // Until then whoever waits is told at once that nothing will be heard.
+    // Until then callers learn at once that no message will come.
     const again = () => this.#end(listening);
     const failed = () => {
       if (this.#listening !== listening) return;
@@ -102,19 +103,21 @@ class PostgresMessages implements ReleaseMessages {
     return listening;
   }
 
-  /** What is not answered in time ends the connection, so that nothing waits behind it. */
-  async #notify(listening: Listening, sql: string): Promise<void> {
+  /**
+   * A statement that is not answered in time ends the connection, so that no other waits behind it.
+   */
+  async #send(listening: Listening, sql: string): Promise<void> {
     const over = (): never => {
       this.#missed(listening);
       throw new Error(`PostgreSQL did not answer ${sql}.`);
     };
     const limit = { ms: PATIENCE_MS, timers: systemTimers, over };
-    const told = listening.last.then(async () =>
+    const sent = listening.last.then(async () =>
       withinLimit((await listening.client).query(sql, []), limit),
     );
-    // What one is told is no matter of the next.
-    listening.last = told.catch(() => undefined);
-    await told;
+    // The next statement does not get the error of this one.
+    listening.last = sent.catch(() => undefined);
+    await sent;
   }
 
   #missed(listening: Listening): void {
@@ -126,7 +129,7 @@ class PostgresMessages implements ReleaseMessages {
   #end(listening: Listening): void {
     systemTimers.cancel(listening.again);
     if (this.#listening === listening) this.#listening = undefined;
-    // One that was never open has no end.
+    // A connection that was never open has no end.
     listening.client.then((opened) => opened.destroy()).catch(() => undefined);
   }
 }

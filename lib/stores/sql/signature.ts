@@ -1,21 +1,21 @@
 /**
- * The signature of a row: what the database alone knows of the write that made it, kept in the text
- * of the row. A dump carries the text, and whoever loads it writes the row anew.
+ * The signature of a row: facts that the database alone knows of the write that made it, kept in
+ * the text of the row. A dump carries the text, and loading it writes the row anew.
  *
- * Guarantee: a row whose signature does not fit was put back. One without it, of an older version
- * of this package, or one that such a version has written since, is taken as it is.
+ * Guarantee: a row whose signature does not fit was put back. A row without one, of an older
+ * version of this package, or written by such a version since, is taken as it is.
  */
 /** How a dialect tells one write from another, as texts in SQL. */
 export interface Stamps {
-  /** Of the statement that writes. */
+  /** The signature of the statement that writes. */
   readonly written: string;
-  /** Of the row `r` that is read. */
+  /** The signature of the row `r` that is read. */
   readonly found: string;
 }
 
 export interface SignedRow {
   readonly version: number;
-  /** Of a worker id its ceiling. */
+  /** The ceiling of a worker id. */
   readonly number: bigint | number;
   readonly text: string;
 }

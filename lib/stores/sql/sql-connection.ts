@@ -6,15 +6,15 @@
  * close().
  */
 import { SnowflakeError } from '../../errors.js';
-import type { SqlPlace } from './sql-errors.js';
+import type { SqlLocation } from './sql-errors.js';
 import type { SqlParameter, SqlQuery } from './sql-query.js';
 
 export interface SqlConnection {
-  readonly where: SqlPlace;
+  readonly where: SqlLocation;
   readonly query: SqlQuery;
   /** Opens one more connection, outside of a pool; absent where no messages can be heard. */
   readonly listen?: () => Promise<ListeningClient>;
-  /** For those who will close again. */
+  /** Opens the connection again, for users that close it again. */
   reopen?(): void;
   close?(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export interface OpenClient {
   destroy(): void;
 }
 
-/** One that is told what others notify. */
+/** A client that receives notifications. */
 export interface ListeningClient extends OpenClient {
   /** @param ended called when it can tell nothing any more */
   onMessage(message: (channel: string) => void, ended: () => void): void;
@@ -45,12 +45,12 @@ interface Life {
 export const PATIENCE_MS = 5000;
 
 export class OwnConnection implements SqlConnection {
-  // Not to be seen by whoever prints the support: a client holds its password.
+  // Private, so that printing the support does not show it: a client holds its password.
   readonly #open: () => Promise<OpenClient>;
   #life: Life = { isOver: false };
 
   constructor(
-    readonly where: SqlPlace,
+    readonly where: SqlLocation,
     open: () => Promise<OpenClient>,
     readonly listen?: () => Promise<ListeningClient>,
   ) {
@@ -109,8 +109,8 @@ export class OwnConnection implements SqlConnection {
  * A handle of better-sqlite3, libsql or node:sqlite, which answers at once.
  *
  * Guarantee: nothing is written while the application has a transaction open on the same handle: it
- * could roll back what was leased. That is asked in the same turn, and the call comes again. What
- * is answered as written is committed.
+ * could roll back what was leased. That is asked in the same turn, and the call comes again. An
+ * acknowledged write is committed.
  */
 
 /** `Database` of better-sqlite3 or libsql, `DatabaseSync` of node:sqlite. */

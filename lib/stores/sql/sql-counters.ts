@@ -14,7 +14,7 @@ import { parseSqlUrl } from './sql-url.js';
 import { connectionOfUrl, dialectOf } from './sql.support.js';
 import { COUNTER_TABLE } from './tables.js';
 
-/** As of a registry, but for the table: default 'snowflake_counters'. */
+/** The options of a registry, except for the table: default 'snowflake_counters'. */
 export type SqlCounterOptions = SqlRegistryOptions;
 
 /**

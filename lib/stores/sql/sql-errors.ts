@@ -1,22 +1,22 @@
 /**
- * Whatever a query fails with, as one of our errors.
+ * Turns any failure of a query into one of our errors.
  *
  * Guarantee: neither the message nor the cause holds a password, a statement or its values. The
- * errors of drivers hold all of these, also where they were right.
+ * errors of drivers hold all of these, even correct ones.
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { plainCause, withoutSecrets } from '../../messages.js';
 import type { Dialect, DialectName, SqlTable } from './dialects/dialect.js';
 
-/** Where a database lies, in words, and the passwords that an answer of it may repeat. */
-export interface SqlPlace {
+/** The location of a database in words, and the passwords that its answers may repeat. */
+export interface SqlLocation {
   readonly text: string;
   readonly secrets: readonly string[];
 }
 
 interface ErrorPlace {
   readonly dialect: Pick<Dialect, 'name' | 'title'>;
-  readonly where: SqlPlace;
+  readonly where: SqlLocation;
   readonly table: string;
   readonly holds: SqlTable['holds'];
 }
@@ -37,7 +37,7 @@ const RIGHTS: Readonly<Record<SqlTable['holds'], string>> = {
   locks: 'SELECT, INSERT, UPDATE and DELETE',
 };
 
-/** What the errors of drivers, and of those that wrap them, carry besides a message. */
+/** The fields of errors of drivers, and of those that wrap them, besides the message. */
 interface DriverError {
   readonly message?: unknown;
   readonly code?: unknown;
@@ -73,7 +73,7 @@ export function codesOf(error: unknown): string[] {
   return codes.filter((code) => typeof code === 'string' || typeof code === 'number').map(String);
 }
 
-/** Whether the error, or one that it wraps, says so. */
+/** True if the error, or one that it wraps, says so. */
 export function isSaid(error: unknown, words: RegExp): boolean {
   return layersOf(error).some(({ message }) => typeof message === 'string' && words.test(message));
 }
@@ -127,16 +127,16 @@ function refusalOf(
 }
 
 /*
- * What databases and their drivers say when they refuse, and what to do.
+ * Refusals of databases and their drivers, with what to do about each.
  *
- * Guarantee: what only waiting can cure is retryable, what a person must cure is not. The first
- * line that fits counts; `details.refusal` names it.
+ * Guarantee: a fault that passes with time is retryable, one that a person must remove is not. The
+ * first line that fits counts; `details.refusal` names it.
  */
 
 interface Refusal {
-  /** Of the server or the driver. */
+  /** The codes of the server or the driver. */
   readonly codes: readonly string[];
-  /** For what has no code of its own. */
+  /** The texts of errors without a code of their own. */
   readonly says?: RegExp;
   readonly advice: string;
   /** False where trying again cannot help. */

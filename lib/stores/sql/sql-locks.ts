@@ -2,7 +2,7 @@
  * Locks in a table of a database: a front door for each way of reaching one.
  *
  * Guarantee: the application's pool is used for single statements, never inside its transactions,
- * and is never closed. What is opened for a URL is closed by `close()`.
+ * and is never closed. A connection that was opened for a URL is closed by `close()`.
  */
 import type { LockStore } from '../../lock/lock-store.js';
 import { RowLocks } from '../../lock/row-locks.js';
@@ -18,7 +18,7 @@ import { parseSqlUrl } from './sql-url.js';
 import { connectionOfUrl, dialectOf } from './sql.support.js';
 import { LOCK_TABLE, lockTable } from './tables.js';
 
-/** As of a registry, but for the table: default 'snowflake_locks'. */
+/** The options of a registry, except for the table: default 'snowflake_locks'. */
 export type SqlLockOptions = SqlRegistryOptions;
 
 /** A URL, with all options in it, or what the application has. */
@@ -65,7 +65,7 @@ function locksOf(name: DialectName, connection: SqlConnection, options: SqlLockO
   const { serverSql, ...checked } = checkedOptions(asked, name !== 'sqlite');
   const dialect = dialectOf(name, serverSql);
   const rows = new SqlRows({ ...checked, connection, dialect, holds: 'locks' });
-  // Whoever has to say what the server is may have one without messages.
+  // A user with `serverSql` may have a pooler, which passes on no messages.
   const hasMessages = name === 'postgres' && serverSql === undefined;
   return new RowLocks(rows, hasMessages ? { releases: postgresReleases(connection, checked) } : {});
 }

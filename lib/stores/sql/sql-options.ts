@@ -1,16 +1,16 @@
 /**
  * The options that every SQL support has, checked all at once.
  *
- * Guarantee: what is left out never costs uniqueness. Whether another server can take the place of
- * this one cannot be asked of it, since a replica that is cut off is not seen; so it is believed
- * unless somebody says that there is none.
+ * Guarantee: an absent option never costs uniqueness. A server cannot be asked whether another one
+ * may replace it, since a replica that is cut off is not seen; so it is assumed unless the
+ * application says that there is none.
  */
 import { SnowflakeError } from '../../errors.js';
 import { format } from '../../messages.js';
 import { unknownNames, windowFaults } from '../../options.js';
 import { highest, type ClockPolicy } from '../../rows/store-clock.js';
 
-/** What every support in a database takes. */
+/** The options of every support in a database. */
 export interface SqlRegistryOptions {
   /** One id space: processes with the same namespace never make the same id. Default 'default'. */
   readonly namespace?: string | undefined;

@@ -29,7 +29,7 @@ export class Binder {
   /** @param mark the text that stands for a value, by its number from 1 up */
   constructor(private readonly mark: (number: number, value: SqlParameter) => string) {}
 
-  /** What stands in the text for this value. */
+  /** The placeholder for this value. */
   readonly of = (value: SqlParameter): string => this.mark(this.params.push(value), value);
 
   /** Several values with commas between. */

@@ -2,9 +2,9 @@
  * Rows in one table of a database, by compare-and-swap: a registry for `RegistrySupport`, counters
  * for `RowCounters`, locks for `RowLocks`.
  *
- * Guarantee: each row is written by one statement that carries all it rests on, so that nothing is
- * locked between two statements and no transaction is needed. What somebody else changed meanwhile
- * is answered with false.
+ * Guarantee: each row is written by one statement that carries all it depends on, so nothing is
+ * locked between two statements and no transaction is needed. If another process changed the row
+ * meanwhile, the answer is false.
  */
 import { randomInt } from 'node:crypto';
 import type { Finding } from '../../registry/registry-view.js';
@@ -32,7 +32,7 @@ import { SWEPT_ROWS } from './dialects/statements.js';
 import { oddAnswer, rowsOf } from './sql-query.js';
 import { SqlSession, type SqlSessionParts } from './sql-session.js';
 
-/** Of a list, at a time. */
+/** A list is read in pages of so many. */
 const PAGE_ROWS = 10_000;
 
 interface SqlRowsParts extends SqlSessionParts {

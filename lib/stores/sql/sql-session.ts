@@ -22,7 +22,7 @@ export interface SqlSessionParts extends SqlTable {
 }
 
 export class SqlSession {
-  // Not to be seen by whoever prints the store: a pool holds its password.
+  // Private, so that printing the store does not show it: a pool holds its password.
   readonly #parts: SqlSessionParts;
   #statements: Promise<Statements> | undefined;
 
@@ -78,7 +78,7 @@ export class SqlSession {
     return this.read(statementOf, isForWriting);
   }
 
-  /** How many rows were written; undefined where somebody else was faster. */
+  /** Returns the number of rows written; undefined if another process was faster. */
   async written(statementOf: (statements: Statements) => Statement): Promise<number | undefined> {
     const statements = await this.#prepared();
     try {
@@ -98,7 +98,7 @@ export class SqlSession {
     }
   }
 
-  /** Whoever asks closes as well, so that an application may follow one that has closed it. */
+  /** Each call opens it again, so that an application may follow one that has closed it. */
   reopen(): void {
     this.#parts.connection.reopen?.();
   }

@@ -25,7 +25,7 @@ export interface ServerUrl {
   readonly database: string;
   /** Checked means that the certificate is valid for the host. */
   readonly tls: 'off' | 'checked' | 'unchecked';
-  /** Of the authorities that count instead of those of Node, as PEM. */
+  /** The authorities that count instead of those of Node, as PEM. */
   readonly ca?: string;
   readonly options: SqlRegistryOptions;
 }

@@ -32,28 +32,28 @@ import { SqlRows } from './sql-rows.js';
 import { parseSqlUrl, type FileUrl, type ServerUrl } from './sql-url.js';
 import { registryTable } from './tables.js';
 
-/** Where the registry is kept by a pool of pg. */
+/** Options for a registry that is kept by a pool of pg. */
 export interface PostgresSupportOptions extends SqlRegistryOptions {
   /** A `Pool` of pg, PGlite, or whatever has the same `query(text, values)`. */
   readonly pool: PostgresPool;
 }
 
-/** Where the registry is kept by a pool of mysql2. */
+/** Options for a registry that is kept by a pool of mysql2. */
 export interface MysqlSupportOptions extends SqlRegistryOptions {
   /** A pool of mysql2, or whatever has the same `execute(text, values)`. */
   readonly pool: MysqlPool;
 }
 
-/** Where the registry is kept by a handle of SQLite. */
+/** Options for a registry that is kept by a handle of SQLite. */
 export interface SqliteSupportOptions extends SqlRegistryOptions {
   /** A handle of better-sqlite3, libsql or node:sqlite. */
   readonly database: SqliteHandle;
 }
 
-/** Where the registry is kept by a TypeORM DataSource. */
+/** Options for a registry that is kept by a TypeORM DataSource. */
 export interface DataSourceSupportOptions extends SqlRegistryOptions, ByDataSource {}
 
-/** Where the registry is kept by a function that runs SQL. */
+/** Options for a registry that is kept by a function that runs SQL. */
 export interface QuerySupportOptions extends SqlRegistryOptions, ByQuery {}
 
 /**

@@ -49,7 +49,7 @@ export function registryTable(dialect: DialectName, table: string = TABLE): stri
  * Guarantee: it creates what `registryTable` says, in the database that the DataSource is for.
  */
 
-/** What is used of a QueryRunner. */
+/** The methods of a QueryRunner that are used. */
 export interface MigrationRunner {
   readonly connection: { readonly options: { readonly type: string } };
   query(sql: string): Promise<unknown>;
@@ -208,7 +208,7 @@ export class CreateSnowflakeLocks1767225600003 {
     await runner.query(lockTable(dialectOfType(runner.connection.options.type)));
   }
 
-  /** Counts as a loss of data: whoever holds a lock is told that it is lost. */
+  /** Counts as a loss of data: the holders of locks learn that their lock is lost. */
   async down(runner: MigrationRunner): Promise<void> {
     await runner.query(`DROP TABLE ${LOCK_TABLE}`);
   }

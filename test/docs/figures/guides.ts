@@ -92,7 +92,7 @@ export const GUIDES: Sources = {
   'docs/guides/etcd.md': {
     '20 s': LINE_MS_MAX,
     '1 s': our.etcdDifferenceMs,
-    '2 GiB': 'lib/stores/etcd/etcd-members.ts: Of the 2 GiB that etcd has by default',
+    '2 GiB': 'lib/stores/etcd/etcd-members.ts: etcd allows 2 GiB by default',
   },
   'docs/guides/ids-at-the-edge.md': {
     '15 minutes': FUTURE_MS_MAX,

@@ -1,6 +1,6 @@
--- The clock of a hash, after its opening: it moves on to the time, and never goes back. The slew
--- takes up a step back, then decays by half of what elapses.
--- It says what the rows room says in store-clock.ts.
+-- Moves the clock of a hash on to the time; it never goes back. The slew absorbs a step back, then
+-- decays by half of the time that elapses. It follows the prologue.
+-- It says the same as store-clock.ts in the room of rows.
 local now, before = time, lastTime
 local function moveOn(later)
   local elapsed = later - before

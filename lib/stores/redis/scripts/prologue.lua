@@ -1,9 +1,9 @@
--- What every script that changes its hash begins with, after the time: version and server.
--- It says what the registry room says in prologue.ts.
+-- Every script that changes its hash begins with this, after the time: version and server.
+-- It says the same as prologue.ts in the room of the registry.
 -- KEYS[1]  a hash, so that what it holds lives, moves and dies whole
 -- ARGV     as the script says
--- Answer   'other-version' and what is stored, where another protocol keeps it; an error where it
---          cannot be told which server answers, since a failover may then forget what it granted
+-- Answer   'other-version' and the stored one, if another protocol keeps the hash; an error if the
+--          server cannot be identified, since a failover could then forget its grants unnoticed
 local key, VERSION = KEYS[1], '1'
 local version, lastTime, lastServer, slew, era, incarnation, lastEpoch = unpack(redis.call('HMGET',
   key, 'version', 'lastTime', 'server', 'slew', 'era', 'incarnation', 'epoch'))
@@ -11,7 +11,7 @@ if version and version ~= VERSION then return { 'other-version', version } end
 
 local function text(number) return string.format('%.0f', number) end -- not 1.7952e+15
 
--- One half changes with a restart, one with a failover. From version 7 on one call tells both.
+-- One half changes with a restart, one with a failover. From version 7 on one call returns both.
 local refusal = { err = 'NOSERVER INFO names no run_id and no master_replid' }
 local function info(...)
   local reply = redis.pcall('INFO', ...)
@@ -28,9 +28,9 @@ local run, replication = field('run_id:'), field('master_replid:')
 if not (run and replication) then return refusal end
 local server = run .. ':' .. replication
 
--- Without its last field a hash is absent: the first script that wrote it did not end.
+-- A hash without its last field counts as absent: the first script that wrote it did not end.
 local isOther = lastTime and lastServer ~= server -- acknowledged writes may be gone
--- The number of the failover by which Sentinel named this server, as far as whoever asks was told:
+-- This is the number of the failover by which Sentinel named this server, as the caller knows it:
 -- a later one of the same server means that it was left for another one in between.
 local epoch = isOther and 0 or tonumber(lastEpoch or 0)
 local isLeft = lastTime and epoch > 0 and (ARGV.epoch or 0) > epoch

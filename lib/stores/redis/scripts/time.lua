@@ -1,4 +1,4 @@
--- The time of the server in ms. Every script that tells a time begins with it, so that all of them
--- mean the same.
+-- Reads the time of the server in ms. Every script that uses a time begins with it, so that all of
+-- them mean the same.
 local seconds, us = unpack(redis.call('TIME'))
 local time = seconds * 1000 + math.floor(us / 1000)

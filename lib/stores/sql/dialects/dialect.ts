@@ -1,8 +1,8 @@
 /**
- * What differs between databases: the statements for a table of rows, and what they answer.
+ * The differences between databases: the statements for a table of rows, and their results.
  *
- * Guarantee: every statement is complete in itself, so that it needs no transaction around it; each
- * that writes carries all that it rests on, and reports whether it was carried out.
+ * Guarantee: every statement is complete in itself, so that it needs no transaction around it; a
+ * statement that writes carries all that it depends on, and reports whether it was carried out.
  */
 import { SnowflakeError } from '../../../errors.js';
 import type { Finding } from '../../../registry/registry-view.js';
@@ -17,7 +17,7 @@ import { numberIn } from '../../../rows/stored-fields.js';
 import { isPutBack, withoutSignature } from '../signature.js';
 import { oddAnswer, type SqlQuery, type SqlRow, type Statement } from '../sql-query.js';
 
-/** Which SQL a database speaks; MariaDB speaks `mysql`. */
+/** The SQL that a database speaks; MariaDB speaks `mysql`. */
 export type DialectName = 'postgres' | 'mysql' | 'sqlite';
 
 /** A row to be written, with all that must still be so. */
@@ -25,24 +25,24 @@ export interface SqlChange {
   readonly row: Row;
   /** Rows that are made in the same step, equal but for this. */
   readonly moreKeys?: readonly string[];
-  /** As it was read; undefined where the row was not there. */
+  /** The version that was read; undefined if the row was absent. */
   readonly version: number | undefined;
-  /** What its number must be, or what it must be below. */
+  /** The number that the row must have, or must be below. */
   readonly numberIs?: { readonly sign: '=' | '<'; readonly number: bigint };
   readonly nextVersion: number;
-  /** Of the header, for a row that rests on one. */
+  /** The header, for a row that depends on one. */
   readonly headerVersion: number | undefined;
   readonly server: string;
 }
 
 export interface SqlTable {
-  /** As it stands in statements; checked, so that it needs no quotes. */
+  /** The name as it stands in statements; checked, so that it needs no quotes. */
   readonly table: string;
   readonly namespace: string;
   /**
-   * What the table holds. A restart of the server counts as a loss for a registry, to which it
+   * The content of the table. A restart of the server counts as a loss for a registry, to which it
    * costs nothing, and for locks, since a server that was set back to an older copy has been
-   * restarted; for counters only where it can lose something.
+   * restarted; for counters only if it can lose something.
    */
   readonly holds: 'registry' | 'counters' | 'locks';
   /** How old the writes may be that the store loses, as it was told. */
@@ -63,7 +63,7 @@ export interface Statements {
   writtenCount(answer: unknown): number;
   /** @throws SnowflakeError where what was read shows that nothing may be written */
   check(row: SqlRow): void;
-  /** Whether the server offers something else by now than when these statements were made. */
+  /** True if the server offers other features by now than when these statements were made. */
   isOutdated(row: SqlRow): boolean;
   /** @throws SnowflakeError where it was read from a server that takes no writes */
   checkPrimary(row: SqlRow): void;
@@ -75,15 +75,15 @@ export interface Dialect {
   readonly title: string;
   /** Asks the server what it offers. */
   prepare(query: SqlQuery, location: SqlTable): Promise<Statements>;
-  /** What somebody else changed meanwhile, by the codes of an error. */
+  /** The error codes that mean that another process changed the row meanwhile. */
   isConflict(codes: readonly string[]): boolean;
-  /** What endangers what the table holds, one sentence each. */
+  /** One sentence for each danger to the table. */
   advice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]>;
   findings(query: SqlQuery, lossWindowMs: number): Promise<Finding[]>;
 }
 
 /*
- * What one SELECT gave: time and server in each row, and a row of the table or nothing.
+ * The result of one SELECT: time and server in each row, and a row of the table or nothing.
  *
  * Drivers give a 64-bit number as a number, a text or a bigint. Guarantee: a column that is missing
  * or cannot be read is an error that names it; nothing is taken for 0 or for absent.
@@ -135,7 +135,7 @@ export function snapshotIn(rows: readonly SqlRow[], holds: SqlTable['holds']): R
   };
 }
 
-/** Where nothing is stored, all columns of the table are null in the one row that came. */
+/** If nothing is stored, all columns of the table are null in the one row that came. */
 function isStored(row: SqlRow): boolean {
   return row['stored_key'] !== null;
 }
@@ -167,15 +167,15 @@ function withoutKey(): SnowflakeError {
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /*
- * What a table holds, in the words of an advice: the dialects name what is at stake, and only these
- * words differ between a registry, counters and locks.
+ * The words of an advice that differ between a registry, counters and locks; the dialects name the
+ * rest.
  */
 
 type Words = Readonly<Record<SqlTable['holds'], string>>;
 
 export const GRANTED: Words = { registry: 'leases', counters: 'positions', locks: 'locks' };
 
-/** What follows where a loss of data is noticed. */
+/** The consequence of a loss of data that is noticed. */
 export const AFTER_LOSS: Words = {
   registry: 'ids stay unique, and run ahead for a while after it',
   counters: 'ids stay unique, and leave a gap',
@@ -254,7 +254,7 @@ function refused(message: string): SnowflakeError {
 }
 
 /**
- * What it means if a server has replicas although the support was told that there are none, in the
+ * The warning for a server with replicas although the support was told that there are none, in the
  * same words for every database.
  */
 export function followed(replicaCount: number): string {

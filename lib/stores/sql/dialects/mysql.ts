@@ -28,13 +28,13 @@ import { TableStatements } from './statements.js';
 
 /** In Unix milliseconds; the moment at which the statement began. */
 export const MYSQL_TIME = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000";
-/** What a session adds to the clock by `SET timestamp`, which SYSDATE does not follow. */
+/** The offset of the session's clock after `SET timestamp`, which SYSDATE does not follow. */
 const TIME_BENT = 'TIMESTAMPDIFF(MICROSECOND, SYSDATE(6), NOW(6)) DIV 1000';
 const BENT_MS_MAX = 1000;
 
 /** Deadlock, lock wait timeout, record has changed since last read, duplicate key. */
 const CONFLICTS: ReadonlySet<string> = new Set(['1213', '1205', '1020', '1062', '40001']);
-/** What drivers name instead of the number. */
+/** Drivers name these instead of the number. */
 const CONFLICT_NAMES: ReadonlySet<string> = new Set([
   'ER_LOCK_DEADLOCK',
   'ER_LOCK_WAIT_TIMEOUT',
@@ -72,7 +72,7 @@ export class MysqlDialect implements Dialect {
   findings = mysqlFindings;
 }
 
-/** What a server offers, as parts of statements. */
+/** The features of a server, as parts of statements. */
 interface Offered {
   readonly server: string;
   readonly isDurable: string;
@@ -166,8 +166,8 @@ class MysqlStatements extends TableStatements {
 }
 
 /*
- * What a MariaDB or MySQL server tells about itself that matters for the leases in it: what it
- * means for ids, and what to do. What the server does not tell is not judged.
+ * Finds facts about a MariaDB or MySQL server that matter for the leases in it: what they mean for
+ * ids, and what to do. A fact that the server does not tell is not judged.
  */
 
 const ASKED = [
@@ -182,8 +182,8 @@ const ASKED = [
 ];
 
 async function mysqlAdvice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]> {
-  const told = await variables(query, ASKED);
-  const flush = told.get('innodb_flush_log_at_trx_commit');
+  const settings = await variables(query, ASKED);
+  const flush = settings.get('innodb_flush_log_at_trx_commit');
   const found: string[] = [];
   if (flush !== undefined && flush !== '1') {
     found.push(
@@ -191,13 +191,13 @@ async function mysqlAdvice(query: SqlQuery, holds: SqlTable['holds']): Promise<s
         `were granted. It counts as a loss of data: ${AFTER_LOSS[holds]}. Set 1.`,
     );
   }
-  if (told.get('log_bin') === 'ON' && told.get('binlog_format') === 'STATEMENT') {
+  if (settings.get('log_bin') === 'ON' && settings.get('binlog_format') === 'STATEMENT') {
     found.push(
       'binlog_format is STATEMENT, by which replicas carry out the statements of this package ' +
         'differently than this server. Set ROW or MIXED.',
     );
   }
-  if (told.get('wsrep_on') === 'ON') found.push(GALERA);
+  if (settings.get('wsrep_on') === 'ON') found.push(GALERA);
   return found;
 }
 
@@ -208,21 +208,21 @@ const GALERA =
   'and give `serverSql`: without it every change between two members counts as a loss of data, ' +
   'and while processes ask several of them nobody gets a worker id.';
 
-/** Shows the threads of others only to whoever may see them; unseen ones are not judged. */
+/** The server shows the threads of others only with a permission; unseen ones are not judged. */
 const REPLICAS =
   `SELECT COUNT(*) AS replica_count FROM information_schema.processlist WHERE command LIKE ` +
   `'Binlog Dump%'`;
 
 async function mysqlFindings(query: SqlQuery, lossWindowMs: number): Promise<Finding[]> {
-  const told = await variables(query, ASKED);
-  const isReadOnly = told.get('read_only') === 'ON' || told.get('super_read_only') === 'ON';
-  const version = finding('ok', 'version', `${told.get('version') ?? 'Of unknown version'}.`);
+  const settings = await variables(query, ASKED);
+  const isReadOnly = settings.get('read_only') === 'ON' || settings.get('super_read_only') === 'ON';
+  const version = finding('ok', 'version', `${settings.get('version') ?? 'Of unknown version'}.`);
   const followsText = isReadOnly ? READ_ONLY : (await isReplica(query)) ? WRITABLE_REPLICA : '';
   const follows = followsText === '' ? [] : [finding('fault', 'replication', followsText)];
   return [
     version,
     ...follows,
-    ...binlogFindings(told),
+    ...binlogFindings(settings),
     ...(lossWindowMs === 0 ? await replicaFindings(query) : []),
   ];
 }
@@ -235,7 +235,7 @@ const WRITABLE_REPLICA =
   'some the other, they would make the same ids. Name the primary in all of them, and set ' +
   'read_only here.';
 
-/** False also for a user who may not ask. */
+/** False also without the permission to ask. */
 async function isReplica(query: SqlQuery): Promise<boolean> {
   try {
     return rowsOf(await query('SHOW REPLICA STATUS', [])).length > 0;
@@ -245,11 +245,11 @@ async function isReplica(query: SqlQuery): Promise<boolean> {
   }
 }
 
-function binlogFindings(told: ReadonlyMap<string, string>): Finding[] {
-  if (told.get('log_bin') !== 'ON' || told.get('sync_binlog') === '1') return [];
+function binlogFindings(settings: ReadonlyMap<string, string>): Finding[] {
+  if (settings.get('log_bin') !== 'ON' || settings.get('sync_binlog') === '1') return [];
   const text =
-    `sync_binlog is ${told.get('sync_binlog')}: after a crash of its host this server and its ` +
-    `replicas may lack leases that were granted. A restart and a failover count as a loss of ` +
+    `sync_binlog is ${settings.get('sync_binlog')}: after a crash of its host this server and ` +
+    `its replicas may lack leases that were granted. A restart and a failover count as a loss of ` +
     `data anyway, so that ids stay unique.`;
   return [finding('note', 'replication', text)];
 }
@@ -281,10 +281,10 @@ async function variables(
 }
 
 /*
- * What a MariaDB or MySQL server is known by, as parts of statements: which server, since when it
- * has run, whether a crash of it loses what was acknowledged, and when a table was made.
+ * The identity of a MariaDB or MySQL server, as parts of statements: which server it is, since when
+ * it has run, whether a crash of it loses acknowledged writes, and when a table was made.
  *
- * Guarantee: all of it is asked in the statement that rests on it.
+ * Guarantee: all of it is asked in the statement that depends on it.
  */
 
 const FLUSH = 'innodb_flush_log_at_trx_commit';
@@ -305,13 +305,14 @@ export function mysqlServer(isMariadb: boolean, identity = 'datadir'): string {
   return `CONCAT(${nameOf(identity)}, '/', ${started})`;
 }
 
-/** Where there is a binary log, it tells at a start which of the last commits there were. */
+/** A binary log tells at a start which of the last commits exist. */
 const LOGGED = '(@@global.log_bin = 0 OR @@global.sync_binlog = 1)';
 export const MYSQL_DURABLE = `(@@global.${FLUSH} = 1 AND ${LOGGED})`;
 
 /**
- * The server alone, for counters: where each commit is flushed a restart loses nothing. Whoever
- * switches that off while it runs makes another of it, before anything rests on what may be lost.
+ * The server alone, for counters: if each commit is flushed, a restart loses nothing. If that is
+ * switched off while the server runs, its identity changes before anything depends on writes that
+ * may be lost.
  */
 export function mysqlHistory(identity: string | undefined, run: string, isDurable: string): string {
   // Two servers may have the same folder.

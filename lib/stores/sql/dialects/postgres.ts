@@ -1,8 +1,8 @@
 /**
  * The registry in PostgreSQL, and in PGlite, which is one.
  *
- * Guarantee: a write is on disk before it is acknowledged, even where synchronous_commit is off;
- * and inside a transaction that somebody else may roll back nothing counts as written.
+ * Guarantee: a write is on disk before it is acknowledged, even if synchronous_commit is off; and
+ * inside a transaction that the application may roll back nothing counts as written.
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
 import type { Stamps } from '../signature.js';
@@ -34,7 +34,7 @@ const CLUSTER = '(SELECT system_identifier::text FROM pg_control_system())';
 const TIMELINE = 'substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)';
 /** The cluster, and since when its server has run: a restart and a failover change it. */
 export const POSTGRES_SERVER = `${CLUSTER} || '/' || ${STARTED}`;
-/** For a user who may not ask for the first half. */
+/** The fallback for a user who may not ask for the first half. */
 const POSTGRES_SERVER_UNPRIVILEGED = STARTED;
 
 /** The cluster and the timeline of its history, which a standby that is promoted leaves. */
@@ -53,10 +53,13 @@ export const POSTGRES_DURABLY =
   `set_config('synchronous_commit', CASE current_setting('synchronous_commit') ` +
   `WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true) <> ''`;
 
-/** In microseconds. What begins before the read that it rests on may be rolled back by others. */
+/**
+ * The begin of the transaction in microseconds. A transaction that began before the read that it
+ * depends on may be rolled back by others.
+ */
 const BEGAN = 'floor(extract(epoch FROM now()) * 1000000)::bigint';
 
-/** Which transaction wrote a row; without a savepoint a statement has one of its own. */
+/** The transaction that wrote a row; without a savepoint a statement has one of its own. */
 const STAMPS = {
   written: '(txid_current() % 4294967296)::text',
   found: 'r.xmin::text',
@@ -103,7 +106,7 @@ function serverOf(holds: SqlTable['holds'], knowsCluster: boolean): string {
   return `(${history} || ${UNLESS_SYNCED})`;
 }
 
-/** What a server offers, and what stands for it in statements. */
+/** The features of a server, and their parts of statements. */
 interface Offered {
   readonly server: string;
   readonly isReplica: string;
@@ -114,7 +117,7 @@ interface Offered {
 
 class PostgresStatements extends TableStatements {
   protected override readonly stamps: Stamps | undefined;
-  /** Of the last read, of a server that no other one stands beside. */
+  /** The begin of the last read in microseconds, if no other server can answer. */
   private beganUs: number | undefined;
 
   constructor(
@@ -194,8 +197,8 @@ class PostgresStatements extends TableStatements {
 }
 
 /*
- * What a PostgreSQL server tells about itself that matters for the leases in it: what it means for
- * ids, and what to do. What the server does not tell is not judged.
+ * Finds facts about a PostgreSQL server that matter for the leases in it: what they mean for ids,
+ * and what to do. A fact that the server does not tell is not judged.
  */
 
 const ASKED =

@@ -27,7 +27,7 @@ export const SQLITE_TIME = [
 ].join(' + ');
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const FULL = 2;
-/** Of this handle, at this moment. */
+/** The setting of this handle at this moment. */
 const IS_SYNCHRONOUS = `(SELECT synchronous >= ${FULL} FROM pragma_synchronous)`;
 /** In their numbers, as node:sqlite gives them, with all that they are extended by. */
 const [BUSY, LOCKED] = [5, 6];
@@ -36,7 +36,10 @@ export class SqliteDialect implements Dialect {
   readonly name = 'sqlite';
   readonly title = 'SQLite';
 
-  /** Of the file that was found first: a handle that it was taken from stays with it. */
+  /**
+   * The identity of the file that was found first: a handle stays with its file even if it is
+   * replaced.
+   */
   #openFile: string | undefined;
 
   constructor(private readonly serverSql?: string) {}
@@ -50,7 +53,9 @@ export class SqliteDialect implements Dialect {
     return new SqliteStatements(location, isFile ? this.#identityOf(path) : () => "'memory'");
   }
 
-  /** As a text in SQL, asked before every statement: nothing in SQL knows the file. */
+  /**
+   * The identity as a text in SQL, asked before every statement: SQL itself does not know the file.
+   */
   #identityOf(path: string): () => string {
     const boot = bootId();
     this.#openFile ??= fileNow(path);
@@ -100,7 +105,7 @@ function replaced(): SnowflakeError {
   );
 }
 
-/** Of Linux; elsewhere a crash of the host shows by what its processes remember. */
+/** The boot id of Linux; elsewhere the memory of the processes shows a crash of the host. */
 function bootId(): string {
   try {
     return readFileSync(BOOT_ID, 'utf8').trim();
@@ -121,7 +126,7 @@ class SqliteStatements extends TableStatements {
     return rowsOf(answer).length;
   }
 
-  /** Whoever gives the connection sees to it that no transaction is open. */
+  /** The caller makes sure that no transaction is open. */
   check(row: SqlRow): void {
     if (this.losesNothing && !flagOf(row, 'is_durable')) throw notSynchronous();
   }

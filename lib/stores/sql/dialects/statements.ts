@@ -17,14 +17,14 @@ const COLUMNS = {
   locks: { key: 'lock_name', number: 'forgettable', token: undefined },
 } as const;
 
-/** So many at a time, so that whoever acquires does not wait for it. */
+/** So many are deleted at a time, so that an acquire does not wait for it. */
 export const SWEPT_ROWS = 5000;
 
-/** What a statement does that is told how many rows it has written. */
+/** The kind of a statement that reports how many rows it has written. */
 export type Writing = 'insert' | 'update' | 'delete';
 
 export abstract class TableStatements implements Statements {
-  /** Of the row that is updated. */
+  /** The qualifier of the row that is updated. */
   protected readonly updated: string = '';
   /** Undefined where rows are not signed. */
   protected readonly stamps: Stamps | undefined = undefined;
@@ -92,7 +92,7 @@ export abstract class TableStatements implements Statements {
     return false;
   }
 
-  // What a dialect has to say.
+  // Each dialect implements these.
 
   abstract writtenCount(answer: unknown): number;
   abstract check(row: SqlRow): void;
@@ -109,7 +109,7 @@ export abstract class TableStatements implements Statements {
   protected abstract digits(column: string): string;
   protected abstract joined(...texts: string[]): string;
 
-  // What a dialect may say in another way.
+  // A dialect may override these.
 
   /** The rows that are told twice stand as they were; one that was changed meanwhile stays. */
   protected deletion(where: (binder: Binder) => string, rowCount: number, binder: Binder): string {
@@ -120,12 +120,12 @@ export abstract class TableStatements implements Statements {
     return `DELETE FROM ${table} WHERE ${where(binder)} AND ${key} IN (${some(binder)})`;
   }
 
-  /** What follows the table of an update, so that the header is seen in it as `h`. */
+  /** The tables after that of an update, so that the header is `h` in it. */
   protected beside(_headerVersion: number | undefined, _binder: Binder): string {
     return '';
   }
 
-  // What the statements are made of.
+  // The parts that statements are made of.
 
   /** True where a number that was granted and is then lost is granted again. */
   protected get losesNothing(): boolean {

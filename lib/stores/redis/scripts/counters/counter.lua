@@ -1,13 +1,13 @@
--- What every script on a counter begins with, after the moment and the numbers: the counter.
--- It says what the counters room says in counter-rules.ts.
+-- Every script on a counter begins with this, after the clock and the numbers: it reads a counter.
+-- It says the same as counter-rules.ts in the room of counters.
 -- ARGV     1 counter, 2 loss window ms, 3 random text, 4.. as the script says
 local counter, lossWindow, random = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 if not lastTime then incarnation = random end
 if isOther then era = era + 1 end
-if isLeft then era = era + 1 end -- its jump from here was that of the other one, too
+if isLeft then era = era + 1 end -- the other server has jumped from the same place
 
--- What a script says of the file that is relied on: how much a restart may lose beyond the window,
--- and why nothing dense may be granted at all.
+-- file.lua sets these: how much a restart may lose beyond the window, and the reason why nothing
+-- dense may be granted at all.
 local atRiskMs, doubt = 0, nil
 
 -- A counter is stored as its next position and form|era|margin|ready|window|count|grant.

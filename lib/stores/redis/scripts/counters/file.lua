@@ -1,12 +1,12 @@
--- What is granted rests on the append-only file: without it a restart forgets everything since the
--- last save. It is looked at in the step that grants, since it can be switched off at any time.
--- Answer   an error where it is off; who grants looks at `doubt` and `atRiskMs`
+-- Grants depend on the append-only file: without it a restart forgets everything since the last
+-- save. It is examined in the step that grants, since it can be switched off at any time.
+-- Answer   an error if it is off; the script that grants checks `doubt` and `atRiskMs`
 local persistence = info('persistence') or ''
 local function tells(fact) return string.find(persistence, fact, 1, true) end
 if tells('aof_enabled:0') then return { err = 'NOFILE the append-only file is off' } end
 
--- Switched on again, the file holds nothing new until a rewrite of it has ended. That looks like
--- any other rewrite, so that none is relied on.
+-- After it was switched on again, the file holds nothing new until a rewrite of it has ended. That
+-- looks like any other rewrite, so grants depend on none.
 if tells('aof_rewrite_scheduled:1') then
   doubt = { err = 'NEWFILE a rewrite of the append-only file is due' }
 elseif tells('aof_last_bgrewrite_status:err') then

@@ -1,5 +1,5 @@
 -- Takes back the end of the last grant; only of that very grant, and not after a loss.
--- It says what the counters room says in counter-rules.ts.
+-- It says the same as counter-rules.ts in the room of counters.
 -- ARGV     4 grant, 5 where it begins, 6 how many of its positions were not used
 -- Answer   'taken back' | 'not taken back' | another version
 local grant, first, unused = ARGV[4], ARGV[5], ARGV[6]

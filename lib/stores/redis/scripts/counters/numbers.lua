@@ -1,12 +1,12 @@
--- Numbers up to 2^63 as decimal text: beyond 2^53 Lua's own are off by some. Cut after the ninth
--- digit from the right both halves of a sum are exact.
+-- Numbers up to 2^63 are decimal text here: beyond 2^53 Lua's own are inexact. Cut after the
+-- ninth digit from the right, both halves of a sum are exact.
 local POSITION_MAX = '9223372036854775807'
 
 local function halves(number)
   return tonumber(string.sub(number, 1, -10)) or 0, tonumber(string.sub(number, -9))
 end
 
--- Without zeros in front, so that a longer text is a larger number.
+-- The text has no zeros in front, so that a longer one is a larger number.
 local function joined(high, low)
   local carry = math.floor(low / 1e9)
   high, low = high + carry, low - carry * 1e9
@@ -20,7 +20,7 @@ local function sum(a, b)
   return joined(aHigh + bHigh, aLow + bLow)
 end
 
--- Of the larger and the smaller one.
+-- The first number is the larger one.
 local function difference(a, b)
   local aHigh, aLow = halves(a)
   local bHigh, bLow = halves(b)
@@ -41,7 +41,7 @@ local function half(number)
   return joined(math.floor(high / 2), math.floor((high % 2 * 1e9 + low) / 2))
 end
 
--- The position of a time: ms below 2^43, times up to 2^22 per ms.
+-- Returns the position of a time: ms below 2^43, times up to 2^22 per ms.
 local function positionAt(ms, perMs)
   local high = math.floor(ms / 1e6) * perMs
   local low = (ms % 1e6) * perMs
@@ -49,7 +49,7 @@ local function positionAt(ms, perMs)
   return sum(text(high + carry) .. '000000', text(low - carry * 1e6))
 end
 
--- The time of a position, which may be any: a quotient, exact below 2^53.
+-- Returns the time of any position: a quotient, exact below 2^53.
 local function timeAt(position, perMs)
   local high, low = halves(position)
   return math.floor(high / perMs) * 1e9 + math.floor((high % perMs * 1e9 + low) / perMs)

@@ -1,5 +1,5 @@
 -- Grants positions of a counter: the next ones, or those that the clock has come to.
--- It says what the counters room says in counter-rules.ts.
+-- It says the same as counter-rules.ts in the room of counters.
 -- ARGV     4 form, 5 positions wanted, 6 the highest end ever answered, 7 loss gap in positions or
 --          ms ahead, 8 where a dense counter begins or '', 9 positions per ms, 0 for a dense one,
 --          10 the highest era ever answered, or 0
@@ -11,7 +11,7 @@ local isClock, durableTo = perMs > 0, now - atRiskMs
 if doubt and not isClock then return doubt end
 
 local row = readCounter()
-if not row and isClock then row = blank(form, '0', 0) end -- safe wherever it begins: it jumps
+if not row and isClock then row = blank(form, '0', 0) end -- it begins as after a loss
 if not row and startAt == '' then return { 'absent' } end
 row = row or blank(form, startAt, era)
 if row.form ~= form then return { 'mismatch', row.form } end
@@ -23,8 +23,8 @@ elseif isLess(row.next, have) then
   era = era + 1
 end
 
--- A larger margin is recorded before it is used: a loss that took it with it would be answered by
--- a jump of the smaller one. After a jump nothing is granted until it can no longer be lost.
+-- A larger margin is recorded before it is used: if a loss took both, the jump after it would be
+-- the smaller one. After a jump nothing is granted until it can no longer be lost.
 local isBehind, isRaised = row.era ~= era, isLess(row.margin, margin)
 if isBehind or isRaised then
   row.margin, row.ready = greatest(row.margin, margin), now + lossWindow
@@ -59,7 +59,7 @@ if isClock then
   end
 else
   if durableTo >= row.window + lossWindow then row.window, row.count = now, '0' end
-  -- Half of the loss gap in each: whatever one loss takes with it lies in two windows.
+  -- Each window grants half of the loss gap: a loss lies in two windows at most.
   local budget = lossWindow > 0 and half(row.margin) or POSITION_MAX
   if not isLess(row.count, budget) then return waiting(row.window + lossWindow - durableTo) end
   count = least(count, difference(budget, row.count))

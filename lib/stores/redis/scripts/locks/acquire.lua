@@ -1,5 +1,5 @@
--- Grants a lock that nobody holds, or grants it again to the same attempt.
--- It says what the lock room says in lock-rules.ts.
+-- Grants a free lock, or grants it again to the same attempt.
+-- It says the same as lock-rules.ts in the room of locks.
 -- ARGV     4 holder, 5 label, 6 ttl ms, 7 the longest ttl ms, 8 the highest token ever answered,
 --          9 the highest era ever answered, or 0, 10 how many other locks are looked at, to be
 --          forgotten, 11 the highest token ever answered for any lock, or 0, 12 its age in ms
@@ -15,13 +15,13 @@ if lastTime then
   observeEra(seenEra)
   observeToken(row, have)
   if asked > longest then
-    -- A longer ttl is kept before it is granted, and what the last loss forgot may end later.
+    -- A longer ttl is stored before it is granted; locks that the last loss forgot may end later.
     if now >= provenAt then proven = longest end
     if ready > now then ready = ready + asked - longest end
     longest, provenAt, isNews = asked, now + lossWindow, true
   end
 else
-  -- An absent header cannot be told from a lost one.
+  -- An absent header looks like a lost one.
   era, longest, incarnation = 0, asked, random
   moveTo(highest, age)
   lose()
@@ -48,7 +48,7 @@ end
 local isTaken = row and row.till > now
 local isProven = ttl <= (now >= provenAt and longest or proven)
 local readyAt = isProven and ready or math.max(ready, provenAt)
--- Whoever held it before the loss will be told that it is lost.
+-- A holder from before the loss will learn that the lock is lost.
 if readyAt > now and not (isTaken and row.era == era) then
   keepHeader()
   return { 'wait', text(readyAt - now) }

@@ -1,5 +1,5 @@
--- Extends a lock for whoever holds it, and for nobody else.
--- It says what the lock room says in lock-rules.ts.
+-- Extends a lock for its holder, and for no other caller.
+-- It says the same as lock-rules.ts in the room of locks.
 -- ARGV     4 holder, 5 token, 6 ttl ms, 7 era of the grant, or 0,
 --          8 the highest token ever answered for any lock, or 0, 9 its age in ms
 -- Answer   'ok', token, era | 'lost' | another version
@@ -10,7 +10,7 @@ local row = readLock()
 if row and row.err then return row end
 observeHighest(highest, age)
 observeEra(seenEra)
--- A lock that was held for long may have no row any more, which proves nothing.
+-- The row of a lock that was held for long may be gone, which proves nothing.
 if row then observeToken(row, token) end
 if not isHeldBy(row, holder) or row.token ~= token then
   keepHeader()

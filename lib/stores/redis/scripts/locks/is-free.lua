@@ -1,10 +1,10 @@
--- Whether a lock is free, without changing anything: for those who have come to wait for it.
+-- Tells a caller that has come to wait whether a lock is free, without changing anything.
 -- KEYS[1]  the locks
 -- ARGV     1 lock
 -- Answer   'free' | 'held'
 local key, lock = KEYS[1], ARGV[1]
 local line = redis.call('HGET', key, 'l:' .. lock)
 local till, holder = string.match(line or '', '^%d+|%d+|%d+|(%d+)|([^|]*)|')
--- A lock is kept for a while after its holder has ended.
+-- A lock may be kept from others for a while after its release.
 local isKept = till and tonumber(till) > time
 return { holder and (holder ~= '' or isKept) and 'held' or 'free' }

@@ -1,5 +1,5 @@
--- What every script on a lock begins with, after the moment and the numbers: what is common to
--- all locks, and the lock. It says what the lock room says in lock-rules.ts.
+-- Every script on a lock begins with this, after the clock and the numbers: it reads the header of
+-- all locks, and the lock. It says the same as lock-rules.ts in the room of locks.
 -- ARGV     1 lock, 2 loss window ms, 3 random text, 4.. as the script says
 local lock, lossWindow, random = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local TOKENS_PER_MS, KEPT, HEADER_AGE = 4096, 60000, 6000
@@ -10,13 +10,13 @@ local longest, proven = tonumber(stored[1] or 0), tonumber(stored[2] or 0)
 local provenAt, ready = tonumber(stored[3] or 0), tonumber(stored[4] or 0)
 local forgotten = stored[5] or '0'
 
--- The time alone is kept only where it has gone on for a while, or back.
+-- The time alone is stored only if it has gone on for a while, or back.
 local aged = lastTime and time - lastTime or 0
 local isNews = not lastTime or aged < 0 or aged >= HEADER_AGE
 
 local function tokenAt(ms) return positionAt(ms, TOKENS_PER_MS) end
 
--- Whatever was forgotten has ended by then.
+-- Locks that may have been forgotten have ended by then.
 local function lose()
   era, isNews = era + 1, true
   ready = math.max(ready, now + longest + lossWindow)
@@ -36,7 +36,7 @@ local function readLock()
     till = tonumber(till), holder = holder, label = label }
 end
 
--- Whoever was answered a higher token than the store remembers proves that it has forgotten.
+-- A caller with a higher token than the store remembers proves that the store has forgotten it.
 local function observeToken(row, have)
   local isMissing
   if row then isMissing = isLess(row.token, have)
@@ -46,7 +46,7 @@ local function observeToken(row, have)
   lose()
 end
 
--- Whoever knows of more losses was answered by a server that took over from this one.
+-- A caller that knows of more losses was answered by a server that replaced this one.
 local function observeEra(seen)
   if seen <= era then return end
   era = seen

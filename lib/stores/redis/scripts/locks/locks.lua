@@ -1,4 +1,4 @@
--- Which locks there are, without changing anything, page by page.
+-- Lists the locks page by page, without changing anything.
 -- KEYS[1]  the locks
 -- ARGV     1 the cursor of the page, '0' for the first
 -- Answer   time in ms, cursor of the next page or '0', lastTime, slew, then lock and its line,

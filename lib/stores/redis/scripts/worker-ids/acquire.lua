@@ -1,7 +1,7 @@
 -- Leases the worker id that has been free for longest; the same token gets its lease again.
 -- ARGV     10 token, 11 nonce, 12 lowest and 13 highest worker id, 14 shortest range ms, 15 the
---          end of the range still in use, or 0, 16 label, 17 1 where one worker id is taken over,
---          else 0; by whom the last range was granted, or '': 18 incarnation, 19 server, 20 era,
+--          end of the range still in use, or 0, 16 label, 17 1 to take one worker id over, else
+--          0; the registry that granted the last range, or '': 18 incarnation, 19 server, 20 era,
 --          and 21 the highest ceiling granted there
 -- Answer   'ok' as above | 'none-free', wait | 'wait', wait | another layout, another version
 local token, nonce, label = ARGV[10], ARGV[11], ARGV[16]
@@ -40,7 +40,7 @@ if wait > 0 then return answer('wait', wait) end
 local before = readHolder(worker)
 if before then forget(worker, before) end
 redis.call('HSET', key, 'k' .. token, worker)
--- Only now: a newcomer who has to wait may be refused yet, for a holder who was here before.
+-- The layout is claimed only now: a newcomer that waits may yet be refused for an earlier holder.
 fingerprint = layout
 store(worker, ceiling,
   { token = token, nonce = nonce, floor = floor, era = era, since = now, label = label })

@@ -1,4 +1,4 @@
--- What every operation on worker ids knows of their holders, after the beginning.
+-- Every operation on worker ids reads and writes holders with this, after the registry.
 -- KEYS[1]  the registry
 -- Answer   'ok', worker id, floor, ceiling, now, incarnation, server, operations, quarantine, the
 --          store's time, era; a status and the wait in ms; or as prologue.lua has it

@@ -1,5 +1,5 @@
--- What every script on a registry begins with, after its clock: loss of data, layout.
--- It says what the registry room says in prologue.ts.
+-- Every script on a registry begins with this, after its clock: it checks loss and layout.
+-- It says the same as prologue.ts in the room of the registry.
 -- ARGV     1 fingerprint, 2 ttl ms, 3 loss window ms, 4 random text, 5 to 9 as witness.lua says,
 --          10.. as the script says
 -- Answer   a status and its values; or 'layout-mismatch' or 'other-version' and what is stored
@@ -10,13 +10,13 @@ local lastFingerprint, lastQuarantine, safeFloor, operations, leftEra = unpack(r
   key, 'fingerprint', 'quarantine', 'safeFloor', 'operations', 'leftEra'))
 leftEra = tonumber(leftEra or 0)
 local fingerprint, quarantine = lastFingerprint, ttl + lossWindow
--- Nothing granted from here on starts before all that may be gone would end.
+-- Later ranges start only where all that may have been forgotten has ended.
 local function noteLoss()
   era = era + 1
   safeFloor = math.max(safeFloor, now + quarantine)
 end
--- The registry before the last loss may have been ahead of this one: whoever was told its time
--- brings it, and what was forgotten then ends as much later.
+-- The registry before the last loss may have been ahead of this one: a process that was given its
+-- time brings it, and the end of all that was forgotten moves as far.
 local function observeTime()
   if not reckonedNow then return end
   local behind = math.ceil(reckonedNow - now)
@@ -33,7 +33,7 @@ if not lastTime then
 else
   safeFloor, lastQuarantine, operations = tonumber(safeFloor), tonumber(lastQuarantine),
     tonumber(operations)
-  -- What the last loss forgot may end later than was known then: its floor moves as far.
+  -- Ranges that the last loss forgot may end later than was known: the floor moves as far.
   if quarantine > lastQuarantine then
     safeFloor = safeFloor + quarantine - lastQuarantine
     if safeFloor > now then era = era + 1 end
@@ -59,8 +59,8 @@ local function answer(...)
 end
 
 local function isLive(have) return now < have and have < now + SANE_MS end
--- The answer to another layout than the registry's. Where both have ranges that still last, none
--- is the right one: no layout has the fingerprint written then, so that both sides stop.
+-- Refuses another layout than the registry's. If both have ranges that still last, neither is the
+-- right one: the fingerprint written then is that of no layout, so that both sides stop.
 local function refusal(have)
   if fingerprint == '' or fingerprint == layout then return nil end
   if string.find(fingerprint, ' and ', 1, true) or not isLive(have) then

@@ -1,14 +1,14 @@
 -- Gives a worker id back: the ceiling falls to the first time not used, never below the floor.
 -- ARGV     10 token, 11 nonce, 12 next nonce, 13 worker id, 14 last issued time + 1, or 0,
---          15 1 where an operator brings the clock back to that of the store, else 0
--- Answer   'released' | 'unknown' for anybody but the holder | another layout or version
+--          15 1 if an operator brings the clock back to that of the store, else 0
+-- Answer   'released' | 'unknown' for all but the holder | another layout or version
 local token, nonce, nextNonce = ARGV[10], ARGV[11], ARGV[12]
 local worker, used, settles = tonumber(ARGV[13]), tonumber(ARGV[14]), ARGV[15] == '1'
 
--- Whoever leaves makes no more ids, so that it claims and contests nothing.
+-- A process that leaves makes no more ids, so it claims and contests nothing.
 local refused = refusal(0)
 if refused then return refused end
--- No ceiling and no floor is touched: what was granted at the wrong time stays granted.
+-- No ceiling and no floor changes: a range granted at the wrong time stays granted.
 if settles then time, now, slew = storeTime, storeTime, 0 end
 
 local holder = readHolder(worker)

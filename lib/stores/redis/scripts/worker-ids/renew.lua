@@ -3,7 +3,7 @@
 --          answered, 15 incarnation, 16 server and 17 operations it was answered, 18 shortest
 --          range ms, 19 era it was answered
 -- Answer   'ok' as above | 'hold', wait | 'fenced', floor of the holder | 'unknown' | 'cloned' and
---          'left' where this server had been left, else '' | another layout, another version
+--          'left' if this server had been left, else '' | another layout, another version
 local token, nonce, nextNonce = ARGV[10], ARGV[11], ARGV[12]
 local worker, have, minRange = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[18])
 local seenIncarnation, seenServer, seenOperations = ARGV[15], ARGV[16], tonumber(ARGV[17])
@@ -21,11 +21,11 @@ local isHolder = holder and holder.token == token
 local isElsewhere = isOfAnother(seenIncarnation, seenServer)
 local forgot = operations - 1 < seenOperations or (isHolder and have > last)
 if not isElsewhere and forgot then
-  -- What was forgotten was granted by the clock of the store: no witness against that counts.
+  -- The forgotten range was granted by the clock of the store, so no witness against it counts.
   moveOn(storeTime)
   noteLoss()
   observeTime()
-  -- What was proved once must not be proved again by the same holder, or nobody gets on.
+  -- A proof must not count again for the same holder, or no process would get on.
   operations = math.max(operations, seenOperations)
 end
 observeMark(seenIncarnation, seenServer, seenEra, have)
@@ -40,7 +40,7 @@ if holder.era < leftEra and not isElsewhere then return answer('cloned', 'left')
 local isNewEra = holder.era ~= era
 local knowsNonce = holder.nonce == nonce or holder.nonce == nextNonce
 if not knowsNonce and not (isNewEra and have >= last) then
-  holder.nonce = '' -- no copy knows it, so that the other one is told at its next renewal too
+  holder.nonce = '' -- no copy knows it, so the other one is refused at its next renewal too
   store(worker, believed, holder)
   return answer('cloned', '')
 end

@@ -1,5 +1,5 @@
--- The worker id to be leased: of a span the one that has been free for longest, of a wide one
--- another one among those drawn. It says what the registry room says in acquire.ts.
+-- Searches for the worker id to be leased: in a small span the one that has been free for longest,
+-- in a wide one another among those drawn. It says the same as acquire.ts in the registry's room.
 local WHOLE = 4096 -- so many ceilings can be read at once
 local CHUNK = 256 -- unpack() takes some 8,000 values at most
 
@@ -23,7 +23,7 @@ local function longestFree(min, max)
   return worker, last
 end
 
--- Park and Miller's numbers, as candidates.ts has them.
+-- These are the numbers of Park and Miller, as in acquire.ts.
 local state = 1
 local function nextState(added) state = (state + added) * 16807 % 2147483647 end
 local function draw(ids, min, reach, count)
@@ -52,7 +52,7 @@ local function drawn(min, max)
         worker, last = ids[at], ceiling
       end
     end
-    -- Unused ones only then: restarts alone would fill the span, and the registry with it.
+    -- Unused ones come last: otherwise restarts would fill the span, and the registry with it.
     if last and last <= now then return worker, last end
     if unused then return unused, 0 end
     ids = {}

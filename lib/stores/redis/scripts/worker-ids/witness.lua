@@ -1,8 +1,8 @@
--- The time of a registry, between its opening and its clock: that of the store, or, where it has
--- stepped forward and whoever asks knows better, what the witness knows.
--- It says what the rows room says in store-clock.ts.
--- ARGV     2 ttl ms, 5 wall clock of whoever asks, or ''; what it reckons the clocks of a registry
---          show now: 6 incarnation and 7 server of that, 8 its clock, 9 that of its store, or ''
+-- Chooses the time of a registry, between prologue and clock: that of the store or, if the
+-- store has stepped forward and the caller knows better, that of this witness.
+-- It says the same as store-clock.ts in the room of rows.
+-- ARGV     2 ttl ms, 5 wall clock of the caller, or ''; the reckoned clocks of a registry: 6 its
+--          incarnation and 7 server, 8 its clock, 9 that of its store, or ''
 local wall, reckonedBy, reckonedServer = tonumber(ARGV[5]), ARGV[6], ARGV[7]
 local reckonedNow, reckonedTime = tonumber(ARGV[8]), tonumber(ARGV[9])
 local storeTime, longest = time, tonumber(ARGV[2])
@@ -11,7 +11,7 @@ local last = tonumber(lastTime)
 local isReckonedHere = reckonedBy == incarnation and reckonedServer == server
 
 if last and not isOther and wall and time - math.max(last, wall) > STEP_MS then
-  -- Within a lease the registry may have been idle, and the clock of whoever asks be slow.
+  -- Within a lease the registry may have been idle, and the clock of the caller be slow.
   local isFar = time - last > longest + STEP_MS
   local fits = isFar and wall >= last - STEP_MS and wall <= last + longest
   local known = (isReckonedHere and reckonedTime) or (fits and wall) or time

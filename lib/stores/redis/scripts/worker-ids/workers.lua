@@ -1,5 +1,5 @@
--- What there is to see, without changing anything: all of it at one moment, or page by page where
--- that is more than Redis should be kept from others for.
+-- Reads the registry without changing anything: all of it at one moment, or page by page if that
+-- would keep Redis from others for too long.
 -- KEYS[1]  the registry
 -- ARGV     1 the cursor of the page, '0' for the first
 -- Answer   time in ms, cursor of the next page or '0', lastTime, slew, then field, value, field,

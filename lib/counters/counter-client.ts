@@ -68,7 +68,7 @@ export class CounterClient {
   async ask(request: TakeRequest, late: (answer: TakeAnswer) => void): Promise<TakeAnswer> {
     const { calls, clock, timers, callTimeoutMs } = this.parts;
     const sentAtMs = clock.now();
-    // Also what throws at once, or returns no promise, comes out of this one.
+    // This promise also carries the error of a store that throws at once.
     const asked = (async () => this.store.take(request))();
     let isLate = false;
     const over = () => {

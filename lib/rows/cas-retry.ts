@@ -56,7 +56,7 @@ export function overtaken(location: string): SnowflakeError {
 /** Runs the operations of one process on one key one after another. */
 export class CasRetry {
   readonly #parts: Retried;
-  /** By key, the end of the last call. */
+  /** The end of the last call by key. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(location: string, parts: RetryParts = {}) {
@@ -176,7 +176,7 @@ interface Operation {
 }
 
 export class SupersedingCalls {
-  /** By token, the operation that was asked for last. */
+  /** The operation that was asked for last, by token. */
   readonly #latest = new Map<string, Operation>();
 
   constructor(private readonly timers: Timers) {}

@@ -21,7 +21,7 @@ export interface ClockState {
 /** Moves the clock on to a time of the store. */
 export type ClockPolicy = (last: ClockState, timeMs: number) => ClockState;
 
-/** For one server: absorbs a step back, at half speed until the server has caught up. */
+/** The policy for one server absorbs a step back, at half speed until the server has caught up. */
 export const slewed: ClockPolicy = ({ lastTimeMs, slewMs }, timeMs) => {
   const elapsedMs = timeMs - lastTimeMs;
   const takenUpMs =
@@ -29,7 +29,7 @@ export const slewed: ClockPolicy = ({ lastTimeMs, slewMs }, timeMs) => {
   return { lastTimeMs: timeMs, slewMs: takenUpMs };
 };
 
-/** For several servers: stands still until their time has passed the highest one seen. */
+/** The policy for several servers waits until their time has passed the highest one seen. */
 export const highest: ClockPolicy = ({ lastTimeMs, slewMs }, timeMs) => ({
   lastTimeMs: Math.max(lastTimeMs + slewMs, timeMs),
   slewMs: 0,

@@ -17,13 +17,13 @@ import { kindOf, schemeOf, SCHEMES } from '../url-schemes.js';
 
 interface Backend {
   readonly name: 'static' | 'file' | 'redis' | 'etcd' | 'sql';
-  /** In lower case, without the colon. */
+  /** The scheme in lower case, without the colon. */
   readonly schemes: readonly string[];
   /** The part that must follow the colon; the backend reads the rest. */
   readonly form: RegExp;
   /** The same in words, for messages. */
   readonly follows: string;
-  /** For messages. */
+  /** The example in messages. */
   readonly example: string;
   /** @throws SnowflakeError CONFIG_INVALID */
   support(url: string): Promise<IDistributedSupport>;
@@ -126,7 +126,7 @@ export function backendOf(url: string): Backend | undefined {
 /** Makes a support of a URL; what it opens is closed by the support's `close()`. */
 export type SupportFromUrl = (url: string) => IDistributedSupport | Promise<IDistributedSupport>;
 
-/** By scheme. A Map, so that no scheme is found that an object inherits. */
+/** Supports by scheme. In a Map no name is found that an object inherits. */
 export type OwnSupports = ReadonlyMap<string, SupportFromUrl>;
 
 /**

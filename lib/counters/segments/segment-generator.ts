@@ -57,7 +57,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
   private first = 0;
 
   private readonly chain: SegmentRest<S>[] = [];
-  /** In the chain, without the run in progress. */
+  /** The numbers in the chain, without the run in progress. */
   private queuedCount = 0;
   private issuedBefore = 0;
   private lowMark = 0;
@@ -105,7 +105,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     return this.chain.splice(0).filter(({ left }) => left > 0);
   }
 
-  /** One number. @throws what the supply says where nothing is buffered; ARGUMENT_INVALID */
+  /** Makes one number. @throws the error of the supply if nothing is buffered; ARGUMENT_INVALID */
   nextId(fields?: CallFields): bigint {
     if (fields !== undefined) refuseFields(fields);
     if (this.madeCount === this.runCount) this.enterRun();
@@ -123,7 +123,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     return this.textOf(this.madeCount++);
   }
 
-  /** One number below 2^53. @throws as nextId does; CONFIG_INVALID from 2^53 on */
+  /** Makes one number below 2^53. @throws as nextId does; CONFIG_INVALID from 2^53 on */
   nextIdNumber(fields?: CallFields): number {
     if (fields !== undefined) refuseFields(fields);
     if (this.madeCount === this.runCount) this.enterRun();

@@ -164,7 +164,8 @@ export class SegmentKeeper implements OpenGenerator {
         if (waitMs !== undefined) await this.rest(waitMs);
       }
     } finally {
-      // In the same turn as the last look at what is buffered: the next caller starts again.
+      // This happens in the turn of the last look at the buffer, so that the next caller starts
+      // again.
       this.isFilling = false;
     }
   }
@@ -254,7 +255,7 @@ function worse(known: SnowflakeError | undefined, next: SnowflakeError): Snowfla
  */
 
 interface StepTerms {
-  /** For how long numbers shall be buffered. */
+  /** Numbers shall be buffered for so long. */
   readonly lastsMs: number;
   readonly stepMin: number;
   readonly stepMax: number;
@@ -279,7 +280,7 @@ export class StepSize {
     return this.stepNow;
   }
 
-  /** At so many buffered, or fewer, more are asked for. */
+  /** More are asked for when so many are buffered, or fewer. */
   get mark(): number {
     const enough = Math.min(Math.ceil(this.perMs * this.terms.lastsMs), 2 * this.stepNow);
     return Math.max(Math.floor(this.stepNow / 2), enough);

@@ -16,7 +16,7 @@ const WAIT_CURE = 'If this lasts, raise `lossGap`.';
 
 /** Options of series(). */
 export interface SeriesOptions extends SeriesFormOptions {
-  /** One that loses no data, such as `sqlCounters({ ..., replicated: false })`. */
+  /** A store that loses no data, such as `sqlCounters({ ..., replicated: false })`. */
   readonly store: CounterStore;
   /** How far a period jumps once its store is found to have lost data. Default 1000. */
   readonly lossGap?: bigint | undefined;

@@ -24,7 +24,7 @@ interface EtcdQuestion {
   readonly endpoint?: URL;
 }
 
-/** From the first question to close(). */
+/** The connections from the first question to close(). */
 interface Life {
   readonly end: AbortController;
   readonly agent: Agent;
@@ -93,7 +93,7 @@ export class EtcdClient {
   async close(): Promise<void> {
     const life = this.#life;
     if (life === undefined) return;
-    // Also those that have no connection yet, which would get the next ones.
+    // This ends questions without a connection too, which would get the next ones.
     life.end.abort();
     life.agent.destroy();
     this.#life = undefined;
@@ -103,7 +103,7 @@ export class EtcdClient {
     const { endpoints, tls } = this.#settings;
     const isTls = endpoints.some(({ protocol }) => protocol === 'https:');
     const end = new AbortController();
-    // One for each question that waits.
+    // Each question that waits adds a listener.
     setMaxListeners(0, end.signal);
     return { end, agent: agentFor(isTls, tls) };
   }

@@ -13,7 +13,7 @@ import type { MemberStatus } from './restore-detector.js';
 /** This is some hours of 1024 holders: no longer history is needed. */
 const HISTORY_REVISIONS = 2_000_000;
 
-/** So many members a proxy may share requests out to, before the one meant comes up. */
+/** A proxy may share requests out to so many members before the one meant comes up. */
 const ASK_COUNT = 8;
 
 export class EtcdMembers {
@@ -123,7 +123,7 @@ const MIB = 2 ** 20;
 /** One of the endpoints, as it was found. */
 interface MemberReport {
   readonly where: string;
-  /** In our words, where it did not answer. */
+  /** Our message, if it did not answer. */
   readonly fault?: string;
   /** True where the user may not ask for the state. */
   readonly isDenied?: boolean;

@@ -274,7 +274,7 @@ class EtcdReader {
     return { timeMs, revision, header, clock, values: values.slice(0, countMax) };
   }
 
-  /** One transaction that reads. */
+  /** Runs one transaction that reads. */
   async ask(questions: readonly object[]): Promise<Found> {
     const mark = this.#mark();
     const answer = await this.#client.ask({ path: 'kv/txn', body: { success: questions } });
@@ -295,7 +295,7 @@ class EtcdReader {
 /** The resolution of the header Date. */
 export const RESOLUTION_MS = 1000;
 
-/** So far two members may be apart, as whole seconds show it. */
+/** Rounds the difference of two members up to whole seconds, as their clocks show it. */
 function wholeSeconds(differenceMs: number): number {
   return Math.ceil(differenceMs / RESOLUTION_MS) * RESOLUTION_MS;
 }

@@ -20,7 +20,7 @@ export interface EtcdSupportOptions {
   /** The user of etcd; its role needs readwrite on the prefix `snowflake/<namespace>/`. */
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** For https. Default: what Node trusts, and no client certificate. */
+  /** Certificates for https. Default: the authorities of Node, and no client certificate. */
   readonly tls?: EtcdTls | undefined;
   /** How long an old cluster may go on answering once a restored one does. Default 0. */
   readonly failoverWindowMs?: number | undefined;

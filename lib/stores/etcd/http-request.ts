@@ -110,7 +110,7 @@ function begun({ url, body, headers, agent, signal }: HttpCall): Begun {
 }
 
 function read(answer: IncomingMessage): Promise<HttpAnswer> {
-  // At the end of the answer it is none's any more.
+  // The socket belongs to no request after the end of the answer.
   const { socket } = answer;
   const parts: Buffer[] = [];
   let byteCount = 0;

@@ -12,7 +12,7 @@ interface Known {
   readonly server: string;
   /** The highest revision. */
   seen: number;
-  /** At least this large. */
+  /** The gap is at least this large. */
   gap?: number;
   /** The index of the log when it was examined. */
   index?: number | undefined;
@@ -41,7 +41,7 @@ export interface MemberStatus {
 
 export class RestoreDetector {
   #known: Known | undefined;
-  /** By connection, the member and its leader's term. */
+  /** The member and its leader's term, by connection. */
   readonly #examined = new WeakMap<object, string>();
 
   mark(): Mark {
@@ -67,7 +67,7 @@ export class RestoreDetector {
    */
   examine({ socket, header, mark, server }: Observation, status?: MemberStatus): Fate {
     const run = runIn(server);
-    // At least what it is: an entry may have been applied between the two.
+    // This is at least the real gap: an entry may have been applied between the two.
     const gap = status && status.index - status.revision;
     const fate = run === undefined ? 'lost' : fateOf(run, header, gap);
     const known = this.#known?.server === server ? this.#known : undefined;
@@ -107,7 +107,7 @@ function standing({ clusterId, memberId, term }: EtcdHeader): string {
  */
 interface EtcdRun {
   readonly clusterId: string;
-  /** At most what it was when the run began; absent where the user may not ask for it. */
+  /** At most the gap when the run began; absent if the user may not ask for it. */
   readonly gap?: number | undefined;
   /** The term of its leader. */
   readonly term: number;

@@ -48,7 +48,7 @@ interface Found {
 
 export class FolderStore implements RowStore {
   readonly location: string;
-  /** One disk, one clock. */
+  /** The folder lies on one disk, with one clock. */
   readonly lossWindowMs = 0;
   private readonly files: FolderFiles;
   private readonly now: () => number;
@@ -142,7 +142,7 @@ export class FolderStore implements RowStore {
     for (;;) {
       const found = await this.found();
       if (found !== undefined) return found;
-      // So high that no header before it had one of the versions that follow.
+      // The version is higher than that of any header before it.
       await this.files.create(textOf({ headerVersionMin: this.now() * 1000, rows: new Map() }));
     }
   }

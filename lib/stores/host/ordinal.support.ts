@@ -93,7 +93,7 @@ export function ordinalSupport(options?: Omit<OrdinalOptions, 'of'>): IDistribut
 export function ordinalSupport(options: OrdinalOptions = {}): IDistributedSupport | WorkerIdClaim {
   const faults = unknownNames(options, 'hostname, of', 'ordinalSupport()');
   const { hostname = nameOfThisHost(), of } = options;
-  // Not shown: a text that is no name may be anything, a URL with a password for one.
+  // The text is not printed: it may be anything, even a URL with a password.
   if (typeof hostname !== 'string' || /[^\p{L}\p{N}_.-]/u.test(hostname)) {
     faults.push(`Expected \`hostname\` to be the name of a host, such as shop-3.`);
   }

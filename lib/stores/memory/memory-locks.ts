@@ -126,7 +126,7 @@ export interface LockState {
   readonly rows: Map<string, LockRow>;
 }
 
-/** At most so many are forgotten for each one that is acquired. */
+/** Each acquire forgets at most so many. */
 const SWEPT_COUNT = 2;
 
 export class LockMap {

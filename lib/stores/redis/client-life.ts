@@ -102,7 +102,7 @@ export class ClientLife implements ClientUse {
     const client = await this.#build();
     client.on('error', (error) => (this.#lastError = error));
     ignoreLaterErrors(client);
-    // Not at 'ready', which a connection that has refused the password may still come to.
+    // Not reset at 'ready', which a connection that has refused the password may still reach.
     client.on('connect', () => (this.#lastError = undefined));
     client.on('close', () => (this.#asking = undefined));
     if (this.#isOver) client.disconnect();

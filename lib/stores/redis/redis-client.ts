@@ -175,7 +175,7 @@ async function loadIoredis(): Promise<Pick<typeof import('ioredis'), 'Redis' | '
  */
 
 export interface RedisLocation {
-  /** For messages; without a password. */
+  /** The location in messages, without a password. */
   readonly where: string;
   readonly db: number;
   /** Passwords, which an answer of the server may repeat. */

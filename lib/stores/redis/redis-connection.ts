@@ -17,7 +17,7 @@ export interface Script {
   readonly lua: string;
 }
 
-/** From the first call to close(). */
+/** The state from the first call to close(). */
 interface Life {
   readonly line: CallQueue;
   use?: ClientUse;

@@ -84,7 +84,7 @@ export function nameFaults(name: string, value: unknown): string[] {
   if (typeof value === 'string' && NAME.test(value)) return [];
   const expected = `Expected \`${name}\` to be 1 to 128 characters without braces or spaces`;
   if (typeof value !== 'string') return [`${expected}, got ${typeof value}.`];
-  // Not the whole text: it may go on with a password that was meant for another place.
+  // The whole text is not printed: it may go on with a password that was meant for another field.
   const at = value.search(/[{}\s]/);
   const fault = at < 0 ? '' : `, number ${at + 1} of them is ${JSON.stringify(value[at])}`;
   return [`${expected}, got ${value.length}${fault}.`];

@@ -118,7 +118,9 @@ async function taken(
 /** The last call of each transaction that has not been answered yet. */
 const turns = processWide('series-turns', () => new WeakMap<object, Promise<unknown>>());
 
-/** One call at a time, since in MySQL the statements of several would mix on one connection. */
+/**
+ * Runs one call at a time, since in MySQL the statements of several would mix on one connection.
+ */
 function inTurn<T>(transaction: object, take: () => Promise<T>): Promise<T> {
   const own = (turns.get(transaction) ?? Promise.resolve()).then(take);
   // The next caller does not get the error of this one.

@@ -151,7 +151,7 @@ interface Loaded {
 
 /** Whichever is installed; the last is a part of Node itself. */
 async function sqliteDriver(): Promise<Sqlite> {
-  // One that is missing is no fault as long as there is another.
+  // A missing client is no fault as long as there is another.
   const missing = () => undefined;
   // @ts-expect-error It is not installed here, and brings no types of its own.
   const first = (await import('better-sqlite3').catch(missing)) as Loaded | undefined;

@@ -24,7 +24,7 @@ export interface OpenClient {
   readonly query: SqlQuery;
   /** True once it can never be used again. */
   isBroken(): boolean;
-  /** At once, whatever is under way. */
+  /** Ends it at once, whatever is under way. */
   destroy(): void;
 }
 
@@ -34,7 +34,7 @@ export interface ListeningClient extends OpenClient {
   onMessage(message: (channel: string) => void, ended: () => void): void;
 }
 
-/** From the first call to close(). */
+/** The connection from the first call to close(). */
 interface Life {
   isOver: boolean;
   opening?: Promise<OpenClient> | undefined;

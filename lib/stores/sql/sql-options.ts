@@ -97,7 +97,7 @@ export function misconfigured(faults: readonly string[]): SnowflakeError {
 
 function textFaults(name: string, value: unknown, form: RegExp, expected: string): string[] {
   if (typeof value === 'string' && form.test(value)) return [];
-  // Not the text itself: it may go on with a password that was meant for another place.
+  // The text is not printed: it may go on with a password that was meant for another field.
   const got = typeof value === 'string' ? `a text of ${value.length}` : typeof value;
   return [`Expected \`${name}\` to be ${expected}, got ${got}.`];
 }

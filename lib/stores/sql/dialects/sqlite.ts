@@ -29,7 +29,7 @@ const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const FULL = 2;
 /** The setting of this handle at this moment. */
 const IS_SYNCHRONOUS = `(SELECT synchronous >= ${FULL} FROM pragma_synchronous)`;
-/** In their numbers, as node:sqlite gives them, with all that they are extended by. */
+/** The numbers of these errors; node:sqlite gives them with extensions. */
 const [BUSY, LOCKED] = [5, 6];
 
 export class SqliteDialect implements Dialect {

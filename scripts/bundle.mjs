@@ -20,12 +20,18 @@ const LIB = 'dist/lib';
 /** @type {Readonly<Record<string, readonly string[]>>} the modules of whole rooms, by name */
 const MODULES = {
   core: ['core', 'errors', 'messages', 'url-schemes', 'options'],
-  time: ['time', 'process-wide', 'generator'],
-  lease: ['lease'],
-  rows: ['rows'],
-  registry: ['registry'],
+  lease: ['lease', 'time', 'process-wide', 'generator'],
+  registry: ['registry', 'rows'],
   lock: ['lock'],
   counters: ['counters'],
+  // A store at a time is what a process uses, and of that most.
+  redis: ['redis'],
+  sql: ['sql'],
+  etcd: ['etcd'],
+  host: ['host'],
+  memory: ['memory'],
+  schemes: ['schemes'],
+  nest: ['nest'],
 };
 const paths = Object.values(ENTRIES);
 
@@ -173,7 +179,9 @@ const data = new Set();
 const modules = await otherModules(apart(data));
 const compiled = await readdir(LIB, { recursive: true });
 for (const name of Object.keys(MODULES)) {
-  const files = compiled.filter((path) => path.endsWith('.js') && moduleOf(path) === name);
+  const files = compiled.filter(
+    (path) => /(?<!\.generated)\.js$/.test(path) && moduleOf(path) === name,
+  );
   modules.set(moduleFile(name), await wholeModule(files, apart(data, name)));
 }
 

@@ -1,9 +1,10 @@
-// What esbuild made of our modules, as it is published: with names of classes, without comments.
+// What esbuild made of our modules, as it is published: with names of classes, each name imported
+// once, without comments.
 import ts from 'typescript';
 
 /** @returns {string} the text of the module */
 export function readable(/** @type {string} */ text) {
-  return withTabs(withoutComments(withClassNames(text)));
+  return withTabs(withoutComments(withEachImportOnce(withClassNames(text))));
 }
 
 /** esbuild renames a class inside of itself, and with that for everybody: `A = class A2 {}`. */
@@ -14,6 +15,32 @@ function withClassNames(/** @type {string} */ text) {
     (all, [, name = '', inside = '']) => all.replaceAll(new RegExp(`\\b${inside}\\b`, 'g'), name),
     text,
   );
+}
+
+const IMPORT = /^import \{ (.*) \} from (".+");\n/gm;
+/** The first import of `a` is so named, others of it are `a as a2`. */
+const COUNTED = /^(\w+) as (\1\d+)$/;
+
+/** esbuild keeps the imports of each file. */
+function withEachImportOnce(/** @type {string} */ text) {
+  /** @type {Map<string, Set<string>>} the names that are imported, by module */
+  const imported = new Map();
+  for (const [, names = '', from = ''] of text.matchAll(IMPORT)) {
+    imported.set(from, new Set([...(imported.get(from) ?? []), ...names.split(', ')]));
+  }
+  const [program = ''] = /^#!.*\n/.exec(text) ?? [];
+  let body = text.slice(program.length).replaceAll(IMPORT, '');
+  let head = program;
+  for (const [from, names] of imported) {
+    for (const name of names) {
+      const [, first = '', other] = COUNTED.exec(name) ?? [];
+      if (!names.has(first)) continue;
+      names.delete(name);
+      body = body.replaceAll(new RegExp(`\\b${other}\\b`, 'g'), first);
+    }
+    head += `import { ${[...names].join(', ')} } from ${from};\n`;
+  }
+  return head + body;
 }
 
 /** esbuild leaves out all comments but those inside of classes. */

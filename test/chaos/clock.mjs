@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WallClock } from '../../scripts/servers/wall-clock.mjs';
 import { Standalone } from './topologies.mjs';
 import { STORE_PACE } from './pace.mjs';
-import { storeFault } from './stores/store-fault.mjs';
+import { storeFault } from './fault.mjs';
 
 const SECOND_MS = 1000;
 /** Far longer than a lease, which is 10 s. */

@@ -25,7 +25,7 @@ const PROCESSES = [
 /** @returns {Promise<string>} the folder in which the processes find the library */
 export async function unpackLibrary(
   /** @type {string} */ folder,
-  /** @type {import('./rule.mjs').Rule | undefined} */ rule,
+  /** @type {import('./rules.mjs').Rule | undefined} */ rule,
 ) {
   const tarball = await packedLibrary();
   const app = join(folder, 'app');

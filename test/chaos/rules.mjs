@@ -4,10 +4,164 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { COUNTER_RULES } from './counters/counter-rules.mjs';
-import { LOCK_RULES } from './locks/lock-rules.mjs';
 
-/** @import { Rule } from './rule.mjs' */
+// What a rule is that can be taken out of the packed library.
+
+/**
+ * @typedef {{ in: 'lua' | 'code', says: string, insteadSays: string }} Edit as the build writes it
+ * @typedef {'ids made twice' | 'two holders' | 'tokens that fell'} Shown
+ * @typedef {{ name: string, edits: readonly Edit[], shows?: Shown }} Rule
+ */
+
+// The rules of counters that can be taken out of the packed library.
+
+/** @type {readonly Rule[]} */
+const COUNTER_RULES = [
+  {
+    // Counters: neither another server nor what a process was answered shows a loss.
+    name: 'counter-loss',
+    edits: [
+      { in: 'lua', says: 'if isOther then era = era + 1 end', insteadSays: '' },
+      {
+        in: 'lua',
+        says: 'elseif isLess(row.next, have) then\n  era = era + 1\n',
+        insteadSays: '',
+      },
+      { in: 'lua', says: 'if lastTime and seenEra > era then', insteadSays: 'if false then' },
+      {
+        in: 'code',
+        says: 'if (era > header.era)',
+        insteadSays: 'if (false)',
+      },
+      {
+        in: 'code',
+        says: 'isSame ? moved : afterLoss({ ...moved, server })',
+        insteadSays: '({ ...moved, server })',
+      },
+      {
+        in: 'code',
+        says: 'have > row.next ? afterLoss(header) : header',
+        insteadSays: 'header',
+      },
+    ],
+  },
+  {
+    // After a loss they go on where the store remembers, and not beyond what it forgot.
+    name: 'counter-skip',
+    edits: [
+      { in: 'lua', says: 'row.next = sum(row.next, row.margin)', insteadSays: '' },
+      {
+        in: 'code',
+        says: 'next + (lossCount > 1 ? 2n * margin : margin)',
+        insteadSays: 'next',
+      },
+    ],
+  },
+  {
+    // Numbers behind a jump are granted before the jump is safe: a second loss repeats it.
+    name: 'counter-wait',
+    edits: [
+      {
+        in: 'lua',
+        says: 'greatest(row.margin, margin), now + lossWindow',
+        insteadSays: 'margin, 0',
+      },
+      {
+        in: 'code',
+        says: 'const readyAtMs = nowOf(header) + asked.lossWindowMs',
+        insteadSays: 'const readyAtMs = 0',
+      },
+    ],
+  },
+  {
+    // Numbers are granted that no file keeps.
+    name: 'counter-file',
+    edits: [
+      {
+        in: 'lua',
+        says: "return { err = 'NOFILE the append-only file is off' }",
+        insteadSays: 'doubt = nil',
+      },
+      { in: 'lua', says: 'unsettledMs = (age + 1) * 1000', insteadSays: 'unsettledMs = 0' },
+    ],
+  },
+  {
+    // A counter that is not there begins anew by itself.
+    name: 'counter-absent',
+    edits: [
+      {
+        in: 'lua',
+        says: "startAt == '' then return { 'absent' }",
+        insteadSays: "startAt == '' then startAt = '1'",
+      },
+      {
+        in: 'code',
+        says: 'if (request.startAt === void 0)',
+        insteadSays: 'if (false)',
+      },
+      {
+        in: 'code',
+        says: 'blankRow(formOf(request), request.startAt, era)',
+        insteadSays: 'blankRow(formOf(request), request.startAt ?? 1n, era)',
+      },
+    ],
+  },
+];
+
+// Rules of locks that can be taken out of the packed library, so that the chaos is seen to notice.
+
+/** @type {readonly Rule[]} */
+const LOCK_RULES = [
+  {
+    // After a loss locks are granted at once, while those that were forgotten are still held.
+    name: 'lock-quiet',
+    shows: 'two holders',
+    edits: [
+      { in: 'lua', says: 'ready = math.max(ready, now + longest + lossWindow)', insteadSays: '' },
+      {
+        in: 'code',
+        says: 'Math.max(header.readyAtMs, nowMs + header.longestMs + lossWindowMs)',
+        insteadSays: '0',
+      },
+      { in: 'code', says: 'if (wait !== void 0 && !isOfNow)', insteadSays: 'if (false)' },
+      {
+        in: 'code',
+        says: '[isAbsent(this.#keys.wait), isAbsent(key)]',
+        insteadSays: '[isAbsent(key)]',
+      },
+    ],
+  },
+  {
+    // A holder believes what it was told once, however long ago.
+    name: 'lock-deadline',
+    shows: 'two holders',
+    edits: [
+      {
+        in: 'code',
+        says: 'Math.max(0, Math.floor(ttlMs - passed()))',
+        insteadSays: 'ttlMs',
+      },
+    ],
+  },
+  {
+    // Tokens are counted alone, and begin anew where the last one was forgotten.
+    name: 'lock-token',
+    shows: 'tokens that fell',
+    edits: [
+      {
+        in: 'lua',
+        says: "isLess(known, first) and first or sum(known, '1')",
+        insteadSays: "sum(known, '1')",
+      },
+      { in: 'code', says: 'known >= first ? known + 1n : first', insteadSays: 'known + 1n' },
+      {
+        in: 'code',
+        says: 'timed - at,',
+        insteadSays: '0n,',
+      },
+    ],
+  },
+];
 
 const SCRIPTS = 'data/scripts.cjs';
 

@@ -52,7 +52,7 @@ const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] =
   [/^nest add nestjs-snowflake$/, 'test/package/nest-add.spec.ts', "'add', 'nestjs-snowflake'"],
   [/^npm run start:replicas$/, 'test/sample-app/shop-process.ts', 'scripts/start-replicas.mjs'],
   [/^typeorm migration:run /, 'test/nest/scripts.spec.ts', 'migration:run'],
-  [/^NODE_EXTRA_CA_CERTS=/, 'test/chaos/mistakes/certificates.mjs', 'NODE_EXTRA_CA_CERTS'],
+  [/^NODE_EXTRA_CA_CERTS=/, 'test/chaos/mistakes/servers.mjs', 'NODE_EXTRA_CA_CERTS'],
   // By a driver, where the document has the client program of the server.
   [/^snowflake sql --worker 1023 \| psql shop$/, 'test/cli/sql/ids-in-sql.spec.ts', 'sql'],
   [/^snowflake sql .* \| mariadb shop$/, 'test/cli/sql/ids-in-sql.spec.ts', "'mariadb'"],

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { etcdLocks } from '../../lib/stores/etcd/index.js';
 import { isSnowflakeError } from '../../lib/errors.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
-import { EtcdCluster } from '../chaos/stores/etcd-cluster.mjs';
+import { EtcdCluster } from '../chaos/stores/etcd.mjs';
 import { heldIn, namedLock } from './store-locks.js';
 import { walkLocks, type WalkReport } from './lock-walk.js';
 

@@ -7,7 +7,7 @@ import type { Sources } from './figure.js';
 const { lease } = our;
 const RESULTS = 'bench/RESULTS.md: ';
 const ALERTS = 'docs/operating/monitoring/alert-rules.yaml: ';
-const STANDBY = 'test/chaos/stores/postgres-standby.mjs: GOES_ON_MS = 2000';
+const STANDBY = 'test/chaos/stores/postgres.mjs: GOES_ON_MS = 2000';
 const BUCKETS = 'lib/time/call-record.ts: 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000';
 
 export const OPERATING: Sources = {
@@ -36,13 +36,13 @@ export const OPERATING: Sources = {
     '1.1 s': `${RESULTS}| 1124 (`,
   },
   'docs/internals/proof.md': {
-    '1.5 s': 'test/chaos/counters/counter-topologies.mjs: CUT_OFF_MS = 1500',
+    '1.5 s': 'test/chaos/counter-topologies.mjs: CUT_OFF_MS = 1500',
     '1000 ms': our.aheadMs,
     '4 s': 'test/chaos/fleet.mjs: OFFSETS_S = [4, -4',
     '10.5 s': 'test/chaos/faults.mjs: PAST_LEASE_MS = 10_500',
     '2 s': STANDBY,
-    '1 MiB': 'test/chaos/stores/folder.mjs: a file system of 1 MiB',
-    '7 s': 'test/chaos/stores/forgotten-lease.mjs: STILL_MS = 7000',
+    '1 MiB': 'test/chaos/stores/files.mjs: a file system of 1 MiB',
+    '7 s': 'test/chaos/fault.mjs: STILL_MS = 7000',
     '3 s': "test/chaos/processes/lock-worker.mjs: CHAOS_TTL_MS = '3000'",
     '12 s': 'test/chaos/mistakes/losses.mjs: EVICTION_MS = 12_000',
   },

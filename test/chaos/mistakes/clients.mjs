@@ -1,10 +1,53 @@
-/**
- * The user that docs/guides/redis.md tells operators to make, and the same with one right less.
- */
+/** Mistakes about the client: its database, its rights, and settings meant for other purposes. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /** @import { Stage } from './stage.mjs' */
+
+// A database that the server does not have, or that the user may not select. A client that goes on
+// in database 0 then keeps a second registry for one id space.
+
+const USER = ['on', '>of-the-shop', '~snowflake:*', '+@all', '-@dangerous', '+info', '-select'];
+/** Both registries are older than a lease by then, so that their ids follow the same clock. */
+const SELECT_MS = 13_000;
+
+export async function playDatabase(/** @type {Stage} */ stage) {
+  const { admin, port } = await stage.redis();
+  const member = stage.process();
+  const numbers = [/\b99\b/, /database/i];
+  await stage.isRefused({ support: `redis://127.0.0.1:${port}/99` }, { words: numbers }, member);
+  const client = { options: { port, db: 99 } };
+  await stage.isRefused({ client }, { words: numbers }, member);
+  stage.demand((await admin.dbsize()) === 0, 'something was written to database 0');
+}
+
+/** The right to select comes later, while processes come and go. */
+export async function playSelectGranted(/** @type {Stage} */ stage) {
+  const { admin, port } = await stage.redis();
+  await admin.call('ACL', 'SETUSER', 'shop', 'reset', ...USER);
+  stage.secrets.push('of-the-shop');
+  const login = { username: 'shop', password: 'of-the-shop' };
+  const settings = [
+    { support: `redis://shop:of-the-shop@127.0.0.1:${port}/3` },
+    { client: { options: { port, db: 3, ...login } } },
+  ];
+  const words = [/database 3\b/i, /select/i];
+  const early = await Promise.all(settings.map((it) => stage.start(it)));
+  await admin.call('ACL', 'SETUSER', 'shop', '+select');
+  await Promise.all(settings.map((it) => stage.runs(it)));
+  await stage.sleep(1000);
+  // All connections break, and come back to a server that no longer lets them select.
+  await admin.call('ACL', 'SETUSER', 'shop', '-select');
+  await admin.call('CLIENT', 'KILL', 'USER', 'shop');
+  await stage.sleep(2000);
+  await admin.call('ACL', 'SETUSER', 'shop', '+select');
+  await admin.call('CLIENT', 'KILL', 'USER', 'shop');
+  await stage.sleep(SELECT_MS - 3000);
+  for (const outcome of early) stage.judgeRefusal(outcome, { words });
+  stage.demand((await admin.dbsize()) === 0, 'a registry was made in database 0');
+}
+
+// The user that docs/guides/redis.md tells operators to make, and the same with one right less.
 
 const GUIDE = fileURLToPath(new URL('../../../docs/guides/redis.md', import.meta.url));
 /**
@@ -90,4 +133,35 @@ export async function playRightTakenAway(/** @type {Stage} */ stage) {
   }
   await stage.runs({ support }, newcomer);
   for (const outcome of running) await stage.stop(outcome);
+}
+
+// Clients as applications have them, with settings meant for other purposes. All lead to one
+// server, so all must come to one registry.
+
+/** Two registries would have the same times by then. */
+const CLIENTS_MS = 11_000;
+
+export async function playGivenClients(/** @type {Stage} */ stage) {
+  const { admin, port } = await stage.redis();
+  const members = [stage.process(), stage.process()];
+  const settings = [
+    { keyPrefix: 'shop:' },
+    { keyPrefix: 'bill:' },
+    { stringNumbers: true },
+    { retryStrategy: null },
+    { enableReadyCheck: false, lazyConnect: true },
+    { enableAutoPipelining: true, commandTimeout: 300 },
+    { readOnly: true, autoResendUnfulfilledCommands: false },
+  ];
+  const starts = settings.map((options, at) =>
+    stage.runs({ client: { options: { host: '127.0.0.1', port, ...options } } }, members[at % 2]),
+  );
+  await Promise.all(starts);
+  for (let count = 0; count < 3; count++) {
+    await stage.sleep(CLIENTS_MS / 4);
+    await admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
+  }
+  await stage.sleep(CLIENTS_MS / 4);
+  const keys = await admin.keys('*');
+  stage.demand(keys.length === 1, `${keys.length} registries: ${keys.join(', ')}`);
 }

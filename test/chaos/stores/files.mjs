@@ -1,9 +1,4 @@
-/**
- * A registry in a folder of this host under attack.
- *
- * The clock of the host is that of the store: all processes have one. As root the folder lies on a
- * small file system of its own, which is filled; elsewhere it is made read-only in place of that.
- */
+/** A registry in files of this host under attack: in a folder, and in SQLite. */
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -17,13 +12,19 @@ import {
   rmSync,
   writeFileSync,
   writeSync,
+  copyFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import Database from 'libsql';
+import { until, forgetLease, storeFault, isRemoved } from '../fault.mjs';
 import { STORE_PACE } from '../pace.mjs';
-import { until } from '../until.mjs';
-import { forgetLease } from './forgotten-lease.mjs';
-import { storeFault } from './store-fault.mjs';
+import { CREATE } from './postgres.mjs';
+
+// A registry in a folder of this host under attack.
+//
+// The clock of the host is that of the store: all processes have one. As root the folder lies on a
+// small file system of its own, which is filled; elsewhere it is made read-only in place of that.
 
 const POINTER = /^at-(.*)$/;
 const DISK_BYTES = 2 ** 20;
@@ -165,5 +166,62 @@ function fillUp(/** @type {string} */ path) {
     if (/** @type {any} */ (error).code !== 'ENOSPC') throw error;
   } finally {
     closeSync(file);
+  }
+}
+
+// A registry in a file of SQLite under attack. The clock of the host is that of the store.
+
+export const SQLITE_FAULTS = [
+  storeFault('sqlite file replaced', (topology, world) =>
+    topology.forgetful(world, {
+      keep: () => topology.copied(topology.file, topology.copy),
+      forget: () => renameSync(topology.copy, topology.file),
+    }),
+  ),
+  storeFault('sqlite rows deleted', (topology) =>
+    isRemoved(async () => topology.sql('DELETE FROM snowflake_registry').changes),
+  ),
+];
+
+export class Sqlite {
+  name = 'sqlite';
+  quarantineMs = 0;
+  pace = STORE_PACE;
+  hasOneClock = true;
+  faults = SQLITE_FAULTS;
+  forgetful = forgetLease;
+
+  constructor(/** @type {string} */ folder) {
+    mkdirSync(folder, { recursive: true });
+    this.file = join(folder, 'registry.db');
+    this.copy = `${this.file}.old`;
+  }
+
+  async start() {
+    this.sql(CREATE);
+    return `sqlite:${this.file}?namespace=chaos`;
+  }
+
+  /** One statement of the operator. */
+  sql(/** @type {string} */ text) {
+    const database = new Database(this.file, { timeout: 15_000 });
+    try {
+      return database.prepare(text).run();
+    } finally {
+      database.close();
+    }
+  }
+
+  /** As `cp` does it, at a moment at which nobody writes. */
+  copied(/** @type {string} */ from, /** @type {string} */ to) {
+    const database = new Database(this.file, { timeout: 5000 });
+    database.exec('BEGIN IMMEDIATE');
+    copyFileSync(from, to);
+    database.exec('ROLLBACK');
+    database.close();
+  }
+
+  async stop() {
+    rmSync(this.file, { force: true });
   }
 }

@@ -1,25 +1,77 @@
 /**
- * Counters under attack, by the name that `npm run chaos -- --counters` takes, in one file, since
- * each is a few lines: the servers are those of the registry, with the faults that matter to
- * numbers.
+ * The append-only file of a Redis with counters, switched off, or off and on again, before Redis
+ * ends without a word: it comes back as the file says.
  */
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { FAULTS } from '../faults.mjs';
-import { KeptRedis } from '../kept-redis.mjs';
-import { NETWORK_FAULTS } from '../network-faults.mjs';
-import { KEY_PUT_BACK, ofPutBack } from '../put-back.mjs';
-import { Mariadb, MARIADB_FAULTS } from '../stores/mariadb.mjs';
-import { Postgres, POSTGRES_FAULTS } from '../stores/postgres.mjs';
-import { ofLedBack, PostgresStandby, STANDBY_FAULTS } from '../stores/postgres-standby.mjs';
-import { isRemoved, ran, storeFault } from '../stores/store-fault.mjs';
-import { NEWCOMER_FIRST, SURVIVORS_FIRST, THERE_AND_BACK } from '../there-and-back.mjs';
-import { Cluster, NAMESPACE, Sentinel } from '../topologies.mjs';
-import { until } from '../until.mjs';
-import { FEW, FILE_FAULTS } from './file-faults.mjs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { forgetGrants } from './forgotten-grants.mjs';
-import { highestNumber } from '../processes/highest-number.mjs';
+import {
+  storeFault,
+  forgetGrants,
+  NETWORK_FAULTS,
+  isRemoved,
+  ran,
+  NEWCOMER_FIRST,
+  SURVIVORS_FIRST,
+  THERE_AND_BACK,
+  until,
+} from './fault.mjs';
+import { FAULTS } from './faults.mjs';
+import { highestNumber } from './processes/highest-number.mjs';
+import { Mariadb, MARIADB_FAULTS } from './stores/mariadb.mjs';
+import {
+  Postgres,
+  POSTGRES_FAULTS,
+  ofLedBack,
+  PostgresStandby,
+  STANDBY_FAULTS,
+} from './stores/postgres.mjs';
+import { KEY_PUT_BACK, ofPutBack } from './stores/stores.mjs';
+import { KeptRedis, Cluster, NAMESPACE, Sentinel } from './topologies.mjs';
+
+const STEP = 100;
+const FEW_SKIPPED = 1000;
+const FEW = { stepMin: STEP, stepMax: STEP, skip: FEW_SKIPPED };
+/** More than the jump after a loss makes good for. */
+const GRANT_COUNT = FEW_SKIPPED / STEP + 2;
+
+/** So long a rewrite takes for each key, which is longer than grants are waited for. */
+const KEY_SAVE_US = 12_000_000;
+
+/**
+ * Nothing may be granted from the change on; it happened, whether anything was or not.
+ * @param {any} topology @param {import('./fault.mjs').World} world
+ * @param {(set: (name: string, value: string) => Promise<unknown>) => unknown} change
+ */
+async function forgotten({ node }, world, change) {
+  const set = (/** @type {string} */ name, /** @type {string} */ value) =>
+    node.admin.config('SET', name, value);
+  await forgetGrants(world, {
+    grantCount: GRANT_COUNT,
+    keep: () => change(set),
+    async forget() {
+      await node.kill();
+      await node.start();
+    },
+  });
+}
+
+const FILE_FAULTS = [
+  storeFault('append-only file switched off, then kill -9', (topology, world) =>
+    forgotten(topology, world, (set) => set('appendonly', 'no')),
+  ),
+  storeFault('kill -9 in the first rewrite of that file', (topology, world) =>
+    forgotten(topology, world, async (set) => {
+      await set('rdb-key-save-delay', String(KEY_SAVE_US));
+      await set('appendonly', 'no');
+      await set('appendonly', 'yes');
+    }),
+  ),
+];
+
+// Counters under attack, by the name that `npm run chaos -- --counters` takes, in one file, since
+// each is a few lines: the servers are those of the registry, with the faults that matter to
+// numbers.
 
 /** @typedef {{ app: string, files: string }} Place the library, and what is written down */
 
@@ -42,7 +94,7 @@ const WINDOW_MS = 4000;
 /** So long a primary goes on whose standby hears nothing. */
 const CUT_OFF_MS = 1500;
 
-/** @type {import('../pace.mjs').Pace} */
+/** @type {import('./pace.mjs').Pace} */
 const PACE = {
   processCount: 4,
   workerBits: 0,
@@ -140,7 +192,7 @@ class Redis extends KeptRedis {
     await ran(process.execPath, [join(app, CLI), ...args]);
   }
 
-  /** @param {import('../fault.mjs').World} world */
+  /** @param {import('./fault.mjs').World} world */
   async flush({ fleet, random }) {
     await this.node.admin.flushall();
     const before = this.refusedCount();

@@ -1,12 +1,17 @@
-/**
- * The judge of the chaos of locks finds two holders, tokens that fall and late writes in what
- * processes wrote down, and nothing where all is as it should be.
- */
+/** What the chaos rests on does what it says: the judge of its locks, and its bad network. */
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { checkHolds } from './locks/hold-checker.mjs';
+import { until } from '../until.js';
+import { checkHolds } from './checker.mjs';
+import { Proxy } from './proxy.mjs';
+
+// The judge finds two holders, tokens that fall and late writes in what processes wrote down, and
+// nothing where all is as it should be.
 
 const folders: string[] = [];
 afterEach(() => {
@@ -65,5 +70,39 @@ describe('checkHolds', () => {
     const whole = JSON.stringify(hold(1, 0, 100));
     writeFileSync(join(folder, 'process-1.events'), `${whole}\n${whole.slice(0, 20)}`);
     expect(checkHolds(folder).leaseCount).toBe(1);
+  });
+});
+
+// A slow network is slow, and is a network: what is sent one way arrives in its order. Where it did
+// not, answers of Redis reached the wrong questions, and locks had two holders that no store made.
+
+describe('a slow network', () => {
+  let server: Server;
+  let proxy: Proxy;
+  let client: Socket;
+  afterEach(() => {
+    client.destroy();
+    proxy.close();
+    server.close();
+  });
+
+  it('keeps the order of what is sent', async () => {
+    let heard = '';
+    server = createServer((socket) => socket.on('data', (data) => (heard += String(data))));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    proxy = new Proxy(5);
+    await proxy.listen(() => (server.address() as AddressInfo).port);
+    proxy.set('slow');
+    client = connect(proxy.port, '127.0.0.1');
+    await once(client, 'connect');
+    client.setNoDelay();
+    const sent = Array.from({ length: 100 }, (_, at) => `${at} `);
+    for (const piece of sent) {
+      client.write(piece);
+      // A piece of its own for each.
+      await new Promise(setImmediate);
+    }
+    await until(() => heard.length === sent.join('').length);
+    expect(heard).toBe(sent.join(''));
   });
 });

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { layouts, SnowflakeError } from 'nestjs-snowflake';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { codeOf } from '../code-of.js';
-import { ID_MUTANTS } from '../mutants/id-mutants.mjs';
+import { ID_MUTANTS } from '../mutants/counter-mutants.mjs';
 import { loadIdSimulation } from '../mutants/load-library.mjs';
 import { runs } from '../runs.js';
 import { answered, counted, FaultyCounters, opened } from './counted.js';

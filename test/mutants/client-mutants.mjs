@@ -2,7 +2,7 @@
  * The broken variants of the protocol that lie on the holder's side, as edits of the real keeper,
  * lease window and generator.
  */
-/** @import { Mutant } from './mutant.mjs' */
+/** @import { Mutant } from './load-library.mjs' */
 
 const KEEPER = 'lease/lease-keeper.ts';
 const LEASE = 'lease/held-lease.ts';

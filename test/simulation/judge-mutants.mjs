@@ -6,7 +6,7 @@ import { BROKEN_VARIANTS, SAFE_VARIANTS } from '../mutants/mutants.mjs';
 import { runSimulations } from './run-simulations.mjs';
 import { SimulationThreads } from './simulation-threads.mjs';
 
-/** @import { Mutant } from '../mutants/mutant.mjs' */
+/** @import { Mutant } from '../mutants/load-library.mjs' */
 /** @import { Run } from './simulation-worker.mjs' */
 
 /**

@@ -3,7 +3,7 @@
  * and for each rule a fleet whose ids it keeps apart and which makes some twice without it.
  */
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { RULE_MUTANTS } from '../mutants/rule-mutants.mjs';
+import { RULE_MUTANTS } from '../mutants/registry-mutants.mjs';
 import { runsOf } from './judge-mutants.mjs';
 import { runSimulations } from './run-simulations.mjs';
 import { SimulationThreads } from './simulation-threads.mjs';

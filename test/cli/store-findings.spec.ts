@@ -19,7 +19,7 @@ import { createShopDatabase, query } from '../sample-app/shop-database.js';
 import { endpointOf, EtcdLab } from '../stores/etcd-lab.js';
 import { failureOf, request } from '../stores/redis-lab.js';
 import { leased, SqlLab } from '../stores/sql-lab.js';
-import { quickFolder } from '../support/quick-folder.mjs';
+import { quickFolder } from '../support/made-once.mjs';
 import { until } from '../until.js';
 import { command, LONG, plant, type Planted, STEERING, STEERS } from './run-command.js';
 import { Tenants } from './tenants.js';

@@ -9,8 +9,14 @@ import { codeOf } from '../code-of.js';
 import { ID_MUTANTS } from '../mutants/counter-mutants.mjs';
 import { loadIdSimulation } from '../mutants/load-library.mjs';
 import { runs } from '../runs.js';
-import { answered, counted, FaultyCounters, opened } from './counted.js';
-import { type Outcome, simulate } from './id-simulation.js';
+import {
+  answered,
+  counted,
+  FaultyCounters,
+  opened,
+  type Outcome,
+  simulate,
+} from './id-simulation.js';
 
 describe('counted ids', () => {
   let time: SettableTime;

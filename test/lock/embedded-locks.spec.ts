@@ -17,7 +17,7 @@ import { RowLocks } from '../../lib/lock/row-locks.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { heldIn, namedLock, readySpaces } from './store-locks.js';
 import { LOCKS, sqlLockStore } from './settable-locks.js';
-import { quickFolder } from '../support/quick-folder.mjs';
+import { quickFolder } from '../support/made-once.mjs';
 import { freshPglite } from '../support/fresh-pglite.mjs';
 
 const folder = quickFolder('locks');

@@ -10,7 +10,7 @@ import { isSnowflakeError } from '../../lib/errors.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { EtcdCluster } from '../chaos/stores/etcd.mjs';
 import { heldIn, namedLock } from './store-locks.js';
-import { walkLocks, type WalkReport } from './lock-walk.js';
+import { walkLocks, type WalkReport } from './settable-locks.js';
 
 const LONG = { ttlMs: 6000, longestMs: 6000 };
 const cluster = new EtcdCluster();

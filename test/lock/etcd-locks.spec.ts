@@ -13,7 +13,7 @@ import { loadLibrary } from '../mutants/load-library.mjs';
 import { endpointOf, EtcdKeys } from '../stores/etcd-lab.js';
 import { etcdProxy } from '../stores/etcd-proxy.js';
 import { failureOf } from '../stores/redis-lab.js';
-import { walkLocks, type WalkReport } from './lock-walk.js';
+import { walkLocks, type WalkReport } from './settable-locks.js';
 import {
   settableEtcdLocks,
   type SettableEtcdLocks,

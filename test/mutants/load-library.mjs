@@ -10,8 +10,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { withBuiltIns } from '../support/built-ins.mjs';
-import { ROOT } from '../support/made-once.mjs';
-import { quickFolder } from '../support/quick-folder.mjs';
+import { ROOT, quickFolder } from '../support/made-once.mjs';
 
 /**
  * @typedef {object} Edit One text of a source file and what stands there instead.

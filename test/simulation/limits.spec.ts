@@ -4,9 +4,7 @@
  */
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { RULE_MUTANTS } from '../mutants/registry-mutants.mjs';
-import { runsOf } from './judge-mutants.mjs';
-import { runSimulations } from './run-simulations.mjs';
-import { SimulationThreads } from './simulation-threads.mjs';
+import { runsOf, runSimulations, SimulationThreads } from './run-simulations.mjs';
 
 const threads = new SimulationThreads();
 afterAll(() => threads.close());

@@ -6,9 +6,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { SCENARIOS, simulate, type SimulationReport, type StoreEvent } from './world/index.js';
-import { runsOf } from './judge-mutants.mjs';
+import { runsOf, runSimulations } from './run-simulations.mjs';
 import { replay } from './replay.js';
-import { runSimulations } from './run-simulations.mjs';
 
 const SEEDS = Array.from({ length: 14 }, (_, n) => n + 14);
 /** Of fleets that went wrong once, in place of as many others. */

@@ -49,7 +49,7 @@ export class Tally {
       'refused',
       'twice',
       'of them live',
-      // Granted by a server that could not know: see world/left-servers.ts.
+      // Granted by a server that could not know: see world/simulated-servers.ts.
       'unheard',
       'violations',
     ];

@@ -4,8 +4,8 @@ import type { LeaseAnswer } from '../../lib/lease/distributed-support.js';
 import type { RegistryHeader } from '../../lib/registry/snapshot.js';
 import { Tally } from './tally.mjs';
 import { drawnText, type SimulationReport } from './world/index.js';
-import { LeftServers } from './world/left-servers.js';
-import type { StoreCall } from './world/store-event.js';
+import { LeftServers } from './world/simulated-servers.js';
+import type { StoreCall } from './world/simulated-servers.js';
 
 const WRONG = {
   scenario: 'losses',

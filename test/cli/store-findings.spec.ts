@@ -15,7 +15,7 @@ import { FolderStore } from '../../lib/stores/host/folder-store.js';
 import { supportOf } from '../../lib/stores/schemes.js';
 import { startEtcd } from '../../scripts/servers/start-etcd.mjs';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
-import { createShopDatabase, query } from '../sample-app/shop-database.js';
+import { createShopDatabase, query } from '../sample-app/shop-process.js';
 import { endpointOf, EtcdLab } from '../stores/etcd-lab.js';
 import { failureOf, request } from '../stores/redis-lab.js';
 import { leased, SqlLab } from '../stores/sql-lab.js';

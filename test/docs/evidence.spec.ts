@@ -14,8 +14,7 @@ import { NETWORK_FAULTS } from '../chaos/fault.mjs';
 import { STORE_FAULTS } from '../chaos/stores/stores.mjs';
 import { MISTAKES } from '../chaos/mistakes/mistakes.mjs';
 import { BROKEN_VARIANTS } from '../mutants/mutants.mjs';
-import { isLib, linesOf } from '../tidy/check.js';
-import { readTree } from '../tidy/tree.js';
+import { isLib, linesOf, readTree } from '../tidy/tree.js';
 
 const TREE = readTree();
 const textOf = (path: string): string => TREE.find((file) => file.path === path)?.text ?? '';

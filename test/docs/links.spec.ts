@@ -3,9 +3,8 @@ import { expect, it, test, describe, jest } from '@jest/globals';
 import { COMMANDS } from '../../lib/cli/commands/index.js';
 import { systemClock } from '../../lib/core/clock.js';
 import { command } from '../cli/run-command.js';
-import { lineAt, say } from '../tidy/check.js';
-import type { Finding, TextFile } from '../tidy/check.js';
-import { readTree } from '../tidy/tree.js';
+import { lineAt, say, readTree } from '../tidy/tree.js';
+import type { Finding, TextFile } from '../tidy/tree.js';
 import { deadLinks, commandsIn, isShown, wordsOf } from './sections.js';
 import type { ShownCommand } from './sections.js';
 

@@ -7,9 +7,8 @@ import type { SnowflakeErrorCode } from 'nestjs-snowflake';
 import { LEASE_STATES } from '../../lib/lease/held-lease.js';
 import { LEASE_DEFAULTS, leaseFaults } from '../../lib/lease/lease-options.js';
 import { ENTRIES } from '../../scripts/entries.mjs';
-import { say } from '../tidy/check.js';
-import type { TextFile } from '../tidy/check.js';
-import { readTree } from '../tidy/tree.js';
+import { say, readTree } from '../tidy/tree.js';
+import type { TextFile } from '../tidy/tree.js';
 import { paddedRows, rowsOf } from './sections.js';
 import { SnippetProgram } from './snippets.js';
 

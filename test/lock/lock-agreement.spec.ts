@@ -20,7 +20,7 @@ import {
   extendAnswer,
   extendArguments,
 } from '../../lib/stores/redis/redis-locks.js';
-import { MapStore } from '../registry/map-store.js';
+import { MapStore } from '../registry/walk-store.js';
 import { isLeftServer } from '../stores/registry-twin.js';
 import { TIMED_LOCK_LUA } from './settable-locks.js';
 

@@ -12,7 +12,7 @@ import { LOCK_CASES } from '../../lib/testing/describe-lock-store.js';
 import { describeLockStore, SettableTime } from '../../lib/testing/index.js';
 import { loadLibrary, loadLockSimulation } from '../mutants/load-library.mjs';
 import { HOLDER_MUTANTS, LOCK_MUTANTS } from '../mutants/lock-mutants.mjs';
-import { MapStore } from '../registry/map-store.js';
+import { MapStore } from '../registry/walk-store.js';
 import { runs } from '../runs.js';
 import { codeOf } from './held-locks.js';
 import { simulate } from './lock-simulation.js';

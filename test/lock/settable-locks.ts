@@ -15,7 +15,7 @@ import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import type { LockHarnessParts } from '../../lib/testing/index.js';
-import { MapStore } from '../registry/map-store.js';
+import { MapStore } from '../registry/walk-store.js';
 import {
   copied,
   LOSS_WINDOW_MS,

@@ -8,7 +8,7 @@ import { mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ROOT } from '../tidy/tree.js';
-import { ConsumerApp } from './consumer-app.js';
+import { ConsumerApp } from './applications.js';
 import { linksToNowhere, textsThatNameNoFile, inspect, unpack } from './tarball.js';
 import { packedLibrary } from '../support/packed-library.mjs';
 

@@ -15,7 +15,7 @@ import { requireServers } from '../../scripts/servers/binaries.mjs';
 import { unprivileged } from '../../scripts/servers/server-process.mjs';
 import { etcdMembers, initialCluster, startEtcdMember } from '../../scripts/servers/start-etcd.mjs';
 import { EtcdCluster } from '../chaos/stores/etcd.mjs';
-import { keptTimeIn, TIME_IS_KEPT } from '../registry/map-store.js';
+import { keptTimeIn, TIME_IS_KEPT } from '../registry/walk-store.js';
 import { EtcdLab } from './etcd-lab.js';
 import type { ProxyCall } from './etcd-proxy.js';
 import { failureOf, held, request } from './redis-lab.js';

@@ -7,9 +7,8 @@ import type { BitLayout } from 'nestjs-snowflake/core';
 import { LEASE_DEFAULTS, minRangeMsOf } from '../../../lib/lease/lease-options.js';
 import { RESOLUTION_MS } from '../../../lib/stores/etcd/etcd-store.js';
 import { SILENCE_MS } from '../../../lib/stores/redis/client-life.js';
-import { linesOf } from '../../tidy/check.js';
-import type { TextFile } from '../../tidy/check.js';
-import { readTree } from '../../tidy/tree.js';
+import { linesOf, readTree } from '../../tidy/tree.js';
+import type { TextFile } from '../../tidy/tree.js';
 import { cellsOf, withoutCode } from '../sections.js';
 
 export interface Figure {

@@ -35,7 +35,7 @@ export const projects = Object.entries(specsByKind(root)).map(([kind, specs]) =>
     testMatch: specs.map((path) => `<rootDir>/${path}`),
     ...(existsSync(`${root}/${setup}`) && {
       globalSetup: `<rootDir>/${setup}`,
-      globalTeardown: '<rootDir>/test/support/global-teardown.mjs',
+      globalTeardown: '<rootDir>/test/support/servers.mjs',
     }),
   };
 });

@@ -94,7 +94,7 @@ const WINDOW_MS = 4000;
 /** So long a primary goes on whose standby hears nothing. */
 const CUT_OFF_MS = 1500;
 
-/** @type {import('./pace.mjs').Pace} */
+/** @type {import('./fault.mjs').Pace} */
 const PACE = {
   processCount: 4,
   workerBits: 0,

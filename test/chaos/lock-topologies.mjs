@@ -3,17 +3,25 @@
  * the registry, with the faults that matter to whoever holds something.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { forgetGrants } from './fault.mjs';
+import {
+  forgetGrants,
+  NETWORK_FAULTS,
+  isRemoved,
+  storeFault,
+  SURVIVORS_FIRST,
+  THERE_AND_BACK,
+} from './fault.mjs';
 import { FAULTS } from './faults.mjs';
-import { KeptRedis } from './topologies.mjs';
-import { NETWORK_FAULTS } from './fault.mjs';
+import { KeptRedis, NAMESPACE, Sentinel } from './topologies.mjs';
 import { Etcd, ETCD_FAULTS } from './stores/etcd.mjs';
 import { Mariadb, MARIADB_FAULTS } from './stores/mariadb.mjs';
-import { ofLedBack, PostgresStandby, STANDBY_FAULTS } from './stores/postgres.mjs';
-import { Postgres, POSTGRES_FAULTS } from './stores/postgres.mjs';
-import { isRemoved, storeFault } from './fault.mjs';
-import { SURVIVORS_FIRST, THERE_AND_BACK } from './fault.mjs';
-import { NAMESPACE, Sentinel } from './topologies.mjs';
+import {
+  ofLedBack,
+  PostgresStandby,
+  STANDBY_FAULTS,
+  Postgres,
+  POSTGRES_FAULTS,
+} from './stores/postgres.mjs';
 import { checkHolds } from './checker.mjs';
 
 const TABLE = 'snowflake_locks';
@@ -37,7 +45,7 @@ const WORDS = {
   good: 'No lock had two holders, and no token fell.',
 };
 
-/** @type {import('./pace.mjs').Pace} */
+/** @type {import('./fault.mjs').Pace} */
 const PACE = {
   processCount: 4,
   workerBits: 0,

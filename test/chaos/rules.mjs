@@ -1,9 +1,15 @@
 /**
- * Rules that can be taken out of the packed library, so that the chaos is seen to notice it.
+ * The library as users get it: packed by npm, unpacked into a folder whose other packages are those
+ * of this project. For a negative control a rule is taken out, so that the chaos is seen to notice.
  */
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync, readdirSync, writeFileSync, cpSync, mkdirSync, symlinkSync } from 'node:fs';
+import { join, basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { packedLibrary } from '../support/packed-library.mjs';
+
+// Rules that can be taken out of the packed library, so that the chaos is seen to notice it.
 
 // What a rule is that can be taken out of the packed library.
 
@@ -266,7 +272,7 @@ export const RULES = [
 ];
 
 /** @param {Rule} rule @param {string} folder `dist` of the library as it is published */
-export function takeOut({ name, edits }, folder) {
+function takeOut({ name, edits }, folder) {
   const modules = readdirSync(join(folder, 'esm'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.js'))
     .map((path) => join('esm', path));
@@ -303,4 +309,46 @@ function scriptsBy(/** @type {string} */ text, /** @type {(lua: string) => strin
     for (const name of JSON.parse(`[${names}]`)) hash.update(JSON.parse(parts.get(name) ?? ''));
     return `sha1: "${hash.digest('hex')}",${space}lua: joined(${names})`;
   });
+}
+
+// The library as users get it: packed by npm, unpacked into a folder
+// whose other packages are those of this project. For a negative control a rule is taken out.
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const PEERS = ['@nestjs', 'ioredis', 'libsql', 'mysql2', 'pg', 'reflect-metadata', 'rxjs'];
+/** What runs in the processes under attack. */
+const PROCESSES = [
+  'processes/living.mjs',
+  'processes/worker.mjs',
+  'processes/number-worker.mjs',
+  'processes/lock-worker.mjs',
+  'processes/gapless-worker.mjs',
+  'processes/highest-number.mjs',
+  'mistakes/process.mjs',
+];
+
+/** @returns {Promise<string>} the folder in which the processes find the library */
+export async function unpackLibrary(
+  /** @type {string} */ folder,
+  /** @type {Rule | undefined} */ rule,
+) {
+  const tarball = await packedLibrary();
+  const app = join(folder, 'app');
+  const library = join(app, 'node_modules', 'nestjs-snowflake');
+  mkdirSync(library, { recursive: true });
+  run(folder, 'tar', '-xzf', tarball, '-C', library, '--strip-components=1');
+  for (const peer of PEERS) {
+    symlinkSync(join(ROOT, 'node_modules', peer), join(app, 'node_modules', peer), 'dir');
+  }
+  for (const path of PROCESSES) {
+    cpSync(fileURLToPath(new URL(path, import.meta.url)), join(app, basename(path)));
+  }
+  if (rule) takeOut(rule, join(library, 'dist'));
+  return app;
+}
+
+function run(/** @type {string} */ folder, /** @type {string} */ command, ...args) {
+  const made = spawnSync(command, args, { cwd: folder, encoding: 'utf8', maxBuffer: 2 ** 26 });
+  if (made.status !== 0) throw new Error(`${command} ${args.join(' ')}:\n${made.stderr}`);
+  return made.stdout;
 }

@@ -21,8 +21,7 @@ import { failureOf, request } from '../stores/redis-lab.js';
 import { leased, SqlLab } from '../stores/sql-lab.js';
 import { quickFolder } from '../support/made-once.mjs';
 import { until } from '../until.js';
-import { command, LONG, plant, type Planted, STEERING, STEERS } from './run-command.js';
-import { Tenants } from './tenants.js';
+import { command, LONG, plant, type Planted, STEERING, STEERS, Tenants } from './run-command.js';
 
 describe('store findings', () => {
   const lab = new SqlLab();

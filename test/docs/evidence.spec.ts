@@ -7,7 +7,7 @@ import { CONTRACT_CASES } from '../../lib/testing/describe-distributed-support.j
 import { LOCK_CASES } from '../../lib/testing/describe-lock-store.js';
 import { SCENARIOS } from '../simulation/world/index.js';
 import { COUNTER_FAULTS } from '../chaos/counter-topologies.mjs';
-import { CLOCK_FAULTS } from '../chaos/clock.mjs';
+import { CLOCK_FAULTS } from '../chaos/topologies.mjs';
 import { FAULTS } from '../chaos/faults.mjs';
 import { LOCK_FAULTS } from '../chaos/lock-topologies.mjs';
 import { NETWORK_FAULTS } from '../chaos/fault.mjs';

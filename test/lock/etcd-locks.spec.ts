@@ -20,7 +20,7 @@ import {
   STALLS,
   stalls,
 } from './settable-etcd-locks.js';
-import { heldIn, namedLock, readySpaces } from './store-locks.js';
+import { heldIn, namedLock, readySpaces } from './held-locks.js';
 
 describe('etcd locks', () => {
   const ETCD = process.env['ETCD_URL']!;

@@ -27,7 +27,7 @@ import { describeLockStore } from '../../lib/testing/index.js';
 import { failureOf } from '../stores/redis-lab.js';
 import { freshPglite } from '../support/fresh-pglite.mjs';
 import { walkLocks, type WalkReport, LOCKS, sqlLockStore } from './settable-locks.js';
-import { heldIn, namedLock, readySpaces } from './store-locks.js';
+import { heldIn, namedLock, readySpaces } from './held-locks.js';
 
 describe('sql locks', () => {
   const RUN = randomUUID();

@@ -20,7 +20,7 @@ import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { command } from '../cli/run-command.js';
-import { heldIn, namedLock } from '../lock/store-locks.js';
+import { heldIn, namedLock } from '../lock/held-locks.js';
 import { until } from '../until.js';
 import { Certificates } from './certificates.js';
 import { endpointOf, EtcdKeys, EtcdLab, LONG_MS } from './etcd-lab.js';

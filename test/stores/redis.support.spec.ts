@@ -18,7 +18,7 @@ import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { rowsOf } from '../docs/sections.js';
 import { readTree } from '../tidy/tree.js';
 import { until } from '../until.js';
-import { settleRegistry } from './settled-registry.js';
+import { settleRegistry } from './timed-redis.js';
 
 const URL = process.env['REDIS_URL']!;
 /** A node that has met no other does not know its own address. */

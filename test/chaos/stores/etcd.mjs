@@ -20,8 +20,8 @@ import {
   forgetLease,
   isRemoved,
   storeFault,
+  STORE_PACE,
 } from '../fault.mjs';
-import { STORE_PACE } from '../pace.mjs';
 import { Proxy } from '../proxy.mjs';
 
 // Members of etcd, three or another number, that can be killed, stopped and restored.

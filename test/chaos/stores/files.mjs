@@ -17,8 +17,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'libsql';
-import { until, forgetLease, storeFault, isRemoved } from '../fault.mjs';
-import { STORE_PACE } from '../pace.mjs';
+import { until, forgetLease, storeFault, isRemoved, STORE_PACE } from '../fault.mjs';
 import { CREATE } from './postgres.mjs';
 
 // A registry in a folder of this host under attack.

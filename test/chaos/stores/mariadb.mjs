@@ -17,8 +17,8 @@ import {
   loadDump,
   rightsTaken,
   storeFault,
+  STORE_PACE,
 } from '../fault.mjs';
-import { STORE_PACE } from '../pace.mjs';
 import { Proxy } from '../proxy.mjs';
 import { DiskNode } from './disk-node.mjs';
 

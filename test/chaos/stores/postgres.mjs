@@ -20,8 +20,8 @@ import {
   storeFault,
   NEWCOMER_FIRST,
   SURVIVORS_FIRST,
+  STORE_PACE,
 } from '../fault.mjs';
-import { STORE_PACE } from '../pace.mjs';
 import { Proxy } from '../proxy.mjs';
 import { DiskNode } from './disk-node.mjs';
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import calculateSlot from 'cluster-key-slot';
 import { Redis } from 'ioredis';
-import { freePort } from '../../scripts/servers/free-port.mjs';
+import { freePort } from '../../scripts/servers/ports.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { WallClock } from '../../scripts/servers/wall-clock.mjs';
 import { NETWORK_FAULTS, forgetLease, until, STORE_PACE, storeFault } from './fault.mjs';

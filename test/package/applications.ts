@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { cp, mkdir, readFile, rename, rm, readdir, writeFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { createInterface } from 'node:readline';
-import { freePort } from '../../scripts/servers/free-port.mjs';
+import { freePort } from '../../scripts/servers/ports.mjs';
 import { ROOT, madeOnce } from '../support/made-once.mjs';
 import { until } from '../until.js';
 import { environmentWith, lastLine, run, runWith } from './command.js';

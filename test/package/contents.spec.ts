@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it, test } from '@jest/globals';
 import { build } from 'esbuild';
-import { visibleTypes } from '../../scripts/visible-types.mjs';
+import { visibleTypes } from '../../scripts/declarations.mjs';
 import { packedLibrary } from '../support/packed-library.mjs';
 import { ROOT } from '../tidy/tree.js';
 import { linksToNowhere, textsThatNameNoFile, unpack } from './tarball.js';

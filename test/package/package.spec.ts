@@ -219,7 +219,7 @@ describe.each(CONSUMERS)('in an application of %s', (name) => {
         expect(await app().probe('without-optional')).toEqual({
           faults: Object.fromEntries(expected),
           refusals: {
-            'redis://localhost': 'CONFIG_INVALID npm install ioredis',
+            'redis://localhost': 'CONFIG_INVALID npm install ioredis@5',
             'postgres://localhost/shop': 'CONFIG_INVALID npm install pg',
             'mysql://localhost/shop': 'CONFIG_INVALID npm install mysql2',
           },

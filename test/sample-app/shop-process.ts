@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import pg from 'pg';
-import { freePort } from '../../scripts/servers/free-port.mjs';
+import { freePort } from '../../scripts/servers/ports.mjs';
 import { run, runWith } from '../package/command.js';
 import { bundleInto } from '../support/bundle.mjs';
 import { madeOnce, ROOT } from '../support/made-once.mjs';

@@ -14,7 +14,7 @@ import { supportFromUrl } from '../../lib/stores/etcd/etcd.support.js';
 import { etcdLocks } from '../../lib/stores/etcd/index.js';
 import { redisSupport } from '../../lib/stores/redis/index.js';
 import { mysqlSupport, postgresSupport } from '../../lib/stores/sql/index.js';
-import { freePort } from '../../scripts/servers/free-port.mjs';
+import { freePort } from '../../scripts/servers/ports.mjs';
 import { etcdMembers, startEtcd, startEtcdMember } from '../../scripts/servers/start-etcd.mjs';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';

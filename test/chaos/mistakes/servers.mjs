@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '../../../scripts/servers/free-port.mjs';
+import { freePort } from '../../../scripts/servers/ports.mjs';
 import { startRedis } from '../../../scripts/servers/start-redis.mjs';
 import { Proxy } from '../proxy.mjs';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createConnection } from 'mysql2/promise';
 import { requireServers } from '../../../scripts/servers/binaries.mjs';
-import { freePort } from '../../../scripts/servers/free-port.mjs';
+import { freePort } from '../../../scripts/servers/ports.mjs';
 import { serverFolder, startProcess } from '../../../scripts/servers/server-process.mjs';
 import { createMariadb } from '../../../scripts/servers/start-mariadb.mjs';
 import {

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { requireServers } from '../../../scripts/servers/binaries.mjs';
-import { freePort } from '../../../scripts/servers/free-port.mjs';
+import { freePort } from '../../../scripts/servers/ports.mjs';
 import { serverFolder, startProcess } from '../../../scripts/servers/server-process.mjs';
 import {
   until,

@@ -39,9 +39,6 @@ export const STORE_PACE = {
   grantMs: 30_000,
 };
 
-// What a fault is, and what those of several stores have in common: their shape, a bad network,
-// orders of what comes back, and the worst moment to forget.
-
 // What a fault is, and the world that it befalls.
 
 /**

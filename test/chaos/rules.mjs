@@ -9,9 +9,7 @@ import { join, basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { packedLibrary } from '../support/packed-library.mjs';
 
-// Rules that can be taken out of the packed library, so that the chaos is seen to notice it.
-
-// What a rule is that can be taken out of the packed library.
+// What a rule is that can be taken out.
 
 /**
  * @typedef {{ in: 'lua' | 'code', says: string, insteadSays: string }} Edit as the build writes it
@@ -19,7 +17,7 @@ import { packedLibrary } from '../support/packed-library.mjs';
  * @typedef {{ name: string, edits: readonly Edit[], shows?: Shown }} Rule
  */
 
-// The rules of counters that can be taken out of the packed library.
+// The rules of counters.
 
 /** @type {readonly Rule[]} */
 const COUNTER_RULES = [
@@ -114,7 +112,7 @@ const COUNTER_RULES = [
   },
 ];
 
-// Rules of locks that can be taken out of the packed library, so that the chaos is seen to notice.
+// The rules of locks.
 
 /** @type {readonly Rule[]} */
 const LOCK_RULES = [
@@ -311,8 +309,7 @@ function scriptsBy(/** @type {string} */ text, /** @type {(lua: string) => strin
   });
 }
 
-// The library as users get it: packed by npm, unpacked into a folder
-// whose other packages are those of this project. For a negative control a rule is taken out.
+// The library, packed and unpacked.
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const PEERS = ['@nestjs', 'ioredis', 'libsql', 'mysql2', 'pg', 'reflect-metadata', 'rxjs'];

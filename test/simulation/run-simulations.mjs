@@ -1,5 +1,6 @@
 /**
- * Runs simulations on all cores, in the order given, until there are no more or enough was seen.
+ * Runs simulations on all cores, in the order given, until there are no more or enough was seen,
+ * judges mutants by them, and adds up what they report.
  */
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';

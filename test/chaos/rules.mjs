@@ -127,7 +127,7 @@ const LOCK_RULES = [
         says: 'Math.max(header.readyAtMs, nowMs + header.longestMs + lossWindowMs)',
         insteadSays: '0',
       },
-      { in: 'code', says: 'if (wait !== void 0 && !isOfNow)', insteadSays: 'if (false)' },
+      { in: 'code', says: 'wait !== void 0 && (isMine || !isOfNow)', insteadSays: 'false' },
       {
         in: 'code',
         says: '[isAbsent(this.#keys.wait), isAbsent(key)]',
@@ -142,7 +142,7 @@ const LOCK_RULES = [
     edits: [
       {
         in: 'code',
-        says: 'Math.max(0, Math.floor(ttlMs - passed()))',
+        says: 'Math.min(ttlMs - passed(), this.#allowedMs)',
         insteadSays: 'ttlMs',
       },
     ],
@@ -160,8 +160,8 @@ const LOCK_RULES = [
       { in: 'code', says: 'known >= first ? known + 1n : first', insteadSays: 'known + 1n' },
       {
         in: 'code',
-        says: 'timed - at,',
-        insteadSays: '0n,',
+        says: '[timed, have, told]',
+        insteadSays: '[at, have, told]',
       },
     ],
   },
@@ -270,7 +270,7 @@ export const RULES = [
 ];
 
 /** @param {Rule} rule @param {string} folder `dist` of the library as it is published */
-function takeOut({ name, edits }, folder) {
+export function takeOut({ name, edits }, folder) {
   const modules = readdirSync(join(folder, 'esm'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.js'))
     .map((path) => join('esm', path));
